@@ -1,0 +1,1 @@
+"""Discover finite-volume schemes, distil them to formulas, certify them."""

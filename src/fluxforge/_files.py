@@ -1,0 +1,75 @@
+"""Files that are whole or absent: atomic writes, and JSON documents that carry their kind and version."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fluxforge.errors import DocumentError, InputError
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path beside `path` that becomes `path` when the block ends well, and vanishes when it does not.
+
+    The temporary name keeps the suffix, because writers choose a format by it.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        # mkstemp makes files private; what a user writes should follow the umask like any other file.
+        temporary.chmod(0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_document(path: str | os.PathLike[str], kind: str, version: int, content: Mapping[str, Any]) -> None:
+    """Write a JSON document headed by what it is and which version of that format it follows."""
+    document = {"format": f"fluxforge-{kind}", "format_version": version, **content}
+    write_text(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict[str, Any]:
+    """Read a JSON document of the given kind; a newer version than ours is refused by name."""
+    path = Path(path)
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise DocumentError(f"{path}: is not JSON ({error})") from error
+    if not isinstance(document, dict) or document.get("format") != f"fluxforge-{kind}":
+        raise DocumentError(f"{path}: is not a fluxforge {kind} (its field 'format' should say 'fluxforge-{kind}')")
+    found = document.get("format_version")
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise DocumentError(f"{path}: field 'format_version' should be a positive whole number, got {found!r}")
+    if found > version:
+        raise DocumentError(
+            f"{path}: has format_version {found}, and this fluxforge reads up to {version}: upgrade fluxforge"
+        )
+    return document

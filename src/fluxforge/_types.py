@@ -1,0 +1,18 @@
+"""Array aliases with named axes. A leading space marks an axis name (and keeps ruff content)."""
+
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+Points: TypeAlias = Float[np.ndarray, "points 2"]
+Corners: TypeAlias = Int[np.ndarray, "cells corners"]
+CellField: TypeAlias = Float[np.ndarray, " cells"]
+CellVectors: TypeAlias = Float[np.ndarray, "cells 2"]
+FaceField: TypeAlias = Float[np.ndarray, " faces"]
+FaceVectors: TypeAlias = Float[np.ndarray, "faces 2"]
+FaceIndex: TypeAlias = Int[np.ndarray, " faces"]
+SlotField: TypeAlias = Float[np.ndarray, "cells slots"]
+SlotIndex: TypeAlias = Int[np.ndarray, "cells slots"]
+SlotMask: TypeAlias = Bool[np.ndarray, "cells slots"]
+State: TypeAlias = Float[Array, " cells"]

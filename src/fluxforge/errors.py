@@ -1,0 +1,37 @@
+"""What can go wrong, as types. The command line turns each into one line and an exit code."""
+
+
+class FluxforgeError(Exception):
+    """A run that failed: exit code 1. Every error of the package is one of these."""
+
+    exit_code = 1
+
+
+class InputError(FluxforgeError, ValueError):
+    """Bad input: exit code 2. The message names the file, the element or the field, and says what to do."""
+
+    exit_code = 2
+
+
+class MeshError(InputError):
+    """A mesh that cannot be used: the message names the cell, the point or the edge."""
+
+
+class MeshReadError(MeshError):
+    """A mesh file that cannot be read: the message opens with the path."""
+
+
+class ExpressionError(InputError):
+    """A formula our parser refuses: the message shows where."""
+
+
+class SchemeError(InputError):
+    """A scheme that is not well formed: the message names the stage and the message or output."""
+
+
+class DocumentError(InputError):
+    """A JSON document of ours that cannot be used: wrong kind, unknown version, missing or stray field."""
+
+
+class InstabilityError(FluxforgeError):
+    """A run that blew up: the message says at which step."""
