@@ -1,0 +1,23 @@
+"""Meshes and their dual graphs: geometry, NumPy only."""
+
+from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
+from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._families import cross_triangles, equilateral, jittered, right_triangles, squares, two_cells
+from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
+from fluxforge.mesh._generate import generate
+from fluxforge.mesh._gmsh import gmsh_problem
+from fluxforge.mesh._hops import Paths, Ring, paths, ring
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._picture import draw_field, mesh_picture, save_figure
+from fluxforge.mesh._quality import (
+    MeshInfo,
+    cell_diameters,
+    cell_quality,
+    components,
+    fourier_step,
+    info,
+    nonorthogonality,
+    weights,
+)
+from fluxforge.mesh._shapes import disk, polygon, square

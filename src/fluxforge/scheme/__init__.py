@@ -1,0 +1,39 @@
+"""Schemes as algebra: stages of messages and outputs, built in, from a file, or discovered."""
+
+from fluxforge.scheme import reference
+from fluxforge.scheme._amplification import amplification
+from fluxforge.scheme._builder import SchemeBuilder
+from fluxforge.scheme._claims import FAMILIES, Claims
+from fluxforge.scheme._document import claims_to_document, from_document, load, save, to_document
+from fluxforge.scheme._find import find
+from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages, varying_names
+from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
+from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols, symbol
+
+__all__ = [
+    "FAMILIES",
+    "Affine",
+    "Claims",
+    "Ghost",
+    "Hop",
+    "LinearStage",
+    "Message",
+    "Output",
+    "Scheme",
+    "SchemeBuilder",
+    "Stage",
+    "affine_form",
+    "amplification",
+    "claims_to_document",
+    "find",
+    "from_document",
+    "linear_stages",
+    "load",
+    "message_symbols",
+    "output_symbols",
+    "reference",
+    "save",
+    "symbol",
+    "to_document",
+    "varying_names",
+]

@@ -1,0 +1,74 @@
+"""The gate every new expression passes: numbers of modest size, constants that are finite and real."""
+
+import math
+
+import sympy as sp
+
+from fluxforge.errors import ExpressionError
+from fluxforge.expression._errors import RefusalError
+from fluxforge.expression._evaluate import constant
+from fluxforge.expression._limits import EXACT_BELOW, LARGEST, MAX_BITS, MAX_EXPONENT, SMALLEST
+
+OUT_OF_RANGE = "a number outside the range of double precision"
+_NOT_REAL = "a value that is not a finite real number"
+_ROUNDING = 1e-13
+
+
+class Gate:
+    """Checks each node once, leaves first, and keeps the value of every constant."""
+
+    def __init__(self) -> None:
+        self._admitted: set[sp.Basic] = set()
+        self._constants: dict[sp.Basic, float] = {}
+
+    def admit(self, expr: sp.Expr) -> sp.Expr:
+        """The expression, or a refusal; a decimal with a small integer value becomes that integer."""
+        if expr.is_Float and abs(expr) < EXACT_BELOW and float(expr).is_integer():
+            expr = sp.Integer(int(expr))
+        self._check(expr)
+        return expr
+
+    def value(self, expr: sp.Expr) -> float:
+        """The value of an admitted constant, nan for whatever has a symbol."""
+        return self._constants.get(expr, math.nan)
+
+    def check_exponent(self, exponent: sp.Expr) -> None:
+        """An admitted exponent is a constant of modest size."""
+        value = self.value(exponent)
+        if math.isnan(value):
+            raise RefusalError("an exponent that is not a constant number")
+        if abs(value) > MAX_EXPONENT:
+            raise RefusalError(f"an exponent beyond ±{MAX_EXPONENT}")
+
+    def _check(self, expr: sp.Basic) -> None:
+        if expr in self._admitted:
+            return
+        for argument in expr.args:
+            self._check(argument)
+        _check_number(expr)
+        if not expr.is_Symbol and all(argument in self._constants for argument in expr.args):
+            self._constants[expr] = self._finite(expr)
+        if expr.is_Pow:
+            self.check_exponent(expr.exp)
+        self._admitted.add(expr)
+
+    def _finite(self, expr: sp.Basic) -> float:
+        try:
+            value = constant(expr, self._constants)
+        except ExpressionError:
+            raise RefusalError(_NOT_REAL) from None
+        if not math.isfinite(value):
+            raise RefusalError(OUT_OF_RANGE)
+        # Such a sum may be an exact zero in disguise, and SymPy can take very long to find out.
+        if expr.is_Add and abs(value) <= _ROUNDING * sum(abs(self._constants[term]) for term in expr.args):
+            raise RefusalError("a constant that cancels to zero within rounding")
+        return value
+
+
+def _check_number(expr: sp.Basic) -> None:
+    if expr.is_Rational and max(abs(expr.p), expr.q).bit_length() > MAX_BITS:
+        raise RefusalError(f"an exact number of more than {MAX_BITS} bits (write a decimal)")
+    if expr.is_Float and expr != 0 and not SMALLEST <= abs(expr) <= LARGEST:
+        raise RefusalError(OUT_OF_RANGE)
+    if expr is sp.I or expr is sp.zoo or (expr.is_Number and not expr.is_finite):
+        raise RefusalError(_NOT_REAL)

@@ -1,0 +1,130 @@
+"""SymPy's operations, with what is dangerous or costly refused or done by hand before SymPy sees it."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import sympy as sp
+
+from fluxforge.expression._admit import OUT_OF_RANGE, Gate
+from fluxforge.expression._errors import RefusalError
+
+ARITY: Mapping[str, int] = {
+    **dict.fromkeys(("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "abs", "sign"), 1),
+    **dict.fromkeys(("min", "max"), 2),
+}
+_LOG_OF_LARGEST = 700.0
+
+
+class Algebra:
+    """Builds expressions out of admitted ones, and admits what it built."""
+
+    def __init__(self) -> None:
+        self._gate = Gate()
+        self._functions: Mapping[str, Callable[..., sp.Expr]] = {
+            "sqrt": lambda a: self.power(a, sp.S.Half),
+            "exp": self._exp,
+            "log": self._log,
+            "sin": sp.sin,
+            "cos": sp.cos,
+            "tan": sp.tan,
+            "tanh": sp.tanh,
+            "abs": self._abs,
+            "sign": self._sign,
+            "min": lambda *both: self._extreme(sp.Min, both),
+            "max": lambda *both: self._extreme(sp.Max, both),
+        }
+
+    def number(self, text: str) -> sp.Number:
+        """Digits → an exact integer; a decimal → the nearest double (the integer, if that is what it equals)."""
+        return self._gate.admit(sp.Integer(text) if text.isdigit() else _decimal(text))
+
+    def pi(self) -> sp.Expr:
+        """π, the one constant with a name."""
+        return self._gate.admit(sp.pi)
+
+    def add(self, terms: Sequence[sp.Expr]) -> sp.Expr:
+        """Σ terms."""
+        return self._gate.admit(terms[0] if len(terms) == 1 else sp.Add(*terms))
+
+    def multiply(self, factors: Sequence[sp.Expr]) -> sp.Expr:
+        """Π factors, as one product: SymPy distributes a number over a sum only if they are alone."""
+        return self._gate.admit(factors[0] if len(factors) == 1 else sp.Mul(*factors))
+
+    def invert(self, expr: sp.Expr) -> sp.Expr:
+        """1/expr."""
+        if self._gate.value(expr) == 0:
+            raise RefusalError("division by zero")
+        return self._gate.admit(sp.Pow(expr, -1))
+
+    def power(self, base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
+        """base**exponent; the exponent is a constant of modest size."""
+        exponent = self._gate.admit(exponent)
+        self._gate.check_exponent(exponent)
+        if self._gate.value(base) == 0 and self._gate.value(exponent) < 0:
+            raise RefusalError("division by zero")
+        composite = base.is_Mul or base.is_Pow
+        plain = exponent.is_Integer or not composite
+        return self._gate.admit(sp.Pow(base, exponent) if plain else self._root(base, exponent))
+
+    def call(self, name: str, arguments: Sequence[sp.Expr]) -> sp.Expr:
+        """A function named in `ARITY`."""
+        return self._gate.admit(self._functions[name](*arguments))
+
+    def _root(self, base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
+        """(Π bᵢ)**e with every real square pulled out as a modulus: SymPy would do so at exponential cost."""
+        outside, inside = [], []
+        for factor in sp.Mul.make_args(base):
+            if factor.is_Pow and factor.exp.is_Integer and factor.exp.is_even and factor.base.is_extended_real:
+                outside.append(sp.Pow(self._abs(factor.base), factor.exp * exponent))
+            else:
+                inside.append(factor)
+        return sp.Mul(*outside, sp.Pow(sp.Mul(*inside), exponent))
+
+    def _exp(self, argument: sp.Expr) -> sp.Expr:
+        # SymPy turns exp(n*log(2)) into the integer 2**n: n must be small before it is asked.
+        for term in (argument, *sp.Add.make_args(argument)):
+            if abs(self._gate.value(term)) > _LOG_OF_LARGEST:
+                raise RefusalError(OUT_OF_RANGE)
+        return sp.exp(argument)
+
+    def _log(self, argument: sp.Expr) -> sp.Expr:
+        if self._gate.value(argument) <= 0:
+            raise RefusalError("the logarithm of a number that is not positive")
+        return sp.log(argument)
+
+    def _abs(self, argument: sp.Expr) -> sp.Expr:
+        """|c·Π bᵢ| = |c|·Π|bᵢ|, the factors of unknown sign together. SymPy takes exponential time on fractions."""
+        number, rest = argument.as_coeff_Mul()
+        if rest.is_Pow and rest.exp.is_Integer:
+            return sp.Mul(abs(number), sp.Pow(self._abs(rest.base), rest.exp))
+        signs = {factor: self._sign_of(factor) for factor in sp.Mul.make_args(rest)}
+        known = [sign * factor for factor, sign in signs.items() if sign]
+        inner = sp.Mul(*(factor for factor, sign in signs.items() if not sign))
+        outer = sp.Abs(-inner if inner.could_extract_minus_sign() else inner, evaluate=False) if inner != 1 else inner
+        return sp.Mul(abs(number), *known, outer)
+
+    def _sign_of(self, expr: sp.Expr) -> int:
+        """±1 such that sign·expr ≥ 0 everywhere, or 0 if neither is known."""
+        value = self._gate.value(expr)
+        if not math.isnan(value):
+            return 1 if value >= 0 else -1
+        return 1 if expr.is_extended_nonnegative else -1 if expr.is_extended_nonpositive else 0
+
+    def _sign(self, argument: sp.Expr) -> sp.Expr:
+        value = self._gate.value(argument)
+        return sp.sign(argument) if math.isnan(value) else sp.Integer((value > 0) - (value < 0))
+
+    def _extreme(self, kind: type[sp.Expr], both: Sequence[sp.Expr]) -> sp.Expr:
+        """Min or max of a flat set with one constant at most: SymPy's own compares every pair symbolically."""
+        flat = {part for argument in both for part in (argument.args if isinstance(argument, kind) else [argument])}
+        symbolic = {part for part in flat if math.isnan(self._gate.value(part))}
+        constants = sorted(flat - symbolic, key=lambda part: (self._gate.value(part), str(part)))
+        kept = symbolic.union(constants[:1] if kind is sp.Min else constants[-1:])
+        return kind(*kept, evaluate=False) if len(kept) > 1 else kept.pop()
+
+
+def _decimal(text: str) -> sp.Float:
+    value, mantissa = float(text), text.lower().partition("e")[0]
+    if math.isinf(value) or (value == 0 and mantissa.strip("0.")):
+        raise RefusalError(OUT_OF_RANGE)
+    return sp.Float(value)

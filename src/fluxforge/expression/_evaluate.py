@@ -1,0 +1,157 @@
+"""A SymPy expression → an array, by walking the tree with NumPy or JAX. No code is generated."""
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any, TypeAlias
+
+import sympy as sp
+
+from fluxforge.errors import ExpressionError
+from fluxforge.expression._errors import known_names
+
+Value: TypeAlias = Any
+"""A Python float, a NumPy array, or a JAX array (traced or not)."""
+
+_FLOATS = SimpleNamespace(
+    sqrt=math.sqrt, exp=math.exp, log=math.log, sin=math.sin, cos=math.cos, tan=math.tan, tanh=math.tanh,
+    abs=abs, minimum=min, maximum=max, sign=lambda a: float((a > 0) - (a < 0)),
+)  # fmt: skip
+"""The functions of Python floats, in the words of `xp`: constants never become arrays (nor float32)."""
+
+_FUNCTIONS: Mapping[type, Callable[..., Value]] = {
+    sp.exp: lambda xp, a: xp.exp(a),
+    sp.log: lambda xp, a: xp.log(a),
+    sp.sin: lambda xp, a: xp.sin(a),
+    sp.cos: lambda xp, a: xp.cos(a),
+    sp.tan: lambda xp, a: xp.tan(a),
+    sp.cot: lambda xp, a: 1.0 / xp.tan(a),
+    sp.tanh: lambda xp, a: xp.tanh(a),
+    sp.Abs: lambda xp, a: xp.abs(a),
+    sp.sign: lambda xp, a: xp.sign(a),
+    sp.Min: lambda xp, *a: functools.reduce(xp.minimum, a),
+    sp.Max: lambda xp, *a: functools.reduce(xp.maximum, a),
+}
+
+
+def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Value], xp: Any) -> Value:
+    """expr(values), with the functions of `xp` (`numpy` or `jax.numpy`); a Python float if nothing is an array.
+
+    Numbers are Python floats, so arrays keep their dtype. Equal subexpressions are computed once, a product is one
+    quotient (a·b)/(c·d), and x**(1/2) is a square root. Roots of negative numbers are nan, as `xp` has it.
+    """
+    memo = {symbol: float(value) if type(value) is int else value for symbol, value in values.items()}
+    return Walk(memo, xp)(expr)
+
+
+def constant(expr: sp.Expr, memo: dict[sp.Basic, Value]) -> float:
+    """The value of an expression without symbols; `memo` is read and filled."""
+    value: float = Walk(memo, _FLOATS)(expr)
+    return value
+
+
+class Walk:
+    """Evaluates nodes once each; `memo` starts as the values of the symbols."""
+
+    def __init__(self, memo: dict[sp.Basic, Value], xp: Any) -> None:
+        self._memo, self._xp = memo, xp
+
+    def __call__(self, expr: sp.Basic) -> Value:
+        """The value of one node."""
+        if expr not in self._memo:
+            try:
+                self._memo[expr] = self._node(expr)
+            except (ZeroDivisionError, OverflowError):
+                raise ExpressionError(f"a constant {type(expr).__name__} node has no finite value") from None
+        return self._memo[expr]
+
+    def _node(self, expr: sp.Basic) -> Value:
+        if isinstance(expr, sp.Rational):
+            return expr.p / expr.q
+        if isinstance(expr, sp.Float) or expr in (sp.pi, sp.E):
+            return float(expr)
+        if isinstance(expr, sp.Add):
+            return self._sum(expr)
+        if isinstance(expr, sp.Mul | sp.Pow):
+            return self._quotient(expr)
+        if type(expr) in _FUNCTIONS:
+            return self._call(_FUNCTIONS[type(expr)], *map(self, expr.args))
+        if isinstance(expr, sp.Symbol):
+            hint = known_names(expr.name, (str(key) for key in self._memo if isinstance(key, sp.Symbol)))
+            raise ExpressionError(f"no value for the symbol '{expr.name}'; {hint}")
+        raise ExpressionError(f"a formula cannot contain a {type(expr).__name__} node")
+
+    def _call(self, function: Callable[..., Value], *arguments: Value) -> Value:
+        if not _all_floats(arguments):
+            return function(self._xp, *arguments)
+        try:
+            return function(_FLOATS, *arguments)
+        except ValueError:
+            raise ExpressionError(f"a function is not real at the constant {arguments[0]!r}") from None
+
+    def _sum(self, expr: sp.Add) -> Value:
+        """A + b − c: a negated term is subtracted rather than multiplied by −1."""
+        plus = [self(term) for term in expr.args if not _is_negative(term)]
+        minus = [self(-term) for term in expr.args if _is_negative(term)]
+        if not plus:
+            return -_fold(operator.add, minus)
+        return functools.reduce(operator.sub, minus, _fold(operator.add, plus))
+
+    def _quotient(self, expr: sp.Expr) -> Value:
+        """(a·b)/(c·d): one division, whatever the number of factors."""
+        above: list[Value] = []
+        below: list[Value] = []
+        for factor in sp.Mul.make_args(expr):
+            if isinstance(factor, sp.Rational) and abs(factor.p) == 1 and factor.q != 1:
+                above.append(float(factor.p))
+                below.append(float(factor.q))
+            elif isinstance(factor, sp.Pow):
+                exponent = self._exponent(factor.exp)
+                power = self._power(self(factor.base), abs(exponent))
+                (below if exponent < 0 else above).append(power)
+            else:
+                above.append(self(factor))
+        numerator = _scale(above)
+        return numerator / _scale(below) if below else numerator
+
+    def _exponent(self, expr: sp.Expr) -> int | float:
+        value = self(expr)
+        if type(value) is not float:
+            raise ExpressionError("a formula cannot contain a power whose exponent is not a number")
+        return int(value) if value.is_integer() else value
+
+    def _power(self, base: Value, exponent: int | float) -> Value:
+        if exponent == 1:
+            return base
+        if exponent == 0.5:
+            return self._call(lambda xp, a: xp.sqrt(a), base)
+        if type(base) is float:
+            return self._call(lambda _, a: math.pow(a, exponent), base)
+        return base**exponent
+
+
+def _all_floats(values: Iterable[Value]) -> bool:
+    return all(type(value) is float for value in values)
+
+
+def _is_negative(term: sp.Expr) -> bool:
+    return bool(term.is_Mul and term.args[0].is_Number and term.args[0].is_negative)
+
+
+def _fold(combine: Callable[[Value, Value], Value], values: list[Value]) -> Value:
+    """Combines Python floats among themselves first, so that arrays meet one constant at most."""
+    floats = [value for value in values if type(value) is float]
+    arrays = [value for value in values if type(value) is not float]
+    return functools.reduce(combine, arrays + ([functools.reduce(combine, floats)] if floats else []))
+
+
+def _scale(factors: list[Value]) -> Value:
+    """The product of the factors; a constant ±1 costs nothing."""
+    arrays = [factor for factor in factors if type(factor) is not float]
+    coefficient = math.prod(factor for factor in factors if type(factor) is float)
+    if not arrays:
+        return float(coefficient)
+    product = functools.reduce(operator.mul, arrays)
+    return product if coefficient == 1 else -product if coefficient == -1 else coefficient * product

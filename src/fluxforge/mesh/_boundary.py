@@ -1,0 +1,80 @@
+"""What holds on the boundary, per tag."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fluxforge.errors import InputError
+from fluxforge.expression import field
+
+Value: TypeAlias = float | int | str | Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """T = g on the face. `value` is a number, a formula in x and y, or a function of them."""
+
+    value: Value = 0.0
+
+
+@dataclass(frozen=True)
+class Neumann:
+    """∂T/∂n = q on the face, n pointing out of the domain; q = 0, insulation, by default."""
+
+    normal_gradient: Value = 0.0
+
+
+Condition: TypeAlias = Dirichlet | Neumann
+Conditions: TypeAlias = Condition | Mapping[str, Condition] | None
+
+
+class FaceConditions(NamedTuple):
+    """Per boundary face: whether it is a Neumann face, and g or q there."""
+
+    neumann: Bool[np.ndarray, " boundary"]
+    value: Float[np.ndarray, " boundary"]
+
+
+def conditions_on_faces(
+    conditions: Conditions,
+    *,
+    tags: tuple[str, ...],
+    tag: Int[np.ndarray, " boundary"],
+    centre: Float[np.ndarray, "boundary 2"],
+) -> FaceConditions:
+    """Evaluate the conditions at the face centres. Tags that are not named hold T = 0, as in the paper."""
+    per_tag = _per_tag(conditions, tags)
+    neumann = np.zeros(len(tag), bool)
+    value = np.zeros(len(tag))
+    for number, name in enumerate(tags):
+        here = tag == number
+        condition = per_tag.get(name, Dirichlet(0.0))
+        neumann[here] = isinstance(condition, Neumann)
+        given = condition.normal_gradient if isinstance(condition, Neumann) else condition.value
+        value[here] = evaluate_at(given, centre[here], f"the boundary condition of {name!r}")
+    return FaceConditions(neumann, value)
+
+
+def _per_tag(conditions: Conditions, tags: tuple[str, ...]) -> Mapping[str, Condition]:
+    if conditions is None:
+        return {}
+    if isinstance(conditions, Dirichlet | Neumann):
+        return dict.fromkeys(tags, conditions)
+    if stray := sorted(set(conditions) - set(tags)):
+        raise InputError(f"boundary tag {stray[0]!r} is not in the mesh; it has: {', '.join(tags)}")
+    return conditions
+
+
+def evaluate_at(value: Value, x: Float[np.ndarray, "places 2"], what: str) -> Float[np.ndarray, " places"]:
+    """A number, formula or function at the given places; anything but finite numbers is refused."""
+    if isinstance(value, str):
+        value = field(value)
+    given = value(x[:, 0], x[:, 1]) if callable(value) else value
+    result = np.broadcast_to(np.asarray(given, dtype=float), (len(x),))
+    if not np.isfinite(result).all():
+        k = int(np.flatnonzero(~np.isfinite(result))[0])
+        raise InputError(f"{what} is {result[k]} at ({x[k, 0]:g}, {x[k, 1]:g}); it should be finite")
+    return result.copy()

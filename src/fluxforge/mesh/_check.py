@@ -1,0 +1,53 @@
+"""The one door to a Mesh built from arrays: what cannot be used is refused by name, what can be mended is noted."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Shaped
+
+from fluxforge._types import Corners, Points
+from fluxforge.mesh._check_cells import as_arrays, check_coordinates, check_corners, oriented
+from fluxforge.mesh._check_edges import Tags, boundary_edges, pair_edges, part_of_cell
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._overlap import check_centroids, check_overlap
+
+
+def checked(
+    points: Shaped[np.ndarray, "..."],
+    cells: Shaped[np.ndarray, "..."],
+    *,
+    boundary: Mapping[str, Shaped[np.ndarray, "..."]] | None = None,
+    origin: str,
+) -> Mesh:
+    """A Mesh of these points and cells, or a MeshError that names the point, the cell or the edge that is wrong.
+
+    `cells` has three or four columns; −1 in the fourth marks a triangle. Clockwise cells are turned round, points that
+    no cell uses are dropped, tagged edges inside the mesh are ignored: `notes` counts them. Disconnected parts and
+    slits are noted too. Messages number points and cells from 0, in the order given here.
+    """
+    points, cells = as_arrays(points, cells, origin)
+    check_coordinates(points, origin)
+    check_corners(points, cells, origin)
+    cells, notes = oriented(points, cells, origin)
+    pairing = pair_edges(cells, len(points), origin)
+    check_centroids(points, cells, origin)
+    part = part_of_cell(pairing, len(cells))
+    overlap_notes = check_overlap(points, cells, pairing=pairing, part=part, origin=origin)
+    if (parts := int(part.max()) + 1) > 1:
+        notes += (f"the mesh has {parts} disconnected parts",)
+    tags, tag_notes = boundary_edges(boundary or {}, pairing, points=len(points), origin=origin)
+    return _without_orphans(points, cells, tags=tags, notes=notes + overlap_notes + tag_notes, origin=origin)
+
+
+def _without_orphans(points: Points, cells: Corners, *, tags: Tags, notes: tuple[str, ...], origin: str) -> Mesh:
+    """The mesh once points that no cell uses are gone and the others are renumbered in their order."""
+    used = np.zeros(len(points), bool)
+    used[cells[cells >= 0]] = True
+    orphans = len(points) - int(used.sum())
+    if not orphans:
+        return Mesh(points, cells, tags, notes, origin)
+    renumbered = np.cumsum(used) - 1
+    cells = np.where(cells < 0, -1, renumbered[cells])
+    tags = {name: renumbered[edges] for name, edges in tags.items()}
+    noun = "point that no cell uses" if orphans == 1 else "points that no cell uses"
+    return Mesh(points[used], cells, tags, (*notes, f"dropped {orphans} {noun}"), origin)

@@ -1,0 +1,123 @@
+"""What can be said of each cell by itself: its corners, its area, its sense."""
+
+from typing import NoReturn
+
+import numpy as np
+from jaxtyping import Bool, Float, Shaped
+
+from fluxforge._types import CellField, Corners, Points
+from fluxforge.errors import MeshError
+from fluxforge.mesh._geometry import cell_areas, half_edges
+
+# A cell is flat when |area| ≤ FLAT · (longest edge)²: far below any boundary layer, far above round-off.
+FLAT = 1e-12
+# Beyond these, areas and moments leave the range of double precision.
+LARGEST, SMALLEST = 1e150, 1e-150
+
+
+def refuse(origin: str, reason: str) -> NoReturn:
+    """Raise the MeshError of this mesh."""
+    raise MeshError(f"{origin}: {reason}")
+
+
+def as_arrays(
+    points: Shaped[np.ndarray, "..."], cells: Shaped[np.ndarray, "..."], origin: str
+) -> tuple[Points, Corners]:
+    """Points as floats in two columns and cells as whole numbers in three, or four if there is a quadrilateral."""
+    points, cells = np.asarray(points), np.asarray(cells)
+    if points.ndim != 2 or points.shape[1] != 2 or points.dtype.kind not in "fiu":
+        refuse(origin, f"the points should be numbers in two columns, got {points.dtype} of shape {points.shape}")
+    if cells.size == 0:
+        refuse(origin, "has no cells")
+    if cells.ndim != 2 or cells.shape[1] not in (3, 4) or cells.dtype.kind not in "iu":
+        refuse(origin, f"the cells should be integers in 3 or 4 columns, got {cells.dtype} of shape {cells.shape}")
+    if cells.shape[1] == 4 and (cells[:, 3] == -1).all():
+        cells = cells[:, :3]
+    return points.astype(np.float64), cells.astype(np.int64)
+
+
+def check_coordinates(points: Float[np.ndarray, "points axes"], origin: str) -> None:
+    """Refuse coordinates that are not finite, or so large or so close that areas overflow or vanish."""
+    if (bad := np.flatnonzero(~np.isfinite(points).all(axis=1))).size:
+        where = ", ".join(f"{x:g}" for x in points[bad[0]])
+        refuse(origin, f"point {bad[0]} is at ({where}): every coordinate should be a finite number")
+    if points.size and np.abs(points).max() > LARGEST:
+        point, axis = np.unravel_index(np.abs(points).argmax(), points.shape)
+        refuse(origin, f"point {point} has the coordinate {points[point, axis]:g}, too large to compute with")
+
+
+def check_corners(points: Points, cells: Corners, origin: str) -> None:
+    """Refuse corners that are not points of the mesh, and cells that use a point twice."""
+    valid = (cells >= 0) & (cells < len(points))
+    valid[:, 3:] |= cells[:, 3:] == -1
+    if (bad := np.flatnonzero(~valid.all(axis=1))).size:
+        index = cells[bad[0]][~valid[bad[0]]][0]
+        refuse(origin, f"cell {bad[0]} refers to point {index}, and the points are 0 to {len(points) - 1}")
+    for i in range(1, cells.shape[1]):
+        for j in range(i):
+            if (bad := np.flatnonzero((cells[:, i] == cells[:, j]) & (cells[:, i] >= 0))).size:
+                refuse(origin, f"cell {bad[0]} uses point {cells[bad[0], i]} twice ({name_corners(cells, bad[0])})")
+
+
+def name_corners(cells: Corners, cell: int | np.integer) -> str:
+    """The corners of a cell, as messages list them."""
+    return "points " + ", ".join(str(k) for k in cells[cell] if k >= 0)
+
+
+def oriented(points: Points, cells: Corners, origin: str) -> tuple[Corners, tuple[str, ...]]:
+    """The cells, all counter-clockwise, and notes; flat cells and quadrilaterals that cross themselves are refused."""
+    if np.ptp(points[cells[cells >= 0]], axis=0).max() < SMALLEST:
+        refuse(origin, f"is smaller than {SMALLEST:g} across, too small to compute with")
+    notes = _check_quadrilaterals(points, cells, origin)
+    area = cell_areas(points, cells)
+    if (flat := np.flatnonzero(np.abs(area) <= _negligible(points, cells))).size:
+        refuse(origin, f"cell {flat[0]} has zero area ({name_corners(cells, flat[0])})")
+    clockwise = area < 0
+    if not clockwise.any():
+        return cells, notes
+    count = int(clockwise.sum())
+    return _reversed_where(cells, clockwise), (f"reoriented {count} clockwise cell{'s' * (count > 1)}", *notes)
+
+
+def _negligible(points: Points, cells: Corners) -> CellField:
+    """The area below which a cell is flat: FLAT · L², or what rounding the coordinates does to the area, ε · |x| · L."""
+    start, end = half_edges(cells)
+    side = points[end] - points[start]
+    longest = np.sqrt(np.einsum("cke,cke->ck", side, side)).max(axis=1)
+    rounding = 4.0 * np.finfo(float).eps * np.abs(points).max()
+    return longest * np.maximum(FLAT * longest, rounding)
+
+
+def _reversed_where(cells: Corners, clockwise: Bool[np.ndarray, " cells"]) -> Corners:
+    """Turn round the marked cells, keeping the first corner first and a triangle's −1 last."""
+    cells = cells.copy()
+    triangle = clockwise if cells.shape[1] == 3 else clockwise & (cells[:, 3] < 0)
+    cells[triangle, 1:3] = cells[triangle, 2:0:-1]
+    if cells.shape[1] == 4:
+        quadrilateral = clockwise & (cells[:, 3] >= 0)
+        cells[quadrilateral, 1:] = cells[quadrilateral, :0:-1]
+    return cells
+
+
+def _check_quadrilaterals(points: Points, cells: Corners, origin: str) -> tuple[str, ...]:
+    """Refuse quadrilaterals that cross or fold onto themselves; note those that are not convex, which are simple."""
+    if cells.shape[1] == 3:
+        return ()
+    index = np.flatnonzero(cells[:, 3] >= 0)
+    corner = points[cells[index]]
+    leaving = np.roll(corner, -1, axis=1) - corner
+    arriving = np.roll(leaving, 1, axis=1)
+    turn = _cross(arriving, leaving)
+    size = FLAT * np.einsum("cke,cke->c", leaving, leaving)[:, None]
+    left, right = (turn > size).sum(axis=1), (turn < -size).sum(axis=1)
+    if (bad := np.flatnonzero((left > 1) & (right > 1))).size:
+        refuse(origin, f"cell {index[bad[0]]} crosses itself ({name_corners(cells, index[bad[0]])}): reorder its corners")
+    back = (np.abs(turn) <= size) & (np.einsum("cke,cke->ck", arriving, leaving) < 0)
+    if (bad := np.flatnonzero(back.any(axis=1) & (left + right > 0))).size:
+        refuse(origin, f"cell {index[bad[0]]} folds back onto itself ({name_corners(cells, index[bad[0]])})")
+    bent = int(((left > 0) & (right > 0)).sum())
+    return (f"{bent} quadrilateral{'s are' if bent > 1 else ' is'} not convex",) if bent else ()
+
+
+def _cross(a: Float[np.ndarray, "*n 2"], b: Float[np.ndarray, "*n 2"]) -> Float[np.ndarray, "*n"]:
+    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]

@@ -1,0 +1,203 @@
+"""Unstructured meshes without gmsh: graded Delaunay triangulations on SciPy.
+
+Points are spread over the outline, a triangular lattice inside is refined where the wanted size is smaller, and a few
+rounds of smoothing even the cells out. Boundary edges are Delaunay edges throughout: points inside stay out of the
+circles that have a boundary edge as diameter, and where two pieces of outline come close their edges are halved.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.spatial import Delaunay, cKDTree
+
+from fluxforge._types import CellField, CellVectors, Points
+from fluxforge.errors import MeshError
+from fluxforge.mesh._domain import AbstractDomain, Sizing, sizing
+from fluxforge.mesh._geometry import cell_areas
+from fluxforge.mesh._mesh import Mesh
+
+# Triangles with a circumradius beyond LARGEST · h get a new point; in a perfect lattice it is 0.577 h.
+LARGEST = 0.72
+# New points keep this share of h from each other and from the lattice.
+CLOSEST = 0.6
+SMOOTHING = 12
+ROUNDS = 60
+FLATTEST = 1e-9
+# Where the domain fills so little of its box, a lattice over the box would be mostly wasted.
+SPARSEST = 20.0
+
+
+@dataclass(frozen=True)
+class _Outline:
+    """The points on the outline in counter-clockwise order; edge k runs from point k to the next one."""
+
+    points: Points
+    side: Int[np.ndarray, " points"]
+
+    @property
+    def middle(self) -> Points:
+        return 0.5 * (self.points + np.roll(self.points, -1, axis=0))
+
+    @property
+    def radius(self) -> Float[np.ndarray, " points"]:
+        return 0.5 * np.asarray(np.hypot(*(np.roll(self.points, -1, axis=0) - self.points).T))
+
+    @property
+    def edges(self) -> Int[np.ndarray, "points 2"]:
+        k = np.arange(len(self.points))
+        return np.stack([k, np.roll(k, -1)], axis=-1)
+
+
+def mesh_with_scipy(domain: AbstractDomain, *, size: float, attractors: Points, seed: int) -> Mesh:
+    """Triangles of a domain with the edge lengths of `sizing`; the seed turns and shifts the lattice they start from."""
+    h = sizing(domain, size, attractors)
+    outline = _outline(domain, h)
+    inner = _lattice(domain, h, outline, np.random.default_rng(seed))
+    inner = _refined(domain, h, outline, inner)
+    inner = _smoothed(domain, h, outline, inner)
+    points, cells = _conforming(domain, outline, inner)
+    tags = np.array([tag for tag, _ in domain.sides])[outline.side]
+    return Mesh(points, cells, {str(tag): outline.edges[tags == tag] for tag in dict.fromkeys(tags.tolist())})
+
+
+def _outline(domain: AbstractDomain, h: Sizing) -> _Outline:
+    """Points spaced by h along each side, then halved until every edge is a Delaunay edge."""
+    stations = [_spaced(domain, h, k) for k in range(len(domain.sides))]
+    for _ in range(ROUNDS):
+        outline = _placed(domain, stations)
+        missing = ~_has_edges(Delaunay(outline.points).simplices, outline.edges)
+        if not missing.any():
+            return outline
+        stations = [_halved(s, missing[outline.side == k]) for k, s in enumerate(stations)]
+    raise MeshError("the built-in mesh engine cannot follow this outline: its angles are too sharp; use engine 'gmsh'")
+
+
+def _placed(domain: AbstractDomain, stations: list[Float[np.ndarray, " _"]]) -> _Outline:
+    points = np.concatenate([domain.along(k, s) for k, s in enumerate(stations)])
+    return _Outline(points, np.repeat(np.arange(len(stations)), [len(s) for s in stations]))
+
+
+def _spaced(domain: AbstractDomain, h: Sizing, side: int) -> Float[np.ndarray, " k"]:
+    """Fractions s at which ∫ ds/h takes equally spaced values: their spacing follows h."""
+    length = domain.sides[side][1]
+    samples = 16 + int(8.0 * length / (h.near * h.size))
+    s = np.linspace(0.0, 1.0, samples + 1)
+    density = length / h(domain.along(side, 0.5 * (s[1:] + s[:-1])))
+    steps = np.concatenate([[0.0], np.cumsum(density) / samples])
+    fewest = 6 if len(domain.sides) == 1 else 1
+    count = max(fewest, round(steps[-1]))
+    return np.interp(np.arange(count) * (steps[-1] / count), steps, s)
+
+
+def _halved(s: Float[np.ndarray, " k"], where: Bool[np.ndarray, " k"]) -> Float[np.ndarray, " m"]:
+    middle = 0.5 * (s + np.append(s[1:], 1.0))
+    return np.sort(np.concatenate([s, middle[where]]))
+
+
+def _has_edges(cells: Int[np.ndarray, "cells 3"], edges: Int[np.ndarray, "edges 2"]) -> Bool[np.ndarray, " edges"]:
+    pairs = np.concatenate([cells[:, [0, 1]], cells[:, [1, 2]], cells[:, [2, 0]]])
+    return np.isin(_keys(edges), _keys(pairs))
+
+
+def _keys(pairs: Int[np.ndarray, "pairs 2"]) -> Int[np.ndarray, " pairs"]:
+    low, high = pairs.min(axis=1).astype(np.int64), pairs.max(axis=1).astype(np.int64)
+    return (low << 32) | high
+
+
+def _lattice(domain: AbstractDomain, h: Sizing, outline: _Outline, rng: np.random.Generator) -> Points:
+    """A triangular lattice of spacing size, turned and shifted at random, that keeps its distance from the outline."""
+    (x0, y0), (x1, y1) = domain.box
+    reach = 0.5 * np.hypot(x1 - x0, y1 - y0)
+    if reach**2 > SPARSEST * domain.area:
+        return np.zeros((0, 2))
+    n = int(reach / (0.5 * np.sqrt(3.0) * h.size)) + 2
+    i, j = (a.ravel() for a in np.meshgrid(np.arange(-n, n + 1), np.arange(-n, n + 1)))
+    turn, right, up = rng.random(3)
+    x, y = (i + 0.5 * (j % 2) + right) * h.size, (j + up) * (0.5 * np.sqrt(3.0) * h.size)
+    c, s = np.cos(2.0 * np.pi * turn), np.sin(2.0 * np.pi * turn)
+    points = np.stack([c * x - s * y, s * x + c * y], axis=-1) + 0.5 * np.array([x0 + x1, y0 + y1])
+    points = points[domain.contains(points)]
+    gap, _ = cKDTree(outline.points).query(points)
+    return points[_free(points, outline) & (gap > CLOSEST * h.size)]
+
+
+def _free(points: Points, outline: _Outline) -> Bool[np.ndarray, " points"]:
+    """Which points lie outside of the circles that have a boundary edge as diameter, as far as the nearest edges tell."""
+    distance, nearest = cKDTree(outline.middle).query(points, k=[1, 2, 3, 4, 5, 6])
+    # Where there are fewer edges than that, the tree answers with an infinite distance and one index too many.
+    radius = np.append(outline.radius, 0.0)[nearest]
+    return np.asarray((distance > 1.001 * radius).all(axis=1))
+
+
+def _triangles(domain: AbstractDomain, points: Points) -> Int[np.ndarray, "cells 3"]:
+    """Delaunay triangles inside the domain, counter-clockwise."""
+    cells = Delaunay(points).simplices.astype(np.int64)
+    areas = cell_areas(points, cells)
+    cells[areas < 0] = cells[areas < 0][:, ::-1]
+    corners = points[cells]
+    longest = ((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max(axis=1)
+    # Points on a straight side are collinear only up to round-off: Qhull may join them by flat triangles.
+    return cells[(np.abs(areas) > FLATTEST * longest) & domain.contains(corners.mean(axis=1))]
+
+
+def _refined(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> Points:
+    """Add circumcentres of triangles too large for h there, as many at once as do not come near each other."""
+    for _ in range(ROUNDS):
+        points = np.concatenate([outline.points, inner])
+        centres, radii = _circumcircles(points[_triangles(domain, points)])
+        excess = radii / h(centres)
+        wanted = (excess > LARGEST) & domain.contains(centres) & _free(centres, outline)
+        order = np.flatnonzero(wanted)[np.argsort(-excess[wanted], kind="stable")]
+        if not order.size:
+            break
+        inner = np.concatenate([inner, _spread(centres[order], LARGEST * h(centres[order]))])
+    return inner
+
+
+def _circumcircles(corners: Float[np.ndarray, "cells 3 2"]) -> tuple[CellVectors, CellField]:
+    u, v = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    uu, vv = (u**2).sum(axis=1), (v**2).sum(axis=1)
+    cross = u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]
+    offset = np.stack([v[:, 1] * uu - u[:, 1] * vv, u[:, 0] * vv - v[:, 0] * uu], axis=-1) / (2.0 * cross[:, None])
+    return corners[:, 0] + offset, np.asarray(np.hypot(*offset.T))
+
+
+def _spread(points: Points, gap: Float[np.ndarray, " points"]) -> Points:
+    """The points that have no earlier one within their gap, among the nearest ones."""
+    distance, neighbour = cKDTree(points).query(points, k=range(1, 13))
+    earlier = neighbour < np.arange(len(points))[:, None]
+    return points[~(earlier & (distance < gap[:, None])).any(axis=1)]
+
+
+def _smoothed(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> Points:
+    """x ← Σ w x̄ / Σ w over the triangles around a point, w = V/h²: triangles that are too large pull."""
+    for _ in range(SMOOTHING):
+        points = np.concatenate([outline.points, inner])
+        cells = _triangles(domain, points)
+        centroids = points[cells].mean(axis=1)
+        weight = cell_areas(points, cells) / h(centroids) ** 2
+        total, x, y = (_around(points, cells, w)[len(outline.points) :] for w in (weight, *(weight * centroids.T)))
+        moved = np.divide(np.stack([x, y], axis=-1), total[:, None], where=total[:, None] > 0, out=inner.copy())
+        fits = domain.contains(moved) & _free(moved, outline)
+        inner = np.where(fits[:, None], moved, inner)
+    return inner
+
+
+def _around(points: Points, cells: Int[np.ndarray, "cells 3"], value: CellField) -> Float[np.ndarray, " points"]:
+    """At each point, the sum of a cell value over the cells around it."""
+    return np.bincount(cells.ravel(), np.repeat(value, 3), len(points))
+
+
+def _conforming(domain: AbstractDomain, outline: _Outline, inner: Points) -> tuple[Points, Int[np.ndarray, "cells 3"]]:
+    """The triangulation, without the inner points that keep a boundary edge out of it."""
+    for _ in range(ROUNDS):
+        points = np.concatenate([outline.points, inner])
+        cells = _triangles(domain, points)
+        missing = ~_has_edges(cells, outline.edges)
+        if not missing.any():
+            return points, cells
+        tree = cKDTree(inner)
+        inside = tree.query_ball_point(outline.middle[missing], 1.001 * outline.radius[missing])
+        inner = np.delete(inner, np.unique(np.concatenate(inside).astype(np.int64)), axis=0)
+    raise MeshError("the built-in mesh engine cannot follow this outline; try a smaller size, or engine 'gmsh'")

@@ -1,0 +1,128 @@
+"""The dual graph: a node per cell, an edge per face, a ghost node per boundary face."""
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fluxforge._types import CellField, CellVectors, FaceField, FaceIndex, FaceVectors, SlotField, SlotIndex, SlotMask
+from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces
+from fluxforge.mesh._faces import Faces, boundary_tags, faces
+from fluxforge.mesh._geometry import cell_areas, cell_centroids
+from fluxforge.mesh._mesh import Mesh
+
+
+class DualGraph(eqx.Module):
+    """Cells as nodes, faces as edges, boundary faces as edges to ghosts.
+
+    Faces between two cells come first (`interior` of them), then the boundary faces; boundary face `interior + b` ends
+    in ghost node `cells + b`. Along a face, `n` and `d` point from its owner to the other side, |d| = `delta`.
+
+    - A Dirichlet ghost sits at the face centre and shows g.
+    - A Neumann ghost is the owner's mirror image on the face's normal, d = δ n, and shows T_P + q δ.
+
+    Each cell sees its faces through `slots`, a fixed number per mesh (3 for triangles, 4 with quadrilaterals):
+    `slot_face`, `slot_node` and `slot_sign` (+1 where the cell owns the face); `slot_mask` is false in the unused
+    fourth slot of a triangle, which points at the cell itself.
+    """
+
+    V: CellField
+    x: CellVectors
+    owner: FaceIndex
+    neighbour: FaceIndex
+    A: FaceField
+    n: FaceVectors
+    d: FaceVectors
+    delta: FaceField
+    centre: FaceVectors
+    slot_face: SlotIndex
+    slot_node: SlotIndex
+    slot_sign: SlotField
+    slot_mask: SlotMask
+    tag: Int[np.ndarray, " boundary"]
+    neumann: Bool[np.ndarray, " boundary"]
+    value: Float[np.ndarray, " boundary"]
+    tags: tuple[str, ...] = eqx.field(static=True)
+    origin: str = eqx.field(static=True)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return len(self.V)
+
+    @property
+    def ghosts(self) -> int:
+        """Number of boundary faces, each with a ghost of its own."""
+        return len(self.tag)
+
+    @property
+    def interior(self) -> int:
+        """Number of faces between two cells."""
+        return len(self.owner) - self.ghosts
+
+    @property
+    def moving(self) -> Bool[np.ndarray, " faces"]:
+        """χ: false on Neumann faces, whose ghost moves with its owner and is kept out of Σw."""
+        return np.concatenate([np.ones(self.interior, bool), ~self.neumann])
+
+
+def dual(mesh: Mesh, boundary: Conditions = None) -> DualGraph:
+    """The dual graph of a mesh under the given boundary conditions (T = 0 everywhere by default).
+
+    `boundary` is one condition for all faces, or a mapping from tag to condition:
+    `dual(mesh, {"left": Dirichlet("sin(pi*y)"), "right": Neumann()})`.
+    """
+    found = faces(mesh)
+    x = cell_centroids(mesh.points, mesh.cells)
+    p, q = mesh.points[found.start], mesh.points[found.end]
+    along, centre = q - p, 0.5 * (p + q)
+    A = np.hypot(along[:, 0], along[:, 1])
+    n = np.stack([along[:, 1], -along[:, 0]], axis=1) / A[:, None]
+    tags, tag = boundary_tags(mesh, found)
+    held = conditions_on_faces(boundary, tags=tags, tag=tag, centre=centre[found.interior :])
+    d = _centroid_vectors(found, x=x, centre=centre, n=n, held=held)
+    ghost = np.arange(len(tag), dtype=np.int32) + np.int32(len(x))
+    neighbour = np.concatenate([found.neighbour[: found.interior], ghost])
+    node, sign = _slots(found, neighbour)
+    return DualGraph(
+        V=cell_areas(mesh.points, mesh.cells),
+        x=x,
+        owner=found.owner,
+        neighbour=neighbour,
+        A=A,
+        n=n,
+        d=d,
+        delta=np.hypot(d[:, 0], d[:, 1]),
+        centre=centre,
+        slot_face=np.maximum(found.of_cell, 0),
+        slot_node=node,
+        slot_sign=sign,
+        slot_mask=found.of_cell >= 0,
+        tag=tag,
+        neumann=held.neumann,
+        value=held.value,
+        tags=tags,
+        origin=mesh.origin,
+    )
+
+
+def _centroid_vectors(
+    found: Faces, *, x: CellVectors, centre: FaceVectors, n: FaceVectors, held: FaceConditions
+) -> FaceVectors:
+    """d = x_N − x_P inside, x_face − x_P at a Dirichlet face, 2 ((x_face − x_P)·n) n at a Neumann face."""
+    d = centre - x[found.owner]
+    inside = slice(found.interior)
+    d[inside] = x[found.neighbour[inside]] - x[found.owner[inside]]
+    mirrored = found.interior + np.flatnonzero(held.neumann)
+    height = np.einsum("fe,fe->f", d[mirrored], n[mirrored])
+    d[mirrored] = 2.0 * height[:, None] * n[mirrored]
+    return d
+
+
+def _slots(found: Faces, neighbour: FaceIndex) -> tuple[SlotIndex, SlotField]:
+    """The node across each of a cell's faces, and +1 where the cell owns the face, −1 where it does not."""
+    cell = np.arange(len(found.of_cell), dtype=np.int32)[:, None]
+    face = np.maximum(found.of_cell, 0)
+    owns = found.owner[face] == cell
+    across = np.where(owns, neighbour[face], found.owner[face])
+    node = np.where(found.of_cell < 0, cell, across).astype(np.int32)
+    return node, np.where(owns, 1.0, -1.0)

@@ -1,0 +1,99 @@
+"""Which cell lies on either side of each face."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from fluxforge._types import Corners, FaceIndex
+from fluxforge.errors import MeshError
+from fluxforge.mesh._geometry import half_edges
+from fluxforge.mesh._mesh import Mesh
+
+
+class Faces(NamedTuple):
+    """The faces of a mesh, those between two cells first, then the boundary.
+
+    `start` → `end` is the face as its owner walks it, counter-clockwise, so the domain lies on its left.
+    `neighbour` is −1 on the boundary. `of_cell` lists each cell's faces in corner order, −1 where a triangle has none.
+    """
+
+    start: FaceIndex
+    end: FaceIndex
+    owner: FaceIndex
+    neighbour: FaceIndex
+    of_cell: Int[np.ndarray, "cells slots"]
+    interior: int
+
+
+def faces(mesh: Mesh) -> Faces:
+    """Pair the half-edges of all cells by one sort: no loop over cells."""
+    start, end = half_edges(mesh.cells)
+    present = np.flatnonzero(start.ravel() >= 0)
+    key = edge_keys(start.ravel()[present], end.ravel()[present], len(mesh.points))
+    order = np.argsort(key, kind="stable")
+    sorted_key, half = key[order], present[order]
+    first = np.ones(len(half), bool)
+    first[1:] = sorted_key[1:] != sorted_key[:-1]
+    face_of_half = np.cumsum(first) - 1
+    count = np.bincount(face_of_half)
+    _refuse_shared_by_three(mesh, count, start.ravel()[half[first]], end.ravel()[half[first]])
+    rank = _interior_first(count)
+    slots = mesh.cells.shape[1]
+    lead = np.empty(len(count), np.int64)
+    lead[rank] = half[first]
+    follow = np.full(len(count), -1, np.int64)
+    follow[rank[face_of_half[~first]]] = half[~first]
+    of_cell = np.full(start.size, -1, np.int32)
+    of_cell[half] = rank[face_of_half]
+    return Faces(
+        start=start.ravel()[lead].astype(np.int32),
+        end=end.ravel()[lead].astype(np.int32),
+        owner=(lead // slots).astype(np.int32),
+        neighbour=np.where(follow < 0, -1, follow // slots).astype(np.int32),
+        of_cell=of_cell.reshape(start.shape),
+        interior=int((count == 2).sum()),
+    )
+
+
+def edge_keys(a: Int[np.ndarray, " edges"], b: Int[np.ndarray, " edges"], points: int) -> Int[np.ndarray, " edges"]:
+    """One whole number per undirected edge."""
+    low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b).astype(np.int64)
+    return low * points + high
+
+
+def _interior_first(count: Int[np.ndarray, " faces"]) -> Int[np.ndarray, " faces"]:
+    """The place of each face once those with two cells come first; otherwise the order stays."""
+    two = count == 2
+    return np.where(two, np.cumsum(two) - 1, two.sum() + np.cumsum(~two) - 1)
+
+
+def _refuse_shared_by_three(
+    mesh: Mesh,
+    count: Int[np.ndarray, " faces"],
+    start: Int[np.ndarray, " faces"],
+    end: Int[np.ndarray, " faces"],
+) -> None:
+    if (crowded := np.flatnonzero(count > 2)).size:
+        k = crowded[0]
+        raise MeshError(f"{mesh.origin}: the edge between points {start[k]} and {end[k]} is shared by {count[k]} cells")
+
+
+def boundary_tags(mesh: Mesh, found: Faces) -> tuple[tuple[str, ...], Int[np.ndarray, " boundary"]]:
+    """The names of the boundary pieces, and for each boundary face the number of its name.
+
+    An edge named by two tags keeps the first; one named by none belongs to "boundary".
+    """
+    keys = edge_keys(found.start[found.interior :], found.end[found.interior :], len(mesh.points))
+    tags: list[str] = []
+    number = np.full(len(keys), -1, np.int32)
+    for name, edges in mesh.boundary.items():
+        here = np.isin(keys, edge_keys(edges[:, 0], edges[:, 1], len(mesh.points))) & (number < 0)
+        if here.any():
+            number[here] = len(tags)
+            tags.append(name)
+    if (number < 0).any():
+        if "boundary" not in tags:
+            tags.append("boundary")
+        number[number < 0] = tags.index("boundary")
+    return tuple(tags), number

@@ -1,0 +1,154 @@
+"""Unstructured meshes of a domain: regular ones, and irregular ones with two attraction points, as in the paper."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from math import floor, log2
+from types import MappingProxyType
+
+import numpy as np
+
+from fluxforge._types import Points
+from fluxforge.errors import InputError, MeshError
+from fluxforge.mesh._delaunay import mesh_with_scipy
+from fluxforge.mesh._domain import AbstractDomain, Disk, sizing, unit_square
+from fluxforge.mesh._families import FAMILIES, check_seed
+from fluxforge.mesh._geometry import cell_areas
+from fluxforge.mesh._gmsh import gmsh_problem, mesh_with_gmsh
+from fluxforge.mesh._mesh import Mesh
+
+MAX_CELLS = 10**7
+DEFAULT_CELLS = 300
+# Attraction points of each kind of mesh.
+KINDS: Mapping[str, int] = MappingProxyType({"regular": 0, "irregular": 2})
+ENGINES = ("auto", "gmsh", "builtin")
+# A mesh whose cell count is CLOSE to the wanted one is taken at once, otherwise the closest of a few tries is; beyond
+# what is TOLERATED a note says so.
+CLOSE = 0.03
+TOLERATED = 0.05
+TRIES = 8
+
+
+def generate(
+    domain: AbstractDomain | None = None,
+    *,
+    kind: str = "regular",
+    cells: int | None = None,
+    size: float | None = None,
+    seed: int = 0,
+    engine: str = "auto",
+) -> Mesh:
+    """Triangles of a domain (the unit square unless one is given); the same arguments give the same mesh, bit for bit.
+
+    A `regular` mesh has one size everywhere; an `irregular` one is four times finer around two random attraction
+    points inside the domain. Give either `cells`, the wanted number of them (300 unless given; the mesh has about as
+    many), or `size`, the wanted length of edges far from attraction points. The seed chooses the attraction points;
+    among regular meshes it turns the lattice of the built-in engine, and with gmsh lets the size undulate by a few
+    per cent, except for seed 0. The engine `auto` is gmsh where it loads, and otherwise the built-in one, with a note.
+    """
+    domain = unit_square() if domain is None else domain
+    _check(kind, engine, cells, size)
+    check_seed(seed)
+    if engine == "auto" and (problem := gmsh_problem()) is not None:
+        mesh = generate(domain, kind=kind, cells=cells, size=size, seed=seed, engine="builtin")
+        return replace(mesh, notes=(f"meshed by the built-in engine: {problem}", *mesh.notes))
+    # A power of two rescales without rounding, and the engines' tolerances then suit domains of every extent.
+    scale = 2.0 ** -floor(log2(_extent(domain)))
+    scaled = domain.scaled(scale)
+    attractors = _attractors(scaled, KINDS[kind], seed)
+    make = partial(mesh_with_scipy if engine == "builtin" else mesh_with_gmsh, scaled, attractors=attractors, seed=seed)
+    load = _cells_times_size_squared(scaled, attractors)
+    if size is None:
+        cells = DEFAULT_CELLS if cells is None else cells
+        mesh, wanted = _with_cells(make, load, cells), f"{cells} cells"
+    else:
+        mesh, wanted = _with_size(make, load, min(size * scale, _extent(scaled))), f"size {size:g}"
+    mesh = _checked_cover(mesh, scaled)
+    return replace(mesh, points=mesh.points / scale, origin=f"{kind} mesh, {wanted}, seed {seed}")
+
+
+def _check(kind: str, engine: str, cells: int | None, size: float | None) -> None:
+    if kind not in KINDS:
+        raise InputError(f"field 'kind': {kind!r} is unknown; use one of {', '.join(KINDS)}")
+    if engine not in ENGINES:
+        raise InputError(f"field 'engine': {engine!r} is unknown; use one of {', '.join(ENGINES)}")
+    if cells is not None and size is not None:
+        raise InputError("fields 'cells' and 'size': give one of them, not both")
+    if cells is not None and not 2 <= cells <= MAX_CELLS:
+        raise InputError(f"field 'cells': {cells} is not between 2 and {MAX_CELLS}")
+    if size is not None and not 0.0 < size < np.inf:
+        raise InputError(f"field 'size': {size} is not a length; it should be positive and finite")
+
+
+def _extent(domain: AbstractDomain) -> float:
+    (x0, y0), (x1, y1) = domain.box
+    return max(x1 - x0, y1 - y0)
+
+
+def _attractors(domain: AbstractDomain, count: int, seed: int) -> Points:
+    """Points uniformly distributed in the domain."""
+    rng = np.random.default_rng(seed)
+    found = np.zeros((0, 2))
+    while len(found) < count:
+        candidates = rng.uniform(*domain.box, size=(64, 2))
+        found = np.concatenate([found, candidates[domain.contains(candidates)]])
+    return found[:count]
+
+
+def _cells_times_size_squared(domain: AbstractDomain, attractors: Points) -> float:
+    """4/√3 ∫ (size/h)² dA: equilateral triangles of edge h, counted where they would lie."""
+    (x0, y0), (x1, y1) = domain.box
+    ticks = (np.arange(128) + 0.5) / 128
+    grid = np.stack(np.meshgrid(x0 + ticks * (x1 - x0), y0 + ticks * (y1 - y0)), axis=-1).reshape(-1, 2)
+    inside = grid[domain.contains(grid)]
+    fineness = np.mean(sizing(domain, 1.0, attractors)(inside) ** -2.0) if len(inside) else 1.0
+    return float(4.0 / np.sqrt(3.0) * domain.area * fineness)
+
+
+def _with_size(make: Callable[..., Mesh], load: float, size: float) -> Mesh:
+    if load > MAX_CELLS * size**2:
+        raise InputError(f"field 'size': it would make about {load / size**2:.1e} cells; at most {MAX_CELLS} are allowed")
+    return make(size=size)
+
+
+def _with_cells(make: Callable[..., Mesh], load: float, cells: int) -> Mesh:
+    """Try sizes until the count is close: each try rescales by the last count, within what is known to bracket."""
+    size, fine, coarse = (load / cells) ** 0.5, 0.0, np.inf
+    best = mesh = make(size=size)
+    for _ in range(TRIES - 1):
+        count = len(mesh.cells)
+        if abs(len(best.cells) - cells) <= CLOSE * cells:
+            return best
+        fine, coarse = (max(fine, size), coarse) if count > cells else (fine, min(coarse, size))
+        size *= (count / cells) ** 0.5
+        if not fine < size < coarse:
+            size = (fine * coarse) ** 0.5
+        mesh = make(size=size)
+        best = min(best, mesh, key=lambda m: abs(len(m.cells) - cells))
+    if abs(len(best.cells) - cells) <= TOLERATED * cells:
+        return best
+    return replace(best, notes=(*best.notes, f"{cells} cells were wanted, the closest mesh found has {len(best.cells)}"))
+
+
+def _checked_cover(mesh: Mesh, domain: AbstractDomain) -> Mesh:
+    """The mesh, if its cells are positive and fill its outline; for a disk with a note, since that is a polygon."""
+    areas = cell_areas(mesh.points, mesh.cells)
+    edges = np.concatenate(list(mesh.boundary.values()))
+    (ax, ay), (bx, by) = mesh.points[edges[:, 0]].T, mesh.points[edges[:, 1]].T
+    outline = 0.5 * float(np.sum(ax * by - bx * ay))
+    wanted = outline if isinstance(domain, Disk) else domain.area
+    if not (areas.min() > 0 and np.allclose([areas.sum(), outline], wanted, rtol=1e-9, atol=0)):
+        raise MeshError("the mesh generated does not fill the domain: try another size, seed or engine")
+    if not isinstance(domain, Disk):
+        return mesh
+    note = f"the mesh covers a polygon of {len(edges)} sides inscribed in the disk, {wanted / domain.area:.4%} of its area"
+    return replace(mesh, notes=(*mesh.notes, note))
+
+
+ALL_FAMILIES: Mapping[str, Callable[[int, int], Mesh]] = MappingProxyType(
+    {
+        **FAMILIES,
+        "regular": lambda n, seed: generate(kind="regular", cells=2 * n * n, seed=seed),
+        "irregular": lambda n, seed: generate(kind="irregular", cells=2 * n * n, seed=seed),
+    }
+)

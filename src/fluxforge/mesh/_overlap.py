@@ -1,0 +1,180 @@
+"""Do cells cover a place twice?
+
+Four facts together leave no room for it. Around each point the cells' sectors do not overlap; no two boundary edges
+cross; no boundary point lies inside a boundary edge; and one place inside each connected part is covered once. For the
+first three make each part an immersed surface whose boundary is a set of simple closed curves. Its curves turn
+#counter-clockwise − #clockwise = 2 − 2·genus − #curves times in all, so exactly one is counter-clockwise: the part
+covers what lies inside that one and outside the others once. Then only whole parts can lie upon each other.
+
+Points that share a place count as one here, so a slit of duplicated points is no boundary.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fluxforge._types import Corners, Points
+from fluxforge.mesh._check_cells import name_corners, refuse
+from fluxforge.mesh._check_crossing import Clash, Segments, find_clash
+from fluxforge.mesh._check_edges import Pairing
+from fluxforge.mesh._geometry import cell_areas, cell_centroids
+
+# Points closer than this, relative to the mesh, share a place.
+PLACE = 1e-12
+# Sectors may overlap by this many radians before cells do.
+ANGLE = 1e-8
+# More point-in-boundary tests than this are not made, but noted.
+MOST_TESTS = 200_000_000
+
+
+def check_centroids(points: Points, cells: Corners, origin: str) -> None:
+    """Refuse two cells with one centroid: no flux can be computed between them."""
+    centroid = cell_centroids(points, cells)
+    place = _places((centroid - points.min(axis=0)) / np.ptp(points, axis=0).max())
+    order = np.argsort(place, kind="stable")
+    if (same := np.flatnonzero(np.diff(place[order]) == 0)).size:
+        i, j = sorted(order[same[0] : same[0] + 2])
+        x, y = centroid[i]
+        refuse(origin, f"cells {i} and {j} have the same centroid ({x:g}, {y:g})")
+
+
+def check_overlap(
+    points: Points, cells: Corners, *, pairing: Pairing, part: Int[np.ndarray, " cells"], origin: str
+) -> tuple[str, ...]:
+    """Refuse a mesh that covers a place twice or does not conform; note slits, and checks too large to make."""
+    x = (points - points.min(axis=0)) / np.ptp(points, axis=0).max()
+    place = _places(x)
+    if (bad := np.flatnonzero(place[pairing.start] == place[pairing.end])).size:
+        cell, a, b = pairing.cell[bad[0]], pairing.start[bad[0]], pairing.end[bad[0]]
+        refuse(origin, f"cell {cell} has two corners at one place (points {a} and {b})")
+    rim, slits = _rim(pairing, place, origin)
+    _check_sectors(x, pairing, place=place, rim=rim, origin=origin)
+    segments = Segments(x[pairing.start[rim]], x[pairing.end[rim]])
+    clash, complete = find_clash(segments)
+    if clash is not None:
+        _refuse_clash(clash, pairing, rim, origin)
+    notes = [f"{slits} pairs of boundary edges coincide: their points are duplicated, and nothing passes there"] * (
+        slits > 0
+    )
+    if not (complete and _check_parts(x, cells, part=part, rim=segments, origin=origin)):
+        notes.append("the boundary is too intricate to check every pair of its edges for overlap")
+    return tuple(notes)
+
+
+def _places(x: Float[np.ndarray, "n 2"]) -> Int[np.ndarray, " n"]:
+    """Number the places of points in the unit square: points that agree to PLACE share a number."""
+    snapped = np.round(x / PLACE)
+    return np.unique(snapped[:, 0] + 1j * snapped[:, 1], return_inverse=True)[1]
+
+
+def _rim(pairing: Pairing, place: Int[np.ndarray, " points"], origin: str) -> tuple[Int[np.ndarray, " rim"], int]:
+    """The boundary half-edges that no other one covers from the other side, and how many pairs do so (a slit)."""
+    start, end = place[pairing.start[pairing.alone]], place[pairing.end[pairing.alone]]
+    forth, back = start * len(place) + end, end * len(place) + start
+    order = np.argsort(forth, kind="stable")
+    if (same := np.flatnonzero(np.diff(forth[order]) == 0)).size:
+        i, j = pairing.alone[order[same[0] : same[0] + 2]]
+        edge = f"the edge between points {pairing.start[i]} and {pairing.end[i]}"
+        refuse(origin, f"cells {pairing.cell[i]} and {pairing.cell[j]} overlap: both lie on the same side of {edge}")
+    closed = np.isin(forth, back)
+    return pairing.alone[~closed], int(closed.sum()) // 2
+
+
+def _check_sectors(
+    x: Points, pairing: Pairing, *, place: Int[np.ndarray, " points"], rim: Int[np.ndarray, " rim"], origin: str
+) -> None:
+    """Around an inner point the angles add up to 2π; around a boundary point the sectors follow one another."""
+    here = x[pairing.start]
+    leaving, arriving = x[pairing.end] - here, x[pairing.before] - here
+    cross = leaving[:, 0] * arriving[:, 1] - leaving[:, 1] * arriving[:, 0]
+    angle = np.arctan2(cross, np.einsum("he,he->h", leaving, arriving)) % (2.0 * np.pi)
+    vertex = place[pairing.start]
+    on_rim = np.zeros(len(place), bool)
+    on_rim[place[pairing.start[rim]]] = on_rim[place[pairing.end[rim]]] = True
+    total = np.bincount(vertex, weights=angle, minlength=len(place))
+    if (bad := np.flatnonzero(~on_rim[vertex] & (np.abs(total[vertex] - 2.0 * np.pi) > 0.1))).size:
+        point, turns = pairing.start[bad[0]], np.degrees(total[vertex[bad[0]]])
+        refuse(origin, f"the cells around point {point} overlap: their angles add up to {turns:.0f} degrees")
+    _check_rim_sectors(pairing, leaving, angle=angle, among=on_rim[vertex], vertex=vertex, origin=origin)
+
+
+def _check_rim_sectors(
+    pairing: Pairing,
+    leaving: Float[np.ndarray, "halves 2"],
+    *,
+    angle: Float[np.ndarray, " halves"],
+    among: Bool[np.ndarray, " halves"],
+    vertex: Int[np.ndarray, " halves"],
+    origin: str,
+) -> None:
+    """Sort the sectors around each boundary point: each ends before the next begins, the last before the first."""
+    half = np.flatnonzero(among)
+    if not half.size:
+        return
+    begin = np.arctan2(leaving[half, 1], leaving[half, 0])
+    order = np.lexsort((begin, vertex[half]))
+    half, begin = half[order], begin[order]
+    first = np.flatnonzero(np.diff(vertex[half], prepend=-1))
+    following = np.arange(1, len(half) + 1)
+    following[np.append(first[1:], len(half)) - 1] = first
+    room = begin[following] - begin
+    room[following <= np.arange(len(half))] += 2.0 * np.pi
+    if (bad := np.flatnonzero(angle[half] > room + ANGLE)).size:
+        i, j = half[bad[0]], half[following[bad[0]]]
+        cells = sorted((pairing.cell[i], pairing.cell[j]))
+        refuse(origin, f"cells {cells[0]} and {cells[1]} overlap around point {pairing.start[i]}")
+
+
+def _refuse_clash(clash: Clash, pairing: Pairing, rim: Int[np.ndarray, " rim"], origin: str) -> None:
+    i, j = rim[clash.first], rim[clash.second]
+    edge = f"between points {pairing.start[i]} and {pairing.end[i]}"
+    if clash.crossing:
+        other = f"between points {pairing.start[j]} and {pairing.end[j]}"
+        cells = f"cells {pairing.cell[i]} and {pairing.cell[j]} overlap"
+        refuse(origin, f"{cells}: the edges {edge} and {other} cross")
+    refuse(
+        origin,
+        f"point {pairing.start[j]} lies inside the edge {edge} of cell {pairing.cell[i]}: "
+        "cells should meet at whole edges, so split the cell there",
+    )
+
+
+def _check_parts(
+    x: Points, cells: Corners, *, part: Int[np.ndarray, " cells"], rim: Segments, origin: str
+) -> bool:
+    """One place in each part is inside the boundary exactly once. False when there are too many parts to test."""
+    count = int(part.max()) + 1
+    if count == 1:
+        return True
+    if count * len(rim.a) > MOST_TESTS:
+        return False
+    sample = np.full(count, -1)
+    sample[part[::-1]] = np.arange(len(cells))[::-1]
+    inside = _inner_points(x, cells[sample])
+    step = max(1, 4_000_000 // max(len(rim.a), 1))
+    for begin in range(0, count, step):
+        covered = _winding(inside[begin : begin + step], rim)
+        if (bad := np.flatnonzero(covered != 1)).size:
+            cell = sample[begin + bad[0]]
+            refuse(origin, f"cell {cell} overlaps other cells ({name_corners(cells, cell)})")
+    return True
+
+
+def _inner_points(x: Points, cells: Corners) -> Points:
+    """A place strictly inside each cell: the centroid of a triangle cut off along an inner diagonal."""
+    triangle = cells[:, :3]
+    if cells.shape[1] == 4:
+        # A diagonal lies inside when the triangles on both its sides are counter-clockwise.
+        rest = np.where(cells[:, 3:] < 0, cells[:, :3], cells[:, [0, 2, 3]])
+        inner = (cell_areas(x, triangle) > 0) & (cell_areas(x, rest) > 0)
+        triangle = np.where(inner[:, None], triangle, cells[:, [1, 2, 3]])
+    return x[triangle].mean(axis=1)
+
+
+def _winding(q: Points, rim: Segments) -> Int[np.ndarray, " n"]:
+    """How many times the boundary goes round each place: signed crossings of the ray to the right."""
+    a, b = rim.a[None], rim.b[None]
+    x, y = q[:, 0, None], q[:, 1, None]
+    side = (b[..., 0] - a[..., 0]) * (y - a[..., 1]) - (b[..., 1] - a[..., 1]) * (x - a[..., 0])
+    up = (a[..., 1] <= y) & (b[..., 1] > y) & (side > 0)
+    down = (a[..., 1] > y) & (b[..., 1] <= y) & (side < 0)
+    return np.asarray(up.sum(axis=1) - down.sum(axis=1))

@@ -1,0 +1,62 @@
+"""Pictures of a mesh and of a field on it."""
+
+import os
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+from fluxforge._files import atomic_path
+from fluxforge._types import CellField
+from fluxforge.mesh._geometry import cell_areas
+from fluxforge.mesh._mesh import Mesh
+
+EDGES_UP_TO = 20_000
+
+
+def draw_field(
+    axes: Axes, mesh: Mesh, values: CellField, *, colours: str = "viridis", edges: bool = False, **limits: Any
+) -> PolyCollection:
+    """Colour each cell by its value; `limits` may be `vmin` and `vmax`."""
+    patches = PolyCollection(
+        list(_outlines(mesh)),
+        array=values,
+        cmap=colours,
+        edgecolors="black" if edges else "face",
+        linewidths=0.3 if edges else 0.2,
+    )
+    patches.set_clim(limits.get("vmin"), limits.get("vmax"))
+    axes.add_collection(patches)
+    low, high = mesh.points.min(axis=0), mesh.points.max(axis=0)
+    margin = 0.02 * (high - low).max()
+    axes.set(
+        xlim=(low[0] - margin, high[0] + margin), ylim=(low[1] - margin, high[1] + margin), aspect="equal", xlabel="x"
+    )
+    axes.set_ylabel("y", rotation=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    return patches
+
+
+def mesh_picture(mesh: Mesh, path: str | os.PathLike[str]) -> None:
+    """A picture of the mesh, each cell coloured by its size relative to the largest, as in the paper's figure."""
+    V = cell_areas(mesh.points, mesh.cells)
+    figure = Figure(figsize=(6, 5.2), layout="constrained")
+    axes = figure.add_subplot()
+    patches = draw_field(axes, mesh, V / V.max(), edges=len(V) <= EDGES_UP_TO, vmin=0.0, vmax=1.0)
+    figure.colorbar(patches, ax=axes, label="cell size / largest", shrink=0.85)
+    axes.set_title(f"{len(V):,} cells", fontsize=11)
+    save_figure(figure, path)
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> None:
+    """Save a figure, whole or not at all; the suffix chooses the format."""
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=dpi)
+
+
+def _outlines(mesh: Mesh) -> Float[np.ndarray, "cells corners 2"]:
+    """Corner positions; a triangle among quadrilaterals ends where it began."""
+    return mesh.points[np.where(mesh.cells < 0, mesh.cells[:, :1], mesh.cells)]

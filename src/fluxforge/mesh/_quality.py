@@ -1,0 +1,110 @@
+"""The numbers the theorems speak of: sizes, shapes, angles, and the Fourier step."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from fluxforge._types import CellField, FaceField, SlotField
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._geometry import cell_areas, half_edges
+from fluxforge.mesh._mesh import Mesh
+
+
+@dataclass(frozen=True)
+class MeshInfo:
+    """What `fluxforge mesh info` prints."""
+
+    cells: int
+    triangles: int
+    quadrilaterals: int
+    points: int
+    faces: int
+    boundary_faces: int
+    boundary_tags: dict[str, int]
+    area: float
+    h: float
+    cell_area_min: float
+    cell_area_max: float
+    quality_min: float
+    quality_mean: float
+    nonorthogonality_mean_deg: float
+    nonorthogonality_max_deg: float
+    dt_fourier: float
+    components: int
+    notes: tuple[str, ...]
+
+
+def info(mesh: Mesh) -> MeshInfo:
+    """Describe a mesh; `dt_fourier` is for α = 1 and T given on the whole boundary."""
+    graph = dual(mesh)
+    quality = cell_quality(mesh)
+    angle = nonorthogonality(graph)
+    triangles = int(((mesh.cells >= 0).sum(axis=1) == 3).sum())
+    return MeshInfo(
+        cells=graph.cells,
+        triangles=triangles,
+        quadrilaterals=graph.cells - triangles,
+        points=len(mesh.points),
+        faces=len(graph.A),
+        boundary_faces=graph.ghosts,
+        boundary_tags={name: int((graph.tag == k).sum()) for k, name in enumerate(graph.tags)},
+        area=float(graph.V.sum()),
+        h=float(cell_diameters(mesh).max()),
+        cell_area_min=float(graph.V.min()),
+        cell_area_max=float(graph.V.max()),
+        quality_min=float(quality.min()),
+        quality_mean=float(quality.mean()),
+        nonorthogonality_mean_deg=float(angle.mean()) if angle.size else 0.0,
+        nonorthogonality_max_deg=float(angle.max()) if angle.size else 0.0,
+        dt_fourier=fourier_step(graph),
+        components=components(graph),
+        notes=mesh.notes,
+    )
+
+
+def cell_diameters(mesh: Mesh) -> CellField:
+    """The largest distance between two corners of each cell."""
+    corners = mesh.points[np.where(mesh.cells < 0, mesh.cells[:, :1], mesh.cells)]
+    apart = corners[:, :, None] - corners[:, None, :]
+    return np.hypot(apart[..., 0], apart[..., 1]).max(axis=(1, 2))
+
+
+def cell_quality(mesh: Mesh) -> CellField:
+    """c V / Σ l², 1 for an equilateral triangle (c = 4√3) and for a square (c = 4), 0 for a flat cell."""
+    start, end = half_edges(mesh.cells)
+    edge = np.where((start >= 0)[..., None], mesh.points[end] - mesh.points[start], 0.0)
+    scale = np.where((mesh.cells >= 0).sum(axis=1) == 3, 4 * np.sqrt(3.0), 4.0)
+    return scale * cell_areas(mesh.points, mesh.cells) / np.square(edge).sum(axis=(1, 2))
+
+
+def nonorthogonality(graph: DualGraph) -> FaceField:
+    """The angle in degrees between the face normal and the line of centroids, on the faces between two cells."""
+    inside = slice(graph.interior)
+    n, d = graph.n[inside], graph.d[inside]
+    # atan2 keeps its digits where arccos loses them: near zero.
+    across = np.abs(n[:, 0] * d[:, 1] - n[:, 1] * d[:, 0])
+    return np.degrees(np.arctan2(across, (n * d).sum(axis=1)))
+
+
+def weights(graph: DualGraph, diffusivity: float = 1.0) -> SlotField:
+    """w = α A/δ in each cell's slots, 0 where the slot is unused or the face is a Neumann face."""
+    w = np.where(graph.moving, diffusivity * graph.A / graph.delta, 0.0)
+    return np.where(graph.slot_mask, w[graph.slot_face], 0.0)
+
+
+def fourier_step(graph: DualGraph, diffusivity: float = 1.0) -> float:
+    """Δt_Fourier = min_P V_P / Σ_N α A/δ, Dirichlet faces in the sum; infinite where nothing is exchanged."""
+    total = weights(graph, diffusivity).sum(axis=1)
+    with np.errstate(divide="ignore"):
+        return float((graph.V / total).min())
+
+
+def components(graph: DualGraph) -> int:
+    """Number of parts that no face connects."""
+    inside = slice(graph.interior)
+    links = coo_array(
+        (np.ones(graph.interior), (graph.owner[inside], graph.neighbour[inside])), shape=(graph.cells, graph.cells)
+    )
+    return int(connected_components(links, directed=False)[0])

@@ -1,0 +1,55 @@
+"""Writing a scheme as text."""
+
+from collections.abc import Mapping
+
+import sympy as sp
+
+from fluxforge.errors import ExpressionError
+from fluxforge.expression import parse
+from fluxforge.scheme._claims import Claims
+from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
+from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols
+
+
+class SchemeBuilder:
+    """Write a scheme as text, stage by stage: each expression is parsed with just the symbols it may contain."""
+
+    def __init__(self) -> None:
+        self._stages: list[Stage] = []
+        self._earlier: tuple[str, ...] = ()
+
+    def stage(
+        self,
+        messages: Mapping[str, str | tuple[Hop, str]],
+        outputs: Mapping[str, str | tuple[Ghost, str]],
+        *,
+        where: str = "",
+    ) -> "SchemeBuilder":
+        """Add a stage. A message is its text (summed over edges) or (hop, text); an output its text or (ghost, text).
+
+        `where` opens the message of an error, so that a file's reader learns which stage is meant.
+        """
+        where = where or f"stage {len(self._stages) + 1}"
+        parsed: dict[str, Message] = {}
+        for name, given in messages.items():
+            hop, text = (Hop.EDGE, given) if isinstance(given, str) else given
+            parsed[name] = Message(_parsed(text, message_symbols(hop, self._earlier), f"{where}, message {name!r:.60}"), hop)
+        symbols = output_symbols(parsed, self._earlier)
+        done: dict[str, Output] = {}
+        for name, given_output in outputs.items():
+            ghost, text = (Ghost.DIRICHLET, given_output) if isinstance(given_output, str) else given_output
+            done[name] = Output(_parsed(text, symbols, f"{where}, output {name!r:.60}"), ghost)
+        self._stages.append(Stage(parsed, done))
+        self._earlier = (*self._earlier, *done)
+        return self
+
+    def build(self, name: str, *, summary: str, claims: Claims, theta: sp.Expr = sp.Integer(0)) -> Scheme:
+        """The finished scheme."""
+        return Scheme(name=name, stages=tuple(self._stages), theta=theta, summary=summary, claims=claims)
+
+
+def _parsed(text: str, symbols: Mapping[str, sp.Symbol], where: str) -> sp.Expr:
+    try:
+        return parse(text, symbols)
+    except ExpressionError as error:
+        raise ExpressionError(f"{where}: {error}") from error

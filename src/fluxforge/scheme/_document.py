@@ -1,0 +1,175 @@
+"""scheme.json: a scheme as a file, and back. Nothing in a file is evaluated: expressions go through our parser."""
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import sympy as sp
+
+from fluxforge._files import read_document, write_document
+from fluxforge.errors import DocumentError, ExpressionError, SchemeError
+from fluxforge.expression import parse, to_text
+from fluxforge.scheme._builder import SchemeBuilder
+from fluxforge.scheme._claims import FAMILIES, Claims
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._symbols import Ghost, Hop
+
+KIND, VERSION = "scheme", 1
+MAX_STAGES, MAX_NAMES = 64, 64
+
+T = TypeVar("T")
+
+
+def save(scheme: Scheme, path: str | os.PathLike[str]) -> None:
+    """Write a scheme as JSON."""
+    write_document(path, KIND, VERSION, to_document(scheme))
+
+
+def load(path: str | os.PathLike[str]) -> Scheme:
+    """Read a scheme; whatever is malformed, unknown or hostile is refused with the file, the field and the reason."""
+    document = read_document(path, KIND, VERSION)
+    try:
+        return from_document(document)
+    except (SchemeError, ExpressionError, DocumentError) as error:
+        raise DocumentError(f"{os.fspath(path)}: {error}") from error
+
+
+def to_document(scheme: Scheme) -> dict[str, Any]:
+    """The scheme as plain JSON values."""
+    return {
+        "name": scheme.name,
+        "summary": scheme.summary,
+        "theta": to_text(scheme.theta),
+        "stages": [
+            {
+                "messages": {
+                    name: {"hop": str(message.hop), "expression": to_text(message.expression)}
+                    for name, message in stage.messages.items()
+                },
+                "outputs": {
+                    name: {"ghost": str(output.ghost), "expression": to_text(output.expression)}
+                    for name, output in stage.outputs.items()
+                },
+            }
+            for stage in scheme.stages
+        ],
+        "claims": claims_to_document(scheme.claims),
+    }
+
+
+def claims_to_document(claims: Claims) -> dict[str, Any]:
+    """The claims that are made, as plain JSON values; an unlimited interval is the word "unlimited"."""
+    made = {name: getattr(claims, name) for name in ("conservative", "linear_exact", "time_order", "generator")}
+    if claims.stable_to is not None:
+        made["stable_to"] = "unlimited" if math.isinf(claims.stable_to) else claims.stable_to
+    if claims.space:
+        made["space"] = dict(claims.space)
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def from_document(document: Mapping[str, Any]) -> Scheme:
+    """A scheme from JSON values of our own format."""
+    _only(document, "the scheme", {"format", "format_version", "name", "summary", "theta", "stages", "claims"})
+    builder = SchemeBuilder()
+    stages = _typed(document, "stages", list, "the scheme")
+    if not 0 < len(stages) <= MAX_STAGES:
+        raise DocumentError(f"field 'stages' should list 1 to {MAX_STAGES} stages, got {len(stages)}")
+    for number, stage in enumerate(stages, start=1):
+        where = f"stage {number}"
+        _only(stage, where, {"messages", "outputs"})
+        builder.stage(
+            _entries(stage, "messages", where, lambda entry, at: (_choice(Hop, entry, "hop", "edge", at), _text(entry, at))),
+            _entries(
+                stage, "outputs", where, lambda entry, at: (_choice(Ghost, entry, "ghost", "dirichlet", at), _text(entry, at))
+            ),
+            where=where,
+        )
+    return builder.build(
+        _short(document, "name", 100),
+        summary=_short(document, "summary", 1000) if "summary" in document else "",
+        theta=_theta(document.get("theta", "0")),
+        claims=_claims(document.get("claims", {})),
+    )
+
+
+def _entries(stage: Mapping[str, Any], key: str, where: str, read: Callable[[Any, str], T]) -> dict[str, T]:
+    entries = _typed(stage, key, dict, where)
+    if len(entries) > MAX_NAMES:
+        raise DocumentError(f"{where}: field {key!r} should have at most {MAX_NAMES} entries, got {len(entries)}")
+    return {name: read(entry, f"{where}, {key} entry {name!r:.60}") for name, entry in entries.items()}
+
+
+def _text(entry: Any, where: str) -> str:
+    _only(entry, where, {"hop", "ghost", "expression"})
+    return str(_typed(entry, "expression", str, where))
+
+
+E_ = TypeVar("E_", Hop, Ghost)
+
+
+def _choice(kind: type[E_], entry: Any, key: str, default: str, where: str) -> E_:
+    given = entry.get(key, default) if isinstance(entry, dict) else default
+    if given not in [str(item) for item in kind]:
+        raise DocumentError(f"{where}: {key!r} should be one of {', '.join(kind)}; got {given!r:.60}")
+    return kind(given)
+
+
+def _theta(given: Any) -> sp.Expr:
+    if isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given):
+        given = repr(given)
+    if not isinstance(given, str):
+        raise DocumentError(f"field 'theta' should be a number from 0 to 1, got {given!r:.60}")
+    return parse(given, ())
+
+
+def _claims(given: Any) -> Claims:
+    _only(given, "claims", {"conservative", "linear_exact", "time_order", "generator", "space", "stable_to"})
+    for name in ("conservative", "linear_exact", "generator"):
+        if not isinstance(given.get(name, True), bool):
+            raise DocumentError(f"claims: {name!r} should be true or false, got {given[name]!r:.60}")
+    order = given.get("time_order")
+    if order is not None and (not isinstance(order, int) or isinstance(order, bool) or not 0 <= order <= 20):
+        raise DocumentError(f"claims: 'time_order' should be a whole number from 0 to 20, got {order!r:.60}")
+    space = given.get("space", {})
+    _only(space, "claims, space", set(FAMILIES))
+    for family, value in space.items():
+        _number(value, f"claims, space, {family}")
+    stable = given.get("stable_to")
+    if stable is not None:
+        stable = math.inf if stable == "unlimited" else _number(stable, "claims, stable_to")
+    return Claims(
+        conservative=given.get("conservative"),
+        linear_exact=given.get("linear_exact"),
+        time_order=order,
+        generator=given.get("generator"),
+        space={family: float(value) for family, value in space.items()},
+        stable_to=stable,
+    )
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
+        raise DocumentError(f"{where}: should be a number from 0 to 1e9, got {value!r:.60}")
+    return float(value)
+
+
+def _short(document: Mapping[str, Any], key: str, most: int) -> str:
+    text = _typed(document, key, str, "the scheme")
+    if not text.isprintable() or not 0 < len(text) <= most:
+        raise DocumentError(f"field {key!r} should be one line of 1 to {most} printable characters")
+    return str(text)
+
+
+def _typed(mapping: Any, key: str, kind: type, where: str) -> Any:
+    if not isinstance(mapping, dict) or not isinstance(mapping.get(key), kind):
+        wanted = {list: "a list", dict: "an object", str: "a text"}[kind]
+        raise DocumentError(f"{where}: field {key!r} should be {wanted}")
+    return mapping[key]
+
+
+def _only(mapping: Any, where: str, known: set[str]) -> None:
+    if not isinstance(mapping, dict):
+        raise DocumentError(f"{where} should be an object, got {mapping!r:.60}")
+    if stray := sorted(set(mapping) - known):
+        raise DocumentError(f"{where}: unknown field {stray[0]!r:.60}; known: {', '.join(sorted(known))}")

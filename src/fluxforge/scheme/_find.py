@@ -1,0 +1,24 @@
+"""A scheme by its built-in name or by its file."""
+
+import difflib
+import os
+from pathlib import Path
+
+from fluxforge.errors import SchemeError
+from fluxforge.scheme._document import load
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme.reference import BUILT_IN
+
+
+def find(scheme: str | os.PathLike[str] | Scheme) -> Scheme:
+    """The scheme itself, a built-in one by name, or one read from a `scheme.json`."""
+    if isinstance(scheme, Scheme):
+        return scheme
+    name = os.fspath(scheme)
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    if Path(name).suffix == ".json" or Path(name).is_file():
+        return load(name)
+    close = difflib.get_close_matches(name, BUILT_IN, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise SchemeError(f"no scheme {name!r}: neither a built-in one ({', '.join(BUILT_IN)}) nor a .json file.{hint}")

@@ -1,0 +1,140 @@
+"""A scheme: the symbolic twin of a message-passing network."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from fluxforge.errors import SchemeError
+from fluxforge.scheme._claims import Claims
+from fluxforge.scheme._symbols import (
+    ENDS,
+    GEOMETRY,
+    NEXT,
+    NODE_FIELDS,
+    NODE_GEOMETRY,
+    PARAMETERS,
+    Ghost,
+    Hop,
+    message_symbols,
+    output_symbols,
+)
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
+_RESERVED = frozenset((*PARAMETERS, *NODE_FIELDS, *NODE_GEOMETRY, *(name for hop in Hop for name in GEOMETRY[hop])))
+
+
+@dataclass(frozen=True)
+class Message:
+    """An expression that is summed over the neighbours of one hop."""
+
+    expression: sp.Expr
+    hop: Hop = Hop.EDGE
+
+
+@dataclass(frozen=True)
+class Output:
+    """An expression per cell, and what a ghost shows of it to later stages."""
+
+    expression: sp.Expr
+    ghost: Ghost = Ghost.DIRICHLET
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One round of message passing, as algebra:  z_m = Σ over a hop of messages[m];  h = outputs[h](node, z, earlier h)."""
+
+    messages: Mapping[str, Message]
+    outputs: Mapping[str, Output]
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.messages.items()), tuple(self.outputs.items())))
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """T' = F(T): the stages in order; the last one has the single output `T_new`.
+
+    With θ > 0 the scheme is implicit:  T' − T = (1 − θ)(F(T) − T) + θ(F(T') − T').
+    """
+
+    name: str
+    stages: tuple[Stage, ...]
+    theta: sp.Expr = sp.Integer(0)
+    summary: str = ""
+    claims: Claims = field(default_factory=Claims)
+
+    def __post_init__(self) -> None:
+        """Refuse what no graph could evaluate, naming the stage and the message or output."""
+        if not self.stages:
+            raise SchemeError(f"scheme {self.name!r} has no stages")
+        if not (self.theta.is_number and self.theta.is_real and 0 <= self.theta <= 1):
+            raise SchemeError(f"scheme {self.name!r}: theta should be a number from 0 to 1, got {self.theta}")
+        for number, stage, earlier in self.walk():
+            _check_stage(stage, earlier, f"scheme {self.name!r}, stage {number + 1}")
+        if list(self.stages[-1].outputs) != [NEXT]:
+            raise SchemeError(f"scheme {self.name!r}: the last stage should have exactly one output, {NEXT!r}")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.stages, self.theta))
+
+    @property
+    def implicit(self) -> bool:
+        """Whether a step solves a system of equations."""
+        return bool(self.theta != 0)
+
+    def walk(self) -> Iterator[tuple[int, Stage, tuple[str, ...]]]:
+        """Each stage with its number and the names of the outputs that came before it."""
+        earlier: tuple[str, ...] = ()
+        for number, stage in enumerate(self.stages):
+            yield number, stage, earlier
+            earlier = (*earlier, *stage.outputs)
+
+    def ghost_rules(self) -> dict[str, Ghost]:
+        """What a ghost shows of T and of every output."""
+        rules = {"T": Ghost.DIRICHLET}
+        for stage in self.stages:
+            rules.update({name: output.ghost for name, output in stage.outputs.items()})
+        return rules
+
+    def hops(self) -> frozenset[Hop]:
+        """The kinds of neighbourhood the messages are summed over."""
+        return frozenset(message.hop for stage in self.stages for message in stage.messages.values())
+
+
+def _check_stage(stage: Stage, earlier: tuple[str, ...], where: str) -> None:
+    if not stage.outputs:
+        raise SchemeError(f"{where} has no outputs")
+    _check_names((*stage.messages, *stage.outputs), earlier, where)
+    for name, message in stage.messages.items():
+        allowed = frozenset(message_symbols(message.hop, earlier).values())
+        if stray := message.expression.free_symbols - allowed:
+            raise SchemeError(
+                f"{where}: message {name!r} of hop {str(message.hop)!r} contains {_listed(stray)}, "
+                f"which that hop does not carry"
+            )
+    allowed = frozenset(output_symbols(stage.messages, earlier).values())
+    for name, output in stage.outputs.items():
+        if stray := output.expression.free_symbols - allowed:
+            raise SchemeError(f"{where}: output {name!r} contains {_listed(stray)}, which a cell does not have")
+
+
+def _check_names(names: tuple[str, ...], earlier: tuple[str, ...], where: str) -> None:
+    taken = set(earlier)
+    for name in names:
+        if not _NAME.fullmatch(name) or name.rpartition("_")[2] in ENDS[Hop.PATH] or len(name) > 40:
+            raise SchemeError(
+                f"{where}: {name!r} is not a usable name (letters, digits and single underscores, "
+                f"at most 40 characters, not ending in _P, _N or _Q)"
+            )
+        if name in taken or name in _RESERVED:
+            raise SchemeError(f"{where}: the name {name!r} is taken")
+        taken.add(name)
+
+
+def _listed(symbols: set[sp.Symbol]) -> str:
+    return ", ".join(sorted(str(s) for s in symbols))

@@ -1,0 +1,176 @@
+"""A linear scheme on a graph, as sparse matrices: whatever does not depend on T is evaluated here, once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from jaxtyping import Inexact
+from scipy.sparse import csr_array, diags_array, eye_array
+
+from fluxforge.errors import SchemeError
+from fluxforge.expression import evaluate
+from fluxforge.mesh import DualGraph
+from fluxforge.scheme import Affine, Ghost, Hop, LinearStage, Scheme, linear_stages, symbol
+from fluxforge.simulate._ghosts import View, view
+from fluxforge.simulate._neighbourhood import Neighbourhood, Neighbourhoods
+
+Column = Inexact[np.ndarray, " cells"]
+
+
+@dataclass(frozen=True)
+class AffineMap:
+    """value = Σ_f matrices[f] f + constant, f among T, S and earlier outputs."""
+
+    matrices: Mapping[str, csr_array]
+    constant: Column
+
+
+@dataclass(frozen=True)
+class Operator:
+    """T' = M T + N S + b for an explicit scheme;  of F for an implicit one, T' − T = (1−θ)(F(T)−T) + θ(F(T')−T')."""
+
+    M: csr_array
+    N: csr_array
+    b: Column
+    theta: float
+
+
+def assemble(
+    scheme: Scheme, graph: DualGraph, *, dt: complex, diffusivity: float
+) -> tuple[Mapping[str, AffineMap], ...]:
+    """Each stage's outputs as affine maps of the fields and of earlier outputs."""
+    stages = linear_stages(scheme)
+    if stages is None:
+        raise SchemeError(f"scheme {scheme.name!r} is not linear in T and S, so it has no matrix")
+    work = _Assembly(scheme, graph, dt=dt, diffusivity=diffusivity)
+    return tuple(work.stage(stage) for stage in stages)
+
+
+def operator(scheme: Scheme, graph: DualGraph, *, dt: complex, diffusivity: float = 1.0) -> Operator:
+    """The whole step as one affine map of T and S, by composing the stages."""
+    n = graph.cells
+    known = {
+        "T": (eye_array(n, format="csr"), csr_array((n, n)), np.zeros(n)),
+        "S": (csr_array((n, n)), eye_array(n, format="csr"), np.zeros(n)),
+    }
+    for stage in assemble(scheme, graph, dt=dt, diffusivity=diffusivity):
+        done = {}
+        for name, affine in stage.items():
+            M, N, b = csr_array((n, n)), csr_array((n, n)), affine.constant
+            for field, matrix in affine.matrices.items():
+                inner = known[field]
+                M, N, b = M + matrix @ inner[0], N + matrix @ inner[1], b + matrix @ inner[2]
+            done[name] = (M, N, b)
+        known |= done
+    M, N, b = known["T_new"]
+    return Operator(csr_array(M), csr_array(N), b, float(scheme.theta))
+
+
+def generator(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> Operator:
+    """∂M/∂Δt, ∂N/∂Δt and ∂b/∂Δt at Δt = 0: the semi-discrete system dT/dt = G T + s S + r the scheme integrates.
+
+    By a complex step, Im F(iε)/ε, which loses no digits.
+    """
+    epsilon = 1e-20
+    step = operator(scheme, graph, dt=1j * epsilon, diffusivity=diffusivity)
+    return Operator(
+        csr_array(step.M.imag / epsilon), csr_array(step.N.imag / epsilon), step.b.imag / epsilon, step.theta
+    )
+
+
+class _Assembly:
+    """The values known so far: parameters, geometry, and outputs that turned out to be geometry."""
+
+    def __init__(self, scheme: Scheme, graph: DualGraph, *, dt: complex, diffusivity: float) -> None:
+        self.graph = graph
+        self.hops = Neighbourhoods(graph)
+        self.rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
+        self.parameters: dict[sp.Symbol, Any] = {symbol("dt"): dt, symbol("alpha"): diffusivity}
+        self.fixed: dict[str, np.ndarray] = {}
+
+    def stage(self, stage: LinearStage) -> dict[str, AffineMap]:
+        sums = {
+            name: np.where(self.hops[hop].mask, self._along(hop, expression), 0.0).sum(axis=1)
+            for name, (hop, expression) in stage.fixed_messages.items()
+        }
+        at_node = self._at_node() | {symbol(name): value for name, value in sums.items()}
+        messages = {name: self._message(hop, affine) for name, (hop, affine) in stage.messages.items()}
+        outputs = {name: self._output(affine, at_node, messages) for name, affine in stage.outputs.items()}
+        for name, expression in stage.fixed_outputs.items():
+            self.fixed[name] = self._column(expression, at_node)
+            if name == "T_new":
+                outputs[name] = AffineMap({}, self.fixed[name])
+        return outputs
+
+    def _at_node(self) -> dict[sp.Symbol, Any]:
+        known = {symbol(name): value for name, value in self.fixed.items()}
+        return self.parameters | {symbol("V"): self.graph.V} | known
+
+    def _column(self, expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> Column:
+        value = np.asarray(evaluate(expression, values, np))
+        return np.broadcast_to(value, (self.graph.cells,)) + np.zeros(1)
+
+    def _along(self, hop: Hop, expression: sp.Expr) -> np.ndarray:
+        """A geometric expression in every slot of a hop."""
+        around = self.hops[hop]
+        values: dict[sp.Symbol, Any] = {**self.parameters, **around.geometry}
+        for name, value in self.fixed.items():
+            shown = view(self.graph, self.rules[name]).of(value)
+            values |= {symbol(f"{name}_{end}"): shown[node] for end, node in around.ends.items()}
+            if around.over_paths is not None:
+                values[symbol(f"{name}_N")] = around.over_paths.of(shown[around.over_paths.middle])
+        # Unused slots hold some other face's geometry: whatever it gives there is masked by the caller.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.asarray(evaluate(expression, values, np))
+        return np.broadcast_to(value, around.mask.shape)
+
+    def _message(self, hop: Hop, affine: Affine) -> AffineMap:
+        """Σ over slots of c_s · s, each s a field at one end."""
+        around = self.hops[hop]
+        matrices: dict[str, csr_array] = {}
+        constant = np.where(around.mask, self._along(hop, affine.constant), 0.0).sum(axis=1)
+        for variable, expression in affine.coefficients.items():
+            name, _, end = variable.name.rpartition("_")
+            weight = np.where(around.mask, self._along(hop, expression), 0.0)
+            matrix, shown = self._gather(around, end, weight, view(self.graph, self.rules[name]))
+            matrices[name] = matrices[name] + matrix if name in matrices else matrix
+            constant = constant + shown
+        return AffineMap(matrices, constant)
+
+    def _gather(self, around: Neighbourhood, end: str, weight: np.ndarray, seen: View) -> tuple[csr_array, Column]:
+        """Σ_slots weight · (what the node at that end shows), as a matrix on cells and a constant from the boundary."""
+        if end in around.ends:
+            node = around.ends[end]
+        else:  # N of a ring: spread each slot's weight evenly over its paths
+            assert around.over_paths is not None
+            slot = np.maximum(around.over_paths.slot_of_path, 0)
+            share = weight / np.maximum(around.over_paths.multiplicity, 1)
+            weight = np.where(around.over_paths.slot_of_path >= 0, np.take_along_axis(share, slot, axis=1), 0.0)
+            node = around.over_paths.middle
+        n, slots = weight.shape
+        indptr = np.arange(0, n * slots + 1, slots)
+        coefficients = (weight * seen.scale[node]).ravel()
+        matrix = csr_array((coefficients, seen.cell[node].ravel(), indptr), shape=(n, n))
+        matrix.sum_duplicates()
+        return matrix, (weight * seen.constant[node]).sum(axis=1)
+
+    def _output(
+        self, affine: Affine, at_node: Mapping[sp.Symbol, Any], messages: Mapping[str, AffineMap]
+    ) -> AffineMap:
+        """Σ coefficients · (field or sum) + constant, the sums replaced by their own maps."""
+        matrices: dict[str, csr_array] = {}
+        constant = self._column(affine.constant, at_node)
+        for variable, expression in affine.coefficients.items():
+            scale = self._column(expression, at_node)
+            inner = messages.get(variable.name)
+            if inner is None:
+                parts: Mapping[str, Any] = {variable.name: eye_array(self.graph.cells, format="csr")}
+            else:
+                parts = inner.matrices
+                constant = constant + scale * inner.constant
+            for name, matrix in parts.items():
+                scaled = diags_array(scale, format="csr") @ matrix
+                matrices[name] = matrices[name] + scaled if name in matrices else scaled
+        return AffineMap(matrices, constant)

@@ -1,0 +1,99 @@
+"""From a scheme, a graph and a time step to the stepper that suits them."""
+
+import math
+import os
+from typing import Literal
+
+import jax
+import numpy as np
+
+from fluxforge.errors import InputError
+from fluxforge.mesh import DualGraph, Value, evaluate_at
+from fluxforge.scheme import Scheme, find, linear_stages
+from fluxforge.simulate._assemble import assemble, operator
+from fluxforge.simulate._general import general_stepper
+from fluxforge.simulate._implicit import conjugate_gradient_stepper, direct_stepper
+from fluxforge.simulate._renumber import local_order
+from fluxforge.simulate._rows import stage_rows
+from fluxforge.simulate._stepper import AbstractStepper, LinearStepper, Order
+
+Precision = Literal["float32", "float64"]
+Solver = Literal["auto", "direct", "cg"]
+DIRECT_MOST_CELLS = 100_000
+
+
+def stepper(
+    scheme: str | os.PathLike[str] | Scheme,
+    graph: DualGraph,
+    dt: float,
+    *,
+    diffusivity: float = 1.0,
+    source: Value | np.ndarray = 0.0,
+    dtype: Precision = "float64",
+    solver: Solver = "auto",
+    renumber: bool = True,
+) -> AbstractStepper:
+    """T' = step(T), with everything that does not depend on T evaluated once.
+
+    `scheme` is a scheme, a built-in name or a path to a `scheme.json`. `source` is S: a number, a formula in x and y,
+    a function of them or an array over cells. `solver` is for implicit schemes: sparse LU (`direct`) up to 10⁵ cells
+    and conjugate gradients (`cg`) beyond, unless said otherwise. float64 needs JAX's 64-bit mode.
+    """
+    scheme = find(scheme)
+    _check_numbers(dt=dt, diffusivity=diffusivity)
+    _check_precision(dtype)
+    S = source_on_cells(source, graph)
+    order = local_order(graph) if renumber else None
+    if scheme.implicit:
+        return _implicit(scheme, graph, dt=dt, diffusivity=diffusivity, S=S, dtype=dtype, solver=solver, order=order)
+    if linear_stages(scheme) is None:
+        return general_stepper(scheme, graph, dt=dt, diffusivity=diffusivity, source=S, dtype=dtype)
+    stages = assemble(scheme, graph, dt=dt, diffusivity=diffusivity)
+    return LinearStepper(
+        stages=tuple(stage_rows(stage, source=S, order=order, dtype=np.dtype(dtype)) for stage in stages if stage),
+        order=Order.of(order),
+        dtype=dtype,
+    )
+
+
+def _implicit(
+    scheme: Scheme,
+    graph: DualGraph,
+    *,
+    dt: float,
+    diffusivity: float,
+    S: np.ndarray,
+    dtype: Precision,
+    solver: Solver,
+    order: np.ndarray | None,
+) -> AbstractStepper:
+    if linear_stages(scheme) is None:
+        raise InputError(f"scheme {scheme.name!r} is implicit and not linear: no solver here takes it")
+    step = operator(scheme, graph, dt=dt, diffusivity=diffusivity)
+    if solver == "direct" or (solver == "auto" and graph.cells <= DIRECT_MOST_CELLS):
+        return direct_stepper(step, S)
+    return conjugate_gradient_stepper(step, V=graph.V, source=S, order=order, dtype=dtype, name=scheme.name)
+
+
+def source_on_cells(source: Value | np.ndarray, graph: DualGraph) -> np.ndarray:
+    """S at every cell, from whatever the caller gave."""
+    if isinstance(source, np.ndarray):
+        if source.shape != (graph.cells,) or not np.isfinite(source).all():
+            raise InputError(f"the source should be {graph.cells} finite numbers, got shape {source.shape}")
+        return source.astype(float)
+    return evaluate_at(source, graph.x, "the source")
+
+
+def _check_numbers(*, dt: float, diffusivity: float) -> None:
+    for name, value in {"dt": dt, "diffusivity": diffusivity}.items():
+        if not (math.isfinite(value) and value > 0):
+            raise InputError(f"{name} should be a positive number, got {value}")
+
+
+def _check_precision(dtype: str) -> None:
+    if dtype not in ("float32", "float64"):
+        raise InputError(f"dtype should be 'float32' or 'float64', got {dtype!r}")
+    if dtype == "float64" and not jax.config.jax_enable_x64:
+        raise InputError(
+            "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first, or pass dtype='float32'"
+        )

@@ -1,0 +1,35 @@
+"""Fields over cells from files: `field.npy`, or one cell array of a mesh file, `run.vtu:T`."""
+
+from pathlib import Path
+
+import numpy as np
+
+from fluxforge.errors import InputError
+from fluxforge.mesh import read_cell_data
+
+
+def read_field(spec: str, cells: int) -> np.ndarray:
+    """The field that `spec` names, one finite number per cell, in the mesh's order of cells."""
+    path, _, name = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "")
+    values = _from_array_file(path) if Path(path).suffix == ".npy" else _from_mesh_file(path, name or "T")
+    if values.shape != (cells,):
+        raise InputError(f"{path}: holds values of shape {values.shape}, and the mesh has {cells} cells")
+    if not np.isfinite(values).all():
+        bad = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise InputError(f"{path}: the value of cell {bad} is {values[bad]}; it should be finite")
+    return values
+
+
+def _from_array_file(path: str) -> np.ndarray:
+    try:
+        loaded = np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.array(loaded, dtype=float)
+    except (OSError, ValueError, EOFError, TypeError) as error:
+        raise InputError(f"{path}: is not a readable .npy array of numbers ({error})") from error
+
+
+def _from_mesh_file(path: str, name: str) -> np.ndarray:
+    found = read_cell_data(path)
+    if name not in found:
+        raise InputError(f"{path}: has no cell data {name!r}; it has: {', '.join(sorted(found)) or 'none'}")
+    return found[name]

@@ -1,0 +1,127 @@
+"""Each hop as arrays: who the ends are, and the geometry along the way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import sympy as sp
+from jaxtyping import Bool, Float, Int
+
+from fluxforge.mesh import DualGraph, Paths, Ring, paths, ring
+from fluxforge.scheme import Hop, symbol
+from fluxforge.simulate._ghosts import node_volumes
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """One hop in fixed slots: the nodes at each end, the geometric symbols, and which slots are used.
+
+    A ring has no single node N: `ends` lacks it, and `over_paths` says how to average over the paths of a slot.
+    """
+
+    ends: Mapping[str, Int[np.ndarray, "cells slots"]]
+    geometry: Mapping[sp.Symbol, Float[np.ndarray, "cells slots"]]
+    mask: Bool[np.ndarray, "cells slots"]
+    over_paths: "Average | None" = None
+
+
+@dataclass(frozen=True)
+class Average:
+    """The mean over the paths that lead to each ring cell."""
+
+    middle: Int[np.ndarray, "cells paths"]
+    slot_of_path: Int[np.ndarray, "cells paths"]
+    multiplicity: Int[np.ndarray, "cells slots"]
+
+    def of(self, feature: Float[np.ndarray, "cells paths"]) -> Float[np.ndarray, "cells slots"]:
+        """Σ over the paths of a slot, divided by their number; 0 in unused slots."""
+        total = np.zeros(self.multiplicity.shape, feature.dtype)
+        row, path = np.nonzero(self.slot_of_path >= 0)
+        np.add.at(total, (row, self.slot_of_path[row, path]), feature[row, path])
+        return total / np.maximum(self.multiplicity, 1)
+
+
+@dataclass(frozen=True)
+class Neighbourhoods:
+    """The hops of a graph, each worked out the first time it is asked for."""
+
+    graph: DualGraph
+
+    def __getitem__(self, hop: Hop) -> Neighbourhood:
+        return {Hop.EDGE: lambda: self.edge, Hop.PATH: lambda: self.path, Hop.RING: lambda: self.ring}[hop]()
+
+    @cached_property
+    def volumes(self) -> Float[np.ndarray, " nodes"]:
+        """V of every node."""
+        return node_volumes(self.graph)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The directed two-hop paths."""
+        return paths(self.graph)
+
+    @cached_property
+    def edge(self) -> Neighbourhood:
+        """The faces of each cell."""
+        g = self.graph
+        cell = np.arange(g.cells, dtype=np.int32)[:, None]
+        ends = {"P": np.broadcast_to(cell, g.slot_node.shape), "N": g.slot_node}
+        geometry = {symbol(name): value for name, value in self._leg.items()}
+        return Neighbourhood(ends, geometry | self._volumes_at(ends), g.slot_mask)
+
+    @cached_property
+    def path(self) -> Neighbourhood:
+        """The directed paths P → N → Q of each cell."""
+        steps = self.paths
+        cell = np.arange(self.graph.cells, dtype=np.int32)[:, None]
+        ends = {"P": np.broadcast_to(cell, steps.middle.shape), "N": steps.middle, "Q": steps.end}
+        geometry = {
+            symbol(f"{name}_{leg}"): value
+            for name, slots in self._leg.items()
+            for leg, value in (
+                ("PN", slots[:, steps.first_slot]),
+                ("NQ", slots[steps.middle, steps.second_slot]),
+            )
+        }
+        return Neighbourhood(ends, geometry | self._volumes_at(ends), steps.mask)
+
+    @cached_property
+    def ring(self) -> Neighbourhood:
+        """The distinct cells at distance two of each cell."""
+        around: Ring = ring(self.graph, self.paths)
+        average = Average(self.paths.middle, around.slot_of_path, around.multiplicity)
+        cell = np.arange(self.graph.cells, dtype=np.int32)[:, None]
+        ends = {"P": np.broadcast_to(cell, around.node.shape), "Q": around.node}
+        apart = np.where(around.mask[..., None], self.graph.x[around.node] - self.graph.x[:, None, :], 1.0)
+        geometry = {
+            symbol(name): average.of(self.path.geometry[symbol(name)])
+            for name in ("A_PN", "delta_PN", "A_NQ", "delta_NQ")
+        }
+        geometry |= {
+            symbol("delta_PQ"): np.hypot(apart[..., 0], apart[..., 1]),
+            symbol("d_PQ_x"): apart[..., 0],
+            symbol("d_PQ_y"): apart[..., 1],
+            symbol("V_N"): average.of(self.volumes[self.paths.middle]),
+        }
+        return Neighbourhood(ends, geometry | self._volumes_at(ends), around.mask, average)
+
+    @cached_property
+    def _leg(self) -> dict[str, Float[np.ndarray, "cells slots"]]:
+        """The geometry of one edge as the receiving cell sees it: n and d point away from it."""
+        g = self.graph
+        face, sign = g.slot_face, g.slot_sign
+        return {
+            "A": g.A[face],
+            "delta": g.delta[face],
+            "n_x": g.n[face, 0] * sign,
+            "n_y": g.n[face, 1] * sign,
+            "d_x": g.d[face, 0] * sign,
+            "d_y": g.d[face, 1] * sign,
+            "chi": g.moving[face].astype(float),
+        }
+
+    def _volumes_at(
+        self, ends: Mapping[str, Int[np.ndarray, "cells slots"]]
+    ) -> dict[sp.Symbol, Float[np.ndarray, "cells slots"]]:
+        return {symbol(f"V_{end}"): self.volumes[node] for end, node in ends.items()}

@@ -1,0 +1,54 @@
+"""What a run leaves on disk: a VTU series with its index, pictures, and a summary."""
+
+import os
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from fluxforge._files import write_document, write_text
+from fluxforge.mesh import write
+from fluxforge.simulate._compare import Comparison
+from fluxforge.simulate._picture import animation, field_picture, side_by_side
+from fluxforge.simulate._run import Simulation
+
+SUMMARY_VERSION = 1
+
+
+def write_run(simulation: Simulation, folder: str | os.PathLike[str], *, gif: bool = False) -> list[Path]:
+    """Write `T_*.vtu`, `series.pvd`, `final.png`, `summary.json` and, if asked for, `T.gif`; return their paths."""
+    folder = Path(folder)
+    written = write_series(simulation, folder)
+    field_picture(simulation, folder / "final.png")
+    written.append(folder / "final.png")
+    if gif:
+        animation(simulation, folder / "T.gif")
+        written.append(folder / "T.gif")
+    write_document(folder / "summary.json", "simulation", SUMMARY_VERSION, simulation.summary())
+    return [*written, folder / "summary.json"]
+
+
+def write_series(simulation: Simulation, folder: Path) -> list[Path]:
+    """The saved fields as VTU files, and the .pvd file by which ParaView opens them as one animation."""
+    digits = len(str(len(simulation.fields) - 1))
+    frames = [folder / f"T_{k:0{digits}d}.vtu" for k in range(len(simulation.fields))]
+    for path, field in zip(frames, simulation.fields, strict=True):
+        write(simulation.mesh, path, cell_data={"T": field})
+    lines = [
+        f'    <DataSet timestep="{time!r}" part="0" file={quoteattr(path.name)}/>'
+        for time, path in zip(simulation.times.tolist(), frames, strict=True)
+    ]
+    head = '<?xml version="1.0"?>\n<VTKFile type="Collection" version="0.1" byte_order="LittleEndian">\n  <Collection>\n'
+    write_text(folder / "series.pvd", head + "\n".join(lines) + "\n  </Collection>\n</VTKFile>\n")
+    return [*frames, folder / "series.pvd"]
+
+
+def write_comparison(comparison: Comparison, folder: str | os.PathLike[str], *, gif: bool = False) -> list[Path]:
+    """A folder per scheme as `write_run` makes it, all final fields side by side, and the table as JSON."""
+    folder = Path(folder)
+    written: list[Path] = []
+    for simulation in comparison.simulations:
+        written += write_run(simulation, folder / simulation.scheme, gif=gif)
+    side_by_side(comparison, folder / "compare.png")
+    content: dict[str, Any] = {"schemes": comparison.table()}
+    write_document(folder / "compare.json", "comparison", SUMMARY_VERSION, content)
+    return [*written, folder / "compare.png", folder / "compare.json"]

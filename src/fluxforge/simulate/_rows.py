@@ -1,0 +1,141 @@
+"""Sparse rows in fixed slots: a product is a few gathers, each a straight run through memory."""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from scipy.sparse import csr_array
+
+from fluxforge._types import State
+from fluxforge.simulate._assemble import AffineMap
+
+Slot: TypeAlias = Float[Array, " cells"]
+
+
+class Term(eqx.Module):
+    """diagonal · f_P + Σ_k off[k] · f_{index[k]} for one field f; a uniform diagonal is one number."""
+
+    field: str = eqx.field(static=True)
+    diagonal: Slot | Float[Array, ""] | None
+    off: tuple[Slot, ...]
+
+
+class StageRows(eqx.Module):
+    """A stage of a linear scheme: all its outputs read their neighbours through the same `index`.
+
+    Slots are separate arrays, not columns of one: each is then read from memory once, in order.
+    """
+
+    index: tuple[Int[Array, " cells"], ...]
+    terms: dict[str, tuple[Term, ...]]
+    constant: dict[str, Slot | None]
+
+    def __call__(self, fields: Mapping[str, State]) -> dict[str, State]:
+        """The outputs of this stage."""
+        return {name: self._output(name, fields) for name in self.terms}
+
+    def _output(self, name: str, fields: Mapping[str, State]) -> State:
+        parts = [] if self.constant[name] is None else [self.constant[name]]
+        for term in self.terms[name]:
+            field = fields[term.field]
+            if term.diagonal is not None:
+                parts.append(term.diagonal * field)
+            parts += [c * field.at[i].get(mode="promise_in_bounds") for c, i in zip(term.off, self.index, strict=False)]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+
+def stage_rows(
+    stage: Mapping[str, AffineMap],
+    *,
+    source: Float[np.ndarray, " cells"],
+    order: Int[np.ndarray, " cells"] | None,
+    dtype: np.dtype,
+) -> StageRows:
+    """Lay a stage out in slots, the source folded into the constant, cells in the given order."""
+    n = len(source)
+    place = _Placement(n, order, dtype)
+    matrices = {
+        (name, field): matrix
+        for name, affine in stage.items()
+        for field, matrix in affine.matrices.items()
+        if field != "S"
+    }
+    rows, columns = _pattern(matrices.values(), n)
+    slot = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    width = int(slot.max(initial=-1)) + 1
+    index = np.tile(np.arange(n), (width, 1))
+    index[slot, rows] = columns
+    keys = rows * n + columns
+    terms: dict[str, list[Term]] = {name: [] for name in stage}
+    for (name, field), matrix in matrices.items():
+        terms[name].append(_term(field, matrix, keys=keys, slot=slot, width=width, place=place))
+    return StageRows(
+        index=tuple(place.indices(column) for column in index),
+        terms={name: tuple(found) for name, found in terms.items()},
+        constant={name: _constant(affine, source, place, always=not terms[name]) for name, affine in stage.items()},
+    )
+
+
+class _Placement:
+    """Puts cell arrays into the order and precision of the stepper."""
+
+    def __init__(self, n: int, order: Int[np.ndarray, " cells"] | None, dtype: np.dtype) -> None:
+        self.order = order
+        self.dtype = dtype
+        if order is not None:
+            self.rank = np.empty(n, np.int32)
+            self.rank[order] = np.arange(n, dtype=np.int32)
+
+    def values(self, column: np.ndarray) -> Slot:
+        return jnp.asarray(column if self.order is None else column[self.order], self.dtype)
+
+    def indices(self, column: np.ndarray) -> Int[Array, " cells"]:
+        return jnp.asarray(column if self.order is None else self.rank[column[self.order]], jnp.int32)
+
+
+def _pattern(matrices: "Mapping[object, csr_array] | object", n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The off-diagonal places that any of the matrices uses, row by row."""
+    keys = np.zeros(0, np.int64)
+    for matrix in matrices:  # type: ignore[attr-defined]
+        rows, columns, values = _entries(matrix)
+        keys = np.union1d(keys, (rows * n + columns)[(rows != columns) & (values != 0)])
+    return keys // n, keys % n
+
+
+def _entries(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
+    return rows, matrix.indices.astype(np.int64), matrix.data
+
+
+def _term(
+    field: str, matrix: csr_array, *, keys: np.ndarray, slot: np.ndarray, width: int, place: _Placement
+) -> Term:
+    n = matrix.shape[0]
+    rows, columns, values = _entries(matrix)
+    aside = (rows != columns) & (values != 0)
+    where = np.searchsorted(keys, rows[aside] * n + columns[aside])
+    off = np.zeros((width, n))
+    np.add.at(off, (slot[where], rows[aside]), values[aside])
+    diagonal = matrix.diagonal()
+    return Term(
+        field=field,
+        diagonal=_diagonal(diagonal, place),
+        off=tuple(place.values(column) for column in off) if aside.any() else (),
+    )
+
+
+def _diagonal(diagonal: np.ndarray, place: _Placement) -> Slot | Float[Array, ""] | None:
+    if (diagonal == diagonal[0]).all():
+        return None if diagonal[0] == 0 else jnp.asarray(diagonal[0], place.dtype)
+    return place.values(diagonal)
+
+
+def _constant(affine: AffineMap, source: np.ndarray, place: _Placement, *, always: bool) -> Slot | None:
+    total = affine.constant + (affine.matrices["S"] @ source if "S" in affine.matrices else 0.0)
+    return place.values(total) if always or total.any() else None

@@ -1,0 +1,90 @@
+"""A scheme on a graph becomes a step:  T' = step(T)."""
+
+import abc
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from fluxforge._types import State
+from fluxforge.simulate._rows import StageRows
+
+
+class AbstractStepper(eqx.Module):
+    """One time step, and many.
+
+    `advance` works on cells in an order of its own, which keeps neighbours close in memory; `enter` and `leave`
+    carry a field there and back. Calling the stepper does all three, so its caller never sees that order.
+    """
+
+    @abc.abstractmethod
+    def advance(self, T: State) -> State:
+        """One step, in the stepper's own order of cells."""
+
+    @abc.abstractmethod
+    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
+        """A field from the mesh's order to the stepper's."""
+
+    @abc.abstractmethod
+    def leave(self, T: State) -> State:
+        """A field from the stepper's order to the mesh's."""
+
+    @abc.abstractmethod
+    def repeat(self, T: State, steps: int) -> State:
+        """Many steps, in the stepper's own order."""
+
+    def __call__(self, T: Float[Array | np.ndarray, " cells"]) -> State:
+        """One step of a field in the mesh's order."""
+        return self.leave(self.advance(self.enter(T)))
+
+    def rollout(self, T: Float[Array | np.ndarray, " cells"], steps: int) -> State:
+        """The field after that many steps, in the mesh's order."""
+        return self.leave(self.repeat(self.enter(T), steps))
+
+
+class Order(eqx.Module):
+    """A renumbering of the cells and its inverse."""
+
+    forward: Int[Array, " cells"]
+    back: Int[Array, " cells"]
+
+    @staticmethod
+    def of(order: Int[np.ndarray, " cells"] | None) -> "Order | None":
+        """Both directions of an order, or None for the mesh's own."""
+        if order is None:
+            return None
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return Order(jnp.asarray(order, jnp.int32), jnp.asarray(back, jnp.int32))
+
+
+class LinearStepper(AbstractStepper):
+    """An explicit linear scheme: everything but T was evaluated beforehand, a step is gathers and sums."""
+
+    stages: tuple[StageRows, ...]
+    order: Order | None
+    dtype: Literal["float32", "float64"] = eqx.field(static=True)
+
+    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
+        """A field from the mesh's order to the stepper's."""
+        T = jnp.asarray(T, self.dtype)
+        return T if self.order is None else T[self.order.forward]
+
+    def leave(self, T: State) -> State:
+        """A field from the stepper's order to the mesh's."""
+        return T if self.order is None else T[self.order.back]
+
+    def advance(self, T: State) -> State:
+        """One step: the stages in turn."""
+        fields = {"T": T}
+        for stage in self.stages:
+            fields |= stage(fields)
+        return fields["T_new"]
+
+    @eqx.filter_jit
+    def repeat(self, T: State, steps: int) -> State:
+        """Many steps without leaving the device."""
+        return jax.lax.fori_loop(0, steps, lambda _, T: self.advance(T), T)
