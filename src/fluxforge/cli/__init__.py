@@ -1,0 +1,18 @@
+"""The command line: parsing and printing; every command is one library call."""
+
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `fluxforge` with these arguments, or with the process's own, and return the exit code.
+
+    0 if all went well, 1 if a run failed, 2 for bad input, 130 after Ctrl-C and 143 after a request to terminate.
+    """
+    try:
+        # Imported here so that Ctrl-C during the import is answered as it is later.
+        from fluxforge.cli._main import run
+    except KeyboardInterrupt:
+        return 130
+    return run(arguments)

@@ -8,6 +8,7 @@ from fluxforge.errors import ExpressionError
 from fluxforge.expression._errors import RefusalError
 from fluxforge.expression._evaluate import constant
 from fluxforge.expression._limits import EXACT_BELOW, LARGEST, MAX_BITS, MAX_EXPONENT, SMALLEST
+from fluxforge.expression._walk import leaves_first
 
 OUT_OF_RANGE = "a number outside the range of double precision"
 _NOT_REAL = "a value that is not a finite real number"
@@ -15,7 +16,7 @@ _ROUNDING = 1e-13
 
 
 class Gate:
-    """Checks each node once, leaves first, and keeps the value of every constant."""
+    """Checks each node once, and keeps the value of every constant."""
 
     def __init__(self) -> None:
         self._admitted: set[sp.Basic] = set()
@@ -23,9 +24,11 @@ class Gate:
 
     def admit(self, expr: sp.Expr) -> sp.Expr:
         """The expression, or a refusal; a decimal with a small integer value becomes that integer."""
+        for node in leaves_first(expr, self._admitted):
+            self._check(node)
+            self._admitted.add(node)
         if expr.is_Float and abs(expr) < EXACT_BELOW and float(expr).is_integer():
-            expr = sp.Integer(int(expr))
-        self._check(expr)
+            return self.admit(sp.Integer(int(expr)))
         return expr
 
     def value(self, expr: sp.Expr) -> float:
@@ -41,16 +44,11 @@ class Gate:
             raise RefusalError(f"an exponent beyond ±{MAX_EXPONENT}")
 
     def _check(self, expr: sp.Basic) -> None:
-        if expr in self._admitted:
-            return
-        for argument in expr.args:
-            self._check(argument)
         _check_number(expr)
         if not expr.is_Symbol and all(argument in self._constants for argument in expr.args):
             self._constants[expr] = self._finite(expr)
         if expr.is_Pow:
             self.check_exponent(expr.exp)
-        self._admitted.add(expr)
 
     def _finite(self, expr: sp.Basic) -> float:
         try:
@@ -68,7 +66,7 @@ class Gate:
 def _check_number(expr: sp.Basic) -> None:
     if expr.is_Rational and max(abs(expr.p), expr.q).bit_length() > MAX_BITS:
         raise RefusalError(f"an exact number of more than {MAX_BITS} bits (write a decimal)")
-    if expr.is_Float and expr != 0 and not SMALLEST <= abs(expr) <= LARGEST:
+    if expr.is_Float and not expr.is_zero and not SMALLEST <= abs(expr) <= LARGEST:
         raise RefusalError(OUT_OF_RANGE)
     if expr is sp.I or expr is sp.zoo or (expr.is_Number and not expr.is_finite):
         raise RefusalError(_NOT_REAL)

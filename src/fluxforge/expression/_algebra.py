@@ -44,11 +44,11 @@ class Algebra:
 
     def add(self, terms: Sequence[sp.Expr]) -> sp.Expr:
         """Σ terms."""
-        return self._gate.admit(terms[0] if len(terms) == 1 else sp.Add(*terms))
+        return self._gate.admit(sp.Add(*terms))
 
     def multiply(self, factors: Sequence[sp.Expr]) -> sp.Expr:
         """Π factors, as one product: SymPy distributes a number over a sum only if they are alone."""
-        return self._gate.admit(factors[0] if len(factors) == 1 else sp.Mul(*factors))
+        return self._gate.admit(sp.Mul(*factors))
 
     def invert(self, expr: sp.Expr) -> sp.Expr:
         """1/expr."""

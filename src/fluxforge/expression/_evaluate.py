@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._errors import known_names
+from fluxforge.expression._errors import known_names, visible
+from fluxforge.expression._walk import arguments, leaves_first
 
 Value: TypeAlias = Any
 """A Python float, a NumPy array, or a JAX array (traced or not)."""
@@ -53,18 +54,18 @@ def constant(expr: sp.Expr, memo: dict[sp.Basic, Value]) -> float:
 
 
 class Walk:
-    """Evaluates nodes once each; `memo` starts as the values of the symbols."""
+    """Evaluates what is needed, once each; `memo` starts as the values of the symbols."""
 
     def __init__(self, memo: dict[sp.Basic, Value], xp: Any) -> None:
         self._memo, self._xp = memo, xp
 
     def __call__(self, expr: sp.Basic) -> Value:
-        """The value of one node."""
-        if expr not in self._memo:
+        """The value of an expression."""
+        for node in leaves_first(expr, self._memo, _needs):
             try:
-                self._memo[expr] = self._node(expr)
+                self._memo[node] = self._node(node)
             except (ZeroDivisionError, OverflowError):
-                raise ExpressionError(f"a constant {type(expr).__name__} node has no finite value") from None
+                raise ExpressionError(f"a constant {type(node).__name__} node has no finite value") from None
         return self._memo[expr]
 
     def _node(self, expr: sp.Basic) -> Value:
@@ -77,14 +78,14 @@ class Walk:
         if isinstance(expr, sp.Mul | sp.Pow):
             return self._quotient(expr)
         if type(expr) in _FUNCTIONS:
-            return self._call(_FUNCTIONS[type(expr)], *map(self, expr.args))
+            return self._call(_FUNCTIONS[type(expr)], *(self._memo[argument] for argument in expr.args))
         if isinstance(expr, sp.Symbol):
-            hint = known_names(expr.name, (str(key) for key in self._memo if isinstance(key, sp.Symbol)))
-            raise ExpressionError(f"no value for the symbol '{expr.name}'; {hint}")
+            hint = known_names(expr.name, (key.name for key in self._memo if isinstance(key, sp.Symbol)))
+            raise ExpressionError(f"no value for the symbol '{visible(expr.name)}'; {hint}")
         raise ExpressionError(f"a formula cannot contain a {type(expr).__name__} node")
 
     def _call(self, function: Callable[..., Value], *arguments: Value) -> Value:
-        if not _all_floats(arguments):
+        if not all(type(argument) is float for argument in arguments):
             return function(self._xp, *arguments)
         try:
             return function(_FLOATS, *arguments)
@@ -93,11 +94,11 @@ class Walk:
 
     def _sum(self, expr: sp.Add) -> Value:
         """A + b − c: a negated term is subtracted rather than multiplied by −1."""
-        plus = [self(term) for term in expr.args if not _is_negative(term)]
-        minus = [self(-term) for term in expr.args if _is_negative(term)]
+        plus = [self._memo[term] for term in expr.args if not _is_negative(term)]
+        minus = [self._memo[-term] for term in expr.args if _is_negative(term)]
         if not plus:
-            return -_fold(operator.add, minus)
-        return functools.reduce(operator.sub, minus, _fold(operator.add, plus))
+            return -_total(minus)
+        return _total(plus) - _total(minus) if minus else _total(plus)
 
     def _quotient(self, expr: sp.Expr) -> Value:
         """(a·b)/(c·d): one division, whatever the number of factors."""
@@ -109,15 +110,14 @@ class Walk:
                 below.append(float(factor.q))
             elif isinstance(factor, sp.Pow):
                 exponent = self._exponent(factor.exp)
-                power = self._power(self(factor.base), abs(exponent))
+                power = self._power(self._memo[factor.base], abs(exponent))
                 (below if exponent < 0 else above).append(power)
             else:
-                above.append(self(factor))
-        numerator = _scale(above)
-        return numerator / _scale(below) if below else numerator
+                above.append(self._memo[factor])
+        return _product(above) / _product(below) if below else _product(above)
 
     def _exponent(self, expr: sp.Expr) -> int | float:
-        value = self(expr)
+        value = self._memo[expr]
         if type(value) is not float:
             raise ExpressionError("a formula cannot contain a power whose exponent is not a number")
         return int(value) if value.is_integer() else value
@@ -132,26 +132,32 @@ class Walk:
         return base**exponent
 
 
-def _all_floats(values: Iterable[Value]) -> bool:
-    return all(type(value) is float for value in values)
+def _needs(expr: sp.Basic) -> Iterable[sp.Basic]:
+    """What has to be known before a node: 1/x within a product needs x, −x within a sum needs x."""
+    if isinstance(expr, sp.Add):
+        return [-term if _is_negative(term) else term for term in expr.args]
+    if isinstance(expr, sp.Mul | sp.Pow):
+        factors = sp.Mul.make_args(expr)
+        return [part for factor in factors for part in (factor.args if factor.is_Pow else [factor])]
+    return arguments(expr)
 
 
 def _is_negative(term: sp.Expr) -> bool:
     return bool(term.is_Mul and term.args[0].is_Number and term.args[0].is_negative)
 
 
-def _fold(combine: Callable[[Value, Value], Value], values: list[Value]) -> Value:
-    """Combines Python floats among themselves first, so that arrays meet one constant at most."""
-    floats = [value for value in values if type(value) is float]
-    arrays = [value for value in values if type(value) is not float]
-    return functools.reduce(combine, arrays + ([functools.reduce(combine, floats)] if floats else []))
+def _total(terms: list[Value]) -> Value:
+    """The sum of the terms, Python floats among themselves first: arrays meet one constant at most."""
+    floats = [term for term in terms if type(term) is float]
+    arrays = [term for term in terms if type(term) is not float]
+    return functools.reduce(operator.add, arrays + ([math.fsum(floats)] if floats else []))
 
 
-def _scale(factors: list[Value]) -> Value:
+def _product(factors: list[Value]) -> Value:
     """The product of the factors; a constant ±1 costs nothing."""
     arrays = [factor for factor in factors if type(factor) is not float]
-    coefficient = math.prod(factor for factor in factors if type(factor) is float)
+    coefficient = float(math.prod(factor for factor in factors if type(factor) is float))
     if not arrays:
-        return float(coefficient)
+        return coefficient
     product = functools.reduce(operator.mul, arrays)
     return product if coefficient == 1 else -product if coefficient == -1 else coefficient * product

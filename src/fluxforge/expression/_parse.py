@@ -1,4 +1,4 @@
-"""Tokens → SymPy: one method per level of precedence, loosest first. Nothing is looked up outside two tables."""
+"""Tokens → SymPy by operator precedence. Names are looked up in two tables, and nowhere else."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -6,12 +6,14 @@ import sympy as sp
 
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._algebra import ARITY, Algebra
+from fluxforge.expression._bracket import Bracket
 from fluxforge.expression._errors import RefusalError, error_at, excerpt, known_names, visible
 from fluxforge.expression._limits import MAX_DEPTH, MAX_DIGITS
 from fluxforge.expression._print import to_text
 from fluxforge.expression._tokens import NAME, Token, tokenize
 
 _ROUNDS = 5
+_FACTORS = "write * between factors"
 
 
 def parse(text: str, symbols: Mapping[str, sp.Symbol] | Iterable[str]) -> sp.Expr:
@@ -45,27 +47,32 @@ def _symbol_table(symbols: Mapping[str, sp.Symbol] | Iterable[str]) -> dict[str,
     table = dict(symbols) if isinstance(symbols, Mapping) else {name: sp.Symbol(name, real=True) for name in symbols}
     for name in sorted({*table, *(symbol.name for symbol in table.values())}):
         if not NAME.match(name) or name == "pi" or name in ARITY:
-            raise ExpressionError(
-                f"'{visible(name)}' cannot name a symbol: letters, digits and _ only, and no function"
-            )
+            raise ExpressionError(f"'{visible(name)}' cannot name a symbol: letters, digits and _, and no function")
     if len({symbol.name for symbol in table.values()}) < len(set(table.values())):
         raise ExpressionError("two different symbols of a formula have the same name")
     return table
 
 
 class _Parser:
-    """Reads one text once. `_depth` counts brackets, signs and exponents that are open."""
+    """Reads one text once, with a stack of open brackets instead of recursion."""
 
     def __init__(self, text: str, symbols: Mapping[str, sp.Symbol]) -> None:
         self._text, self._symbols, self._algebra = text, symbols, Algebra()
-        self._tokens, self._next, self._depth = tokenize(text), 0, 0
+        self._tokens, self._next = tokenize(text), 0
+        self._stack: list[Bracket] = []
+        self._signs: list[sp.Integer] = []
 
     def whole(self) -> sp.Expr:
         """The expression of the whole text."""
-        expr = self._sum()
-        if self._peek.kind != "end":
-            raise self._unexpected("an operator", "write * between factors")
-        return expr
+        self._stack.append(Bracket(self._peek, self._algebra, self._build))
+        while True:
+            self._operand()
+            while len(self._stack) > 1 and self._peek.text == ")":
+                self._close()
+            if len(self._stack) == 1 and self._peek.kind == "end":
+                self._stack[0].end_argument(self._peek)
+                return self._stack[0].arguments[0]
+            self._operator()
 
     @property
     def _peek(self) -> Token:
@@ -75,61 +82,68 @@ class _Parser:
         self._next += 1
         return self._tokens[self._next - 1]
 
-    def _sum(self) -> sp.Expr:
-        """Product { (+|-) product }."""
-        terms, column = [self._product(sp.S.One)], self._peek.column
-        while self._peek.text in ("+", "-"):
-            terms.append(self._product(sp.S.NegativeOne if self._take().text == "-" else sp.S.One))
-        return self._build(column, self._algebra.add, terms)
+    def _operand(self) -> None:
+        """{ + | - | ( | function( } then a number or a name."""
+        while True:
+            sign = self._sign()
+            token = self._peek
+            if token.kind in ("number", "name"):
+                self._next += 1
+            if token.kind == "name" and self._peek.text == "(":
+                self._check_callable(token)
+            elif token.text != "(":
+                self._stack[-1].operand(sign, self._leaf(token))
+                return
+            self._open(token, sign)
 
-    def _product(self, sign: sp.Integer) -> sp.Expr:
-        """Signed { (*|/) signed }, the sign of the term being one more factor."""
-        factors, column = [sign, *self._signed()], self._peek.column
-        while self._peek.text in ("*", "/"):
-            token = self._take()
-            minus, expr = self._signed()
-            factors += [minus, expr if token.text == "*" else self._build(token.column, self._algebra.invert, expr)]
-        return self._build(column, self._algebra.multiply, [factor for factor in factors if factor != 1] or [sp.S.One])
-
-    def _signed(self) -> tuple[sp.Integer, sp.Expr]:
-        """{ +|- } power, the signs apart."""
+    def _sign(self) -> sp.Integer:
         sign = sp.S.One
         while self._peek.text in ("+", "-"):
             sign = -sign if self._take().text == "-" else sign
-        return sign, self._power()
+        return sign
 
-    def _power(self) -> sp.Expr:
-        """Atom [ ** signed ], which makes ** right-associative and −x**2 = −(x**2)."""
-        base = self._atom()
-        if self._peek.text != "**":
-            return base
-        column = self._take().column
-        self._open(column)
-        exponent = self._build(column, self._algebra.multiply, self._signed())
-        self._depth -= 1
-        return self._build(column, self._algebra.power, base, exponent)
-
-    def _atom(self) -> sp.Expr:
+    def _operator(self) -> None:
         token = self._peek
+        if token.text in ("+", "-", "*", "/", "**"):
+            self._stack[-1].operator(self._take())
+        elif token.text == "," and self._stack[-1].opener.kind == "name" and len(self._stack) > 1:
+            self._stack[-1].end_argument(self._take())
+        else:
+            product = token.kind in ("number", "name") or token.text == "("
+            wanted = "an operator or ')'" if len(self._stack) > 1 else "an operator"
+            raise self._unexpected(wanted, _FACTORS if product else "")
+
+    def _open(self, opener: Token, sign: sp.Integer) -> None:
+        bracket = self._take()
+        if len(self._stack) > MAX_DEPTH:
+            raise error_at(self._text, bracket.column, f"nested more than {MAX_DEPTH} deep")
+        self._stack.append(Bracket(opener, self._algebra, self._build))
+        self._signs.append(sign)
+
+    def _close(self) -> None:
+        bracket = self._stack.pop()
+        bracket.end_argument(self._take())
+        opener, arguments = bracket.opener, bracket.arguments
+        expr = arguments[0]
+        if opener.kind == "name":
+            self._check_arity(opener, len(arguments))
+            expr = self._build(opener.column, self._algebra.call, opener.text, arguments)
+        self._stack[-1].operand(self._signs.pop(), expr)
+
+    def _leaf(self, token: Token) -> sp.Expr:
         if token.kind == "number":
-            return self._number()
+            return self._number(token)
         if token.kind == "name":
-            return self._name()
-        if token.text == "(":
-            return self._arguments()[0]
+            return self._name(token)
         raise self._unexpected("a number, a name or '('")
 
-    def _number(self) -> sp.Expr:
-        token = self._take()
+    def _number(self, token: Token) -> sp.Expr:
         if token.text.isdigit() and len(token.text) > MAX_DIGITS:
             what = f"an integer of more than {MAX_DIGITS} digits"
             raise error_at(self._text, token.column, what, "write it as a decimal such as 1e80")
         return self._build(token.column, self._algebra.number, token.text)
 
-    def _name(self) -> sp.Expr:
-        token = self._take()
-        if self._peek.text == "(":
-            return self._call(token)
+    def _name(self, token: Token) -> sp.Expr:
         if token.text == "pi":
             return self._algebra.pi()
         if token.text in self._symbols:
@@ -138,34 +152,17 @@ class _Parser:
             raise error_at(self._text, token.column, f"function '{token.text}' without its argument in brackets")
         raise self._unknown("symbol", token, self._symbols)
 
-    def _call(self, name: Token) -> sp.Expr:
+    def _check_callable(self, name: Token) -> None:
         if name.text in self._symbols or name.text == "pi":
-            raise self._unexpected("an operator", "write * between factors")
+            raise self._unexpected("an operator", _FACTORS)
         if name.text not in ARITY:
             raise self._unknown("function", name, ARITY)
-        arity, arguments = ARITY[name.text], self._arguments(many=True)
-        if len(arguments) != arity:
-            what = f"{name.text} takes {arity} argument{'s' if arity > 1 else ''}, not {len(arguments)},"
+
+    def _check_arity(self, name: Token, given: int) -> None:
+        arity = ARITY[name.text]
+        if given != arity:
+            what = f"{name.text} takes {arity} argument{'s' if arity > 1 else ''}, not {given},"
             raise error_at(self._text, name.column, what)
-        return self._build(name.column, self._algebra.call, name.text, arguments)
-
-    def _arguments(self, many: bool = False) -> list[sp.Expr]:
-        """( sum { , sum } )."""
-        self._open(self._take().column)
-        arguments = [self._sum()]
-        while many and self._peek.text == ",":
-            self._take()
-            arguments.append(self._sum())
-        if self._peek.text != ")":
-            raise self._unexpected("an operator or ')'")
-        self._take()
-        self._depth -= 1
-        return arguments
-
-    def _open(self, column: int) -> None:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise error_at(self._text, column, f"nested more than {MAX_DEPTH} deep")
 
     def _build(self, column: int, operation: Callable[..., sp.Expr], *operands: object) -> sp.Expr:
         try:

@@ -111,7 +111,9 @@ def _check_quadrilaterals(points: Points, cells: Corners, origin: str) -> tuple[
     size = FLAT * np.einsum("cke,cke->c", leaving, leaving)[:, None]
     left, right = (turn > size).sum(axis=1), (turn < -size).sum(axis=1)
     if (bad := np.flatnonzero((left > 1) & (right > 1))).size:
-        refuse(origin, f"cell {index[bad[0]]} crosses itself ({name_corners(cells, index[bad[0]])}): reorder its corners")
+        refuse(
+            origin, f"cell {index[bad[0]]} crosses itself ({name_corners(cells, index[bad[0]])}): reorder its corners"
+        )
     back = (np.abs(turn) <= size) & (np.einsum("cke,cke->ck", arriving, leaving) < 0)
     if (bad := np.flatnonzero(back.any(axis=1) & (left + right > 0))).size:
         refuse(origin, f"cell {index[bad[0]]} folds back onto itself ({name_corners(cells, index[bad[0]])})")

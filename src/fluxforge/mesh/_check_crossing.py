@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-# Candidate pairs tested at most, and per batch: the first bounds the time, the second the memory.
-MOST_PAIRS = 30_000_000
+# Edges and candidate pairs looked at, at most: they bound the time. The batch bounds the memory.
+MOST_EDGES = 1_000_000
+MOST_PAIRS = 10_000_000
 BATCH = 1_000_000
 # A point is on a line when its distance is below this fraction of the edge.
 ON_LINE = 1e-9
@@ -30,8 +31,8 @@ class Clash(NamedTuple):
 
 def find_clash(edges: Segments) -> tuple[Clash | None, bool]:
     """A clash if there is one, and whether every candidate pair was looked at."""
-    if not len(edges.a):
-        return None, True
+    if not 0 < len(edges.a) <= MOST_EDGES:
+        return None, not len(edges.a)
     spent = 0
     for i, j in _candidates(edges):
         spent += len(i)
@@ -44,21 +45,30 @@ def find_clash(edges: Segments) -> tuple[Clash | None, bool]:
 
 def _clash_among(edges: Segments, i: Int[np.ndarray, " pairs"], j: Int[np.ndarray, " pairs"]) -> Clash | None:
     d, e = edges.b[i] - edges.a[i], edges.b[j] - edges.a[j]
-    to_a, to_b = edges.a[j] - edges.a[i], edges.b[j] - edges.a[i]
-    squared = np.einsum("ne,ne->n", d, d)
-    side_a, side_b = _cross(d, to_a), _cross(d, to_b)
-    along = np.einsum("ne,ne->n", d, to_a) / squared
-    inside = (np.abs(side_a) <= ON_LINE * squared) & (along > ON_LINE) & (along < 1.0 - ON_LINE)
-    if inside.any():
-        k = int(inside.argmax())
+    gap = edges.a[j] - edges.a[i]
+    squared_d, squared_e = np.einsum("ne,ne->n", d, d), np.einsum("ne,ne->n", e, e)
+    # On which side of the first edge the ends of the second lie, and the other way round.
+    a_of_j, b_of_j = _cross(d, gap), _cross(d, gap + e)
+    a_of_i, b_of_i = _cross(e, -gap), _cross(e, d - gap)
+    if (k := _first(_inside(a_of_j, np.einsum("ne,ne->n", d, gap), squared_d))) is not None:
         return Clash(int(i[k]), int(j[k]), crossing=False)
-    # Seen from the second edge, the ends of the first.
-    from_a, from_b = _cross(e, -to_a), _cross(e, d - to_a)
-    crossing = _apart(side_a, side_b, squared) & _apart(from_a, from_b, np.einsum("ne,ne->n", e, e))
-    if crossing.any():
-        k = int(crossing.argmax())
+    if (k := _first(_inside(a_of_i, -np.einsum("ne,ne->n", e, gap), squared_e))) is not None:
+        return Clash(int(j[k]), int(i[k]), crossing=False)
+    if (k := _first(_apart(a_of_j, b_of_j, squared_d) & _apart(a_of_i, b_of_i, squared_e))) is not None:
         return Clash(int(i[k]), int(j[k]), crossing=True)
     return None
+
+
+def _first(mask: Bool[np.ndarray, " n"]) -> int | None:
+    return int(mask.argmax()) if mask.any() else None
+
+
+def _inside(
+    side: Float[np.ndarray, " n"], along: Float[np.ndarray, " n"], squared: Float[np.ndarray, " n"]
+) -> Bool[np.ndarray, " n"]:
+    """Whether a point lies on an edge, clear of both its ends."""
+    small = ON_LINE * squared
+    return (np.abs(side) <= small) & (along > small) & (along < squared - small)
 
 
 def _apart(
@@ -90,7 +100,10 @@ def _candidates(edges: Segments) -> Iterator[tuple[Int[np.ndarray, " pairs"], In
         key, owner = key[order], owner[order]
         wanted, visitor = _entries(low[visitors] / square, high[visitors] / square, visitors)
         begin, end = np.searchsorted(key, wanted, "left"), np.searchsorted(key, wanted, "right")
-        yield from _joined(owner, visitor, begin, end)
+        for i, j in _joined(owner, visitor, begin, end):
+            # Edges of one length class visit each other: one of the two visits is enough.
+            once = (level[j] < this) | (i < j)
+            yield i[once], j[once]
 
 
 def _entries(
@@ -114,12 +127,9 @@ def _joined(
     begin: Int[np.ndarray, " visits"],
     end: Int[np.ndarray, " visits"],
 ) -> Iterator[tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]]:
-    """Every visitor with the owners of its squares, both ways round, in batches of bounded size."""
+    """Every visitor with the owners of its squares, in batches of bounded size."""
     total = np.concatenate([[0], np.cumsum(end - begin)])
     for start in range(0, int(total[-1]), BATCH):
         pair = np.arange(start, min(start + BATCH, int(total[-1])))
         visit = np.searchsorted(total, pair, "right") - 1
-        i, j = owner[begin[visit] + pair - total[visit]], visitor[visit]
-        distinct = i != j
-        i, j = i[distinct], j[distinct]
-        yield np.concatenate([i, j]), np.concatenate([j, i])
+        yield owner[begin[visit] + pair - total[visit]], visitor[visit]

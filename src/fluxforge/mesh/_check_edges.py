@@ -72,9 +72,16 @@ def _refuse_together(
 
 def part_of_cell(pairing: Pairing, cells: int) -> Int[np.ndarray, " cells"]:
     """Number the connected parts of the mesh, where cells are connected by a common edge."""
-    i, j = pairing.cell[pairing.left], pairing.cell[pairing.right]
-    links = coo_array((np.ones(len(i), np.int8), (i, j)), shape=(cells, cells))
-    return np.asarray(connected_components(links, directed=False)[1])
+    return joined_parts(np.arange(cells), pairing.cell[pairing.left], pairing.cell[pairing.right])
+
+
+def joined_parts(
+    part: Int[np.ndarray, " cells"], left: Int[np.ndarray, " pairs"], right: Int[np.ndarray, " pairs"]
+) -> Int[np.ndarray, " cells"]:
+    """Number the parts anew, once the cells left[k] and right[k] belong together."""
+    count = int(part.max()) + 1
+    links = coo_array((np.ones(len(left)), (part[left], part[right])), shape=(count, count))
+    return np.asarray(connected_components(links, directed=False)[1])[part]
 
 
 def boundary_edges(
@@ -104,9 +111,7 @@ def boundary_edges(
     return tags, tuple(notes)
 
 
-def _as_edges(
-    given: Shaped[np.ndarray, "..."], name: str, *, points: int, origin: str
-) -> Int[np.ndarray, "edges 2"]:
+def _as_edges(given: Shaped[np.ndarray, "..."], name: str, *, points: int, origin: str) -> Int[np.ndarray, "edges 2"]:
     edges = np.asarray(given)
     if edges.size == 0:
         return np.empty((0, 2), np.int64)
@@ -123,7 +128,9 @@ def _tag_notes(name: str, *, stray: int, again: int) -> list[str]:
     if stray:
         notes.append(f"ignored {stray} edge{'s' * (stray > 1)} of tag {name!r} that {_are(stray)} not on the boundary")
     if again:
-        notes.append(f"{again} edge{'s' * (again > 1)} of tag {name!r} {_are(again)} in an earlier tag, which keeps them")
+        notes.append(
+            f"{again} edge{'s' * (again > 1)} of tag {name!r} {_are(again)} in an earlier tag, which keeps them"
+        )
     return notes
 
 

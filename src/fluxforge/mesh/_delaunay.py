@@ -21,7 +21,7 @@ from fluxforge.mesh._mesh import Mesh
 LARGEST = 0.72
 # New points keep this share of h from each other and from the lattice.
 CLOSEST = 0.6
-SMOOTHING = 12
+SMOOTHING = 6
 ROUNDS = 60
 FLATTEST = 1e-9
 # Where the domain fills so little of its box, a lattice over the box would be mostly wasted.
@@ -30,23 +30,25 @@ SPARSEST = 20.0
 
 @dataclass(frozen=True)
 class _Outline:
-    """The points on the outline in counter-clockwise order; edge k runs from point k to the next one."""
+    """Points on the outline in counter-clockwise order, with their side and where on it; edge k starts at point k."""
 
     points: Points
     side: Int[np.ndarray, " points"]
-
-    @property
-    def middle(self) -> Points:
-        return 0.5 * (self.points + np.roll(self.points, -1, axis=0))
-
-    @property
-    def radius(self) -> Float[np.ndarray, " points"]:
-        return 0.5 * np.asarray(np.hypot(*(np.roll(self.points, -1, axis=0) - self.points).T))
+    station: Float[np.ndarray, " points"]
 
     @property
     def edges(self) -> Int[np.ndarray, "points 2"]:
         k = np.arange(len(self.points))
         return np.stack([k, np.roll(k, -1)], axis=-1)
+
+    @property
+    def middle(self) -> Points:
+        return self.points[self.edges].mean(axis=1)
+
+    @property
+    def radius(self) -> Float[np.ndarray, " points"]:
+        a, b = self.points[self.edges.T]
+        return np.asarray(0.5 * np.hypot(*(b - a).T))
 
 
 def mesh_with_scipy(domain: AbstractDomain, *, size: float, attractors: Points, seed: int) -> Mesh:
@@ -56,26 +58,22 @@ def mesh_with_scipy(domain: AbstractDomain, *, size: float, attractors: Points, 
     inner = _lattice(domain, h, outline, np.random.default_rng(seed))
     inner = _refined(domain, h, outline, inner)
     inner = _smoothed(domain, h, outline, inner)
-    points, cells = _conforming(domain, outline, inner)
+    outline, inner, cells = _conforming(domain, outline, inner)
     tags = np.array([tag for tag, _ in domain.sides])[outline.side]
-    return Mesh(points, cells, {str(tag): outline.edges[tags == tag] for tag in dict.fromkeys(tags.tolist())})
+    boundary = {tag: outline.edges[tags == tag] for tag, _ in domain.sides}
+    return Mesh(np.concatenate([outline.points, inner]), cells, boundary)
 
 
 def _outline(domain: AbstractDomain, h: Sizing) -> _Outline:
-    """Points spaced by h along each side, then halved until every edge is a Delaunay edge."""
+    """Points spaced by h along each side; where sides come close, edges are halved until they are Delaunay edges."""
     stations = [_spaced(domain, h, k) for k in range(len(domain.sides))]
-    for _ in range(ROUNDS):
-        outline = _placed(domain, stations)
-        missing = ~_has_edges(Delaunay(outline.points).simplices, outline.edges)
-        if not missing.any():
-            return outline
-        stations = [_halved(s, missing[outline.side == k]) for k, s in enumerate(stations)]
-    raise MeshError("the built-in mesh engine cannot follow this outline: its angles are too sharp; use engine 'gmsh'")
+    side = np.repeat(np.arange(len(stations)), [len(s) for s in stations])
+    return _conforming(domain, _placed(domain, side, np.concatenate(stations)), np.zeros((0, 2)))[0]
 
 
-def _placed(domain: AbstractDomain, stations: list[Float[np.ndarray, " _"]]) -> _Outline:
-    points = np.concatenate([domain.along(k, s) for k, s in enumerate(stations)])
-    return _Outline(points, np.repeat(np.arange(len(stations)), [len(s) for s in stations]))
+def _placed(domain: AbstractDomain, side: Int[np.ndarray, " k"], station: Float[np.ndarray, " k"]) -> _Outline:
+    points = np.concatenate([domain.along(k, station[side == k]) for k in range(len(domain.sides))])
+    return _Outline(points, side, station)
 
 
 def _spaced(domain: AbstractDomain, h: Sizing, side: int) -> Float[np.ndarray, " k"]:
@@ -90,9 +88,13 @@ def _spaced(domain: AbstractDomain, h: Sizing, side: int) -> Float[np.ndarray, "
     return np.interp(np.arange(count) * (steps[-1] / count), steps, s)
 
 
-def _halved(s: Float[np.ndarray, " k"], where: Bool[np.ndarray, " k"]) -> Float[np.ndarray, " m"]:
-    middle = 0.5 * (s + np.append(s[1:], 1.0))
-    return np.sort(np.concatenate([s, middle[where]]))
+def _halved(domain: AbstractDomain, outline: _Outline, where: Bool[np.ndarray, " k"]) -> _Outline:
+    """The outline with a new point in the middle of some edges."""
+    following = np.roll(outline.station, -1)
+    middle = 0.5 * (outline.station + np.where(following > outline.station, following, 1.0))[where]
+    station, side = np.concatenate([outline.station, middle]), np.concatenate([outline.side, outline.side[where]])
+    order = np.lexsort((station, side))
+    return _placed(domain, side[order], station[order])
 
 
 def _has_edges(cells: Int[np.ndarray, "cells 3"], edges: Int[np.ndarray, "edges 2"]) -> Bool[np.ndarray, " edges"]:
@@ -132,7 +134,8 @@ def _free(points: Points, outline: _Outline) -> Bool[np.ndarray, " points"]:
 
 def _triangles(domain: AbstractDomain, points: Points) -> Int[np.ndarray, "cells 3"]:
     """Delaunay triangles inside the domain, counter-clockwise."""
-    cells = Delaunay(points).simplices.astype(np.int64)
+    # Qhull squares coordinates, which costs digits far from the origin.
+    cells = Delaunay(points - points.mean(axis=0)).simplices.astype(np.int64)
     areas = cell_areas(points, cells)
     cells[areas < 0] = cells[areas < 0][:, ::-1]
     corners = points[cells]
@@ -149,9 +152,12 @@ def _refined(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points
         excess = radii / h(centres)
         wanted = (excess > LARGEST) & domain.contains(centres) & _free(centres, outline)
         order = np.flatnonzero(wanted)[np.argsort(-excess[wanted], kind="stable")]
-        if not order.size:
+        fresh = _spread(centres[order], LARGEST * h(centres[order]))
+        # In exact arithmetic no point lies within the circumradius: this only makes sure that the rounds end.
+        fresh = fresh[cKDTree(points).query(fresh)[0] > CLOSEST * h(fresh)]
+        if not len(fresh):
             break
-        inner = np.concatenate([inner, _spread(centres[order], LARGEST * h(centres[order]))])
+        inner = np.concatenate([inner, fresh])
     return inner
 
 
@@ -171,17 +177,23 @@ def _spread(points: Points, gap: Float[np.ndarray, " points"]) -> Points:
 
 
 def _smoothed(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> Points:
-    """x ← Σ w x̄ / Σ w over the triangles around a point, w = V/h²: triangles that are too large pull."""
+    """Move the inner points, twice between triangulations, which are what costs time."""
     for _ in range(SMOOTHING):
-        points = np.concatenate([outline.points, inner])
-        cells = _triangles(domain, points)
-        centroids = points[cells].mean(axis=1)
-        weight = cell_areas(points, cells) / h(centroids) ** 2
-        total, x, y = (_around(points, cells, w)[len(outline.points) :] for w in (weight, *(weight * centroids.T)))
-        moved = np.divide(np.stack([x, y], axis=-1), total[:, None], where=total[:, None] > 0, out=inner.copy())
-        fits = domain.contains(moved) & _free(moved, outline)
-        inner = np.where(fits[:, None], moved, inner)
+        cells = _triangles(domain, np.concatenate([outline.points, inner]))
+        for _ in range(2):
+            moved = _balanced(h, outline, inner, cells)
+            fits = domain.contains(moved) & _free(moved, outline)
+            inner = np.where(fits[:, None], moved, inner)
     return inner
+
+
+def _balanced(h: Sizing, outline: _Outline, inner: Points, cells: Int[np.ndarray, "cells 3"]) -> Points:
+    """Σ w x̄ / Σ w over the triangles around each inner point, w = V/h²: triangles that are too large pull."""
+    points = np.concatenate([outline.points, inner])
+    centroids = points[cells].mean(axis=1)
+    weight = np.abs(cell_areas(points, cells)) / h(centroids) ** 2
+    total, x, y = (_around(points, cells, w)[len(outline.points) :] for w in (weight, *(weight * centroids.T)))
+    return np.divide(np.stack([x, y], axis=-1), total[:, None], where=total[:, None] > 0, out=inner.copy())
 
 
 def _around(points: Points, cells: Int[np.ndarray, "cells 3"], value: CellField) -> Float[np.ndarray, " points"]:
@@ -189,15 +201,19 @@ def _around(points: Points, cells: Int[np.ndarray, "cells 3"], value: CellField)
     return np.bincount(cells.ravel(), np.repeat(value, 3), len(points))
 
 
-def _conforming(domain: AbstractDomain, outline: _Outline, inner: Points) -> tuple[Points, Int[np.ndarray, "cells 3"]]:
-    """The triangulation, without the inner points that keep a boundary edge out of it."""
+def _conforming(
+    domain: AbstractDomain, outline: _Outline, inner: Points
+) -> tuple[_Outline, Points, Int[np.ndarray, "cells 3"]]:
+    """Make every boundary edge a Delaunay edge: drop the inner points in its way, or else halve it."""
     for _ in range(ROUNDS):
-        points = np.concatenate([outline.points, inner])
-        cells = _triangles(domain, points)
+        cells = _triangles(domain, np.concatenate([outline.points, inner]))
         missing = ~_has_edges(cells, outline.edges)
         if not missing.any():
-            return points, cells
+            return outline, inner, cells
         tree = cKDTree(inner)
         inside = tree.query_ball_point(outline.middle[missing], 1.001 * outline.radius[missing])
-        inner = np.delete(inner, np.unique(np.concatenate(inside).astype(np.int64)), axis=0)
+        in_the_way = np.unique(np.concatenate(inside).astype(np.int64))
+        inner = np.delete(inner, in_the_way, axis=0)
+        if not in_the_way.size:
+            outline = _halved(domain, outline, missing)
     raise MeshError("the built-in mesh engine cannot follow this outline; try a smaller size, or engine 'gmsh'")

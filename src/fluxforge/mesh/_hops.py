@@ -65,9 +65,8 @@ def ring(graph: DualGraph, steps: Paths | None = None) -> Ring:
     slot_of_path = np.empty_like(slot)
     np.put_along_axis(slot_of_path, order, slot, axis=1)
     width = max(int(slot.max(initial=-1)) + 1, 1)
-    node = np.broadcast_to(cell, (graph.cells, width)).astype(np.int32)
-    multiplicity = np.zeros((graph.cells, width), np.int32)
-    row, column = np.nonzero(far)
-    node[row, slot_of_path[row, column]] = steps.end[row, column]
-    np.add.at(multiplicity, (row, slot_of_path[row, column]), 1)
+    node = np.tile(cell.astype(np.int32), (1, width))
+    place = (cell * width + slot_of_path)[far]
+    node.ravel()[place] = steps.end[far]
+    multiplicity = np.bincount(place, minlength=node.size).reshape(node.shape).astype(np.int32)
     return Ring(node, multiplicity > 0, slot_of_path.astype(np.int32), multiplicity)

@@ -9,13 +9,15 @@ covers what lies inside that one and outside the others once. Then only whole pa
 Points that share a place count as one here, so a slit of duplicated points is no boundary.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fluxforge._types import Corners, Points
 from fluxforge.mesh._check_cells import name_corners, refuse
 from fluxforge.mesh._check_crossing import Clash, Segments, find_clash
-from fluxforge.mesh._check_edges import Pairing
+from fluxforge.mesh._check_edges import Pairing, joined_parts
 from fluxforge.mesh._geometry import cell_areas, cell_centroids
 
 # Points closer than this, relative to the mesh, share a place.
@@ -24,6 +26,13 @@ PLACE = 1e-12
 ANGLE = 1e-8
 # More point-in-boundary tests than this are not made, but noted.
 MOST_TESTS = 200_000_000
+
+
+class Slit(NamedTuple):
+    """Boundary half-edges that coincide from both sides: left[k] with right[k]."""
+
+    left: Int[np.ndarray, " pairs"]
+    right: Int[np.ndarray, " pairs"]
 
 
 def check_centroids(points: Points, cells: Corners, origin: str) -> None:
@@ -46,15 +55,16 @@ def check_overlap(
     if (bad := np.flatnonzero(place[pairing.start] == place[pairing.end])).size:
         cell, a, b = pairing.cell[bad[0]], pairing.start[bad[0]], pairing.end[bad[0]]
         refuse(origin, f"cell {cell} has two corners at one place (points {a} and {b})")
-    rim, slits = _rim(pairing, place, origin)
+    rim, slit = _rim(pairing, place, origin)
     _check_sectors(x, pairing, place=place, rim=rim, origin=origin)
     segments = Segments(x[pairing.start[rim]], x[pairing.end[rim]])
     clash, complete = find_clash(segments)
     if clash is not None:
         _refuse_clash(clash, pairing, rim, origin)
-    notes = [f"{slits} pairs of boundary edges coincide: their points are duplicated, and nothing passes there"] * (
-        slits > 0
-    )
+    notes = []
+    if len(slit.left):
+        notes.append(f"{len(slit.left)} pairs of boundary edges coincide: duplicated points let nothing pass there")
+        part = joined_parts(part, pairing.cell[slit.left], pairing.cell[slit.right])
     if not (complete and _check_parts(x, cells, part=part, rim=segments, origin=origin)):
         notes.append("the boundary is too intricate to check every pair of its edges for overlap")
     return tuple(notes)
@@ -66,8 +76,8 @@ def _places(x: Float[np.ndarray, "n 2"]) -> Int[np.ndarray, " n"]:
     return np.unique(snapped[:, 0] + 1j * snapped[:, 1], return_inverse=True)[1]
 
 
-def _rim(pairing: Pairing, place: Int[np.ndarray, " points"], origin: str) -> tuple[Int[np.ndarray, " rim"], int]:
-    """The boundary half-edges that no other one covers from the other side, and how many pairs do so (a slit)."""
+def _rim(pairing: Pairing, place: Int[np.ndarray, " points"], origin: str) -> tuple[Int[np.ndarray, " rim"], Slit]:
+    """The boundary half-edges that no other one covers from the other side, and the pairs that do so."""
     start, end = place[pairing.start[pairing.alone]], place[pairing.end[pairing.alone]]
     forth, back = start * len(place) + end, end * len(place) + start
     order = np.argsort(forth, kind="stable")
@@ -75,8 +85,10 @@ def _rim(pairing: Pairing, place: Int[np.ndarray, " points"], origin: str) -> tu
         i, j = pairing.alone[order[same[0] : same[0] + 2]]
         edge = f"the edge between points {pairing.start[i]} and {pairing.end[i]}"
         refuse(origin, f"cells {pairing.cell[i]} and {pairing.cell[j]} overlap: both lie on the same side of {edge}")
-    closed = np.isin(forth, back)
-    return pairing.alone[~closed], int(closed.sum()) // 2
+    other = order[np.searchsorted(forth[order], back).clip(max=len(order) - 1)]
+    closed = forth[other] == back
+    once = np.flatnonzero(closed & (start < end))
+    return pairing.alone[~closed], Slit(pairing.alone[once], pairing.alone[other[once]])
 
 
 def _check_sectors(
@@ -86,7 +98,8 @@ def _check_sectors(
     here = x[pairing.start]
     leaving, arriving = x[pairing.end] - here, x[pairing.before] - here
     cross = leaving[:, 0] * arriving[:, 1] - leaving[:, 1] * arriving[:, 0]
-    angle = np.arctan2(cross, np.einsum("he,he->h", leaving, arriving)) % (2.0 * np.pi)
+    angle = np.arctan2(cross, np.einsum("he,he->h", leaving, arriving))
+    angle[angle < 0] += 2.0 * np.pi
     vertex = place[pairing.start]
     on_rim = np.zeros(len(place), bool)
     on_rim[place[pairing.start[rim]]] = on_rim[place[pairing.end[rim]]] = True
@@ -138,9 +151,7 @@ def _refuse_clash(clash: Clash, pairing: Pairing, rim: Int[np.ndarray, " rim"], 
     )
 
 
-def _check_parts(
-    x: Points, cells: Corners, *, part: Int[np.ndarray, " cells"], rim: Segments, origin: str
-) -> bool:
+def _check_parts(x: Points, cells: Corners, *, part: Int[np.ndarray, " cells"], rim: Segments, origin: str) -> bool:
     """One place in each part is inside the boundary exactly once. False when there are too many parts to test."""
     count = int(part.max()) + 1
     if count == 1:

@@ -5,6 +5,7 @@ import os
 from typing import Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from fluxforge.errors import InputError
@@ -52,6 +53,7 @@ def stepper(
     return LinearStepper(
         stages=tuple(stage_rows(stage, source=S, order=order, dtype=np.dtype(dtype)) for stage in stages if stage),
         order=Order.of(order),
+        always=jnp.asarray(True),
         dtype=dtype,
     )
 

@@ -1,6 +1,6 @@
 """Sparse rows in fixed slots: a product is a few gathers, each a straight run through memory."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import equinox as eqx
@@ -43,11 +43,17 @@ class StageRows(eqx.Module):
             field = fields[term.field]
             if term.diagonal is not None:
                 parts.append(term.diagonal * field)
-            parts += [c * field.at[i].get(mode="promise_in_bounds") for c, i in zip(term.off, self.index, strict=False)]
+            # `off` is empty where the field enters through the diagonal alone.
+            parts += [c * _gathered(field, i) for c, i in zip(term.off, self.index, strict=False)]
         total = parts[0]
         for part in parts[1:]:
             total = total + part
         return total
+
+
+def _gathered(field: State, index: Int[Array, " cells"]) -> State:
+    """field[index] without the checks that every index here has already passed."""
+    return field.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def stage_rows(
@@ -66,8 +72,9 @@ def stage_rows(
         for field, matrix in affine.matrices.items()
         if field != "S"
     }
-    rows, columns = _pattern(matrices.values(), n)
-    slot = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    used = _pattern(matrices.values(), n)
+    rows, columns, _ = _entries(used)
+    slot = np.arange(len(rows)) - used.indptr[rows]
     width = int(slot.max(initial=-1)) + 1
     index = np.tile(np.arange(n), (width, 1))
     index[slot, rows] = columns
@@ -99,13 +106,16 @@ class _Placement:
         return jnp.asarray(column if self.order is None else self.rank[column[self.order]], jnp.int32)
 
 
-def _pattern(matrices: "Mapping[object, csr_array] | object", n: int) -> tuple[np.ndarray, np.ndarray]:
+def _pattern(matrices: Iterable[csr_array], n: int) -> csr_array:
     """The off-diagonal places that any of the matrices uses, row by row."""
-    keys = np.zeros(0, np.int64)
-    for matrix in matrices:  # type: ignore[attr-defined]
+    used = csr_array((n, n), dtype=np.int8)
+    for matrix in matrices:
         rows, columns, values = _entries(matrix)
-        keys = np.union1d(keys, (rows * n + columns)[(rows != columns) & (values != 0)])
-    return keys // n, keys % n
+        kept = (rows != columns) & (values != 0)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
+        used = used + csr_array((np.ones(kept.sum(), np.int8), columns[kept], indptr), shape=(n, n))
+    used.sort_indices()
+    return used
 
 
 def _entries(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -121,7 +131,7 @@ def _term(
     aside = (rows != columns) & (values != 0)
     where = np.searchsorted(keys, rows[aside] * n + columns[aside])
     off = np.zeros((width, n))
-    np.add.at(off, (slot[where], rows[aside]), values[aside])
+    off[slot[where], rows[aside]] = values[aside]
     diagonal = matrix.diagonal()
     return Term(
         field=field,

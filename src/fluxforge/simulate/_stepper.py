@@ -1,13 +1,14 @@
 """A scheme on a graph becomes a step:  T' = step(T)."""
 
 import abc
+from functools import partial
 from typing import Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from fluxforge._types import State
 from fluxforge.simulate._rows import StageRows
@@ -66,6 +67,7 @@ class LinearStepper(AbstractStepper):
 
     stages: tuple[StageRows, ...]
     order: Order | None
+    always: Bool[Array, ""]
     dtype: Literal["float32", "float64"] = eqx.field(static=True)
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
@@ -81,8 +83,14 @@ class LinearStepper(AbstractStepper):
         """One step: the stages in turn."""
         fields = {"T": T}
         for stage in self.stages:
-            fields |= stage(fields)
+            fields |= jax.lax.platform_dependent(fields, cpu=partial(self._alone, stage), default=stage)
         return fields["T_new"]
+
+    def _alone(self, stage: StageRows, fields: dict[str, State]) -> dict[str, State]:
+        """A stage that the CPU compiler cannot fuse into the gathers of the next, where it would be worked out anew
+        for every neighbour: a branch whose condition is known only at run time.
+        """
+        return jax.lax.cond(self.always, stage, lambda held: dict.fromkeys(stage.terms, held["T"]), fields)
 
     @eqx.filter_jit
     def repeat(self, T: State, steps: int) -> State:

@@ -1,0 +1,170 @@
+"""What works on this machine, and what to install for the rest."""
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+Status = Literal["ok", "missing", "optional"]
+OLDEST_PYTHON = (3, 11)
+COMPILERS = ("cc", "gcc", "clang")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at: `missing` if the default path needs it and it is not there, `optional` if only extras do."""
+
+    name: str
+    status: Status
+    found: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """Every check, and whether the default path works."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing the default path needs is broken."""
+        return all(check.status != "missing" for check in self.checks)
+
+    def document(self) -> dict[str, Any]:
+        """The examination as JSON values."""
+        return {"ok": self.ok, "checks": [asdict(check) for check in self.checks]}
+
+
+def examine() -> Examination:
+    """Look at everything; nothing is installed, downloaded or changed."""
+    return Examination(
+        (
+            _python(),
+            Check("fluxforge", "ok", version("fluxforge")),
+            *(_needed(name) for name in ("numpy", "scipy", "sympy", "matplotlib", "meshio", "h5py", "jax", "equinox")),
+            _devices(),
+            _double_precision(),
+            _gmsh(),
+            _extra("pyoperon", "symbolic regression", "pip install pyoperon"),
+            _extra("pysr", "symbolic regression with Julia", "pip install 'fluxforge[pysr]'"),
+            _extra("fipy", "a peer of the benchmarks", "pip install 'fluxforge[bench]'"),
+            _compiler(),
+            _memory(),
+            Check("cores", "ok", str(cores())),
+        )
+    )
+
+
+def _python() -> Check:
+    if sys.version_info[:2] >= OLDEST_PYTHON:
+        return Check("python", "ok", platform.python_version())
+    return Check("python", "missing", platform.python_version(), "install Python 3.11 or newer")
+
+
+def _needed(name: str) -> Check:
+    """A dependency that must import."""
+
+    def look() -> str:
+        import_module(name)
+        return version(name)
+
+    return _tried(name, look, f"pip install --force-reinstall {name}")
+
+
+def _devices() -> Check:
+    def names() -> str:
+        import jax
+
+        return ", ".join(f"{device.platform}:{device.id} {device.device_kind}" for device in jax.devices())
+
+    return _tried("devices", names, "JAX finds no device: set JAX_PLATFORMS=cpu, or reinstall jax")
+
+
+def _double_precision() -> Check:
+    def works() -> str:
+        import jax
+        import jax.numpy as jnp
+
+        with jax.enable_x64(True):
+            tiny = float((jnp.asarray(1.0, "float64") + 2.0**-52) - 1.0)
+        if tiny != 2.0**-52:
+            raise ArithmeticError("1 + 2**-52 was rounded to 1")
+        return "works"
+
+    return _tried(
+        "64-bit mode", works, "orders and bounds need float64: use a device that has it, or JAX_PLATFORMS=cpu"
+    )
+
+
+def _tried(name: str, look: Callable[[], str], advice: str) -> Check:
+    try:
+        return Check(name, "ok", look())
+    # Whatever a broken installation raises, the rest of the report should still appear.
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        return Check(name, "missing", f"{type(error).__name__}: {first}", advice)
+
+
+def _gmsh() -> Check:
+    from fluxforge.mesh import gmsh_problem
+
+    problem = gmsh_problem()
+    if problem is None:
+        return Check("gmsh", "ok", _version("gmsh"))
+    what, _, advice = problem.partition(": ")
+    return Check("gmsh", "optional", f"{what}; the built-in engine meshes instead", advice)
+
+
+def _extra(name: str, purpose: str, advice: str) -> Check:
+    """An extra, looked up without importing it: one of them downloads a language at its first import."""
+    if find_spec(name) is not None:
+        return Check(name, "ok", _version(name))
+    return Check(name, "optional", f"not installed ({purpose})", advice)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "version unknown"
+
+
+def _compiler() -> Check:
+    for name in COMPILERS:
+        if (path := shutil.which(name)) is not None:
+            return Check("c compiler", "ok", path)
+    return Check("c compiler", "optional", "none found (it compiles exported C)", "install gcc or clang")
+
+
+def _memory() -> Check:
+    free = free_memory()
+    return Check("free memory", "ok", "unknown" if free is None else f"{free / 2**30:.1f} GiB")
+
+
+def free_memory(meminfo: Path = Path("/proc/meminfo")) -> int | None:
+    """Bytes that programs can still take, or None where the system does not say."""
+    try:
+        lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1

@@ -1,0 +1,22 @@
+"""The bytes a step must move, counted from the arrays it holds."""
+
+import jax
+import numpy as np
+
+from fluxforge.simulate import AbstractStepper, LinearStepper
+
+
+def bytes_per_cell(step: AbstractStepper, cells: int) -> float | None:
+    """Every coefficient and index read once, each field read once by each stage that uses it, each output written once.
+
+    None for an implicit scheme, whose solver decides how often it reads them.
+    """
+    if not isinstance(step, LinearStepper):
+        return None
+    width = np.dtype(step.dtype).itemsize
+    total = 0
+    for stage in step.stages:
+        total += sum(array.nbytes for array in jax.tree.leaves(stage))
+        read = {term.field for terms in stage.terms.values() for term in terms}
+        total += (len(read) + len(stage.terms)) * cells * width
+    return total / cells

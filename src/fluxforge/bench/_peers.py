@@ -1,0 +1,52 @@
+"""What our step is measured against: SciPy's sparse product, FiPy's explicit step, and a plain vector add."""
+
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.sparse import csr_array
+
+
+def vector_add(count: int) -> Callable[[int], object]:
+    """a ← a + b on `count` float64 numbers each: 24 bytes a number."""
+    a, b = jnp.zeros(count), jnp.full(count, 1e-9)
+    run = jax.jit(lambda a, b, steps: jax.lax.fori_loop(0, steps, lambda _, a: a + b, a))
+    return lambda steps: jax.block_until_ready(run(a, b, steps))
+
+
+def scipy_product(M: csr_array, T: np.ndarray) -> Callable[[int], object]:
+    """T ← M T by SciPy's compressed sparse rows."""
+
+    def run(steps: int) -> np.ndarray:
+        field = T
+        for _ in range(steps):
+            field = M @ field
+        return field
+
+    return run
+
+
+def fipy_step(cells: int, dt: float) -> Callable[[int], object] | None:
+    """FiPy's explicit diffusion on as many squares; None where FiPy is not installed."""
+    try:
+        # FiPy chooses a solver suite from the command line's words when it is imported.
+        import sys
+        from unittest.mock import patch
+
+        with patch.object(sys, "argv", sys.argv[:1]):
+            import fipy
+    except ImportError:
+        return None
+    n = round(np.sqrt(cells))
+    mesh = fipy.Grid2D(nx=n, ny=n, dx=1.0 / n, dy=1.0 / n)
+    T = fipy.CellVariable(mesh=mesh, value=0.5, hasOld=False)
+    T.constrain(0.0, mesh.exteriorFaces)
+    equation = fipy.TransientTerm() == fipy.ExplicitDiffusionTerm(coeff=1.0)
+
+    def run(equation: object, steps: int) -> None:
+        for _ in range(steps):
+            equation.solve(var=T, dt=dt)  # type: ignore[attr-defined]
+
+    return partial(run, equation)

@@ -1,0 +1,148 @@
+"""Running and reporting heat problems for the command line."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from fluxforge.cli._boundary import parse_boundary
+from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
+from fluxforge.cli._progress import doing, progress_bar
+from fluxforge.errors import InstabilityError
+from fluxforge.mesh import Conditions, Mesh, dual, read
+from fluxforge.scheme import find
+from fluxforge.simulate import Comparison, Simulation, compare, read_field, write_comparison, write_run
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which schemes to run, the first of which the others are compared with, and what to leave where."""
+
+    schemes: tuple[str, ...]
+    folder: Path | None
+    gif: bool
+    as_json: bool
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A mesh with what is given on it."""
+
+    mesh: Mesh
+    initial: str | np.ndarray
+    source: str | np.ndarray
+    boundary: Conditions
+
+    @staticmethod
+    def read(file: Path, *, initial: str, source: str, boundary: Sequence[str]) -> "Problem":
+        """Read the mesh and whatever fields are files."""
+        mesh = read(file)
+        cells = len(mesh.cells)
+        conditions = parse_boundary(boundary, lambda: dual(mesh).tags)
+        return Problem(mesh, initial=_given(initial, cells), source=_given(source, cells), boundary=conditions)
+
+
+def _given(text: str, cells: int) -> str | np.ndarray:
+    return read_field(text[1:], cells) if text.startswith("@") else text
+
+
+def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> None:
+    """Run the schemes, write what is asked for, print the outcome; a run that blew up is an error after that."""
+    schemes = [find(name) for name in request.schemes]
+    jax.config.update("jax_enable_x64", True)
+    with progress_bar(
+        ", ".join(scheme.name for scheme in schemes), steps * len(schemes), quiet=request.as_json
+    ) as tell:
+        comparison = compare(
+            schemes,
+            problem.mesh,
+            initial=problem.initial,
+            source=problem.source,
+            boundary=problem.boundary,
+            steps=steps,
+            throw=False,
+            progress=tell,
+            **options,
+        )
+    with doing("writing the fields", quiet=request.as_json):
+        files = _write(comparison, request)
+    if request.as_json:
+        show_json(_document(comparison, files))
+    else:
+        _show(comparison, problem, files)
+    for done in comparison.simulations:
+        if done.blew_up_at is not None:
+            raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at} of {steps}")
+
+
+def _write(comparison: Comparison, request: Request) -> list[Path]:
+    if request.folder is None:
+        return []
+    if len(comparison.simulations) > 1:
+        return write_comparison(comparison, request.folder, gif=request.gif)
+    return write_run(comparison.simulations[0], request.folder, gif=request.gif)
+
+
+def _document(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
+    """The summary of a run; of several, their summaries and the table that compares them."""
+    summaries = [simulation.summary() for simulation in comparison.simulations]
+    if len(summaries) == 1:
+        return {**summaries[0], "files": list(files)}
+    return {"simulations": summaries, "comparison": comparison.table(), "files": list(files)}
+
+
+def _show(comparison: Comparison, problem: Problem, files: Sequence[Path]) -> None:
+    first = comparison.simulations[0]
+    show_pairs(_pairs(first))
+    if len(comparison.simulations) > 1:
+        _show_table(comparison)
+    for note in problem.mesh.notes:
+        show(f"note: {note}")
+    if not np.any(first.fields):
+        show("note: T is 0 everywhere: give --initial, --source or --boundary to have something happen")
+    if files:
+        frames = sum(path.suffix == ".vtu" for path in files)
+        others = [str(path) for path in files if path.suffix != ".vtu"]
+        show(f"wrote {frames} fields (.vtu) and {', '.join(others)}")
+    else:
+        show("no files were written: give -o FOLDER to keep the fields and a picture")
+
+
+def _pairs(done: Simulation) -> Iterator[tuple[str, str]]:
+    summary = done.summary()
+    yield "scheme", done.scheme
+    yield "cells", f"{done.graph.cells:,}"
+    yield "steps", f"{done.steps:,}, to time {number(float(done.times[-1]))}"
+    limit = (
+        "no limit is known"
+        if done.dt_limit is None
+        else "unlimited"
+        if done.dt_limit == np.inf
+        else number(done.dt_limit)
+    )
+    share = summary["dt_over_fourier"]
+    of_fourier = "" if share is None else f", {number(share)} of the Fourier step"
+    yield "Δt", f"{number(done.dt)}{of_fourier}; stability limit: {limit}"
+    yield "T at the end", f"{number(summary['min'])} to {number(summary['max'])}, mean {number(summary['mean'])}"
+    yield "heat Σ V T", number(summary["heat"])
+    yield "energy ½ Σ V T²", number(summary["energy"])
+    yield "time per step", duration(done.seconds_per_step)
+
+
+def _show_table(comparison: Comparison) -> None:
+    """Differences are relative to the first scheme."""
+    columns = ("scheme", "L2 difference", "max difference", "min", "max", "mean", "per step", "outcome")
+    rows = [
+        (
+            row["scheme"],
+            *(number(row[key], 3) for key in ("l2_difference", "linf_difference")),
+            *(number(row[key]) for key in ("min", "max", "mean")),
+            duration(row["seconds_per_step"]),
+            "ok" if row["blew_up_at"] is None else f"blew up at step {row['blew_up_at']}",
+        )
+        for row in comparison.table()
+    ]
+    show_table(columns, rows, right=columns[1:7])

@@ -1,0 +1,109 @@
+"""Printing: results on stdout, everything else on stderr."""
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+PIPED_WIDTH = 120
+
+
+class _Console(Console):
+    """A console that leaves a closed pipe to whoever runs the command."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def console(stream: TextIO | None = None) -> Console:
+    """A console on stdout, or on another stream; names and formulas in what it prints are never taken for markup."""
+    stream = sys.stdout if stream is None else stream
+    width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
+    return _Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+
+
+def printable(text: str) -> str:
+    """The text with a mark in place of whatever a terminal would obey: names come from files."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def one_line(text: str) -> str:
+    """The text in one line."""
+    return printable(" ".join(text.split()))
+
+
+def say(label: str, text: str, *, style: str = "bold yellow") -> None:
+    """One line on stderr, `label: text`, never wrapped by us."""
+    line = Text.assemble((f"{label}: ", style), one_line(text))
+    console(sys.stderr).print(line, soft_wrap=True)
+
+
+def show(text: str | Text = "") -> None:
+    """A line of result on stdout."""
+    console().print(text, soft_wrap=True)
+
+
+def show_json(document: Mapping[str, Any]) -> None:
+    """The one JSON document of a `--json` command."""
+    sys.stdout.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
+
+
+def plain(value: Any) -> Any:
+    """JSON values only: numbers that are not finite become null, paths text, tuples lists."""
+    match value:
+        case Mapping():
+            return {str(key): plain(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [plain(entry) for entry in value]
+        case float() if not math.isfinite(value):
+            return None
+        case Path():
+            return os.fspath(value)
+    return value
+
+
+def show_pairs(pairs: Iterable[tuple[str, str]], *, title: str = "") -> None:
+    """Two columns: what, and its value."""
+    table = Table(
+        box=None, show_header=False, title=Text(title) if title else None, title_justify="left", padding=(0, 2, 0, 0)
+    )
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        table.add_row(printable(name), printable(value))
+    console().print(table)
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[str] = ()) -> None:
+    """A table with a header; the columns named in `right` are aligned there, and only the last one is ever wrapped."""
+    table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+    numbers = set(right)
+    for k, name in enumerate(columns):
+        justify: JustifyMethod = "right" if name in numbers else "left"
+        table.add_column(name, justify=justify, style="cyan" if k == 0 else None, no_wrap=k < len(columns) - 1)
+    for row in rows:
+        table.add_row(*(printable(entry) for entry in row))
+    console().print(table)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number for people; a dash where there is none."""
+    return "-" if value is None else f"{value:.{digits}g}"
+
+
+def duration(seconds: float | None) -> str:
+    """A time in the unit that suits it."""
+    if seconds is None:
+        return "-"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"

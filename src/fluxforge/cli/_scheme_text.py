@@ -1,0 +1,138 @@
+"""Schemes and their claims as text."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sympy as sp
+from rich.padding import Padding
+from rich.text import Text
+
+from fluxforge.cli._output import console, show, show_pairs, show_table
+from fluxforge.expression import to_text
+from fluxforge.scheme import FAMILIES, Claims, Ghost, Hop, Scheme, Stage, amplification, to_document
+from fluxforge.scheme._amplification import Z
+
+# Narrower terminals get a paragraph per scheme instead of a table.
+TABLE_FROM = 90
+SUMS = {
+    Hop.EDGE: ("Σ_N", "sums over the neighbours N of P"),
+    Hop.PATH: ("Σ_NQ", "sums over the paths P → N → Q"),
+    Hop.RING: ("Σ_Q", "sums over the cells Q two hops away"),
+}
+GHOSTS = {Ghost.DIRICHLET: "the boundary's value", Ghost.OWNER: "its owner's value", Ghost.ZERO: "0"}
+COLUMNS = ("scheme", "stages", "hops", "order in time", "stable to", "keeps heat", "order in space")
+
+
+def record(scheme: Scheme) -> dict[str, Any]:
+    """A scheme as JSON values: its document, its hops and R(z)."""
+    factor = amplification(scheme)
+    more = {"hops": _hops(scheme).split(", "), "amplification": None if factor is None else _ascending(factor)}
+    return to_document(scheme) | more
+
+
+def show_list(schemes: Sequence[Scheme]) -> None:
+    """A row per scheme, or a paragraph where the terminal is narrow."""
+    if console().width >= TABLE_FROM:
+        show_pairs((scheme.name, scheme.summary) for scheme in schemes)
+        show_table(COLUMNS[:-1], [_row(scheme)[:-1] for scheme in schemes], right=COLUMNS[3:5])
+        show("order in space, per family of meshes (0: the error does not fall)")
+        show_table(("scheme", *FAMILIES), [_space_row(scheme) for scheme in schemes], right=FAMILIES)
+    else:
+        for scheme in schemes:
+            show(Text(scheme.name, style="bold cyan"))
+            console().print(Padding(scheme.summary, (0, 0, 0, 2)))
+            show_pairs((f"  {key}", value) for key, value in zip(COLUMNS[1:], _row(scheme)[1:], strict=True))
+    console().print("These are claims; a dash is a claim not made. `fluxforge schemes NAME` shows the formulas.")
+
+
+def _row(scheme: Scheme) -> tuple[str, ...]:
+    claims = scheme.claims
+    stages = f"{len(scheme.stages)}{', implicit' if scheme.implicit else ''}"
+    claimed = (_order(claims), _stable(claims), _yes(claims.conservative), _space(claims))
+    return (scheme.name, stages, _hops(scheme), *claimed)
+
+
+def _space_row(scheme: Scheme) -> tuple[str, ...]:
+    space = scheme.claims.space
+    return (scheme.name, *(f"{space[family]:g}" if family in space else "-" for family in FAMILIES))
+
+
+def show_scheme(scheme: Scheme) -> None:
+    """The formulas of a scheme, R(z), and what it claims."""
+    console().print(Text.assemble((scheme.name, "bold cyan"), f": {scheme.summary}" if scheme.summary else ""))
+    for number, stage, _ in scheme.walk():
+        show(f"\nstage {number + 1}")
+        show_pairs(_stage(stage, last=number + 1 == len(scheme.stages)))
+    show()
+    show_pairs(_legend(scheme))
+    show("\nclaims")
+    show_pairs(_claims(scheme.claims))
+
+
+def _stage(stage: Stage, *, last: bool) -> Iterator[tuple[str, str]]:
+    for name, message in stage.messages.items():
+        yield f"  {name} = {SUMS[message.hop][0]}", to_text(message.expression)
+    for name, output in stage.outputs.items():
+        ghost = "" if last else f"   (a ghost shows {GHOSTS[output.ghost]})"
+        yield f"  {name} =", f"{to_text(output.expression)}{ghost}"
+
+
+def _legend(scheme: Scheme) -> Iterator[tuple[str, str]]:
+    for hop in sorted(scheme.hops()):
+        yield SUMS[hop]
+    if scheme.implicit:
+        theta = to_text(scheme.theta)
+        yield f"θ = {theta}", "implicit: T' - T = (1 - θ)(F(T) - T) + θ (F(T') - T'), where F(T) is T_new above"
+    factor = amplification(scheme)
+    yield "R(z)", "none: the step is not linear in T" if factor is None else _ascending(factor)
+
+
+def _claims(claims: Claims) -> Iterator[tuple[str, str]]:
+    yield "  order in time", _order(claims)
+    yield "  stable to", f"{_stable(claims)} (|R(z)| ≤ 1 from z = 0 down to minus this)"
+    yield "  keeps heat", f"{_yes(claims.conservative)} (Σ V T is constant under insulation)"
+    yield "  exact if T is linear", _yes(claims.linear_exact)
+    yield "  solves the heat equation", _yes(claims.generator)
+    yield "  order in space", _space(claims)
+
+
+def _hops(scheme: Scheme) -> str:
+    return ", ".join(sorted(scheme.hops()))
+
+
+def _order(claims: Claims) -> str:
+    return "-" if claims.time_order is None else str(claims.time_order)
+
+
+def _stable(claims: Claims) -> str:
+    if claims.stable_to is None:
+        return "-"
+    return "unlimited" if math.isinf(claims.stable_to) else f"{claims.stable_to:.4g}"
+
+
+def _yes(claim: bool | None) -> str:
+    return "-" if claim is None else "yes" if claim else "no"
+
+
+def _space(claims: Claims) -> str:
+    """`2: squares, cross; 0: right`: the families of each order, highest first."""
+    orders = sorted(set(claims.space.values()), reverse=True)
+    groups = (", ".join(family for family, value in claims.space.items() if value == order) for order in orders)
+    return "; ".join(f"{order:g}: {families}" for order, families in zip(orders, groups, strict=True)) or "-"
+
+
+def _ascending(factor: sp.Expr) -> str:
+    """R(z) with the powers of z in rising order, as one reads a stability function."""
+    top, bottom = sp.fraction(sp.together(factor))
+    scale = sp.Poly(bottom, Z).coeff_monomial(1) or sp.Integer(1)
+    top, bottom = sp.Poly(top, Z), sp.Poly(bottom, Z)
+    if bottom.is_ground:
+        return _rising(top, scale)
+    sign = -1 if scale < 0 else 1
+    return f"({_rising(top, sign)})/({_rising(bottom, sign)})"
+
+
+def _rising(polynomial: sp.Poly, scale: sp.Expr) -> str:
+    terms = (to_text(c / scale * Z**k) for k, c in enumerate(reversed(polynomial.all_coeffs())) if c)
+    return " + ".join(terms).replace("+ -", "- ")

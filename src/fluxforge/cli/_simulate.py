@@ -1,0 +1,111 @@
+"""`fluxforge simulate`: a heat problem on a mesh."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fluxforge.cli._arguments import Json, OutputFolder, SchemeName, complete_schemes, count
+
+PROBLEM, TIME, OUTPUT = "Problem", "Time steps", "Output"
+
+
+class SolverName(StrEnum):
+    """Solvers of implicit schemes."""
+
+    AUTO = "auto"
+    DIRECT = "direct"
+    CG = "cg"
+
+
+class PrecisionName(StrEnum):
+    """Floating-point numbers."""
+
+    FLOAT64 = "float64"
+    FLOAT32 = "float32"
+
+
+FIELD = "A formula of x and y, or a file: @field.npy, @run.vtu:T."
+
+
+def simulate(
+    scheme: SchemeName,
+    mesh: Annotated[Path, typer.Option(metavar="FILE", help="Mesh file.", rich_help_panel=PROBLEM)],
+    diffusivity: Annotated[
+        float, typer.Option(metavar="ALPHA", help="α in dT/dt = α ∇²T + S.", rich_help_panel=PROBLEM)
+    ] = 1.0,
+    initial: Annotated[
+        str, typer.Option(metavar="FORMULA", help=f"T at the start. {FIELD}", rich_help_panel=PROBLEM)
+    ] = "0",
+    source: Annotated[str, typer.Option(metavar="FORMULA", help="S, likewise.", rich_help_panel=PROBLEM)] = "0",
+    boundary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="0, left=sin(pi*y), right=insulated or top=flux:2*x (outward normal gradient); may be repeated. "
+            "T = 0 where nothing is said.",
+            rich_help_panel=PROBLEM,
+        ),
+    ] = None,
+    dt: Annotated[float | None, typer.Option(metavar="DT", help="Time step.", rich_help_panel=TIME)] = None,
+    dt_fraction: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Time step as a share of the Fourier step (0.5 unless given).", rich_help_panel=TIME
+        ),
+    ] = None,
+    steps: Annotated[int, count("--steps", text="Number of steps.", rich_help_panel=TIME)] = 50,
+    force: Annotated[
+        bool, typer.Option("--force", help="Allow a step above the stability limit.", rich_help_panel=TIME)
+    ] = False,
+    solver: Annotated[SolverName, typer.Option(help="For implicit schemes.", rich_help_panel=TIME)] = SolverName.AUTO,
+    precision: Annotated[
+        PrecisionName, typer.Option(help="Numbers of the steps.", rich_help_panel=TIME)
+    ] = PrecisionName.FLOAT64,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SCHEMES", help="Run these too: euler,rk4.", autocompletion=complete_schemes, rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    save_every: Annotated[
+        int | None, count("--save-every", text="Keep every Nth field (about 20 unless given).", rich_help_panel=OUTPUT)
+    ] = None,
+    output: OutputFolder = None,
+    gif: Annotated[bool, typer.Option("--gif", help="Also write an animation.", rich_help_panel=OUTPUT)] = False,
+    as_json: Json = False,
+) -> None:
+    """Run a heat problem on a mesh with a scheme; write fields (VTU, PNG, GIF) and a summary."""
+    if dt is not None and dt_fraction is not None:
+        raise typer.BadParameter("give --dt or --dt-fraction, not both")
+    if gif and output is None:
+        raise typer.BadParameter("--gif needs a folder to write to: give -o FOLDER")
+    from fluxforge.cli._progress import doing
+
+    with doing(f"reading {mesh}", quiet=as_json):
+        from fluxforge.cli._heat import Problem, Request, run
+
+        request = Request(
+            schemes=tuple(dict.fromkeys([scheme, *(name for names in compare or [] for name in _names(names))])),
+            folder=output,
+            gif=gif,
+            as_json=as_json,
+        )
+        problem = Problem.read(mesh, initial=initial, source=source, boundary=boundary or [])
+    run(
+        request,
+        problem,
+        diffusivity=diffusivity,
+        dt=dt,
+        dt_fraction=0.5 if dt_fraction is None else dt_fraction,
+        steps=steps,
+        save_every=save_every,
+        force=force,
+        solver=solver.value,
+        dtype=precision.value,
+    )
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in (part.strip() for part in text.split(",")) if name]

@@ -1,0 +1,66 @@
+"""Mesh files to meshes."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from fluxforge._types import Corners, Points
+from fluxforge.errors import MeshError, MeshReadError
+from fluxforge.mesh._check import checked
+from fluxforge.mesh._check_cells import check_coordinates
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._preflight import preflight
+from fluxforge.mesh._read_drawing import cells_of, edges_of
+from fluxforge.mesh._read_meshio import read_with_meshio
+from fluxforge.mesh._read_msh import read_msh
+from fluxforge.mesh._read_numbers import UnreadableError
+
+# Heights that differ by less than this fraction of the mesh are one height.
+LEVEL = 1e-9
+
+
+def read(path: str | os.PathLike[str]) -> Mesh:
+    """The planar mesh in a file: gmsh `.msh` 2.2 and 4.1, `.vtk`, `.vtu`, `.xdmf`, `.mesh`, `.obj`, `.off`.
+
+    Triangles and quadrilaterals may be mixed; lines with a physical tag become the tagged boundary, named as in the file
+    or `tag-<number>`; any other kind of cell is refused. The mesh is checked (see `checked`), and its `notes` say what
+    was mended. Whatever is wrong with the file is a MeshReadError of one line that opens with the path.
+    """
+    origin = os.fspath(path)
+    try:
+        return _read(Path(path), origin)
+    except UnreadableError as error:
+        raise MeshReadError(f"{origin}: {' '.join(str(error).split())}") from error
+    except MeshError as error:
+        raise MeshReadError(str(error)) from error
+    except (MemoryError, RecursionError) as error:
+        raise MeshReadError(f"{origin}: needs more memory than there is") from error
+
+
+def _read(path: Path, origin: str) -> Mesh:
+    format_name, data = preflight(path)
+    drawing = read_msh(data) if format_name == "gmsh" else read_with_meshio(path, format_name, data)
+    cells, edges = cells_of(drawing), edges_of(drawing)
+    check_coordinates(drawing.points, origin)
+    points = _flattened(drawing.points, cells)
+    mesh = checked(points, cells, boundary=edges, origin=origin)
+    return Mesh(mesh.points, mesh.cells, mesh.boundary, drawing.notes + mesh.notes, origin)
+
+
+def _flattened(points: Float[np.ndarray, "points 3"], cells: Corners) -> Points:
+    """x and y, if all the points that cells use have the same z to round-off."""
+    used = np.unique(cells[cells >= 0])
+    extent = np.ptp(points[used], axis=0)
+    level = LEVEL * extent.max()
+    if extent[2] <= level:
+        return points[:, :2]
+    flat = [axis for axis, size in zip("xyz", extent, strict=True) if size <= level]
+    if flat:
+        raise UnreadableError(
+            f"is a mesh in a plane of constant {flat[0]}; turn it into the x-y plane, z being constant"
+        )
+    low, high = used[points[used, 2].argmin()], used[points[used, 2].argmax()]
+    heights = f"point {low} has z = {points[low, 2]:g} and point {high} has z = {points[high, 2]:g}"
+    raise UnreadableError(f"is not a plane mesh: {heights}, where z should be constant")

@@ -1,0 +1,45 @@
+"""HDF5 files that an XDMF file refers to: plain files in its own folder, with data of their own."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from fluxforge.mesh._read_numbers import UnreadableError
+
+
+def check_dataset(reference: str, announced: int, folder: Path, *, most_bytes: Callable[[int], int]) -> None:
+    """Refuse a reference "name.h5:/path" that leaves the folder or the file, or whose data outgrow the file."""
+    # h5py takes a while to import, and few meshes need it.
+    import h5py
+
+    name, colon, inside = (word.strip() for word in reference.partition(":"))
+    path = folder / name
+    if not colon or name != Path(name).name or name in ("", "..") or "\\" in name or ":" in inside:
+        raise UnreadableError(f"refers to {reference[:60]!r}; only HDF5 files in its own folder can be read")
+    if path.is_symlink() or not path.is_file():
+        raise UnreadableError(f"refers to {name!r}, which is not a plain file in its folder")
+    try:
+        with h5py.File(path, "r") as file:
+            dataset = _dataset(file, inside)
+            size, kind = dataset.size, dataset.dtype.kind
+            own = dataset.external is None and not dataset.is_virtual
+            nbytes = dataset.nbytes
+    except (OSError, KeyError, ValueError, RuntimeError, AttributeError) as error:
+        raise UnreadableError(f"refers to {reference[:60]!r}, which cannot be read ({error})") from error
+    if not own or kind not in "iuf":
+        raise UnreadableError(f"refers to {reference[:60]!r}, which is not a plain array of numbers")
+    if size != announced or nbytes > most_bytes(path.stat().st_size):
+        raise UnreadableError(f"announces {announced} numbers in {reference[:60]!r}, which has {size}: it is damaged")
+
+
+def _dataset(file: "h5py.File", inside: str) -> "h5py.Dataset":
+    """The dataset at a path all of whose steps stay in the file."""
+    import h5py
+
+    found = file
+    for step in inside.strip("/").split("/"):
+        if not isinstance(found.get(step, getlink=True), h5py.HardLink):
+            raise ValueError(f"{step!r} is a link")
+        found = found[step]
+    if not isinstance(found, h5py.Dataset):
+        raise ValueError(f"{inside!r} is not an array")
+    return found

@@ -1,0 +1,76 @@
+"""The sections of a .msh file of version 4.1; text and binary differ only in how numbers are written."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fluxforge.mesh._read_drawing import Block
+from fluxforge.mesh._read_kinds import kind_of
+from fluxforge.mesh._read_numbers import AbstractNumbers, UnreadableError
+
+
+class EntityBlock(NamedTuple):
+    """The elements of one kind in one entity: a row is an element's number, then its corners."""
+
+    entity: tuple[int, int]
+    kind: str
+    rows: Int[np.ndarray, "n columns"]
+
+
+def entities(numbers: AbstractNumbers) -> dict[tuple[int, int], tuple[int, ...]]:
+    """The physical tags of each entity (dimension, tag)."""
+    physicals: dict[tuple[int, int], tuple[int, ...]] = {}
+    for dimension, count in enumerate(numbers.sizes(4).tolist()):
+        for _ in range(count):
+            tag = int(numbers.integers(1)[0])
+            numbers.floats(6 if dimension else 3)
+            physicals[dimension, tag] = tuple(abs(numbers.integers(numbers.size())).tolist())
+            if dimension:
+                numbers.integers(numbers.size())
+    return physicals
+
+
+def nodes(numbers: AbstractNumbers) -> tuple[Float[np.ndarray, "points 3"], Int[np.ndarray, " points"]]:
+    """The coordinates and the numbers of the nodes."""
+    blocks, announced, _, _ = numbers.sizes(4).tolist()
+    points, number = [np.empty((0, 3))], [np.empty(0, np.int64)]
+    for _ in range(blocks):
+        dimension, _, parametric = numbers.integers(3).tolist()
+        count = numbers.size()
+        number.append(numbers.sizes(count))
+        # Parametric nodes carry as many more numbers as their entity has dimensions.
+        columns = 3 + (min(max(dimension, 0), 3) if parametric else 0)
+        points.append(numbers.floats(count * columns).reshape(count, columns)[:, :3])
+    _check_total("nodes", announced, sum(map(len, number)))
+    return np.concatenate(points), np.concatenate(number)
+
+
+def elements(numbers: AbstractNumbers) -> list[EntityBlock]:
+    """The elements, block by block."""
+    blocks, announced, _, _ = numbers.sizes(4).tolist()
+    found = []
+    for _ in range(blocks):
+        dimension, tag, gmsh_type = numbers.integers(3).tolist()
+        kind, corners = kind_of(gmsh_type)
+        count = numbers.size()
+        rows = numbers.sizes(count * (1 + corners)).reshape(count, 1 + corners)
+        found.append(EntityBlock((dimension, tag), kind, rows))
+    _check_total("elements", announced, sum(len(block.rows) for block in found))
+    return found
+
+
+def blocks(found: Sequence[EntityBlock], physicals: Mapping[tuple[int, int], tuple[int, ...]]) -> list[Block]:
+    """The elements with the physical tags of their entity; lines with several tags are listed once for each."""
+    listed = []
+    for block in found:
+        tags = physicals.get(block.entity, ()) or (0,)
+        for tag in tags if block.kind == "line" else tags[:1]:
+            listed.append(Block(block.kind, block.rows[:, 0], block.rows[:, 1:], np.full(len(block.rows), tag)))
+    return listed
+
+
+def _check_total(what: str, announced: int, found: int) -> None:
+    if announced != found:
+        raise UnreadableError(f"announces {announced} {what} and lists {found}")

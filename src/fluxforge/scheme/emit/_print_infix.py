@@ -1,0 +1,158 @@
+"""SymPy → an expression of Python or C, or plain text: one walk of the tree, and a record per language."""
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from fluxforge.errors import ExpressionError
+from fluxforge.expression import evaluate
+from fluxforge.scheme.emit._layout import is_constant, is_negative, quotient, terms
+
+SUM, PRODUCT, POWER, ATOM = range(4)
+Piece = tuple[str, int]
+"""A text and how tightly it holds together."""
+
+FUNCTIONS: tuple[type, ...] = (sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.tanh, sp.Abs, sp.sign, sp.Min, sp.Max)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What differs between languages.
+
+    `functions` names each function, Min and Max taking two arguments; `number` writes an integer or a double;
+    `power` writes base**(p/q) from the base's own piece, p/q positive and neither 1 nor 1/2.
+    """
+
+    functions: Mapping[type, str]
+    sqrt: str
+    number: Callable[[int | float], str]
+    power: Callable[[Piece, sp.Number, str], Piece]
+
+
+def infix(expr: sp.Expr, dialect: Dialect, names: Callable[[str], str]) -> str:
+    """The expression in a language; `names` says how each symbol is written."""
+    return _Infix(dialect, names).piece(expr)[0]
+
+
+class _Infix:
+    def __init__(self, dialect: Dialect, names: Callable[[str], str]) -> None:
+        self._in, self._names = dialect, names
+
+    def piece(self, expr: sp.Expr) -> Piece:
+        if is_constant(expr):
+            return self._number(float(evaluate(expr, {}, np)))
+        if expr.is_Symbol:
+            return self._names(expr.name), ATOM
+        if expr.is_Add:
+            return self._sum(expr)
+        if expr.is_Mul or expr.is_Number or (expr.is_Pow and expr.exp < 0):
+            return self._product(expr)
+        if expr.is_Pow:
+            return self._power(expr)
+        return self._call(expr)
+
+    def within(self, level: int, expr: sp.Expr) -> str:
+        return _bracketed(level, self.piece(expr))
+
+    def _number(self, value: int | float) -> Piece:
+        return self._in.number(value), SUM if value < 0 else ATOM
+
+    def _sum(self, expr: sp.Add) -> Piece:
+        text = ""
+        for term in terms(expr):
+            if is_constant(term):
+                value = float(evaluate(term, {}, np))
+                negative, body = value < 0, self._in.number(abs(value))
+            else:
+                negative = is_negative(term)
+                body = self._unsigned(term)[0]
+            text += f" {'-' if negative else '+'} {body}" if text else f"{'-' if negative else ''}{body}"
+        return text, SUM
+
+    def _product(self, expr: sp.Expr) -> Piece:
+        text, level = self._unsigned(expr)
+        return (f"-{text}", SUM) if is_negative(expr) else (text, level)
+
+    def _unsigned(self, expr: sp.Expr) -> Piece:
+        """`3*a/(2*b)*(c + d)`, the sign left to the caller."""
+        if not (expr.is_Mul or expr.is_Number or expr.is_Pow):
+            return self.piece(expr)
+        parts = quotient(expr)
+        above = [self._number(parts.top)[0]] if parts.top != 1 else []
+        above += [self.within(PRODUCT if not above else POWER, factor) for factor in parts.above]
+        sums = [f"({self.piece(factor)[0]})" for factor in parts.sums]
+        if not above:
+            above = [sums.pop(0) if sums else self._number(1)[0]]
+        below = [self._number(parts.bottom)[0]] if parts.bottom != 1 else []
+        below += [self.within(POWER, factor) for factor in parts.below]
+        under = "" if not below else f"/{below[0]}" if len(below) == 1 else f"/({'*'.join(below)})"
+        text = "*".join(["*".join(above) + under, *sums])
+        return text, ATOM if len(above) == 1 and not under and not sums and not parts.above else PRODUCT
+
+    def _power(self, expr: sp.Pow) -> Piece:
+        if expr.exp == 1:
+            return self.piece(expr.base)
+        if expr.exp == sp.S.Half:
+            return f"{self._in.sqrt}({self.piece(expr.base)[0]})", ATOM
+        return self._in.power(self.piece(expr.base), expr.exp, self.within(ATOM, _tidy(expr.exp)))
+
+    def _call(self, expr: sp.Expr) -> Piece:
+        arguments = [self.piece(argument)[0] for argument in expr.args]
+        if isinstance(expr, sp.cot):
+            return f"{self._number(1)[0]}/{self._in.functions[sp.tan]}({arguments[0]})", PRODUCT
+        name = next((self._in.functions[kind] for kind in FUNCTIONS if isinstance(expr, kind)), None)
+        if name is None:
+            raise ExpressionError(f"a formula cannot contain a {type(expr).__name__} node")
+        if isinstance(expr, sp.Min | sp.Max):
+            return functools.reduce(lambda a, b: f"{name}({a}, {b})", sorted(arguments)), ATOM
+        return f"{name}({arguments[0]})", ATOM
+
+
+def _bracketed(level: int, piece: Piece) -> str:
+    return piece[0] if piece[1] >= level else f"({piece[0]})"
+
+
+def _tidy(exponent: sp.Number) -> sp.Number:
+    return sp.Integer(int(exponent)) if exponent == int(exponent) else exponent
+
+
+def _star_power(base: Piece, _: sp.Number, exponent: str) -> Piece:
+    return f"{_bracketed(ATOM, base)}**{exponent}", POWER
+
+
+def _c_power(base: Piece, exponent: sp.Number, text: str) -> Piece:
+    """x*x and x*x*x for a name; pow otherwise."""
+    if base[1] == ATOM and base[0].isidentifier() and exponent in (2, 3):
+        return "*".join([base[0]] * int(exponent)), PRODUCT
+    return f"pow({base[0]}, {text.removeprefix('(').removesuffix(')')})", ATOM
+
+
+def _python_number(value: int | float) -> str:
+    return repr(value)
+
+
+def _c_number(value: int | float) -> str:
+    return repr(float(value))
+
+
+def array_dialect(module: str) -> Dialect:
+    """Python with the functions of `np` or `jnp`."""
+    words = ("exp", "log", "sin", "cos", "tan", "tanh", "abs", "sign", "minimum", "maximum")
+    functions = {kind: f"{module}.{word}" for kind, word in zip(FUNCTIONS, words, strict=True)}
+    return Dialect(functions, f"{module}.sqrt", _python_number, _star_power)
+
+
+def c_dialect(prefix: str) -> Dialect:
+    """C99: libm, and three functions of our own where C has none with the same answer for nan."""
+    own = (f"{prefix}_sign", f"{prefix}_min", f"{prefix}_max")
+    words = ("exp", "log", "sin", "cos", "tan", "tanh", "fabs", *own)
+    return Dialect(dict(zip(FUNCTIONS, words, strict=True)), "sqrt", _c_number, _c_power)
+
+
+def plain_dialect() -> Dialect:
+    """As a person types it."""
+    words = ("exp", "log", "sin", "cos", "tan", "tanh", "abs", "sign", "min", "max")
+    return Dialect(dict(zip(FUNCTIONS, words, strict=True)), "sqrt", _python_number, _star_power)

@@ -1,0 +1,158 @@
+"""A scheme as a Python module on arrays: the same for NumPy and JAX but for a few words."""
+
+import keyword
+from dataclasses import dataclass
+from string import Template
+
+import sympy as sp
+
+from fluxforge.scheme._scheme import Scheme, Stage
+from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, PARAMETERS, Ghost, Hop
+from fluxforge.scheme.emit._plan import expressions, names, sums
+from fluxforge.scheme.emit._print_infix import array_dialect, infix, plain_dialect
+from fluxforge.scheme.emit._python_text import CALL, HELPERS, MESH, NEEDS
+from fluxforge.scheme.emit._solvable import check_solvable, diagonal_stages
+from fluxforge.scheme.emit._words import header, wrapped
+
+_RESERVED = {"np", "jnp", "jax", "mesh", "k", "l", "exists", "ring", "same", "step", "Mesh", "NamedTuple"}
+_WIDTH = 108
+_TABLES = {Hop.PATH: ("N, Q, k, l, exists", "_paths(mesh)"), Hop.RING: ("N, Q, k, l, ring, same", "_ring(mesh)")}
+_USED = {Hop.EDGE: "mesh.used", Hop.PATH: "exists", Hop.RING: "ring"}
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """What sets one array library apart: its name in code, imports, a word on use, and what opens a step."""
+
+    np: str
+    array: str
+    imports: str
+    note: str
+    decorator: str
+    entry: tuple[str, ...]
+    solver: str
+
+
+def python_module(scheme: Scheme, flavour: Flavour) -> str:
+    """The module's whole text."""
+    check_solvable(scheme)
+    if scheme.implicit:
+        explicit = _Function(scheme, flavour).of(scheme.stages, "_explicit(T, S, mesh, dt, alpha)", "F(T)")
+        diagonal = _Function(scheme, flavour)
+        functions = [
+            explicit,
+            diagonal.of(diagonal_stages(scheme), "_diagonal(mesh, dt, alpha)", "The diagonal of F'"),
+            Template(flavour.solver).substitute(theta=infix(scheme.theta, plain_dialect(), str)),
+        ]
+    else:
+        doc = "T one time step later."
+        functions = [_Function(scheme, flavour).of(scheme.stages, "step(T, S, mesh, dt, alpha)", doc, flavour.entry)]
+    words = {"np": flavour.np, "Array": flavour.array}
+    helpers = [Template(HELPERS[name]).substitute(words) for name in _called("\n".join(functions))]
+    mesh = Template(MESH).substitute(words)
+    return "\n\n".join([f"{_docstring(scheme, flavour)}\n{flavour.imports}\n", mesh, *helpers, *functions])
+
+
+def _docstring(scheme: Scheme, flavour: Flavour) -> str:
+    text = header(scheme, call=CALL, nothing="None", note=flavour.note)
+    return '"""' + text.replace("\\", "\\\\").replace('"""', "'''") + '\n"""\n'
+
+
+def _called(code: str) -> list[str]:
+    names = {name for name in HELPERS if f"{name}(" in code}
+    names.update(inner for name in tuple(names) for inner in NEEDS.get(name, ()))
+    return [name for name in HELPERS if name in names]
+
+
+def _spelled(name: str) -> str:
+    """The name, with an underscore behind it where Python or the module already uses it."""
+    return f"{name}_" if keyword.iskeyword(name) or keyword.issoftkeyword(name) or name in _RESERVED else name
+
+
+class _Function:
+    """Writes one function; remembers which local name holds what, so that nothing is gathered twice."""
+
+    def __init__(self, scheme: Scheme, flavour: Flavour) -> None:
+        self._flavour = flavour
+        self._dialect = array_dialect(flavour.np)
+        self._rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
+        self._lines: list[str] = []
+        self._held: dict[str, str] = {}
+
+    def of(self, stages: tuple[Stage, ...], signature: str, doc: str, entry: tuple[str, ...] = ()) -> str:
+        """The function's text."""
+        self._lines.extend(entry)
+        present = names(expressions(stages))
+        here = [name for name in (*EDGE_GEOMETRY, "V") if name in present]
+        self._held |= {name: f"mesh.{name}" for name in here}
+        if here:
+            self._lines.append(f"{', '.join(here)} = {', '.join(self._held[name] for name in here)}")
+        for number, stage in enumerate(stages, start=1):
+            if len(stages) > 1:
+                self._lines.append(f"# Stage {number}")
+            self._stage(stage)
+        body = "\n".join(f"    {line}" for text in self._lines for line in text.split("\n"))
+        return f'{self._flavour.decorator}def {signature}:\n    """{doc}"""\n{body}\n'
+
+    def _stage(self, stage: Stage) -> None:
+        for hop, messages in sums(stage).items():
+            for name, expression in messages.items():
+                self._sum(name, expression, hop)
+        for name, output in stage.outputs.items():
+            text = self._output(output.expression)
+            start = "return " if name == NEXT else f"{_spelled(name)} = "
+            if len(start) + len(text) > _WIDTH:
+                text = f"(\n{wrapped(text, first='    ', rest='    ', width=_WIDTH)}\n)"
+            self._lines.append(start + text)
+
+    def _sum(self, name: str, expression: sp.Expr, hop: Hop) -> None:
+        for found in sorted(names([expression]) - set(PARAMETERS)):
+            self._hold(found, self._gathered(found, hop))
+        text = infix(expression, self._dialect, _spelled)
+        line = f"{_spelled(name)} = _sum({text}, {_USED[hop]}, mesh)"
+        if len(line) > _WIDTH:
+            message = wrapped(text, first="    ", rest="    ", width=_WIDTH)
+            line = f"{_spelled(name)} = _sum(\n{message},\n    {_USED[hop]},\n    mesh,\n)"
+        self._lines.append(line)
+
+    def _output(self, expression: sp.Expr) -> str:
+        text = infix(expression, self._dialect, _spelled)
+        varies = names([expression]) - set(PARAMETERS)
+        return text if varies else f"{self._flavour.np}.full_like(mesh.V, {text})"
+
+    def _gathered(self, name: str, hop: Hop) -> str:
+        """Where a symbol of a message comes from, first making sure that the tables of its hop are there."""
+        if hop in _TABLES:
+            self._hold("Q", _TABLES[hop][1], target=_TABLES[hop][0])
+        field, _, end = name.rpartition("_")
+        if name in EDGE_GEOMETRY:
+            return f"mesh.{name}"
+        if name == "delta_PQ":
+            for part in ("d_PQ_x", "d_PQ_y"):
+                self._hold(part, self._gathered(part, hop))
+            return f"{self._flavour.np}.hypot(d_PQ_x, d_PQ_y)"
+        if name in ("d_PQ_x", "d_PQ_y"):
+            return f"{self._flavour.np}.where(ring, mesh.d_{end}[:, k] + mesh.d_{end}[N, l], 1.0)"
+        if end in ("PN", "NQ"):
+            return self._along(f"mesh.{field}[:, k]" if end == "PN" else f"mesh.{field}[N, l]", hop)
+        return self._at(field, end, hop)
+
+    def _at(self, field: str, end: str, hop: Hop) -> str:
+        """A field or output at one end. N of a path and Q of a ring are cells; only the others can be ghosts."""
+        cells = "mesh.V" if field == "V" else _spelled(field)
+        if end == "P":
+            return f"{cells}[:, None]"
+        if hop is not Hop.EDGE and end == "N":
+            return self._along(f"{cells}[N]", hop)
+        if hop is Hop.RING:
+            return f"{cells}[Q]"
+        nodes = "_volume(mesh)" if field == "V" else f"_{self._rules[field]}({cells}, mesh)"
+        return f"{nodes}[{'mesh.node' if hop is Hop.EDGE else 'Q'}]"
+
+    def _along(self, text: str, hop: Hop) -> str:
+        return f"_mean({text}, same)" if hop is Hop.RING else text
+
+    def _hold(self, name: str, text: str, *, target: str | None = None) -> None:
+        if self._held.get(name) != text:
+            self._held[name] = text
+            self._lines.append(f"{target or _spelled(name)} = {text}")
