@@ -5,6 +5,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
 from fluxforge.mesh import (
     Conditions,
     Dirichlet,
@@ -21,8 +24,6 @@ from fluxforge.mesh import (
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import operator, sides
-from hypothesis import settings
-from hypothesis import strategies as st
 
 EXPLICIT: Mapping[str, Scheme] = MappingProxyType(
     {name: scheme for name, scheme in BUILT_IN.items() if not scheme.implicit}

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -179,6 +180,16 @@ def test_an_integer_power_is_given_a_python_int():
     evaluate(parse("x**3 + x**2.5", "x"), {x: Base()}, np)
     assert sorted(seen) == [2.5, 3]
     assert {type(exponent) for exponent in seen} == {int, float}
+
+
+def test_a_square_root_is_the_function_of_that_name():
+    xp = SimpleNamespace(sqrt=lambda a: ("root", *a))
+    for text in ("sqrt(x)", "x**(1/2)", "x**0.5"):
+        assert evaluate(parse(text, "x"), {x: ("x",)}, xp) == ("root", "x")
+
+
+def test_the_cotangent_that_sympy_makes_is_evaluated():
+    np.testing.assert_allclose(evaluate(sp.tan(y + sp.pi / 2), {y: Y}, np), -1 / np.tan(Y), rtol=1e-14)
 
 
 def test_derivatives_flow_through():

@@ -18,15 +18,91 @@ def refusal(text, names=NAMES):
     return message
 
 
-def nested(wrap, times, inner="x"):
-    for _ in range(times):
-        inner = wrap(inner)
-    return inner
-
-
 @pytest.mark.parametrize(
     "text",
-    ["__import__('os').system('x')", "().__class__", "().__class__.__bases__[0].__subclasses__()", "x.__class__", "x.subs", "(lambda: 1)()", "lambda x: x", "f'{x}'", "'x'", '"x"', "`x`", "x; y", "x\ny", "x\r\n", "exec(x)", "eval(x)", "open(x)", "getattr(x, y)", "exec", "os", "__builtins__", "__name__", "x[0]", "[x]", "{x}", "x < y", "x == y", "x = 1", "x := 1", "x if y else 1", "x and y", "not x", "x @ y", "x // y", "x % y", "x & y", "~x", "x!", "x, y", "#x", "x # y", "x\\y", "$x", "x?", "\x00", "x\x00", "x\u202ey", "1j", "1_000", "0x10", "1.2.3", "1e", "1e+", ".", "1..2", "I", "E", "e", "oo", "zoo", "nan", "inf", "S", "Symbol(x)", "Integer(1)", "sinh(x)", "asin(x)", "Pow(x, y)", "ｘ", "х", "π", "x²", "１", "٣", "x×y", "x−y", "x÷y", "x\xa0+ y", "½", "√x", "x ⁄ y"],
+    [
+        "__import__('os').system('x')",
+        "().__class__",
+        "().__class__.__bases__[0].__subclasses__()",
+        "x.__class__",
+        "x.subs",
+        "(lambda: 1)()",
+        "lambda x: x",
+        "f'{x}'",
+        "'x'",
+        '"x"',
+        "`x`",
+        "x; y",
+        "x\ny",
+        "x\r\n",
+        "exec(x)",
+        "eval(x)",
+        "open(x)",
+        "getattr(x, y)",
+        "exec",
+        "os",
+        "__builtins__",
+        "__name__",
+        "x[0]",
+        "[x]",
+        "{x}",
+        "x < y",
+        "x == y",
+        "x = 1",
+        "x := 1",
+        "x if y else 1",
+        "x and y",
+        "not x",
+        "x @ y",
+        "x // y",
+        "x % y",
+        "x & y",
+        "~x",
+        "x!",
+        "x, y",
+        "#x",
+        "x # y",
+        "x\\y",
+        "$x",
+        "x?",
+        "\x00",
+        "x\x00",
+        "x\u202ey",
+        "1j",
+        "1_000",
+        "0x10",
+        "1.2.3",
+        "1e",
+        "1e+",
+        ".",
+        "1..2",
+        "I",
+        "E",
+        "e",
+        "oo",
+        "zoo",
+        "nan",
+        "inf",
+        "S",
+        "Symbol(x)",
+        "Integer(1)",
+        "sinh(x)",
+        "asin(x)",
+        "Pow(x, y)",
+        "ｘ",
+        "х",
+        "π",
+        "x²",
+        "１",
+        "٣",
+        "x×y",
+        "x−y",
+        "x÷y",
+        "x\xa0+ y",
+        "½",
+        "√x",
+        "x ⁄ y",
+    ],
 )
 def test_what_is_not_in_the_grammar_is_refused(text):
     refusal(text)
@@ -34,7 +110,33 @@ def test_what_is_not_in_the_grammar_is_refused(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "  ", "x +", "* x", "x * * y", "(x", "x)", "()", "x y", "2x", "2(x)", "(x)(y)", "x(y)", "pi(x)", "sin", "sin()", "sin x", "sin(x", "sin(x, y)", "min(x)", "min(x, y, x)", "min(x,)", "(x, y)", "x ** ", "* *"],
+    [
+        "",
+        "  ",
+        "x +",
+        "* x",
+        "x * * y",
+        "(x",
+        "x)",
+        "()",
+        "x y",
+        "2x",
+        "2(x)",
+        "(x)(y)",
+        "x(y)",
+        "pi(x)",
+        "sin",
+        "sin()",
+        "sin x",
+        "sin(x",
+        "sin(x, y)",
+        "min(x)",
+        "min(x, y, x)",
+        "min(x,)",
+        "(x, y)",
+        "x ** ",
+        "* *",
+    ],
 )
 def test_broken_syntax_is_refused(text):
     refusal(text)
@@ -61,6 +163,9 @@ def test_broken_syntax_is_refused(text):
         ("x + sin", "function 'sin' without its argument in brackets at column 5 of \"x + sin\""),
         ("x**y", 'an exponent that is not a constant number at column 2 of "x**y"'),
         ("x**17", 'an exponent beyond ±16 at column 2 of "x**17"'),
+        ("x**16*x*y", 'an exponent beyond ±16 at column 6 of "x**16*x*y"'),
+        ("1e308 + 1e308 - 2", 'a number outside the range of double precision at column 7 of "1e308 + 1e308 - 2"'),
+        ("y - 1e308*10*x", 'a number outside the range of double precision at column 10 of "y - 1e308*10*x"'),
         ("9**9**9", 'an exponent beyond ±16 at column 2 of "9**9**9"'),
         ("y*sqrt(-1)", 'a value that is not a finite real number at column 3 of "y*sqrt(-1)"'),
         ("log(-2)", 'the logarithm of a number that is not positive at column 1 of "log(-2)"'),
@@ -104,107 +209,6 @@ def test_no_symbols():
 
 def test_the_error_is_bad_input():
     assert issubclass(ExpressionError, InputError)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["1/0", "1/0.0", "x/(2 - 2)", "1/(x - x)", "1/(x + y - x - y)", "0**-1", "0**(-1/2)", "0.0**-0.5", "1/(0*x)", "1/sin(0)", "1/sin(pi)", "1/(0.1*10 - 1)", "1/(sqrt(2)**2 - 2)", "log(0)", "log(x - x)", "tan(pi/2)", "1/(sqrt(5 + 2*sqrt(6)) - sqrt(2) - sqrt(3))", "1/(sin(1)**2 + cos(1)**2 - 1)", "1/sign(0)", "1/min(0, 1)"],
-)
-def test_division_by_a_constant_zero_is_refused(text):
-    refusal(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["sqrt(-1)", "(-1)**0.5", "(-8)**(1/3)", "(-pi)**0.5", "log(-1)", "log(-0.5)", "sqrt(-x**2)", "sqrt(-4)*sqrt(-4)", "sqrt(1 - pi)", "log(cos(3))", "sqrt(-exp(1))", "(x - x - 2)**1.5", "log(-exp(x)*exp(-x))"],
-)
-def test_complex_constants_are_refused(text):
-    refusal(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["1e309", "1e-309", "1e-400", "1e300*1e300", "1e-300*1e-300", "(1e200)**2", "exp(1000)", "exp(-1000)", "exp(1e9)", "exp(exp(exp(exp(1))))", "exp(710.0)", "x*1e300/1e-300", "1e200*x*1e200", "exp(700)*exp(700)"],
-)
-def test_numbers_beyond_double_precision_are_refused(text):
-    refusal(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *["9**9**9", "9**(9**9)", "(2**16)**16", "((9**9)**9)**9", "x**16*x", "(x**9)**9", "x**-17", "x**16.5", "x**(33/2)", "exp(100*log(x))", "exp(1000000000000*log(2))", "exp(x + 1000000000000*log(3))", "2**1e9", "x**x", "2**x", "2**(2**(2**(2**(2**2))))"],
-        "10**16*" * 5 + "1",
-        "1" + "0" * 77,
-        "*".join(["999999999999999999"] * 5),
-        "1" + "/999999999999999999" * 5,
-        "+".join(f"x/{10**17 + k}" for k in range(300)),
-        "x**1" + "0" * 70,
-    ],
-)
-def test_big_powers_and_numbers_are_refused(text):
-    refusal(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "(" * 100_000,
-        "(" * 4_000 + "x" + ")" * 4_000,
-        "sin(" * 2_000 + "x" + ")" * 2_000,
-        "-(" * 3_000 + "x",
-        "min(x," * 1_000,
-        "(" * 51 + "x" + ")" * 51,
-        "1/(" * 51 + "x" + ")" * 51,
-    ],
-)
-def test_deep_nesting_is_refused(text):
-    message = refusal(text)
-    assert "deep" in message or "characters" in message
-
-
-def test_fifty_levels_are_read():
-    assert parse(nested("({})".format, 50), NAMES) == sp.Symbol("x", real=True)
-    deep = parse(nested("sin({})".format, 50), NAMES)
-    assert to_text(deep) == nested("sin({})".format, 50)
-
-
-def test_powers_do_not_nest():
-    assert parse("x**" + "1**" * 1_500 + "2", NAMES) == sp.Symbol("x", real=True)
-
-
-def test_signs_do_not_nest():
-    assert parse("-" * 4_001 + "x", NAMES) == -sp.Symbol("x", real=True)
-
-
-def test_long_text_is_refused():
-    assert "has 10001 characters; at most 10000 are read" in refusal("x" + " " * 10_000)
-    assert parse("x" + " " * 9_999, NAMES) == sp.Symbol("x", real=True)
-
-
-def test_many_nodes_are_refused():
-    assert "more than 5000 numbers, names and operators" in refusal("+".join(["x"] * 2_501))
-    assert parse("+".join(["x"] * 2_500), NAMES) == 2_500 * sp.Symbol("x", real=True)
-
-
-def test_what_grows_beyond_the_limits_by_simplification_is_refused():
-    message = refusal("+".join(f"y**.{k}/.7" for k in range(1, 870)))
-    assert "once simplified, is refused: the formula" in message
-    assert "characters; at most 10000 are read" in message
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "abs(" + nested("1/(x+1/(y+{}))".format, 24) + ")",
-        "sqrt((" + nested("1/(x+1/(y+{}))".format, 20) + ")**2*y)",
-        nested("max(x - y, y*{})".format, 40),
-        "abs(x - sqrt(5 + 2*sqrt(6)) + sqrt(2) + sqrt(3))",
-    ],
-)
-def test_what_sympy_would_take_exponential_time_for_is_read(text):
-    expr = parse(text, NAMES)
-    assert parse(to_text(expr), NAMES) == expr
 
 
 @pytest.mark.parametrize("name", ["sin", "pi", "max", "2x", "a b", "", "α", "x\n", "x.y", "ｘ"])

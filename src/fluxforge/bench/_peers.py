@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 
 def vector_add(count: int) -> Callable[[int], object]:
-    """a ← a + b on `count` float64 numbers each: 24 bytes a number."""
+    """A ← a + b on `count` float64 numbers each: 24 bytes a number."""
     a, b = jnp.zeros(count), jnp.full(count, 1e-9)
     run = jax.jit(lambda a, b, steps: jax.lax.fori_loop(0, steps, lambda _, a: a + b, a))
     return lambda steps: jax.block_until_ready(run(a, b, steps))

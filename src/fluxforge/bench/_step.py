@@ -7,13 +7,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from fluxforge.bench._bytes import bytes_per_cell
 from fluxforge.bench._clock import best_seconds
 from fluxforge.bench._peers import fipy_step, scipy_product, vector_add
 from fluxforge.errors import InputError
 from fluxforge.mesh import DualGraph, Mesh, dual, fourier_step, right_triangles
 from fluxforge.scheme import find
-from fluxforge.simulate import AbstractStepper, operator, stepper
+from fluxforge.simulate import AbstractStepper, bytes_per_cell, operator, stepper
 
 SCHEMES = ("euler", "midpoint", "two-hop", "corrected", "crank-nicolson")
 SLOPE_CELLS = (10_000, 100_000, 1_000_000, 10_000_000)

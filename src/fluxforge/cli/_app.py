@@ -13,7 +13,7 @@ from fluxforge.cli._mesh import mesh
 from fluxforge.cli._output import show
 from fluxforge.cli._schemes import schemes
 from fluxforge.cli._simulate import simulate
-from fluxforge.cli._typer import command, group, show_help
+from fluxforge.cli._typer import command, group
 
 app = group(
     text="Finite-volume schemes as formulas: meshes, built-in schemes, heat problems, code.",
@@ -23,22 +23,21 @@ app = group(
 )
 
 
-def _show_version(asked: bool) -> None:
+def _show_version(asked: bool) -> bool:
     if asked:
         show(f"fluxforge {version('fluxforge')}")
         raise typer.Exit
+    return asked
 
 
 @app.callback()
 def fluxforge(
-    context: typer.Context,
     show_version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_show_version)
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors, with any command.")] = False,
 ) -> None:
     """Finite-volume schemes as formulas: meshes, built-in schemes, heat problems, code."""
-    show_help(context)
 
 
 command(app, "fluxforge discover")(discover)

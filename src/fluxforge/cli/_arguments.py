@@ -58,7 +58,7 @@ def whole_number(text: str | int) -> int:
     except InvalidOperation:
         value = Decimal("NaN")
     # The size comes first: the integer of 1e999999999 would fill the memory.
-    if not (value.is_finite() and abs(value) <= LARGEST and value == int(value)):
+    if not (value.is_finite() and value.copy_abs() <= LARGEST and value == int(value)):
         raise typer.BadParameter(f"{str(text)!r:.60} is not a whole number (write 20, or 1e6)")
     return int(value)
 

@@ -1,8 +1,12 @@
 """`fluxforge bench`: each benchmark against a peer in the same run."""
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import typer
 
 from fluxforge.cli._arguments import Json, count
+from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 from fluxforge.cli._typer import command, group
 
 bench = group(
@@ -11,27 +15,50 @@ bench = group(
 )
 
 
-@command(bench, "fluxforge bench step --cells 1e5 --json")
+@command(bench, "fluxforge bench step --cells 1e5 --no-slope")
 def step(
     cells: Annotated[int, count("--cells", text="Number of cells.")] = 10**6,
+    slope: Annotated[
+        bool, typer.Option(help="Also measure how cost grows, up to 1e7 cells: minutes, gigabytes.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
-    """Time one explicit step against the memory bandwidth and against peers."""
-    from fluxforge.cli._output import show_json, show_pairs
+    """Time one step of each scheme beside SciPy, FiPy and a plain vector add."""
     from fluxforge.cli._progress import doing
 
-    with doing(f"measuring a step on {cells:,} cells", quiet=as_json):
-        import jax
-
+    with doing(f"measuring a step on {cells:,} cells", quiet=as_json) as tell:
         from fluxforge.bench import bench_step
+        from fluxforge.cli._jax import use_64_bits
 
-        jax.config.update("jax_enable_x64", True)
-        measured = bench_step(cells)
+        use_64_bits()
+        measured = bench_step(cells, slope=slope, progress=lambda what: tell(f"measuring: {what}"))
     if as_json:
         show_json(measured)
+        return
+    show(f"{measured['cells']:,} cells, {measured['precision']}, {measured['device']}\n")
+    columns = ("scheme", "cells per second", "per step", "bytes per cell")
+    show_table(columns, [_row(name, timed) for name, timed in measured["schemes"].items()], right=columns[1:])
+    show()
+    show_pairs(_pairs(measured))
+
+
+def _row(name: str, timed: Mapping[str, Any]) -> tuple[str, ...]:
+    speed, moved = number(timed["cells_per_s"]), number(timed["bytes_per_cell"])
+    return name, speed, duration(timed["seconds_per_step"]), moved
+
+
+def _pairs(measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    ratios = measured["ratios"]
+    yield "bandwidth of a vector add", f"{number(measured['bandwidth_gb_per_s'])} GB/s"
+    yield "euler, share of that bandwidth", number(measured["roofline_fraction"], 3)
+    yield "euler, cells in random order", f"{number(measured['shuffled_cells_per_s'])} cells per second"
+    yield "SciPy's CSR product", f"{number(measured['scipy_csr_cells_per_s'])} cells per second"
+    yield "euler over SciPy", number(ratios["euler_over_scipy"], 3)
+    if measured["fipy_cells_per_s"] is None:
+        yield "FiPy", "not installed: pip install 'fluxforge[bench]'"
     else:
-        show_pairs((key.replace("_", " "), _text(value)) for key, value in measured.items())
-
-
-def _text(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else "-" if value is None else str(value)
+        speed = number(measured["fipy_cells_per_s"])
+        yield "FiPy's explicit step", f"{speed} cells per second, on {measured['fipy_cells']:,} cells"
+        yield "euler over FiPy", number(ratios["euler_over_fipy"], 3)
+    if measured["slope"] is not None:
+        yield "growth of cost with cells", f"{number(measured['slope'], 3)} (1 is linear)"

@@ -21,7 +21,7 @@ def discover() -> None:
 
     Training, distilling and certifying schemes arrive in a later version.
     """
-    typer.echo(TEXT)
+    typer.echo(f"{TEXT}\n")
     from fluxforge.cli._progress import doing
 
     with doing("meshing"):

@@ -1,14 +1,15 @@
 """Running and reporting heat problems for the command line."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from fluxforge.cli._boundary import parse_boundary
+from fluxforge.cli._jax import use_64_bits
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import doing, progress_bar
 from fluxforge.errors import InstabilityError
@@ -52,10 +53,9 @@ def _given(text: str, cells: int) -> str | np.ndarray:
 def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> None:
     """Run the schemes, write what is asked for, print the outcome; a run that blew up is an error after that."""
     schemes = [find(name) for name in request.schemes]
-    jax.config.update("jax_enable_x64", True)
-    with progress_bar(
-        ", ".join(scheme.name for scheme in schemes), steps * len(schemes), quiet=request.as_json
-    ) as tell:
+    use_64_bits()
+    what = schemes[0].name if len(schemes) == 1 else f"{len(schemes)} schemes"
+    with progress_bar(what, steps * len(schemes), quiet=request.as_json) as tell:
         comparison = compare(
             schemes,
             problem.mesh,
@@ -98,21 +98,26 @@ def _show(comparison: Comparison, problem: Problem, files: Sequence[Path]) -> No
     first = comparison.simulations[0]
     show_pairs(_pairs(first))
     if len(comparison.simulations) > 1:
+        show()
         _show_table(comparison)
+        show()
     for note in problem.mesh.notes:
         show(f"note: {note}")
     if not np.any(first.fields):
         show("note: T is 0 everywhere: give --initial, --source or --boundary to have something happen")
-    if files:
-        frames = sum(path.suffix == ".vtu" for path in files)
-        others = [str(path) for path in files if path.suffix != ".vtu"]
-        show(f"wrote {frames} fields (.vtu) and {', '.join(others)}")
-    else:
-        show("no files were written: give -o FOLDER to keep the fields and a picture")
+    for folder in dict.fromkeys(path.parent for path in files):
+        show(f"wrote {folder}{os.sep}: {_contents([path for path in files if path.parent == folder])}")
+
+
+def _contents(files: Sequence[Path]) -> str:
+    """Names of files, the fields counted."""
+    fields = sum(path.suffix == ".vtu" for path in files)
+    names = [path.name for path in files if path.suffix != ".vtu"]
+    return ", ".join([f"{fields} fields (.vtu)", *names] if fields else names)
 
 
 def _pairs(done: Simulation) -> Iterator[tuple[str, str]]:
-    summary = done.summary()
+    summary: Mapping[str, Any] = done.summary()
     yield "scheme", done.scheme
     yield "cells", f"{done.graph.cells:,}"
     yield "steps", f"{done.steps:,}, to time {number(float(done.times[-1]))}"

@@ -60,6 +60,9 @@ def _invoke(arguments: list[str]) -> int:
         code = typer.main.get_command(app).main(args=arguments, prog_name="fluxforge", standalone_mode=False)
     except typer.Abort:
         return INTERRUPTED
+    except SystemExit as finished:
+        # Typer ends a shell's request for completions so.
+        code = finished.code
     return code if isinstance(code, int) else 0
 
 

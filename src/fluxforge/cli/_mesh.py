@@ -154,7 +154,7 @@ def _make(make: Callable[[], Any], *, output: Path | None, plot: Path | None, as
     show_described(described, {"file": output, "plot": plot}, as_json=as_json)
 
 
-def _doing(what: str, as_json: bool) -> AbstractContextManager[None]:
+def _doing(what: str, as_json: bool) -> AbstractContextManager[Any]:
     from fluxforge.cli._progress import doing
 
     return doing(what, quiet=as_json)

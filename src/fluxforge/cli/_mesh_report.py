@@ -21,7 +21,7 @@ def save(mesh: Mesh, *, file: Path | None, plot: Path | None) -> MeshInfo:
 def show_described(described: MeshInfo, written: Mapping[str, Path | None], *, as_json: bool) -> None:
     """Print what the mesh is like and which files were written."""
     if as_json:
-        show_json(asdict(described) | written)
+        show_json({**asdict(described), **written})
         return
     show_pairs(_pairs(described))
     for note in described.notes:

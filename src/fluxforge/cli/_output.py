@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
@@ -23,9 +23,9 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def console(stream: TextIO | None = None) -> Console:
-    """A console on stdout, or on another stream; names and formulas in what it prints are never taken for markup."""
-    stream = sys.stdout if stream is None else stream
+def console(*, stderr: bool = False) -> Console:
+    """A console on stdout, or on stderr; names and formulas in what it prints are never taken for markup."""
+    stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
     return _Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
 
@@ -43,7 +43,7 @@ def one_line(text: str) -> str:
 def say(label: str, text: str, *, style: str = "bold yellow") -> None:
     """One line on stderr, `label: text`, never wrapped by us."""
     line = Text.assemble((f"{label}: ", style), one_line(text))
-    console(sys.stderr).print(line, soft_wrap=True)
+    console(stderr=True).print(line, soft_wrap=True)
 
 
 def show(text: str | Text = "") -> None:
@@ -70,28 +70,37 @@ def plain(value: Any) -> Any:
     return value
 
 
-def show_pairs(pairs: Iterable[tuple[str, str]], *, title: str = "") -> None:
-    """Two columns: what, and its value."""
-    table = Table(
-        box=None, show_header=False, title=Text(title) if title else None, title_justify="left", padding=(0, 2, 0, 0)
-    )
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in pairs:
-        table.add_row(printable(name), printable(value))
+def show_pairs(rows: Iterable[Sequence[str | Text]]) -> None:
+    """Columns without a header, the first of which says what the others are; only the last one is wrapped."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    for k, row in enumerate(rows):
+        for n in range(len(row) if k == 0 else 0):
+            last = n == len(row) - 1
+            table.add_column(
+                style="cyan" if n == 0 else None, no_wrap=not last, overflow="fold" if last else "ellipsis"
+            )
+        table.add_row(*(entry if isinstance(entry, Text) else printable(entry) for entry in row))
     console().print(table)
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[str] = ()) -> None:
-    """A table with a header; the columns named in `right` are aligned there, and only the last one is ever wrapped."""
+def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Iterable[str] = ()) -> None:
+    """A table with a header; where the terminal is too narrow for it, a paragraph per row.
+
+    The columns named in `right` are aligned there.
+    """
+    numbers, target = set(right), console()
     table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
-    numbers = set(right)
     for k, name in enumerate(columns):
         justify: JustifyMethod = "right" if name in numbers else "left"
-        table.add_column(name, justify=justify, style="cyan" if k == 0 else None, no_wrap=k < len(columns) - 1)
+        table.add_column(name, justify=justify, style="cyan" if k == 0 else None, no_wrap=True)
     for row in rows:
         table.add_row(*(printable(entry) for entry in row))
-    console().print(table)
+    if target.measure(table, options=target.options.update(max_width=10**4)).maximum <= target.width:
+        target.print(table)
+        return
+    for first, *others in rows:
+        show(Text(printable(first), style="bold cyan"))
+        show_pairs((f"  {name}", entry) for name, entry in zip(columns[1:], others, strict=True))
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -4,37 +4,54 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Column
 from rich.text import Text
 
 from fluxforge.cli._output import console
 
 
-class _Rate(ProgressColumn):
-    """Steps per second."""
+class _Count(ProgressColumn):
+    """How much is done, of how much, and how fast."""
 
     def render(self, task: Task) -> Text:
-        """The rate so far, a dash before there is one."""
-        return Text("-/s" if not task.speed else f"{task.speed:,.0f}/s", style="progress.data.speed")
+        """Nothing before the work begins, no rate before there is one."""
+        if task.total is None:
+            return Text()
+        rate = f" {task.speed:,.0f}/s" if task.speed else ""
+        return Text(f"{task.completed:,.0f}/{task.total:,.0f}{rate}", style="progress.download")
 
 
 @contextmanager
 def progress_bar(what: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that is told how much is done, or None where no bar is wanted or no terminal would show it."""
+    """Yield a function that is told how much is done, or None where no bar is wanted or no terminal would show it.
+
+    Until it is told for the first time the bar only shows that something is going on, so that the rate is the work's.
+    """
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
-    with Progress(*columns, console=console(sys.stderr), transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda done: progress.update(task, completed=done)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        _Count(Column(no_wrap=True)),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console(stderr=True), transient=True, expand=True) as progress:
+        task = progress.add_task(f"preparing {what}", total=None, start=False)
+
+        def tell(done: int) -> None:
+            progress.start_task(task)
+            progress.update(task, description=what, total=total, completed=done)
+
+        yield tell
 
 
 @contextmanager
-def doing(what: str, *, quiet: bool = False) -> Iterator[None]:
-    """Show what is being done while it takes time."""
+def doing(what: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Show what is being done while it takes time; yield a function that changes the words."""
     if quiet or not sys.stderr.isatty():
-        yield
+        yield lambda words: None
         return
-    with console(sys.stderr).status(what):
-        yield
+    with console(stderr=True).status(what) as status:
+        yield status.update

@@ -35,14 +35,16 @@ def show_list(schemes: Sequence[Scheme]) -> None:
     """A row per scheme, or a paragraph where the terminal is narrow."""
     if console().width >= TABLE_FROM:
         show_pairs((scheme.name, scheme.summary) for scheme in schemes)
+        show()
         show_table(COLUMNS[:-1], [_row(scheme)[:-1] for scheme in schemes], right=COLUMNS[3:5])
-        show("order in space, per family of meshes (0: the error does not fall)")
+        show("\norder in space, per family of meshes (0: the error does not fall)")
         show_table(("scheme", *FAMILIES), [_space_row(scheme) for scheme in schemes], right=FAMILIES)
     else:
         for scheme in schemes:
             show(Text(scheme.name, style="bold cyan"))
             console().print(Padding(scheme.summary, (0, 0, 0, 2)))
             show_pairs((f"  {key}", value) for key, value in zip(COLUMNS[1:], _row(scheme)[1:], strict=True))
+    show()
     console().print("These are claims; a dash is a claim not made. `fluxforge schemes NAME` shows the formulas.")
 
 
@@ -129,7 +131,7 @@ def _ascending(factor: sp.Expr) -> str:
     top, bottom = sp.Poly(top, Z), sp.Poly(bottom, Z)
     if bottom.is_ground:
         return _rising(top, scale)
-    sign = -1 if scale < 0 else 1
+    sign = sp.sign(scale)
     return f"({_rising(top, sign)})/({_rising(bottom, sign)})"
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fluxforge.cli._arguments import Json, OutputFolder, SchemeName, complete_schemes, count
+from fluxforge.cli._output import show
 
 PROBLEM, TIME, OUTPUT = "Problem", "Time steps", "Output"
 
@@ -105,6 +106,8 @@ def simulate(
         solver=solver.value,
         dtype=precision.value,
     )
+    if output is None and not as_json:
+        show("no files were written: give -o FOLDER to keep the fields and a picture")
 
 
 def _names(text: str) -> list[str]:

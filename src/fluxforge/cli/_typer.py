@@ -1,10 +1,12 @@
-"""Typer's groups and commands, with two habits mended."""
+"""Typer's groups and commands, with three habits mended."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+F = TypeVar("F", bound=Callable[..., Any])
 ORDER = ("discover", "simulate", "schemes", "mesh", "export", "bench", "doctor")
 
 
@@ -17,7 +19,14 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group that lists its commands by use rather than groups last."""
+    """A group that lists its commands by use rather than groups last, and shows its help where none is given."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Help is an answer, not an error."""
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, switches without a type."""
@@ -30,29 +39,20 @@ class Group(TyperGroup):
 
 
 def group(*, text: str, example: str, **more: Any) -> typer.Typer:
-    """A group of commands whose help ends with an example, and is shown where no command is given."""
-    made = typer.Typer(
+    """A group of commands whose help ends with an example."""
+    return typer.Typer(
         cls=Group,
         help=text,
         epilog=f"Example: {example}",
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
-        invoke_without_command=True,
         **more,
     )
-    made.callback()(show_help)
-    return made
 
 
-def show_help(context: typer.Context) -> None:
-    """Print the help of a group that was called without a command."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-def command(parent: typer.Typer, example: str, **more: Any) -> Any:
+def command(parent: typer.Typer, example: str) -> Callable[[F], F]:
     """Decorator: a command of the group, whose help ends with an example."""
-    return parent.command(cls=Command, epilog=f"Example: {example}", **more)
+    return parent.command(cls=Command, epilog=f"Example: {example}")
 
 
 def _without_types(parameters: list[Any]) -> list[Any]:

@@ -71,14 +71,13 @@ class Algebra:
         return self._gate.admit(self._functions[name](*arguments))
 
     def _root(self, base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
-        """(Π bᵢ)**e with every real square pulled out as a modulus: SymPy would do so at exponential cost."""
-        outside, inside = [], []
-        for factor in sp.Mul.make_args(base):
-            if factor.is_Pow and factor.exp.is_Integer and factor.exp.is_even and factor.base.is_extended_real:
-                outside.append(sp.Pow(self._abs(factor.base), factor.exp * exponent))
-            else:
-                inside.append(factor)
-        return sp.Mul(*outside, sp.Pow(sp.Mul(*inside), exponent))
+        """(Π bᵢ)**e with the squares pulled out as moduli: formulas are real, which SymPy does not take for granted."""
+        if base.is_Pow:
+            return sp.Pow(self._abs(base.base) if base.exp.is_even else base.base, base.exp * exponent)
+        factors = sp.Mul.make_args(base)
+        squares = [factor for factor in factors if factor.is_Pow and factor.exp.is_even]
+        rest = sp.Mul(*(factor for factor in factors if factor not in squares))
+        return sp.Mul(*(self._root(square, exponent) for square in squares), sp.Pow(rest, exponent))
 
     def _exp(self, argument: sp.Expr) -> sp.Expr:
         # SymPy turns exp(n*log(2)) into the integer 2**n: n must be small before it is asked.

@@ -12,6 +12,9 @@ MAX_BITS = 256
 MAX_DIGITS = 77
 """Digits of a literal integer: 10**77 has 256 bits, so that every number which is computed can also be written."""
 
+MAX_DEGREE, MAX_FRACTIONS = 64, 6
+"""Total degree, and sums within denominators within denominators: SymPy's time is exponential in both."""
+
 SMALLEST, LARGEST = sys.float_info.min, sys.float_info.max
 """Normal doubles: below the first a decimal loses digits, beyond the second it is infinite."""
 

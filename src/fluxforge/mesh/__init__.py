@@ -1,6 +1,7 @@
 """Meshes and their dual graphs: geometry, NumPy only."""
 
 from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
+from fluxforge.mesh._cell_data import read_cell_data
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
 from fluxforge.mesh._dual import DualGraph, dual
 from fluxforge.mesh._families import cross_triangles, equilateral, jittered, right_triangles, squares, two_cells
@@ -20,4 +21,52 @@ from fluxforge.mesh._quality import (
     nonorthogonality,
     weights,
 )
+from fluxforge.mesh._read import read
 from fluxforge.mesh._shapes import disk, polygon, square
+from fluxforge.mesh._write import write
+
+__all__ = [
+    "FAMILIES",
+    "AbstractDomain",
+    "Condition",
+    "Conditions",
+    "Dirichlet",
+    "Disk",
+    "DualGraph",
+    "Mesh",
+    "MeshInfo",
+    "Neumann",
+    "Paths",
+    "Polygon",
+    "Ring",
+    "Value",
+    "cell_diameters",
+    "cell_quality",
+    "components",
+    "cross_triangles",
+    "disk",
+    "draw_field",
+    "dual",
+    "equilateral",
+    "evaluate_at",
+    "fourier_step",
+    "generate",
+    "gmsh_problem",
+    "info",
+    "jittered",
+    "mesh_picture",
+    "nonorthogonality",
+    "paths",
+    "polygon",
+    "read",
+    "read_cell_data",
+    "right_triangles",
+    "ring",
+    "save_figure",
+    "square",
+    "squares",
+    "two_cells",
+    "unit_square",
+    "weights",
+    "write",
+]

@@ -1,13 +1,13 @@
 """The one door to a Mesh built from arrays: what cannot be used is refused by name, what can be mended is noted."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Bool, Shaped
 
-from fluxforge._types import Corners, Points
 from fluxforge.mesh._check_cells import as_arrays, check_coordinates, check_corners, oriented
-from fluxforge.mesh._check_edges import Tags, boundary_edges, pair_edges, part_of_cell
+from fluxforge.mesh._check_edges import boundary_edges, pair_edges, part_of_cell
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._overlap import check_centroids, check_overlap
 
@@ -28,26 +28,28 @@ def checked(
     points, cells = as_arrays(points, cells, origin)
     check_coordinates(points, origin)
     check_corners(points, cells, origin)
-    cells, notes = oriented(points, cells, origin)
+    used = np.zeros(len(points), bool)
+    used[cells[cells >= 0]] = True
+    # Points that no cell uses may be far away, and tolerances are relative to the mesh.
+    shown = np.where(used[:, None], points, points[cells[0, 0]])
+    cells, notes = oriented(shown, cells, origin)
     pairing = pair_edges(cells, len(points), origin)
-    check_centroids(points, cells, origin)
+    check_centroids(shown, cells, origin)
     part = part_of_cell(pairing, len(cells))
-    overlap_notes = check_overlap(points, cells, pairing=pairing, part=part, origin=origin)
+    overlap_notes = check_overlap(shown, cells, pairing=pairing, part=part, origin=origin)
     if (parts := int(part.max()) + 1) > 1:
         notes += (f"the mesh has {parts} disconnected parts",)
     tags, tag_notes = boundary_edges(boundary or {}, pairing, points=len(points), origin=origin)
-    return _without_orphans(points, cells, tags=tags, notes=notes + overlap_notes + tag_notes, origin=origin)
+    return _without_orphans(Mesh(points, cells, tags, notes + overlap_notes + tag_notes, origin), used)
 
 
-def _without_orphans(points: Points, cells: Corners, *, tags: Tags, notes: tuple[str, ...], origin: str) -> Mesh:
+def _without_orphans(mesh: Mesh, used: Bool[np.ndarray, " points"]) -> Mesh:
     """The mesh once points that no cell uses are gone and the others are renumbered in their order."""
-    used = np.zeros(len(points), bool)
-    used[cells[cells >= 0]] = True
-    orphans = len(points) - int(used.sum())
+    orphans = int((~used).sum())
     if not orphans:
-        return Mesh(points, cells, tags, notes, origin)
+        return mesh
     renumbered = np.cumsum(used) - 1
-    cells = np.where(cells < 0, -1, renumbered[cells])
-    tags = {name: renumbered[edges] for name, edges in tags.items()}
-    noun = "point that no cell uses" if orphans == 1 else "points that no cell uses"
-    return Mesh(points[used], cells, tags, (*notes, f"dropped {orphans} {noun}"), origin)
+    cells = np.where(mesh.cells < 0, -1, renumbered[mesh.cells])
+    boundary = {name: renumbered[edges] for name, edges in mesh.boundary.items()}
+    note = f"dropped {orphans} point{'s' * (orphans > 1)} that no cell uses"
+    return replace(mesh, points=mesh.points[used], cells=cells, boundary=boundary, notes=(*mesh.notes, note))

@@ -80,12 +80,12 @@ def oriented(points: Points, cells: Corners, origin: str) -> tuple[Corners, tupl
 
 
 def _negligible(points: Points, cells: Corners) -> CellField:
-    """The area below which a cell is flat: FLAT · L², or what rounding the coordinates does to the area, ε · |x| · L."""
+    """The area below which a cell is flat: FLAT · L², or ε · |x| · L, what rounding does to the area."""
     start, end = half_edges(cells)
     side = points[end] - points[start]
     longest = np.sqrt(np.einsum("cke,cke->ck", side, side)).max(axis=1)
     rounding = 4.0 * np.finfo(float).eps * np.abs(points).max()
-    return longest * np.maximum(FLAT * longest, rounding)
+    return np.asarray(longest * np.maximum(FLAT * longest, rounding))
 
 
 def _reversed_where(cells: Corners, clockwise: Bool[np.ndarray, " cells"]) -> Corners:
@@ -122,4 +122,4 @@ def _check_quadrilaterals(points: Points, cells: Corners, origin: str) -> tuple[
 
 
 def _cross(a: Float[np.ndarray, "*n 2"], b: Float[np.ndarray, "*n 2"]) -> Float[np.ndarray, "*n"]:
-    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])

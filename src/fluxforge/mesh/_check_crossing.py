@@ -68,7 +68,7 @@ def _inside(
 ) -> Bool[np.ndarray, " n"]:
     """Whether a point lies on an edge, clear of both its ends."""
     small = ON_LINE * squared
-    return (np.abs(side) <= small) & (along > small) & (along < squared - small)
+    return np.asarray((np.abs(side) <= small) & (along > small) & (along < squared - small))
 
 
 def _apart(
@@ -80,7 +80,7 @@ def _apart(
 
 
 def _cross(a: Float[np.ndarray, "n 2"], b: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
-    return a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
+    return np.asarray(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
 
 
 def _candidates(edges: Segments) -> Iterator[tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]]:
@@ -100,7 +100,7 @@ def _candidates(edges: Segments) -> Iterator[tuple[Int[np.ndarray, " pairs"], In
         key, owner = key[order], owner[order]
         wanted, visitor = _entries(low[visitors] / square, high[visitors] / square, visitors)
         begin, end = np.searchsorted(key, wanted, "left"), np.searchsorted(key, wanted, "right")
-        for i, j in _joined(owner, visitor, begin, end):
+        for i, j in _joined(owner, visitor, begin=begin, end=end):
             # Edges of one length class visit each other: one of the two visits is enough.
             once = (level[j] < this) | (i < j)
             yield i[once], j[once]
@@ -124,6 +124,7 @@ def _entries(
 def _joined(
     owner: Int[np.ndarray, " entries"],
     visitor: Int[np.ndarray, " visits"],
+    *,
     begin: Int[np.ndarray, " visits"],
     end: Int[np.ndarray, " visits"],
 ) -> Iterator[tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]]:

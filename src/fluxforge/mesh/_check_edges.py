@@ -1,7 +1,7 @@
 """Which cells meet at each edge, which edges are the boundary, and which of those carry a tag."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from jaxtyping import Int, Shaped
@@ -13,6 +13,7 @@ from fluxforge.mesh._check_cells import name_corners, refuse
 from fluxforge.mesh._faces import edge_keys
 from fluxforge.mesh._geometry import half_edges
 
+MOST_NAMED = 8
 Tags: TypeAlias = dict[str, Int[np.ndarray, "edges 2"]]
 
 
@@ -47,25 +48,25 @@ def pair_edges(cells: Corners, points: int, origin: str) -> Pairing:
     count = np.diff(first, append=len(order))
     if (crowded := np.flatnonzero(count > 2)).size:
         k = first[crowded[0]]
-        _refuse_together(cells, cell[order[k : k + count[crowded[0]]]], (a[order[k]], b[order[k]]), origin)
+        _refuse_together(cells, cell[order[k : k + count[crowded[0]]]], edge=(a[order[k]], b[order[k]]), origin=origin)
     left, right = order[first[count == 2]], order[first[count == 2] + 1]
     if (bad := np.flatnonzero(a[left] == a[right])).size:
         k = bad[0]
-        _refuse_together(cells, cell[[left[k], right[k]]], (a[left[k]], b[left[k]]), origin)
+        _refuse_together(cells, cell[[left[k], right[k]]], edge=(a[left[k]], b[left[k]]), origin=origin)
     return Pairing(a, b, before.ravel()[present], cell, alone=order[first[count == 1]], left=left, right=right)
 
 
 def _refuse_together(
-    cells: Corners, found: Int[np.ndarray, " cells"], edge: tuple[np.integer, np.integer], origin: str
-) -> None:
+    cells: Corners, found: Int[np.ndarray, " together"], *, edge: tuple[np.integer, np.integer], origin: str
+) -> NoReturn:
     """Say what is wrong with cells that should not meet at one edge: some are the same cell, or they overlap."""
-    corners = [tuple(sorted(cells[k])) for k in found]
+    corners = [tuple(sorted(cells[k])) for k in found[:MOST_NAMED]]
     for j, mine in enumerate(corners):
         if (i := corners.index(mine)) < j:
             refuse(origin, f"cells {found[i]} and {found[j]} are the same cell ({name_corners(cells, found[i])})")
-    between = f"the edge between points {edge[0]} and {edge[1]}"
+    between = f"the edge between points {min(edge)} and {max(edge)}"
     if len(found) > 2:
-        named = ", ".join(str(k) for k in found)
+        named = ", ".join(str(k) for k in found[:MOST_NAMED]) + ", …" * (len(found) > MOST_NAMED)
         refuse(origin, f"{between} is shared by {len(found)} cells ({named}); at most two can meet there")
     refuse(origin, f"cells {found[0]} and {found[1]} overlap: both lie on the same side of {between}")
 
@@ -81,7 +82,8 @@ def joined_parts(
     """Number the parts anew, once the cells left[k] and right[k] belong together."""
     count = int(part.max()) + 1
     links = coo_array((np.ones(len(left)), (part[left], part[right])), shape=(count, count))
-    return np.asarray(connected_components(links, directed=False)[1])[part]
+    _, joined = connected_components(links, directed=False)
+    return np.asarray(joined[part])
 
 
 def boundary_edges(

@@ -6,6 +6,7 @@ circles that have a boundary edge as diameter, and where two pieces of outline c
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -17,8 +18,12 @@ from fluxforge.mesh._domain import AbstractDomain, Sizing, sizing
 from fluxforge.mesh._geometry import cell_areas
 from fluxforge.mesh._mesh import Mesh
 
+_Triangles: TypeAlias = Int[np.ndarray, "cells 3"]
+# Points after some were added or dropped: as many as there are.
+_Selected: TypeAlias = Float[np.ndarray, "selected 2"]
+
 # Triangles with a circumradius beyond LARGEST · h get a new point; in a perfect lattice it is 0.577 h.
-LARGEST = 0.72
+LARGEST = 0.76
 # New points keep this share of h from each other and from the lattice.
 CLOSEST = 0.6
 SMOOTHING = 6
@@ -43,7 +48,7 @@ class _Outline:
 
     @property
     def middle(self) -> Points:
-        return self.points[self.edges].mean(axis=1)
+        return np.asarray(self.points[self.edges].mean(axis=1))
 
     @property
     def radius(self) -> Float[np.ndarray, " points"]:
@@ -52,7 +57,7 @@ class _Outline:
 
 
 def mesh_with_scipy(domain: AbstractDomain, *, size: float, attractors: Points, seed: int) -> Mesh:
-    """Triangles of a domain with the edge lengths of `sizing`; the seed turns and shifts the lattice they start from."""
+    """Triangles with the edge lengths of `sizing`; the seed turns and shifts the lattice they start from."""
     h = sizing(domain, size, attractors)
     outline = _outline(domain, h)
     inner = _lattice(domain, h, outline, np.random.default_rng(seed))
@@ -85,7 +90,7 @@ def _spaced(domain: AbstractDomain, h: Sizing, side: int) -> Float[np.ndarray, "
     steps = np.concatenate([[0.0], np.cumsum(density) / samples])
     fewest = 6 if len(domain.sides) == 1 else 1
     count = max(fewest, round(steps[-1]))
-    return np.interp(np.arange(count) * (steps[-1] / count), steps, s)
+    return np.asarray(np.interp(np.arange(count) * (steps[-1] / count), steps, s))
 
 
 def _halved(domain: AbstractDomain, outline: _Outline, where: Bool[np.ndarray, " k"]) -> _Outline:
@@ -97,14 +102,13 @@ def _halved(domain: AbstractDomain, outline: _Outline, where: Bool[np.ndarray, "
     return _placed(domain, side[order], station[order])
 
 
-def _has_edges(cells: Int[np.ndarray, "cells 3"], edges: Int[np.ndarray, "edges 2"]) -> Bool[np.ndarray, " edges"]:
+def _has_edges(cells: _Triangles, edges: Int[np.ndarray, "edges 2"]) -> Bool[np.ndarray, " edges"]:
     pairs = np.concatenate([cells[:, [0, 1]], cells[:, [1, 2]], cells[:, [2, 0]]])
     return np.isin(_keys(edges), _keys(pairs))
 
 
 def _keys(pairs: Int[np.ndarray, "pairs 2"]) -> Int[np.ndarray, " pairs"]:
-    low, high = pairs.min(axis=1).astype(np.int64), pairs.max(axis=1).astype(np.int64)
-    return (low << 32) | high
+    return np.asarray((pairs.min(axis=1) << 32) | pairs.max(axis=1))
 
 
 def _lattice(domain: AbstractDomain, h: Sizing, outline: _Outline, rng: np.random.Generator) -> Points:
@@ -121,30 +125,29 @@ def _lattice(domain: AbstractDomain, h: Sizing, outline: _Outline, rng: np.rando
     points = np.stack([c * x - s * y, s * x + c * y], axis=-1) + 0.5 * np.array([x0 + x1, y0 + y1])
     points = points[domain.contains(points)]
     gap, _ = cKDTree(outline.points).query(points)
-    return points[_free(points, outline) & (gap > CLOSEST * h.size)]
+    return np.asarray(points[_free(points, outline) & (gap > CLOSEST * h.size)])
 
 
 def _free(points: Points, outline: _Outline) -> Bool[np.ndarray, " points"]:
-    """Which points lie outside of the circles that have a boundary edge as diameter, as far as the nearest edges tell."""
+    """Which points lie outside of the circles on the nearest boundary edges as diameters."""
     distance, nearest = cKDTree(outline.middle).query(points, k=[1, 2, 3, 4, 5, 6])
     # Where there are fewer edges than that, the tree answers with an infinite distance and one index too many.
     radius = np.append(outline.radius, 0.0)[nearest]
     return np.asarray((distance > 1.001 * radius).all(axis=1))
 
 
-def _triangles(domain: AbstractDomain, points: Points) -> Int[np.ndarray, "cells 3"]:
+def _triangles(domain: AbstractDomain, points: Points) -> _Triangles:
     """Delaunay triangles inside the domain, counter-clockwise."""
     # Qhull squares coordinates, which costs digits far from the origin.
     cells = Delaunay(points - points.mean(axis=0)).simplices.astype(np.int64)
-    areas = cell_areas(points, cells)
-    cells[areas < 0] = cells[areas < 0][:, ::-1]
     corners = points[cells]
     longest = ((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max(axis=1)
     # Points on a straight side are collinear only up to round-off: Qhull may join them by flat triangles.
-    return cells[(np.abs(areas) > FLATTEST * longest) & domain.contains(corners.mean(axis=1))]
+    kept = (cell_areas(points, cells) > FLATTEST * longest) & domain.contains(corners.mean(axis=1))
+    return np.asarray(cells[kept])
 
 
-def _refined(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> Points:
+def _refined(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> _Selected:
     """Add circumcentres of triangles too large for h there, as many at once as do not come near each other."""
     for _ in range(ROUNDS):
         points = np.concatenate([outline.points, inner])
@@ -169,11 +172,11 @@ def _circumcircles(corners: Float[np.ndarray, "cells 3 2"]) -> tuple[CellVectors
     return corners[:, 0] + offset, np.asarray(np.hypot(*offset.T))
 
 
-def _spread(points: Points, gap: Float[np.ndarray, " points"]) -> Points:
+def _spread(points: Points, gap: Float[np.ndarray, " points"]) -> _Selected:
     """The points that have no earlier one within their gap, among the nearest ones."""
     distance, neighbour = cKDTree(points).query(points, k=range(1, 13))
     earlier = neighbour < np.arange(len(points))[:, None]
-    return points[~(earlier & (distance < gap[:, None])).any(axis=1)]
+    return np.asarray(points[~(earlier & (distance < gap[:, None])).any(axis=1)])
 
 
 def _smoothed(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> Points:
@@ -187,23 +190,23 @@ def _smoothed(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Point
     return inner
 
 
-def _balanced(h: Sizing, outline: _Outline, inner: Points, cells: Int[np.ndarray, "cells 3"]) -> Points:
+def _balanced(h: Sizing, outline: _Outline, inner: Points, cells: _Triangles) -> Points:
     """Σ w x̄ / Σ w over the triangles around each inner point, w = V/h²: triangles that are too large pull."""
     points = np.concatenate([outline.points, inner])
     centroids = points[cells].mean(axis=1)
     weight = np.abs(cell_areas(points, cells)) / h(centroids) ** 2
     total, x, y = (_around(points, cells, w)[len(outline.points) :] for w in (weight, *(weight * centroids.T)))
-    return np.divide(np.stack([x, y], axis=-1), total[:, None], where=total[:, None] > 0, out=inner.copy())
+    moved = inner.copy()
+    np.divide(np.stack([x, y], axis=-1), total[:, None], where=total[:, None] > 0, out=moved)
+    return moved
 
 
-def _around(points: Points, cells: Int[np.ndarray, "cells 3"], value: CellField) -> Float[np.ndarray, " points"]:
+def _around(points: Points, cells: _Triangles, value: CellField) -> Float[np.ndarray, " points"]:
     """At each point, the sum of a cell value over the cells around it."""
-    return np.bincount(cells.ravel(), np.repeat(value, 3), len(points))
+    return np.asarray(np.bincount(cells.ravel(), np.repeat(value, 3), len(points)))
 
 
-def _conforming(
-    domain: AbstractDomain, outline: _Outline, inner: Points
-) -> tuple[_Outline, Points, Int[np.ndarray, "cells 3"]]:
+def _conforming(domain: AbstractDomain, outline: _Outline, inner: Points) -> tuple[_Outline, _Selected, _Triangles]:
     """Make every boundary edge a Delaunay edge: drop the inner points in its way, or else halve it."""
     for _ in range(ROUNDS):
         cells = _triangles(domain, np.concatenate([outline.points, inner]))

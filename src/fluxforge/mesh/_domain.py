@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -15,13 +14,15 @@ from fluxforge.errors import InputError
 THINNEST = 1e-6
 # Lengths beyond this (or below its inverse) would leave the range of floats once squared.
 VASTEST = 1e100
-# Around an attraction point of a domain of area ℓ² edges are shortest up to CORE · ℓ, and at full length from REACH · ℓ.
+# A domain smaller than this share of its coordinates leaves a mesh too few of their digits.
+REMOTEST = 1e-7
+# In a domain of area ℓ², edges are shortest up to CORE · ℓ from an attraction point, and full-length from REACH · ℓ.
 CORE = 0.05
 REACH = 0.4
 
 
 class AbstractDomain(ABC):
-    """A region of the plane inside one closed curve, which runs counter-clockwise through sides that each have a tag."""
+    """A region inside one closed curve, which runs counter-clockwise through sides that each have a tag."""
 
     @property
     @abstractmethod
@@ -47,13 +48,13 @@ class AbstractDomain(ABC):
         """Which points lie inside."""
 
     @abstractmethod
-    def scaled(self, factor: float) -> Self:
+    def scaled(self, factor: float) -> "AbstractDomain":
         """The region with every coordinate multiplied by a positive factor."""
 
 
 @dataclass(frozen=True)
 class Sizing:
-    """h(x) = size · (near + (1 − near) · clip((|x − a| − core)/(reach − core), 0, 1)), for the attractor a nearest to x.
+    """h(x) = size · (near + (1 − near) · clip((|x − a| − core)/(reach − core), 0, 1)), a the attractor nearest to x.
 
     Around each attraction point edges are `near` times as long as far away, up to the distance `core`; from there
     their length grows linearly up to the distance `reach`. Without attraction points h(x) = size.
@@ -82,7 +83,7 @@ def sizing(domain: AbstractDomain, size: float, attractors: Points) -> Sizing:
 
 @dataclass(frozen=True)
 class Polygon(AbstractDomain):
-    """A simple polygon. Side k runs from vertex k to the next one as given, and is called `side-k` unless tags are given.
+    """A simple polygon. Side k runs from vertex k to the next one as given; without tags it is called `side-k`.
 
     Clockwise vertices are reversed, and the tags stay with their sides.
     """
@@ -139,9 +140,9 @@ class Polygon(AbstractDomain):
                 inside ^= crosses & (x < ax + (y - ay) * ((bx - ax) / (by - ay)))
         return inside
 
-    def scaled(self, factor: float) -> Self:
+    def scaled(self, factor: float) -> "Polygon":
         """Every vertex multiplied."""
-        return type(self)((self.corners * factor).tolist(), self.tags)
+        return Polygon((self.corners * factor).tolist(), self.tags)
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,8 @@ class Disk(AbstractDomain):
             raise InputError(f"field 'centre': {self.centre} should be a pair of finite numbers")
         if not 1.0 / VASTEST < self.radius < VASTEST:
             raise InputError(f"field 'radius': {self.radius} should be positive and finite")
+        if self.radius < REMOTEST * np.abs(self.centre).max():
+            raise InputError(f"field 'radius': {self.radius} is too small beside the centre {self.centre}; move it")
 
     @property
     def area(self) -> float:
@@ -182,9 +185,9 @@ class Disk(AbstractDomain):
         """|x − centre| < r."""
         return np.asarray(np.hypot(*(points - np.array(self.centre)).T) < self.radius)
 
-    def scaled(self, factor: float) -> Self:
+    def scaled(self, factor: float) -> "Disk":
         """Centre and radius multiplied."""
-        return type(self)((self.centre[0] * factor, self.centre[1] * factor), self.radius * factor)
+        return Disk((self.centre[0] * factor, self.centre[1] * factor), self.radius * factor)
 
 
 def unit_square() -> Polygon:
@@ -201,8 +204,8 @@ def _as_vertices(vertices: Sequence[Sequence[float]]) -> Points:
         raise InputError(f"field 'vertices': should be at least three pairs of numbers, got shape {p.shape}")
     if (bad := np.flatnonzero(~(np.abs(p) < VASTEST).all(axis=1))).size:
         raise InputError(f"field 'vertices': vertex {bad[0]} is {tuple(p[bad[0]].tolist())}; give finite numbers")
-    if np.ptp(p, axis=0).max() < 1.0 / VASTEST:
-        raise InputError("field 'vertices': the vertices all but coincide; a polygon needs an area")
+    if np.ptp(p, axis=0).max() < max(1.0 / VASTEST, REMOTEST * np.abs(p).max()):
+        raise InputError("field 'vertices': the polygon is too small for where it lies; move it towards the origin")
     return p
 
 
@@ -230,13 +233,17 @@ def _check_simple(p: Points) -> None:
             raise InputError(f"field 'vertices': the polygon meets itself, at side {k} and vertex or side {other}")
 
 
-def _turns(a: Float[np.ndarray, "*#k 2"], b: Float[np.ndarray, "*#k 2"], c: Float[np.ndarray, "*#k 2"]) -> Float[np.ndarray, " k"]:
+def _turns(
+    a: Float[np.ndarray, "*#k 2"], b: Float[np.ndarray, "*#k 2"], c: Float[np.ndarray, "*#k 2"]
+) -> Float[np.ndarray, " k"]:
     """The sign of the turn a → b → c: 1 to the left, −1 to the right, 0 straight on or back."""
     u, v = b - a, c - a
     return np.asarray(np.sign(u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]))
 
 
-def _distances_to_side(p: Points, a: Float[np.ndarray, " 2"], b: Float[np.ndarray, " 2"]) -> Float[np.ndarray, " points"]:
+def _distances_to_side(
+    p: Points, a: Float[np.ndarray, " 2"], b: Float[np.ndarray, " 2"]
+) -> Float[np.ndarray, " points"]:
     """Distance of points to a segment, as a share of its length; round-off counts as zero."""
     u, v = b - a, p - a
     t = np.clip(v @ u / (u @ u), 0.0, 1.0)

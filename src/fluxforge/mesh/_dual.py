@@ -108,7 +108,7 @@ def dual(mesh: Mesh, boundary: Conditions = None) -> DualGraph:
 def _centroid_vectors(
     found: Faces, *, x: CellVectors, centre: FaceVectors, n: FaceVectors, held: FaceConditions
 ) -> FaceVectors:
-    """d = x_N − x_P inside, x_face − x_P at a Dirichlet face, 2 ((x_face − x_P)·n) n at a Neumann face."""
+    """D = x_N − x_P inside, x_face − x_P at a Dirichlet face, 2 ((x_face − x_P)·n) n at a Neumann face."""
     d = centre - x[found.owner]
     inside = slice(found.interior)
     d[inside] = x[found.neighbour[inside]] - x[found.owner[inside]]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from fluxforge._types import Corners, FaceIndex
+from fluxforge._types import FaceIndex
 from fluxforge.errors import MeshError
 from fluxforge.mesh._geometry import half_edges
 from fluxforge.mesh._mesh import Mesh

@@ -63,7 +63,9 @@ def jittered(n: int, jitter: float = 0.2, seed: int = 0) -> Mesh:
     """
     _check_size(n, 2)
     if not 0.0 <= jitter <= MAX_JITTER:
-        raise InputError(f"field 'jitter': {jitter} is not between 0 and {MAX_JITTER}; larger moves could fold the mesh")
+        raise InputError(
+            f"field 'jitter': {jitter} is not between 0 and {MAX_JITTER}; larger moves could fold the mesh"
+        )
     check_seed(seed)
     points = _lattice(n)
     moves = _moves(n, np.random.default_rng(seed)) * (jitter / n)
@@ -95,7 +97,9 @@ def _check_size(n: int, per_square: int) -> None:
     if n < 1:
         raise InputError(f"field 'n': {n} is not a number of squares per side; it should be at least 1")
     if per_square * n * n > MAX_FAMILY_CELLS:
-        raise InputError(f"field 'n': {n} would make {per_square * n * n} cells; at most {MAX_FAMILY_CELLS} are allowed")
+        raise InputError(
+            f"field 'n': {n} would make {per_square * n * n} cells; at most {MAX_FAMILY_CELLS} are allowed"
+        )
 
 
 def check_seed(seed: int) -> None:
@@ -120,7 +124,7 @@ def _quads(n: int) -> Int[np.ndarray, "cells 4"]:
     """Corners of the n × n squares, counter-clockwise from the lower left, row by row."""
     columns = np.arange(n)
     lower_left = (columns[:, None] * (n + 1) + columns).ravel()
-    return lower_left[:, None] + np.array([0, 1, n + 2, n + 1])
+    return np.asarray(lower_left[:, None] + np.array([0, 1, n + 2, n + 1]))
 
 
 def _cut_along_rising_diagonal(n: int) -> Corners:
@@ -140,7 +144,7 @@ def _sides(n: int) -> dict[str, Int[np.ndarray, "n 2"]]:
 
 
 def _moves(n: int, rng: np.random.Generator) -> Points:
-    """Random vectors of length at most 1: uniform in the disk inside, along the side on the boundary, none at corners."""
+    """Random vectors of length at most 1: in a disk inside, along the side on the boundary, none at corners."""
     shape = (n + 1, n + 1)
     radius, angle = np.sqrt(rng.random(shape)), 2.0 * np.pi * rng.random(shape)
     x, y = radius * np.cos(angle), radius * np.sin(angle)

@@ -26,7 +26,11 @@ ENGINES = ("auto", "gmsh", "builtin")
 # what is TOLERATED a note says so.
 CLOSE = 0.03
 TOLERATED = 0.05
-TRIES = 8
+# First sizes are rescaled by the count they gave, six times. Counts jump where a side gets one more edge, so that this
+# may get stuck at a jump: then sizes around the best one are tried.
+NUDGES = (None,) * 6 + (0.99, 1.01, 0.98, 1.02, 0.97, 1.03, 0.96, 1.04)
+# Large meshes are sized after one of about so many cells, and are then taken within what is TOLERATED: tries cost time.
+PILOT = 4000
 
 
 def generate(
@@ -62,7 +66,8 @@ def generate(
         cells = DEFAULT_CELLS if cells is None else cells
         mesh, wanted = _with_cells(make, load, cells), f"{cells} cells"
     else:
-        mesh, wanted = _with_size(make, load, min(size * scale, _extent(scaled))), f"size {size:g}"
+        _check_affordable(size, (load / MAX_CELLS) ** 0.5 / scale)
+        mesh, wanted = make(size=min(size * scale, _extent(scaled))), f"size {size:g}"
     mesh = _checked_cover(mesh, scaled)
     return replace(mesh, points=mesh.points / scale, origin=f"{kind} mesh, {wanted}, seed {seed}")
 
@@ -105,43 +110,53 @@ def _cells_times_size_squared(domain: AbstractDomain, attractors: Points) -> flo
     return float(4.0 / np.sqrt(3.0) * domain.area * fineness)
 
 
-def _with_size(make: Callable[..., Mesh], load: float, size: float) -> Mesh:
-    if load > MAX_CELLS * size**2:
-        raise InputError(f"field 'size': it would make about {load / size**2:.1e} cells; at most {MAX_CELLS} are allowed")
-    return make(size=size)
+def _check_affordable(size: float, smallest: float) -> None:
+    if size < smallest:
+        raise InputError(f"field 'size': {size:g} would make more than {MAX_CELLS} cells; use at least {smallest:.3g}")
 
 
 def _with_cells(make: Callable[..., Mesh], load: float, cells: int) -> Mesh:
-    """Try sizes until the count is close: each try rescales by the last count, within what is known to bracket."""
+    """Try sizes until the count is close; the closest mesh found, with a note if it is not close enough."""
+    close = CLOSE
+    if cells > 4 * PILOT:
+        close = TOLERATED
+        load *= len(make(size=(load / PILOT) ** 0.5).cells) / PILOT
     size, fine, coarse = (load / cells) ** 0.5, 0.0, np.inf
-    best = mesh = make(size=size)
-    for _ in range(TRIES - 1):
-        count = len(mesh.cells)
-        if abs(len(best.cells) - cells) <= CLOSE * cells:
+    best_size, best = size, make(size=size)
+    count = len(best.cells)
+    for nudge in NUDGES:
+        if abs(len(best.cells) - cells) <= close * cells:
             return best
         fine, coarse = (max(fine, size), coarse) if count > cells else (fine, min(coarse, size))
-        size *= (count / cells) ** 0.5
-        if not fine < size < coarse:
-            size = (fine * coarse) ** 0.5
+        size = best_size * nudge if nudge else _between(fine, coarse, size * (count / cells) ** 0.5)
         mesh = make(size=size)
-        best = min(best, mesh, key=lambda m: abs(len(m.cells) - cells))
+        count = len(mesh.cells)
+        if abs(count - cells) < abs(len(best.cells) - cells):
+            best_size, best = size, mesh
     if abs(len(best.cells) - cells) <= TOLERATED * cells:
         return best
-    return replace(best, notes=(*best.notes, f"{cells} cells were wanted, the closest mesh found has {len(best.cells)}"))
+    note = f"{cells} cells were wanted, the closest mesh found has {len(best.cells)}"
+    return replace(best, notes=(*best.notes, note))
+
+
+def _between(low: float, high: float, value: float) -> float:
+    return value if low < value < high else (low * high) ** 0.5
 
 
 def _checked_cover(mesh: Mesh, domain: AbstractDomain) -> Mesh:
     """The mesh, if its cells are positive and fill its outline; for a disk with a note, since that is a polygon."""
     areas = cell_areas(mesh.points, mesh.cells)
     edges = np.concatenate(list(mesh.boundary.values()))
-    (ax, ay), (bx, by) = mesh.points[edges[:, 0]].T, mesh.points[edges[:, 1]].T
+    (ax, ay), (bx, by) = (mesh.points[edges] - mesh.points[0]).transpose(1, 2, 0)
     outline = 0.5 * float(np.sum(ax * by - bx * ay))
     wanted = outline if isinstance(domain, Disk) else domain.area
-    if not (areas.min() > 0 and np.allclose([areas.sum(), outline], wanted, rtol=1e-9, atol=0)):
+    if not (areas.min() > 0 and np.allclose([areas.sum(), outline], wanted, rtol=1e-8, atol=0)):
         raise MeshError("the mesh generated does not fill the domain: try another size, seed or engine")
     if not isinstance(domain, Disk):
         return mesh
-    note = f"the mesh covers a polygon of {len(edges)} sides inscribed in the disk, {wanted / domain.area:.4%} of its area"
+    note = (
+        f"the mesh covers a polygon of {len(edges)} sides inscribed in the disk, {wanted / domain.area:.4%} of its area"
+    )
     return replace(mesh, notes=(*mesh.notes, note))
 
 

@@ -38,7 +38,7 @@ def _cross_terms(r: Float[np.ndarray, "cells corners 2"]) -> Float[np.ndarray, "
 
 
 class HalfEdges(NamedTuple):
-    """Each cell's edges in counter-clockwise order; a triangle among quadrilaterals has start = end = −1 in its last slot."""
+    """Each cell's edges, counter-clockwise; a triangle among quadrilaterals has start = end = −1 in its last slot."""
 
     start: Int[np.ndarray, "cells corners"]
     end: Int[np.ndarray, "cells corners"]

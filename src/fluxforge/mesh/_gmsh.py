@@ -47,11 +47,13 @@ DEBIAN_PACKAGES: Mapping[str, str] = MappingProxyType(
 FRONTAL_DELAUNAY = 6
 TRIANGLE = 2
 WAVE = 0.08
-# Every option a mesh depends on, so that neither a user's settings nor an earlier mesh changes the result.
+# The options a mesh depends on, so that neither a user's settings nor an earlier mesh changes the result.
 OPTIONS: Mapping[str, float] = MappingProxyType(
     {
-        "General.Terminal": 0,
+        "General.AbortOnError": 2,
         "General.NumThreads": 1,
+        "General.Terminal": 0,
+        "Geometry.Tolerance": 1e-8,
         "Mesh.Algorithm": FRONTAL_DELAUNAY,
         "Mesh.ElementOrder": 1,
         "Mesh.MaxNumThreads1D": 1,
@@ -66,6 +68,7 @@ OPTIONS: Mapping[str, float] = MappingProxyType(
         "Mesh.RandomFactor": 1e-9,
         "Mesh.RandomSeed": 1,
         "Mesh.RecombineAll": 0,
+        "Mesh.Renumber": 1,
         "Mesh.Smoothing": 1,
         "Mesh.SubdivisionAlgorithm": 0,
     }
@@ -100,7 +103,7 @@ def mesh_with_gmsh(domain: AbstractDomain, *, size: float, attractors: Points, s
     """Triangles of a domain by gmsh's frontal Delaunay algorithm, with the edge lengths of `sizing`.
 
     gmsh's own random seed does not change its plane meshes, so without attraction points a seed other than 0 lets the
-    size undulate by ±8 per cent, as one plane wave with a random direction, length and phase. Seed 0 is exactly uniform.
+    size undulate by ±8 per cent, as a plane wave of random direction, length and phase. Seed 0 is exactly uniform.
     """
     if (problem := gmsh_problem()) is not None:
         raise InputError(f"field 'engine': {problem}, or use engine 'builtin'")
@@ -115,7 +118,9 @@ def mesh_with_gmsh(domain: AbstractDomain, *, size: float, attractors: Points, s
             return _collect(gmsh, curves)
         # gmsh raises bare Exceptions.
         except Exception as error:
-            raise MeshError(f"gmsh could not mesh the domain ({error}): try another size, or engine 'builtin'") from error
+            raise MeshError(
+                f"gmsh could not mesh the domain ({error}): try another size, or engine 'builtin'"
+            ) from error
 
 
 @contextmanager
@@ -186,7 +191,7 @@ def _set_size(gmsh: Any, h: Sizing) -> None:
 
 
 def _set_wave(gmsh: Any, domain: AbstractDomain, size: float, seed: int) -> None:
-    """size · (1 + WAVE · sin(k·x + φ)), with k and φ by the seed and |k| between 1 and 2 waves per √area."""
+    """Size · (1 + WAVE · sin(k·x + φ)), with k and φ by the seed and |k| between 1 and 2 waves per √area."""
     rng = np.random.default_rng(seed)
     turn, phase = 2.0 * np.pi * rng.random(2)
     k = 2.0 * np.pi * rng.uniform(1.0, 2.0) / domain.area**0.5

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fluxforge._types import Corners, Points
+from fluxforge._types import CellVectors, Corners, Points
 from fluxforge.mesh._check_cells import name_corners, refuse
 from fluxforge.mesh._check_crossing import Clash, Segments, find_clash
 from fluxforge.mesh._check_edges import Pairing, joined_parts
@@ -60,10 +60,15 @@ def check_overlap(
     segments = Segments(x[pairing.start[rim]], x[pairing.end[rim]])
     clash, complete = find_clash(segments)
     if clash is not None:
-        _refuse_clash(clash, pairing, rim, origin)
+        _refuse_clash(clash, pairing, rim=rim, origin=origin)
     notes = []
     if len(slit.left):
-        notes.append(f"{len(slit.left)} pairs of boundary edges coincide: duplicated points let nothing pass there")
+        pairs = (
+            f"{len(slit.left)} pairs of boundary edges coincide"
+            if len(slit.left) > 1
+            else "1 pair of boundary edges coincides"
+        )
+        notes.append(f"{pairs}: the points there are duplicated, and nothing passes")
         part = joined_parts(part, pairing.cell[slit.left], pairing.cell[slit.right])
     if not (complete and _check_parts(x, cells, part=part, rim=segments, origin=origin)):
         notes.append("the boundary is too intricate to check every pair of its edges for overlap")
@@ -83,7 +88,7 @@ def _rim(pairing: Pairing, place: Int[np.ndarray, " points"], origin: str) -> tu
     order = np.argsort(forth, kind="stable")
     if (same := np.flatnonzero(np.diff(forth[order]) == 0)).size:
         i, j = pairing.alone[order[same[0] : same[0] + 2]]
-        edge = f"the edge between points {pairing.start[i]} and {pairing.end[i]}"
+        edge = "the edge between points {} and {}".format(*sorted((pairing.start[i], pairing.end[i])))
         refuse(origin, f"cells {pairing.cell[i]} and {pairing.cell[j]} overlap: both lie on the same side of {edge}")
     other = order[np.searchsorted(forth[order], back).clip(max=len(order) - 1)]
     closed = forth[other] == back
@@ -137,7 +142,7 @@ def _check_rim_sectors(
         refuse(origin, f"cells {cells[0]} and {cells[1]} overlap around point {pairing.start[i]}")
 
 
-def _refuse_clash(clash: Clash, pairing: Pairing, rim: Int[np.ndarray, " rim"], origin: str) -> None:
+def _refuse_clash(clash: Clash, pairing: Pairing, *, rim: Int[np.ndarray, " rim"], origin: str) -> None:
     i, j = rim[clash.first], rim[clash.second]
     edge = f"between points {pairing.start[i]} and {pairing.end[i]}"
     if clash.crossing:
@@ -170,7 +175,7 @@ def _check_parts(x: Points, cells: Corners, *, part: Int[np.ndarray, " cells"], 
     return True
 
 
-def _inner_points(x: Points, cells: Corners) -> Points:
+def _inner_points(x: Points, cells: Corners) -> CellVectors:
     """A place strictly inside each cell: the centroid of a triangle cut off along an inner diagonal."""
     triangle = cells[:, :3]
     if cells.shape[1] == 4:
@@ -178,10 +183,10 @@ def _inner_points(x: Points, cells: Corners) -> Points:
         rest = np.where(cells[:, 3:] < 0, cells[:, :3], cells[:, [0, 2, 3]])
         inner = (cell_areas(x, triangle) > 0) & (cell_areas(x, rest) > 0)
         triangle = np.where(inner[:, None], triangle, cells[:, [1, 2, 3]])
-    return x[triangle].mean(axis=1)
+    return np.asarray(x[triangle].mean(axis=1))
 
 
-def _winding(q: Points, rim: Segments) -> Int[np.ndarray, " n"]:
+def _winding(q: Float[np.ndarray, "n 2"], rim: Segments) -> Int[np.ndarray, " n"]:
     """How many times the boundary goes round each place: signed crossings of the ray to the right."""
     a, b = rim.a[None], rim.b[None]
     x, y = q[:, 0, None], q[:, 1, None]

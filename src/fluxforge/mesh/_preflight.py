@@ -1,8 +1,10 @@
 """What can be known of a file before a reader touches it: that it is one, of a format we read, and not a trap."""
 
+import math
 import os
 import re
 import stat
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -30,6 +32,7 @@ OPENINGS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
         "vtk": re.compile(rb"# vtk DataFile Version"),
         "vtu": re.compile(rb"<"),
         "xdmf": re.compile(rb"<"),
+        "medit": re.compile(rb"#|MeshVersionFormatted\b"),
         "off": re.compile(rb"OFF\b"),
     }
 )
@@ -48,27 +51,25 @@ OTHER_FILES: Mapping[bytes, str] = MappingProxyType(
     }
 )
 VTK_TYPES = rb"bit|(?:unsigned_)?(?:char|short|int|long)|float|double|vtktype\w+|vtkidtype|string"
-# Where a text announces how many items follow. Each item takes at least one byte.
+# Where a text announces how many items follow: one count or a few, or two that multiply. An item takes a byte or more.
 COUNTS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
     {
         "vtk": re.compile(
             rb"^[ \t]*(?:(?:POINTS|CELLS|CELL_TYPES|POINT_DATA|CELL_DATA|LOOKUP_TABLE|COLOR_SCALARS|FIELD)\b([^\n]*)"
-            rb"|[^\s\d]\S*((?:[ \t]+\d+){2})[ \t]+(?:" + VTK_TYPES + rb")[ \t\r]*$)",
+            rb"|\S+((?:[ \t]+\S+){2})[ \t]+(?:" + VTK_TYPES + rb")[ \t\r]*$)",
             re.MULTILINE | re.IGNORECASE,
         ),
-        "medit": re.compile(
-            rb"^[ \t]*(?:Vertices|Edges|Triangles|Quadrilaterals|[A-Z]\w+)\s+([\d \t]+)$", re.MULTILINE
-        ),
-        "off": re.compile(rb"\A\s*OFF\s+(?:#[^\n]*\n\s*)*([\d \t]+)"),
+        "medit": re.compile(rb"^[ \t]*[A-Za-z]\w*\s+(\S+)[ \t\r]*$", re.MULTILINE),
+        "off": re.compile(rb"\A\s*OFF\s+(?:#[^\n]*\n\s*)*([^\n]*)"),
     }
 )
 
 
 def preflight(path: Path) -> tuple[str, bytes]:
     """The format's name and the bytes of a file that a reader may touch; otherwise an UnreadableError."""
-    format_name = _format_of(path)
     data = _content(path)
-    _check_opening(data, format_name, path.suffix)
+    format_name = FORMATS[path.suffix.lower()]
+    _check_opening(data, format_name, path.suffix.lower())
     _check_counts(data, format_name)
     match format_name:
         case "vtk":
@@ -80,24 +81,15 @@ def preflight(path: Path) -> tuple[str, bytes]:
     return format_name, data
 
 
-def _format_of(path: Path) -> str:
-    extension = path.suffix.lower()
-    if path.is_dir():
-        raise UnreadableError("is a folder, not a mesh file")
-    if extension not in FORMATS:
-        had = (
-            f"the extension {path.suffix!r} is not one" if extension else "there is no extension, and it should be one"
-        )
-        raise UnreadableError(f"{had} of {' '.join(FORMATS)}")
-    return FORMATS[extension]
-
-
 def _content(path: Path) -> bytes:
     try:
         mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise UnreadableError("is a folder, not a mesh file")
         # A pipe or a device may never end.
         if not stat.S_ISREG(mode):
             raise UnreadableError("is not a plain file")
+        _check_extension(path.suffix)
         data = path.read_bytes()
     except FileNotFoundError:
         raise UnreadableError("does not exist") from None
@@ -108,28 +100,45 @@ def _content(path: Path) -> bytes:
     return data
 
 
+def _check_extension(extension: str) -> None:
+    if extension.lower() not in FORMATS:
+        had = f"has the extension {extension!r}, which" if extension else "has no extension, which"
+        raise UnreadableError(f"{had} should be one of {' '.join(FORMATS)}")
+
+
 def _check_opening(data: bytes, format_name: str, extension: str) -> None:
     """Refuse a file whose first bytes belong to another format, and say which if we know."""
-    opening = OPENINGS.get(format_name)
     start = data[:256].removeprefix(b"\xef\xbb\xbf").lstrip()
-    looks = next((f": it looks like {what}" for magic, what in OTHER_FILES.items() if start.startswith(magic)), "")
-    if opening.match(start) is None if opening else (looks and format_name != "medit"):
-        raise UnreadableError(f"is not a {extension.lower()} file{looks}")
+    other = next((what for magic, what in OTHER_FILES.items() if start.startswith(magic)), None)
+    opening = OPENINGS.get(format_name)
+    if (other is not None) if opening is None else (opening.match(start) is None):
+        raise UnreadableError(f"is not a {extension} file" + (f": it looks like {other}" if other else ""))
 
 
 def _check_counts(data: bytes, format_name: str) -> None:
     """Refuse a file that announces more items than it has bytes: readers allocate what is announced."""
     pattern = COUNTS.get(format_name)
-    for found in pattern.finditer(data) if pattern else ():
-        words = b" ".join(group for group in found.groups() if group).split()
-        announced = [int(word) for word in words if word.isdigit() and len(word) < 30]
-        # In a field array of VTK the two counts multiply.
-        product = announced[0] * announced[1] if found.lastindex == 2 and len(announced) == 2 else 0
-        if any(len(word) >= 30 and word.isdigit() for word in words) or max([product, *announced], default=0) > len(
-            data
-        ):
+    if pattern is None:
+        return
+    # The second line of a VTK file is free text.
+    begin = data.find(b"\n", data.find(b"\n") + 1) + 1 if format_name == "vtk" else 0
+    for found in pattern.finditer(data, begin):
+        announced = [count for word in found[found.lastindex or 0].split() if (count := _whole(word)) is not None]
+        if found.lastindex == 2:
+            announced.append(math.prod(announced))
+        if max(announced, default=0) > len(data):
             line = " ".join(found[0].decode(errors="replace").split())[:60]
             raise UnreadableError(f"announces {line!r} and has only {len(data)} bytes: it is damaged or cut short")
+
+
+def _whole(word: bytes) -> int | None:
+    """The whole number a word stands for, or None; one too long to matter counts as huge."""
+    if len(word) > 40:
+        return sys.maxsize if word.isdigit() else None
+    try:
+        return int(word)
+    except ValueError:
+        return None
 
 
 def _check_vtk(data: bytes) -> None:

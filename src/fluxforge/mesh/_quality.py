@@ -72,7 +72,7 @@ def cell_diameters(mesh: Mesh) -> CellField:
 
 
 def cell_quality(mesh: Mesh) -> CellField:
-    """c V / Σ l², 1 for an equilateral triangle (c = 4√3) and for a square (c = 4), 0 for a flat cell."""
+    """C V / Σ l², 1 for an equilateral triangle (c = 4√3) and for a square (c = 4), 0 for a flat cell."""
     start, end = half_edges(mesh.cells)
     edge = np.where((start >= 0)[..., None], mesh.points[end] - mesh.points[start], 0.0)
     scale = np.where((mesh.cells >= 0).sum(axis=1) == 3, 4 * np.sqrt(3.0), 4.0)
@@ -89,7 +89,7 @@ def nonorthogonality(graph: DualGraph) -> FaceField:
 
 
 def weights(graph: DualGraph, diffusivity: float = 1.0) -> SlotField:
-    """w = α A/δ in each cell's slots, 0 where the slot is unused or the face is a Neumann face."""
+    """W = α A/δ in each cell's slots, 0 where the slot is unused or the face is a Neumann face."""
     w = np.where(graph.moving, diffusivity * graph.A / graph.delta, 0.0)
     return np.where(graph.slot_mask, w[graph.slot_face], 0.0)
 

@@ -1,6 +1,7 @@
 """Mesh files to meshes."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,9 @@ LEVEL = 1e-9
 def read(path: str | os.PathLike[str]) -> Mesh:
     """The planar mesh in a file: gmsh `.msh` 2.2 and 4.1, `.vtk`, `.vtu`, `.xdmf`, `.mesh`, `.obj`, `.off`.
 
-    Triangles and quadrilaterals may be mixed; lines with a physical tag become the tagged boundary, named as in the file
-    or `tag-<number>`; any other kind of cell is refused. The mesh is checked (see `checked`), and its `notes` say what
-    was mended. Whatever is wrong with the file is a MeshReadError of one line that opens with the path.
+    Triangles and quadrilaterals may be mixed; lines with a physical tag become the tagged boundary, named as in the
+    file or `tag-<number>`; any other kind of cell is refused. The mesh is checked (see `checked`), and its `notes` say
+    what was mended. Whatever is wrong with the file is a MeshReadError of one line that opens with the path.
     """
     origin = os.fspath(path)
     try:
@@ -46,11 +47,11 @@ def _read(path: Path, origin: str) -> Mesh:
     check_coordinates(drawing.points, origin)
     points = _flattened(drawing.points, cells)
     mesh = checked(points, cells, boundary=edges, origin=origin)
-    return Mesh(mesh.points, mesh.cells, mesh.boundary, drawing.notes + mesh.notes, origin)
+    return replace(mesh, notes=drawing.notes + mesh.notes)
 
 
 def _flattened(points: Float[np.ndarray, "points 3"], cells: Corners) -> Points:
-    """x and y, if all the points that cells use have the same z to round-off."""
+    """Drop z, if all the points that cells use have the same z to round-off."""
     used = np.unique(cells[cells >= 0])
     extent = np.ptp(points[used], axis=0)
     level = LEVEL * extent.max()

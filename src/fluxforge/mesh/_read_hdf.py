@@ -1,7 +1,9 @@
 """HDF5 files that an XDMF file refers to: plain files in its own folder, with data of their own."""
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from fluxforge.mesh._read_numbers import UnreadableError
 
@@ -9,7 +11,7 @@ from fluxforge.mesh._read_numbers import UnreadableError
 def check_dataset(reference: str, announced: int, folder: Path, *, most_bytes: Callable[[int], int]) -> None:
     """Refuse a reference "name.h5:/path" that leaves the folder or the file, or whose data outgrow the file."""
     # h5py takes a while to import, and few meshes need it.
-    import h5py
+    h5py = importlib.import_module("h5py")
 
     name, colon, inside = (word.strip() for word in reference.partition(":"))
     path = folder / name
@@ -19,7 +21,7 @@ def check_dataset(reference: str, announced: int, folder: Path, *, most_bytes: C
         raise UnreadableError(f"refers to {name!r}, which is not a plain file in its folder")
     try:
         with h5py.File(path, "r") as file:
-            dataset = _dataset(file, inside)
+            dataset = _dataset(h5py, file, inside)
             size, kind = dataset.size, dataset.dtype.kind
             own = dataset.external is None and not dataset.is_virtual
             nbytes = dataset.nbytes
@@ -31,10 +33,8 @@ def check_dataset(reference: str, announced: int, folder: Path, *, most_bytes: C
         raise UnreadableError(f"announces {announced} numbers in {reference[:60]!r}, which has {size}: it is damaged")
 
 
-def _dataset(file: "h5py.File", inside: str) -> "h5py.Dataset":
+def _dataset(h5py: Any, file: Any, inside: str) -> Any:
     """The dataset at a path all of whose steps stay in the file."""
-    import h5py
-
     found = file
     for step in inside.strip("/").split("/"):
         if not isinstance(found.get(step, getlink=True), h5py.HardLink):

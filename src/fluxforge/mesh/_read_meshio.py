@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int, Shaped
+from jaxtyping import Int
 
 from fluxforge.mesh._read_drawing import Block, Drawing
 from fluxforge.mesh._read_numbers import UnreadableError
 
 # Where formats keep the tags of lines, in the order we look.
 TAG_FIELDS = ("gmsh:physical", "medit:ref", "cell_tags", "CellEntityIds")
-VTK_CELLS = re.compile(rb"^# vtk DataFile Version (\S+).*?^\s*CELLS\s+(\d+)", re.DOTALL | re.MULTILINE | re.IGNORECASE)
+VTK_CELLS = re.compile(rb"^[ \t]*CELLS[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
 ENDLESS = 100
 
 
@@ -37,7 +37,18 @@ class _EndingText(io.TextIOWrapper):
 
 def read_with_meshio(path: Path, format_name: str, data: bytes) -> Drawing:
     """The drawing in a file that has passed the preflight."""
-    with _quiet() as said:
+    mesh = call_reader(path, format_name)
+    try:
+        drawing = _drawing(mesh)
+    except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise UnreadableError(f"cannot be used as {format_name} ({_reason(error)}): it is damaged") from error
+    _check_count(drawing, format_name, data)
+    return drawing
+
+
+def call_reader(path: Path, format_name: str) -> Any:
+    """The mesh as meshio returns it, from a file that has passed the preflight."""
+    with quiet() as said:
         try:
             mesh = _call_reader(path, format_name)
         except UnreadableError:
@@ -54,9 +65,7 @@ def read_with_meshio(path: Path, format_name: str, data: bytes) -> Drawing:
     remarks = " ".join(said.getvalue().split())
     if "cannot handle" in remarks:
         raise UnreadableError(f"has cells of an unknown type ({remarks[:120]})")
-    drawing = _drawing(mesh)
-    _check_count(drawing, format_name, data)
-    return drawing
+    return mesh
 
 
 def _call_reader(path: Path, format_name: str) -> Any:
@@ -72,7 +81,7 @@ def _reason(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[io.StringIO]:
+def quiet() -> Iterator[io.StringIO]:
     """Keep what is printed, and make NumPy's warning about text that is not numbers an error."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), warnings.catch_warnings():
@@ -102,7 +111,7 @@ def _corners(block: Any) -> Int[np.ndarray, "n corners"]:
     wanted = {"line": 2, "triangle": 3, "quad": 4}.get(block.type)
     if wanted is None or not len(block.data):
         return np.empty((len(block.data), 0), np.int64)
-    corners: Shaped[np.ndarray, "..."] = np.asarray(block.data)
+    corners = np.asarray(block.data)
     whole = corners.dtype.kind in "iu" or (corners.dtype.kind == "f" and (corners == np.floor(corners)).all())
     if corners.ndim != 2 or corners.shape[1] != wanted or not whole:
         raise UnreadableError(f"lists corners of {block.type} cells that are not {wanted} whole numbers each")
@@ -135,12 +144,12 @@ def _line_sets(
 
 
 def _check_count(drawing: Drawing, format_name: str, data: bytes) -> None:
-    """meshio reads as many legacy VTK cells as there are types, however many were announced."""
+    """Refuse a legacy VTK file with fewer cells than it announces: meshio reads as many as there are types."""
     found = VTK_CELLS.search(data) if format_name == "vtk" else None
     if found is None:
         return
     # Version 5.1 announces offsets, one more than cells.
-    announced = int(found[2]) - (found[1] == b"5.1")
+    announced = int(found[1]) - (data.split(b"\n", 1)[0].split()[-1:] == [b"5.1"])
     listed = sum(len(block.number) for block in drawing.blocks)
     if announced != listed:
         raise UnreadableError(f"announces {announced} cells and lists {listed}: it is damaged or cut short")

@@ -56,18 +56,18 @@ def _sections(data: bytes) -> dict[str, Any]:
         if found is None:
             raise UnreadableError(f"has {data[place:].lstrip()[:20]!r} where a section should begin")
         name, place = found[1].decode(), found.end()
-        if name in sections:
+        if sections.get(name) is not None:
             raise UnreadableError(f"has two sections ${name}")
         if name not in ("MeshFormat", "Comments") and "MeshFormat" not in sections:
             raise UnreadableError(f"has the section ${name} before $MeshFormat, which should come first")
         try:
-            sections[name], place = _section(data, name, place, sections.get("MeshFormat"))
+            sections[name], place = _section(data, name, place=place, layout=sections.get("MeshFormat"))
         except UnreadableError as error:
             raise UnreadableError(f"section ${name} {error}") from error
     return sections
 
 
-def _section(data: bytes, name: str, place: int, layout: Layout | None) -> tuple[Any, int]:
+def _section(data: bytes, name: str, *, place: int, layout: Layout | None) -> tuple[Any, int]:
     """What a section holds, and where the next one begins."""
     if name == "MeshFormat":
         layout, place = _layout(data, place)

@@ -37,7 +37,7 @@ def text_elements(numbers: TextNumbers) -> list[Block]:
         if not len(rows):
             raise UnreadableError(f"ends with {left} elements still to come")
         rows = rows[: _alike(rows)]
-        blocks.append(_block(kind, rows[:, 0], rows[:, 3 : 3 + tags], rows[:, 3 + tags :]))
+        blocks.append(_block(kind, rows[:, 0], tags=rows[:, 3 : 3 + tags], corners=rows[:, 3 + tags :]))
         numbers.taken += rows.size
         left -= len(rows)
     return blocks
@@ -54,13 +54,13 @@ def binary_elements(numbers: BinaryNumbers) -> list[Block]:
             raise UnreadableError(f"has a block of {count} elements with {left} still to come")
         width = 1 + _tag_count(tags, len(numbers.data)) + corners
         rows = numbers.integers(count * width).reshape(count, width)
-        blocks.append(_block(kind, rows[:, 0], rows[:, 1 : 1 + tags], rows[:, 1 + tags :]))
+        blocks.append(_block(kind, rows[:, 0], tags=rows[:, 1 : 1 + tags], corners=rows[:, 1 + tags :]))
         left -= count
     return blocks
 
 
 def _block(
-    kind: str, number: Int[np.ndarray, " n"], tags: Int[np.ndarray, "n tags"], corners: Int[np.ndarray, "n corners"]
+    kind: str, number: Int[np.ndarray, " n"], *, tags: Int[np.ndarray, "n tags"], corners: Int[np.ndarray, "n corners"]
 ) -> Block:
     """The first tag is the physical one; 0 or no tag at all means none."""
     physical = np.abs(tags[:, 0]) if tags.shape[1] else np.zeros(len(number), np.int64)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NoReturn
 from xml.etree import ElementTree
 
+import numpy as np
+
 from fluxforge.mesh._read_hdf import check_dataset
 from fluxforge.mesh._read_numbers import UnreadableError
 
@@ -17,7 +19,7 @@ DEEPEST = 64
 # Unpacked, a file may have this many bytes, plus that many times its own: meshes never shrink so far.
 UNPACKED, UNPACKED_RATIO = 64 * 2**20, 200
 CHUNK = 2**20
-HEADER_BYTES = {"UInt32": 4, "UInt64": 8}
+HEADER_TYPES = {"UInt32": "u4", "UInt64": "u8"}
 COMPRESSORS = ("vtkZLibDataCompressor", "vtkLZMADataCompressor")
 RAW = re.compile(rb'<AppendedData[^>]*encoding="raw"[^>]*>')
 
@@ -64,7 +66,7 @@ def check_vtu(data: bytes) -> None:
     if tree.get("type") != "UnstructuredGrid":
         raise UnreadableError(f"holds a grid of type {tree.get('type')!r}: save it as an unstructured grid")
     header, compressor = tree.get("header_type", "UInt32"), tree.get("compressor")
-    if header not in HEADER_BYTES:
+    if header not in HEADER_TYPES:
         raise UnreadableError(f"has header_type {header!r}; it should be UInt32 or UInt64")
     if compressor is not None and compressor not in COMPRESSORS:
         raise UnreadableError(f"is packed by {compressor!r}, which cannot be read: save it with zlib or uncompressed")
@@ -72,9 +74,9 @@ def check_vtu(data: bytes) -> None:
     if len(pieces) != 1:
         raise UnreadableError(f"has {len(pieces)} pieces, and one was expected: merge them before saving")
     if compressor is not None:
-        order = "big" if tree.get("byte_order") == "BigEndian" else "little"
+        lengths = np.dtype((">" if tree.get("byte_order") == "BigEndian" else "<") + HEADER_TYPES[header])
         left = UNPACKED + UNPACKED_RATIO * len(data)
-        for block in _packed_blocks(tree, b"" if raw is None else data[raw.end() :], HEADER_BYTES[header], order):
+        for block in _packed_blocks(tree, b"" if raw is None else data[raw.end() :], lengths):
             left -= _unpacked_size(block, compressor, left)
     else:
         _check_announced(pieces[0], len(data))
@@ -89,28 +91,29 @@ def _check_announced(piece: ElementTree.Element, size: int) -> None:
             raise UnreadableError(f"announces {name}={words[0][:40]} and has only {size} bytes: it is damaged")
 
 
-def _packed_blocks(tree: ElementTree.Element, raw: bytes, width: int, order: str) -> Iterator[bytes]:
+def _packed_blocks(tree: ElementTree.Element, raw: bytes, kind: np.dtype) -> Iterator[bytes]:
     """The compressed blocks of every array, inline or appended, in base64 or raw."""
     appended = (tree.findtext("AppendedData") or "").strip().removeprefix("_").encode()
     raw = raw[raw.find(b"_") + 1 :]
     for array in tree.iter("DataArray"):
         match array.get("format"):
             case "binary":
-                yield from _blocks((array.text or "").strip().encode(), width, order, encoded=True)
+                yield from _blocks((array.text or "").strip().encode(), kind, encoded=True)
             case "appended":
                 offset = array.get("offset", "")
                 if not offset.isdigit() or len(offset) > 18:
                     raise UnreadableError(f"has an array at offset {offset[:40]!r}, not a count")
-                yield from _blocks((raw or appended)[int(offset) :], width, order, encoded=not raw)
+                yield from _blocks((raw or appended)[int(offset) :], kind, encoded=not raw)
 
 
-def _blocks(data: bytes, width: int, order: str, *, encoded: bool) -> Iterator[bytes]:
+def _blocks(data: bytes, kind: np.dtype, *, encoded: bool) -> Iterator[bytes]:
     """An array begins with a header: how many blocks, two lengths that do not matter here, each block's length."""
-    count = _numbers(data, 1, width, order, encoded=encoded)[0]
+    count = _numbers(data, 1, kind, encoded=encoded)[0]
     if count > len(data):
         raise UnreadableError(f"has an array of {count} packed blocks, more than it has bytes: it is damaged")
-    lengths = _numbers(data, 3 + count, width, order, encoded=encoded)[3:]
-    begin = _encoded_length((3 + count) * width) if encoded else (3 + count) * width
+    lengths = _numbers(data, 3 + count, kind, encoded=encoded)[3:]
+    header = (3 + count) * kind.itemsize
+    begin = _encoded_length(header) if encoded else header
     if not encoded:
         packed = data[begin : begin + sum(lengths)]
     else:
@@ -121,12 +124,11 @@ def _blocks(data: bytes, width: int, order: str, *, encoded: bool) -> Iterator[b
         place += length
 
 
-def _numbers(data: bytes, count: int, width: int, order: str, *, encoded: bool) -> list[int]:
-    source = _decoded(data[: _encoded_length(count * width)]) if encoded else data
-    if len(source) < count * width:
+def _numbers(data: bytes, count: int, kind: np.dtype, *, encoded: bool) -> list[int]:
+    source = _decoded(data[: _encoded_length(count * kind.itemsize)]) if encoded else data
+    if len(source) < count * kind.itemsize:
         raise UnreadableError("has an array whose packed blocks are cut short")
-    little = order == "little"
-    return [int.from_bytes(source[k * width : (k + 1) * width], "little" if little else "big") for k in range(count)]
+    return [int(number) for number in np.frombuffer(source, kind, count)]
 
 
 def _encoded_length(count: int) -> int:

@@ -7,7 +7,7 @@ import sympy as sp
 from fluxforge.errors import ExpressionError
 from fluxforge.expression import parse
 from fluxforge.scheme._claims import Claims
-from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
+from fluxforge.scheme._scheme import EXPLICIT, Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols
 
 
@@ -33,7 +33,9 @@ class SchemeBuilder:
         parsed: dict[str, Message] = {}
         for name, given in messages.items():
             hop, text = (Hop.EDGE, given) if isinstance(given, str) else given
-            parsed[name] = Message(_parsed(text, message_symbols(hop, self._earlier), f"{where}, message {name!r:.60}"), hop)
+            parsed[name] = Message(
+                _parsed(text, message_symbols(hop, self._earlier), f"{where}, message {name!r:.60}"), hop
+            )
         symbols = output_symbols(parsed, self._earlier)
         done: dict[str, Output] = {}
         for name, given_output in outputs.items():
@@ -43,7 +45,7 @@ class SchemeBuilder:
         self._earlier = (*self._earlier, *done)
         return self
 
-    def build(self, name: str, *, summary: str, claims: Claims, theta: sp.Expr = sp.Integer(0)) -> Scheme:
+    def build(self, name: str, *, summary: str, claims: Claims, theta: sp.Expr = EXPLICIT) -> Scheme:
         """The finished scheme."""
         return Scheme(name=name, stages=tuple(self._stages), theta=theta, summary=summary, claims=claims)
 

@@ -79,9 +79,14 @@ def from_document(document: Mapping[str, Any]) -> Scheme:
         where = f"stage {number}"
         _only(stage, where, {"messages", "outputs"})
         builder.stage(
-            _entries(stage, "messages", where, lambda entry, at: (_choice(Hop, entry, "hop", "edge", at), _text(entry, at))),
             _entries(
-                stage, "outputs", where, lambda entry, at: (_choice(Ghost, entry, "ghost", "dirichlet", at), _text(entry, at))
+                stage, "messages", where, lambda entry, at: (_choice(Hop, entry, "hop", "edge", at), _text(entry, at))
+            ),
+            _entries(
+                stage,
+                "outputs",
+                where,
+                lambda entry, at: (_choice(Ghost, entry, "ghost", "dirichlet", at), _text(entry, at)),
             ),
             where=where,
         )
@@ -163,7 +168,7 @@ def _short(document: Mapping[str, Any], key: str, most: int) -> str:
 
 def _typed(mapping: Any, key: str, kind: type, where: str) -> Any:
     if not isinstance(mapping, dict) or not isinstance(mapping.get(key), kind):
-        wanted = {list: "a list", dict: "an object", str: "a text"}[kind]
+        wanted = {"list": "a list", "dict": "an object", "str": "a text"}[kind.__name__]
         raise DocumentError(f"{where}: field {key!r} should be {wanted}")
     return mapping[key]
 

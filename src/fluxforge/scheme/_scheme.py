@@ -24,6 +24,9 @@ from fluxforge.scheme._symbols import (
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 _RESERVED = frozenset((*PARAMETERS, *NODE_FIELDS, *NODE_GEOMETRY, *(name for hop in Hop for name in GEOMETRY[hop])))
 
+# θ of a scheme that solves no system.
+EXPLICIT = sp.Integer(0)
+
 
 @dataclass(frozen=True)
 class Message:
@@ -43,7 +46,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Stage:
-    """One round of message passing, as algebra:  z_m = Σ over a hop of messages[m];  h = outputs[h](node, z, earlier h)."""
+    """One round of message passing:  z_m = Σ over a hop of messages[m];  h = outputs[h](node, z, earlier h)."""
 
     messages: Mapping[str, Message]
     outputs: Mapping[str, Output]
@@ -61,7 +64,7 @@ class Scheme:
 
     name: str
     stages: tuple[Stage, ...]
-    theta: sp.Expr = sp.Integer(0)
+    theta: sp.Expr = EXPLICIT
     summary: str = ""
     claims: Claims = field(default_factory=Claims)
 

@@ -95,7 +95,8 @@ def _check_numbers(*, dt: float, diffusivity: float) -> None:
 def _check_precision(dtype: str) -> None:
     if dtype not in ("float32", "float64"):
         raise InputError(f"dtype should be 'float32' or 'float64', got {dtype!r}")
-    if dtype == "float64" and not jax.config.jax_enable_x64:
+    if dtype == "float64" and not jax.config.read("jax_enable_x64"):
         raise InputError(
-            "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first, or pass dtype='float32'"
+            "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first, "
+            "or pass dtype='float32'"
         )

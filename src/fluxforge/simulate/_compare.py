@@ -49,7 +49,7 @@ def compare(
 
 
 def _row(first: Simulation, other: Simulation) -> dict[str, Any]:
-    row = {"scheme": other.scheme, "l2_difference": None, "linf_difference": None}
+    row: dict[str, Any] = {"scheme": other.scheme, "l2_difference": None, "linf_difference": None}
     if first.steps == other.steps:
         apart, T, V = other.fields[-1] - first.fields[-1], first.fields[-1], first.graph.V
         size, largest = np.sqrt(V @ T**2), np.abs(T).max()

@@ -3,7 +3,6 @@
 from typing import Any, Literal
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import sympy as sp
@@ -15,7 +14,7 @@ from fluxforge.mesh import DualGraph
 from fluxforge.scheme import Ghost, Hop, Scheme, symbol
 from fluxforge.simulate._ghosts import view
 from fluxforge.simulate._neighbourhood import Neighbourhood, Neighbourhoods
-from fluxforge.simulate._stepper import AbstractStepper
+from fluxforge.simulate._stepper import AbstractStepper, repeated
 
 
 class _Shown(eqx.Module):
@@ -41,7 +40,8 @@ class _Slots(eqx.Module):
     def at(self, end: str, shown: Float[Array, " nodes"]) -> Float[Array, "cells slots"]:
         if end in self.ends:
             return shown[self.ends[end]]
-        assert self.middle is not None and self.share is not None
+        assert self.middle is not None
+        assert self.share is not None
         return jnp.einsum("cp,cps->cs", shown[self.middle], self.share)
 
 
@@ -65,10 +65,9 @@ class GeneralStepper(AbstractStepper):
         """The mesh's order is the stepper's."""
         return T
 
-    @eqx.filter_jit
     def repeat(self, T: State, steps: int) -> State:
         """Many steps without leaving the device."""
-        return jax.lax.fori_loop(0, steps, lambda _, T: self.advance(T), T)
+        return repeated(self, T, jnp.asarray(steps))
 
     @eqx.filter_jit
     def advance(self, T: State) -> State:

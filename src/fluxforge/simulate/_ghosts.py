@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, Inexact
+from jaxtyping import Float, Inexact, Int
 
 from fluxforge.mesh import DualGraph
 from fluxforge.scheme import Ghost
@@ -39,6 +39,6 @@ def view(graph: DualGraph, rule: Ghost) -> View:
 
 
 def node_volumes(graph: DualGraph) -> Float[np.ndarray, " nodes"]:
-    """V of every node: a Dirichlet ghost holds its value whatever flows in, 1/V = 0; a Neumann ghost mirrors its owner."""
+    """V of every node: 1/V = 0 at a Dirichlet ghost, which holds its value; a Neumann ghost mirrors its owner."""
     mirrored = graph.V[graph.owner[graph.interior :]]
     return np.concatenate([graph.V, np.where(graph.neumann, mirrored, np.inf)])

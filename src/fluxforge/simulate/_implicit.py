@@ -15,7 +15,7 @@ from fluxforge._types import State
 from fluxforge.errors import InputError
 from fluxforge.simulate._assemble import AffineMap, Operator
 from fluxforge.simulate._rows import StageRows, stage_rows
-from fluxforge.simulate._stepper import AbstractStepper, Order
+from fluxforge.simulate._stepper import AbstractStepper, Order, repeated
 
 CG_TOLERANCE = 1e-13
 
@@ -45,19 +45,19 @@ class DirectStepper(AbstractStepper):
     right: csr_array = eqx.field(static=True)
     constant: Float[np.ndarray, " cells"]
 
-    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> Float[np.ndarray, " cells"]:
+    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """The mesh's order is the stepper's."""
         return np.asarray(T, float)
 
-    def leave(self, T: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " cells"]:
+    def leave(self, T: State) -> State:
         """The mesh's order is the stepper's."""
         return T
 
-    def advance(self, T: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " cells"]:
+    def advance(self, T: State) -> State:
         """One step."""
-        return self.factors.solve(self.right @ T + self.constant)
+        return self.factors.solve(self.right @ np.asarray(T) + self.constant)
 
-    def repeat(self, T: Float[np.ndarray, " cells"], steps: int) -> Float[np.ndarray, " cells"]:
+    def repeat(self, T: State, steps: int) -> State:
         """Many steps."""
         for _ in range(steps):
             T = self.advance(T)
@@ -94,10 +94,9 @@ class ConjugateGradientStepper(AbstractStepper):
         )
         return solution
 
-    @eqx.filter_jit
     def repeat(self, T: State, steps: int) -> State:
         """Many steps without leaving the device."""
-        return jax.lax.fori_loop(0, steps, lambda _, T: self.advance(T), T)
+        return repeated(self, T, jnp.asarray(steps))
 
 
 def direct_stepper(step: Operator, source: Float[np.ndarray, " cells"]) -> DirectStepper:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import sympy as sp
@@ -75,7 +76,7 @@ def real_interval(factor: sp.Expr) -> float:
         if not polynomial.is_zero:
             roots |= {float(root) for root in polynomial.real_roots() if root > 0}
     edges = [0.0, *sorted(roots)]
-    middles = [0.5 * (a + b) for a, b in zip(edges, edges[1:], strict=False)] + [2 * edges[-1] + 1.0]
+    middles = [0.5 * (a + b) for a, b in pairwise(edges)] + [2 * edges[-1] + 1.0]
     for start, middle in zip(edges, middles, strict=True):
         if abs(along.subs(x, sp.Float(middle, 30))) > 1:
             return start

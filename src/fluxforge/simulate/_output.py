@@ -37,7 +37,9 @@ def write_series(simulation: Simulation, folder: Path) -> list[Path]:
         f'    <DataSet timestep="{time!r}" part="0" file={quoteattr(path.name)}/>'
         for time, path in zip(simulation.times.tolist(), frames, strict=True)
     ]
-    head = '<?xml version="1.0"?>\n<VTKFile type="Collection" version="0.1" byte_order="LittleEndian">\n  <Collection>\n'
+    head = (
+        '<?xml version="1.0"?>\n<VTKFile type="Collection" version="0.1" byte_order="LittleEndian">\n  <Collection>\n'
+    )
     write_text(folder / "series.pvd", head + "\n".join(lines) + "\n  </Collection>\n</VTKFile>\n")
     return [*frames, folder / "series.pvd"]
 

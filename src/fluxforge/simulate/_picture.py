@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from fluxforge._files import atomic_path
@@ -54,7 +55,7 @@ def animation(simulation: Simulation, path: str | os.PathLike[str]) -> None:
     figure.colorbar(patches, ax=axes, label="T", shrink=0.85)
     title = axes.set_title(_caption(simulation, 0), fontsize=11)
 
-    def show(frame: int) -> list[object]:
+    def show(frame: int) -> list[Artist]:
         patches.set_array(fields[frame])
         title.set_text(_caption(simulation, frame))
         return [patches, title]

@@ -35,8 +35,9 @@ def hilbert_order(x: Float[np.ndarray, "cells 2"]) -> Int[np.ndarray, " cells"]:
         distance += np.where(up, np.where(right, -1, 1), 0) * side * side
         # Rotate the quadrant so that the curve enters and leaves it where its neighbours do.
         flip = ~up & right
-        u, v = np.where(flip, side - 1 - (u & (side - 1)), u & (side - 1)), np.where(
-            flip, side - 1 - (v & (side - 1)), v & (side - 1)
+        u, v = (
+            np.where(flip, side - 1 - (u & (side - 1)), u & (side - 1)),
+            np.where(flip, side - 1 - (v & (side - 1)), v & (side - 1)),
         )
         u, v = np.where(~up, v, u), np.where(~up, u, v)
     return np.argsort(distance, kind="stable")

@@ -38,7 +38,8 @@ class StageRows(eqx.Module):
         return {name: self._output(name, fields) for name in self.terms}
 
     def _output(self, name: str, fields: Mapping[str, State]) -> State:
-        parts = [] if self.constant[name] is None else [self.constant[name]]
+        constant = self.constant[name]
+        parts: list[Slot] = [] if constant is None else [constant]
         for term in self.terms[name]:
             field = fields[term.field]
             if term.diagonal is not None:
@@ -53,7 +54,7 @@ class StageRows(eqx.Module):
 
 def _gathered(field: State, index: Int[Array, " cells"]) -> State:
     """field[index] without the checks that every index here has already passed."""
-    return field.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
+    return jnp.asarray(field).at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def stage_rows(
@@ -123,9 +124,7 @@ def _entries(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rows, matrix.indices.astype(np.int64), matrix.data
 
 
-def _term(
-    field: str, matrix: csr_array, *, keys: np.ndarray, slot: np.ndarray, width: int, place: _Placement
-) -> Term:
+def _term(field: str, matrix: csr_array, *, keys: np.ndarray, slot: np.ndarray, width: int, place: _Placement) -> Term:
     n = matrix.shape[0]
     rows, columns, values = _entries(matrix)
     aside = (rows != columns) & (values != 0)

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from fluxforge._types import State
 from fluxforge.errors import InputError, InstabilityError
 from fluxforge.mesh import Conditions, DualGraph, Mesh, Value, dual, evaluate_at, fourier_step
 from fluxforge.scheme import Scheme, find
@@ -186,7 +187,7 @@ def _march(
     return run
 
 
-def _which_step(advance: AbstractStepper, state: jax.Array, done: int, bound: float) -> int:
+def _which_step(advance: AbstractStepper, state: State, done: int, bound: float) -> int:
     """Walk the bad chunk again, one step at a time."""
     while True:
         state = advance.repeat(state, 1)

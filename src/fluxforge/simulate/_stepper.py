@@ -1,7 +1,6 @@
 """A scheme on a graph becomes a step:  T' = step(T)."""
 
 import abc
-from functools import partial
 from typing import Literal
 
 import equinox as eqx
@@ -46,6 +45,12 @@ class AbstractStepper(eqx.Module):
         return self.leave(self.repeat(self.enter(T), steps))
 
 
+@eqx.filter_jit
+def repeated(step: AbstractStepper, T: State, steps: Int[Array, ""]) -> State:
+    """`steps` times `advance`; the number is data, so that one compilation serves them all."""
+    return jax.lax.fori_loop(0, steps, lambda _, T: step.advance(T), T)
+
+
 class Order(eqx.Module):
     """A renumbering of the cells and its inverse."""
 
@@ -83,16 +88,24 @@ class LinearStepper(AbstractStepper):
         """One step: the stages in turn."""
         fields = {"T": T}
         for stage in self.stages:
-            fields |= jax.lax.platform_dependent(fields, cpu=partial(self._alone, stage), default=stage)
+            fields |= self._staged(stage, fields)
         return fields["T_new"]
 
-    def _alone(self, stage: StageRows, fields: dict[str, State]) -> dict[str, State]:
-        """A stage that the CPU compiler cannot fuse into the gathers of the next, where it would be worked out anew
-        for every neighbour: a branch whose condition is known only at run time.
-        """
-        return jax.lax.cond(self.always, stage, lambda held: dict.fromkeys(stage.terms, held["T"]), fields)
+    def _staged(self, stage: StageRows, fields: dict[str, State]) -> dict[str, State]:
+        """A stage by itself.
 
-    @eqx.filter_jit
+        The CPU's compiler would fuse it into the gathers of the next stage and work it out anew for every neighbour;
+        it cannot where the stage is a branch whose condition is known only at run time.
+        """
+
+        def plain(held: dict[str, State]) -> dict[str, State]:
+            return stage(held)
+
+        def alone(held: dict[str, State]) -> dict[str, State]:
+            return jax.lax.cond(self.always, plain, lambda held: dict.fromkeys(stage.terms, held["T"]), held)
+
+        return jax.lax.platform_dependent(fields, cpu=alone, default=plain)
+
     def repeat(self, T: State, steps: int) -> State:
         """Many steps without leaving the device."""
-        return jax.lax.fori_loop(0, steps, lambda _, T: self.advance(T), T)
+        return repeated(self, T, jnp.asarray(steps))

@@ -1,3 +1,27 @@
 """Code for a scheme: LaTeX, NumPy, JAX, C. One target per file, one signature for all."""
 
+from collections.abc import Callable, Mapping
+
+from fluxforge.errors import InputError
+from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.emit._c import emit_c
+from fluxforge.scheme.emit._jax import emit_jax
+from fluxforge.scheme.emit._latex import emit_latex
+from fluxforge.scheme.emit._numpy import emit_numpy
+
+__all__ = ["TARGETS", "emit", "emit_c", "emit_jax", "emit_latex", "emit_numpy"]
+
+_EMITTERS: Mapping[str, Callable[[Scheme], str]] = {
+    "latex": emit_latex,
+    "numpy": emit_numpy,
+    "jax": emit_jax,
+    "c": emit_c,
+}
+TARGETS = tuple(_EMITTERS)
+
+
+def emit(scheme: Scheme, target: str) -> str:
+    """The scheme as text in one of `TARGETS`; the text depends on nothing of ours, and is the same every time."""
+    if target not in _EMITTERS:
+        raise InputError(f"no target {target!r:.60} to export to; known: {', '.join(TARGETS)}")
+    return _EMITTERS[target](scheme)

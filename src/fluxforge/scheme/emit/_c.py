@@ -50,8 +50,8 @@ def _called(code: str, prefix: str) -> list[str]:
 
 
 def _comment(scheme: Scheme, prefix: str) -> str:
-    failures = "1 if memory runs out, 2 if conjugate gradients fail" if scheme.implicit else "1 if memory runs out"
-    call = _named(CALL.replace("$failures", failures), prefix)
+    answer = "0, 1 if memory runs out, 2 if conjugate gradients fail" if scheme.implicit else "0, 1 if memory runs out"
+    call = _named(CALL.replace("$answer", answer if len(scheme.stages) > 1 or scheme.implicit else "0"), prefix)
     text = header(scheme, call=call, nothing="NULL", note="Cells do not depend on each other within a stage.")
     # A comment ends at the first */, and ??/ is a backslash in C99.
     safe = text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")

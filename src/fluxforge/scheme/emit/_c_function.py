@@ -1,30 +1,21 @@
 """The stages of a scheme as one C function: a loop over cells per stage, loops over slots or paths inside."""
 
-import re
 from collections.abc import Mapping
 
 import sympy as sp
 
 from fluxforge.scheme._scheme import Scheme, Stage
 from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, PARAMETERS, Ghost, Hop
+from fluxforge.scheme.emit._c_names import CNames
 from fluxforge.scheme.emit._plan import expressions, names, sums
 from fluxforge.scheme.emit._print_infix import c_dialect, infix
 from fluxforge.scheme.emit._words import wrapped
-
-_KEYWORDS = (
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof"
-)
-_CALLED = "exp log sin cos tan tanh fabs sqrt pow hypot malloc free size_t linux unix"
-_LOCALS = "mesh k l e first second path other count work"
-_RESERVED = frozenset(f"{_KEYWORDS} {_CALLED} {_LOCALS}".split())
-_MACRO_LIKE = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 
 
 def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, opening: str, fields: str) -> str:
     """The function's text; `opening` is what stands before its brackets, `fields` its parameters after alpha."""
     used = names(expressions(stages))
-    outputs = [_spelled(name) for stage in stages for name in stage.outputs if name != NEXT]
+    outputs = [CNames(prefix).spelled(name) for stage in stages for name in stage.outputs if name != NEXT]
     body = [f"(void){name};" for name in (*PARAMETERS, *_fields_of(fields)) if not _mentions(name, used)]
     body += _workspace(outputs)
     for number, stage in enumerate(stages, start=1):
@@ -32,18 +23,8 @@ def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, openin
         body += _CStage(scheme, prefix).of(stage)
     body += ["free(work);"] if outputs else []
     lines = [f"    {line}" for text in (*body, "return 0;") for line in text.split("\n")]
-    head = wrapped_parameters(opening, f"const fluxforge_mesh *mesh, double dt, double alpha, {fields}")
+    head = f"{opening}(const fluxforge_mesh *mesh, double dt, double alpha,\n    {fields})"
     return "\n".join([head, "{", *lines, "}", ""])
-
-
-def wrapped_parameters(opening: str, parameters: str) -> str:
-    """`int f(a, b)`, on two lines where one is too long."""
-    start = f"{opening}({parameters})"
-    if len(start.split("\n")[-1]) <= 118:
-        return start
-    cut = parameters.rfind(", ", 0, 80)
-    indent = " " * (len(opening.split("\n")[-1]) + 1)
-    return f"{opening}({parameters[: cut + 1]}\n{indent}{parameters[cut + 2 :]})"
 
 
 def _fields_of(parameters: str) -> list[str]:
@@ -57,14 +38,12 @@ def _mentions(name: str, used: set[str]) -> bool:
 def _workspace(outputs: list[str]) -> list[str]:
     if not outputs:
         return []
-    size = "mesh->cells" if len(outputs) == 1 else f"{len(outputs)}*mesh->cells"
-    places = [f"double *const {name} = work + {k}*mesh->cells;" for k, name in enumerate(outputs)]
-    return [f"double *const work = malloc(({size} + 1)*sizeof *work);", "if (work == NULL) return 1;", *places]
-
-
-def _spelled(name: str) -> str:
-    """The name, with an underscore behind it where C, libm or the file already uses it."""
-    return f"{name}_" if name in _RESERVED or _MACRO_LIKE.fullmatch(name) else name
+    places = ["work", *(f"{before} + mesh->cells" for before in outputs)]
+    return [
+        f"double *const work = calloc({len(outputs)}*mesh->cells + 1, sizeof *work);",
+        "if (work == NULL) return 1;",
+        *(f"double *const {name} = {place};" for name, place in zip(outputs, places, strict=False)),
+    ]
 
 
 class _CStage:
@@ -72,6 +51,7 @@ class _CStage:
 
     def __init__(self, scheme: Scheme, prefix: str) -> None:
         self._prefix = prefix
+        self._names = CNames(prefix)
         self._dialect = c_dialect(prefix)
         self._rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
 
@@ -79,12 +59,12 @@ class _CStage:
         """The lines of the loop."""
         lines = []
         for hop, messages in sums(stage).items():
-            lines += [f"double {_spelled(name)} = 0.0;" for name in messages]
+            lines += [f"double {self._names.spelled(name)} = 0.0;" for name in messages]
             lines += {Hop.EDGE: self._edges, Hop.PATH: self._paths, Hop.RING: self._ring}[hop](messages)
-        own = {name: _spelled(name) for messages in sums(stage).values() for name in messages}
+        own = {name: self._names.spelled(name) for messages in sums(stage).values() for name in messages}
         for name, output in stage.outputs.items():
-            text = infix(output.expression, self._dialect, lambda s: own.get(s) or _at_cell(s))
-            lines.append(_statement(f"{_spelled(name)}[P] =", text))
+            text = infix(output.expression, self._dialect, lambda s: own.get(s) or self._names.at_cell(s))
+            lines.append(_statement(f"{self._names.spelled(name)}[P] =", text))
         return _loop("size_t P = 0; P < mesh->cells; P++", lines)
 
     def _edges(self, messages: Mapping[str, sp.Expr]) -> list[str]:
@@ -100,7 +80,7 @@ class _CStage:
         field, _, end = name.rpartition("_")
         if name in EDGE_GEOMETRY:
             return f"mesh->{name}[e]"
-        return _at_cell(field) if end == "P" else self._at_node(field, end)
+        return self._names.at_cell(field) if end == "P" else self._at_node(field, end)
 
     def _paths(self, messages: Mapping[str, sp.Expr]) -> list[str]:
         found = names(messages.values()) - set(PARAMETERS)
@@ -109,7 +89,9 @@ class _CStage:
             lines.append("const size_t Q = (size_t)mesh->node[second];")
         for name in sorted(found):
             field, _, end = name.rpartition("_")
-            lines.append(f"const double {name} = {self._at_node(field, end) if end == 'Q' else _on_path(name)};")
+            lines.append(
+                f"const double {name} = {self._at_node(field, end) if end == 'Q' else self._names.on_path(name)};"
+            )
         outer = [
             "const size_t first = P*mesh->slots + k;",
             "if (!mesh->used[first] || (size_t)mesh->node[first] >= mesh->cells) continue;",
@@ -129,7 +111,7 @@ class _CStage:
         for name in found:
             field, _, end = name.rpartition("_")
             if end in ("P", "Q"):
-                lines.append(f"const double {name} = {_at_cell(field, end)};")
+                lines.append(f"const double {name} = {self._names.at_cell(field, end)};")
         return _loop("size_t path = 0; path < mesh->slots*mesh->slots; path++", lines + self._added(messages))
 
     def _means(self, means: list[str]) -> list[str]:
@@ -142,7 +124,7 @@ class _CStage:
             lines.append("const size_t N = (size_t)mesh->node[first];")
         if any(name.endswith("_NQ") for name in means):
             lines.append("const size_t second = N*mesh->slots + other%mesh->slots;")
-        lines += [f"{name} += {_on_path(name)};" for name in means]
+        lines += [f"{name} += {self._names.on_path(name)};" for name in means]
         return [
             f"double count = 0.0, {', '.join(f'{name} = 0.0' for name in means)};",
             *_loop("size_t other = 0; other < mesh->slots*mesh->slots; other++", [*lines, "count += 1.0;"]),
@@ -151,22 +133,14 @@ class _CStage:
 
     def _added(self, messages: Mapping[str, sp.Expr]) -> list[str]:
         return [
-            _statement(f"{_spelled(name)} +=", infix(expression, self._dialect, str))
+            _statement(f"{self._names.spelled(name)} +=", infix(expression, self._dialect, str))
             for name, expression in messages.items()
         ]
 
     def _at_node(self, field: str, end: str) -> str:
         if field == "V":
             return f"{self._prefix}_volume(mesh, {end})"
-        return f"{self._prefix}_{self._rules[field]}(mesh, {_spelled(field)}, {end})"
-
-
-def _on_path(name: str) -> str:
-    """A symbol of one path, N being a cell."""
-    field, _, end = name.rpartition("_")
-    if end in ("PN", "NQ"):
-        return f"mesh->{field}[{'first' if end == 'PN' else 'second'}]"
-    return _at_cell(field, end)
+        return f"{self._prefix}_{self._rules[field]}(mesh, {self._names.spelled(field)}, {end})"
 
 
 def _apart(found: list[str]) -> list[str]:
@@ -175,17 +149,11 @@ def _apart(found: list[str]) -> list[str]:
     if not parts:
         return []
     lines = [
-        "const size_t a = P*mesh->slots + path/mesh->slots;",
-        "const size_t b = (size_t)mesh->node[a]*mesh->slots + path%mesh->slots;",
-        *(f"const double {part} = mesh->d_{part[-1]}[a] + mesh->d_{part[-1]}[b];" for part in parts),
+        "const size_t first = P*mesh->slots + path/mesh->slots;",
+        "const size_t second = (size_t)mesh->node[first]*mesh->slots + path%mesh->slots;",
+        *(f"const double {part} = mesh->d_{part[-1]}[first] + mesh->d_{part[-1]}[second];" for part in parts),
     ]
     return [*lines, "const double delta_PQ = hypot(d_PQ_x, d_PQ_y);"] if "delta_PQ" in found else lines
-
-
-def _at_cell(name: str, cell: str = "P") -> str:
-    if name in PARAMETERS:
-        return name
-    return f"mesh->V[{cell}]" if name == "V" else f"{_spelled(name)}[{cell}]"
 
 
 def _statement(start: str, text: str) -> str:

@@ -1,8 +1,8 @@
 """The parts of an emitted C file that are the same for every scheme; `$name` is the scheme's."""
 
 CALL = """\
-int $name_step(mesh, dt, alpha, T, S, T_new) takes T and the sources S of the cells and writes T one time step
-later to T_new, which must not overlap them. Returns 0, or $failures."""
+int $name_step(mesh, dt, alpha, T, S, T_new) takes T and the sources S of the cells
+and writes T one time step later to T_new, which must not overlap them. Returns $answer."""
 
 INCLUDES = "#include <math.h>\n#include <stddef.h>\n#include <stdlib.h>\n"
 
@@ -112,8 +112,8 @@ NEEDS = {"in_ring": ("end",)}
 
 CG = """\
 /* out = V (x - theta (F' x - x)); `still` is the mesh with boundary values 0, `nothing` a field of zeros. */
-static int $name_system(const fluxforge_mesh *still, double dt, double alpha, const double *x, const double *nothing,
-                        double *out)
+static int $name_system(const fluxforge_mesh *still, double dt, double alpha,
+    const double *x, const double *nothing, double *out)
 {
     if ($name_explicit(still, dt, alpha, x, nothing, out)) return 1;
     for (size_t P = 0; P < still->cells; P++) out[P] = still->V[P]*(x[P] - $theta*(out[P] - x[P]));
@@ -128,8 +128,8 @@ static double $name_dot(size_t n, const double *a, const double *b)
 }
 
 /* Conjugate gradients from T_new = T on: r the residual, p the direction, q the system's p. */
-static int $name_solve(const fluxforge_mesh *mesh, double dt, double alpha, const double *T, const double *S,
-                       double *T_new, double *work)
+static int $name_solve(const fluxforge_mesh *mesh, double dt, double alpha,
+    const double *T, const double *S, double *T_new, double *work)
 {
     const double tolerance = 1e-13;
     const int max_iterations = 10000;
@@ -168,7 +168,8 @@ static int $name_solve(const fluxforge_mesh *mesh, double dt, double alpha, cons
     return 2;
 }
 
-int $name_step(const fluxforge_mesh *mesh, double dt, double alpha, const double *T, const double *S, double *T_new)
+int $name_step(const fluxforge_mesh *mesh, double dt, double alpha,
+    const double *T, const double *S, double *T_new)
 {
     double *const work = calloc(6*mesh->cells + mesh->ghosts + 1, sizeof *work);
     if (work == NULL) return 1;

@@ -13,9 +13,8 @@ _FIRST = ("dt", "alpha")
 
 
 class Quotient(NamedTuple):
-    """± top·above·sums / (bottom·below): the factors in reading order, every exponent positive."""
+    """top·above·sums / (bottom·below) without its sign: the factors in reading order, every exponent positive."""
 
-    negative: bool
     top: int | float
     bottom: int
     above: tuple[sp.Expr, ...]
@@ -32,7 +31,6 @@ def quotient(expr: sp.Expr) -> Quotient:
     under = [sp.Pow(factor.base, -factor.exp) for factor in others if _is_below(factor)]
     over = [factor for factor in others if not _is_below(factor)]
     return Quotient(
-        negative=bool(number < 0),
         top=top,
         bottom=bottom,
         above=tuple(sorted((factor for factor in over if not factor.is_Add), key=_factor_key)),
@@ -65,7 +63,8 @@ def _is_below(factor: sp.Expr) -> bool:
 def _over(size: sp.Number) -> tuple[int | float, int]:
     if isinstance(size, sp.Rational) and max(size.p, size.q) < EXACT_BELOW:
         return int(size.p), int(size.q)
-    return (int(size) if size == int(size) < EXACT_BELOW else float(size)), 1
+    value = float(size)
+    return (int(value) if value.is_integer() and value < EXACT_BELOW else value), 1
 
 
 def _factor_key(factor: sp.Expr) -> tuple[int, str]:

@@ -82,7 +82,7 @@ class _Infix:
             return self.piece(expr)
         parts = quotient(expr)
         above = [self._number(parts.top)[0]] if parts.top != 1 else []
-        above += [self.within(PRODUCT if not above else POWER, factor) for factor in parts.above]
+        above += [self.within(PRODUCT, factor) for factor in parts.above]
         sums = [f"({self.piece(factor)[0]})" for factor in parts.sums]
         if not above:
             above = [sums.pop(0) if sums else self._number(1)[0]]
@@ -116,7 +116,7 @@ def _bracketed(level: int, piece: Piece) -> str:
 
 
 def _tidy(exponent: sp.Number) -> sp.Number:
-    return sp.Integer(int(exponent)) if exponent == int(exponent) else exponent
+    return sp.Integer(int(exponent)) if exponent.is_Float and float(exponent).is_integer() else exponent
 
 
 def _star_power(base: Piece, _: sp.Number, exponent: str) -> Piece:

@@ -106,6 +106,8 @@ class _Function:
             self._lines.append(start + text)
 
     def _sum(self, name: str, expression: sp.Expr, hop: Hop) -> None:
+        if hop in _TABLES:
+            self._hold("Q", _TABLES[hop][1], target=_TABLES[hop][0])
         for found in sorted(names([expression]) - set(PARAMETERS)):
             self._hold(found, self._gathered(found, hop))
         text = infix(expression, self._dialect, _spelled)
@@ -121,9 +123,7 @@ class _Function:
         return text if varies else f"{self._flavour.np}.full_like(mesh.V, {text})"
 
     def _gathered(self, name: str, hop: Hop) -> str:
-        """Where a symbol of a message comes from, first making sure that the tables of its hop are there."""
-        if hop in _TABLES:
-            self._hold("Q", _TABLES[hop][1], target=_TABLES[hop][0])
+        """Where a symbol of a message comes from."""
         field, _, end = name.rpartition("_")
         if name in EDGE_GEOMETRY:
             return f"mesh.{name}"

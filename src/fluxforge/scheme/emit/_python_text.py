@@ -4,7 +4,7 @@ CALL = "step(T, S, mesh, dt, alpha) takes T and the sources S of the cells and r
 
 MESH = '''\
 class Mesh(NamedTuple):
-    """(cells, slots) arrays, one entry per face of a cell as that cell sees it; unused slots: the cell itself, and 1."""
+    """(cells, slots) arrays: an entry per face of a cell as it sees it. Unused slots: node = the cell, and 1."""
 
     node: $Array  # the node across the face
     used: $Array  # bool: false in the fourth slot of a triangle among quadrilaterals

@@ -51,7 +51,7 @@ def _obstacle(scheme: Scheme) -> str | None:
         return "reaches beyond the nearest neighbours, so its system is not known to be symmetric"
     if _has_constants(last):
         return "has a term without T and S, which belongs in S"
-    return _indefinite(scheme) or _unsymmetric(last)
+    return _unsymmetric(last) or _indefinite(scheme)
 
 
 def _has_constants(stage: LinearStage) -> bool:
@@ -60,13 +60,15 @@ def _has_constants(stage: LinearStage) -> bool:
 
 
 def _indefinite(scheme: Scheme) -> str | None:
-    """The system of one cell between cold walls is V/(…)·denominator(R): it must not vanish for any Δt."""
+    """The system of one cell between cold walls is V times the denominator of R: no Δt may make it vanish."""
     factor = amplification(scheme)
-    denominator = sp.fraction(factor)[1] if factor is not None else Z
+    if factor is None or factor.has(sp.nan, sp.zoo, sp.oo):
+        return "it has no amplification factor to judge its system by"
+    denominator = sp.fraction(factor)[1]
     if not denominator.is_polynomial(Z):
         return "its amplification factor is not a quotient of polynomials in dt"
     exact = sp.Poly(sp.nsimplify(denominator, rational=True), Z)
-    roots = [root for root in sp.Poly(exact, Z).real_roots() if root <= 0] if exact.degree() > 0 else []
+    roots = [root for root in exact.real_roots() if root <= 0] if exact.degree() > 0 else []
     if roots:
         return f"its system is not positive definite: a mode of decay rate {sp.N(-max(roots), 3)}/dt makes it singular"
     return None

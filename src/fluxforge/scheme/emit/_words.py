@@ -81,9 +81,8 @@ def wrapped(text: str, *, first: str = "", rest: str = "", width: int = 100) -> 
     depth = 0
     while depth < _DEEPEST and max(map(len, _glued(text, depth).split(" "))) > width - len(rest):
         depth += 1
-    options = {"break_long_words": False, "break_on_hyphens": False}
-    lines = textwrap.wrap(_glued(text, depth), width, initial_indent=first, subsequent_indent=rest, **options)
-    return "\n".join(lines).replace(_GLUE, " ")
+    wrapper = textwrap.TextWrapper(width, first, rest, break_long_words=False, break_on_hyphens=False)
+    return wrapper.fill(_glued(text, depth)).replace(_GLUE, " ")
 
 
 def _glued(text: str, deepest: int) -> str:

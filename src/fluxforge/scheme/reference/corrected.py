@@ -3,8 +3,8 @@
 The gradients solve the weighted least-squares system  Σ d dᵀ/δ² ∇T = Σ d (T_N − T_P)/δ², boundary faces included.
 """
 
-from fluxforge.scheme._claims import FAMILIES, Claims
 from fluxforge.scheme._builder import SchemeBuilder
+from fluxforge.scheme._claims import FAMILIES, Claims
 from fluxforge.scheme._symbols import Ghost
 
 _NORMAL = "(d_x*n_x + d_y*n_y)"

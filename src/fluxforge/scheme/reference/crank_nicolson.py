@@ -4,8 +4,8 @@ import math
 
 import sympy as sp
 
-from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._builder import SchemeBuilder
+from fluxforge.scheme._claims import Claims
 from fluxforge.scheme.reference._flux import FLUX, NO_ORDER, PLAIN_FLUX_ORDERS
 
 CRANK_NICOLSON = (

@@ -1,7 +1,7 @@
 """T' = T + Δt/V Σ α A/δ (T_N − T_P) + Δt S: the paper's first-order scheme."""
 
-from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._builder import SchemeBuilder
+from fluxforge.scheme._claims import Claims
 from fluxforge.scheme.reference._flux import FLUX, PLAIN_FLUX_ORDERS
 
 EULER = (

@@ -1,7 +1,7 @@
 """T½ = T + ½Δt (L T + S);  T' = T + Δt (L T½ + S): the explicit midpoint rule, and the paper's misprint of it."""
 
-from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._builder import SchemeBuilder
+from fluxforge.scheme._claims import Claims
 from fluxforge.scheme.reference._flux import FLUX, PLAIN_FLUX_ORDERS, flux_of
 
 MIDPOINT = (

@@ -1,7 +1,7 @@
 """T' = T + Δt/6 (k₁ + 2k₂ + 2k₃ + k₄), k = L T + S at the four classical stages."""
 
-from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._builder import SchemeBuilder
+from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._symbols import Ghost
 from fluxforge.scheme.reference._flux import FLUX, PLAIN_FLUX_ORDERS
 

@@ -9,8 +9,8 @@ from functools import cache
 import sympy as sp
 
 from fluxforge.expression import to_text
-from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._builder import SchemeBuilder
+from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._symbols import NEXT, Ghost
 from fluxforge.scheme.reference._flux import FLUX, PLAIN_FLUX_ORDERS, flux_of

@@ -1,7 +1,7 @@
 """The midpoint rule written out over two hops, and the paper's two-hop formula."""
 
-from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._builder import SchemeBuilder
+from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._symbols import Hop
 from fluxforge.scheme.reference._flux import FLUX, NO_ORDER, PLAIN_FLUX_ORDERS
 

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from fluxforge.simulate import AbstractStepper, LinearStepper
+from fluxforge.simulate._stepper import AbstractStepper, LinearStepper
 
 
 def bytes_per_cell(step: AbstractStepper, cells: int) -> float | None:

@@ -1,0 +1,149 @@
+r"""A scheme as a LaTeX `aligned` block."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import sympy as sp
+
+from fluxforge.scheme._scheme import Scheme, Stage
+from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop
+from fluxforge.scheme.emit._print_latex import Latex, Letter, value
+from fluxforge.scheme.emit._words import title
+
+_SUMS = {
+    Hop.EDGE: r"\sum_{N\in\mathcal{N}_1(P)}",
+    Hop.PATH: r"\sum_{P\to N\to Q}",
+    Hop.RING: r"\sum_{Q\in\mathcal{N}_2(P)}",
+}
+_LETTERS = {"dt": r"\Delta t", "alpha": r"\alpha", "delta": r"\delta", "chi": r"\chi"}
+_GREEK = re.compile("alpha|beta|gamma|epsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|rho|sigma|tau|phi|psi|omega")
+_WHERE = {
+    Hop.EDGE: "N_1(P): the nodes across the faces of P, ghosts included; n and d point from P to N.",
+    Hop.PATH: "P -> N -> Q: N a cell across a face of P, Q any node across a face of N, P and ghosts included.",
+    Hop.RING: "N_2(P): the distinct cells two faces from P; an overline is the mean over the paths P -> N -> Q.",
+}
+_SHOWN = {Ghost.OWNER: "shows its owner's value", Ghost.ZERO: "shows 0"}
+_WIDEST = 62
+
+
+def emit_latex(scheme: Scheme) -> str:
+    r"""`\[ \begin{aligned} … \end{aligned} \]`: a line per message and output. Needs amsmath."""
+    rows = [row for stage in scheme.stages for row in _stage(stage, implicit=scheme.implicit)]
+    if scheme.implicit:
+        rows.append(_theta(scheme))
+    body = " \\\\\n".join(rows)
+    return "\n".join([*_comments(scheme), r"\[", r"\begin{aligned}", body, r"\end{aligned}", r"\]", ""])
+
+
+def _comments(scheme: Scheme) -> Iterator[str]:
+    yield f"% {title(scheme)}."
+    yield "% Needs the package amsmath. P receives, N is its neighbour across a face."
+    yield from (f"% {_WHERE[hop]}" for hop in Hop if hop in scheme.hops())
+    yield "% Ghosts: Dirichlet shows T = g, S = 0, 1/V = 0; Neumann shows T_P + q delta, S_P, V_P, and chi = 0 there."
+    for rule, words in _SHOWN.items():
+        shown = [name for stage in scheme.stages for name, output in stage.outputs.items() if output.ghost is rule]
+        if shown:
+            yield f"% Of {', '.join(shown)} a Dirichlet ghost {words}."
+
+
+def _stage(stage: Stage, *, implicit: bool) -> Iterator[str]:
+    for name, message in stage.messages.items():
+        latex = Latex(_message_letters(message.hop, implicit=implicit))
+        left = _named(name, "P", implicit=implicit).text
+        yield f"{left} &= {_SUMS[message.hop]} {_broken(latex, message.expression, inside=True)}"
+    for name, output in stage.outputs.items():
+        latex = Latex(lambda found: _node_letter(found, implicit=implicit))
+        left = "F_P(T)" if implicit and name == NEXT else _named(name, "P", implicit=implicit).text
+        yield f"{left} &= {_broken(latex, output.expression, inside=False)}"
+
+
+def _broken(latex: Latex, expression: sp.Expr, *, inside: bool) -> str:
+    """A formula, its longest sum on several lines where it is too long for one; `inside` a sum over neighbours."""
+    whole = latex.factor(expression) if inside else latex(expression)
+    outside, total = _around(expression)
+    if _width(whole) <= _WIDEST or not total.is_Add:
+        return whole
+    first, *rest = latex.terms(total)
+    lines, before = [first], _width(latex(outside)) if inside else 0
+    for term in rest:
+        if before + _width(lines[-1] + term) > _WIDEST:
+            lines, before = [*lines, term], 0
+        else:
+            lines[-1] += f" {term}"
+    text = " \\\\\n&\\quad {} ".join(lines)
+    if expression.is_Add and not inside:
+        return text
+    return (latex(outside) if outside != 1 else "") + rf"\biggl[{text}\biggr]"
+
+
+def _around(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """A product as the factors outside its largest sum and that sum; without one, the whole inside."""
+    sums = sorted((f for f in sp.Mul.make_args(expression) if f.is_Add), key=lambda f: len(str(f)))
+    if not sums:
+        return sp.Integer(1), expression
+    return sp.Mul(*(f for f in sp.Mul.make_args(expression) if f != sums[-1])), sums[-1]
+
+
+def _width(text: str) -> int:
+    """About how many letters wide a formula is set: of a fraction the sum of both halves is an upper bound."""
+    return len(re.sub(r"\\[A-Za-z]+|[\\{}_^, ]", "", text))
+
+
+def _theta(scheme: Scheme) -> str:
+    before, after = (rf"\left(F_P(T^{{{time}}}) - T_P^{{{time}}}\right)" for time in ("n", "n+1"))
+    right = rf"(1-\theta){before} + \theta{after}, \qquad \theta = {value(scheme.theta)}"
+    return f"T_P^{{n+1}} - T_P^{{n}} &= {right}"
+
+
+def _message_letters(hop: Hop, *, implicit: bool) -> Callable[[str], Letter]:
+    def letter(name: str) -> Letter:
+        if name in ("dt", "alpha"):
+            return Letter(_LETTERS[name], coefficient=True)
+        if name in GEOMETRY[hop]:
+            return _geometry(name, hop)
+        field, _, end = name.rpartition("_")
+        found = _named(field, end, implicit=implicit)
+        return _mean(found) if hop is Hop.RING and end == "N" else found
+
+    return letter
+
+
+def _geometry(name: str, hop: Hop) -> Letter:
+    """A_{PN}, δ_{NQ}, n_{PN,x}, d_{PQ,y}; averaged over paths in a ring."""
+    leg = next((leg for leg in ("PN", "NQ", "PQ") if leg in name), "PN")
+    base, _, component = name.replace(f"_{leg}", "").partition("_")
+    text = f"{_LETTERS.get(base, base)}_{{{leg}{f',{component}' if component else ''}}}"
+    found = Letter(text, coefficient=True)
+    return _mean(found) if hop is Hop.RING and leg != "PQ" else found
+
+
+def _mean(letter: Letter) -> Letter:
+    return Letter(rf"\overline{{{letter.text}}}", coefficient=letter.coefficient)
+
+
+def _node_letter(name: str, *, implicit: bool) -> Letter:
+    if name in ("dt", "alpha"):
+        return Letter(_LETTERS[name], coefficient=True)
+    return _named(name, "P", implicit=implicit)
+
+
+def _named(name: str, end: str, *, implicit: bool) -> Letter:
+    r"""A field, sum or output at one node: T_P^n, z_{1,P}, m_{xx,P}, \mathrm{rate}_{0,N}."""
+    raised = {} if implicit else {"T": "n", "half": "n+1/2"}
+    if name in raised or name == NEXT:
+        return Letter(f"T_{end}^{{{raised.get(name, 'n+1')}}}", raised=True)
+    head, *tail = name.split("_")
+    letters, digits = re.fullmatch(r"(.*?)(\d*)", head).groups()  # type: ignore[union-attr]
+    below = [*([digits] if digits else []), *map(_subscript, tail), end]
+    text = f"{_head(letters)}_{{{','.join(below)}}}" if len(below) > 1 else f"{_head(letters)}_{end}"
+    return Letter(text, coefficient=name == "V")
+
+
+def _head(letters: str) -> str:
+    if _GREEK.fullmatch(letters):
+        return rf"\{letters}"
+    return letters if len(letters) == 1 else rf"\mathrm{{{letters}}}"
+
+
+def _subscript(part: str) -> str:
+    return part if len(part) == 1 or set(part) <= set("xy0123456789") else rf"\mathrm{{{part}}}"

@@ -1,0 +1,35 @@
+"""A line of a certificate: what was asked, what was found, and how."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """What a line says: the property holds, does not, was only measured, or could not be."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    MEASURED = "measured"
+    UNKNOWN = "not established"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A property, its verdict, the evidence in words with numbers, and the method."""
+
+    property: str
+    verdict: Verdict
+    evidence: str
+    method: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def judged(holds: bool) -> Verdict:
+    """The verdict of a yes-or-no question."""
+    return Verdict.HOLDS if holds else Verdict.FAILS
+
+
+def unknown(name: str, reason: str, method: str = "") -> Line:
+    """A line for what could not be established, with the reason."""
+    return Line(name, Verdict.UNKNOWN, reason, method or "not attempted")

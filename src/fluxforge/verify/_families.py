@@ -1,0 +1,64 @@
+"""The mesh families of a refinement study, and the sizes at which they are refined."""
+
+from dataclasses import dataclass
+
+from fluxforge.errors import InputError
+from fluxforge.mesh import FAMILIES as GENERATORS
+from fluxforge.mesh import Mesh, generate
+from fluxforge.scheme import FAMILIES
+
+# Sizes n of the structured families; unstructured ones are asked for as many cells as triangles of that size.
+# Those of right triangles are the ones with published errors.
+FULL = {
+    "squares": (10, 20, 50, 100),
+    "right": (10, 20, 50, 100),
+    "cross": (6, 12, 30, 50),
+    "equilateral": (9, 18, 36, 72),
+    "jittered": (9, 18, 36, 72),
+    "regular": (9, 18, 36, 72),
+    "irregular": (9, 18, 36, 72),
+}
+QUICK = {
+    "squares": (8, 16, 32, 64),
+    "right": (6, 12, 24, 48),
+    "cross": (4, 8, 16, 32),
+    "equilateral": (6, 12, 24, 48),
+    "jittered": (6, 12, 24, 48),
+    "regular": (6, 12, 24, 48),
+    "irregular": (6, 12, 24, 48),
+}
+LATTICES = ("squares", "right", "cross", "equilateral")
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A family and the sizes it is refined through."""
+
+    family: str
+    sizes: tuple[int, ...]
+
+    def mesh(self, n: int) -> Mesh:
+        """The mesh of that size: the same on every machine, so unstructured ones come from the built-in generator."""
+        if self.family in ("regular", "irregular"):
+            return generate(kind=self.family, cells=2 * n * n, seed=SEED, engine="builtin")
+        return GENERATORS[self.family](n, SEED)
+
+
+def choose(families: tuple[str, ...] | None, levels: int | None, *, quick: bool) -> tuple[Levels, ...]:
+    """The families asked for (all by default), each with its sizes; more levels go on doubling the last."""
+    wanted = FAMILIES if families is None else families
+    if stray := [family for family in wanted if family not in FAMILIES]:
+        raise InputError(f"unknown mesh family {stray[0]!r}; known: {', '.join(FAMILIES)}")
+    if levels is not None and not 1 <= levels <= 7:
+        raise InputError(f"levels should be between 1 and 7, got {levels}")
+    chosen = QUICK if quick else FULL
+    return tuple(Levels(family, _extended(chosen[family], levels)) for family in wanted)
+
+
+def _extended(sizes: tuple[int, ...], levels: int | None) -> tuple[int, ...]:
+    if levels is None:
+        return sizes
+    while len(sizes) < levels:
+        sizes = (*sizes, 2 * sizes[-1])
+    return sizes[:levels]

@@ -1,0 +1,109 @@
+"""The effective diffusivity tensor K/α: which heat equation a scheme really solves on a family of meshes.
+
+On a lattice, exactly, from the cell problem: with rows G_{ij} of one period, d_ij = x_j − x_i and ℓ the left null
+vector,  G₀χ_e = −G₁ᵉ1,  K_ef = ℓ(½G₂ᵉᶠ1 + sym G₁ᵉχ_f),  where G₀ = ΣG, G₁ᵉ = ΣG dᵉ, G₂ᵉᶠ = ΣG dᵉdᶠ over all periods.
+It is the low-frequency limit of the Bloch spectrum, λ(k) → −k·Kk.
+
+On other meshes, from steady states: if −∇·K∇T = S with T = 0 on the boundary, then for every smooth φ that vanishes
+there  Σ K_ef ∫T ∂_e∂_f φ = −∫S φ: three unknowns, fitted over several S and φ.
+"""
+
+from functools import cache
+
+import numpy as np
+import sympy as sp
+from scipy.sparse import csr_array
+
+from fluxforge.errors import FluxforgeError
+from fluxforge.expression import field, parse, to_text
+from fluxforge.mesh import DualGraph, Mesh, dual
+from fluxforge.scheme import Scheme
+from fluxforge.simulate import generator
+from fluxforge.verify._families import LATTICES, Levels
+from fluxforge.verify._steady import steady_state
+
+# Cells per period of each lattice, and a size whose middle period sees no boundary through any scheme of few hops.
+PERIODS = {"squares": 1, "right": 2, "cross": 4, "equilateral": 2}
+LATTICE_SIZE = 21
+MODES = ((1, 1), (1, 2), (2, 1))
+
+
+def effective_diffusivity(scheme: Scheme, levels: Levels) -> np.ndarray:
+    """K/α on a family: exact on lattices, fitted on the finest level elsewhere."""
+    if levels.family in LATTICES:
+        return lattice_diffusivity(scheme, levels.family)
+    return fitted_diffusivity(scheme, levels.mesh(levels.sizes[-1]))
+
+
+def lattice_diffusivity(scheme: Scheme, family: str) -> np.ndarray:
+    """The cell problem on one period in the middle of the lattice."""
+    graph = dual(Levels(family, (LATTICE_SIZE,)).mesh(LATTICE_SIZE))
+    G = generator(scheme, graph).M
+    count = PERIODS[family]
+    n = LATTICE_SIZE
+    first = ((n // 2) * n + n // 2) * count
+    rows = np.arange(first, first + count)
+    G0, G1, G2 = _moments(graph, G, rows, count)
+    left = _null_vector(G0.T)
+    ones = np.ones(count)
+    if abs(left @ ones) < 1e-12:
+        raise FluxforgeError("the scheme does not keep constants, so it has no diffusivity")
+    left = left / (left @ ones)
+    chi = [-np.linalg.lstsq(G0, G1[e] @ ones, rcond=None)[0] for e in range(2)]
+    K = np.empty((2, 2))
+    for e in range(2):
+        for f in range(2):
+            K[e, f] = left @ (0.5 * G2[e, f] @ ones + 0.5 * (G1[e] @ chi[f] + G1[f] @ chi[e]))
+    return K
+
+
+def _moments(graph: DualGraph, G: csr_array, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """ΣG, ΣG d and ΣG d d over all periods, between the cells of one."""
+    G0 = np.zeros((count, count))
+    G1 = np.zeros((2, count, count))
+    G2 = np.zeros((2, 2, count, count))
+    block = G[rows].tocoo()
+    kind = block.col % count
+    d = graph.x[block.col] - graph.x[rows[block.row]]
+    np.add.at(G0, (block.row, kind), block.data)
+    for e in range(2):
+        np.add.at(G1[e], (block.row, kind), block.data * d[:, e])
+        for f in range(2):
+            np.add.at(G2[e, f], (block.row, kind), block.data * d[:, e] * d[:, f])
+    return G0, G1, G2
+
+
+def _null_vector(matrix: np.ndarray) -> np.ndarray:
+    return np.asarray(np.linalg.svd(matrix)[2][-1])
+
+
+def fitted_diffusivity(scheme: Scheme, mesh: Mesh) -> np.ndarray:
+    """The least-squares fit of the weak form; for meshes of the unit square.
+
+    The φ vanish with their first derivatives on the boundary, so that what a scheme does there does not enter.
+    """
+    graph = dual(mesh)
+    x, y = graph.x.T
+    V = graph.V
+    tests = [tuple(field(text)(x, y) for text in texts) for texts in _test_functions()]
+    rows, right = [], []
+    for m, n in MODES:
+        S = 2 * np.pi**2 * np.sin(m * np.pi * x) * np.sin(n * np.pi * y)
+        T = steady_state(scheme, graph, S)
+        for phi, xx, xy, yy in tests:
+            rows.append([V @ (xx * T), 2 * V @ (xy * T), V @ (yy * T)])
+            right.append(-V @ (S * phi))
+    kxx, kxy, kyy = np.linalg.lstsq(np.array(rows), np.array(right), rcond=None)[0]
+    return np.array([[kxx, kxy], [kxy, kyy]])
+
+
+@cache
+def _test_functions() -> tuple[tuple[str, str, str, str], ...]:
+    """φ and its second derivatives, as text."""
+    found = []
+    for wave in ("1", "cos(pi*x)", "cos(pi*y)", "cos(pi*x)*cos(pi*y)"):
+        phi = parse(f"(sin(pi*x)*sin(pi*y))**3*{wave}", ("x", "y"))
+        x, y = (next(s for s in phi.free_symbols if s.name == name) for name in "xy")
+        xx, xy, yy = (to_text(sp.diff(phi, a, b)) for a, b in ((x, x), (x, y), (y, y)))
+        found.append((to_text(phi), xx, xy, yy))
+    return tuple(found)

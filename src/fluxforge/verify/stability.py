@@ -1,0 +1,167 @@
+"""Stability: the amplification factor R(z), its real interval, and the largest stable step on a mesh."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+from scipy.sparse import csr_array
+
+from fluxforge.errors import FluxforgeError
+from fluxforge.mesh import DualGraph, dual, fourier_step, generate
+from fluxforge.scheme import Scheme, amplification, linear_stages
+from fluxforge.simulate import fastest_eigenvalues, generator, operator, real_interval, sides, step_limit
+from fluxforge.verify.time_order import study_graph
+
+SAME = 1e-9
+STEPS = 3000
+GROWN = 1e9
+WATCHED = 100
+MOST_CELLS_SOLVED = 2000
+
+
+@dataclass(frozen=True)
+class Stability:
+    """`factor` is R(z) where the scheme is a function of one operator (`one_operator`), z = Δt times its eigenvalue.
+
+    `interval`: |R| ≤ 1 on [−interval, 0]; infinite if unlimited, 0 if never stable; None without R.
+    `dt_max` on the mesh, `fourier` its Fourier step; `rate` the generator's largest |eigenvalue|.
+    `oscillation`: the smallest x > 0 with R(−x) ≤ 0, beyond which the roughest mode changes sign at every step.
+    `stable_below` and `diverges_above`: what rollouts at 0.99 and 1.01 of dt_max did; None where there is no such step.
+    """
+
+    factor: sp.Expr | None
+    one_operator: bool | None
+    interval: float | None
+    dt_max: float | None
+    fourier: float
+    rate: float | None
+    oscillation: float | None
+    stable_below: bool | None
+    diverges_above: bool | None
+
+    @property
+    def over_fourier(self) -> float | None:
+        """dt_max over the Fourier step; None if unlimited or not established."""
+        return None if self.dt_max is None or math.isinf(self.dt_max) else self.dt_max / self.fourier
+
+
+def stability(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> Stability:
+    """Measured on the graph given, its boundary data taken as zero."""
+    fourier = fourier_step(graph, diffusivity)
+    factor = amplification(scheme) if linear_stages(scheme) is not None else None
+    if factor is None:
+        return Stability(None, None, None, None, fourier, None, None, None, None)
+    one = is_one_operator(scheme, factor)
+    if one:
+        found = step_limit(scheme, graph, diffusivity=diffusivity)
+        assert found is not None
+        limit, rate = found.dt, found.rate
+    else:
+        rate = float(np.abs(fastest_eigenvalues(generator(scheme, graph, diffusivity=diffusivity).M)).max())
+        limit = _by_bisection(scheme, graph, diffusivity=diffusivity, start=fourier)
+    below = above = None
+    if 0 < limit < math.inf:
+        below = not _grows(scheme, graph, 0.99 * limit, diffusivity=diffusivity)
+        above = _grows(scheme, graph, 1.01 * limit, diffusivity=diffusivity)
+    interval = real_interval(factor) if one else None
+    return Stability(factor, one, interval, limit, fourier, rate, _oscillation(factor) if one else None, below, above)
+
+
+def is_one_operator(scheme: Scheme, factor: sp.Expr) -> bool:
+    """Whether M(Δt) = R(Δt G) on an irregular mesh, to round-off."""
+    graph = study_graph()
+    dt = 0.7 * fourier_step(graph)
+    Z = dt * generator(scheme, graph).M.toarray()
+    if _anti_diffusive(Z):
+        # R was taken along decay; a generator that grows runs through it backwards.
+        Z = -Z
+    numerator, denominator = _coefficients(factor)
+    wanted = np.linalg.solve(_horner(denominator, Z), _horner(numerator, Z))
+    found = step_matrix(scheme, graph, dt).toarray()
+    return bool(np.abs(found - wanted).max() <= SAME * np.abs(found).max())
+
+
+def _anti_diffusive(Z: np.ndarray) -> bool:
+    return bool(np.trace(Z) > 0)
+
+
+def step_matrix(scheme: Scheme, graph: DualGraph, dt: float, *, diffusivity: float = 1.0) -> csr_array:
+    """∂T'/∂T; an implicit scheme is solved for, which fills the matrix, so its mesh must be small."""
+    step = operator(scheme, graph, dt=dt, diffusivity=diffusivity)
+    if step.theta == 0:
+        return step.M
+    if graph.cells > MOST_CELLS_SOLVED:
+        raise FluxforgeError(
+            f"an implicit scheme's matrix is full: {graph.cells} cells are more than {MOST_CELLS_SOLVED}"
+        )
+    left, right = sides(step)
+    return csr_array(np.linalg.solve(left.toarray(), right.toarray()))
+
+
+def _coefficients(factor: sp.Expr) -> tuple[list[float], list[float]]:
+    numerator, denominator = sp.fraction(sp.together(factor))
+    if not factor.free_symbols:
+        return [float(numerator)], [float(denominator)]
+    z = next(iter(factor.free_symbols))
+    return tuple([float(c) for c in sp.Poly(part, z).all_coeffs()] for part in (numerator, denominator))  # type: ignore[return-value]
+
+
+def _horner(coefficients: list[float], Z: np.ndarray) -> np.ndarray:
+    total = np.zeros_like(Z)
+    for c in coefficients:
+        total = total @ Z + c * np.eye(len(Z))
+    return total
+
+
+def _oscillation(factor: sp.Expr) -> float | None:
+    """The first zero of R on the negative axis; where R has none, None."""
+    numerator, _ = sp.fraction(sp.together(factor))
+    if not numerator.free_symbols:
+        return None
+    z = next(iter(numerator.free_symbols))
+    roots = [-float(root) for root in sp.Poly(numerator, z).real_roots() if root < 0]
+    return min(roots) if roots else None
+
+
+def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, diffusivity: float) -> bool:
+    """Whether noise, without source or boundary data, ends up growing from step to step."""
+    M = step_matrix(scheme, graph, dt, diffusivity=diffusivity)
+    T = np.random.default_rng(0).standard_normal(graph.cells)
+    for step in range(STEPS):
+        T = M @ T
+        size = np.linalg.norm(T)
+        if not 0 < size < GROWN:
+            return bool(size != 0)
+        if step == STEPS - WATCHED - 1:
+            before = size
+    return bool(size > before * (1 + 1e-6) ** WATCHED)
+
+
+def _by_bisection(scheme: Scheme, graph: DualGraph, *, diffusivity: float, start: float) -> float:
+    """The largest Δt below which the spectral radius of M(Δt) stays at most 1, found by scanning upwards."""
+
+    def stable(dt: float) -> bool:
+        values = fastest_eigenvalues(step_matrix(scheme, graph, dt, diffusivity=diffusivity))
+        return bool(np.abs(values).max() <= 1 + 1e-10)
+
+    grid = start * np.geomspace(1e-3, 1e3, 49)
+    last = 0.0
+    for dt in grid:
+        if not stable(dt):
+            break
+        last = float(dt)
+    else:
+        return math.inf
+    if last == 0.0:
+        return 0.0
+    low, high = last, float(last * (grid[1] / grid[0]))
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if stable(middle) else (low, middle)
+    return low
+
+
+def default_graph() -> DualGraph:
+    """The mesh on which limits are quoted unless one is given: irregular, about 300 cells, T = 0 on its boundary."""
+    return dual(generate(kind="irregular", cells=300, seed=1, engine="builtin"))

@@ -1,0 +1,55 @@
+"""`fluxforge bench`."""
+
+import pytest
+from cli_runs import Cli, only_line
+
+from fluxforge import bench
+
+ROW = {"cells_per_s": 2e6, "seconds_per_step": 5e-4, "bytes_per_cell": 48.0}
+MEASURED = {
+    "cells": 1000,
+    "device": "a device",
+    "precision": "float64",
+    "schemes": {"euler": ROW, "crank-nicolson": ROW | {"bytes_per_cell": None}},
+    "scipy_csr_cells_per_s": 1e6,
+    "bandwidth_gb_per_s": 10.0,
+    "roofline_fraction": 0.85,
+    "shuffled_cells_per_s": 1.5e6,
+    "fipy_cells_per_s": 1e4,
+    "fipy_cells": 900,
+    "ratios": {"euler_over_scipy": 2.0, "euler_over_fipy": 200.0},
+    "slope": 1.01,
+}
+
+
+# FiPy is imported here, and warns of itself.
+@pytest.mark.filterwarnings("ignore")
+def test_a_step_is_measured(cli: Cli) -> None:
+    told = cli("bench", "step", "--cells", "2e2", "--no-slope", "--json")
+    assert told.code == 0
+    assert told.json.keys() == MEASURED.keys()
+    assert told.json["cells"] == 200
+    assert told.json["slope"] is None
+    assert told.json["schemes"]["euler"].keys() == ROW.keys()
+
+
+@pytest.mark.parametrize("columns", ["100", "60"])
+def test_what_was_measured_is_shown(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(bench, "bench_step", lambda cells, **options: MEASURED)
+    told = cli("bench", "step")
+    assert max(map(len, told.out.splitlines())) <= int(columns)
+    for words in ("1,000 cells", "500 µs", "crank-nicolson", "10 GB/s", "0.85", "on 900 cells", "200", "1.01"):
+        assert words in " ".join(told.out.split())
+
+
+def test_without_fipy_it_says_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    without = MEASURED | {"fipy_cells_per_s": None, "ratios": {"euler_over_scipy": 2.0, "euler_over_fipy": None}}
+    monkeypatch.setattr(bench, "bench_step", lambda cells, **options: without)
+    assert "fluxforge[bench]" in cli("bench", "step").out
+
+
+def test_too_few_cells_are_refused(cli: Cli) -> None:
+    failed = cli("bench", "step", "--cells", "5")
+    assert failed.code == 2
+    assert "cells" in only_line(failed.err)

@@ -1,0 +1,59 @@
+"""Boundary conditions as text."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from fluxforge.cli._boundary import parse_boundary
+from fluxforge.errors import InputError
+from fluxforge.mesh import Condition, Conditions, Dirichlet, Neumann
+
+
+def _tags() -> Iterable[str]:
+    return ("left", "right", "top")
+
+
+def _unasked() -> Iterable[str]:
+    pytest.fail("the tags were not needed")
+
+
+@pytest.mark.parametrize(
+    ("specs", "conditions"),
+    [
+        ([], None),
+        (["0"], Dirichlet("0")),
+        (["insulated"], Neumann(0.0)),
+        (["flux: 2*x"], Neumann("2*x")),
+        (["left=sin(pi*y)"], {"left": Dirichlet("sin(pi*y)")}),
+        (
+            [" left = 1 ", "right=insulated", "top=flux:-x"],
+            {"left": Dirichlet("1"), "right": Neumann(0.0), "top": Neumann("-x")},
+        ),
+        (["no such tag=1"], {"no such tag": Dirichlet("1")}),
+    ],
+)
+def test_conditions_are_read(specs: list[str], conditions: Conditions) -> None:
+    assert parse_boundary(specs, _unasked) == conditions
+
+
+@pytest.mark.parametrize("specs", [["insulated", "left=1"], ["left=1", "insulated"]])
+def test_tags_without_a_condition_of_their_own_follow_the_one_for_all(specs: list[str]) -> None:
+    insulated: Condition = Neumann(0.0)
+    assert parse_boundary(specs, _tags) == {"left": Dirichlet("1"), "right": insulated, "top": insulated}
+
+
+@pytest.mark.parametrize(
+    ("specs", "words"),
+    [
+        ([""], "missing"),
+        (["left="], "missing"),
+        (["left=flux:"], "missing"),
+        (["=1"], "TAG=CONDITION"),
+        (["left=right=1"], "TAG=CONDITION"),
+        (["left=1", "left=2"], "left has a condition already"),
+        (["0", "1"], "the whole boundary has a condition already"),
+    ],
+)
+def test_what_is_no_condition_is_refused(specs: list[str], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        parse_boundary(specs, _tags)

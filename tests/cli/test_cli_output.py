@@ -1,0 +1,47 @@
+"""Printing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fluxforge.cli._output import duration, number, one_line, plain, show_json, show_pairs, show_table
+
+
+def test_json_values_are_plain() -> None:
+    value = {"a": (1, 2.5), "b": [float("nan"), {"c": float("-inf")}], "d": Path("x/y"), "e": None, "f": True}
+    assert plain(value) == {"a": [1, 2.5], "b": [None, {"c": None}], "d": "x/y", "e": None, "f": True}
+
+
+def test_json_is_one_document_in_ascii(capsys: pytest.CaptureFixture[str]) -> None:
+    show_json({"Δt": float("inf")})
+    written = capsys.readouterr().out
+    assert written.isascii()
+    assert json.loads(written) == {"Δt": None}
+
+
+def test_names_from_files_are_never_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    show_pairs([("[red]tag[/red]", ":smile: \x1b[2J")])
+    show_table(("[bold]", "b"), [("[/nothing]", "\x07")])
+    written = capsys.readouterr().out
+    assert "[red]tag[/red]" in written
+    assert ":smile:" in written
+    assert "[/nothing]" in written
+    assert "\x1b" not in written
+    assert "\x07" not in written
+
+
+def test_one_line_is_one() -> None:
+    assert one_line("a\n  b\tc") == "a b c"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(None, "-"), (2.0, "2 s"), (0.5, "500 ms"), (1.5e-5, "15 µs"), (2e-8, "20 ns"), (0.0, "0 ns")]
+)
+def test_durations_have_a_unit_that_suits(seconds: float | None, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_numbers_are_short() -> None:
+    assert number(1 / 3) == "0.3333"
+    assert number(None) == "-"

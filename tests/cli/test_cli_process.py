@@ -1,0 +1,68 @@
+"""The command line as a process: start, streams, signals, pipes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cli_runs import start
+
+LIGHT = """
+import sys
+from fluxforge.cli import main
+code = main(sys.argv[1:])
+sys.exit(str({"jax", "sympy", "scipy", "numpy", "matplotlib"} & set(sys.modules) or "") or code)
+"""
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_load_no_heavy_library(option: str) -> None:
+    subprocess.run([sys.executable, "-c", LIGHT, option], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_json_is_all_there_is_on_stdout(mesh_file: Path) -> None:
+    with start(
+        "simulate", "crank-nicolson", "--mesh", mesh_file, "--initial", "x*y", "--steps", 3, "--json"
+    ) as process:
+        out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert json.loads(out)["steps"] == 3
+
+
+def test_ctrl_c_while_fields_are_written_leaves_whole_files_only(tmp_path: Path, two_cells_file: Path) -> None:
+    folder = tmp_path / "out"
+    run = ("--mesh", two_cells_file, "--initial", "x", "--steps", 1500, "--save-every", 1, "-o", folder)
+    with start("simulate", "euler", *run) as process:
+        while not list(folder.glob("T_*.vtu")):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert (process.returncode, out) == (130, "")
+    assert err.startswith("interrupted: ")
+    files = list(folder.iterdir())
+    assert 0 < len(files) < 1500
+    for path in files:
+        assert not path.name.startswith(".")
+        assert path.read_bytes().rstrip().endswith(b"</VTKFile>")
+
+
+def test_a_reader_that_stops_early_is_no_error() -> None:
+    with start("schemes") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
+def test_a_terminal_that_lacks_a_letter_gets_its_code() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "60"}
+    command = [sys.executable, "-m", "fluxforge", "mesh", "info", "--help"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    assert told.stderr == ""
+    assert "\\u2026" in told.stdout

@@ -1,0 +1,59 @@
+"""Progress on stderr, and only where somebody sees it."""
+
+import io
+import sys
+
+import pytest
+
+from fluxforge.cli._progress import doing, progress_bar
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Stand in for stderr; within a test, because the test's own streams are put in place after its fixtures."""
+    made = Terminal()
+    monkeypatch.setattr(sys, "stderr", made)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    return made
+
+
+def test_a_terminal_sees_the_bar_with_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal = _terminal(monkeypatch)
+    with progress_bar("euler", 2000) as tell:
+        assert tell is not None
+        for done in (500, 1000, 1500):
+            tell(done)
+    shown = terminal.getvalue()
+    assert "preparing euler" in shown
+    assert "1,500/2,000" in shown
+    assert "/s" in shown
+    assert capsys.readouterr().out == ""
+
+
+def test_a_terminal_sees_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
+    with doing("reading m.msh") as tell:
+        tell("drawing m.png")
+    assert "drawing m.png" in terminal.getvalue()
+
+
+def test_json_is_quiet_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
+    with progress_bar("euler", 10, quiet=True) as tell, doing("reading", quiet=True) as change:
+        assert tell is None
+        change("writing")
+    assert terminal.getvalue() == ""
+
+
+def test_a_file_sees_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar("euler", 10) as tell, doing("reading") as change:
+        assert tell is None
+        change("writing")
+    assert capsys.readouterr() == ("", "")

@@ -1,0 +1,81 @@
+"""`fluxforge schemes` and `fluxforge export`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_runs import Cli, only_line
+
+from fluxforge.scheme import find, to_document
+from fluxforge.scheme.emit import emit
+from fluxforge.scheme.reference import BUILT_IN
+
+
+@pytest.mark.parametrize("columns", ["100", "60"])
+def test_the_list_names_every_scheme_and_its_claims(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    told = cli("schemes")
+    assert (told.code, told.err) == (0, "")
+    assert max(map(len, told.out.splitlines())) <= int(columns)
+    assert all(name in told.out for name in BUILT_IN)
+    assert all(
+        words in told.out for words in ("order in time", "stable to", "keeps heat", "2.785", "unlimited", "edge, path")
+    )
+
+
+def test_the_list_as_json(cli: Cli) -> None:
+    listed = {entry["name"]: entry for entry in cli("schemes", "--json").json["schemes"]}
+    assert list(listed) == list(BUILT_IN)
+    for name, entry in listed.items():
+        assert entry.items() >= to_document(BUILT_IN[name]).items()
+    assert listed["crank-nicolson"]["claims"]["stable_to"] == "unlimited"
+    assert listed["two-hop"]["hops"] == ["edge", "path"]
+    assert listed["midpoint"]["amplification"] == "1 + z + z**2/2"
+    assert listed["crank-nicolson"]["amplification"] == "(2 + z)/(2 - z)"
+    assert listed["crank-nicolson-printed"]["amplification"] == "(2 - z)/(2 + z)"
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_one_scheme_is_shown_with_its_formulas_and_claims(cli: Cli, name: str) -> None:
+    told = cli("schemes", name)
+    assert (told.code, told.err) == (0, "")
+    words = "".join(told.out.split())
+    for stage in to_document(BUILT_IN[name])["stages"]:
+        for entry in (*stage["messages"].values(), *stage["outputs"].values()):
+            assert "".join(entry["expression"].split()) in words
+    assert ("θ = 1/2" in told.out) == BUILT_IN[name].implicit
+
+
+def test_a_scheme_in_a_file_is_shown(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "scheme.json"
+    assert cli("export", "rk4", "--to", "json", "-o", path).out == f"wrote {path}\n"
+    assert find(path) == BUILT_IN["rk4"]
+    assert cli("schemes", path).out == cli("schemes", "rk4").out
+    assert cli("schemes", path, "--json").json["name"] == "rk4"
+
+
+def test_a_scheme_that_is_not_linear_has_no_stability_function(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "scheme.json"
+    document = json.loads(cli("export", "euler", "--to", "json").out)
+    document["stages"][0]["messages"]["z"]["expression"] = "alpha*A/delta*(T_N**2 - T_P**2)"
+    path.write_text(json.dumps(document))
+    assert "none: the step is not linear in T" in cli("schemes", path).out
+    assert cli("schemes", path, "--json").json["amplification"] is None
+
+
+@pytest.mark.parametrize("target", ["latex", "numpy", "jax", "c"])
+def test_code_goes_to_stdout_or_to_a_file(cli: Cli, tmp_path: Path, target: str) -> None:
+    path = tmp_path / "folder" / "code"
+    printed = cli("export", "midpoint", "--to", target)
+    assert (printed.code, printed.err) == (0, "")
+    assert printed.out.strip() == emit(BUILT_IN["midpoint"], target).strip()
+    assert cli("export", "midpoint", "--to", target, "-o", path).out == f"wrote {path}\n"
+    assert path.read_text() == printed.out
+
+
+def test_a_scheme_file_that_is_broken_is_one_line(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "scheme.json"
+    path.write_text("{")
+    failed = cli("schemes", path, "--json")
+    assert (failed.code, failed.out) == (2, "")
+    assert str(path) in only_line(failed.err)

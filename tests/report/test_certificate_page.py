@@ -1,0 +1,46 @@
+import re
+
+import pytest
+
+from fluxforge.report import write_certificate
+from fluxforge.scheme import find
+from fluxforge.verify import verify
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("certificate")
+    certificate = verify("midpoint", quick=True, families=("squares",))
+    write_certificate(certificate, find("midpoint"), folder, command="fluxforge verify midpoint")
+    return folder
+
+
+def test_the_page_needs_nothing_from_elsewhere(folder):
+    page = (folder / "certificate.html").read_text()
+    assert not re.search(r"<(script|link|img|iframe)", page)
+    assert not re.search(r"(src|href)=\"https?:", page)
+
+
+def test_the_page_shows_formula_verdicts_and_plots(folder):
+    page = (folder / "certificate.html").read_text()
+    assert "half_N - half_P" in page
+    assert "as claimed" in page
+    assert "order in time 2.00" in page
+    assert page.count("<svg") == 3
+
+
+def test_pictures_lie_beside_it(folder):
+    for name in ("convergence", "time", "stability"):
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / f"{name}.svg").read_text().startswith("<?xml")
+
+
+def test_names_that_look_like_markup_are_shown_as_text(tmp_path):
+    from fluxforge.scheme import Claims, SchemeBuilder
+
+    builder = SchemeBuilder().stage({"z": "alpha*A/delta*(T_N - T_P)"}, {"T_new": "T + dt/V*z + dt*S"})
+    scheme = builder.build("<script>alert(1)</script>", summary="<b>bold</b>", claims=Claims())
+    write_certificate(verify(scheme, quick=True, families=()), scheme, tmp_path)
+    page = (tmp_path / "certificate.html").read_text()
+    assert "<script>" not in page
+    assert "<b>bold" not in page

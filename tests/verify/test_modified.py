@@ -1,0 +1,43 @@
+import pytest
+import sympy as sp
+
+from fluxforge.scheme import symbol
+from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.verify._lattice import h
+from fluxforge.verify.modified import square_equation, triangle_equation
+
+alpha = symbol("alpha")
+
+
+def same(found, wanted):
+    keys = set(found) | set(wanted)
+    return all(sp.simplify(found.get(key, 0) - wanted.get(key, 0)) == 0 for key in keys)
+
+
+def test_euler_on_squares_has_the_textbook_modified_equation():
+    equation = square_equation(BUILT_IN["euler"])
+    assert same(equation.leading, {(2, 0): alpha, (0, 2): alpha})
+    assert same(equation.error, {(4, 0): alpha * h**2 / 12, (0, 4): alpha * h**2 / 12})
+
+
+def test_euler_on_equilateral_triangles_is_isotropic_to_fourth_order():
+    equation = triangle_equation(BUILT_IN["euler"])
+    c = alpha * h**2 / 48
+    assert same(equation.leading, {(2, 0): alpha, (0, 2): alpha})
+    assert same(equation.error, {(4, 0): c, (2, 2): 2 * c, (0, 4): c})
+
+
+def test_the_printed_two_hop_scheme_solves_another_equation_exactly():
+    printed = BUILT_IN["two-hop-printed"]
+    assert square_equation(printed).diffusivity() == sp.diag(4, 4)
+    assert sp.simplify(triangle_equation(printed).diffusivity() - (1 + sp.sqrt(3)) * sp.eye(2)) == sp.zeros(2)
+
+
+@pytest.mark.parametrize("name", ["midpoint", "two-hop", "rkl2-8", "corrected"])
+def test_schemes_with_the_right_generator_share_its_equation(name):
+    assert same(square_equation(BUILT_IN[name]).leading, {(2, 0): alpha, (0, 2): alpha})
+    assert same(square_equation(BUILT_IN[name]).error, square_equation(BUILT_IN["euler"]).error)
+
+
+def test_the_printed_crank_nicolson_runs_backwards():
+    assert square_equation(BUILT_IN["crank-nicolson-printed"]).diffusivity() == sp.diag(-1, -1)
