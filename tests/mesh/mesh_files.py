@@ -1,18 +1,22 @@
 """Mesh files for the tests: one small mesh in every format, .msh text of any points and elements, and refusals."""
 
 import contextlib
+import importlib
 import io
 import struct
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import meshio
 import numpy as np
 import pytest
 
 from fluxforge.errors import MeshError, MeshReadError
-from fluxforge.mesh._read import read
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh.checks._check import checked
+from fluxforge.mesh.files._read import read
 
 POINTS = np.array(
     [[0, 0, 0], [1, 0, 0], [2, 0.1, 0], [0, 1, 0], [1, 1, 0], [2, 1, 0], [0.3, 2, 0], [1, 2, 0], [2, 7 / 3, 0]], float
@@ -193,3 +197,41 @@ def refused_text(folder: Path, text: str | bytes, name: str = "bad.msh") -> str:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return refusal(path)
+
+
+def shapes(mesh: Mesh) -> set[frozenset[tuple[float, float]]]:
+    """The cells as sets of places, whatever the numbering."""
+    places = [tuple(point) for point in mesh.points.round(10).tolist()]
+    return {frozenset(places[k] for k in cell if k >= 0) for cell in mesh.cells.tolist()}
+
+
+def sample_mesh() -> Mesh:
+    """The small mesh with triangles and quadrilaterals in turn."""
+    cells = [QUADRILATERALS[0], [*TRIANGLES[0], -1], QUADRILATERALS[1], [*TRIANGLES[1], -1], QUADRILATERALS[2]]
+    boundary = {"inlet": INLET, "the wall": WALL}
+    return checked(POINTS[:, :2], np.array(cells), boundary=boundary, origin="sample")
+
+
+def same(a: Mesh, b: Mesh) -> bool:
+    """Whether two meshes agree in every point, cell and tagged edge, in their order."""
+    return (
+        np.array_equal(a.points, b.points)
+        and np.array_equal(a.cells, b.cells)
+        and list(a.boundary) == list(b.boundary)
+        and all(np.array_equal(a.boundary[tag], b.boundary[tag]) for tag in a.boundary)
+    )
+
+
+@contextlib.contextmanager
+def gmsh_session() -> Iterator[Any]:
+    """The real gmsh, where its wheel finds its system libraries; elsewhere the test is skipped."""
+    try:
+        module = importlib.import_module("gmsh")
+    except (ImportError, OSError) as error:
+        pytest.skip(f"gmsh does not load here: {error}")
+    module.initialize(readConfigFiles=False, interruptible=False)
+    module.option.setNumber("General.Terminal", 0)
+    try:
+        yield module
+    finally:
+        module.finalize()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from fluxforge.errors import ExpressionError, InputError, MeshError
-from fluxforge.mesh import Dirichlet, DualGraph, Mesh, Neumann, dual, squares, two_cells
+from fluxforge.mesh import Conditions, Dirichlet, DualGraph, Mesh, Neumann, dual, squares, two_cells
 from strategies import BOUNDARIES, MESHES, SIDED, angles, few, moved, renumbered, scales, seeds, shifts, turn
 
 CONVEX = [name for name in MESHES if name != "arrow"]
@@ -54,11 +54,11 @@ def test_every_edge_is_one_face_with_the_right_cells(name: str) -> None:
         wanted[tuple(sorted(cells))].append((float(np.hypot(*(a - b))), *(0.5 * (a + b)).tolist()))
     found: dict[tuple[int, ...], list[tuple[float, ...]]] = defaultdict(list)
     for f in range(len(graph.A)):
-        cells = [int(graph.owner[f])] + ([int(graph.neighbour[f])] if f < graph.interior else [])
-        found[tuple(sorted(cells))].append((float(graph.A[f]), *graph.centre[f].tolist()))
+        both = [int(graph.owner[f])] + ([int(graph.neighbour[f])] if f < graph.interior else [])
+        found[tuple(sorted(both))].append((float(graph.A[f]), *graph.centre[f].tolist()))
     assert wanted.keys() == found.keys()
-    for cells in wanted:
-        assert np.allclose(sorted(wanted[cells]), sorted(found[cells]), rtol=1e-15, atol=1e-16)
+    for pair in wanted:
+        assert np.allclose(sorted(wanted[pair]), sorted(found[pair]), rtol=1e-15, atol=1e-16)
 
 
 @pytest.mark.parametrize("name", MESHES)
@@ -136,7 +136,7 @@ def test_a_neumann_ghost_is_the_mirror_image_of_its_owner(name: str) -> None:
 
 
 def test_each_side_has_its_own_condition_evaluated_at_its_face_centres() -> None:
-    conditions = {"left": Dirichlet("1 + y"), "right": Neumann("x*y"), "top": Dirichlet(lambda x, y: x - y)}
+    conditions: Conditions = {"left": Dirichlet("1 + y"), "right": Neumann("x*y"), "top": Dirichlet(lambda x, y: x - y)}
     graph = dual(MESHES["mixed"], conditions)
     x, y = graph.centre[graph.interior :].T
     assert graph.tags == ("left", "right", "bottom", "top")
@@ -185,7 +185,9 @@ def test_an_untagged_edge_joins_a_tag_that_is_called_boundary() -> None:
 
 
 def test_a_tag_the_mesh_does_not_have_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match=r"^boundary tag 'lefft' is not in the mesh; it has: left, right, bottom, top$"):
+    with pytest.raises(
+        InputError, match=r"^boundary tag 'lefft' is not in the mesh; it has: left, right, bottom, top$"
+    ):
         dual(squares(2), {"lefft": Dirichlet(1.0)})
 
 
@@ -200,7 +202,13 @@ def test_a_value_that_is_not_finite_is_refused_with_tag_and_place(bad: object) -
 
 @pytest.mark.parametrize(
     ("formula", "reason"),
-    [("1/x", "is inf at x = 0"), ("log(-1-x)", "nan"), ("t + 1", "unknown symbol 't'"), ("x +", "the end"), ("", "empty")],
+    [
+        ("1/x", "is inf at x = 0"),
+        ("log(-1-x)", "nan"),
+        ("t + 1", "unknown symbol 't'"),
+        ("x +", "the end"),
+        ("", "empty"),
+    ],
 )
 def test_a_formula_that_cannot_be_used_is_refused_with_its_text(formula: str, reason: str) -> None:
     with pytest.raises(ExpressionError, match=reason) as caught:
@@ -216,7 +224,9 @@ def test_a_function_of_the_wrong_shape_is_refused_by_name() -> None:
 def test_an_edge_of_three_cells_is_refused_by_its_points() -> None:
     points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, 2.0]])
     mesh = Mesh(points, np.array([[0, 1, 2], [1, 3, 2], [1, 4, 2]]), origin="three.msh")
-    with pytest.raises(MeshError, match=r"^three\.msh: the edge between points (1 and 2|2 and 1) is shared by 3 cells$"):
+    with pytest.raises(
+        MeshError, match=r"^three\.msh: the edge between points (1 and 2|2 and 1) is shared by 3 cells$"
+    ):
         dual(mesh)
 
 
@@ -245,7 +255,7 @@ def test_a_renumbered_mesh_has_an_isomorphic_graph(name: str, boundary: str, see
 def test_a_moved_mesh_has_the_same_graph_with_lengths_scaled(
     name: str, scale: float, angle: float, shift: tuple[float, float]
 ) -> None:
-    conditions = {"left": Neumann(1.0), "top": Dirichlet(2.0)}
+    conditions: Conditions = {"left": Neumann(1.0), "top": Dirichlet(2.0)}
     graph = dual(SIDED[name], conditions)
     again = dual(moved(SIDED[name], scale=scale, angle=angle, shift=shift), conditions)
     for field in ("owner", "neighbour", "slot_face", "slot_node", "slot_sign", "slot_mask", "tag", "neumann", "value"):

@@ -10,9 +10,9 @@ import pytest
 from mesh_files import WRITERS, write_sample
 
 from fluxforge.errors import MeshReadError
-from fluxforge.mesh._check import checked
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._read import read
+from fluxforge.mesh.checks._check import checked
+from fluxforge.mesh.files._read import read
 
 MUTATIONS_PER_FORMAT = 25
 MOST_BYTES = 100_000_000

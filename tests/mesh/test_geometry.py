@@ -1,5 +1,7 @@
 """Areas, centroids and edges against sums anyone can do by hand."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -43,7 +45,7 @@ def test_volumes_and_centroids_are_those_of_the_cut_up_cells(name: str) -> None:
     for k, corners in enumerate(mesh.cells.tolist()):
         a, *others = (mesh.points[c] for c in corners if c >= 0)
         area, moment = 0.0, np.zeros(2)
-        for b, c in zip(others, others[1:], strict=False):
+        for b, c in pairwise(others):
             piece = 0.5 * ((b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1]))
             area, moment = area + piece, moment + piece * (a + b + c) / 3
         assert V[k] == pytest.approx(area, rel=1e-13)

@@ -1,4 +1,4 @@
-"""Good files: every format says the same, and what is written is read back."""
+"""Good files: every format says the same; what is mended or remarkable is noted."""
 
 import importlib
 from collections.abc import Iterator
@@ -9,55 +9,30 @@ import meshio
 import numpy as np
 import pytest
 from mesh_files import (
-    INLET,
+    HALVES,
     LINE,
-    POINTS,
     QUADRILATERAL,
-    QUADRILATERALS,
+    SQUARE,
     TRIANGLE,
-    TRIANGLES,
-    WALL,
     WITH_TAGS,
     WRITERS,
+    gmsh_session,
     msh,
+    same,
+    sample_mesh,
+    shapes,
     write_sample,
 )
 
-from fluxforge.errors import InputError, MeshError
-from fluxforge.mesh._check import checked
+from fluxforge.errors import MeshError
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._read import read
-from fluxforge.mesh._write import write
-
-SQUARE = [(0, 0), (1, 0), (1, 1), (0, 1)]
-TWO_TRIANGLES = [(TRIANGLE, (0, 1, 2)), (TRIANGLE, (0, 2, 3))]
-
-
-def shapes(mesh: Mesh) -> set[frozenset[tuple[float, float]]]:
-    """The cells as sets of places, whatever the numbering."""
-    places = [tuple(point) for point in mesh.points.round(10).tolist()]
-    return {frozenset(places[k] for k in cell if k >= 0) for cell in mesh.cells.tolist()}
+from fluxforge.mesh.checks._check import checked
+from fluxforge.mesh.files._read import read
 
 
 def edges(mesh: Mesh, tag: str) -> set[frozenset[tuple[float, float]]]:
     places = [tuple(point) for point in mesh.points.round(10).tolist()]
     return {frozenset(places[k] for k in edge) for edge in mesh.boundary[tag].tolist()}
-
-
-def sample_mesh() -> Mesh:
-    """The small mesh with triangles and quadrilaterals in turn."""
-    cells = [QUADRILATERALS[0], [*TRIANGLES[0], -1], QUADRILATERALS[1], [*TRIANGLES[1], -1], QUADRILATERALS[2]]
-    boundary = {"inlet": INLET, "the wall": WALL}
-    return checked(POINTS[:, :2], np.array(cells), boundary=boundary, origin="sample")
-
-
-def same(a: Mesh, b: Mesh) -> bool:
-    return (
-        np.array_equal(a.points, b.points)
-        and np.array_equal(a.cells, b.cells)
-        and list(a.boundary) == list(b.boundary)
-        and all(np.array_equal(a.boundary[tag], b.boundary[tag]) for tag in a.boundary)
-    )
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -90,7 +65,7 @@ def test_our_msh_reader_agrees_with_meshio(name: str, tmp_path: Path) -> None:
 
 
 def test_nodes_and_cells_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    text = msh(SQUARE, TWO_TRIANGLES)
+    text = msh(SQUARE, HALVES)
     shuffled = text.replace("1 0 0 0\n2 1 0 0", "2 1 0 0\n1 0 0 0").replace(
         "1 2 2 0 1 1 2 3\n2 2 2 0 1 1 3 4", "2 2 2 0 1 1 3 4\n1 2 2 0 1 1 2 3"
     )
@@ -101,7 +76,7 @@ def test_nodes_and_cells_come_in_the_order_of_their_numbers(tmp_path: Path) -> N
 
 
 def test_tags_without_a_name_are_numbered_and_untagged_lines_are_not_tags(tmp_path: Path) -> None:
-    elements = [(LINE, (0, 1)), (LINE, (1, 2)), (LINE, (2, 3)), *TWO_TRIANGLES]
+    elements = [(LINE, (0, 1)), (LINE, (1, 2)), (LINE, (2, 3)), *HALVES]
     (tmp_path / "a.msh").write_text(msh(SQUARE, elements, names=["floor"], tags=[1, 7, 0, 0, 0]))
     mesh = read(tmp_path / "a.msh")
     assert {tag: found.tolist() for tag, found in mesh.boundary.items()} == {"floor": [[0, 1]], "tag-7": [[1, 2]]}
@@ -109,12 +84,12 @@ def test_tags_without_a_name_are_numbered_and_untagged_lines_are_not_tags(tmp_pa
 
 
 def test_boundary_edges_have_their_cell_on_the_left(tmp_path: Path) -> None:
-    (tmp_path / "a.msh").write_text(msh(SQUARE, [(LINE, (1, 0)), *TWO_TRIANGLES], names=["floor"], tags=[1, 0, 0]))
+    (tmp_path / "a.msh").write_text(msh(SQUARE, [(LINE, (1, 0)), *HALVES], names=["floor"], tags=[1, 0, 0]))
     assert read(tmp_path / "a.msh").boundary["floor"].tolist() == [[0, 1]]
 
 
 def test_tagged_lines_inside_are_noted_and_ignored(tmp_path: Path) -> None:
-    elements = [(LINE, (0, 2)), (LINE, (0, 1)), *TWO_TRIANGLES]
+    elements = [(LINE, (0, 2)), (LINE, (0, 1)), *HALVES]
     (tmp_path / "a.msh").write_text(msh(SQUARE, elements, names=["crack"], tags=[1, 1, 0, 0]))
     mesh = read(tmp_path / "a.msh")
     assert mesh.boundary["crack"].tolist() == [[0, 1]]
@@ -122,7 +97,7 @@ def test_tagged_lines_inside_are_noted_and_ignored(tmp_path: Path) -> None:
 
 
 def test_an_edge_in_two_tags_keeps_the_first(tmp_path: Path) -> None:
-    elements = [(LINE, (0, 1)), (LINE, (1, 0)), (LINE, (1, 2)), *TWO_TRIANGLES]
+    elements = [(LINE, (0, 1)), (LINE, (1, 0)), (LINE, (1, 2)), *HALVES]
     (tmp_path / "a.msh").write_text(msh(SQUARE, elements, names=["a", "b"], tags=[1, 2, 2, 0, 0]))
     mesh = read(tmp_path / "a.msh")
     assert {tag: found.tolist() for tag, found in mesh.boundary.items()} == {"a": [[0, 1]], "b": [[1, 2]]}
@@ -147,7 +122,7 @@ def test_medit_references_of_edges_are_tags(tmp_path: Path) -> None:
 
 
 def test_a_plane_at_any_height_is_flat(tmp_path: Path) -> None:
-    (tmp_path / "a.msh").write_text(msh([(x, y, 3.25 + 1e-13 * x) for x, y in SQUARE], TWO_TRIANGLES))
+    (tmp_path / "a.msh").write_text(msh([(x, y, 3.25 + 1e-13 * x) for x, y in SQUARE], HALVES))
     assert read(tmp_path / "a.msh").points.tolist() == [[float(x), float(y)] for x, y in SQUARE]
 
 
@@ -158,15 +133,8 @@ def test_an_off_file_is_read(tmp_path: Path) -> None:
 
 @pytest.fixture
 def gmsh() -> Iterator[Any]:
-    """gmsh itself, where its wheel finds its system libraries."""
-    try:
-        module = importlib.import_module("gmsh")
-    except (ImportError, OSError) as error:
-        pytest.skip(f"gmsh does not load here: {error}")
-    module.initialize(readConfigFiles=False, interruptible=False)
-    module.option.setNumber("General.Terminal", 0)
-    yield module
-    module.finalize()
+    with gmsh_session() as module:
+        yield module
 
 
 @pytest.mark.parametrize("version", [2.2, 4.1])

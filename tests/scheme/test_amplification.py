@@ -91,7 +91,7 @@ def test_a_step_is_the_factor_of_the_generator(scheme: Scheme, graph: DualGraph)
     assert np.abs(M - wanted).max() <= 1e-11 * np.abs(wanted).max()
 
 
-def built(message: str, output: str, theta: sp.Expr = sp.Integer(0)) -> Scheme:
+def built(message: str, output: str, theta: sp.Expr = sp.S.Zero) -> Scheme:
     builder = SchemeBuilder().stage({"z": message, "w": "alpha*A/delta"}, {"T_new": output})
     return builder.build("mine", summary="", claims=Claims(), theta=theta)
 

@@ -23,11 +23,11 @@ from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import general_stepper, operator, stepper
 
 DT, ALPHA = 2.3e-3, 0.7
-EXPLICIT_AND_GRAPH = [
-    *((scheme, graph) for scheme in BUILT_IN.values() if not scheme.implicit for graph in ("triangles", "mixed")),
-    *((scheme, "mixed") for scheme in EXPLICIT),
-]
 ALL_EXPLICIT = [scheme for scheme in (*BUILT_IN.values(), *EXPLICIT) if not scheme.implicit]
+EXPLICIT_AND_GRAPH = [
+    *((scheme, "mixed") for scheme in ALL_EXPLICIT),
+    *((BUILT_IN[name], "triangles") for name in ("euler", "rk4", "two-hop", "two-hop-printed", "corrected")),
+]
 ALL_IMPLICIT = [BUILT_IN["crank-nicolson"], *IMPLICIT]
 SINGLE = [BUILT_IN[name] for name in ("rk4", "corrected", "two-hop", "crank-nicolson")] + [RING, CONSTANTS, COUNTS]
 GRAPHS = {"triangles": functools.cache(_emit_meshes.triangles), "mixed": functools.cache(_emit_meshes.mixed)}
@@ -146,6 +146,12 @@ def test_the_preconditioner_is_the_diagonal_of_the_scheme_s_matrix(scheme):
     graph = GRAPHS["mixed"]()
     found = space["_diagonal"](arrays(space, _emit_meshes.table(graph)), DT, ALPHA)
     assert relative(found, operator(scheme, graph, dt=DT, diffusivity=ALPHA).M.diagonal()) < 1e-13
+
+
+def test_the_header_of_an_implicit_scheme_asks_for_chi_which_its_diagonal_reads():
+    text = emit(BUILT_IN["crank-nicolson"], "c")
+    assert "n_x, n_y, d_x, d_y are not read and may be NULL" in text
+    assert "mesh->chi[e]" in text
 
 
 def test_conjugate_gradients_that_do_not_converge_say_so():
@@ -285,6 +291,9 @@ def test_latex_of_a_message_reads_as_a_person_would_write_it(text, wanted):
 def test_latex_names_what_is_summed_over():
     assert r"\sum_{P\to N\to Q} \frac{\Delta t\,\alpha^{2}\,A_{NQ}" in emit(BUILT_IN["two-hop"], "latex")
     assert r"\sum_{Q\in\mathcal{N}_2(P)} \frac{\alpha}{2}" in emit(BUILT_IN["two-hop-printed"], "latex")
-    assert r"\overline{V_N}" in emit(RING, "latex")
+    ring = emit(RING, "latex")
+    assert r"\overline{V_N}" in ring
+    assert r"\overline{A_{PN}}" in ring
+    assert r"\overline{d_{PQ" not in ring
     assert r"T_P^{n+1/2} &= T_P^{n} + \frac{\Delta t}{2}\,S_P" in emit(BUILT_IN["midpoint"], "latex")
     assert r"\mathrm{rate}_{0,P} &= S_P + \frac{z_{1,P}}{V_P}" in emit(BUILT_IN["rkl2-8"], "latex")

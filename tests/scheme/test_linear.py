@@ -63,7 +63,11 @@ def test_what_is_not_affine_is_found_out(text: str) -> None:
     [
         ("alpha*A/delta*(T_N - T_P)", {"T_N": "alpha*A/delta", "T_P": "-alpha*A/delta"}, "0"),
         ("A*(T_N + 3) - T_N*delta", {"T_N": "A - delta"}, "3*A"),
-        ("(T_N - T_P)*(A + d_x**2)/sqrt(delta)", {"T_N": "(A + d_x**2)/sqrt(delta)", "T_P": "-(A + d_x**2)/sqrt(delta)"}, "0"),
+        (
+            "(T_N - T_P)*(A + d_x**2)/sqrt(delta)",
+            {"T_N": "(A + d_x**2)/sqrt(delta)", "T_P": "-(A + d_x**2)/sqrt(delta)"},
+            "0",
+        ),
         ("T_N + S_P*V_N - n_x", {"T_N": "1", "S_P": "V_N"}, "-n_x"),
         ("(T_N + A)**2 - T_N**2", {"T_N": "2*A"}, "A**2"),
         ("(T_N + T_P)*(T_N - T_P) - T_N**2 + T_P**2 + T_P", {"T_P": "1"}, "0"),

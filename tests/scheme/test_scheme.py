@@ -27,7 +27,7 @@ NEXT = Output(T + DT / V * Z + DT * S)
 EULER_STAGE = Stage({"z": FLUX}, {"T_new": NEXT})
 
 
-def refused(match: str, *stages: Stage, theta: sp.Expr = sp.Integer(0)) -> None:
+def refused(match: str, *stages: Stage, theta: sp.Expr = sp.S.Zero) -> None:
     with pytest.raises(SchemeError, match=match) as caught:
         Scheme("mine", stages, theta)
     assert "\n" not in str(caught.value)
@@ -170,7 +170,13 @@ def test_theta_decides_whether_a_scheme_is_implicit(theta: sp.Expr) -> None:
 
 
 def test_ghost_rules_and_hops_are_gathered_over_the_stages() -> None:
-    assert BUILT_IN["rk4"].ghost_rules() == {"T": "dirichlet", "k1": "zero", "k2": "zero", "k3": "zero", "T_new": "dirichlet"}
+    assert BUILT_IN["rk4"].ghost_rules() == {
+        "T": "dirichlet",
+        "k1": "zero",
+        "k2": "zero",
+        "k3": "zero",
+        "T_new": "dirichlet",
+    }
     assert BUILT_IN["corrected"].ghost_rules()["g_x"] is Ghost.OWNER
     assert BUILT_IN["two-hop"].hops() == {Hop.EDGE, Hop.PATH}
     assert BUILT_IN["two-hop-printed"].hops() == {Hop.EDGE, Hop.RING}

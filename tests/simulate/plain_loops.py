@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from fluxforge.mesh import Mesh
@@ -53,7 +54,7 @@ def plain(mesh: Mesh, walls: Mapping[str, tuple[bool, float]]) -> Plain:
 def triangles(ring: list[Point]) -> list[tuple[float, Point]]:
     """Signed areas and centroids of the fan of triangles from the first corner."""
     (ax, ay), found = ring[0], []
-    for (bx, by), (cx, cy) in zip(ring[1:], ring[2:], strict=False):
+    for (bx, by), (cx, cy) in pairwise(ring[1:]):
         signed = 0.5 * ((bx - ax) * (cy - ay) - (cx - ax) * (by - ay))
         found.append((signed, ((ax + bx + cx) / 3, (ay + by + cy) / 3)))
     return found

@@ -39,7 +39,9 @@ def test_a_dirichlet_ghost_has_no_inverse_volume_and_a_neumann_ghost_its_owners(
 
 
 @every_graph
-@pytest.mark.parametrize("name", [name for name in BUILT_IN if name not in ("midpoint-printed", "crank-nicolson-printed")])
+@pytest.mark.parametrize(
+    "name", [name for name in BUILT_IN if name not in ("midpoint-printed", "crank-nicolson-printed")]
+)
 def test_boundary_data_enter_every_stage_as_a_source_would(name: str, graph: DualGraph) -> None:
     """dT/dt = G T + r + S: whatever a method makes of a constant S it must make of r, stage by stage."""
     dt = 0.7 * fourier_step(graph, 1.3)

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import sympy as sp
+
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.mesh import DualGraph, dual, fourier_step, jittered, squares
 from fluxforge.scheme import Claims, Scheme, SchemeBuilder

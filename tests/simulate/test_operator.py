@@ -1,5 +1,7 @@
 """The matrices of a step against plain loops, and against what each scheme is said to be."""
 
+from typing import Any
+
 import numpy as np
 import plain_loops
 import pytest
@@ -18,7 +20,7 @@ CONSTANT_WALLS: dict[str, Conditions] = {
 }
 
 
-def walls(conditions: Conditions) -> dict[str, tuple[bool, float]]:
+def walls(conditions: Conditions) -> dict[str, tuple[bool, Any]]:
     assert isinstance(conditions, dict)
     return {
         tag: (True, c.normal_gradient) if isinstance(c, Neumann) else (False, c.value) for tag, c in conditions.items()
@@ -54,7 +56,9 @@ def test_the_generator_is_the_same_semi_discrete_system(name: str, conditions: C
         return
     slow = plain_loops.plain(mesh, walls(conditions))
     still = np.array(plain_loops.heat_flow(slow, [0.0] * graph.cells, 1.7)) / graph.V
-    columns = [np.array(plain_loops.heat_flow(slow, unit, 1.7)) / graph.V - still for unit in np.eye(graph.cells).tolist()]
+    columns = [
+        np.array(plain_loops.heat_flow(slow, unit, 1.7)) / graph.V - still for unit in np.eye(graph.cells).tolist()
+    ]
     assert gap(found.M.toarray(), np.array(columns).T) <= 1e-13
     assert gap(found.b, still) <= 1e-13
 

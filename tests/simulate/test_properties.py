@@ -100,7 +100,9 @@ MONOTONE = [scheme for scheme in BUILT_IN.values() if scheme.name in ("euler", "
 @pytest.mark.parametrize("scheme", MONOTONE, ids=str)
 @few(10)
 @given(seed=seeds, share=st.floats(0.05, 1.0))
-def test_up_to_the_fourier_step_nothing_becomes_hotter_than_the_hottest(scheme: Scheme, seed: int, share: float) -> None:
+def test_up_to_the_fourier_step_nothing_becomes_hotter_than_the_hottest(
+    scheme: Scheme, seed: int, share: float
+) -> None:
     graph = dual(MESH, walls(0.0, 0.0, 1.0))
     T = np.random.default_rng(seed).random(graph.cells)
     step = whole_step(scheme, graph, share * fourier_step(graph))

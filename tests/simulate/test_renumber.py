@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import spsolve
+
 from fluxforge.mesh import Mesh, dual, fourier_step, jittered, squares
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import operator, sides, stepper
 from fluxforge.simulate._renumber import hilbert_order, local_order
-from scipy.sparse.linalg import spsolve
 from strategies import BOUNDARIES, noise, renumbered
 
 SHUFFLED = dual(renumbered(jittered(46, 0.3, seed=1), seed=2).mesh, BOUNDARIES["both"])

@@ -99,7 +99,7 @@ def test_no_order_at_all_on_right_triangles() -> None:
     assert np.abs(fitted).max() <= 0.06
 
 
-LINEAR = {
+LINEAR: dict[str, Conditions] = {
     "dirichlet": Dirichlet("2 - 3*x + 5*y"),
     "both": {
         "left": Neumann(3.0),

@@ -14,9 +14,10 @@ from fluxforge.cli._output import show
 from fluxforge.cli._schemes import schemes
 from fluxforge.cli._simulate import simulate
 from fluxforge.cli._typer import command, group
+from fluxforge.cli._verify import verify
 
 app = group(
-    text="Finite-volume schemes as formulas: meshes, built-in schemes, heat problems, code.",
+    text="Finite-volume schemes as formulas: meshes, built-in schemes, certificates, heat problems, code.",
     example="fluxforge simulate euler --mesh m.msh --initial 'sin(pi*x)*sin(pi*y)' -o out",
     name="fluxforge",
     add_completion=True,
@@ -37,7 +38,7 @@ def fluxforge(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors, with any command.")] = False,
 ) -> None:
-    """Finite-volume schemes as formulas: meshes, built-in schemes, heat problems, code."""
+    """Finite-volume schemes as formulas: meshes, built-in schemes, certificates, heat problems, code."""
 
 
 command(app, "fluxforge discover")(discover)
@@ -47,6 +48,7 @@ command(
     "fluxforge simulate euler --mesh m.msh --initial 'sin(pi*x)*sin(pi*y)' --boundary left=1 "
     "--boundary right=insulated --compare crank-nicolson -o out",
 )(simulate)
+command(app, "fluxforge verify midpoint --quick -o certificate")(verify)
 command(app, "fluxforge export midpoint --to c -o midpoint.c")(export)
 command(app, "fluxforge doctor --json")(doctor)
 app.add_typer(mesh, name="mesh")

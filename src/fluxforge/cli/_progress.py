@@ -48,6 +48,22 @@ def progress_bar(what: str, total: int, *, quiet: bool = False) -> Iterator[Call
 
 
 @contextmanager
+def question_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Yield a function that is told what is being asked now, as which of how many, or None where no bar is wanted."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), _Count(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True, expand=True) as progress:
+        task = progress.add_task(what, total=None)
+
+        def tell(question: str, number: int, total: int) -> None:
+            progress.update(task, description=f"{what}: {question}", total=total, completed=number - 1)
+
+        yield tell
+
+
+@contextmanager
 def doing(what: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Show what is being done while it takes time; yield a function that changes the words."""
     if quiet or not sys.stderr.isatty():

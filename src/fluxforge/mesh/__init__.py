@@ -1,13 +1,7 @@
 """Meshes and their dual graphs: geometry, NumPy only."""
 
 from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
-from fluxforge.mesh._cell_data import read_cell_data
-from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
 from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import cross_triangles, equilateral, jittered, right_triangles, squares, two_cells
-from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
-from fluxforge.mesh._generate import generate
-from fluxforge.mesh._gmsh import gmsh_problem
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._picture import draw_field, mesh_picture, save_figure
@@ -21,9 +15,22 @@ from fluxforge.mesh._quality import (
     nonorthogonality,
     weights,
 )
-from fluxforge.mesh._read import read
-from fluxforge.mesh._shapes import disk, polygon, square
-from fluxforge.mesh._write import write
+from fluxforge.mesh.files._cell_data import read_cell_data
+from fluxforge.mesh.files._read import read
+from fluxforge.mesh.files._write import write
+from fluxforge.mesh.generation._domain import AbstractDomain, Disk, Polygon, unit_square
+from fluxforge.mesh.generation._families import (
+    cross_triangles,
+    equilateral,
+    jittered,
+    right_triangles,
+    squares,
+    two_cells,
+)
+from fluxforge.mesh.generation._generate import ALL_FAMILIES as FAMILIES
+from fluxforge.mesh.generation._generate import generate
+from fluxforge.mesh.generation._gmsh import gmsh_problem
+from fluxforge.mesh.generation._shapes import disk, polygon, square
 
 __all__ = [
     "FAMILIES",

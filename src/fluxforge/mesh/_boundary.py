@@ -73,7 +73,10 @@ def evaluate_at(value: Value, x: Float[np.ndarray, "places 2"], what: str) -> Fl
     if isinstance(value, str):
         value = field(value)
     given = value(x[:, 0], x[:, 1]) if callable(value) else value
-    result = np.broadcast_to(np.asarray(given, dtype=float), (len(x),))
+    numbers = np.asarray(given, dtype=float)
+    if numbers.shape not in ((), (len(x),)):
+        raise InputError(f"{what} gives values of shape {numbers.shape} for {len(x)} places; one each is wanted")
+    result = np.broadcast_to(numbers, (len(x),))
     if not np.isfinite(result).all():
         k = int(np.flatnonzero(~np.isfinite(result))[0])
         raise InputError(f"{what} is {result[k]} at ({x[k, 0]:g}, {x[k, 1]:g}); it should be finite")

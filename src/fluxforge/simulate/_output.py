@@ -1,6 +1,7 @@
 """What a run leaves on disk: a VTU series with its index, pictures, and a summary."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -44,12 +45,22 @@ def write_series(simulation: Simulation, folder: Path) -> list[Path]:
     return [*frames, folder / "series.pvd"]
 
 
+def _folder_names(comparison: Comparison) -> list[str]:
+    """A folder's name for each scheme: a scheme's name may come from a file, and may be another's too."""
+    names: list[str] = []
+    for simulation in comparison.simulations:
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", simulation.scheme).strip("-")[:60] or "scheme"
+        taken = sum(name == plain or name.startswith(f"{plain}~") for name in names)
+        names.append(f"{plain}~{taken + 1}" if taken else plain)
+    return names
+
+
 def write_comparison(comparison: Comparison, folder: str | os.PathLike[str], *, gif: bool = False) -> list[Path]:
     """A folder per scheme as `write_run` makes it, all final fields side by side, and the table as JSON."""
     folder = Path(folder)
     written: list[Path] = []
-    for simulation in comparison.simulations:
-        written += write_run(simulation, folder / simulation.scheme, gif=gif)
+    for name, simulation in zip(_folder_names(comparison), comparison.simulations, strict=True):
+        written += write_run(simulation, folder / name, gif=gif)
     side_by_side(comparison, folder / "compare.png")
     content: dict[str, Any] = {"schemes": comparison.table()}
     write_document(folder / "compare.json", "comparison", SUMMARY_VERSION, content)

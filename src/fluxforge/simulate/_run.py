@@ -19,6 +19,7 @@ from fluxforge.simulate._limit import step_limit
 from fluxforge.simulate._stepper import AbstractStepper
 
 BLOWN_UP = 1e8
+PRECISE_UP_TO = 5000
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,10 @@ def simulate(
 def choose_step(
     scheme: Scheme, graph: DualGraph, *, diffusivity: float, dt: float | None, dt_fraction: float, force: bool
 ) -> tuple[float, float, float | None]:
-    """The time step, the Fourier step and the stability limit; an unstable step is refused unless forced."""
+    """The time step, the Fourier step and the stability limit; an unstable step is refused unless forced.
+
+    On large meshes the limit is a step that is certainly stable, close below the largest.
+    """
     if not (math.isfinite(diffusivity) and diffusivity > 0):
         raise InputError(f"diffusivity should be a positive number, got {diffusivity}")
     fourier = fourier_step(graph, diffusivity)
@@ -124,14 +128,15 @@ def choose_step(
         dt = dt_fraction * fourier
     if not (math.isfinite(dt) and dt > 0):
         raise InputError(f"dt should be a positive number, got {dt}")
-    found = step_limit(scheme, graph, diffusivity=diffusivity)
-    limit = None if found is None else found.dt
-    if limit is not None and dt > limit * (1 + 1e-9) and not force:
+    found = step_limit(scheme, graph, diffusivity=diffusivity, precise=graph.cells <= PRECISE_UP_TO)
+    if found is not None and found.certain < dt <= found.dt:
+        found = step_limit(scheme, graph, diffusivity=diffusivity)
+    if found is not None and dt > found.dt * (1 + 1e-9) and not force:
         raise InputError(
-            f"dt = {dt:.4g} is above the stability limit of {scheme.name!r} on this mesh, {limit:.4g} "
-            f"({limit / fourier:.3g} of the Fourier step): take a smaller one, or force it"
+            f"dt = {dt:.4g} is above the stability limit of {scheme.name!r} on this mesh, {found.dt:.4g} "
+            f"({found.dt / fourier:.3g} of the Fourier step): take a smaller one, or force it"
         )
-    return dt, fourier, limit
+    return dt, fourier, None if found is None else found.certain
 
 
 def field_on_cells(value: Value | np.ndarray, graph: DualGraph, what: str) -> np.ndarray:
@@ -172,7 +177,7 @@ def _march(
     while run.marks[-1] < steps:
         count = min(every, steps - run.marks[-1])
         start = time.perf_counter()
-        after = jax.block_until_ready(advance.repeat(state, count))
+        after = _chunk(advance, state, count, seconds / max(run.marks[-1], 1))
         seconds += time.perf_counter() - start
         field = np.asarray(advance.leave(after), float)
         if not (np.abs(field) <= bound).all():
@@ -185,6 +190,15 @@ def _march(
             progress(run.marks[-1])
     run.seconds_per_step = seconds / max(run.marks[-1], 1)
     return run
+
+
+def _chunk(advance: AbstractStepper, state: State, count: int, seconds_each: float) -> State:
+    """Many steps in calls of about half a second each, so that an interruption is answered soon."""
+    most = max(1, int(0.5 / seconds_each)) if seconds_each else min(count, 100)
+    while count > 0:
+        state = jax.block_until_ready(advance.repeat(state, min(most, count)))
+        count -= most
+    return state
 
 
 def _which_step(advance: AbstractStepper, state: State, done: int, bound: float) -> int:

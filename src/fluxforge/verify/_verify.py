@@ -29,7 +29,8 @@ from fluxforge.verify.stability import default_graph, stability
 from fluxforge.verify.time_order import study_graph, time_order
 
 T = TypeVar("T")
-Progress = Callable[[str], None]
+# Told which question is asked now, its number, and how many there are.
+Progress = Callable[[str, int, int], None]
 
 NOT_LINEAR = "the scheme is not linear in T, so it has no matrix to ask"
 MOST_CELLS = 20_000
@@ -65,14 +66,23 @@ class _Verification:
         self.scheme = scheme
         self.mesh = mesh
         self.quick = quick
-        self.tell = progress or (lambda _: None)
+        self.progress = progress
+        self.asked = 0
+        self.questions = 0
         self.lines: list[Line] = []
         self.linear = linear_stages(scheme) is not None
         self.graph: DualGraph = default_graph() if mesh is None else dual(mesh)
         self.where = "on an irregular mesh" if mesh is None else f"on {mesh.origin}"
 
+    def tell(self, question: str) -> None:
+        """Count a question and pass it on."""
+        self.asked += 1
+        if self.progress is not None:
+            self.progress(question, self.asked, max(self.questions, self.asked))
+
     def run(self, chosen: tuple[Levels, ...]) -> Certificate:
         """Ask every question in turn."""
+        self.questions = (7 if self.mesh is not None else 10) + sum(len(levels.sizes) for levels in chosen)
         s, g, where = self.scheme, self.graph, self.where
         reach = self._ask("linearity", lambda: linearity(s, g), lambda f: _lines.linearity_line(f, where), always=True)
         kept = self._ask(

@@ -29,7 +29,7 @@ class Dialect:
     functions: Mapping[type, str]
     sqrt: str
     number: Callable[[int | float], str]
-    power: Callable[[Piece, sp.Number, str], Piece]
+    power: Callable[[Piece, sp.Expr, str], Piece]
 
 
 def infix(expr: sp.Expr, dialect: Dialect, names: Callable[[str], str]) -> str:
@@ -115,15 +115,15 @@ def _bracketed(level: int, piece: Piece) -> str:
     return piece[0] if piece[1] >= level else f"({piece[0]})"
 
 
-def _tidy(exponent: sp.Number) -> sp.Number:
+def _tidy(exponent: sp.Expr) -> sp.Expr:
     return sp.Integer(int(exponent)) if exponent.is_Float and float(exponent).is_integer() else exponent
 
 
-def _star_power(base: Piece, _: sp.Number, exponent: str) -> Piece:
+def _star_power(base: Piece, _: sp.Expr, exponent: str) -> Piece:
     return f"{_bracketed(ATOM, base)}**{exponent}", POWER
 
 
-def _c_power(base: Piece, exponent: sp.Number, text: str) -> Piece:
+def _c_power(base: Piece, exponent: sp.Expr, text: str) -> Piece:
     """x*x and x*x*x for a name; pow otherwise."""
     if base[1] == ATOM and base[0].isidentifier() and exponent in (2, 3):
         return "*".join([base[0]] * int(exponent)), PRODUCT

@@ -12,9 +12,9 @@ from jaxtyping import Float, Int, Num, Shaped
 from fluxforge._files import atomic_path
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._preflight import FORMATS
-from fluxforge.mesh._read_meshio import quiet
-from fluxforge.mesh._write_msh import msh_text
+from fluxforge.mesh.files._meshio import quiet
+from fluxforge.mesh.files._preflight import FORMATS
+from fluxforge.mesh.files._write_msh import msh_text
 
 WITH_CELL_DATA = ("gmsh", "vtk", "vtu", "xdmf")
 # meshio's XDMF would otherwise put the arrays into a second file.

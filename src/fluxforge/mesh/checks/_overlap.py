@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fluxforge._types import CellVectors, Corners, Points
-from fluxforge.mesh._check_cells import name_corners, refuse
-from fluxforge.mesh._check_crossing import Clash, Segments, find_clash
-from fluxforge.mesh._check_edges import Pairing, joined_parts
 from fluxforge.mesh._geometry import cell_areas, cell_centroids
+from fluxforge.mesh.checks._cells import name_corners, refuse
+from fluxforge.mesh.checks._crossing import Clash, Segments, find_clash
+from fluxforge.mesh.checks._edges import Pairing, joined_parts
 
 # Points closer than this, relative to the mesh, share a place.
 PLACE = 1e-12

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from fluxforge.mesh._read_drawing import Block, Drawing
-from fluxforge.mesh._read_numbers import UnreadableError
+from fluxforge.mesh.files._drawing import Block, Drawing
+from fluxforge.mesh.files._numbers import UnreadableError
 
 # Where formats keep the tags of lines, in the order we look.
 TAG_FIELDS = ("gmsh:physical", "medit:ref", "cell_tags", "CellEntityIds")

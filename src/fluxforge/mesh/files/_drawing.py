@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluxforge._types import Corners
-from fluxforge.mesh._read_numbers import UnreadableError
+from fluxforge.mesh.files._numbers import UnreadableError
 
 USED = {"triangle": 3, "quad": 4}
 IGNORED = ("line", "vertex")

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from fluxforge.errors import MeshReadError
-from fluxforge.mesh._preflight import preflight
-from fluxforge.mesh._read_drawing import USED
-from fluxforge.mesh._read_meshio import call_reader
-from fluxforge.mesh._read_numbers import UnreadableError
+from fluxforge.mesh.files._drawing import USED
+from fluxforge.mesh.files._meshio import call_reader
+from fluxforge.mesh.files._numbers import UnreadableError
+from fluxforge.mesh.files._preflight import preflight
 
 FORMATS = ("vtk", "vtu", "xdmf")
 

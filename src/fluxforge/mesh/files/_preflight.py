@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from fluxforge.mesh._read_numbers import UnreadableError
-from fluxforge.mesh._read_xml import check_vtu, check_xdmf
+from fluxforge.mesh.files._numbers import UnreadableError
+from fluxforge.mesh.files._xml import check_vtu, check_xdmf
 
 # Extension → the format's name in meshio. ".msh" is read by ourselves.
 FORMATS: Mapping[str, str] = MappingProxyType(

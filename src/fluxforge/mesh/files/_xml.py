@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from fluxforge.mesh._read_hdf import check_dataset
-from fluxforge.mesh._read_numbers import UnreadableError
+from fluxforge.mesh.files._hdf import check_dataset
+from fluxforge.mesh.files._numbers import UnreadableError
 
 DEEPEST = 64
 # Unpacked, a file may have this many bytes, plus that many times its own: meshes never shrink so far.

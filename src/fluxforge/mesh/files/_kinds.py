@@ -4,7 +4,7 @@ import importlib
 import re
 from functools import cache
 
-from fluxforge.mesh._read_numbers import UnreadableError
+from fluxforge.mesh.files._numbers import UnreadableError
 
 CORNERS = {"vertex": 1, "line": 2, "triangle": 3, "quad": 4, "tetra": 4, "pyramid": 5, "wedge": 6, "hexahedron": 8}
 

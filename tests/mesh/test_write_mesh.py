@@ -1,3 +1,27 @@
+"""What is written is read back, by us, by gmsh and by meshio; what cannot be written leaves nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import meshio
+import numpy as np
+import pytest
+from mesh_files import SQUARE, gmsh_session, same, sample_mesh, shapes
+
+from fluxforge.errors import InputError
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh.checks._check import checked
+from fluxforge.mesh.files._read import read
+from fluxforge.mesh.files._write import write
+
+
+@pytest.fixture
+def gmsh() -> Iterator[Any]:
+    with gmsh_session() as module:
+        yield module
+
+
 def test_gmsh_reads_what_we_write(gmsh: Any, tmp_path: Path) -> None:
     mesh = sample_mesh()
     write(mesh, tmp_path / "a.msh", cell_data={"T": np.arange(5) / 3.0})
@@ -116,5 +140,3 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         write(sample_mesh(), tmp_path / "a.vtk", cell_data={"two words": np.ones(5)})
     assert (tmp_path / "a.vtk").read_text() == "old"
-
-

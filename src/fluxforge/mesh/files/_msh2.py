@@ -3,9 +3,9 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from fluxforge.mesh._read_drawing import Block
-from fluxforge.mesh._read_kinds import kind_of
-from fluxforge.mesh._read_numbers import BinaryNumbers, TextNumbers, UnreadableError
+from fluxforge.mesh.files._drawing import Block
+from fluxforge.mesh.files._kinds import kind_of
+from fluxforge.mesh.files._numbers import BinaryNumbers, TextNumbers, UnreadableError
 
 
 def text_nodes(numbers: TextNumbers) -> tuple[Float[np.ndarray, "points 3"], Int[np.ndarray, " points"]]:

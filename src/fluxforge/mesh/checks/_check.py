@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Shaped
 
-from fluxforge.mesh._check_cells import as_arrays, check_coordinates, check_corners, oriented
-from fluxforge.mesh._check_edges import boundary_edges, pair_edges, part_of_cell
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._overlap import check_centroids, check_overlap
+from fluxforge.mesh.checks._cells import as_arrays, check_coordinates, check_corners, oriented
+from fluxforge.mesh.checks._edges import boundary_edges, pair_edges, part_of_cell
+from fluxforge.mesh.checks._overlap import check_centroids, check_overlap
 
 
 def checked(

@@ -9,9 +9,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from fluxforge._types import Corners
-from fluxforge.mesh._check_cells import name_corners, refuse
 from fluxforge.mesh._faces import edge_keys
 from fluxforge.mesh._geometry import half_edges
+from fluxforge.mesh.checks._cells import name_corners, refuse
 
 MOST_NAMED = 8
 Tags: TypeAlias = dict[str, Int[np.ndarray, "edges 2"]]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fluxforge.mesh._read_numbers import UnreadableError
+from fluxforge.mesh.files._numbers import UnreadableError
 
 
 def check_dataset(reference: str, announced: int, folder: Path, *, most_bytes: Callable[[int], int]) -> None:

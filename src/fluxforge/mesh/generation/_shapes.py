@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
-from fluxforge.mesh._domain import Disk, Polygon, unit_square
-from fluxforge.mesh._generate import generate
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh.generation._domain import Disk, Polygon, unit_square
+from fluxforge.mesh.generation._generate import generate
 
 
 class GenerateOptions(TypedDict, total=False):

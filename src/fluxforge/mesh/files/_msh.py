@@ -8,19 +8,19 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fluxforge.mesh import _read_msh2, _read_msh4
-from fluxforge.mesh._read_drawing import Drawing, in_order
-from fluxforge.mesh._read_numbers import BinaryNumbers, UnreadableError, text_numbers
+from fluxforge.mesh.files import _msh2, _msh4
+from fluxforge.mesh.files._drawing import Drawing, in_order
+from fluxforge.mesh.files._numbers import BinaryNumbers, UnreadableError, text_numbers
 
 SECTION = re.compile(rb"\s*\$(?!End)([A-Za-z]\w*)[^\n]*(?:\n|$)")
 PHYSICAL_NAME = re.compile(rb'^\s*(\d+)\s+(-?\d+)\s+"(.*)"\s*$', re.MULTILINE)
 BLANK = re.compile(rb"\s*\Z")
 # By version and whether the file is binary.
 PARSERS: dict[tuple[int, bool], dict[str, Callable[[Any], Any]]] = {
-    (2, False): {"Nodes": _read_msh2.text_nodes, "Elements": _read_msh2.text_elements},
-    (2, True): {"Nodes": _read_msh2.binary_nodes, "Elements": _read_msh2.binary_elements},
-    (4, False): {"Entities": _read_msh4.entities, "Nodes": _read_msh4.nodes, "Elements": _read_msh4.elements},
-    (4, True): {"Entities": _read_msh4.entities, "Nodes": _read_msh4.nodes, "Elements": _read_msh4.elements},
+    (2, False): {"Nodes": _msh2.text_nodes, "Elements": _msh2.text_elements},
+    (2, True): {"Nodes": _msh2.binary_nodes, "Elements": _msh2.binary_elements},
+    (4, False): {"Entities": _msh4.entities, "Nodes": _msh4.nodes, "Elements": _msh4.elements},
+    (4, True): {"Entities": _msh4.entities, "Nodes": _msh4.nodes, "Elements": _msh4.elements},
 }
 PARTITIONED = "the mesh is partitioned: tags on the partitions' own curves are not read"
 
@@ -42,7 +42,7 @@ def read_msh(data: bytes) -> Drawing:
     points, number = sections["Nodes"]
     blocks = sections["Elements"]
     if sections["MeshFormat"].version == 4:
-        blocks = _read_msh4.blocks(blocks, sections.get("Entities", {}))
+        blocks = _msh4.blocks(blocks, sections.get("Entities", {}))
     notes = (PARTITIONED,) if "PartitionedEntities" in sections else ()
     return in_order(Drawing(points, number, blocks, sections.get("PhysicalNames", {}), notes))
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from fluxforge._types import Points
 from fluxforge.errors import InputError, MeshError
-from fluxforge.mesh._delaunay import mesh_with_scipy
-from fluxforge.mesh._domain import AbstractDomain, Disk, sizing, unit_square
-from fluxforge.mesh._families import FAMILIES, check_seed
 from fluxforge.mesh._geometry import cell_areas
-from fluxforge.mesh._gmsh import gmsh_problem, mesh_with_gmsh
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh.generation._delaunay import mesh_with_scipy
+from fluxforge.mesh.generation._domain import AbstractDomain, Disk, sizing, unit_square
+from fluxforge.mesh.generation._families import FAMILIES, check_seed
+from fluxforge.mesh.generation._gmsh import gmsh_problem, mesh_with_gmsh
 
 MAX_CELLS = 10**7
 DEFAULT_CELLS = 300

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from fluxforge.mesh._read_drawing import Block
-from fluxforge.mesh._read_kinds import kind_of
-from fluxforge.mesh._read_numbers import AbstractNumbers, UnreadableError
+from fluxforge.mesh.files._drawing import Block
+from fluxforge.mesh.files._kinds import kind_of
+from fluxforge.mesh.files._numbers import AbstractNumbers, UnreadableError
 
 
 class EntityBlock(NamedTuple):

@@ -9,14 +9,14 @@ from jaxtyping import Float
 
 from fluxforge._types import Corners, Points
 from fluxforge.errors import MeshError, MeshReadError
-from fluxforge.mesh._check import checked
-from fluxforge.mesh._check_cells import check_coordinates
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._preflight import preflight
-from fluxforge.mesh._read_drawing import cells_of, edges_of
-from fluxforge.mesh._read_meshio import read_with_meshio
-from fluxforge.mesh._read_msh import read_msh
-from fluxforge.mesh._read_numbers import UnreadableError
+from fluxforge.mesh.checks._cells import check_coordinates
+from fluxforge.mesh.checks._check import checked
+from fluxforge.mesh.files._drawing import cells_of, edges_of
+from fluxforge.mesh.files._meshio import read_with_meshio
+from fluxforge.mesh.files._msh import read_msh
+from fluxforge.mesh.files._numbers import UnreadableError
+from fluxforge.mesh.files._preflight import preflight
 
 # Heights that differ by less than this fraction of the mesh are one height.
 LEVEL = 1e-9

@@ -14,8 +14,8 @@ from jaxtyping import Int
 
 from fluxforge._types import Points
 from fluxforge.errors import InputError, MeshError
-from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, Sizing, sizing
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh.generation._domain import AbstractDomain, Disk, Polygon, Sizing, sizing
 
 # Which Debian package holds each library that the gmsh wheel loads from the system.
 DEBIAN_PACKAGES: Mapping[str, str] = MappingProxyType(

@@ -1,0 +1,1 @@
+"""What makes a list of points and cells a mesh."""

@@ -1,0 +1,1 @@
+"""Mesh files: reading what others wrote, writing what others read, and distrusting both."""

@@ -1,0 +1,1 @@
+"""Making meshes: structured families, and unstructured triangles of a domain."""
