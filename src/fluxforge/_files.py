@@ -21,8 +21,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{_shown(path)}: cannot be written ({_reason(error)})") from error
     os.close(handle)
     temporary = Path(name)
     try:
@@ -31,9 +31,18 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.chmod(0o666 & ~_umask())
         os.replace(temporary, path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+        raise InputError(f"{path}: cannot be written ({_reason(error)})") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)
+
+
+def _shown(path: Path) -> str:
+    """A path for a message; it may hold characters no file's name can."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(path))
 
 
 def _umask() -> int:
@@ -58,18 +67,21 @@ def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict
     """Read a JSON document of the given kind; a newer version than ours is refused by name."""
     path = Path(path)
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise DocumentError(f"{path}: is not JSON ({error})") from error
+        text = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise DocumentError(f"{_shown(path)}: cannot be read ({_reason(error)})") from error
+    try:
+        # ValueError: what is not UTF-8 or not JSON, and numbers of thousands of digits.
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"{path}: is not JSON we can use ({error})") from error
     if not isinstance(document, dict) or document.get("format") != f"fluxforge-{kind}":
         raise DocumentError(f"{path}: is not a fluxforge {kind} (its field 'format' should say 'fluxforge-{kind}')")
     found = document.get("format_version")
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise DocumentError(f"{path}: field 'format_version' should be a positive whole number, got {found!r}")
+        raise DocumentError(f"{path}: field 'format_version' should be a positive whole number, got {found!r:.60}")
     if found > version:
         raise DocumentError(
-            f"{path}: has format_version {found}, and this fluxforge reads up to {version}: upgrade fluxforge"
+            f"{path}: has format_version {found!r:.60}, and this fluxforge reads up to {version}: upgrade fluxforge"
         )
     return document

@@ -129,7 +129,7 @@ REFUSED = {
         "wrong-way", _FLUX, "T - dt*z/V"
     ),
     "the flux through a face differs between its two sides": _implicit("lopsided", f"{_FLUX}*V_N", NEW),
-    "not a quotient of polynomials in dt": _implicit("exponential", _FLUX, "T + (1 - exp(-dt))*z/V"),
+    "no rational amplification factor": _implicit("exponential", _FLUX, "T + (1 - exp(-dt))*z/V"),
 }
 
 HOSTILE = Scheme(

@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 from fluxforge.mesh import DualGraph, Neumann, dual, fourier_step
-from fluxforge.scheme import Claims, Scheme, SchemeBuilder, amplification
+from fluxforge.scheme import Claims, Ghost, Scheme, SchemeBuilder, amplification
 from fluxforge.scheme.reference import BUILT_IN, rkl2
 from fluxforge.simulate import generator
 from strategies import BOUNDARIES, MESHES, whole_step
@@ -128,6 +128,20 @@ def test_the_factor_of_schemes_by_hand(scheme: Scheme, factor: sp.Expr) -> None:
 )
 def test_a_scheme_without_a_factor_has_none(scheme: Scheme) -> None:
     assert amplification(scheme) is None
+
+
+@pytest.mark.parametrize("ghost", ["owner", "zero", "dirichlet"])
+def test_the_one_cell_sees_its_own_outputs_through_their_ghost_rules(ghost: str) -> None:
+    """The copy of T a cold wall shows is T itself for `owner`, which adds nothing, and 0 otherwise."""
+    second = {"z": FLUX, "y": "alpha*A/delta*(copy_N - copy_P)"}
+    scheme = (
+        SchemeBuilder()
+        .stage({}, {"copy": (Ghost(ghost), "T")})
+        .stage(second, {"T_new": "T + dt/V*z + dt**2/2*y"})
+        .build("mine", summary="", claims=Claims())
+    )
+    share = 0 if ghost == "owner" else z**2 / 2
+    assert sp.expand(amplification(scheme) - EULER + share) == 0
 
 
 def test_the_source_and_the_boundary_data_play_no_part() -> None:

@@ -128,22 +128,22 @@ def test_the_limit_falls_with_the_diffusivity() -> None:
     assert one.dt == pytest.approx(5 * five.dt, rel=1e-10)
 
 
-def test_a_mesh_too_large_for_dense_eigenvalues_has_the_same_limit() -> None:
+@pytest.mark.parametrize("name", ["euler", "corrected"])
+def test_a_mesh_too_large_for_dense_eigenvalues_has_the_same_limit(name: str) -> None:
     graph = dual(jittered(13, 0.3, seed=2), BOUNDARIES["both"])
     assert graph.cells > 300
-    limit = step_limit(BUILT_IN["corrected"], graph)
+    limit = step_limit(BUILT_IN[name], graph)
     assert limit is not None
-    rates = np.linalg.eigvals(generator(BUILT_IN["corrected"], graph).M.toarray())
-    assert limit.rate == pytest.approx(np.abs(rates).max(), rel=1e-6)
-    assert np.abs(1 + 0.9999 * limit.dt * rates).max() < 1
+    rates = np.linalg.eigvals(generator(BUILT_IN[name], graph).M.toarray())
+    assert limit.rate == pytest.approx(np.abs(rates).max(), rel=1e-4)
+    assert np.abs(1 + 0.999 * limit.dt * rates).max() < 1
 
 
 def test_the_fastest_eigenvalues_are_the_largest_and_in_order() -> None:
     values = -np.arange(1.0, 31.0)
     turn = np.linalg.qr(noise(900, 1).reshape(30, 30))[0]
-    found = fastest_eigenvalues(csr_array(turn @ np.diag(values) @ turn.T), count=4)
-    assert np.sort(found.real) == pytest.approx([-30, -29, -28, -27], rel=1e-10)
-    assert np.abs(found[0]) == np.abs(found).max()
+    found = fastest_eigenvalues(csr_array(turn @ np.diag(values) @ turn.T))
+    assert found.real == pytest.approx(values[::-1][: len(found)], rel=1e-10)
 
 
 def test_eigenvalues_off_the_axis_shorten_the_step() -> None:
@@ -155,6 +155,7 @@ def test_eigenvalues_off_the_axis_shorten_the_step() -> None:
     assert limit is not None
     assert limit.dt < 0.99 * limit.interval / limit.rate
     assert spectral_radius(scheme, graph, 0.999 * limit.dt) <= 1
+    assert spectral_radius(scheme, graph, 1.001 * limit.dt) > 1
 
 
 @pytest.mark.parametrize("name", ["euler", "rkl2-8", "corrected"])

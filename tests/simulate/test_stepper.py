@@ -12,7 +12,7 @@ from fluxforge.errors import DocumentError, InputError, SchemeError
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, fourier_step
 from fluxforge.scheme import Claims, Hop, Scheme, SchemeBuilder, save
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.simulate import AbstractStepper, GeneralStepper, LinearStepper, general_stepper, source_on_cells, stepper
+from fluxforge.simulate import AbstractStepper, GeneralStepper, LinearStepper, field_on_cells, general_stepper, stepper
 from strategies import BOUNDARIES, EXPLICIT, MESHES, SIDED, noise, whole_step
 
 BOTH = dual(MESHES["mixed"], BOUNDARIES["both"])
@@ -209,7 +209,7 @@ def test_a_ring_in_a_scheme_that_is_not_linear() -> None:
 def test_a_source_is_a_number_a_formula_a_function_or_an_array(source: Any) -> None:
     x, y = BOTH.x.T
     wanted = x - y**2 if isinstance(source, str) else source(x, y) if callable(source) else source
-    found = source_on_cells(source, BOTH)
+    found = field_on_cells(source, BOTH, "the source")
     assert np.allclose(found, np.broadcast_to(wanted, (BOTH.cells,)), rtol=1e-15)
     assert found.dtype == float
 
@@ -217,7 +217,7 @@ def test_a_source_is_a_number_a_formula_a_function_or_an_array(source: Any) -> N
 @pytest.mark.parametrize(
     ("source", "match"),
     [
-        (np.zeros(3), r"the source should be \d+ finite numbers, got shape \(3,\)"),
+        (np.zeros(3), r"the source should be \d+ finite numbers, got an array of shape \(3,\)"),
         (np.zeros((BOTH.cells, 1)), "the source should be"),
         (np.full(BOTH.cells, np.nan), "the source should be"),
         (float("inf"), "the source is inf at"),

@@ -79,7 +79,7 @@ def test_the_corrected_flux_has_no_maximum_principle_on_skewed_meshes():
 
 def test_a_broken_maximum_principle_really_makes_a_new_extremum():
     from fluxforge.mesh import fourier_step
-    from fluxforge.verify.stability import step_matrix
+    from fluxforge.simulate import step_matrix
 
     found = maximum_principle(BUILT_IN["euler"], GRAPH)
     M = step_matrix(BUILT_IN["euler"], GRAPH, 1.05 * fourier_step(GRAPH))

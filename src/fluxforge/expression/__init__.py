@@ -1,8 +1,12 @@
 """Formulas: text → SymPy by a whitelist parser, back to text, and onto arrays. No text is ever executed."""
 
+from fluxforge.expression._algebra import ARITY
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._field import field
 from fluxforge.expression._parse import parse
 from fluxforge.expression._print import to_text
 
-__all__ = ["evaluate", "field", "parse", "to_text"]
+# Names that mean something to the parser, so that no symbol may bear them.
+WORDS = frozenset((*ARITY, "pi"))
+
+__all__ = ["WORDS", "evaluate", "field", "parse", "to_text"]

@@ -6,7 +6,7 @@ from fluxforge.scheme._builder import SchemeBuilder
 from fluxforge.scheme._claims import FAMILIES, Claims
 from fluxforge.scheme._document import claims_to_document, from_document, load, save, to_document
 from fluxforge.scheme._find import find
-from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages, varying_names
+from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols, symbol
 
@@ -35,5 +35,4 @@ __all__ = [
     "save",
     "symbol",
     "to_document",
-    "varying_names",
 ]

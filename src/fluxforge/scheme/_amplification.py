@@ -15,7 +15,7 @@ _HALF = sp.Rational(1, 2)
 
 
 def amplification(scheme: Scheme) -> sp.Expr | None:
-    """R(z) as a rational function, from one cell between cold walls; None where T' is not linear in T there.
+    """R(z) as a rational function, from one cell between cold walls; None where there is none.
 
     For a scheme that is a function of one operator, T' = R(Δt G) T on every mesh. Whether it is one has to be
     checked on a mesh with more than one cell.
@@ -30,11 +30,12 @@ def amplification(scheme: Scheme) -> sp.Expr | None:
     change = factor.coefficients.get(symbol("T"), sp.Integer(0))
     # The one cell's own rate is 1 for the plain flux; a scheme with another generator is measured in its own z.
     rate = sp.Abs(sp.diff(change, dt).xreplace({dt: sp.Integer(0)}))
-    if not rate.is_number or rate == 0:
+    if not rate.is_number or not rate.is_finite or rate == 0:
         return None
     step = sp.cancel(change.xreplace({dt: -Z / rate}))
     theta = scheme.theta
-    return sp.cancel((1 + (1 - theta) * (step - 1)) / (1 - theta * (step - 1)))
+    factor_of_step = sp.cancel((1 + (1 - theta) * (step - 1)) / (1 - theta * (step - 1)))
+    return factor_of_step if factor_of_step.is_rational_function(Z) else None
 
 
 def _one_cell(stage: Stage, known: dict[str, sp.Expr], scheme: Scheme) -> dict[str, sp.Expr]:

@@ -22,8 +22,10 @@ T = TypeVar("T")
 
 
 def save(scheme: Scheme, path: str | os.PathLike[str]) -> None:
-    """Write a scheme as JSON."""
-    write_document(path, KIND, VERSION, to_document(scheme))
+    """Write a scheme as JSON. One that could not be read back is refused, and nothing is written."""
+    document = to_document(scheme)
+    from_document(document)
+    write_document(path, KIND, VERSION, document)
 
 
 def load(path: str | os.PathLike[str]) -> Scheme:
@@ -79,20 +81,13 @@ def from_document(document: Mapping[str, Any]) -> Scheme:
         where = f"stage {number}"
         _only(stage, where, {"messages", "outputs"})
         builder.stage(
-            _entries(
-                stage, "messages", where, lambda entry, at: (_choice(Hop, entry, "hop", "edge", at), _text(entry, at))
-            ),
-            _entries(
-                stage,
-                "outputs",
-                where,
-                lambda entry, at: (_choice(Ghost, entry, "ghost", "dirichlet", at), _text(entry, at)),
-            ),
+            _entries(stage, "messages", where, _message),
+            _entries(stage, "outputs", where, _output),
             where=where,
         )
     return builder.build(
-        _short(document, "name", 100),
-        summary=_short(document, "summary", 1000) if "summary" in document else "",
+        _short(document, "name", least=1, most=100),
+        summary=_short({"summary": "", **document}, "summary", least=0, most=1000),
         theta=_theta(document.get("theta", "0")),
         claims=_claims(document.get("claims", {})),
     )
@@ -105,23 +100,28 @@ def _entries(stage: Mapping[str, Any], key: str, where: str, read: Callable[[Any
     return {name: read(entry, f"{where}, {key} entry {name!r:.60}") for name, entry in entries.items()}
 
 
-def _text(entry: Any, where: str) -> str:
-    _only(entry, where, {"hop", "ghost", "expression"})
-    return str(_typed(entry, "expression", str, where))
+def _message(entry: Any, where: str) -> tuple[Hop, str]:
+    _only(entry, where, {"hop", "expression"})
+    return _choice(Hop, entry, "hop", "edge", where), str(_typed(entry, "expression", str, where))
+
+
+def _output(entry: Any, where: str) -> tuple[Ghost, str]:
+    _only(entry, where, {"ghost", "expression"})
+    return _choice(Ghost, entry, "ghost", "dirichlet", where), str(_typed(entry, "expression", str, where))
 
 
 E_ = TypeVar("E_", Hop, Ghost)
 
 
 def _choice(kind: type[E_], entry: Any, key: str, default: str, where: str) -> E_:
-    given = entry.get(key, default) if isinstance(entry, dict) else default
+    given = entry.get(key, default)
     if given not in [str(item) for item in kind]:
         raise DocumentError(f"{where}: {key!r} should be one of {', '.join(kind)}; got {given!r:.60}")
     return kind(given)
 
 
 def _theta(given: Any) -> sp.Expr:
-    if isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given):
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1:
         given = repr(given)
     if not isinstance(given, str):
         raise DocumentError(f"field 'theta' should be a number from 0 to 1, got {given!r:.60}")
@@ -159,10 +159,10 @@ def _number(value: Any, where: str) -> float:
     return float(value)
 
 
-def _short(document: Mapping[str, Any], key: str, most: int) -> str:
+def _short(document: Mapping[str, Any], key: str, *, least: int, most: int) -> str:
     text = _typed(document, key, str, "the scheme")
-    if not text.isprintable() or not 0 < len(text) <= most:
-        raise DocumentError(f"field {key!r} should be one line of 1 to {most} printable characters")
+    if not text.isprintable() or not least <= len(text) <= most:
+        raise DocumentError(f"field {key!r} should be one line of {least} to {most} printable characters")
     return str(text)
 
 

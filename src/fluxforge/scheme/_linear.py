@@ -40,17 +40,6 @@ def linear_stages(scheme: Scheme) -> tuple[LinearStage, ...] | None:
     return tuple(stages)
 
 
-def varying_names(scheme: Scheme) -> frozenset[str]:
-    """The fields, messages and outputs that depend on T or S; all others are geometry."""
-    varying = set(NODE_FIELDS)
-    for stage in scheme.stages:
-        ends = _at_ends(varying)
-        moving = {name for name, message in stage.messages.items() if message.expression.free_symbols & ends}
-        here = {symbol(name) for name in varying | moving}
-        varying |= moving | {name for name, output in stage.outputs.items() if output.expression.free_symbols & here}
-    return frozenset(varying)
-
-
 def _linear_stage(stage: Stage, varying: set[str]) -> LinearStage | None:
     ends = _at_ends(varying)
     fixed_messages: dict[str, tuple[Hop, sp.Expr]] = {}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import sympy as sp
 
 from fluxforge.errors import SchemeError
+from fluxforge.expression import WORDS
 from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._symbols import (
     ENDS,
@@ -22,7 +23,9 @@ from fluxforge.scheme._symbols import (
 )
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
-_RESERVED = frozenset((*PARAMETERS, *NODE_FIELDS, *NODE_GEOMETRY, *(name for hop in Hop for name in GEOMETRY[hop])))
+_RESERVED = frozenset(
+    (*PARAMETERS, *NODE_FIELDS, *NODE_GEOMETRY, *WORDS, *(name for hop in Hop for name in GEOMETRY[hop]))
+)
 
 # θ of a scheme that solves no system.
 EXPLICIT = sp.Integer(0)
@@ -52,7 +55,7 @@ class Stage:
     outputs: Mapping[str, Output]
 
     def __hash__(self) -> int:
-        return hash((tuple(self.messages.items()), tuple(self.outputs.items())))
+        return hash((frozenset(self.messages.items()), frozenset(self.outputs.items())))
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ def _check_names(names: tuple[str, ...], earlier: tuple[str, ...], where: str) -
     for name in names:
         if not _NAME.fullmatch(name) or name.rpartition("_")[2] in ENDS[Hop.PATH] or len(name) > 40:
             raise SchemeError(
-                f"{where}: {name!r} is not a usable name (letters, digits and single underscores, "
+                f"{where}: {name!r:.60} is not a usable name (letters, digits and single underscores, "
                 f"at most 40 characters, not ending in _P, _N or _Q)"
             )
         if name in taken or name in _RESERVED:

@@ -1,16 +1,18 @@
 """Schemes on meshes: steppers, stable steps, rollouts, pictures."""
 
 from fluxforge.simulate._assemble import AffineMap, Operator, apply, assemble, generator, operator
-from fluxforge.simulate._build import Precision, Solver, source_on_cells, stepper
+from fluxforge.simulate._build import Precision, Solver, stepper
 from fluxforge.simulate._bytes import bytes_per_cell
 from fluxforge.simulate._compare import Comparison, compare
+from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._field_file import read_field
 from fluxforge.simulate._general import GeneralStepper, general_stepper
 from fluxforge.simulate._implicit import sides
 from fluxforge.simulate._limit import StepLimit, fastest_eigenvalues, real_interval, step_limit
+from fluxforge.simulate._one_operator import is_one_operator, step_matrix
 from fluxforge.simulate._output import write_comparison, write_run, write_series
 from fluxforge.simulate._picture import animation, field_picture, side_by_side
-from fluxforge.simulate._run import Simulation, choose_step, field_on_cells, simulate
+from fluxforge.simulate._run import Simulation, choose_step, simulate
 from fluxforge.simulate._stepper import AbstractStepper, LinearStepper
 
 __all__ = [
@@ -35,14 +37,15 @@ __all__ = [
     "field_picture",
     "general_stepper",
     "generator",
+    "is_one_operator",
     "operator",
     "read_field",
     "real_interval",
     "side_by_side",
     "sides",
     "simulate",
-    "source_on_cells",
     "step_limit",
+    "step_matrix",
     "stepper",
     "write_comparison",
     "write_run",

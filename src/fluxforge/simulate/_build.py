@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluxforge.errors import InputError
-from fluxforge.mesh import DualGraph, Value, evaluate_at
+from fluxforge.mesh import DualGraph, Value
 from fluxforge.scheme import Scheme, find, linear_stages
 from fluxforge.simulate._assemble import assemble, operator
+from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._general import general_stepper
 from fluxforge.simulate._implicit import conjugate_gradient_stepper, direct_stepper
 from fluxforge.simulate._renumber import local_order
@@ -43,7 +44,7 @@ def stepper(
     scheme = find(scheme)
     _check_numbers(dt=dt, diffusivity=diffusivity)
     _check_precision(dtype)
-    S = source_on_cells(source, graph)
+    S = field_on_cells(source, graph, "the source")
     order = local_order(graph) if renumber else None
     if scheme.implicit:
         return _implicit(scheme, graph, dt=dt, diffusivity=diffusivity, S=S, dtype=dtype, solver=solver, order=order)
@@ -75,15 +76,6 @@ def _implicit(
     if solver == "direct" or (solver == "auto" and graph.cells <= DIRECT_MOST_CELLS):
         return direct_stepper(step, S)
     return conjugate_gradient_stepper(step, V=graph.V, source=S, order=order, dtype=dtype, name=scheme.name)
-
-
-def source_on_cells(source: Value | np.ndarray, graph: DualGraph) -> np.ndarray:
-    """S at every cell, from whatever the caller gave."""
-    if isinstance(source, np.ndarray):
-        if source.shape != (graph.cells,) or not np.isfinite(source).all():
-            raise InputError(f"the source should be {graph.cells} finite numbers, got shape {source.shape}")
-        return source.astype(float)
-    return evaluate_at(source, graph.x, "the source")
 
 
 def _check_numbers(*, dt: float, diffusivity: float) -> None:

@@ -7,6 +7,8 @@ import numpy as np
 from fluxforge.errors import InputError
 from fluxforge.mesh import read_cell_data
 
+CELL = "cell"
+
 
 def read_field(spec: str, cells: int) -> np.ndarray:
     """The field that `spec` names, one finite number per cell, in the mesh's order of cells."""
@@ -23,6 +25,8 @@ def read_field(spec: str, cells: int) -> np.ndarray:
 def _from_array_file(path: str) -> np.ndarray:
     try:
         loaded = np.load(path, mmap_mode="r", allow_pickle=False)
+        if loaded.dtype.kind not in "fiu":
+            raise ValueError(f"it holds {loaded.dtype}")
         return np.array(loaded, dtype=float)
     except (OSError, ValueError, EOFError, TypeError) as error:
         raise InputError(f"{path}: is not a readable .npy array of numbers ({error})") from error
@@ -32,4 +36,13 @@ def _from_mesh_file(path: str, name: str) -> np.ndarray:
     found = read_cell_data(path)
     if name not in found:
         raise InputError(f"{path}: has no cell data {name!r}; it has: {', '.join(sorted(found)) or 'none'}")
-    return found[name]
+    values = found[name]
+    if CELL not in found:
+        return values
+    # A format that lists triangles before quadrilaterals says which cell of the mesh each entry is.
+    order = found[CELL].astype(np.int64)
+    if not np.array_equal(np.sort(order), np.arange(len(values))):
+        raise InputError(f"{path}: its cell data {CELL!r} should number the cells from 0, each once")
+    placed = np.empty_like(values)
+    placed[order] = values
+    return placed

@@ -12,8 +12,9 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigs, eigsh
 
 from fluxforge.mesh import DualGraph
-from fluxforge.scheme import Scheme, amplification, linear_stages
+from fluxforge.scheme import Scheme, amplification
 from fluxforge.simulate._assemble import generator
+from fluxforge.simulate._one_operator import is_one_operator
 
 _DENSE = 300
 _TOLERANCE = 1e-5
@@ -34,12 +35,13 @@ class StepLimit:
 
 
 def step_limit(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0, precise: bool = True) -> StepLimit | None:
-    """|R(Δt λ)| ≤ 1 for the fastest eigenvalues λ of the scheme's generator; None where the scheme has no R.
+    """|R(Δt λ)| ≤ 1 for the fastest eigenvalues λ of the scheme's generator; None where the scheme is not a
+    function R of one operator.
 
     On large meshes the eigenvalue takes long to find to five digits. Unless `precise`, it is enclosed: by a few dozen
     Lanczos steps where V·G is symmetric, by its largest row sum otherwise.
     """
-    factor = amplification(scheme) if linear_stages(scheme) is not None else None
+    factor = amplification(scheme) if is_one_operator(scheme) else None
     if factor is None:
         return None
     interval = real_interval(factor)

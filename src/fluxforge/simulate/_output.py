@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+import numpy as np
+
 from fluxforge._files import write_document, write_text
 from fluxforge.mesh import write
 from fluxforge.simulate._compare import Comparison
+from fluxforge.simulate._field_file import CELL
 from fluxforge.simulate._picture import animation, field_picture, side_by_side
 from fluxforge.simulate._run import Simulation
 
@@ -32,8 +35,10 @@ def write_series(simulation: Simulation, folder: Path) -> list[Path]:
     """The saved fields as VTU files, and the .pvd file by which ParaView opens them as one animation."""
     digits = len(str(len(simulation.fields) - 1))
     frames = [folder / f"T_{k:0{digits}d}.vtu" for k in range(len(simulation.fields))]
+    mixed = (simulation.mesh.cells < 0).any()
+    numbers = {CELL: np.arange(len(simulation.mesh.cells))} if mixed else {}
     for path, field in zip(frames, simulation.fields, strict=True):
-        write(simulation.mesh, path, cell_data={"T": field})
+        write(simulation.mesh, path, cell_data={"T": field} | numbers)
     lines = [
         f'    <DataSet timestep="{time!r}" part="0" file={quoteattr(path.name)}/>'
         for time, path in zip(simulation.times.tolist(), frames, strict=True)

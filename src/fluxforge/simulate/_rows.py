@@ -22,6 +22,11 @@ class Term(eqx.Module):
     diagonal: Slot | Float[Array, ""] | None
     off: tuple[Slot, ...]
 
+    @property
+    def present(self) -> bool:
+        """Whether the field enters at all."""
+        return self.diagonal is not None or bool(self.off)
+
 
 class StageRows(eqx.Module):
     """A stage of a linear scheme: all its outputs read their neighbours through the same `index`.
@@ -86,7 +91,10 @@ def stage_rows(
     return StageRows(
         index=tuple(place.indices(column) for column in index),
         terms={name: tuple(found) for name, found in terms.items()},
-        constant={name: _constant(affine, source, place, always=not terms[name]) for name, affine in stage.items()},
+        constant={
+            name: _constant(affine, source, place, always=not any(term.present for term in terms[name]))
+            for name, affine in stage.items()
+        },
     )
 
 

@@ -12,9 +12,10 @@ from jaxtyping import Float
 
 from fluxforge._types import State
 from fluxforge.errors import InputError, InstabilityError
-from fluxforge.mesh import Conditions, DualGraph, Mesh, Value, dual, evaluate_at, fourier_step
+from fluxforge.mesh import Conditions, DualGraph, Mesh, Value, dual, fourier_step
 from fluxforge.scheme import Scheme, find
 from fluxforge.simulate._build import Precision, Solver, stepper
+from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._limit import step_limit
 from fluxforge.simulate._stepper import AbstractStepper
 
@@ -137,15 +138,6 @@ def choose_step(
             f"({found.dt / fourier:.3g} of the Fourier step): take a smaller one, or force it"
         )
     return dt, fourier, None if found is None else found.certain
-
-
-def field_on_cells(value: Value | np.ndarray, graph: DualGraph, what: str) -> np.ndarray:
-    """A field over cells from whatever the caller gave."""
-    if not isinstance(value, np.ndarray):
-        return evaluate_at(value, graph.x, what)
-    if value.shape != (graph.cells,) or not np.isfinite(value).all():
-        raise InputError(f"{what} should be {graph.cells} finite numbers, got an array of shape {value.shape}")
-    return value.astype(float)
 
 
 def _check_steps(steps: int, save_every: int | None) -> int:

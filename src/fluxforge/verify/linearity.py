@@ -8,8 +8,7 @@ from scipy.sparse import csr_array, eye_array
 
 from fluxforge.mesh import DualGraph, fourier_step
 from fluxforge.scheme import Scheme, linear_stages
-from fluxforge.simulate import general_stepper
-from fluxforge.verify.stability import step_matrix
+from fluxforge.simulate import general_stepper, step_matrix
 
 
 @dataclass(frozen=True)

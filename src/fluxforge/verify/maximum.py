@@ -6,7 +6,7 @@ import numpy as np
 
 from fluxforge.mesh import DualGraph, fourier_step
 from fluxforge.scheme import Scheme
-from fluxforge.verify.stability import step_matrix
+from fluxforge.simulate import step_matrix
 
 TOLERANCE = 1e-12
 LARGEST = 64.0

@@ -5,19 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
-from scipy.sparse import csr_array
 
-from fluxforge.errors import FluxforgeError
 from fluxforge.mesh import DualGraph, dual, fourier_step, generate
 from fluxforge.scheme import Scheme, amplification, linear_stages
-from fluxforge.simulate import fastest_eigenvalues, generator, operator, real_interval, sides, step_limit
-from fluxforge.verify.time_order import study_graph
+from fluxforge.simulate import fastest_eigenvalues, generator, is_one_operator, real_interval, step_limit, step_matrix
 
-SAME = 1e-9
 STEPS = 3000
 GROWN = 1e9
 WATCHED = 100
-MOST_CELLS_SOLVED = 2000
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,7 @@ def stability(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> 
     factor = amplification(scheme) if linear_stages(scheme) is not None else None
     if factor is None:
         return Stability(None, None, None, None, fourier, None, None, None, None)
-    one = is_one_operator(scheme, factor)
+    one = is_one_operator(scheme)
     if one:
         found = step_limit(scheme, graph, diffusivity=diffusivity)
         assert found is not None
@@ -66,52 +61,6 @@ def stability(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> 
         above = _grows(scheme, graph, 1.01 * limit, diffusivity=diffusivity)
     interval = real_interval(factor) if one else None
     return Stability(factor, one, interval, limit, fourier, rate, _oscillation(factor) if one else None, below, above)
-
-
-def is_one_operator(scheme: Scheme, factor: sp.Expr) -> bool:
-    """Whether M(Δt) = R(Δt G) on an irregular mesh, to round-off."""
-    graph = study_graph()
-    dt = 0.7 * fourier_step(graph)
-    Z = dt * generator(scheme, graph).M.toarray()
-    if _anti_diffusive(Z):
-        # R was taken along decay; a generator that grows runs through it backwards.
-        Z = -Z
-    numerator, denominator = _coefficients(factor)
-    wanted = np.linalg.solve(_horner(denominator, Z), _horner(numerator, Z))
-    found = step_matrix(scheme, graph, dt).toarray()
-    return bool(np.abs(found - wanted).max() <= SAME * np.abs(found).max())
-
-
-def _anti_diffusive(Z: np.ndarray) -> bool:
-    return bool(np.trace(Z) > 0)
-
-
-def step_matrix(scheme: Scheme, graph: DualGraph, dt: float, *, diffusivity: float = 1.0) -> csr_array:
-    """∂T'/∂T; an implicit scheme is solved for, which fills the matrix, so its mesh must be small."""
-    step = operator(scheme, graph, dt=dt, diffusivity=diffusivity)
-    if step.theta == 0:
-        return step.M
-    if graph.cells > MOST_CELLS_SOLVED:
-        raise FluxforgeError(
-            f"an implicit scheme's matrix is full: {graph.cells} cells are more than {MOST_CELLS_SOLVED}"
-        )
-    left, right = sides(step)
-    return csr_array(np.linalg.solve(left.toarray(), right.toarray()))
-
-
-def _coefficients(factor: sp.Expr) -> tuple[list[float], list[float]]:
-    numerator, denominator = sp.fraction(sp.together(factor))
-    if not factor.free_symbols:
-        return [float(numerator)], [float(denominator)]
-    z = next(iter(factor.free_symbols))
-    return tuple([float(c) for c in sp.Poly(part, z).all_coeffs()] for part in (numerator, denominator))  # type: ignore[return-value]
-
-
-def _horner(coefficients: list[float], Z: np.ndarray) -> np.ndarray:
-    total = np.zeros_like(Z)
-    for c in coefficients:
-        total = total @ Z + c * np.eye(len(Z))
-    return total
 
 
 def _oscillation(factor: sp.Expr) -> float | None:

@@ -1,0 +1,66 @@
+"""Whether a scheme is a function of one operator: T' = R(Δt G) T, the same R on every mesh."""
+
+from functools import cache
+
+import numpy as np
+import sympy as sp
+from scipy.sparse import csr_array
+
+from fluxforge.errors import FluxforgeError
+from fluxforge.mesh import DualGraph, dual, fourier_step, jittered
+from fluxforge.scheme import Scheme, amplification, linear_stages
+from fluxforge.simulate._assemble import generator, operator
+from fluxforge.simulate._implicit import sides
+
+SAME = 1e-9
+MOST_CELLS_SOLVED = 2000
+
+
+@cache
+def is_one_operator(scheme: Scheme) -> bool:
+    """Whether M(Δt) = R(Δt G) on an irregular mesh, to round-off."""
+    factor = amplification(scheme) if linear_stages(scheme) is not None else None
+    if factor is None:
+        return False
+    graph = dual(jittered(5, 0.2, 3))
+    dt = 0.7 * fourier_step(graph)
+    Z = dt * generator(scheme, graph).M.toarray()
+    if _anti_diffusive(Z):
+        # R was taken along decay; a generator that grows runs through it backwards.
+        Z = -Z
+    numerator, denominator = _coefficients(factor)
+    wanted = np.linalg.solve(_horner(denominator, Z), _horner(numerator, Z))
+    found = step_matrix(scheme, graph, dt).toarray()
+    return bool(np.abs(found - wanted).max() <= SAME * np.abs(found).max())
+
+
+def _anti_diffusive(Z: np.ndarray) -> bool:
+    return bool(np.trace(Z) > 0)
+
+
+def step_matrix(scheme: Scheme, graph: DualGraph, dt: float, *, diffusivity: float = 1.0) -> csr_array:
+    """∂T'/∂T; an implicit scheme is solved for, which fills the matrix, so its mesh must be small."""
+    step = operator(scheme, graph, dt=dt, diffusivity=diffusivity)
+    if step.theta == 0:
+        return step.M
+    if graph.cells > MOST_CELLS_SOLVED:
+        raise FluxforgeError(
+            f"an implicit scheme's matrix is full: {graph.cells} cells are more than {MOST_CELLS_SOLVED}"
+        )
+    left, right = sides(step)
+    return csr_array(np.linalg.solve(left.toarray(), right.toarray()))
+
+
+def _coefficients(factor: sp.Expr) -> tuple[list[float], list[float]]:
+    numerator, denominator = sp.fraction(sp.together(factor))
+    if not factor.free_symbols:
+        return [float(numerator)], [float(denominator)]
+    z = next(iter(factor.free_symbols))
+    return tuple([float(c) for c in sp.Poly(part, z).all_coeffs()] for part in (numerator, denominator))  # type: ignore[return-value]
+
+
+def _horner(coefficients: list[float], Z: np.ndarray) -> np.ndarray:
+    total = np.zeros_like(Z)
+    for c in coefficients:
+        total = total @ Z + c * np.eye(len(Z))
+    return total
