@@ -8,10 +8,11 @@ import sympy as sp
 from scipy.sparse import csr_array
 
 from fluxforge.errors import FluxforgeError
-from fluxforge.mesh import Conditions, DualGraph, Neumann, dual, fourier_step, jittered
+from fluxforge.mesh import Conditions, DualGraph, Mesh, Neumann, dual, fourier_step, jittered, squares
 from fluxforge.scheme import Claims, Hop, Scheme, SchemeBuilder, amplification
 from fluxforge.scheme.reference import BUILT_IN, rkl2
 from fluxforge.simulate import fastest_eigenvalues, generator, real_interval, step_limit
+from fluxforge.simulate._limit import enclosed_rate
 from strategies import BOUNDARIES, MESHES, SIDED, noise, whole_step
 
 z = sp.Symbol("z")
@@ -137,6 +138,23 @@ def test_a_mesh_too_large_for_dense_eigenvalues_has_the_same_limit(name: str) ->
     rates = np.linalg.eigvals(generator(BUILT_IN[name], graph).M.toarray())
     assert limit.rate == pytest.approx(np.abs(rates).max(), rel=1e-4)
     assert np.abs(1 + 0.999 * limit.dt * rates).max() < 1
+    rough = step_limit(BUILT_IN[name], graph, precise=False)
+    assert rough is not None
+    assert np.abs(1 + rough.certain * rates).max() <= 1 + 1e-12
+    assert rough.certain <= limit.dt * (1 + 1e-6)
+    assert rough.dt >= limit.dt * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("mesh", [squares(17), jittered(12, 0.1, seed=1)], ids=["squares", "jittered"])
+@pytest.mark.parametrize("steps", [8, 20, 60])
+def test_the_fastest_rate_lies_between_its_bounds(mesh: Mesh, steps: int) -> None:
+    graph = dual(mesh, Neumann())
+    G = generator(BUILT_IN["euler"], graph).M
+    low, high = enclosed_rate(G, graph.V, steps=steps)
+    fastest = np.abs(np.linalg.eigvals(G.toarray())).max()
+    assert low <= fastest * (1 + 1e-12)
+    assert high >= fastest * (1 - 1e-12)
+    assert high - low <= {8: 0.1, 20: 0.02, 60: 1e-4}[steps] * fastest
 
 
 def test_the_fastest_eigenvalues_are_the_largest_and_in_order() -> None:
@@ -146,10 +164,15 @@ def test_the_fastest_eigenvalues_are_the_largest_and_in_order() -> None:
     assert found.real == pytest.approx(values[::-1][: len(found)], rel=1e-10)
 
 
+def drifting(speed: int) -> Scheme:
+    """A central drift beside the flux, which turns eigenvalues off the real axis."""
+    flux = f"alpha*A/delta*(T_N - T_P) + {speed}*A*n_x*(T_N + T_P)/2"
+    return SchemeBuilder().stage({"z": flux}, {"T_new": "T + dt/V*z"}).build("drift", summary="", claims=Claims())
+
+
 def test_eigenvalues_off_the_axis_shorten_the_step() -> None:
-    """An upwind-like drift beside the flux: Euler's disk is left before the real interval ends."""
-    drift = "alpha*A/delta*(T_N - T_P) + 40*A*n_x*(T_N + T_P)/2"
-    scheme = SchemeBuilder().stage({"z": drift}, {"T_new": "T + dt/V*z"}).build("drift", summary="", claims=Claims())
+    """Euler's disk is left before the real interval ends."""
+    scheme = drifting(40)
     graph = dual(jittered(6, 0.2, seed=1))
     limit = step_limit(scheme, graph)
     assert limit is not None
@@ -158,9 +181,25 @@ def test_eigenvalues_off_the_axis_shorten_the_step() -> None:
     assert spectral_radius(scheme, graph, 1.001 * limit.dt) > 1
 
 
+ROUGHLY = [BUILT_IN["euler"], BUILT_IN["rkl2-8"], BUILT_IN["corrected"], drifting(40), drifting(400)]
+
+
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=list(GRAPHS))
+@pytest.mark.parametrize("scheme", ROUGHLY, ids=["euler", "rkl2-8", "corrected", "drift", "strong drift"])
+def test_a_step_that_is_called_certain_is(scheme: Scheme, graph: DualGraph) -> None:
+    """Also where the eigenvalues are only enclosed, and where they are not real; a generator that grows is exempt."""
+    limit = step_limit(scheme, graph, precise=False)
+    assert limit is not None
+    assert 0 <= limit.certain <= limit.dt * (1 + 1e-12)
+    slowest = np.linalg.eigvals(generator(scheme, graph).M.toarray()).real.max()
+    if slowest <= 1e-9:
+        assert spectral_radius(scheme, graph, limit.certain) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("precise", [True, False])
 @pytest.mark.parametrize("name", ["euler", "rkl2-8", "corrected"])
-def test_a_cell_that_exchanges_nothing_is_stable_at_any_step(name: str) -> None:
-    limit = step_limit(BUILT_IN[name], dual(MESHES["one"], Neumann()))
+def test_a_cell_that_exchanges_nothing_is_stable_at_any_step(name: str, precise: bool) -> None:
+    limit = step_limit(BUILT_IN[name], dual(MESHES["one"], Neumann()), precise=precise)
     assert limit is not None
     assert (limit.dt, limit.rate) == (math.inf, 0.0)
 
@@ -168,6 +207,16 @@ def test_a_cell_that_exchanges_nothing_is_stable_at_any_step(name: str) -> None:
 def hand_made(output: str, **messages: str | tuple[Hop, str]) -> Scheme:
     flux: dict[str, str | tuple[Hop, str]] = {"z": "alpha*A/delta*(T_N - T_P)", "w": "alpha*A/delta"}
     return SchemeBuilder().stage(flux | messages, {"T_new": output}).build("mine", summary="", claims=Claims())
+
+
+def test_a_scheme_that_is_one_operator_between_cold_walls_only() -> None:
+    """The two-hop form without χ is the midpoint rule wherever no face is insulated, and nowhere else."""
+    walk = "dt/2*(alpha*A_PN/delta_PN)*(alpha*A_NQ/delta_NQ)/V_N*(T_Q - T_N)"
+    scheme = hand_made("T + dt/V*(z + far - dt/(2*V)*w*z)", far=(Hop.PATH, walk))
+    graph = dual(squares(2), Neumann())
+    limit = step_limit(scheme, graph)
+    if limit is not None:
+        assert spectral_radius(scheme, graph, 0.9 * limit.dt) <= 1 + 1e-9
 
 
 def test_a_scheme_that_is_not_linear_has_no_limit() -> None:

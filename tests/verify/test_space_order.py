@@ -53,6 +53,7 @@ def test_an_order_is_quoted_only_where_it_may_be():
     assert Rates(sizes, (1.0, 0.25, 0.0625, 0.015625)).order == pytest.approx(2.0)
     assert Rates(sizes[:3], (1.0, 0.25, 0.0625)).order is None, "three levels are too few"
     assert Rates(sizes, (1.0, 0.25, 0.0625, 0.05)).order is None, "the last rates disagree"
+    assert Rates(sizes, (1.0, 0.1, 0.06, 0.037)).order is None, "the rates still drift"
     assert Rates(sizes, (1.0, 0.99, 0.98, 0.97)).order is None, "the error hardly falls"
     assert Rates(sizes, (1.0, 2.0, 0.5, 0.125)).order is None, "the error rose"
     assert Rates(sizes, (1e-3, 1e-7, 1e-11, 1e-15)).order is None, "round-off"

@@ -54,7 +54,7 @@ def mesh_picture(mesh: Mesh, path: str | os.PathLike[str]) -> None:
 def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> None:
     """Save a figure, whole or not at all; the suffix chooses the format."""
     with atomic_path(path) as temporary:
-        figure.savefig(temporary, dpi=dpi)
+        figure.savefig(temporary, dpi=dpi, bbox_inches="tight", pad_inches=0.1)
 
 
 def _outlines(mesh: Mesh) -> Float[np.ndarray, "cells corners 2"]:

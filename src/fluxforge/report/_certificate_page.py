@@ -36,6 +36,7 @@ CAPTIONS = {
 class _Shown:
     svg: str
     caption: str
+    wide: bool
 
 
 def write_certificate(
@@ -62,7 +63,7 @@ def certificate_page(certificate: Certificate, scheme: Scheme, figures: dict[str
         scheme=scheme,
         formula=formula_lines(scheme),
         classes=CLASSES,
-        figures=[_Shown(_svg(figure, name), CAPTIONS[name]) for name, figure in figures.items()],
+        figures=[_Shown(_svg(figure, name), CAPTIONS[name], len(figure.axes) > 1) for name, figure in figures.items()],
         version=version("fluxforge"),
         command=command,
     )

@@ -1,9 +1,10 @@
 """Certificates: what a scheme is, measured. Evidence, never a bare boolean."""
 
+from fluxforge.verify._black_box import verify_step
 from fluxforge.verify._certificate import Certificate, FamilyResult
 from fluxforge.verify._claims import ClaimCheck
 from fluxforge.verify._evidence import Line, Verdict
 from fluxforge.verify._rates import Rates
 from fluxforge.verify._verify import verify
 
-__all__ = ["Certificate", "ClaimCheck", "FamilyResult", "Line", "Rates", "Verdict", "verify"]
+__all__ = ["Certificate", "ClaimCheck", "FamilyResult", "Line", "Rates", "Verdict", "verify", "verify_step"]

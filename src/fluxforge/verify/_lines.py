@@ -116,7 +116,7 @@ def stability_line(found: Stability, where: str) -> Line:
         return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{extra}", method)
     if found.dt_max == 0:
         return Line("stable at some Δt", Verdict.FAILS, f"{factor}; |R| > 1 for every Δt > 0", method)
-    checked = f"rollouts: {_yes(found.stable_below)} stable at 0.99, {_yes(found.diverges_above)} divergent at 1.01"
+    checked = f"rollouts: {_yes(found.stable_below)}stable at 0.99, {_yes(found.diverges_above)}divergent at 1.01"
     ratio = found.dt_max / found.fourier
     name = f"stable up to {ratio:.4g} Δt_Fourier"
     interval = "" if found.interval is None else f", real interval [−{found.interval:.6g}, 0]"
@@ -191,4 +191,4 @@ def _value(value: object) -> str:
 
 
 def _yes(value: bool | None) -> str:
-    return "" if value else "not"
+    return "" if value else "not "

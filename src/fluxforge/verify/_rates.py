@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 AGREE = 0.15
+DRIFT = 0.5
 ROUND_OFF = 1e-13
 LEAST_LEVELS = 4
 
@@ -14,8 +15,9 @@ LEAST_LEVELS = 4
 class Rates:
     """Errors e_k at sizes h_k, and the rates log(e_k/e_{k+1})/log(h_k/h_{k+1}) between them.
 
-    `order` is the last rate, quoted only from at least four levels, if the last two rates agree within 0.15, every
-    refinement reduced the error, and no error sits on round-off; otherwise it is None.
+    `order` is the last rate, quoted only from at least four levels, if the last two rates agree within 0.15, the last
+    three lie within 0.5 of each other, every refinement reduced the error, and no error sits on round-off; otherwise
+    it is None.
     """
 
     sizes: tuple[float, ...]
@@ -35,11 +37,11 @@ class Rates:
 
     @property
     def asymptotic(self) -> bool:
-        """Whether the last two rates agree and no error sits on round-off."""
+        """Whether the rates have settled and no error sits on round-off."""
         rates = self.rates
         if len(self.errors) < LEAST_LEVELS or not np.isfinite(rates).all() or min(self.errors) <= ROUND_OFF:
             return False
-        return abs(rates[-1] - rates[-2]) <= AGREE
+        return abs(rates[-1] - rates[-2]) <= AGREE and max(rates[-3:]) - min(rates[-3:]) <= DRIFT
 
     @property
     def order(self) -> float | None:

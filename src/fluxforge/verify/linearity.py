@@ -33,7 +33,7 @@ def linearity(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> 
     else:
         M, defect = _differentiated(scheme, graph, dt=dt, diffusivity=diffusivity)
     used = csr_array(abs(M) > 1e-14 * max(abs(M).max(), 1e-300))
-    hops = None if scheme.implicit else _hops(graph, used)
+    hops = None if scheme.implicit else hops_used(graph, used)
     return Linearity(linear, hops, used.nnz / graph.cells, defect)
 
 
@@ -47,7 +47,7 @@ def _differentiated(scheme: Scheme, graph: DualGraph, *, dt: float, diffusivity:
     return csr_array(np.asarray(jax.jacfwd(step.advance)(step.enter(T)))), float(defect)
 
 
-def _hops(graph: DualGraph, used: csr_array) -> int:
+def hops_used(graph: DualGraph, used: csr_array) -> int:
     """The smallest number of hops within which all that a step reads lies."""
     inside = slice(graph.interior)
     i, j = graph.owner[inside], graph.neighbour[inside]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from fluxforge.expression import to_text
 from fluxforge.scheme import Affine, Hop, LinearStage, Scheme, linear_stages, symbol
 from fluxforge.verify._lattice import Lattice, Vector, square_lattice, triangle_lattice
 
@@ -30,7 +31,7 @@ class ModifiedEquation:
 
     def __str__(self) -> str:
         terms = [_term(key, c) for part in (self.leading, self.error) for key, c in part.items()]
-        return "T_t = " + (" + ".join(terms) or "0")
+        return "T_t = " + (" + ".join(terms).replace("+ -", "- ") or "0")
 
     def diffusivity(self) -> sp.Matrix:
         """K/α, exactly."""
@@ -39,7 +40,9 @@ class ModifiedEquation:
 
 
 def _term(key: tuple[int, int], coefficient: sp.Expr) -> str:
-    return f"({sp.sstr(sp.simplify(coefficient))})*T_{'x' * key[0]}{'y' * key[1]}"
+    simple = sp.factor(sp.simplify(coefficient))
+    text = to_text(simple)
+    return f"{f'({text})' if simple.is_Add else text}*T_{'x' * key[0]}{'y' * key[1]}"
 
 
 def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | None:
