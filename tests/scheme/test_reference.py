@@ -101,8 +101,8 @@ def test_the_printed_crank_nicolson_scheme_has_the_wrong_sign_and_no_source() ->
 
 def test_rates_are_zero_and_gradients_are_the_owners_on_ghosts() -> None:
     assert {BUILT_IN["rk4"].ghost_rules()[k] for k in ("k1", "k2", "k3")} == {Ghost.ZERO}
-    assert BUILT_IN["rkl2-8"].ghost_rules()["rate0"] is Ghost.ZERO
-    assert BUILT_IN["rkl2-8"].ghost_rules()["Y3"] is Ghost.DIRICHLET
+    assert BUILT_IN["rkl2-8"].ghost_rules()["rate"] is Ghost.ZERO
+    assert BUILT_IN["rkl2-8"].ghost_rules()["D3"] is Ghost.ZERO
     assert {BUILT_IN["corrected"].ghost_rules()[g] for g in ("g_x", "g_y")} == {Ghost.OWNER}
 
 

@@ -8,6 +8,7 @@ What works today:
   fluxforge mesh       generate meshes, inspect mesh files
   fluxforge schemes    the built-in schemes, their formulas and claims
   fluxforge simulate   heat problems on a mesh, with one scheme or several
+  fluxforge verify     the certificate of a scheme: orders, stability, conservation, claims
   fluxforge export     a scheme as LaTeX, NumPy, JAX or C
   fluxforge doctor     what works on this machine
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fluxforge.errors import InputError
+from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression import field
 
 Value: TypeAlias = float | int | str | Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -63,6 +63,11 @@ def _per_tag(conditions: Conditions, tags: tuple[str, ...]) -> Mapping[str, Cond
         return {}
     if isinstance(conditions, Dirichlet | Neumann):
         return dict.fromkeys(tags, conditions)
+    given: Mapping[str, object] = conditions
+    for tag, condition in given.items():
+        if not isinstance(condition, Dirichlet | Neumann):
+            wanted = "Dirichlet(...) or Neumann(...)"
+            raise InputError(f"the boundary condition of {tag!r} should be {wanted}, got {condition!r:.60}")
     if stray := sorted(set(conditions) - set(tags)):
         raise InputError(f"boundary tag {stray[0]!r} is not in the mesh; it has: {', '.join(tags)}")
     return conditions
@@ -70,9 +75,12 @@ def _per_tag(conditions: Conditions, tags: tuple[str, ...]) -> Mapping[str, Cond
 
 def evaluate_at(value: Value, x: Float[np.ndarray, "places 2"], what: str) -> Float[np.ndarray, " places"]:
     """A number, formula or function at the given places; anything but finite numbers is refused."""
-    if isinstance(value, str):
-        value = field(value)
-    given = value(x[:, 0], x[:, 1]) if callable(value) else value
+    try:
+        if isinstance(value, str):
+            value = field(value)
+        given = value(x[:, 0], x[:, 1]) if callable(value) else value
+    except ExpressionError as error:
+        raise ExpressionError(f"{what}: {error}") from error
     numbers = np.asarray(given, dtype=float)
     if numbers.shape not in ((), (len(x),)):
         raise InputError(f"{what} gives values of shape {numbers.shape} for {len(x)} places; one each is wanted")

@@ -74,6 +74,7 @@ def generator(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> 
     Each coefficient's slope by a complex step, Im c(iε)/ε, which loses no digits; the stages compose to first order,
     (C₀ + ΔtC₁)(M₀ + ΔtM₁) = C₀M₀ + Δt(C₁M₀ + C₀M₁), so the stencil does not grow with their number.
     """
+    _refuse_kinks(scheme)
     n = graph.cells
     nothing, one = csr_array((n, n)), eye_array(n, format="csr")
     zero = np.zeros(n)
@@ -85,6 +86,16 @@ def generator(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> 
         known |= {name: _first_order(affine, known) for name, affine in stage.items()}
     slope = known["T_new"].slope
     return Operator(csr_array(slope[0]), csr_array(slope[1]), slope[2], float(scheme.theta))
+
+
+def _refuse_kinks(scheme: Scheme) -> None:
+    """A complex step sees the slope of smooth functions only."""
+    parts = [message.expression for stage in scheme.stages for message in stage.messages.values()]
+    parts += [output.expression for stage in scheme.stages for output in stage.outputs.values()]
+    for part in parts:
+        for kink in part.atoms(sp.Abs, sp.Min, sp.Max, sp.sign):
+            if symbol("dt") in kink.free_symbols:
+                raise SchemeError(f"scheme {scheme.name!r} has no generator: {kink} is not smooth in dt")
 
 
 _EPSILON = 1e-20

@@ -44,6 +44,8 @@ def stepper(
     scheme = find(scheme)
     _check_numbers(dt=dt, diffusivity=diffusivity)
     _check_precision(dtype)
+    if solver not in ("auto", "direct", "cg"):
+        raise InputError(f"solver should be 'auto', 'direct' or 'cg', got {solver!r:.60}")
     S = field_on_cells(source, graph, "the source")
     order = local_order(graph) if renumber else None
     if scheme.implicit:

@@ -20,7 +20,7 @@ from fluxforge.mesh import DualGraph, Mesh, dual
 from fluxforge.scheme import Scheme
 from fluxforge.simulate import generator
 from fluxforge.verify._families import LATTICES, Levels
-from fluxforge.verify._steady import steady_state
+from fluxforge.verify._steady import steady_solver
 
 # Cells per period of each lattice, and a size whose middle period sees no boundary through any scheme of few hops.
 PERIODS = {"squares": 1, "right": 2, "cross": 4, "equilateral": 2}
@@ -87,9 +87,10 @@ def fitted_diffusivity(scheme: Scheme, mesh: Mesh) -> np.ndarray:
     V = graph.V
     tests = [tuple(field(text)(x, y) for text in texts) for texts in _test_functions()]
     rows, right = [], []
+    solve = steady_solver(scheme, graph)
     for m, n in MODES:
         S = 2 * np.pi**2 * np.sin(m * np.pi * x) * np.sin(n * np.pi * y)
-        T = steady_state(scheme, graph, S)
+        T = solve(S)
         for phi, xx, xy, yy in tests:
             rows.append([V @ (xx * T), 2 * V @ (xy * T), V @ (yy * T)])
             right.append(-V @ (S * phi))
