@@ -2,9 +2,9 @@
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +18,25 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     The temporary name keeps the suffix, because writers choose a format by it.
     """
     path = Path(path)
+    # The name is known before the file exists, so that an interruption at any moment finds what to remove.
+    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{_shown(path)}: cannot be written ({_reason(error)})") from error
-    os.close(handle)
-    temporary = Path(name)
-    try:
+        _create(temporary, path)
         yield temporary
-        # mkstemp makes files private; what a user writes should follow the umask like any other file.
-        temporary.chmod(0o666 & ~_umask())
         os.replace(temporary, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({_reason(error)})") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError, ValueError):
+            temporary.unlink(missing_ok=True)
+
+
+def _create(temporary: Path, path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{_shown(path)}: cannot be written ({_reason(error)})") from error
 
 
 def _reason(error: Exception) -> str:
@@ -43,12 +46,6 @@ def _reason(error: Exception) -> str:
 def _shown(path: Path) -> str:
     """A path for a message; it may hold characters no file's name can."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(path))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -28,7 +28,7 @@ QUICK = {
     "irregular": (6, 12, 24, 48),
 }
 LATTICES = ("squares", "right", "cross", "equilateral")
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2, 3, 4, 5)
 
 
 @dataclass(frozen=True)
