@@ -15,7 +15,7 @@ from fluxforge._types import State
 from fluxforge.errors import InputError
 from fluxforge.simulate._assemble import AffineMap, Operator
 from fluxforge.simulate._rows import StageRows, stage_rows
-from fluxforge.simulate._stepper import AbstractStepper, Order, repeated
+from fluxforge.simulate._stepper import AbstractStepper, Order, entered, left, repeated
 
 CG_TOLERANCE = 1e-13
 
@@ -76,12 +76,11 @@ class ConjugateGradientStepper(AbstractStepper):
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """A field from the mesh's order to the stepper's."""
-        T = jnp.asarray(T, self.dtype)
-        return T if self.order is None else T[self.order.forward]
+        return entered(T, self.order, self.dtype)
 
     def leave(self, T: State) -> State:
         """A field from the stepper's order to the mesh's."""
-        return T if self.order is None else T[self.order.back]
+        return left(T, self.order)
 
     def advance(self, T: State) -> State:
         """One step."""

@@ -67,6 +67,17 @@ class Order(eqx.Module):
         return Order(jnp.asarray(order, jnp.int32), jnp.asarray(back, jnp.int32))
 
 
+def entered(T: Float[Array | np.ndarray, " cells"], order: Order | None, dtype: str) -> State:
+    """A field on the device, in the given order."""
+    field = jnp.asarray(T, dtype)
+    return field if order is None else field[order.forward]
+
+
+def left(T: State, order: Order | None) -> State:
+    """A field in the mesh's order again."""
+    return T if order is None else T[order.back]
+
+
 class LinearStepper(AbstractStepper):
     """An explicit linear scheme: everything but T was evaluated beforehand, a step is gathers and sums."""
 
@@ -77,12 +88,11 @@ class LinearStepper(AbstractStepper):
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """A field from the mesh's order to the stepper's."""
-        T = jnp.asarray(T, self.dtype)
-        return T if self.order is None else T[self.order.forward]
+        return entered(T, self.order, self.dtype)
 
     def leave(self, T: State) -> State:
         """A field from the stepper's order to the mesh's."""
-        return T if self.order is None else T[self.order.back]
+        return left(T, self.order)
 
     def advance(self, T: State) -> State:
         """One step: the stages in turn."""
