@@ -156,7 +156,9 @@ def cost_line(found: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
     )
     if others:
         evidence += f"; bytes to an error of {TARGET:g} in time, relative to this scheme: {', '.join(others)}"
-    return Line("cost of a step", Verdict.MEASURED, evidence, "counted from the assembled matrices")
+    return Line(
+        "cost of a step", Verdict.MEASURED, evidence, "read off the stepper's arrays; sparse LU factors if implicit"
+    )
 
 
 def claim_line(check: ClaimCheck) -> Line:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import jax
 import numpy as np
 from scipy.sparse import csc_array
 from scipy.sparse.linalg import splu
@@ -9,7 +10,7 @@ from scipy.sparse.linalg import splu
 from fluxforge.mesh import Dirichlet, DualGraph, dual, fourier_step, jittered
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.simulate import Operator, assemble, generator, operator, sides
+from fluxforge.simulate import LinearStepper, Operator, bytes_per_cell, generator, operator, sides, stepper
 from fluxforge.verify.time_order import exact_solution, march
 
 PEERS = ("euler", "crank-nicolson", "rkl2-8")
@@ -27,20 +28,23 @@ class Cost:
 
 
 def cost(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> Cost:
-    """Counted from the assembled matrices: each entry an index of 4 bytes (none on the diagonal) and a value of 8."""
+    """Read off the stepper itself: the arrays it holds, what a step reads and writes of them, and its operations."""
     dt = 0.5 * fourier_step(graph, diffusivity)
     n = graph.cells
     if scheme.implicit:
         return _implicit_cost(operator(scheme, graph, dt=dt, diffusivity=diffusivity), len(scheme.stages), n)
-    flops = moved = held = 0.0
-    for stage in assemble(scheme, graph, dt=dt, diffusivity=diffusivity):
-        fields = {name for affine in stage.values() for name in affine.matrices} - {"S"}
-        entries = sum(m.nnz for affine in stage.values() for name, m in affine.matrices.items() if name != "S")
-        shared = max((m.nnz for affine in stage.values() for m in affine.matrices.values()), default=n) - n
-        flops += 2 * entries + n * len(stage)
-        held += 8 * entries + 4 * shared + 8 * n * len(stage)
-        moved += 8 * entries + 4 * shared + 8 * n * (len(fields) + 2 * len(stage))
-    return Cost(len(scheme.stages), flops / n, moved / n, (held + 16 * n) / n)
+    with jax.enable_x64(True):
+        # A source, so that its term is counted.
+        step = stepper(scheme, graph, dt, diffusivity=diffusivity, source=1.0)
+    assert isinstance(step, LinearStepper)
+    terms = [term for stage in step.stages for found in stage.terms.values() for term in found]
+    flops = sum(2 * len(term.off) + 2 * (term.diagonal is not None) for term in terms)
+    held = sum(array.nbytes for array in jax.tree.leaves(step.stages)) / n
+    moved = bytes_per_cell(step, n)
+    assert moved is not None
+    # Besides the coefficients: T before and after, and a field per earlier output.
+    fields = 1 + sum(len(stage.terms) for stage in step.stages)
+    return Cost(len(scheme.stages), float(flops), moved, held + 8 * fields)
 
 
 def _implicit_cost(step: Operator, stages: int, n: int) -> Cost:
