@@ -124,7 +124,7 @@ def test_every_operator_has_its_value_in_c(text, library):
 
 def test_c_numbers_are_doubles_and_never_divided_as_integers():
     text = emit(BUILT_IN["rkl2-8"], "c").partition("*/")[2]
-    assert "1225.0*Y7[P]/648.0" in text
+    assert "1225.0*D7[P]/648.0" in text
     assert not re.search(r"[-+*/(] ?\d+/", text.replace("path/", ""))
 
 
@@ -296,4 +296,4 @@ def test_latex_names_what_is_summed_over():
     assert r"\overline{A_{PN}}" in ring
     assert r"\overline{d_{PQ" not in ring
     assert r"T_P^{n+1/2} &= T_P^{n} + \frac{\Delta t}{2}\,S_P" in emit(BUILT_IN["midpoint"], "latex")
-    assert r"\mathrm{rate}_{0,P} &= S_P + \frac{z_{1,P}}{V_P}" in emit(BUILT_IN["rkl2-8"], "latex")
+    assert r"\mathrm{rate}_P &= S_P + \frac{z_{1,P}}{V_P}" in emit(BUILT_IN["rkl2-8"], "latex")
