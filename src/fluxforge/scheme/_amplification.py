@@ -1,5 +1,7 @@
 """R(z), the factor by which a scheme multiplies an eigenmode of its own generator, z = −Δt λ, in exact arithmetic."""
 
+from functools import lru_cache
+
 import sympy as sp
 
 from fluxforge.scheme._linear import affine_form
@@ -14,6 +16,7 @@ _ALPHA = sp.Rational(1, 8)
 _HALF = sp.Rational(1, 2)
 
 
+@lru_cache(maxsize=256)
 def amplification(scheme: Scheme) -> sp.Expr | None:
     """R(z) as a rational function, from one cell between cold walls; None where there is none.
 

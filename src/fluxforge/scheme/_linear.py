@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import sympy as sp
 
@@ -27,6 +28,7 @@ class LinearStage:
     outputs: Mapping[str, Affine]
 
 
+@lru_cache(maxsize=256)
 def linear_stages(scheme: Scheme) -> tuple[LinearStage, ...] | None:
     """The scheme as affine maps of T, S and earlier outputs, or None where it is not linear in them."""
     varying = set(NODE_FIELDS)

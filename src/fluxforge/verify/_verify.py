@@ -23,7 +23,7 @@ from fluxforge.verify.linearity import linearity
 from fluxforge.verify.maximum import maximum_principle
 from fluxforge.verify.modified import ModifiedEquation, square_equation, triangle_equation
 from fluxforge.verify.order import space_order
-from fluxforge.verify.patch import patch_test
+from fluxforge.verify.patch import PatchTest, patch_test
 from fluxforge.verify.semidiscrete import semidiscrete
 from fluxforge.verify.stability import default_graph, stability
 from fluxforge.verify.time_order import study_graph, time_order
@@ -103,7 +103,7 @@ class _Verification:
             "maximum principle", lambda: maximum_principle(s, g), lambda f: _lines.maximum_line(f, where)
         )
         modified = self._modified() if self.mesh is None else {}
-        space = {levels.family: self._family(levels) for levels in chosen} if self.linear else {}
+        space = {levels.family: self._family(levels, patch) for levels in chosen} if self.linear else {}
         curves = error_against_cost(s) if self.linear and self.mesh is None and not self.quick else ()
         price = self._ask("cost of a step", lambda: cost(s, g), lambda f: _lines.cost_line(f, curves, s.name))
         checks = check_claims(
@@ -170,11 +170,15 @@ class _Verification:
                 self.lines.append(_lines.modified_line(name, equation))
         return found
 
-    def _family(self, levels: Levels) -> FamilyResult:
+    def _family(self, levels: Levels, patch: PatchTest | None) -> FamilyResult:
+        """Refine one family. Linear fields kept on an irregular mesh are kept on all: a quick run asks no further."""
+        if patch is not None and not patch.exact(1):
+            patch = None
         study = self._try(levels.family, lambda: space_order(self.scheme, levels, progress=self.tell))
-        patch = self._try(
-            f"patch tests, {levels.family}", lambda: patch_test(self.scheme, levels.mesh(levels.sizes[0]))
-        )
+        if not self.quick:
+            patch = self._try(
+                f"patch tests, {levels.family}", lambda: patch_test(self.scheme, levels.mesh(levels.sizes[0]))
+            )
         tensor = self._try(f"diffusivity, {levels.family}", lambda: effective_diffusivity(self.scheme, levels))
         found = FamilyResult(study, patch, tensor)
         if study is not None:

@@ -35,7 +35,7 @@ def maximum_principle(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 
         return float(least[cell]), cell
 
     low, high = 0.0, None
-    for fraction in np.geomspace(1e-3, LARGEST, 24):
+    for fraction in np.geomspace(1e-3, LARGEST, 17):
         if worst(float(fraction))[0] < -TOLERANCE:
             high = float(fraction)
             break
@@ -45,7 +45,7 @@ def maximum_principle(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 
     if low == 0.0:
         weight, cell = worst(high)
         return MaximumPrinciple(0.0, cell, weight)
-    for _ in range(36):
+    for _ in range(34):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if worst(middle)[0] >= -TOLERANCE else (low, middle)
     weight, cell = worst(high * 1.05)
