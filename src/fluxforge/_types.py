@@ -1,10 +1,11 @@
 """Array aliases with named axes. A leading space marks an axis name (and keeps ruff content)."""
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+Precision: TypeAlias = Literal["float32", "float64"]
 Points: TypeAlias = Float[np.ndarray, "points 2"]
 Corners: TypeAlias = Int[np.ndarray, "cells corners"]
 CellField: TypeAlias = Float[np.ndarray, " cells"]

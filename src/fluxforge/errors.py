@@ -33,5 +33,17 @@ class DocumentError(InputError):
     """A JSON document of ours that cannot be used: wrong kind, unknown version, missing or stray field."""
 
 
+class RecipeError(InputError):
+    """A recipe that cannot be used: the message opens with the file (or the command line) and names the field."""
+
+
 class InstabilityError(FluxforgeError):
     """A run that blew up: the message says at which step."""
+
+
+class TrainingError(FluxforgeError):
+    """A training run that cannot go on: the message says which seeds failed, at which step, and what is kept."""
+
+
+class DiscoveryError(FluxforgeError):
+    """A discovery that found nothing to believe: the message names the stage."""

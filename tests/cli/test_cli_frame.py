@@ -29,6 +29,7 @@ def test_every_command_of_the_contract_that_exists_is_there() -> None:
         "schemes",
         "mesh",
         "export",
+        "reproduce",
         "bench",
         "doctor",
     }
@@ -53,11 +54,6 @@ def test_help_ends_with_an_example_of_the_command(cli: Cli, path: tuple[str, ...
 @pytest.mark.parametrize("path", [(), ("mesh",), ("bench",)], ids=" ".join)
 def test_a_group_without_a_command_shows_its_help(cli: Cli, path: tuple[str, ...]) -> None:
     assert cli(*path) == cli(*path, "--help")
-
-
-def test_discover_says_that_it_is_not_discovery_yet(cli: Cli) -> None:
-    assert "NOT DISCOVERY YET" in cli("discover", "--help").out
-    assert "NOT DISCOVERY YET" in cli("--help").out
 
 
 def test_version(cli: Cli) -> None:

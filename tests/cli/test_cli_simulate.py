@@ -1,4 +1,4 @@
-"""`fluxforge simulate`, `discover` and `bench`."""
+"""`fluxforge simulate` and `bench`."""
 
 import json
 from pathlib import Path
@@ -117,12 +117,3 @@ def test_single_precision_is_coarser(cli: Cli, mesh_file: Path) -> None:
     run = ("simulate", "crank-nicolson", "--mesh", mesh_file, *HOT, "--solver", "cg", "--dt-fraction", 4, "--json")
     single, double = (cli(*run, "--precision", name).json["heat"] for name in ("float32", "float64"))
     assert 0 < abs(single - double) < 1e-4 * double
-
-
-def test_discover_says_what_it_is_and_runs_a_demonstration(cli: Cli) -> None:
-    told = cli("discover")
-    assert (told.code, told.err) == (0, "")
-    assert "arrives in a later version" in told.out
-    assert "nothing was discovered" in told.out
-    assert "midpoint" in told.out.split("A demonstration")[1]
-    assert "-o FOLDER" not in told.out

@@ -11,6 +11,7 @@ from fluxforge.cli._doctor import doctor
 from fluxforge.cli._export import export
 from fluxforge.cli._mesh import mesh
 from fluxforge.cli._output import show
+from fluxforge.cli._reproduce import reproduce
 from fluxforge.cli._schemes import schemes
 from fluxforge.cli._simulate import simulate
 from fluxforge.cli._typer import command, group
@@ -49,6 +50,7 @@ command(
     "--boundary right=insulated --compare crank-nicolson -o out",
 )(simulate)
 command(app, "fluxforge verify midpoint --quick -o certificate")(verify)
+command(app, "fluxforge reproduce generalisation theorems -o reproduction")(reproduce)
 command(app, "fluxforge export midpoint --to c -o midpoint.c")(export)
 command(app, "fluxforge doctor --json")(doctor)
 app.add_typer(mesh, name="mesh")

@@ -92,7 +92,7 @@ def _file(path: Path | None) -> Path | None:
     return writable(path)
 
 
-def _folder(path: Path | None) -> Path | None:
+def folder(path: Path | None) -> Path | None:
     if path is not None and path.exists() and not path.is_dir():
         raise typer.BadParameter(f"{path}: is a file; give the name of a folder")
     return writable(path)
@@ -117,6 +117,6 @@ OutputFile = Annotated[
 OutputFolder = Annotated[
     Path | None,
     typer.Option(
-        "-o", "--output", metavar="FOLDER", help="Folder to write to.", callback=_folder, rich_help_panel="Output"
+        "-o", "--output", metavar="FOLDER", help="Folder to write to.", callback=folder, rich_help_panel="Output"
     ),
 ]

@@ -62,3 +62,46 @@ def _pairs(measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "euler over FiPy", number(ratios["euler_over_fipy"], 3)
     if measured["slope"] is not None:
         yield "growth of cost with cells", f"{number(measured['slope'], 3)} (1 is linear)"
+
+
+@command(bench, "fluxforge bench train --seeds 64")
+def train(
+    steps: Annotated[int, count("--steps", text="Steps of our loop in each round of measuring.")] = 1_000,
+    seeds: Annotated[int, count("--seeds", text="Networks trained at once.")] = 16,
+    as_json: Json = False,
+) -> None:
+    """Time the paper's toy training beside the same network in PyTorch Geometric."""
+    from fluxforge.cli._progress import doing
+
+    with doing("measuring the toy training", quiet=as_json) as tell:
+        from fluxforge.bench import bench_train
+
+        measured = bench_train(seeds, steps=steps, progress=lambda what: tell(f"measuring: {what}"))
+    if as_json:
+        show_json(measured)
+        return
+    show(f"{measured['parameters']} parameters, batches of {measured['batch']} graphs, {measured['device']}\n")
+    columns = ("training loop", "steps per second", "per step")
+    show_table(columns, list(_loops(measured)), right=columns[1:])
+    show()
+    show_pairs(_compared(measured))
+
+
+def _loops(measured: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    names = ("ours", "PyTorch Geometric", "PyTorch Geometric, batches prepared")
+    for name, key in zip(names, ("ours", "pyg", "pyg_prepared"), strict=True):
+        if (rate := measured[f"{key}_steps_per_s"]) is not None:
+            yield name, number(rate), duration(1.0 / rate)
+
+
+def _compared(measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if measured["ratio"] is None:
+        yield "PyTorch Geometric", "not installed: pip install 'fluxforge[bench]'"
+    else:
+        threads = f"{measured['pyg_device']}, best with threads: {measured['pyg_threads']}"
+        yield "PyTorch Geometric on", threads
+        yield "ours over PyTorch Geometric", number(measured["ratio"], 3)
+        yield "the same, batches prepared", number(measured["ratio_prepared"], 3)
+    yield f"{measured['seeds']} seeds at once, steps of all", f"{number(measured['seeds_steps_per_s'])} per second"
+    whole = f"{number(measured['seeds_per_s'], 3)} per second"
+    yield f"trainings of {measured['training_steps']:,} steps, so", whole

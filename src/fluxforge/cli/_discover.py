@@ -1,35 +1,73 @@
-"""`fluxforge discover`: not discovery yet, and it says so."""
+"""`fluxforge discover`: the main job."""
+
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-TEXT = """\
-Discovery (training, distilling and certifying a scheme) arrives in a later version; nothing was discovered here.
-What works today:
-  fluxforge mesh       generate meshes, inspect mesh files
-  fluxforge schemes    the built-in schemes, their formulas and claims
-  fluxforge simulate   heat problems on a mesh, with one scheme or several
-  fluxforge verify     the certificate of a scheme: orders, stability, conservation, claims
-  fluxforge export     a scheme as LaTeX, NumPy, JAX or C
-  fluxforge doctor     what works on this machine
+from fluxforge.cli._arguments import Json, folder
 
-A demonstration: an irregular mesh of about 300 cells, T(0) = sin(πx) sin(πy), T = 0 on the boundary,
-50 steps of half the Fourier step.\
-"""
+# A copy of names the library holds, because a shell that completes a word cannot wait for it; a test compares.
+RECIPES = ("first-order", "first-order-pinn", "generalisation", "midpoint", "two-hop")
 
 
-def discover() -> None:
-    """NOT DISCOVERY YET: say what exists today and run a small demonstration of it.
+def _recipes(incomplete: str) -> list[str]:
+    return [name for name in RECIPES if name.startswith(incomplete)]
 
-    Training, distilling and certifying schemes arrive in a later version.
+
+def discover(
+    recipe: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RECIPE]",
+            help=f"{', '.join(RECIPES)}, or a TOML file (first-order unless given).",
+            autocompletion=_recipes,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="RUN", help="Run folder (runs/RECIPE unless given).", callback=folder),
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="Go on with a run; nothing finished is repeated.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of data and networks.")] = None,
+    seeds: Annotated[int | None, typer.Option(metavar="N", help="Networks trained side by side.")] = None,
+    steps: Annotated[int | None, typer.Option(metavar="N", help="Training steps.")] = None,
+    diffusivity: Annotated[float | None, typer.Option(metavar="α", help="The α the data are made with.")] = None,
+    time_step: Annotated[
+        tuple[float, float] | None,
+        typer.Option("--dt", metavar="LOW HIGH", help="Range Δt is drawn from, in units of a mean cell volume."),
+    ] = None,
+    engine: Annotated[str | None, typer.Option(help="Symbolic regression: operon or pysr.")] = None,
+    theta: Annotated[float | None, typer.Option(metavar="θ", help="θ of a residual loss, 0 to 1.")] = None,
+    preset: Annotated[str | None, typer.Option(help="quick (the default) or paper (the paper's sizes).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Train networks on what a recipe describes, and find out what they have learned.
+
+    Leaves a run folder with metrics, checkpoints, results and figures. A run that is interrupted, even killed, goes on
+    with --resume and ends as if it had never been.
     """
-    typer.echo(f"{TEXT}\n")
+    if resume is not None and (recipe or output or preset):
+        raise typer.BadParameter("--resume goes on with a run as it was begun: give no recipe, -o or --preset with it")
+    given: dict[str, Any] = {
+        "seed": seed,
+        "seeds": seeds,
+        "training.steps": steps,
+        "diffusivity": diffusivity,
+        "loss.residual.theta": theta,
+        "data.time_step": list(time_step) if time_step else None,
+        "search.engine": engine,
+    }
+    changes = {name: value for name, value in given.items() if value is not None}
+    if resume is not None and changes:
+        raise typer.BadParameter("--resume goes on with a run as it was begun: give no other option that changes it")
     from fluxforge.cli._progress import doing
 
-    with doing("meshing"):
-        from fluxforge.cli._heat import Problem, Request, run
-        from fluxforge.mesh import square
-
-        mesh = square(cells=300, kind="irregular", engine="builtin")
-    problem = Problem(mesh, initial="sin(pi*x)*sin(pi*y)", source="0", boundary=None)
-    request = Request(schemes=("euler", "midpoint"), folder=None, gif=False, as_json=False)
-    run(request, problem, steps=50, dt_fraction=0.5)
+    with doing("loading", quiet=as_json):
+        from fluxforge.cli._discovery import begin, go_on
+    if resume is not None:
+        go_on(resume, as_json)
+    else:
+        begin(recipe or RECIPES[0], output, preset, changes, as_json)

@@ -1,19 +1,16 @@
 """From arguments to an exit code: what is said on stderr when something goes wrong."""
 
 import os
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 
 from fluxforge.cli._app import app
 from fluxforge.cli._output import one_line, say
+from fluxforge.cli._signals import TerminatedError, answering
 from fluxforge.errors import FluxforgeError
 
 USAGE, FAILED, INTERRUPTED, CLOSED_PIPE, TERMINATED = 2, 1, 130, 141, 143
@@ -21,23 +18,19 @@ USAGE, FAILED, INTERRUPTED, CLOSED_PIPE, TERMINATED = 2, 1, 130, 141, 143
 UsageError: type[Any] = typer.BadParameter.__mro__[1]
 
 
-class _TerminatedError(BaseException):
-    """The process was asked to end: not an Exception, so that nothing on the way swallows it."""
-
-
 def run(arguments: Sequence[str] | None) -> int:
     """Run a command line and return its exit code; each failure is one line on stderr."""
     arguments, debug = _without_debug(sys.argv[1:] if arguments is None else arguments)
     _show_any_character()
     try:
-        with _answering_termination():
+        with answering():
             code = _invoke(arguments)
             sys.stdout.flush()
     except BrokenPipeError:
         return _leave_closed_pipe()
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except _TerminatedError:
+    except TerminatedError:
         code = TERMINATED
     except Exception as error:
         if debug:
@@ -87,23 +80,6 @@ def _usage(error: Any) -> str:
     path = "fluxforge" if error.ctx is None else error.ctx.command_path
     message = one_line(error.format_message()).replace(": Value error, ", ": ")
     return f"{message.rstrip('.')} (see {path} --help)"
-
-
-@contextmanager
-def _answering_termination() -> Iterator[None]:
-    """A request to terminate unwinds like Ctrl-C does, so that no half-written file stays."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def unwind(number: int, frame: FrameType | None) -> None:
-        raise _TerminatedError
-
-    before = signal.signal(signal.SIGTERM, unwind)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _show_any_character() -> None:

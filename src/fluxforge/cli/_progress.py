@@ -9,6 +9,7 @@ from rich.table import Column
 from rich.text import Text
 
 from fluxforge.cli._output import console
+from fluxforge.cli._signals import refuse_to_go_on
 
 
 class _Count(ProgressColumn):
@@ -71,3 +72,17 @@ def doing(what: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
         return
     with console(stderr=True).status(what) as status:
         yield status.update
+
+
+def counted(tell: Callable[[str, int, int], None] | None) -> Callable[[str, int, int], None]:
+    """A question bar for work that counts what is done, where the bar counts what is being asked; or silence.
+
+    Each time it is told, an interruption that got lost is raised again.
+    """
+
+    def told(what: str, done: int, total: int) -> None:
+        refuse_to_go_on()
+        if tell is not None:
+            tell(what, done + 1, total)
+
+    return told

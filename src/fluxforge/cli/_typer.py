@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 F = TypeVar("F", bound=Callable[..., Any])
-ORDER = ("discover", "simulate", "schemes", "mesh", "export", "bench", "doctor")
+ORDER = ("discover", "verify", "simulate", "schemes", "mesh", "export", "reproduce", "bench", "doctor")
 
 
 class Command(TyperCommand):

@@ -15,6 +15,7 @@ from fluxforge.mesh._quality import (
     nonorthogonality,
     weights,
 )
+from fluxforge.mesh._scale import unit_volume
 from fluxforge.mesh.files._cell_data import read_cell_data
 from fluxforge.mesh.files._read import read
 from fluxforge.mesh.files._write import write
@@ -74,6 +75,7 @@ __all__ = [
     "squares",
     "two_cells",
     "unit_square",
+    "unit_volume",
     "weights",
     "write",
 ]

@@ -1,6 +1,21 @@
 """Results as pages: it computes nothing."""
 
 from fluxforge.report._certificate_page import certificate_page, formula_lines, write_certificate
+from fluxforge.report._discovery_figures import discovery_figures
+from fluxforge.report._discovery_page import discovery_page, write_discovery
 from fluxforge.report._figures import certificate_figures
+from fluxforge.report._generalisation import extrapolation_figure, generalisation_figure
+from fluxforge.report._theorems import theorems_figure
 
-__all__ = ["certificate_figures", "certificate_page", "formula_lines", "write_certificate"]
+__all__ = [
+    "certificate_figures",
+    "certificate_page",
+    "discovery_figures",
+    "discovery_page",
+    "extrapolation_figure",
+    "formula_lines",
+    "generalisation_figure",
+    "theorems_figure",
+    "write_certificate",
+    "write_discovery",
+]

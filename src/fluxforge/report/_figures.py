@@ -7,10 +7,8 @@ import sympy as sp
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fluxforge.report._panels import COLOURS, MARKERS, panels
 from fluxforge.verify import Certificate
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7f7f7f")
-MARKERS = "osD^vPX"
 
 
 def certificate_figures(certificate: Certificate) -> dict[str, Figure]:
@@ -29,7 +27,7 @@ def certificate_figures(certificate: Certificate) -> dict[str, Figure]:
 
 def convergence_figure(certificate: Certificate) -> Figure:
     """Relative L2 and L∞ errors of the steady state against cells, with slopes to compare by."""
-    figure, axes = _panels(2)
+    figure, axes = panels(2)
     for panel, norm in zip(axes, ("l2", "linf"), strict=True):
         for k, (family, result) in enumerate(certificate.space.items()):
             if result.study is None:
@@ -60,7 +58,7 @@ def _guides(panel: Axes) -> None:
 def time_figure(certificate: Certificate) -> Figure:
     """Errors in time against the matrix exponential, for the free and the driven run."""
     assert certificate.time is not None
-    figure, (panel,) = _panels(1)
+    figure, (panel,) = panels(1)
     for k, (name, run) in enumerate(
         (("free: T₀, S = 0", certificate.time.free), ("driven: T₀ = 0, S", certificate.time.driven))
     ):
@@ -78,7 +76,7 @@ def stability_figure(certificate: Certificate) -> Figure:
     assert found is not None
     assert found.factor is not None
     assert found.interval is not None
-    figure, (along, region) = _panels(2)
+    figure, (along, region) = panels(2)
     factor = _function(found.factor)
     reach = 4.0 if not np.isfinite(found.interval) or found.interval == 0 else 1.15 * found.interval
     x = np.linspace(0, reach, 800)
@@ -102,7 +100,7 @@ def stability_figure(certificate: Certificate) -> Figure:
 
 def cost_figure(certificate: Certificate) -> Figure:
     """Error in time against bytes moved per cell, beside the peers."""
-    figure, (panel,) = _panels(1)
+    figure, (panel,) = panels(1)
     for k, curve in enumerate(certificate.curves):
         width = 2.2 if curve.scheme == certificate.scheme else 1.2
         style = MARKERS[k % 7] + "-"
@@ -119,13 +117,3 @@ def _function(factor: sp.Expr) -> Callable[[np.ndarray], np.ndarray]:
     z = next(iter(factor.free_symbols))
     top, bottom = ([complex(c) for c in sp.Poly(part, z).all_coeffs()] for part in (numerator, denominator))
     return lambda at: np.polyval(top, at) / np.polyval(bottom, at)
-
-
-def _panels(count: int) -> tuple[Figure, tuple[Axes, ...]]:
-    figure = Figure(figsize=(4.6 * count + 0.4, 3.7), layout="constrained")
-    axes = figure.subplots(1, count, squeeze=False)[0]
-    for panel in axes:
-        panel.grid(alpha=0.25)
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.tick_params(labelsize=8)
-    return figure, tuple(axes)

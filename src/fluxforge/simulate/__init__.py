@@ -9,10 +9,12 @@ from fluxforge.simulate._field_file import read_field
 from fluxforge.simulate._general import GeneralStepper, general_stepper
 from fluxforge.simulate._implicit import sides
 from fluxforge.simulate._limit import StepLimit, fastest_eigenvalues, real_interval, step_limit
+from fluxforge.simulate._network import NetworkStepper, network_stepper
 from fluxforge.simulate._one_operator import is_one_operator, step_matrix
 from fluxforge.simulate._output import write_comparison, write_run, write_series
 from fluxforge.simulate._picture import animation, field_picture, side_by_side
 from fluxforge.simulate._run import Simulation, choose_step, simulate
+from fluxforge.simulate._stages import staged
 from fluxforge.simulate._stepper import AbstractStepper, LinearStepper
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "Comparison",
     "GeneralStepper",
     "LinearStepper",
+    "NetworkStepper",
     "Operator",
     "Precision",
     "Simulation",
@@ -38,12 +41,14 @@ __all__ = [
     "general_stepper",
     "generator",
     "is_one_operator",
+    "network_stepper",
     "operator",
     "read_field",
     "real_interval",
     "side_by_side",
     "sides",
     "simulate",
+    "staged",
     "step_limit",
     "step_matrix",
     "stepper",

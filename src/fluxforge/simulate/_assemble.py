@@ -12,9 +12,8 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from fluxforge.errors import SchemeError
 from fluxforge.expression import evaluate
 from fluxforge.mesh import DualGraph
+from fluxforge.neighbourhood import Neighbourhood, Neighbourhoods, View, view
 from fluxforge.scheme import Affine, Ghost, Hop, LinearStage, Scheme, linear_stages, symbol
-from fluxforge.simulate._ghosts import View, view
-from fluxforge.simulate._neighbourhood import Neighbourhood, Neighbourhoods
 
 Column = Inexact[np.ndarray, " cells"]
 

@@ -7,7 +7,7 @@ from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, fourier_step
 from fluxforge.scheme import Claims, Ghost, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import generator
-from fluxforge.simulate._ghosts import node_volumes, view
+from fluxforge.neighbourhood import node_volumes, view
 from strategies import BOUNDARIES, MESHES, SIDED, noise, whole_step
 
 GRAPHS = {name: dual(MESHES["mixed"], conditions) for name, conditions in BOUNDARIES.items()}

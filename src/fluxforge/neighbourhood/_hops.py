@@ -9,8 +9,8 @@ import sympy as sp
 from jaxtyping import Bool, Float, Int
 
 from fluxforge.mesh import DualGraph, Paths, Ring, paths, ring
+from fluxforge.neighbourhood._ghosts import node_volumes
 from fluxforge.scheme import Hop, symbol
-from fluxforge.simulate._ghosts import node_volumes
 
 
 @dataclass(frozen=True)

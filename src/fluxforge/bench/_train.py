@@ -1,0 +1,159 @@
+"""`fluxforge bench train`: steps per second of our training, beside the same network in PyTorch Geometric."""
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from fluxforge import recipe
+from fluxforge.bench._clock import best_seconds
+from fluxforge.bench._pyg import pyg_device_name, pyg_installed, pyg_thread_counts, pyg_training, with_threads
+from fluxforge.data import AbstractSource, FixedSource, source
+from fluxforge.errors import InputError
+from fluxforge.gnn import Network, parameters
+from fluxforge.train import State, begin, chunk_function, optimiser
+
+ROUNDS = 15
+# A step of PyTorch Geometric's lasts about so many of ours: rounds should last alike, or noise would not be shared.
+SLOWER = 50
+PACKAGES = ("jax", "equinox", "optax", "torch", "torch_geometric")
+
+Progress = Callable[[str], None]
+Task = Callable[[int], object]
+
+
+def bench_train(seeds: int = 16, *, steps: int = 1_000, progress: Progress | None = None) -> dict[str, Any]:
+    """Time the paper's toy training: our loop, PyTorch Geometric's, and ours with many seeds at once.
+
+    Our loop trains on for at least `steps` steps a round, the others for as long; they take turns, and the best round
+    of each counts. Whatever is compiled is compiled before. PyTorch has the number of threads that suits it best.
+    `seeds_steps_per_s` counts the steps of all seeds, `seeds_per_s` whole trainings of the recipe's length.
+    """
+    if not 1 <= steps <= 1_000_000:
+        raise InputError(f"steps should be between 1 and 1e6, got {steps}")
+    tell = progress or (lambda _: None)
+    tell("preparing")
+    spec, many = toy_training(1), toy_training(seeds)
+    graphs = source(spec)
+    with jax.enable_x64(spec.training.precision == "float64"):
+        ours = our_training(spec, graphs)
+        tasks: dict[str, Task] = {"ours": ours.run, "seeds": our_training(many, graphs).run, **_peers(ours)}
+        tell("our loop" + (" and PyTorch Geometric's" if pyg_installed() else ""))
+        rates = _rates(tasks, {"ours": steps, "seeds": steps // seeds}, others=steps // SLOWER)
+    return _document(ours, rates, seeds=seeds, steps=steps)
+
+
+def toy_training(seeds: int) -> recipe.Recipe:
+    """The paper's first experiment to the letter: 516 weights, 105 graphs of two cells, MAE + η‖θ‖₁, Adam at 1e-4."""
+    spec = recipe.Recipe(
+        name="toy-training",
+        seeds=seeds,
+        data=recipe.TwoCells(graphs=100, faces="none", corner_cases=True),
+        network=recipe.Network(features="simplified", layers=2, mlp="relu", depth=2, width=32, update="direct"),
+        loss=recipe.Loss(supervised=recipe.Supervised(norm="l1"), sparsity=recipe.Sparsity(weight=1e-3)),
+        training=recipe.Training(
+            steps=90_000, batch=4, optimizer="adam", learning_rate=1e-4, schedule="constant", clip=0.0, chunk=1_000
+        ),
+    )
+    recipe.check(spec)
+    return spec
+
+
+@dataclass
+class OurTraining:
+    """A recipe in training, chunk after chunk, as `fluxforge.train.train` does without a folder to write to."""
+
+    spec: recipe.Recipe
+    source: AbstractSource
+    state: State
+    chunk: Callable[..., tuple[State, Any]]
+
+    def run(self, steps: int) -> None:
+        """Train on; done when the device is."""
+        end = int(self.state.step) + steps
+        while (left := end - int(self.state.step)) > 0:
+            self.state, _ = self.chunk(self.state, self.source, jnp.asarray(min(self.spec.training.chunk, left)))
+
+    @property
+    def first(self) -> Network:
+        """The first seed's network."""
+        return jax.tree.map(lambda leaf: leaf[0] if eqx.is_array(leaf) else leaf, self.state.network)
+
+
+def our_training(spec: recipe.Recipe, graphs: AbstractSource) -> OurTraining:
+    """The training at its first step."""
+    transform = optimiser(spec.training)
+    return OurTraining(spec, graphs, begin(spec, transform), chunk_function(spec, transform))
+
+
+def _peers(ours: OurTraining) -> dict[str, Task]:
+    """PyTorch Geometric's loops from the same weights on the same problems, each with several numbers of threads."""
+    if not pyg_installed():
+        return {}
+    assert isinstance(ours.source, FixedSource)
+    problems = ours.source.problems
+    peers = {
+        name: pyg_training(ours.spec, ours.first, problems, prepared=name == "pyg_prepared")
+        for name in ("pyg", "pyg_prepared")
+    }
+    return {
+        f"{name}/{count}": with_threads(peer.run, count)
+        for name, peer in peers.items()
+        for count in pyg_thread_counts()
+    }
+
+
+def _rates(tasks: Mapping[str, Task], steps: Mapping[str, int], *, others: int) -> dict[str, float]:
+    """Steps per second of each, at least so many of them a round."""
+    # The clock repeats a task at least twice.
+    blocks = {name: max(1, steps.get(name, others) // 2) for name in tasks}
+    seconds = best_seconds({name: _repeated(task, blocks[name]) for name, task in tasks.items()}, rounds=ROUNDS)
+    return {name: blocks[name] / seconds[name] for name in tasks}
+
+
+def _repeated(task: Task, block: int) -> Task:
+    return lambda times: task(times * block)
+
+
+def _document(ours: OurTraining, rates: Mapping[str, float], *, seeds: int, steps: int) -> dict[str, Any]:
+    (pyg, threads), (prepared, prepared_threads) = _fastest(rates, "pyg"), _fastest(rates, "pyg_prepared")
+    device = jax.devices()[0]
+    return {
+        "parameters": len(parameters(ours.first)),
+        "batch": ours.spec.training.batch,
+        "precision": ours.spec.training.precision,
+        "steps": steps,
+        "rounds": ROUNDS,
+        "device": f"{device.platform}:{device.id} {device.device_kind}",
+        "ours_steps_per_s": rates["ours"],
+        "pyg_device": None if pyg is None else pyg_device_name(),
+        "pyg_steps_per_s": pyg,
+        "pyg_threads": threads,
+        "pyg_prepared_steps_per_s": prepared,
+        "pyg_prepared_threads": prepared_threads,
+        "ratio": None if pyg is None else rates["ours"] / pyg,
+        "ratio_prepared": None if prepared is None else rates["ours"] / prepared,
+        "seeds": seeds,
+        "seeds_steps_per_s": seeds * rates["seeds"],
+        "seeds_per_s": seeds * rates["seeds"] / ours.spec.training.steps,
+        "training_steps": ours.spec.training.steps,
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+    }
+
+
+def _fastest(rates: Mapping[str, float], peer: str) -> tuple[float, int] | tuple[None, None]:
+    """A peer's steps per second with the number of threads that gave the most, and that number."""
+    found = [(rate, int(name.removeprefix(f"{peer}/"))) for name, rate in rates.items() if name.startswith(f"{peer}/")]
+    return max(found) if found else (None, None)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

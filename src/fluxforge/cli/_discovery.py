@@ -1,0 +1,97 @@
+"""What `fluxforge discover` shows of a run."""
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from fluxforge import recipe
+from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
+from fluxforge.cli._progress import counted, question_bar
+from fluxforge.cli._reproduction import show_arms
+from fluxforge.discover import Progress, discover, resume
+
+
+def begin(name: str, output: Path | None, preset: str | None, changes: Mapping[str, Any], as_json: bool) -> None:
+    """A new run."""
+    spec = recipe.load(name, preset=preset)
+    spec = recipe.override(spec, changes) if changes else spec
+    folder = output or _free(Path("runs") / spec.name)
+    _shown(lambda tell: discover(spec, folder, command=_command(), tell=tell, warn=_warn), spec.name, folder, as_json)
+
+
+def _command() -> str:
+    return shlex.join(["fluxforge", *sys.argv[1:]])
+
+
+def go_on(folder: Path, as_json: bool) -> None:
+    """A run begun before."""
+    _shown(lambda tell: resume(folder, tell=tell, warn=_warn), folder.name, folder, as_json)
+
+
+def _free(folder: Path) -> Path:
+    """The folder, or with a number after it if a run is there already."""
+    candidates = (folder, *(folder.with_name(f"{folder.name}-{k}") for k in range(2, 10_000)))
+    return next(each for each in candidates if not each.exists())
+
+
+def _warn(text: str) -> None:
+    say("warning", text)
+
+
+def _shown(work: Callable[[Progress], dict[str, Any]], name: str, folder: Path, as_json: bool) -> None:
+    """The result on stdout; exit code 1 where nothing is believed."""
+    with question_bar(name, quiet=as_json) as tell:
+        result = work(counted(tell))
+    if as_json:
+        show_json(result)
+    elif "summary" in result:
+        show_arms({"this run": result["summary"]})
+        show(f"\nresults, figures and checkpoints: {folder}")
+    else:
+        _formula(result, folder)
+    if result.get("recovered") is False:
+        say("error", f"no formula is believed: {_why(result)}; candidates are in {folder}", style="bold red")
+        raise typer.Exit(1)
+
+
+def _why(result: Mapping[str, Any]) -> str:
+    return next((text.removeprefix("NO: ") for text in result["reasons"] if not text.startswith("yes")), "no reason")
+
+
+def _formula(result: Mapping[str, Any], folder: Path) -> None:
+    if result["recovered"]:
+        show(f"{result['recipe']}: recovered\n")
+        rows = [*result["messages"].items(), *result["outputs"].items()]
+        show_pairs((name, f"= {'Σ ' if name in result['messages'] else ''}{text}") for name, text in rows)
+        show()
+        show_table(("constant", "value", "±", "taken as"), [_constant(result, name) for name in result["constants"]])
+    else:
+        show(f"{result['recipe']}: not recovered; the best candidates were\n")
+        for name, front in result.get("fronts", {}).items():
+            show_pairs(
+                (f"{name}, {row['complexity']}", f"{row['error']:.1e}  {row['formula']}") for row in front["rows"]
+            )
+    show()
+    show_pairs(text.split(": ", 1) for text in result["reasons"] if ": " in text)
+    if "evaluation" in result and result["evaluation"].get("meshes"):
+        _errors(result["evaluation"])
+    total = sum(result["seconds"].values())
+    parts = ", ".join(f"{name} {seconds:.0f}" for name, seconds in result["seconds"].items())
+    show(f"\n{total:.0f} s ({parts}); report: {folder / 'report.html'}")
+
+
+def _constant(result: Mapping[str, Any], name: str) -> tuple[str, str, str, str]:
+    value, spread = result["constants"][name], result["constants_uncertainty"][name]
+    return name, f"{value:.6g}", f"{spread:.1e}", result["rational"].get(name, "")
+
+
+def _errors(found: Mapping[str, Any]) -> None:
+    show(f"\nagainst the first-order scheme on {found['meshes']} unseen meshes of about {found['cells']} cells\n")
+    columns = ("", "one step, MSE", "worst cell", f"{found['rollout']} steps, MSE")
+    keys = ("one_step_mse", "one_step_worst", "rollout_mse")
+    rows = [(name, *(f"{found[name][key]:.1e}" for key in keys)) for name in ("network", "formula")]
+    show_table(columns, rows, right=columns[1:])

@@ -1,0 +1,36 @@
+"""A recipe's data section → a source of batches."""
+
+from collections.abc import Iterable
+
+import jax
+
+from fluxforge import recipe
+from fluxforge._types import Precision
+from fluxforge.data._ensemble import EnsembleSource, ensemble
+from fluxforge.data._meshes import meshes
+from fluxforge.data._source import AbstractSource, FixedSource, PairSource
+from fluxforge.data._two_cells import two_cells
+from fluxforge.scheme import Hop
+
+# Keeps the data's randomness apart from the networks', which fold in small numbers.
+_DATA = 2**30
+
+
+def source(spec: recipe.Recipe, hops: Iterable[Hop] = (Hop.EDGE,), *, dtype: Precision | None = None) -> AbstractSource:
+    """The problems a recipe trains on; the same seed gives the same ones, whatever JAX's mode."""
+    dtype = spec.training.precision if dtype is None else dtype
+    with jax.enable_x64(dtype == "float64"):
+        return _source(spec, hops, dtype)
+
+
+def _source(spec: recipe.Recipe, hops: Iterable[Hop], dtype: Precision) -> AbstractSource:
+    match spec.data:
+        case recipe.TwoCells():
+            key = jax.random.fold_in(jax.random.key(spec.seed), _DATA)
+            return FixedSource(two_cells(spec.data, key, diffusivity=spec.diffusivity, dtype=dtype))
+        case recipe.Pairs():
+            return PairSource(spec.data, spec.diffusivity, dtype)
+        case recipe.Meshes():
+            return EnsembleSource(
+                ensemble(meshes(spec.data, spec.seed), hops, dtype=dtype), spec.data, spec.diffusivity
+            )

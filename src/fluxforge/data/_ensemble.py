@@ -1,0 +1,119 @@
+"""Unstructured meshes with random fields on them: what networks are trained on, or asked about, beyond two cells."""
+
+from collections.abc import Iterable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from fluxforge import recipe
+from fluxforge._types import Precision
+from fluxforge.data._fields import random_field
+from fluxforge.data._problem import Problem, problem
+from fluxforge.data._source import AbstractSource
+from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, fourier_step, unit_volume
+from fluxforge.neighbourhood import Surroundings, stacked, surroundings
+from fluxforge.scheme import Hop
+
+
+class Ensemble(eqx.Module):
+    """Meshes in units of their mean cell volume, padded to one size.
+
+    `x` are the places of all nodes in the unit square, ghosts at their faces; `fourier` is each mesh's Fourier step
+    for α = 1.
+    """
+
+    around: Surroundings
+    x: Float[Array, "meshes nodes 2"]
+    fourier: Float[Array, " meshes"]
+
+    @property
+    def meshes(self) -> int:
+        """How many there are."""
+        return len(self.fourier)
+
+    def member(self, index: Int[Array, ""] | int) -> "Ensemble":
+        """One of the meshes, without the first axis."""
+        return jax.tree.map(lambda leaf: leaf[index], self)
+
+
+def ensemble(
+    meshes: Sequence[Mesh],
+    hops: Iterable[Hop] = (Hop.EDGE,),
+    *,
+    boundary: Conditions = None,
+    dtype: Precision = "float64",
+) -> Ensemble:
+    """The meshes of a list as one padded batch; all of the boundary is held unless `boundary` says otherwise."""
+    graphs = [dual(mesh, boundary) for mesh in meshes]
+    scaled = [unit_volume(graph)[0] for graph in graphs]
+    together = stacked([surroundings(graph, hops, dtype=dtype) for graph in scaled])
+    cells, nodes = together.V.shape[1], together.shown["owner"].cell.shape[1]
+    x = np.stack([_places(graph, cells, nodes) for graph in graphs])
+    # Networks are asked about steps that suit a mesh whose boundary is held: insulation would allow longer ones.
+    step = np.array([fourier_step(unit_volume(dual(mesh))[0]) for mesh in meshes])
+    return Ensemble(together, jnp.asarray(x, dtype), jnp.asarray(step, dtype))
+
+
+def _places(graph: DualGraph, cells: int, nodes: int) -> Float[np.ndarray, "nodes 2"]:
+    """Centroids, then the centres of the boundary faces, in the unit square."""
+    low, high = graph.centre.min(axis=0), graph.centre.max(axis=0)
+    x = np.zeros((nodes, 2))
+    x[: graph.cells] = graph.x
+    x[cells : cells + graph.ghosts] = graph.centre[graph.interior :]
+    return (x - low) / (high - low).max()
+
+
+def pose(
+    mesh: Ensemble,
+    key: PRNGKeyArray,
+    *,
+    field: Int[Array, ""],
+    fourier: Float[Array, ""],
+    diffusivity: Float[Array, ""],
+) -> Problem:
+    """A random problem on one mesh: T, S and g in [−1, 1], Δt = Fo Δt_Fourier/α."""
+    of_T, of_S, of_g, of_size, of_match = jax.random.split(key, 5)
+    cells = len(mesh.around.V)
+    T = random_field(of_T, mesh.x, field)
+    # Half of the time the boundary continues the field inside, half of the time it has nothing to do with it.
+    g = jnp.where(jax.random.bernoulli(of_match), T, random_field(of_g, mesh.x, field))
+    S = jax.random.uniform(of_size, (), mesh.x.dtype) * random_field(of_S, mesh.x, field)
+    # Only Dirichlet ghosts hold a value: a Neumann ghost shows its owner's, and adds the slope it was made with.
+    free = mesh.around.shown["dirichlet"].scale > 0
+    held = jnp.where(free, mesh.around.shown["dirichlet"].constant, g)
+    live = mesh.around.live
+    return problem(
+        mesh.around.holding(held.astype(mesh.x.dtype)),
+        jnp.where(live, T[:cells], 0.0),
+        jnp.where(live, S[:cells], 0.0),
+        dt=fourier * mesh.fourier / diffusivity,
+        diffusivity=diffusivity,
+    )
+
+
+class EnsembleSource(AbstractSource):
+    """A random mesh with random fields, every time anew."""
+
+    ensemble: Ensemble
+    spec: recipe.Meshes = eqx.field(static=True)
+    diffusivity: float = eqx.field(static=True)
+
+    def batch(self, key: PRNGKeyArray, count: int) -> Problem:
+        """`count` problems."""
+        return jax.vmap(self._one)(jax.random.split(key, count))
+
+    def _one(self, key: PRNGKeyArray) -> Problem:
+        of_mesh, of_field, of_step, own = jax.random.split(key, 4)
+        mesh = self.ensemble.member(jax.random.randint(of_mesh, (), 0, self.ensemble.meshes))
+        kinds = jnp.array([recipe.FIELDS.index(kind) for kind in self.spec.fields])
+        dtype = self.ensemble.x.dtype
+        return pose(
+            mesh,
+            own,
+            field=kinds[jax.random.randint(of_field, (), 0, len(kinds))],
+            fourier=jax.random.uniform(of_step, (), dtype, *self.spec.fourier),
+            diffusivity=jnp.asarray(self.diffusivity, dtype),
+        )

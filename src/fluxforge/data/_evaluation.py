@@ -1,0 +1,82 @@
+"""Problems on meshes no network has seen."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from fluxforge import recipe
+from fluxforge._types import Precision
+from fluxforge.data._ensemble import Ensemble, ensemble, pose
+from fluxforge.data._meshes import meshes
+from fluxforge.data._problem import Problem, exchange
+from fluxforge.data._problem import problem as posed
+from fluxforge.mesh import Conditions
+
+# Far from the seeds that training draws.
+_UNSEEN = 10**6
+_POWER_STEPS = 200
+
+
+def unseen_meshes(
+    spec: recipe.Evaluation, seed: int, *, boundary: Conditions = None, dtype: Precision = "float64"
+) -> Ensemble:
+    """Regular and irregular meshes of about the wanted number of cells, in turn."""
+    wanted = recipe.Meshes(meshes=spec.meshes, cells=(spec.cells, spec.cells), engine=spec.engine)
+    return ensemble(meshes(wanted, seed + _UNSEEN), boundary=boundary, dtype=dtype)
+
+
+def unseen_problems(
+    around: Ensemble,
+    seed: int,
+    *,
+    fourier: float | Float[Array, " meshes"],
+    diffusivity: float = 1.0,
+    field: str = "smooth",
+    size: float = 1.0,
+) -> Problem:
+    """One problem per mesh: random fields of a kind, `size` times as large as those networks are trained on."""
+    dtype = around.x.dtype
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), _UNSEEN), around.meshes)
+    steps = jnp.broadcast_to(jnp.asarray(fourier, dtype), (around.meshes,))
+    kind = jnp.asarray(recipe.FIELDS.index(field))
+    alpha = jnp.asarray(diffusivity, dtype)
+    return _posed(around, keys, steps, kind, alpha, jnp.asarray(size, dtype))
+
+
+@eqx.filter_jit
+def _posed(around: Ensemble, keys: Array, steps: Array, kind: Array, alpha: Array, size: Array) -> Problem:
+    return jax.vmap(lambda mesh, key, fo: _enlarged(pose(mesh, key, field=kind, fourier=fo, diffusivity=alpha), size))(
+        around, keys, steps
+    )
+
+
+def _enlarged(one: Problem, size: Float[Array, ""]) -> Problem:
+    """T, S and boundary data times a number: the scheme's answer grows by it too."""
+    held = one.around.holding(size * one.around.shown["dirichlet"].constant)
+    return posed(held, size * one.T, size * one.S, dt=one.dt, diffusivity=one.diffusivity)
+
+
+@eqx.filter_jit
+def stability_limits(around: Ensemble) -> Float[Array, " meshes"]:
+    """2/λ_max over Δt_Fourier: the largest stable step of the first-order scheme, beside the Fourier condition.
+
+    λ_max by power iteration, from below: the limit is from above, by less than a per cent.
+    """
+
+    def one(mesh: Ensemble) -> Float[Array, ""]:
+        nothing = mesh.around.holding(jnp.zeros(len(mesh.x), mesh.x.dtype))
+        unit = jnp.ones((), mesh.x.dtype)
+
+        def once(_: Any, v: Float[Array, " cells"]) -> Float[Array, " cells"]:
+            w = jnp.where(mesh.around.live, exchange(nothing, v, unit), 0.0)
+            return w / jnp.linalg.norm(w)
+
+        start = jnp.where(mesh.around.live, jnp.sin(jnp.arange(len(mesh.around.V), dtype=mesh.x.dtype)), 0.0)
+        v = jax.lax.fori_loop(0, _POWER_STEPS, once, start)
+        fastest = jnp.linalg.norm(jnp.where(mesh.around.live, exchange(nothing, v, unit), 0.0))
+        return 2.0 / fastest / mesh.fourier
+
+    return jax.vmap(one)(around)

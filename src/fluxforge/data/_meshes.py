@@ -1,0 +1,97 @@
+"""The meshes of an ensemble: generated or read once, then kept in a cache under the hash of what decides them."""
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load_file, save_file
+
+from fluxforge import recipe
+from fluxforge._files import atomic_path
+from fluxforge.errors import InputError
+from fluxforge.mesh import Mesh, generate, gmsh_problem, read
+
+# Raised when the same words would give other meshes.
+VERSION = 1
+
+
+def meshes(spec: recipe.Meshes, seed: int) -> list[Mesh]:
+    """The files a recipe names, or meshes of the unit square: kinds in turn, sizes uniform in the range."""
+    if spec.files is not None:
+        return [read(path) for path in spec.files]
+    rng = np.random.default_rng([seed, VERSION])
+    counts = rng.integers(spec.cells[0], spec.cells[1] + 1, spec.meshes)
+    seeds = rng.integers(0, 2**31, spec.meshes)
+    engine = _engine(spec.engine)
+    plan = [
+        {"kind": spec.kinds[k % len(spec.kinds)], "cells": int(counts[k]), "seed": int(seeds[k]), "engine": engine}
+        for k in range(spec.meshes)
+    ]
+    return cached(plan)
+
+
+def cached(plan: list[dict[str, str | int]]) -> list[Mesh]:
+    """Meshes made from these arguments of `generate`, from the cache if they are there and whole."""
+    words = json.dumps([VERSION, plan], sort_keys=True)
+    place = cache_folder() / f"meshes-{hashlib.sha256(words.encode()).hexdigest()[:24]}.safetensors"
+    if (found := _load(place)) is not None:
+        return found
+    made = [generate(**arguments) for arguments in plan]  # type: ignore[arg-type]
+    # A cache that cannot be written costs time, not results.
+    with suppress(InputError, SafetensorError):
+        _save(place, made)
+    return made
+
+
+def cache_folder() -> Path:
+    """`$FLUXFORGE_CACHE`, or `fluxforge` in the user's cache folder."""
+    if given := os.environ.get("FLUXFORGE_CACHE"):
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fluxforge"
+
+
+def _engine(wanted: str) -> str:
+    """The engine that will be used, so that a cache made without gmsh is not taken for one made with it."""
+    return ("builtin" if gmsh_problem() else "gmsh") if wanted == "auto" else wanted
+
+
+def _save(place: Path, made: list[Mesh]) -> None:
+    arrays: dict[str, np.ndarray] = {}
+    for k, mesh in enumerate(made):
+        arrays |= {f"{k}/points": mesh.points, f"{k}/cells": mesh.cells}
+        arrays |= {f"{k}/boundary/{tag}": np.asarray(edges) for tag, edges in mesh.boundary.items()}
+    content = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    # Names and their order are among the words: safetensors sorts its arrays.
+    words = json.dumps([[mesh.origin, list(mesh.notes), list(mesh.boundary)] for mesh in made])
+    with atomic_path(place) as temporary:
+        save_file(content, temporary, metadata={"words": words, "digest": _digest(content, words)})
+
+
+def _load(place: Path) -> list[Mesh] | None:
+    """The meshes of a cache file, or None if it is absent or not as it was written."""
+    try:
+        with safe_open(place, framework="np") as held:
+            metadata = held.metadata() or {}
+        arrays = load_file(place)
+    except (OSError, SafetensorError):
+        return None
+    words = metadata.get("words", "")
+    if metadata.get("digest") != _digest(arrays, words):
+        return None
+    found = []
+    for k, (origin, notes, tags) in enumerate(json.loads(words)):
+        boundary = {tag: arrays[f"{k}/boundary/{tag}"] for tag in tags}
+        found.append(Mesh(arrays[f"{k}/points"], arrays[f"{k}/cells"], boundary, tuple(notes), origin))
+    return found
+
+
+def _digest(arrays: dict[str, np.ndarray], words: str) -> str:
+    total = hashlib.sha256(words.encode())
+    for name in sorted(arrays):
+        total.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        total.update(arrays[name].tobytes())
+    return total.hexdigest()

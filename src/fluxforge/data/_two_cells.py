@@ -1,0 +1,64 @@
+"""The paper's training set: equilateral pairs of side 2, V = √3, A = 2, δ = 2/√3, and the corner cases."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from fluxforge import recipe
+from fluxforge.data._pair import EQUILATERAL, pair
+from fluxforge.data._problem import Problem, problem
+
+# G(T_1, T_2, S_1, S_2)
+CORNER_CASES = (
+    (0.0, 0.0, 0.0, 0.0),
+    (1.0, 1.0, 0.0, 0.0),
+    (0.0, 0.0, 1.0, 1.0),
+    (0.0, 1.0, 0.0, 0.0),
+    (1.0, 0.0, 0.0, 0.0),
+)
+
+
+def two_cells(spec: recipe.TwoCells, key: PRNGKeyArray, *, diffusivity: float = 1.0, dtype: str = "float64") -> Problem:
+    """The random graphs, then the corner cases: T, S and boundary values are uniform in [−1, 1].
+
+    The paper draws T and S from [0, T_train] and normalises them to [−1, 1]: that is the same distribution.
+    """
+    return _all(spec, key, diffusivity, dtype)
+
+
+@partial(jax.jit, static_argnums=(0, 2, 3))
+def _all(spec: recipe.TwoCells, key: PRNGKeyArray, diffusivity: float, dtype: str) -> Problem:
+    keys = jax.random.split(key, spec.graphs)
+    drawn = jax.vmap(lambda own: _random(spec, own, diffusivity, dtype))(keys)
+    if not spec.corner_cases:
+        return drawn
+    corners = jnp.array(CORNER_CASES, dtype)
+    corners = jnp.concatenate([corners, -corners[1:]]) if spec.negated else corners
+    fixed = jax.vmap(lambda values: graph(spec, values, diffusivity=diffusivity))(corners)
+    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), drawn, fixed)
+
+
+def graph(spec: recipe.TwoCells, values: Float[Array, " 4"], *, diffusivity: float = 1.0) -> Problem:
+    """G(T_1, T_2, S_1, S_2): a pair without Dirichlet faces."""
+    nothing = jnp.zeros((2, 2), values.dtype)
+    return _posed(spec, values, present=nothing.astype(bool), value=nothing, diffusivity=diffusivity)
+
+
+def _random(spec: recipe.TwoCells, key: PRNGKeyArray, diffusivity: float, dtype: str) -> Problem:
+    of_values, of_presence, of_faces = jax.random.split(key, 3)
+    # Drawn in float32, so that they are the same graphs in any precision.
+    values = jax.random.uniform(of_values, (4,), "float32", -1.0, 1.0).astype(dtype)
+    present = jax.random.bernoulli(of_presence, jnp.float32(0.5), (2, 2)) & (spec.faces == "random")
+    value = jax.random.uniform(of_faces, (2, 2), "float32", -1.0, 1.0).astype(dtype)
+    return _posed(spec, values, present=present, value=value, diffusivity=diffusivity)
+
+
+def _posed(
+    spec: recipe.TwoCells, values: Float[Array, " 4"], *, present: Array, value: Array, diffusivity: float
+) -> Problem:
+    corners = jnp.asarray(EQUILATERAL, values.dtype)
+    around = pair(corners, present=present, value=value, faces=spec.faces == "random")
+    dt, alpha = (jnp.asarray(number, values.dtype) for number in (spec.time_step, diffusivity))
+    return problem(around, values[:2], values[2:], dt=dt, diffusivity=alpha)

@@ -1,0 +1,87 @@
+"""`discover`: a recipe in, a run folder out."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from fluxforge import recipe
+from fluxforge._files import write_document
+from fluxforge.discover._distillation import distilled, scheme_of
+from fluxforge.discover._folder import Warn, description, recipe_of
+from fluxforge.discover._generalisation import generalise, summary
+from fluxforge.discover._judge import judge
+from fluxforge.discover._progress import Progress, silent
+from fluxforge.errors import InputError
+from fluxforge.mesh import save_figure
+from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
+from fluxforge.run import RunFolder
+from fluxforge.scheme import save
+from fluxforge.verify import verify
+
+FAMILIES = ("squares", "right", "irregular")
+
+
+def discover(
+    spec: recipe.Recipe, output: Path, *, command: str = "", tell: Progress = silent, warn: Warn = lambda _: None
+) -> dict[str, Any]:
+    """Run a recipe in a new folder, and return what `fluxforge discover --json` prints."""
+    recipe.check(spec)
+    if not spec.arms and spec.search is None:
+        raise InputError(f"recipe {spec.name!r}: has neither 'arms' to compare nor a 'search' for formulas")
+    described = {**description(spec), "command": command}
+    with RunFolder.create(output, description=described, warn=warn) as folder:
+        return _run(spec, folder, tell)
+
+
+def resume(output: Path, *, tell: Progress = silent, warn: Warn = lambda _: None) -> dict[str, Any]:
+    """Go on with a run that was interrupted; what is finished is not repeated."""
+    with RunFolder.open(output, warn=warn) as folder:
+        return _run(recipe_of(folder), folder, tell)
+
+
+def _run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str, Any]:
+    return _generalisation(spec, folder, tell) if spec.arms else _formula(spec, folder, tell)
+
+
+def _generalisation(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str, Any]:
+    found = generalise(spec, folder, tell)
+    result = {"recipe": spec.name, "seeds": spec.seeds, **found, "summary": summary(spec, found)}
+    write_document(folder.path / "generalisation.json", "generalisation", 1, result)
+    if {"sparse", "dense"} <= set(spec.arms):
+        for name, draw in (("generalisation", generalisation_figure), ("extrapolation", extrapolation_figure)):
+            for suffix in ("png", "svg"):
+                save_figure(draw(result), folder.path / f"{name}.{suffix}")
+    return result
+
+
+def _formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str, Any]:
+    """Scheme, certificate and report in the folder, under names that say whether the formula is believed."""
+    if (done := folder.finished("discovery")) is not None:
+        return done
+    document, choice = distilled(spec, folder, tell)
+    scheme = certificate = None
+    if choice is not None:
+        began = time.perf_counter()
+        scheme = scheme_of(choice, spec.name)
+        certificate = verify(
+            scheme, families=FAMILIES, quick=True, progress=lambda what, k, of: tell(f"certifying: {what}", k - 1, of)
+        )
+        document["recovered"], document["reasons"] = judge(document, certificate)
+        document["certificate"] = certificate.to_document()
+        document["seconds"]["certify"] = time.perf_counter() - began
+        believed = document["recovered"]
+        save(scheme, folder.path / ("scheme.json" if believed else "candidate.json"))
+        certificate.save(folder.path / ("certificate.json" if believed else "candidate-certificate.json"))
+    tell("writing the report", 0, 1)
+    began = time.perf_counter()
+    write_discovery(
+        document,
+        folder.path,
+        scheme=scheme,
+        certificate=certificate,
+        metrics=folder.metrics.read(),
+        command=str(folder.description.get("command", "")),
+    )
+    document["seconds"]["report"] = time.perf_counter() - began
+    folder.finish("discovery", document)
+    return document

@@ -1,0 +1,146 @@
+"""One evolution of formulas by PyOperon, assembled from its parts."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import sympy as sp
+
+from fluxforge.distil._search import Search
+from fluxforge.distil._table import Table
+from fluxforge.scheme import symbol
+
+Part = TypeVar("Part")
+
+NODE_TYPES = {
+    "+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "square": "Square", "sqrt": "Sqrt", "exp": "Exp", "log": "Log",
+    "sin": "Sin", "cos": "Cos", "abs": "Abs",
+}  # fmt: skip
+_DEPTH = 10
+_FIRST_LENGTH = 10
+_LOCAL_STEPS = 5
+_TOURNAMENT = 5
+_UNLIMITED = 10**12
+
+
+class Evolution:
+    """NSGA-II on (mean square error after linear scaling, length of the tree).
+
+    PyOperon's objects point at each other without owning each other, so every part is kept here. Its threads do not
+    change the result: each formula has random numbers of its own. It computes in single precision, so it is given
+    columns of size one and an output of mean zero; scale and offset of the output are fitted to each formula anyway.
+    """
+
+    def __init__(self, op: Any, table: Table, search: Search, *, seed: int) -> None:
+        self._op, self._search = op, search
+        self._parts: list[Any] = []
+        self._length = search.max_complexity
+        self._sizes = np.sqrt(np.mean(table.X**2, axis=0))
+        self._sizes[self._sizes == 0] = 1.0
+        y = (table.y - np.mean(table.y)) / np.std(table.y)
+        self._problem = self._problem_of(np.column_stack((table.X / self._sizes, y)))
+        self._error = self._evaluator()
+        self._rng = op.RandomGenerator(np.uint64(seed))
+        self._algorithm = self._algorithm_of(seed)
+
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Evolves until the generations are done, or `stopped()` says so after one of them."""
+
+        def check() -> None:
+            if stopped():
+                self._error.Budget = 0
+
+        self._algorithm.Run(self._rng, check, threads(), False)
+
+    def trees(self) -> list[list[Any]]:
+        """The nodes, in postfix order, of the formulas on the front."""
+        return [list(individual.Genotype.Nodes) for individual in self._algorithm.BestFront]
+
+    def variables(self, names: Sequence[str]) -> dict[int, sp.Expr]:
+        """What the variable of each hash stands for: a column over its size."""
+        return {v.Hash: symbol(names[v.Index]) / sp.Float(float(self._sizes[v.Index])) for v in self._inputs}
+
+    def _keep(self, part: Part) -> Part:
+        self._parts.append(part)
+        return part
+
+    def _problem_of(self, columns: np.ndarray) -> Any:
+        op, keep = self._op, self._keep
+        dataset = keep(op.Dataset(np.asfortranarray(columns)))
+        *self._inputs, target = sorted(dataset.Variables, key=lambda variable: variable.Index)
+        problem = keep(op.Problem(dataset))
+        problem.TrainingRange = op.Range(0, dataset.Rows)
+        problem.TestRange = op.Range(dataset.Rows - 1, dataset.Rows)
+        problem.Target = keep(target)
+        self._hashes = problem.InputHashes = [variable.Hash for variable in self._inputs]
+        kinds = [*(NODE_TYPES[name] for name in self._search.operators), "Constant", "Variable"]
+        problem.ConfigurePrimitiveSet(sum(int(getattr(op.NodeType, kind)) for kind in kinds))
+        self._primitives = problem.PrimitiveSet
+        return problem
+
+    def _evaluator(self) -> Any:
+        op, keep = self._op, self._keep
+        self._dispatch = op.DispatchTable()
+        both = op.MultiEvaluator(self._problem)
+        for part in (op.Evaluator(self._problem, self._dispatch, op.MSE(), True), op.LengthEvaluator(self._problem)):
+            part.Budget = _UNLIMITED
+            both.Add(keep(part))
+        both.Budget = _UNLIMITED
+        return both
+
+    def _algorithm_of(self, seed: int) -> Any:
+        op, keep = self._op, self._keep
+        order = keep(op.CrowdedComparison())
+        creator = keep(op.BalancedTreeCreator(self._primitives, self._hashes, 0.0))
+        constants = keep(op.NormalCoefficientInitializer())
+        constants.ParameterizeDistribution(0, 1)
+        first = keep(op.UniformLengthTreeInitializer(creator))
+        shortest, _ = self._primitives.FunctionArityLimits()
+        first.ParameterizeDistribution(shortest + 1, min(_FIRST_LENGTH, self._length))
+        first.MinDepth, first.MaxDepth = 1, 1000
+        return op.NSGA2Algorithm(
+            keep(self._settings(seed)), self._problem, first, constants,
+            keep(self._offspring(order, creator, constants)), keep(op.KeepBestReinserter(order)), keep(op.RankSorter()),
+        )  # fmt: skip
+
+    def _settings(self, seed: int) -> Any:
+        size = self._search.population
+        return self._op.GeneticAlgorithmConfig(
+            generations=self._search.generations, max_evaluations=_UNLIMITED, local_iterations=_LOCAL_STEPS,
+            population_size=size, pool_size=size, p_crossover=1.0, p_mutation=0.25, p_local=1.0, p_lamarck=1.0,
+            epsilon=1e-5, seed=seed, max_time=_UNLIMITED,
+        )  # fmt: skip
+
+    def _offspring(self, order: Any, creator: Any, constants: Any) -> Any:
+        op, keep = self._op, self._keep
+        selectors = [keep(op.TournamentSelector(order)) for _ in range(2)]
+        for selector in selectors:
+            selector.TournamentSize = _TOURNAMENT
+        optimizer = keep(op.CoefficientOptimizer(keep(op.LMOptimizer(self._dispatch, self._problem, _LOCAL_STEPS, 0))))
+        crossover = keep(op.SubtreeCrossover(0.9, _DEPTH, self._length))
+        mutation = keep(self._mutation(creator, constants))
+        return op.BasicOffspringGenerator(self._error, crossover, mutation, *selectors, optimizer)
+
+    def _mutation(self, creator: Any, constants: Any) -> Any:
+        op = self._op
+        one, many, named = op.NormalOnePointMutation(), op.NormalMultiPointMutation(), op.DiscretePointMutation()
+        for normal in (one, many):
+            normal.ParameterizeDistribution(0, 1)
+        for constant in op.Math.Constants:
+            named.Add(constant, 1.0)
+        grown = (creator, constants, _DEPTH, self._length)
+        kinds = (
+            one, many, named, op.ChangeVariableMutation(self._hashes), op.ChangeFunctionMutation(self._primitives),
+            op.RemoveSubtreeMutation(self._primitives), op.InsertSubtreeMutation(*grown),
+            op.ReplaceSubtreeMutation(*grown),
+        )  # fmt: skip
+        either = op.MultiMutation()
+        for kind in kinds:
+            either.Add(self._keep(kind), 1.0)
+        return either
+
+
+def threads() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

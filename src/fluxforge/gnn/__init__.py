@@ -1,0 +1,24 @@
+"""Message-passing networks on graphs: schemes with MLPs in place of formulas. No training here."""
+
+from fluxforge.gnn._build import build, cast
+from fluxforge.gnn._inputs import inputs
+from fluxforge.gnn._layer import F, Layer, Messages, Update
+from fluxforge.gnn._mlp import MLP, AbstractMLP, Gate, GatedMLP, Linear, parameters
+from fluxforge.gnn._network import Network
+
+__all__ = [
+    "MLP",
+    "AbstractMLP",
+    "F",
+    "Gate",
+    "GatedMLP",
+    "Layer",
+    "Linear",
+    "Messages",
+    "Network",
+    "Update",
+    "build",
+    "cast",
+    "inputs",
+    "parameters",
+]

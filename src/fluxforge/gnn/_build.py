@@ -1,0 +1,111 @@
+"""A recipe's network section → a network with random weights."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+import equinox as eqx
+import jax
+import sympy as sp
+from jaxtyping import PRNGKeyArray
+
+from fluxforge import recipe
+from fluxforge.expression import parse
+from fluxforge.gnn._layer import Layer, Messages, Update
+from fluxforge.gnn._mlp import MLP, AbstractMLP, GatedMLP
+from fluxforge.gnn._network import NEXT, Network
+from fluxforge.scheme import Ghost, Hop, message_symbols, output_symbols, symbol
+
+# Features per hop. {h} is the state a layer starts from: T at first, later what the layer before gave.
+EDGE: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"simplified": ("alpha*A/delta*(T_N - T_P)",), "primitive": ("{h}_N", "{h}_P", "A", "delta")}
+)
+LEGS = ("A_PN", "delta_PN", "A_NQ", "delta_NQ")
+# 1/V, not V, of the far end: a ghost has none.
+PATH = ("T_P", "T_N", "T_Q", "S_P", "S_N", "S_Q", "V_P", "V_N", "1/V_Q", "dt", *LEGS)
+NODE: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"simplified": ("{h}", "dt*S"), "primitive": ("T", "S", "dt", "V")}
+)
+SUM: Mapping[str, str] = MappingProxyType({"simplified": "dt/V*{z}", "primitive": "{z}"})
+FORM: Mapping[str, str] = MappingProxyType({"direct": "f", "residual": "T + dt/V*f"})
+
+
+def build(spec: recipe.Network, key: PRNGKeyArray) -> Network:
+    """L layers as the recipe describes them."""
+    layers: list[Layer] = []
+    states: tuple[str, ...] = ("T",)
+    outputs: tuple[str, ...] = ()
+    for number, own in enumerate(jax.random.split(key, spec.layers)):
+        last = number == spec.layers - 1
+        names = (NEXT,) if last else tuple(f"h{number + 1}{_letter(k, spec.hidden)}" for k in range(spec.hidden))
+        layers.append(_layer(spec, own, number=number, states=states, earlier=outputs, names=names))
+        states, outputs = names, (*outputs, *names)
+    return Network(tuple(layers))
+
+
+def _letter(k: int, of: int) -> str:
+    return "" if of == 1 else f"c{k + 1}"
+
+
+def _layer(
+    spec: recipe.Network,
+    key: PRNGKeyArray,
+    *,
+    number: int,
+    states: tuple[str, ...],
+    earlier: tuple[str, ...],
+    names: tuple[str, ...],
+) -> Layer:
+    keys = jax.random.split(key, 3)
+    hops = (Hop.EDGE, Hop(spec.two_hop)) if spec.hops == 2 else (Hop.EDGE,)
+    messages = []
+    for hop, own in zip(hops, keys, strict=False):
+        texts = _expanded(EDGE[spec.features], states) if hop is Hop.EDGE else PATH
+        features = _parsed(texts, message_symbols(hop, earlier))
+        sums = tuple(_sum_name(number, hop, k, spec.message_width) for k in range(spec.message_width))
+        f = _mlp(spec, len(features), spec.message_width, own)
+        messages.append(Messages(f, sums, features, hop, spec.aggregate))
+    update = _update(spec, keys[2], states=states, earlier=earlier, names=names, messages=tuple(messages))
+    return Layer(tuple(messages), update)
+
+
+def _update(
+    spec: recipe.Network,
+    key: PRNGKeyArray,
+    *,
+    states: tuple[str, ...],
+    earlier: tuple[str, ...],
+    names: tuple[str, ...],
+    messages: tuple[Messages, ...],
+) -> Update:
+    sums = tuple(name for each in messages for name in each.names)
+    # A later layer of primitive features sees the original ones and what the layer before gave.
+    extra = () if spec.features == "simplified" or not earlier else states
+    texts = (*_expanded(NODE[spec.features], states), *extra, *(SUM[spec.features].format(z=z) for z in sums))
+    features = _parsed(texts, output_symbols(sums, earlier))
+    forms = _parsed((FORM[spec.update],) * len(names), {**output_symbols((), ()), "f": symbol("f")})
+    f = _mlp(spec, len(features), len(names), key)
+    return Update(f, names, features, forms, (Ghost.DIRICHLET,) * len(names))
+
+
+def _sum_name(number: int, hop: Hop, k: int, width: int) -> str:
+    return f"z{number + 1}" + ("" if hop is Hop.EDGE else "far") + _letter(k, width)
+
+
+def _expanded(texts: Iterable[str], states: tuple[str, ...]) -> tuple[str, ...]:
+    """Each text once per state where it speaks of one."""
+    found = (text.format(h=state) for text in texts for state in (states if "{h}" in text else states[:1]))
+    return tuple(found)
+
+
+def _parsed(texts: Iterable[str], symbols: Mapping[str, sp.Symbol]) -> tuple[sp.Expr, ...]:
+    return tuple(parse(text, symbols) for text in texts)
+
+
+def _mlp(spec: recipe.Network, inputs: int, outputs: int, key: PRNGKeyArray) -> AbstractMLP:
+    kind = GatedMLP if spec.mlp == "gated" else MLP
+    return kind.create(inputs, outputs, depth=spec.depth, width=spec.width, key=key)
+
+
+def cast(network: Network, dtype: str) -> Network:
+    """The same network with weights of another precision."""
+    return jax.tree.map(lambda leaf: leaf.astype(dtype) if eqx.is_inexact_array(leaf) else leaf, network)

@@ -1,0 +1,64 @@
+"""What every MLP of a network is given on a set of problems."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+import sympy as sp
+from jaxtyping import Array, Float
+
+from fluxforge._types import State
+from fluxforge.gnn._layer import rows
+from fluxforge.gnn._network import Network
+from fluxforge.neighbourhood import Surroundings
+from fluxforge.scheme import Ghost, symbol
+
+
+@runtime_checkable
+class Posed(Protocol):
+    """A graph with a state on it, along a first axis."""
+
+    around: Surroundings
+    T: Any
+    S: Any
+    dt: Any
+    diffusivity: Any
+
+
+def inputs(network: Network, problems: Posed) -> list[Float[Array, "rows inputs"]]:
+    """The rows each MLP sees, layer by layer, messages before update; unused slots and padding are left out."""
+    together, used = _all(network, problems.around, problems.T, problems.S, problems.dt, problems.diffusivity)
+    return [table.reshape(-1, table.shape[-1])[mask.ravel()] for table, mask in zip(together, used, strict=True)]
+
+
+@eqx.filter_jit
+def _all(
+    network: Network, around: Surroundings, T: Array, S: Array, dt: Array, alpha: Array
+) -> tuple[list[Array], list[Array]]:
+    def one(around: Surroundings, T: Array, S: Array, dt: Array, alpha: Array) -> tuple[list[Array], list[Array]]:
+        return _one(network, around, T, S, {"dt": dt, "alpha": alpha})
+
+    return jax.vmap(one)(around, T, S, dt, alpha)
+
+
+def _one(
+    network: Network, around: Surroundings, T: State, S: State, parameters: Mapping[str, Any]
+) -> tuple[list[Array], list[Array]]:
+    fields, rules = {"T": T, "S": S}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
+    tables, used = [], []
+    for layer in network.layers:
+        nodes, node = around.nodes(fields, rules), {**fields, **parameters}
+        for messages in layer.messages:
+            hop = around.hops[messages.hop]
+            wanted = frozenset[sp.Symbol]().union(*(feature.free_symbols for feature in messages.features))
+            values = hop.values(wanted, nodes, parameters)
+            tables.append(rows(messages.features, values, hop.mask.shape, around.V.dtype))
+            used.append(hop.mask.ravel())
+            node |= messages(around, nodes, parameters)
+        at_node = {symbol(name): value for name, value in node.items()} | {symbol("V"): around.V}
+        tables.append(rows(layer.update.features, at_node, around.V.shape, around.V.dtype))
+        used.append(around.live)
+        fields |= layer.update(around, node)
+        rules |= dict(zip(layer.update.names, layer.update.ghosts, strict=True))
+    return tables, used

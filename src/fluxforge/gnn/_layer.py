@@ -1,0 +1,92 @@
+"""One round of message passing: a scheme's stage with networks in place of its formulas."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import sympy as sp
+from jaxtyping import Array, Bool, Float
+
+from fluxforge._types import State
+from fluxforge.expression import evaluate
+from fluxforge.gnn._mlp import AbstractMLP
+from fluxforge.neighbourhood import Surroundings
+from fluxforge.recipe import Aggregate
+from fluxforge.scheme import Ghost, Hop, symbol
+
+# What a cell without neighbours would get from a minimum or maximum.
+_FAR = 1e30
+
+
+class Messages(eqx.Module):
+    """z = Σ f(features) over the slots of a hop; the mean, the least or the greatest, if asked for.
+
+    `features` are formulas of what the hop carries, `names` the components of f.
+    """
+
+    f: AbstractMLP
+    names: tuple[str, ...] = eqx.field(static=True)
+    features: tuple[sp.Expr, ...] = eqx.field(static=True)
+    hop: Hop = eqx.field(static=True, default=Hop.EDGE)
+    aggregate: Aggregate = eqx.field(static=True, default="sum")
+
+    def __call__(
+        self, around: Surroundings, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
+    ) -> dict[str, State]:
+        """The components of z in every cell."""
+        hop = around.hops[self.hop]
+        wanted = frozenset[sp.Symbol]().union(*(feature.free_symbols for feature in self.features))
+        values = hop.values(wanted, nodes, parameters)
+        sent = self.f(rows(self.features, values, hop.mask.shape, around.V.dtype)).reshape(*hop.mask.shape, -1)
+        return {name: _gathered(sent[..., k], hop.mask, self.aggregate) for k, name in enumerate(self.names)}
+
+
+class Update(eqx.Module):
+    """h = form(f(features), node): `forms` are formulas of the cell's symbols and of f, `T + dt/V*f` for instance.
+
+    `ghosts` says what a ghost shows of each output to later layers.
+    """
+
+    f: AbstractMLP
+    names: tuple[str, ...] = eqx.field(static=True)
+    features: tuple[sp.Expr, ...] = eqx.field(static=True)
+    forms: tuple[sp.Expr, ...] = eqx.field(static=True)
+    ghosts: tuple[Ghost, ...] = eqx.field(static=True)
+
+    def __call__(self, around: Surroundings, node: Mapping[str, Any]) -> dict[str, State]:
+        """The outputs in every cell."""
+        values = {symbol(name): value for name, value in node.items()} | {symbol("V"): around.V}
+        found = self.f(rows(self.features, values, around.V.shape, around.V.dtype))
+        return {
+            name: jnp.broadcast_to(evaluate(form, values | {F: found[:, k]}, jnp), around.V.shape)
+            for k, (name, form) in enumerate(zip(self.names, self.forms, strict=True))
+        }
+
+
+class Layer(eqx.Module):
+    """Messages over one or several hops, then an update of every cell."""
+
+    messages: tuple[Messages, ...]
+    update: Update
+
+
+# Stands for the network's value in the formula that makes an output of it.
+F = symbol("f")
+
+
+def rows(
+    features: tuple[sp.Expr, ...], values: Mapping[sp.Symbol, Any], shape: tuple[int, ...], dtype: Any
+) -> Float[Array, "rows inputs"]:
+    """One row per place, one column per feature."""
+    columns = (jnp.broadcast_to(jnp.asarray(evaluate(each, values, jnp), dtype), shape).ravel() for each in features)
+    return jnp.stack(list(columns), axis=-1)
+
+
+def _gathered(sent: Float[Array, "cells slots"], mask: Bool[Array, "cells slots"], how: Aggregate) -> State:
+    if how in ("min", "max"):
+        far = _FAR if how == "min" else -_FAR
+        found = (jnp.min if how == "min" else jnp.max)(jnp.where(mask, sent, far), axis=1)
+        return jnp.where(mask.any(axis=1), found, 0.0)
+    total = jnp.where(mask, sent, 0.0).sum(axis=1)
+    return total / jnp.maximum(mask.sum(axis=1), 1) if how == "mean" else total

@@ -1,0 +1,49 @@
+"""T' = M_θ(T): layers of message passing, the last of which gives the new temperature."""
+
+from typing import Any
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from fluxforge._types import State
+from fluxforge.gnn._layer import Layer
+from fluxforge.neighbourhood import Surroundings
+from fluxforge.scheme import Ghost, Hop
+
+NEXT = "T_new"
+
+
+class Network(eqx.Module):
+    """A message-passing network on a graph: the twin of a scheme, layer for stage.
+
+    Lengths are in units where the mean cell volume is 1; `fluxforge.simulate.network_stepper` sees to that.
+    """
+
+    layers: tuple[Layer, ...]
+
+    def __call__(
+        self,
+        around: Surroundings,
+        T: State,
+        S: State,
+        *,
+        dt: float | Float[Array, ""],
+        diffusivity: float | Float[Array, ""] = 1.0,
+    ) -> State:
+        """One step on any graph, of any size."""
+        parameters: dict[str, Any] = {"dt": dt, "alpha": diffusivity}
+        fields = {"T": T, "S": S}
+        rules = {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
+        for layer in self.layers:
+            nodes = around.nodes(fields, rules)
+            node = fields | parameters
+            for messages in layer.messages:
+                node |= messages(around, nodes, parameters)
+            fields |= layer.update(around, node)
+            rules |= dict(zip(layer.update.names, layer.update.ghosts, strict=True))
+        return fields[NEXT]
+
+    @property
+    def hops(self) -> frozenset[Hop]:
+        """The kinds of neighbourhood its messages are summed over."""
+        return frozenset(messages.hop for layer in self.layers for messages in layer.messages)

@@ -1,0 +1,30 @@
+"""Losses as named terms: supervised, θ- and hermite-residual, sparsity."""
+
+from fluxforge.loss._loss import DataLoss, Terms, data_loss, defect_of, defects, norm_of
+from fluxforge.loss._terms import (
+    Defect,
+    absolute_sum,
+    averaged,
+    fourier_number,
+    hermite_residual,
+    step_of,
+    supervised,
+    theta_residual,
+)
+
+__all__ = [
+    "DataLoss",
+    "Defect",
+    "Terms",
+    "absolute_sum",
+    "averaged",
+    "data_loss",
+    "defect_of",
+    "defects",
+    "fourier_number",
+    "hermite_residual",
+    "norm_of",
+    "step_of",
+    "supervised",
+    "theta_residual",
+]

@@ -1,0 +1,23 @@
+"""Who is around each cell, over one hop or two, and what every node shows: in NumPy, and on the device, padded."""
+
+from fluxforge.neighbourhood._ghosts import View, node_volumes, view
+from fluxforge.neighbourhood._hops import Average, Neighbourhood, Neighbourhoods
+from fluxforge.neighbourhood._pad import Size, padded, size, stacked
+from fluxforge.neighbourhood._surroundings import Shown, Slots, Surroundings, surroundings
+
+__all__ = [
+    "Average",
+    "Neighbourhood",
+    "Neighbourhoods",
+    "Shown",
+    "Size",
+    "Slots",
+    "Surroundings",
+    "View",
+    "node_volumes",
+    "padded",
+    "size",
+    "stacked",
+    "surroundings",
+    "view",
+]

@@ -1,0 +1,113 @@
+"""A graph's neighbourhoods on the device: what a scheme's messages, and a network's, are evaluated on."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import sympy as sp
+from jaxtyping import Array, Bool, Float, Int
+
+from fluxforge._types import Precision, State
+from fluxforge.mesh import DualGraph
+from fluxforge.neighbourhood._ghosts import view
+from fluxforge.neighbourhood._hops import Neighbourhood, Neighbourhoods
+from fluxforge.scheme import Ghost, Hop
+
+
+class Shown(eqx.Module):
+    """What nodes show of a field under one ghost rule:  scale · field[cell] + constant."""
+
+    cell: Int[Array, " nodes"]
+    scale: Float[Array, " nodes"]
+    constant: Float[Array, " nodes"]
+
+    def of(self, field: State) -> Float[Array, " nodes"]:
+        """The field as every node shows it."""
+        return self.scale * field[self.cell] + self.constant
+
+
+class Slots(eqx.Module):
+    """One hop in fixed slots: the nodes at each end, the geometric symbols, and which slots are used."""
+
+    ends: dict[str, Int[Array, "cells slots"]]
+    geometry: dict[str, Float[Array, "cells slots"]]
+    mask: Bool[Array, "cells slots"]
+    middle: Int[Array, "cells paths"] | None = None
+    share: Float[Array, "cells paths slots"] | None = None
+
+    def at(self, end: str, shown: Float[Array, " nodes"]) -> Float[Array, "cells slots"]:
+        """The value at one end of every slot; at the middle of a ring's slot, the mean over its paths."""
+        if end in self.ends:
+            return shown[self.ends[end]]
+        assert self.middle is not None
+        assert self.share is not None
+        return jnp.einsum("cp,cps->cs", shown[self.middle], self.share)
+
+    def values(
+        self, wanted: Iterable[sp.Symbol], nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
+    ) -> dict[sp.Symbol, Any]:
+        """The value of each wanted symbol in every slot."""
+        return {variable: self._value(variable.name, nodes, parameters) for variable in wanted}
+
+    def _value(self, name: str, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]) -> Any:
+        if name in parameters:
+            return parameters[name]
+        if name in self.geometry:
+            return self.geometry[name]
+        field, _, end = name.rpartition("_")
+        return self.at(end, nodes[field])
+
+
+class Surroundings(eqx.Module):
+    """All that a step needs to know of a graph.
+
+    Cells where `live` is false are padding: they have no neighbours, volume 1, and are nobody's neighbour.
+    """
+
+    V: Float[Array, " cells"]
+    live: Bool[Array, " cells"]
+    shown: dict[str, Shown]
+    hops: dict[str, Slots]
+
+    def nodes(self, fields: Mapping[str, State], rules: Mapping[str, Ghost]) -> dict[str, Float[Array, " nodes"]]:
+        """Every field as every node shows it under its ghost rule."""
+        return {name: self.shown[rules[name]].of(value) for name, value in fields.items()}
+
+    def holding(self, value: Float[Array, " nodes"]) -> "Surroundings":
+        """The same graph with other boundary data: g at Dirichlet ghosts, q δ at Neumann ghosts, 0 at cells."""
+        rule = str(Ghost.DIRICHLET)
+        held = eqx.tree_at(lambda shown: shown.constant, self.shown[rule], value)
+        return Surroundings(self.V, self.live, {**self.shown, rule: held}, self.hops)
+
+
+def surroundings(graph: DualGraph, hops: Iterable[Hop] = (Hop.EDGE,), *, dtype: Precision = "float64") -> Surroundings:
+    """Put a graph's neighbourhoods on the device."""
+    around = Neighbourhoods(graph)
+    return Surroundings(
+        V=jnp.asarray(graph.V, dtype),
+        live=jnp.ones(graph.cells, bool),
+        shown={str(rule): _shown(graph, rule, dtype) for rule in Ghost},
+        hops={str(hop): _slots(around[hop], dtype) for hop in sorted(set(hops))},
+    )
+
+
+def _shown(graph: DualGraph, rule: Ghost, dtype: str) -> Shown:
+    seen = view(graph, rule)
+    return Shown(jnp.asarray(seen.cell), jnp.asarray(seen.scale, dtype), jnp.asarray(seen.constant, dtype))
+
+
+def _slots(around: Neighbourhood, dtype: str) -> Slots:
+    middle = share = None
+    if (average := around.over_paths) is not None:
+        one = average.slot_of_path[..., None] == np.arange(around.mask.shape[1])
+        share = jnp.asarray(one / np.maximum(average.multiplicity, 1)[:, None, :], dtype)
+        middle = jnp.asarray(average.middle)
+    return Slots(
+        ends={end: jnp.asarray(node) for end, node in around.ends.items()},
+        geometry={name.name: jnp.asarray(value, dtype) for name, value in around.geometry.items()},
+        mask=jnp.asarray(around.mask),
+        middle=middle,
+        share=share,
+    )

@@ -1,0 +1,125 @@
+"""Combinations that no run can carry out, each refused by the names of the fields that clash."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from fluxforge.errors import RecipeError
+from fluxforge.recipe._data import Meshes, Pairs
+from fluxforge.recipe._loss import Residual
+from fluxforge.recipe._messages import Place, found, listed, shortened, visible
+from fluxforge.recipe._recipe import Recipe
+from fluxforge.recipe._schema import from_table, to_dict
+
+# The fields that clash, and why.
+Clash = tuple[tuple[str, ...], str]
+
+_ARM = re.compile(r"[a-z0-9-]+")
+
+
+def check(recipe: Recipe, where: str | None = None) -> None:
+    """Refuse a recipe that is out of the schema's ranges, or whose fields contradict each other.
+
+    `where` opens the message; by default it is the recipe's name. Recipes that were read have passed already.
+    """
+    where = f"recipe {found(recipe.name)}" if where is None else where
+    refuse_clashes(from_table(to_dict(recipe), where), where)
+
+
+def refuse_clashes(recipe: Recipe, where: str) -> None:
+    """Refuse a recipe whose fields contradict each other; the first clash is the message."""
+    for rule in _RULES:
+        for fields, why in rule(recipe):
+            if len(fields) == 1:
+                raise Place(where, fields[0]).refuse(why)
+            raise RecipeError(f"{visible(where)}: fields {listed(fields, 'and')}: {why}")
+
+
+def _loss(recipe: Recipe) -> Iterator[Clash]:
+    terms = {"supervised": recipe.loss.supervised, "residual": recipe.loss.residual}
+    weights = {name: term.weight for name, term in terms.items() if term is not None}
+    if not weights:
+        yield ("loss.supervised", "loss.residual"), "both are missing; the loss needs 'supervised' or 'residual'"
+    elif not any(weights.values()):
+        yield (
+            tuple(f"loss.{name}.weight" for name in weights),
+            "no term has a weight above 0, so that nothing would be learnt",
+        )
+
+
+def _hermite(recipe: Recipe) -> Iterator[Clash]:
+    residual, usual = recipe.loss.residual, Residual().theta
+    if residual is not None and residual.kind == "hermite" and residual.theta != usual:
+        why = f"the hermite residual has no theta; leave it out, or choose kind 'theta' for theta = {residual.theta}"
+        yield ("loss.residual.kind", "loss.residual.theta"), why
+
+
+def _second_hop(recipe: Recipe) -> Iterator[Clash]:
+    network, ring = recipe.network, recipe.network.two_hop == "ring"
+    if not isinstance(recipe.data, Meshes) and (network.hops == 2 or ring):
+        field = "network.hops" if network.hops == 2 else "network.two_hop"
+        yield (field, "data.kind"), "graphs of two cells have no second hop; choose data of kind 'meshes'"
+    elif ring and network.hops == 1:
+        yield ("network.two_hop", "network.hops"), "a ring is read by two-hop messages only; set hops = 2"
+
+
+def _simplified(recipe: Recipe) -> Iterator[Clash]:
+    if recipe.network.features == "simplified" and recipe.network.hops == 2:
+        why = "the simplified features hold one-hop fluxes only; choose features = 'primitive', or hops = 1"
+        yield ("network.features", "network.hops"), why
+
+
+def _ranges(recipe: Recipe) -> Iterator[Clash]:
+    data, ranges = recipe.data, {}
+    if isinstance(data, Pairs):
+        ranges = {"time_step": data.time_step, "size": data.size}
+    elif isinstance(data, Meshes):
+        ranges = {"cells": data.cells, "fourier": data.fourier}
+    for name, (low, high) in ranges.items():
+        if low > high:
+            yield (f"data.{name}[0]", f"data.{name}[1]"), f"the range runs from {low} down to {high}; swap them"
+
+
+def _schedule(recipe: Recipe) -> Iterator[Clash]:
+    training = recipe.training
+    # A decay from 0 begins wherever the warm-up ends.
+    if training.schedule != "constant" and 0 < training.decay_from < training.warm_up:
+        why = f"the decay would begin at {training.decay_from}, before the warm-up ends at {training.warm_up}"
+        yield ("training.decay_from", "training.warm_up"), why
+
+
+def _arms(recipe: Recipe) -> Iterator[Clash]:
+    for name in recipe.arms:
+        if _ARM.fullmatch(name) is None:
+            yield (f"arms.{shortened(name)}",), "an arm's name is made of the characters a-z, 0-9 and -"
+    if recipe.arms and recipe.search is not None:
+        yield ("arms", "search"), "formulas are looked for in one family of networks; remove one of the two"
+
+
+def _components(recipe: Recipe) -> Iterator[Clash]:
+    if recipe.search is not None and recipe.network.message_width > 1:
+        why = "each component of a message would be a formula of its own; set message_width = 1, or remove 'search'"
+        yield ("network.message_width", "search"), why
+
+
+def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
+    data, generated = recipe.data, Meshes()
+    if not isinstance(data, Meshes) or data.files is None:
+        return
+    if not data.files:
+        yield ("data.files",), "is empty; name at least one mesh"
+    for name in ("meshes", "cells", "kinds", "engine"):
+        if getattr(data, name) != getattr(generated, name):
+            yield ("data.files", f"data.{name}"), f"mesh files are taken as they are; remove '{name}' or 'files'"
+
+
+_RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
+    _loss,
+    _hermite,
+    _second_hop,
+    _simplified,
+    _ranges,
+    _schedule,
+    _arms,
+    _components,
+    _mesh_files,
+)

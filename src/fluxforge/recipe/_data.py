@@ -1,0 +1,70 @@
+"""What a network is trained on."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from fluxforge.recipe._numbers import Count, Fraction, Positive, Range
+
+# The kinds of random field, by number.
+FIELDS = ("smooth", "noise", "mixed")
+Faces: TypeAlias = Literal["none", "random"]
+
+
+class TwoCells(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="two-cells"):
+    """The paper's graphs: an equilateral pair of side 2, T and S uniform in [−1, 1], and the corner cases.
+
+    - `faces`: Dirichlet faces, present or not, with random values; or none, so that a graph has a single edge;
+    - `time_step`: one Δt for all graphs;
+    - `corner_cases`: G(0,0,0,0), G(1,1,0,0), G(0,0,1,1), G(0,1,0,0), G(1,0,0,0) among the graphs;
+    - `negated`: their negatives too, without which nothing drives the update negative in a corner case.
+    """
+
+    graphs: Count = 100
+    faces: Faces = "none"
+    time_step: Positive = 0.1
+    corner_cases: bool = True
+    negated: bool = False
+
+
+class Pairs(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="pairs"):
+    """Random triangle pairs and random Δt, drawn anew at every step: geometry varies, so that it can be identified.
+
+    - `presence`: the chance that an outer face is there; cells with a single message leave f_agg undetermined;
+    - `time_step`: Δt is uniform in this range, in units where a cell's mean volume is 1;
+    - `common`: how much of the temperatures' range is a level common to the whole pair, boundary included: without it
+      T_P alone tells the sign of most fluxes, and networks that learn |flux| first stay there;
+    - `stretch`: how far corners stray from the equilateral pair, in units of its side;
+    - `size`: range of the pair's mean volume.
+    """
+
+    faces: Faces = "random"
+    presence: Fraction = 0.8
+    time_step: Range = (0.01, 0.2)
+    common: Fraction = 0.5
+    stretch: Annotated[float, Meta(ge=0, le=0.35)] = 0.3
+    size: Range = (0.5, 2.0)
+
+
+class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="meshes"):
+    """An ensemble of unstructured meshes of the unit square with random fields, sources and boundary values.
+
+    - `files`: mesh files instead of generated ones, relative to the recipe's own folder;
+    - `fields`: smooth random ones, white noise, and mixtures of both, in equal shares;
+    - `fourier`: Δt is uniform in this range, in units of each mesh's Fourier step.
+    """
+
+    meshes: Count = 100
+    cells: tuple[Annotated[int, Meta(ge=8)], Annotated[int, Meta(le=100_000)]] = (100, 600)
+    kinds: Annotated[tuple[Literal["regular", "irregular"], ...], Meta(min_length=1)] = ("regular", "irregular")
+    engine: Literal["auto", "gmsh", "builtin"] = "auto"
+    fields: Annotated[tuple[Literal["smooth", "noise", "mixed"], ...], Meta(min_length=1)] = (
+        "smooth",
+        "noise",
+        "mixed",
+    )
+    fourier: Range = (0.05, 0.5)
+    files: tuple[str, ...] | None = None
+
+
+Data: TypeAlias = TwoCells | Pairs | Meshes

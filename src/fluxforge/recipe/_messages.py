@@ -1,0 +1,108 @@
+"""The words of a refusal: where, which field, what was expected and what was found, on one line."""
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from datetime import date, time
+from typing import NamedTuple
+
+from fluxforge.errors import RecipeError
+
+LONGEST = 60
+
+
+class Place(NamedTuple):
+    """A field of a document: the file or command line that sets it, and its dotted name."""
+
+    where: str
+    field: str = ""
+
+    @property
+    def inside(self) -> str:
+        """What the names of fields inside this one begin with."""
+        return f"{self.field}." if self.field else ""
+
+    def at(self, name: object) -> "Place":
+        """The field of that name inside this one."""
+        return self._replace(field=f"{self.inside}{shortened(name)}")
+
+    def item(self, index: int) -> "Place":
+        """An item of the list that this field holds."""
+        return self._replace(field=f"{self.field}[{index}]")
+
+    def refuse(self, what: str) -> RecipeError:
+        """`my.toml: field 'training.steps': expected …, got …`."""
+        named = f"field '{self.field}': " if self.field else ""
+        return RecipeError(f"{visible(self.where)}: {named}{what}")
+
+
+def visible(text: str) -> str:
+    """The text on one line: whatever does not print is escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
+def shortened(word: object) -> str:
+    """A word from a document, as it can stand in a message."""
+    text = word if isinstance(word, str) else type(word).__name__
+    return visible(text[:LONGEST]) + ("…" if len(text) > LONGEST else "")
+
+
+def found(value: object) -> str:
+    """A value from a document, as it can stand in a message after "got"."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case str():
+            return f"'{shortened(value)}'"
+        case numbers.Real():
+            return _number(value)
+        case Mapping():
+            return "a table"
+        case list() | tuple():
+            return "a list"
+        case date() | time():
+            return "a date or time"
+    return f"a {shortened(type(value).__name__)}"
+
+
+def _number(value: numbers.Real) -> str:
+    try:
+        return shortened(str(value))
+    except ValueError:  # Python does not print whole numbers of thousands of digits.
+        return "a number of thousands of digits"
+
+
+def closest(word: object, words: Iterable[str], prefix: str = "") -> str:
+    """` (did you mean '…'?)`, or nothing where no word is close."""
+    close = difflib.get_close_matches(word[:LONGEST], words, n=1) if isinstance(word, str) else []
+    return f" (did you mean '{prefix}{close[0]}'?)" if close else ""
+
+
+def listed(words: Iterable[object], last: str = "or") -> str:
+    """`'a', 'b' or 'c'`, with numbers bare."""
+    *head, tail = (found(word) for word in words)
+    return f"{', '.join(head)} {last} {tail}" if head else tail
+
+
+def bounds(**limits: float | None) -> str:
+    """` >= 1`, ` > 0 and < 5`, ` from 0 to 1`, or nothing: what the schema says of a number."""
+    signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+    given = {name: limit for name, limit in limits.items() if limit is not None}
+    if given.keys() == {"ge", "le"}:
+        return f" from {given['ge']} to {given['le']}"
+    return "".join(f" and {signs[name]} {limit}" for name, limit in given.items()).removeprefix(" and")
+
+
+def finite(value: object) -> float | None:
+    """The value as a float, or None if it is not a finite number."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    # Adding zero makes −0 the same recipe as 0.
+    return number + 0.0 if math.isfinite(number) else None

@@ -1,0 +1,32 @@
+"""Which network is trained."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from fluxforge.recipe._numbers import Count
+
+Features: TypeAlias = Literal["simplified", "primitive"]
+Aggregate: TypeAlias = Literal["sum", "mean", "min", "max"]
+
+
+class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """L rounds of message passing with MLPs of m layers and width d.
+
+    - `features`: `simplified` (T, Δt S, Δt/V z; α A/δ (T_N − T_P)) or `primitive` (T, S, Δt, V, z; T_N, T_P, A, δ);
+    - `hops`: 2 adds messages over two-hop paths; `ring` takes one per pair of distinct cells instead, as printed;
+    - `hidden`: numbers a cell carries between layers;
+    - `update`: `direct` predicts T', `residual` predicts f in T' = T + Δt/V f.
+    """
+
+    features: Features = "primitive"
+    layers: Annotated[int, Meta(ge=1, le=8)] = 1
+    hops: Literal[1, 2] = 1
+    two_hop: Literal["path", "ring"] = "path"
+    mlp: Literal["relu", "gated"] = "gated"
+    depth: Annotated[int, Meta(ge=1, le=16)] = 3
+    width: Annotated[int, Meta(ge=1, le=4096)] = 64
+    message_width: Annotated[int, Meta(ge=1, le=64)] = 1
+    hidden: Count = 1
+    aggregate: Aggregate = "sum"
+    update: Literal["direct", "residual"] = "residual"

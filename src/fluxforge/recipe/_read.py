@@ -1,0 +1,90 @@
+"""Recipes by name or by file."""
+
+import os
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from fluxforge.errors import RecipeError
+from fluxforge.recipe._document import from_dict
+from fluxforge.recipe._mesh_files import located
+from fluxforge.recipe._messages import closest, found, listed, visible
+from fluxforge.recipe._recipe import Recipe
+
+PRESETS = ("quick", "paper")
+LARGEST = 1_000_000
+_SHIPPED = resources.files("fluxforge.recipe") / "shipped"
+
+
+def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe:
+    """A shipped recipe by name, or one from a TOML file (its name ends in .toml or holds a separator).
+
+    `preset` chooses between the `quick` version of a shipped recipe, the default, and the `paper`'s sizes; a recipe
+    that has no version of its own for the paper is the same in both.
+    """
+    if _is_path(source):
+        if preset is not None:
+            raise RecipeError(f"{_shown(source)}: a preset ({found(preset)}) belongs to shipped recipes, not to files")
+        return _from_file(Path(source))
+    return _from_package(str(source), preset or "quick")
+
+
+def listing() -> dict[str, str]:
+    """The shipped recipes: name and summary."""
+    return {name: load(name).summary for name in _names()}
+
+
+def _is_path(source: str | os.PathLike[str]) -> bool:
+    if not isinstance(source, str):
+        return True
+    separated = any(mark in source for mark in ("/", os.sep, os.altsep) if mark)
+    return separated or source.lower().endswith(".toml")
+
+
+def _names() -> list[str]:
+    stems = (item.name.removesuffix(".toml") for item in _SHIPPED.iterdir() if item.name.endswith(".toml"))
+    return sorted(stem for stem in stems if "." not in stem)
+
+
+def _from_package(name: str, preset: str) -> Recipe:
+    if preset not in PRESETS:
+        raise RecipeError(f"no preset {found(preset)}: choose {listed(PRESETS)}{closest(preset, PRESETS)}")
+    names = _names()
+    if name not in names:
+        known = f"neither a shipped one ({', '.join(names)}) nor a .toml file"
+        raise RecipeError(f"no recipe {found(name)}: {known}{closest(name, names)}")
+    file = _SHIPPED / f"{name}.{preset}.toml"
+    file = file if file.is_file() else _SHIPPED / f"{name}.toml"
+    return from_dict(_parsed(file.read_bytes(), file.name), file.name)
+
+
+def _from_file(path: Path) -> Recipe:
+    where = _shown(path)
+    try:
+        with open(path, "rb") as stream:
+            content = stream.read(LARGEST + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RecipeError(f"{where}: cannot be read ({reason})") from error
+    return located(from_dict(_parsed(content, where), where), path.parent, where)
+
+
+def _parsed(content: bytes, where: str) -> dict[str, Any]:
+    if len(content) > LARGEST:
+        raise RecipeError(f"{where}: is larger than {LARGEST // 1_000_000} MB, which no recipe is")
+    try:
+        # Some editors open a file with a byte-order mark; with a last line end, errors there have a line too.
+        return tomllib.loads(content.decode("utf-8-sig") + "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise RecipeError(f"{where}: line {line} is not UTF-8; save the file in that encoding") from error
+    except RecursionError as error:
+        raise RecipeError(f"{where}: is nested too deeply") from error
+    except ValueError as error:
+        # Besides syntax: whole numbers of thousands of digits, and days that no month has.
+        raise RecipeError(f"{where}: is not TOML ({visible(str(error))})") from error
+
+
+def _shown(source: str | os.PathLike[str]) -> str:
+    return visible(str(source))

@@ -1,0 +1,36 @@
+"""A recipe: everything that decides what a run discovers."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from fluxforge.recipe._data import Data, Pairs
+from fluxforge.recipe._evaluation import Evaluation
+from fluxforge.recipe._loss import Loss
+from fluxforge.recipe._network import Network
+from fluxforge.recipe._numbers import NotNegative, Positive, Seed
+from fluxforge.recipe._search import Search
+from fluxforge.recipe._training import Training
+
+
+class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Data, network, loss and training, and what is asked of the result.
+
+    - `seed`: of the data and of the first network; `seeds` networks are trained side by side;
+    - `diffusivity`: the α the data are made with;
+    - `arms`: named values of the sparsity weight; every seed is trained once per arm (none: the weight in `loss`);
+    - `search`: how networks are turned into formulas (none: they are not).
+    """
+
+    name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+    summary: str = ""
+    seed: Seed = 0
+    seeds: Annotated[int, Meta(ge=1, le=1024)] = 1
+    diffusivity: Positive = 1.0
+    arms: dict[str, NotNegative] = {}
+    data: Data = Pairs()
+    network: Network = Network()
+    loss: Loss = Loss()
+    training: Training = Training()
+    evaluation: Evaluation = Evaluation()
+    search: Search | None = None

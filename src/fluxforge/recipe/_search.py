@@ -1,0 +1,29 @@
+"""How formulas are looked for."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from fluxforge.recipe._numbers import Count, Positive
+
+
+class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Symbolic regression of every MLP.
+
+    - `samples`: points at which an MLP is evaluated, over the domain it was trained on;
+    - `seconds`: time budget of one MLP's search;
+    - `threshold`: normalised error above which a formula is not believed;
+    - `units`: candidates whose sums mix units are dropped.
+    """
+
+    engine: Literal["operon", "pysr"] = "operon"
+    operators: Annotated[
+        tuple[Literal["add", "sub", "mul", "div", "square", "sqrt", "exp", "log", "sin", "cos", "abs"], ...],
+        Meta(min_length=1),
+    ] = ("add", "sub", "mul", "div")
+    samples: Annotated[int, Meta(ge=50, le=1_000_000)] = 2_000
+    restarts: Count = 3
+    seconds: Positive = 20.0
+    most_complex: Annotated[int, Meta(ge=1, le=200)] = 25
+    threshold: Positive = 0.1
+    units: bool = False

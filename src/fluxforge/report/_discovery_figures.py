@@ -1,0 +1,159 @@
+"""The plots of a discovery: what a longer formula buys, how training went, and the errors on unseen meshes."""
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from fluxforge.report._page import number, rounded
+from fluxforge.report._panels import COLOURS, MARKERS, panels
+
+LINE, CHOSEN = COLOURS[:2]
+# Where an error of zero is drawn on a logarithmic axis.
+LOWEST = 1e-16
+# Keys of a line of metrics that are not terms of the loss.
+NOT_TERMS = ("step", "skipped", "learning_rate")
+MEASURES = {
+    "one_step_mse": "one step, mean square",
+    "one_step_worst": "one step, worst cell",
+    "rollout_mse": "many steps, mean square",
+}
+WHO = ("network", "formula")
+
+
+def discovery_figures(result: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
+    """The figures that this run has data for, by name: `front`, `loss`, `errors`."""
+    found = {}
+    if fronts := shown_fronts(result):
+        found["front"] = front_figure(fronts)
+    if terms(metrics):
+        found["loss"] = loss_figure(metrics, result.get("member"))
+    if measured(result):
+        found["errors"] = errors_figure(result["evaluation"])
+    return found
+
+
+def shown_fronts(result: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The fronts that hold a formula; of a pair the message comes first, as in the paper's figure."""
+    fronts = [(name, front) for name, front in (result.get("fronts") or {}).items() if front["rows"]]
+    if len(fronts) == 2:
+        fronts.sort(key=lambda each: each[1]["kind"] != "message")
+    return dict(fronts)
+
+
+def terms(metrics: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The terms of the loss that were written down."""
+    return [name for name in (metrics[-1] if metrics else {}) if name not in NOT_TERMS]
+
+
+def measured(result: Mapping[str, Any]) -> bool:
+    """Whether network and formula were compared on unseen meshes."""
+    return all(who in (result.get("evaluation") or {}) for who in WHO)
+
+
+def front_figure(fronts: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Error against complexity, a panel per MLP, the chosen formula marked and written out."""
+    figure, axes = panels(len(fronts), columns=2)
+    for panel, (name, front) in zip(axes, fronts.items(), strict=True):
+        rows = front["rows"]
+        x = [row["complexity"] for row in rows]
+        y = [max(row["error"], LOWEST) for row in rows]
+        panel.semilogy(x, y, drawstyle="steps-post", color=LINE, linewidth=1.2, alpha=0.5)
+        panel.semilogy(x, y, "o", color=LINE, markersize=5)
+        lines = _mark(panel, rows[front["chosen"]]) if front["chosen"] is not None else 0
+        panel.set(xlabel="complexity (operators, variables, constants)", ylabel="relative error")
+        panel.set_title(f"{front['kind']} {name}", fontsize=10, parse_math=False)
+        panel.set_ylim(*_limits(min(y), max(y), lines))
+        panel.margins(x=0.06)
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure
+
+
+def _limits(low: float, high: float, lines: int) -> tuple[float, float]:
+    """An axis from low to high with room above for lines of text, each a sixteenth of its height."""
+    low, high = low / 2, high * 1.6
+    share = lines / 16
+    return low, high * (high / low) ** (share / (1 - share))
+
+
+def _mark(panel: Axes, row: Mapping[str, Any]) -> int:
+    """Mark a point and write its formula at the top, which a falling curve leaves free; return the lines it took."""
+    point = (row["complexity"], max(row["error"], LOWEST))
+    panel.semilogy(*point, "o", color=CHOSEN, markersize=9, zorder=3)
+    formula = textwrap.wrap(rounded(row["formula"], 4), 44, max_lines=4, placeholder=" …")
+    lines = [*formula, f"complexity {row['complexity']}, error {number(row['error'])}"]
+    panel.annotate(
+        "\n".join(lines),
+        xy=point,
+        xytext=(0.99, 0.99),
+        textcoords="axes fraction",
+        ha="right",
+        va="top",
+        fontsize=8.5,
+        color=CHOSEN,
+        parse_math=False,
+        arrowprops={"arrowstyle": "->", "color": CHOSEN, "shrinkB": 7, "relpos": (0.5, 0)},
+    )
+    return len(lines)
+
+
+def loss_figure(metrics: Sequence[Mapping[str, Any]], member: int | None = None) -> Figure:
+    """Each term of the loss against steps, a line per network; the network that was distilled is drawn thick."""
+    figure, (panel,) = panels(1)
+    steps = [record["step"] for record in metrics]
+    for k, name in enumerate(terms(metrics)):
+        values = np.array([np.atleast_1d(np.asarray(record.get(name), float)) for record in metrics])
+        values = np.where(values > 0, values, np.nan)
+        chosen = member if member is not None and member < values.shape[1] else 0
+        for other in range(values.shape[1]):
+            panel.plot(steps, values[:, other], color=COLOURS[k % 7], linewidth=0.8, alpha=0.35)
+        panel.plot(
+            steps, values[:, chosen], "-", marker=MARKERS[k % 7], color=COLOURS[k % 7], markersize=3.5, label=name
+        )
+    panel.set(yscale="log", xlabel="training steps", ylabel="loss")
+    panel.legend(fontsize=8.5)
+    return figure
+
+
+def errors_figure(evaluation: Mapping[str, Any]) -> Figure:
+    """Distance from the first-order scheme on unseen meshes: network above, formula below, for each measure."""
+    figure, (panel,) = panels(1)
+    names = [name for name in MEASURES if any(name in evaluation[who] for who in WHO)]
+    for k, who in enumerate(WHO):
+        values = [evaluation[who].get(name) for name in names]
+        y = np.arange(len(names)) + (k - 0.5) * 0.34
+        drawn = [max(v, LOWEST**2) if _finite(v) else math.nan for v in values]
+        panel.plot(drawn, y, MARKERS[k], color=COLOURS[k], markersize=8, label=who)
+        for value, place in zip(values, y, strict=True):
+            _say(panel, value, float(place), COLOURS[k])
+    panel.set(
+        xscale="log",
+        xlabel="distance from the first-order scheme",
+        ylim=(len(names) - 0.4, -0.6),
+    )
+    panel.set_yticks(range(len(names)), [MEASURES[name].replace(", ", ",\n") for name in names])
+    panel.margins(x=0.25)
+    panel.legend(fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, 1.13), ncols=2, frameon=False)
+    return figure
+
+
+def _say(panel: Axes, value: float | None, place: float, colour: str) -> None:
+    """The value beside its mark; what is not finite has no mark, and stands at the edge."""
+    if _finite(value):
+        at, where = (max(float(value or 0.0), LOWEST**2), place), "data"
+        text, offset = number(value), (0, 7)
+    else:
+        at, where, text, offset = (0.5, place), "edge", "not finite", (0, 0)
+    coordinates = panel.transData if where == "data" else panel.get_yaxis_transform()
+    panel.annotate(
+        text, at, xycoords=coordinates, xytext=offset, textcoords="offset points", ha="center", fontsize=8, color=colour
+    )
+
+
+def _finite(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)

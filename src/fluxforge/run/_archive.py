@@ -1,0 +1,100 @@
+"""One checkpoint as a safetensors file: the leaves, and a note that says of which step and of what they are."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from jaxtyping import PyTree
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from fluxforge.errors import InputError
+from fluxforge.run._durable import reason
+from fluxforge.run._leaves import Kind, filled, kind, named_leaves, stored
+
+_NOTE = "fluxforge-checkpoint"
+_VERSION = 1
+_CODES = {
+    "BOOL": "bool",
+    **{f"{code}{bits}": f"{name}{bits}" for code, name in (("I", "int"), ("U", "uint")) for bits in (8, 16, 32, 64)},
+    **{f"F{bits}": f"float{bits}" for bits in (16, 32, 64)},
+}
+
+
+class DamagedError(Exception):
+    """A file that is not what was saved; the message says why."""
+
+
+def packed(tree: PyTree, *, step: int, fingerprint: str) -> bytes:
+    """The array leaves of a tree as the bytes of a safetensors file; equal trees give equal bytes."""
+    leaves = named_leaves(tree)
+    kinds = {name: kind(leaf) for name, leaf in leaves.items()}
+    for name, found in kinds.items():
+        if found.dtype not in _CODES.values():
+            raise InputError(f"leaf {name or 'the tree'}: a checkpoint cannot hold the type {found.dtype}")
+    keys = {name: found.key for name, found in kinds.items() if found.key}
+    note = {"format_version": _VERSION, "step": step, "fingerprint": fingerprint, "keys": keys}
+    # One entry: safetensors writes several in an order that changes from process to process.
+    metadata = {_NOTE: json.dumps(note, sort_keys=True)}
+    return save({name: stored(leaf) for name, leaf in leaves.items()}, metadata)
+
+
+def unpacked(path: Path, template: PyTree, *, step: int, fingerprint: str) -> PyTree:
+    """The template filled from a file. All is checked against the header before any data are read."""
+    try:
+        with safe_open(path, "numpy") as archive:
+            note = _note(archive.metadata(), step)
+            _check_version(path, note)
+            _check_fingerprint(path, note["fingerprint"], fingerprint)
+            wanted = {name: kind(leaf) for name, leaf in named_leaves(template).items()}
+            _check_leaves(path, wanted, _found(archive, note["keys"]))
+            return filled(template, {name: archive.get_tensor(name) for name in wanted})
+    except (SafetensorError, OSError) as error:
+        raise DamagedError(reason(error)) from error
+
+
+def _note(metadata: dict[str, str] | None, step: int) -> dict[str, Any]:
+    try:
+        note = json.loads((metadata or {})[_NOTE])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise DamagedError("its header is none of ours") from error
+    fields = {"format_version": int, "step": int, "fingerprint": str, "keys": dict}
+    if not isinstance(note, dict) or any(type(note.get(name)) is not form for name, form in fields.items()):
+        raise DamagedError("its header is none of ours")
+    if note["step"] != step:
+        raise DamagedError(f"it is of step {note['step']!s:.20}")
+    return note
+
+
+def _check_version(path: Path, note: dict[str, Any]) -> None:
+    if note["format_version"] > _VERSION:
+        raise InputError(
+            f"{path}: has format_version {note['format_version']!s:.20}, and this fluxforge reads up to {_VERSION}: "
+            "upgrade fluxforge"
+        )
+
+
+def _check_fingerprint(path: Path, found: str, wanted: str) -> None:
+    if found != wanted:
+        raise InputError(
+            f"{path}: was made by another architecture or recipe (its fingerprint is {found:.12}, this run's is "
+            f"{wanted:.12}): resume with the recipe it was made by, or begin a new run"
+        )
+
+
+def _found(archive: Any, keys: dict[str, Any]) -> dict[str, Kind]:
+    slices = {name: archive.get_slice(name) for name in archive.keys()}  # noqa: SIM118 (it is no mapping)
+    return {
+        name: Kind(_CODES.get(part.get_dtype(), part.get_dtype()), tuple(part.get_shape()), keys.get(name))
+        for name, part in slices.items()
+    }
+
+
+def _check_leaves(path: Path, wanted: dict[str, Kind], found: dict[str, Kind]) -> None:
+    for name in sorted(wanted.keys() | found.keys()):
+        want, have = wanted.get(name), found.get(name)
+        if want != have:
+            raise InputError(
+                f"{path}: leaf {name or 'the tree'!s:.200} should be {want or 'absent'}, found "
+                f"{have or 'absent'!s:.200}: it was not made by this run"
+            )

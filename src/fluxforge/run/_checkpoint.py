@@ -1,0 +1,147 @@
+"""Checkpoints of which, at any moment and whatever is killed, the newest whole one can be found."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import zip_longest
+from pathlib import Path
+
+from jaxtyping import PyTree
+
+from fluxforge.errors import FluxforgeError, InputError
+from fluxforge.run._archive import DamagedError, packed, unpacked
+from fluxforge.run._durable import explained, make_folder, reason, write_durably
+
+_NAME = re.compile(r"step-([0-9]{9}|[1-9][0-9]{9,})\.safetensors")
+_SEAL = ".sha256"
+_DIGEST = re.compile(rb"^([0-9a-f]{64}) ", re.MULTILINE)
+_SEAL_SIZE = 1024
+
+
+class Checkpoints:
+    """The checkpoints of one run: `step-000012000.safetensors`, each with its SHA-256 in a file beside it.
+
+    The SHA-256 is on the disk before its file appears, and the file appears whole: a process killed at any moment
+    leaves either both or a SHA-256 of nothing, which is ignored. A file that does not fit its SHA-256, or has none,
+    was therefore damaged by something else. `warn` is told of it; nothing is told where all is well.
+    """
+
+    def __init__(self, folder: Path, *, warn: Callable[[str], None], keep: int = 2) -> None:
+        if keep < 1:
+            raise ValueError(f"keep should be at least 1, got {keep}")
+        self.folder = folder
+        self.keep = keep
+        self._warn = warn
+
+    def save(self, step: int, tree: PyTree, *, fingerprint: str) -> None:
+        """Save the array leaves of a tree, then remove all but this and the newest `keep` whole checkpoints.
+
+        `fingerprint` names what the tree is a state of. Leaves that are no arrays are static, and are not saved.
+        """
+        if step < 0:
+            raise ValueError(f"step should not be negative, got {step}")
+        path = self._path(step)
+        try:
+            content = packed(tree, step=step, fingerprint=fingerprint)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+        make_folder(self.folder)
+        self._replace(path, content)
+        self._prune(path)
+
+    def latest(self, template: PyTree, *, fingerprint: str) -> tuple[int, PyTree] | None:
+        """The newest whole checkpoint as its step and the template filled with it; None if none was ever saved."""
+        steps = self._steps()
+        why = ""
+        for step, older in zip_longest(steps, steps[1:]):
+            path = self._path(step)
+            try:
+                _check_seal(path)
+                return step, unpacked(path, template, step=step, fingerprint=fingerprint)
+            except DamagedError as error:
+                why = why or f"{path.name}: {error}"
+                if older is not None:
+                    self._warn(f"checkpoint {path} is damaged ({error}); falling back to {self._path(older).name}")
+        if steps:
+            raise FluxforgeError(
+                f"{self.folder}: all {len(steps)} checkpoints are damaged ({why}): remove this folder to train anew"
+            )
+        return None
+
+    def _path(self, step: int) -> Path:
+        return self.folder / f"step-{step:09d}.safetensors"
+
+    def _steps(self) -> list[int]:
+        """The steps of which there is a file, newest first."""
+        with explained(self.folder, "cannot be read"):
+            items = list(self.folder.iterdir()) if self.folder.exists() else []
+        return sorted((int(name[1]) for item in items if (name := _NAME.fullmatch(item.name))), reverse=True)
+
+    def _seals(self) -> set[Path]:
+        return {item for item in self.folder.glob(f"*{_SEAL}") if _NAME.fullmatch(item.name.removesuffix(_SEAL))}
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        digest = hashlib.sha256(content).hexdigest()
+        old = _whole_digest(path)
+        if old != digest:
+            # While a whole file is replaced, both digests count, so that it is whole at every moment.
+            write_durably(_seal(path), _sealed(path, *filter(None, (old, digest))))
+            _write_sealed(path, content)
+        if old is not None:
+            write_durably(_seal(path), _sealed(path, digest))
+
+    def _prune(self, saved: Path) -> None:
+        paths = [self._path(step) for step in self._steps()]
+        whole = [path for path in paths if path == saved or _whole_digest(path)]
+        kept = {saved, *whole[: self.keep]}
+        try:
+            # The file before its SHA-256, for the reason it appeared after.
+            for path in set(paths) - kept:
+                path.unlink(missing_ok=True)
+            for seal in self._seals() - {_seal(path) for path in kept}:
+                seal.unlink(missing_ok=True)
+        except OSError as error:
+            self._warn(f"old checkpoints in {self.folder} cannot be removed ({reason(error)})")
+
+
+def _seal(path: Path) -> Path:
+    return path.with_name(path.name + _SEAL)
+
+
+def _write_sealed(path: Path, content: bytes) -> None:
+    try:
+        write_durably(path, content)
+    except BaseException:
+        with suppress(OSError):
+            if not path.exists():
+                _seal(path).unlink(missing_ok=True)
+        raise
+
+
+def _sealed(path: Path, *digests: str) -> bytes:
+    """What `sha256sum --check` reads."""
+    return "".join(f"{digest}  {path.name}\n" for digest in digests).encode()
+
+
+def _check_seal(path: Path) -> str:
+    """The SHA-256 of a file that fits the one beside it."""
+    try:
+        with _seal(path).open("rb") as stream:
+            wanted = _DIGEST.findall(stream.read(_SEAL_SIZE))
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    except FileNotFoundError as error:
+        raise DamagedError("it has no SHA-256 beside it") from error
+    except OSError as error:
+        raise DamagedError(reason(error)) from error
+    if digest.encode() not in wanted:
+        raise DamagedError("its SHA-256 is not the one beside it")
+    return digest
+
+
+def _whole_digest(path: Path) -> str | None:
+    try:
+        return _check_seal(path)
+    except DamagedError:
+        return None

@@ -1,0 +1,73 @@
+"""A trained network on a mesh, with the interface of a scheme's stepper."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from fluxforge._types import Precision, State
+from fluxforge.errors import InputError
+from fluxforge.gnn import Network, cast
+from fluxforge.mesh import DualGraph, unit_volume
+from fluxforge.neighbourhood import Surroundings, surroundings
+from fluxforge.simulate._build import _check_numbers
+from fluxforge.simulate._field import field_on_cells
+from fluxforge.simulate._stepper import AbstractStepper, repeated
+
+
+class NetworkStepper(AbstractStepper):
+    """T' = M_θ(T) on one graph. Steppers of graphs padded to one size share a compilation."""
+
+    network: Network
+    around: Surroundings
+    S: Float[Array, " cells"]
+    dt: Float[Array, ""]
+    diffusivity: Float[Array, ""]
+
+    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
+        """The mesh's order is the stepper's."""
+        return jnp.asarray(T, self.S.dtype)
+
+    def leave(self, T: State) -> State:
+        """The mesh's order is the stepper's."""
+        return T
+
+    @eqx.filter_jit
+    def advance(self, T: State) -> State:
+        """One step."""
+        return self.network(self.around, T, self.S, dt=self.dt, diffusivity=self.diffusivity)
+
+    def repeat(self, T: State, steps: int) -> State:
+        """Many steps without leaving the device."""
+        return repeated(self, T, jnp.asarray(steps))
+
+
+def network_stepper(
+    network: Network,
+    graph: DualGraph,
+    dt: float,
+    *,
+    diffusivity: float = 1.0,
+    source: float | str | Float[np.ndarray, " cells"] = 0.0,
+    precision: Precision = "float64",
+) -> NetworkStepper:
+    """Put a network on a graph. Lengths and times are scaled to the units networks are trained in; T is not.
+
+    With x ↦ x/ℓ, Δt ↦ Δt/ℓ², S ↦ S ℓ² and ℓ² the mean cell volume, the heat equation and α stay as they are.
+    """
+    _check_numbers(dt=dt, diffusivity=diffusivity)
+    if precision == "float64" and not jax.config.read("jax_enable_x64"):
+        raise InputError(
+            "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first, "
+            "or pass precision='float32'"
+        )
+    scaled, length = unit_volume(graph)
+    S = field_on_cells(source, graph, "the source") * length**2
+    return NetworkStepper(
+        network=cast(network, precision),
+        around=surroundings(scaled, network.hops, dtype=precision),
+        S=jnp.asarray(S, precision),
+        dt=jnp.asarray(dt / length**2, precision),
+        diffusivity=jnp.asarray(diffusivity, precision),
+    )

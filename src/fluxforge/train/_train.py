@@ -1,0 +1,155 @@
+"""A training run from its first step, or from its last checkpoint, to its end."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from fluxforge import recipe
+from fluxforge.data import AbstractSource
+from fluxforge.errors import TrainingError
+from fluxforge.gnn import Network
+from fluxforge.run import RunFolder
+from fluxforge.train._chunk import Means, chunk_function
+from fluxforge.train._optimiser import learning_rate, optimiser
+from fluxforge.train._state import State, begin
+
+# Told the step, the number of steps, and each loss term's mean over the seeds.
+Tell = Callable[[int, int, Mapping[str, float]], None]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The networks of a run, stacked along a first axis: all seeds of the first arm, then of the next.
+
+    `failed` marks members that ended with too many steps in a row that could not be taken: they are as they were
+    before the first of those.
+    """
+
+    network: Network
+    arms: tuple[str, ...]
+    seeds: int
+    steps: int
+    skipped: tuple[int, ...]
+    failed: tuple[bool, ...]
+    stopped_early: bool
+
+    def member(self, index: int) -> Network:
+        """One of the networks, without the first axis."""
+        return jax.tree.map(lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf, self.network)
+
+    def of_arm(self, arm: str) -> range:
+        """Which members belong to an arm."""
+        first = self.arms.index(arm) * self.seeds
+        return range(first, first + self.seeds)
+
+
+def train(
+    spec: recipe.Recipe, source: AbstractSource, *, folder: RunFolder | None = None, tell: Tell | None = None
+) -> Trained:
+    """Train what a recipe describes; with a folder, resume from its last checkpoint and leave metrics and checkpoints.
+
+    A run that was killed and resumed gives the same networks, bit for bit on the CPU, as one never interrupted: a
+    batch depends on the seed and the step alone, and checkpoints hold everything else.
+    """
+    with jax.enable_x64(spec.training.precision == "float64"):
+        run = _Run(spec, source, folder, tell or (lambda *_: None))
+        state = run.to_the_end(run.start())
+    return _trained(spec, state)
+
+
+@dataclass
+class _Run:
+    """What stays the same during a run, and the last state that is safe to keep."""
+
+    spec: recipe.Recipe
+    source: AbstractSource
+    folder: RunFolder | None
+    tell: Tell
+    saved: int = -1
+
+    def start(self) -> State:
+        """Random weights, or the last checkpoint; metrics of steps after it are dropped, to be made again."""
+        state = begin(self.spec, optimiser(self.spec.training))
+        if self.folder is None:
+            return state
+        found = self.folder.checkpoints.latest(state, fingerprint=recipe.fingerprint(self.spec))
+        step, state = (0, state) if found is None else found
+        self.folder.metrics.truncate(step)
+        self.saved = step if found else -1
+        return state
+
+    def to_the_end(self, state: State) -> State:
+        """Chunk after chunk. Whatever interrupts it, the last state whose metrics are written is kept."""
+        chunk = chunk_function(self.spec, optimiser(self.spec.training))
+        steps = self.spec.training.steps
+        try:
+            while (step := int(state.step)) < steps and not _finished(state, self.spec.training):
+                after, means = chunk(state, self.source, jnp.asarray(min(self.spec.training.chunk, steps - step)))
+                self._log(after, means)
+                state = after
+                self.tell(int(state.step), steps, {name: _mean(value) for name, value in means.items()})
+                if int(state.step) - max(self.saved, 0) >= self.spec.training.checkpoint_every:
+                    self._save(state)
+        finally:
+            self._save(state)
+        _refuse_failure(state, self.spec.training, kept=self.folder is not None)
+        return state
+
+    def _log(self, state: State, means: Means) -> None:
+        if self.folder is None:
+            return
+        terms = {name: np.asarray(value, float).tolist() for name, value in means.items()}
+        rate = float(learning_rate(self.spec.training)(int(state.step)))
+        skipped = np.asarray(state.skipped).tolist()
+        self.folder.metrics.append({"step": int(state.step), **terms, "skipped": skipped, "learning_rate": rate})
+
+    def _save(self, state: State) -> None:
+        if self.folder is not None and int(state.step) > self.saved:
+            self.folder.metrics.sync()
+            self.folder.checkpoints.save(int(state.step), state, fingerprint=recipe.fingerprint(self.spec))
+            self.saved = int(state.step)
+
+
+def _mean(values: Float[Array, " members"]) -> float:
+    """Over the members that took a step at all; NaN if none did."""
+    finite = np.asarray(values)[np.isfinite(values)]
+    return float(finite.mean()) if finite.size else math.nan
+
+
+def _failed(state: State, spec: recipe.Training) -> np.ndarray:
+    return np.asarray(state.streak) >= spec.most_skips
+
+
+def _finished(state: State, spec: recipe.Training) -> bool:
+    """Nothing more to gain: every member has failed, or none has improved for long."""
+    patient = not spec.patience or bool((np.asarray(state.stale) < spec.patience).any())
+    return bool(_failed(state, spec).all()) or not patient
+
+
+def _refuse_failure(state: State, spec: recipe.Training, *, kept: bool) -> None:
+    if not (failed := _failed(state, spec)).all():
+        return
+    where = "; the last good weights are in the last checkpoint" if kept else ""
+    raise TrainingError(
+        f"training stopped at step {int(state.step)}: the last {int(np.asarray(state.streak).min())} steps of "
+        f"{'every seed' if len(failed) > 1 else 'the only seed'} had a loss or gradient that is not finite or "
+        f"exploded: lower training.learning_rate, or set training.clip{where}"
+    )
+
+
+def _trained(spec: recipe.Recipe, state: State) -> Trained:
+    return Trained(
+        network=state.network,
+        arms=tuple(spec.arms) or (spec.name,),
+        seeds=spec.seeds,
+        steps=int(state.step),
+        skipped=tuple(int(count) for count in np.asarray(state.skipped)),
+        failed=tuple(bool(flag) for flag in _failed(state, spec.training)),
+        stopped_early=int(state.step) < spec.training.steps,
+    )

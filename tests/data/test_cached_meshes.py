@@ -1,0 +1,183 @@
+"""Meshes are made once: the cache gives the same ones back, whole, or they are made again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from safetensors import SafetensorError
+
+from fluxforge import recipe
+from fluxforge.data import _meshes, cached, meshes
+from fluxforge.mesh import Mesh, squares, write
+
+PLAN: list[dict[str, str | int]] = [
+    {"kind": "regular", "cells": 12, "seed": 1, "engine": "builtin"},
+    {"kind": "irregular", "cells": 20, "seed": 2, "engine": "builtin"},
+]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("FLUXFORGE_CACHE", str(tmp_path / "deep" / "cache"))
+    return tmp_path / "deep" / "cache"
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Mesh]:
+    """The meshes that are made while a test runs, not read."""
+    found: list[Mesh] = []
+    original = _meshes.generate
+
+    def generate(**arguments: object) -> Mesh:
+        found.append(original(**arguments))  # type: ignore[arg-type]
+        return found[-1]
+
+    monkeypatch.setattr(_meshes, "generate", generate)
+    return found
+
+
+def same(one: list[Mesh], other: list[Mesh]) -> bool:
+    def parts(mesh: Mesh) -> list[object]:
+        arrays = [mesh.points, mesh.cells, *mesh.boundary.values()]
+        return [[(a.dtype, a.shape, a.tobytes()) for a in arrays], list(mesh.boundary), mesh.notes, mesh.origin]
+
+    return [parts(mesh) for mesh in one] == [parts(mesh) for mesh in other]
+
+
+def only_file(folder: Path) -> Path:
+    (found,) = folder.iterdir()
+    return found
+
+
+def test_a_second_call_reads_what_the_first_one_wrote(cache: Path, made: list[Mesh]) -> None:
+    first = cached(PLAN)
+    assert len(made) == 2
+    second = cached(PLAN)
+    assert len(made) == 2
+    assert same(first, second)
+    assert only_file(cache).name.startswith("meshes-")
+
+
+def test_notes_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted = Mesh(squares(2).points, squares(2).cells, squares(2).boundary, ("one", "two ≠ 2"), "ünamed")
+    monkeypatch.setattr(_meshes, "generate", lambda **_: noted)
+    first = cached(PLAN[:1])
+    monkeypatch.setattr(_meshes, "generate", lambda **_: pytest.fail("made again"))
+    assert cached(PLAN[:1])[0].notes == first[0].notes == ("one", "two ≠ 2")
+    assert cached(PLAN[:1])[0].origin == "ünamed"
+
+
+@pytest.mark.parametrize("change", [{"seed": 3}, {"cells": 13}, {"kind": "irregular"}])
+def test_other_words_are_other_meshes(cache: Path, made: list[Mesh], change: dict[str, str | int]) -> None:
+    cached(PLAN[:1])
+    cached([{**PLAN[0], **change}])
+    cached(PLAN)
+    assert len(made) == 4
+    assert len(list(cache.iterdir())) == 3
+
+
+def damaged(content: bytes) -> Iterator[bytes]:
+    """Every hundredth byte changed, the file cut, emptied, and replaced by something else."""
+    for place in [*range(0, len(content), 97), *range(8, 400, 7)]:
+        spoilt = bytearray(content)
+        spoilt[place] ^= 1 << (place % 8)
+        yield bytes(spoilt)
+    yield content[:-1]
+    yield content[: len(content) // 2]
+    yield b""
+    yield b"no mesh at all"
+
+
+def test_a_damaged_file_is_never_believed(cache: Path) -> None:
+    first = cached(PLAN)
+    file = only_file(cache)
+    content = file.read_bytes()
+    for spoilt in damaged(content):
+        file.write_bytes(spoilt)
+        found = _meshes._load(file)
+        assert found is None or same(found, first), "a damaged file was taken for a whole one"
+    file.write_bytes(content)
+    assert same(_meshes._load(file) or [], first)
+
+
+def test_a_damaged_file_is_made_again_and_mended(cache: Path, made: list[Mesh]) -> None:
+    first = cached(PLAN)
+    file = only_file(cache)
+    content = file.read_bytes()
+    file.write_bytes(content[:-1])
+    assert same(cached(PLAN), first)
+    assert len(made) == 4
+    assert file.read_bytes() == content
+    assert same(cached(PLAN), first)
+    assert len(made) == 4
+
+
+def test_a_cache_that_cannot_be_written_costs_time_not_results(
+    tmp_path: Path, made: list[Mesh], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("FLUXFORGE_CACHE", str(tmp_path / "file"))
+    assert same(cached(PLAN), cached(PLAN))
+    assert len(made) == 4
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SafetensorError("I/O error")])
+def test_a_full_disk_costs_time_not_results(
+    cache: Path, made: list[Mesh], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(_meshes, "save_file", full)
+    assert len(cached(PLAN[:1])) == 1
+    assert list(cache.iterdir()) == []
+
+
+def test_where_the_cache_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FLUXFORGE_CACHE", "/somewhere")
+    assert _meshes.cache_folder() == Path("/somewhere")
+    monkeypatch.setenv("FLUXFORGE_CACHE", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert _meshes.cache_folder() == tmp_path / "fluxforge"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert _meshes.cache_folder() == tmp_path / ".cache" / "fluxforge"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str | int]]:
+    """What `cached` is asked for."""
+    found: list[dict[str, str | int]] = []
+    monkeypatch.setattr(_meshes, "cached", lambda plan: found.extend(plan) or [])
+    return found
+
+
+def test_kinds_take_turns_and_sizes_fill_their_range(asked: list[dict[str, str | int]]) -> None:
+    meshes(recipe.Meshes(meshes=200, cells=(30, 40), engine="builtin"), seed=7)
+    assert [each["kind"] for each in asked] == ["regular", "irregular"] * 100
+    assert {each["cells"] for each in asked} == set(range(30, 41))
+    assert len({each["seed"] for each in asked}) == 200
+    assert {each["engine"] for each in asked} == {"builtin"}
+
+
+def test_the_seed_of_a_recipe_decides_its_meshes(asked: list[dict[str, str | int]]) -> None:
+    for seed in (1, 1, 2):
+        meshes(recipe.Meshes(meshes=3, engine="builtin"), seed=seed)
+    assert asked[:3] == asked[3:6]
+    assert [each["seed"] for each in asked[:3]] != [each["seed"] for each in asked[6:]]
+
+
+@pytest.mark.parametrize(("problem", "engine"), [(None, "gmsh"), ("no library", "builtin")])
+def test_the_engine_is_settled_before_the_cache_is_asked(
+    asked: list[dict[str, str | int]], monkeypatch: pytest.MonkeyPatch, problem: str | None, engine: str
+) -> None:
+    monkeypatch.setattr(_meshes, "gmsh_problem", lambda: problem)
+    meshes(recipe.Meshes(meshes=2), seed=0)
+    assert {each["engine"] for each in asked} == {engine}
+
+
+def test_mesh_files_are_read_as_they_are(tmp_path: Path) -> None:
+    write(squares(3), tmp_path / "a.msh")
+    (found,) = meshes(recipe.Meshes(files=(str(tmp_path / "a.msh"),)), seed=0)
+    assert len(found.cells) == 9

@@ -1,0 +1,163 @@
+"""Meshes with random fields on them: units, steps, ranges, and the scheme's own answer."""
+
+from functools import cache
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fluxforge import recipe
+from fluxforge.data import Ensemble, EnsembleSource, Problem, ensemble, pose, source
+from fluxforge.mesh import DualGraph, Mesh, Neumann, dual, fourier_step, jittered, squares, unit_volume
+from fluxforge.scheme import Hop
+from fluxforge.scheme.reference import BUILT_IN
+from strategies import moved, whole_step
+
+# Different sizes, different cells, one of them far from the unit square.
+MESHES: tuple[Mesh, ...] = (jittered(5, 0.3, seed=1), moved(squares(2), scale=40.0, shift=(7.0, -3.0)))
+SPEC = recipe.Meshes(fourier=(0.1, 0.8))
+ALPHA = 2.5
+COUNT = 96
+
+
+@cache
+def together() -> Ensemble:
+    return ensemble(MESHES)
+
+
+@cache
+def batch() -> Problem:
+    drawn = eqx.filter_jit(lambda held, key: EnsembleSource(held, SPEC, ALPHA).batch(key, COUNT))
+    return jax.tree.map(np.asarray, drawn(together(), jax.random.key(0)))
+
+
+def which(problems: Problem) -> np.ndarray:
+    """The number of the mesh of every problem."""
+    return np.where(problems.around.live.all(axis=1), 0, 1)
+
+
+def held(problems: Problem, k: int) -> tuple[DualGraph, int]:
+    """The graph of a problem with the boundary values it holds, in units of its mean cell."""
+    number = int(which(problems)[k])
+    graph, _ = unit_volume(dual(MESHES[number]))
+    g = problems.around.shown["dirichlet"].constant[k, 50 : 50 + graph.ghosts]
+    return eqx.tree_at(lambda each: each.value, graph, g), graph.cells
+
+
+def test_meshes_are_in_units_of_their_mean_cell() -> None:
+    V, live = (np.asarray(leaf) for leaf in (together().around.V, together().around.live))
+    assert live.sum(axis=1).tolist() == [50, 4]
+    assert [V[k][live[k]].mean() for k in range(2)] == pytest.approx([1.0, 1.0], rel=1e-14)
+    assert np.all(V[~live] == 1.0)
+    assert together().meshes == 2
+
+
+def test_the_fourier_step_is_that_of_each_mesh_in_its_units() -> None:
+    wanted = [fourier_step(dual(mesh)) / dual(mesh).V.mean() for mesh in MESHES]
+    assert np.asarray(together().fourier) == pytest.approx(wanted, rel=1e-13)
+
+
+def test_places_lie_in_the_unit_square_and_ghosts_on_its_sides() -> None:
+    x = np.asarray(together().x)
+    for number, mesh in enumerate(MESHES):
+        graph = dual(mesh)
+        inside, ghosts = x[number, : graph.cells], x[number, 50 : 50 + graph.ghosts]
+        low = mesh.points.min(axis=0)
+        assert inside == pytest.approx((graph.x - low) / np.ptp(mesh.points[:, 0]), abs=1e-13)
+        assert (inside > 0).all()
+        assert (inside < 1).all()
+        assert np.abs(ghosts * (1 - ghosts)).min(axis=1) == pytest.approx(np.zeros(graph.ghosts), abs=1e-13)
+
+
+def test_one_of_the_meshes_is_that_mesh_alone() -> None:
+    assert together().member(1).around.V.shape == (50,)
+    assert float(together().member(1).fourier) == float(together().fourier[1])
+
+
+def test_every_problem_is_within_its_ranges() -> None:
+    problems = batch()
+    live = problems.around.live
+    for values in (problems.T, problems.S):
+        assert 0.9 < np.abs(values).max() <= 1.0
+        assert np.all(values[~live] == 0.0)
+    g = problems.around.shown["dirichlet"].constant[:, 50:]
+    assert 0.9 < np.abs(g).max() <= 1.0
+    number = which(problems)
+    assert 0.3 < number.mean() < 0.7
+    fo = problems.dt * ALPHA / np.asarray(together().fourier)[number]
+    assert fo.min() >= 0.1
+    assert fo.max() <= 0.8
+    assert np.ptp(fo) > 0.6
+    assert np.all(problems.diffusivity == ALPHA)
+    assert len(np.unique(problems.dt)) == COUNT
+
+
+@pytest.mark.parametrize("k", range(6))
+def test_the_answer_is_a_step_of_the_first_order_scheme(k: int) -> None:
+    problems = batch()
+    graph, cells = held(problems, k)
+    step = whole_step(BUILT_IN["euler"], graph, float(problems.dt[k]), ALPHA)
+    assert step(problems.T[k, :cells], problems.S[k, :cells]) == pytest.approx(problems.answer[k, :cells], abs=1e-13)
+    assert np.all(problems.answer[k, cells:] == 0.0)
+
+
+@eqx.filter_jit
+def _posed(mesh: Ensemble, key: jax.Array, field: jax.Array, alpha: jax.Array) -> Problem:
+    keys = jax.random.split(key, COUNT)
+    return jax.vmap(lambda own: pose(mesh, own, field=field, fourier=jnp.asarray(0.3), diffusivity=alpha))(keys)
+
+
+def posed(mesh: Ensemble, *, field: str, alpha: float = 2.0) -> Problem:
+    kind = jnp.asarray(recipe.FIELDS.index(field))
+    return jax.tree.map(np.asarray, _posed(mesh, jax.random.key(4), kind, jnp.asarray(alpha)))
+
+
+def test_fields_are_of_the_kind_asked_for_and_steps_of_the_length() -> None:
+    """A sum of cosines seldom comes near its bound, noise does; a mixture lies between them."""
+    spread = {}
+    for kind in recipe.FIELDS:
+        problems = posed(together().member(0), field=kind)
+        spread[kind] = problems.T.std(axis=1)
+        assert problems.dt == pytest.approx(np.full(COUNT, 0.3 / 2.0 * float(together().fourier[0])), rel=1e-14)
+    assert spread["smooth"].max() < spread["noise"].min()
+    assert spread["mixed"].min() < 0.3 < 0.45 < spread["mixed"].max()
+
+
+def test_the_boundary_continues_the_field_inside_half_of_the_time() -> None:
+    problems, graph = posed(together().member(0), field="smooth"), dual(MESHES[0])
+    g = problems.around.shown["dirichlet"].constant[:, 50 : 50 + graph.ghosts]
+    owners = problems.T[:, graph.owner[graph.interior :]]
+    alike = np.array([np.corrcoef(*pair)[0, 1] for pair in zip(g, owners, strict=True)])
+    assert 0.3 < (alike > 0.7).mean() < 0.7
+    assert 0.3 < (alike < 0.6).mean() < 0.7
+
+
+def test_insulated_walls_stay_insulated() -> None:
+    """Held values go to Dirichlet ghosts only; a Neumann ghost keeps showing its owner."""
+    insulated = ensemble(MESHES, boundary={"left": Neumann(), "right": Neumann(0.5)})
+    scale = np.asarray(insulated.around.shown["dirichlet"].scale)
+    found = jax.tree.map(lambda leaf: leaf[7], posed(insulated.member(0), field="noise").around.shown["dirichlet"])
+    graph, _ = unit_volume(dual(MESHES[0], {"left": Neumann(), "right": Neumann(0.5)}))
+    ghosts = found.constant[50 : 50 + graph.ghosts]
+    slopes = graph.value * graph.delta[graph.interior :]
+    assert graph.neumann.sum() == 10
+    assert ghosts[graph.neumann] == pytest.approx(slopes[graph.neumann], rel=1e-14)
+    assert np.all(ghosts[~graph.neumann] != 0.0)
+    assert np.array_equal(found.scale, scale[0])
+    assert np.asarray(insulated.fourier) == pytest.approx(np.asarray(together().fourier), rel=1e-15)
+
+
+def test_a_recipe_of_meshes_is_an_ensemble_with_the_hops_a_network_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLUXFORGE_CACHE", str(tmp_path))
+    data = recipe.Meshes(meshes=2, cells=(8, 12), engine="builtin")
+    spec = recipe.Recipe(name="a", data=data, diffusivity=0.5, training=recipe.Training(precision="float32"))
+    found = source(spec, {Hop.EDGE, Hop.PATH})
+    assert isinstance(found, EnsembleSource)
+    assert set(found.ensemble.around.hops) == {"edge", "path"}
+    assert found.ensemble.x.dtype == jnp.float32
+    assert (found.spec, found.diffusivity) == (data, 0.5)

@@ -1,0 +1,116 @@
+import sys
+from typing import final
+
+import numpy as np
+import pytest
+import sympy as sp
+from symbolic_tables import T_N, T_P, A, delta, flux_table, is_flux
+
+from fluxforge.distil import OPERATORS, AbstractBackend, Search, engine, knee
+from fluxforge.errors import FluxforgeError, InputError
+
+FLUX = flux_table()
+WRITTEN = 0.299 * A * T_N / delta - 0.3 * A * T_P / delta + 1e-4
+
+
+@final
+class Scripted(AbstractBackend):
+    """Hands out what it was given, a list per restart."""
+
+    def __init__(self, *finds, hint=None):
+        self.finds, self.hint, self.seeds, self.seconds = finds, hint, [], []
+
+    @property
+    def name(self):
+        return "scripted"
+
+    def available(self):
+        return self.hint
+
+    def explore(self, table, search, *, seed, seconds):
+        self.seeds.append(seed)
+        self.seconds.append(seconds)
+        assert len(table.y) <= search.rows
+        return self.finds[len(self.seeds) - 1]
+
+
+def test_restarts_have_seeds_of_their_own_and_are_merged_into_one_front():
+    backend = Scripted([0.4 * T_N], [WRITTEN], [0.3 * T_N - 0.2 * T_P])
+    told = []
+    front = backend.fit(FLUX, Search(restarts=3, rows=100), seed=7, tell=lambda *news: told.append(news))
+    assert len(set(backend.seeds)) == 3
+    assert is_flux(knee(front).expression)
+    assert {3, 5, 9} <= {c.complexity for c in front}
+    assert [news[:2] for news in told] == [(1, 3), (2, 3), (3, 3)]
+    assert told[0][2] > told[1][2] == told[2][2] == front.best_error
+
+    again, other = Scripted([WRITTEN]), Scripted([WRITTEN])
+    again.fit(FLUX, Search(restarts=1), seed=7)
+    other.fit(FLUX, Search(restarts=1), seed=8)
+    assert again.seeds == backend.seeds[:1] != other.seeds
+
+
+def test_errors_are_measured_on_the_whole_table_in_double_precision():
+    table = flux_table(rows=40)
+    for candidate in Scripted([WRITTEN]).fit(table, Search(restarts=1, rows=10), seed=0):
+        f = [float(candidate.expression.subs(dict(zip((A, delta, T_N, T_P), row, strict=True)))) for row in table.X]
+        assert candidate.error == pytest.approx(np.sqrt(np.mean((table.y - f) ** 2)) / np.std(table.y), rel=1e-9)
+
+
+def test_what_is_not_finite_is_dropped_and_nothing_left_is_an_error():
+    broken = [sp.log(T_N), 1 / (A - A), sp.zoo, sp.nan]
+    assert len(Scripted([*broken, WRITTEN]).fit(FLUX, Search(restarts=1), seed=0)) > 0
+    with pytest.raises(
+        FluxforgeError, match="scripted: no formula of at most 25 symbols in 60 s; give it more seconds"
+    ):
+        Scripted(broken).fit(FLUX, Search(restarts=1), seed=0)
+
+
+def test_no_restart_begins_after_the_time_is_spent(monkeypatch):
+    clock = iter([0.0, 1.0, 8.0, 11.0])
+    monkeypatch.setattr("fluxforge.distil._backend.time.monotonic", lambda: next(clock))
+    backend = Scripted([WRITTEN], [WRITTEN], [WRITTEN])
+    backend.fit(FLUX, Search(restarts=3, seconds=10.0), seed=0)
+    assert backend.seconds == [9.0, 2.0]
+
+
+def test_an_engine_that_is_not_installed_says_how_to_install_it():
+    with pytest.raises(FluxforgeError, match=r"^pip install that$"):
+        Scripted([], hint="pip install that").fit(FLUX, Search(), seed=0)
+
+
+def test_engines_are_chosen_by_name():
+    assert engine("operon").name == "operon"
+    with pytest.raises(InputError, match="is called 'eureqa'; known: operon, pysr"):
+        engine("eureqa")
+
+
+def test_a_missing_engine_is_refused_with_the_line_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pysr", None)
+    with pytest.raises(FluxforgeError, match=r"pysr is not installed: pip install 'fluxforge\[pysr\]'"):
+        engine("pysr")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"operators": ("+", "tan")}, "unknown operator 'tan'; known: "),
+        ({"operators": ("sqrt",)}, "at least one of"),
+        ({"seconds": 0.0}, "seconds should be positive, got 0.0"),
+        ({"seconds": float("nan")}, "seconds should be positive"),
+        ({"restarts": 0}, "restarts should be at least 1, got 0"),
+        ({"max_complexity": 2}, "max_complexity should be at least 3, got 2"),
+        ({"population": 9}, "population should be at least 10"),
+        ({"generations": 0}, "generations should be at least 1"),
+        ({"rows": 9}, "rows should be at least 10"),
+    ],
+)
+def test_a_search_out_of_range_is_refused_by_field(wrong, message):
+    with pytest.raises(InputError) as refusal:
+        Search(**wrong)
+    assert str(refusal.value).startswith("search: ")
+    assert message in str(refusal.value)
+
+
+def test_every_operator_can_be_asked_for():
+    assert Search(operators=OPERATORS).operators == OPERATORS

@@ -1,0 +1,129 @@
+import importlib.machinery
+import sys
+import types
+
+import numpy as np
+import pytest
+import sympy as sp
+from symbolic_tables import T_N, T_P, A, delta, flux_table, is_flux
+
+from fluxforge.distil import Search, engine, knee
+from fluxforge.distil.pysr import PySR, squares_as_powers
+from fluxforge.errors import FluxforgeError
+from fluxforge.expression import parse
+
+TABLE = flux_table(rows=200)
+HALL_OF_FAME = (
+    "0.0021",
+    "x2 * -0.31",
+    "Inf",
+    "x2 - x2 / 0.0",
+    "(x3 - x2) * 0.31",
+    "((x2 - x3) * (x0 / x1)) * -0.3012",
+    "(((x2 - (x3 * 0.99)) * (x0 / x1)) * -0.3012) + 1.3e-5",
+)
+
+
+class FakeRegressor:
+    """The part of PySR 1.5's estimator that we use, as strict about its arguments as that is."""
+
+    last = None
+    equations = HALL_OF_FAME
+
+    def __init__(
+        self, *, binary_operators, unary_operators, maxsize, niterations, populations, population_size,
+        timeout_in_seconds, random_state, deterministic, parallelism, precision, batching, progress, verbosity,
+        input_stream, output_directory,
+    ):  # fmt: skip
+        self.settings = {key: value for key, value in locals().items() if key != "self"}
+        FakeRegressor.last = self
+
+    def fit(self, X, y, *, variable_names):
+        if self.settings["maxsize"] < 7:
+            raise ValueError("PySR requires a maxsize of at least 7")
+        if self.settings["deterministic"] and self.settings["parallelism"] != "serial":
+            raise ValueError("To ensure deterministic searches, you must set `parallelism='serial'`.")
+        for name in variable_names:
+            if name in sp.__dict__:
+                raise ValueError(f"Variable name {name} is already a function name.")
+        self.X, self.y = X, y
+        self.equations_ = None if self.equations is None else {"equation": list(self.equations)}
+        return self
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    module = types.ModuleType("pysr")
+    module.__spec__ = importlib.machinery.ModuleSpec("pysr", None)
+    module.PySRRegressor = FakeRegressor
+    monkeypatch.setitem(sys.modules, "pysr", module)
+    return module
+
+
+def test_the_hall_of_fame_becomes_a_front_in_the_tables_own_names(fake):
+    front = engine("pysr").fit(TABLE, Search(restarts=1), seed=0)
+    assert is_flux(knee(front).expression)
+    np.testing.assert_array_equal(FakeRegressor.last.X, TABLE.X)
+    np.testing.assert_array_equal(FakeRegressor.last.y, TABLE.y)
+
+
+def test_texts_that_our_parser_refuses_are_left_out(fake):
+    found = PySR().explore(TABLE, Search(), seed=0, seconds=1.0)
+    assert len(found) == len(HALL_OF_FAME) - 2
+    assert found[1] == -0.31 * T_N
+    assert found[3] == -0.3012 * A / delta * (T_N - T_P)
+
+
+def test_the_search_is_deterministic_serial_silent_and_bounded(fake):
+    search = Search(operators=("+", "*", "square", "exp"), max_complexity=5, generations=7, population=270)
+    PySR().explore(TABLE, search, seed=11, seconds=2.5)
+    settings = FakeRegressor.last.settings
+    assert settings["binary_operators"] == ["+", "*"]
+    assert settings["unary_operators"] == ["square", "exp"]
+    assert (settings["maxsize"], settings["niterations"]) == (7, 7)
+    assert settings["populations"] * settings["population_size"] == 270
+    assert (settings["random_state"], settings["timeout_in_seconds"]) == (11, 2.5)
+    assert (settings["deterministic"], settings["parallelism"], settings["precision"]) == (True, "serial", 64)
+    assert (settings["progress"], settings["verbosity"]) == (False, 0)
+
+
+def test_its_files_go_to_a_folder_that_is_gone_afterwards(fake, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    PySR().explore(TABLE, Search(), seed=0, seconds=1.0)
+    assert FakeRegressor.last.settings["output_directory"].startswith(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_equation_at_all_is_one_line(fake, monkeypatch):
+    monkeypatch.setattr(FakeRegressor, "equations", None)
+    with pytest.raises(FluxforgeError, match="pysr: no formula of at most 25 symbols"):
+        engine("pysr").fit(TABLE, Search(restarts=1), seed=0)
+
+
+def test_a_failure_of_julia_is_one_line(fake, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("Couldn't find equation file!\nStacktrace:\n [1] error")
+
+    monkeypatch.setattr(FakeRegressor, "fit", fail)
+    with pytest.raises(FluxforgeError) as failure:
+        PySR().explore(TABLE, Search(), seed=0, seconds=1.0)
+    assert str(failure.value) == "pysr: the search failed (Couldn't find equation file!)"
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("square(x)", "x**2"),
+        ("1 / square(x - y)", "1/(x - y)**2"),
+        ("square(square(x) + y)", "(x**2 + y)**2"),
+        ("-square(x)*square(y)", "-x**2*y**2"),
+        ("exp(square(x))", "exp(x**2)"),
+    ],
+)
+def test_squares_are_written_as_powers(text, same):
+    assert parse(squares_as_powers(text), "xy") == parse(same, "xy")
+
+
+def test_a_square_that_is_never_closed_is_the_parsers_to_refuse():
+    with pytest.raises(ValueError, match="expected"):
+        parse(squares_as_powers("square(x + (y"), "xy")

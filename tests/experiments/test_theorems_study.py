@@ -1,0 +1,61 @@
+"""The theorems' experiment at toy size, and verdicts that follow the numbers."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fluxforge.experiments import theorems
+from fluxforge.report import theorems_figure
+
+
+@pytest.fixture(scope="module")
+def result() -> dict[str, Any]:
+    return theorems.run(theorems.Config(meshes=4, cells=40, steps=1500, seeds=2))
+
+
+def _verdict(result: dict[str, Any], name: str) -> str:
+    return next(claim.verdict for claim in theorems.check(result) if claim.name == name)
+
+
+def test_the_lemma_holds_and_its_minimality_does_not(result: dict[str, Any]) -> None:
+    assert _verdict(result, "lemma, existence") == "holds"
+    assert _verdict(result, "lemma, minimality") == "does not hold"
+    smaller = result["minimality"]
+    assert smaller["exact on bounded data"]["nonzeros"] == 12
+    assert smaller["exact on bounded data"]["worst_error"] < 1e-11
+    assert smaller["exact on two cells only"]["nonzeros"] <= 11
+    assert smaller["exact on two cells only"]["worst_error"] > 1.0
+
+
+def test_the_bounds_hold_only_with_their_hypotheses(result: dict[str, Any]) -> None:
+    assert _verdict(result, "first bound") == _verdict(result, "second bound") == "holds under a condition"
+    assert result["linear"]["violations_with_all_hypotheses"] == 0
+    assert all(each["ratio"] > 1e3 for each in result["counterexamples"])
+
+
+def test_fourier_s_condition_is_sufficient_and_not_necessary(result: dict[str, Any]) -> None:
+    assert _verdict(result, "Fourier condition") == "does not hold"
+    assert all(row["ratio"] >= 1.0 - 1e-9 for row in result["fourier"])
+
+
+def test_verdicts_change_with_the_numbers(result: dict[str, Any]) -> None:
+    changed = copy.deepcopy(result)
+    changed["lemma"][0]["worst_error"] = 1e-3
+    assert _verdict(changed, "lemma, existence") == "does not hold"
+    for row in changed["minimality"].values():
+        row["training_error"] = 0.1
+    assert _verdict(changed, "lemma, minimality") == "holds"
+    changed["linear"]["violations_with_all_hypotheses"] = 1
+    assert _verdict(changed, "first bound") == "does not hold"
+    changed["counterexamples"] = []
+    assert _verdict(changed, "second bound") == "holds"
+    for row in changed["fourier"]:
+        row["ratio"] = 1.0
+    assert _verdict(changed, "Fourier condition") == "holds"
+
+
+def test_the_figure_draws(result: dict[str, Any], tmp_path: Path) -> None:
+    theorems_figure(result).savefig(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000

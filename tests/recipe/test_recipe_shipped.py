@@ -1,0 +1,63 @@
+"""The recipes that come with the package."""
+
+import pytest
+
+from fluxforge.recipe import PRESETS, Meshes, Pairs, Recipe, Search, TwoCells, check, listing, load
+
+NAMES = ["first-order", "first-order-pinn", "generalisation", "midpoint", "two-hop"]
+
+
+def test_the_listing_names_them_all_with_a_summary_each() -> None:
+    assert list(listing()) == NAMES
+    assert all(20 < len(summary) < 100 for summary in listing().values())
+
+
+@pytest.mark.parametrize("preset", [*PRESETS, None])
+@pytest.mark.parametrize("name", NAMES)
+def test_each_loads_and_is_possible(name: str, preset: str | None) -> None:
+    recipe = load(name, preset=preset)
+    check(recipe)
+    assert recipe.name == name
+    assert recipe.summary == listing()[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quick_is_the_default(name: str) -> None:
+    assert load(name) == load(name, preset="quick")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "generalisation"])
+def test_the_paper_s_networks_are_wider_and_trained_for_longer(name: str) -> None:
+    quick, paper = load(name), load(name, preset="paper")
+    assert (quick.network.width, paper.network.width) == (64, 128)
+    assert paper.training.steps >= 4 * quick.training.steps
+    assert paper.data == quick.data
+    assert paper.loss == quick.loss
+
+
+def test_generalisation_is_the_paper_s_at_any_preset() -> None:
+    recipe = load("generalisation")
+    assert recipe == load("generalisation", preset="paper")
+    assert isinstance(recipe.data, TwoCells)
+    assert recipe.arms == {"sparse": 1e-3, "dense": 0.0}
+    assert (recipe.training.steps, recipe.training.batch, recipe.training.learning_rate) == (90_000, 4, 1e-4)
+    assert recipe.search is None
+
+
+def test_what_each_is_about() -> None:
+    recipes = {name: load(name) for name in NAMES}
+    assert recipes["first-order"].loss.supervised is not None
+    assert recipes["first-order"].loss.residual is None
+    assert recipes["first-order"].search == Search()
+    assert theta(recipes["first-order-pinn"]) == 1.0
+    assert theta(recipes["midpoint"]) == theta(recipes["two-hop"]) == 0.5
+    assert (recipes["midpoint"].network.layers, recipes["midpoint"].network.hops) == (2, 1)
+    assert (recipes["two-hop"].network.layers, recipes["two-hop"].network.hops) == (1, 2)
+    assert all(isinstance(recipes[name].data, Pairs) for name in ("first-order", "first-order-pinn"))
+    assert all(isinstance(recipes[name].data, Meshes) for name in ("midpoint", "two-hop"))
+
+
+def theta(recipe: Recipe) -> float:
+    assert recipe.loss.supervised is None
+    assert recipe.loss.residual is not None
+    return recipe.loss.residual.theta

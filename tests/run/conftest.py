@@ -1,0 +1,12 @@
+"""A place for checkpoints."""
+
+from pathlib import Path
+
+import pytest
+
+from fluxforge.run import Checkpoints
+
+
+@pytest.fixture
+def checkpoints(tmp_path: Path) -> Checkpoints:
+    return Checkpoints(tmp_path / "checkpoints", warn=pytest.fail)

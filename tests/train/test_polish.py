@@ -1,0 +1,63 @@
+"""A second phase in float64 that never makes it worse."""
+
+from functools import cache
+
+import jax
+import numpy as np
+import pytest
+from small_runs import graphs
+
+from fluxforge import recipe
+from fluxforge.data import Problem
+from fluxforge.errors import InputError
+from fluxforge.gnn import Network, cast, parameters
+from fluxforge.loss import data_loss
+from fluxforge.train import _polish as module
+from fluxforge.train import polish
+from small_networks import random_network, spec
+
+SECTION = spec(features="simplified", mlp="relu", depth=1, update="direct")
+SQUARES = recipe.Loss(supervised=recipe.Supervised(norm="l2"))
+ABSOLUTE = recipe.Loss(supervised=recipe.Supervised(norm="l1"))
+
+
+def loss(net: Network, of: recipe.Loss, problems: Problem | None = None) -> float:
+    return float(sum(data_loss(of)(net, problems or graphs().problems).values()))
+
+
+@cache
+def exact() -> Network:
+    """What Gauss–Newton makes of a random network, given in single precision and while JAX is in that mode."""
+    with jax.enable_x64(False):
+        return polish(cast(random_network(SECTION), "float32"), graphs().problems, SQUARES, recipe.Polish(steps=30))
+
+
+def test_a_network_that_can_be_exact_becomes_exact() -> None:
+    """Without hidden units the first-order scheme is within reach, and squares lead there in double precision."""
+    assert {leaf.dtype.name for leaf in jax.tree.leaves(exact())} == {"float64"}
+    assert loss(exact(), SQUARES) < 1e-20 < loss(random_network(SECTION), SQUARES)
+
+
+@pytest.mark.parametrize(("of", "part"), [(SQUARES, 1e-6), (ABSOLUTE, 0.3)])
+def test_either_loss_falls_by_lbfgs(of: recipe.Loss, part: float) -> None:
+    start = random_network(SECTION)
+    found = polish(start, graphs().problems, of, recipe.Polish(method="lbfgs", steps=40))
+    assert loss(found, of) < part * loss(start, of)
+
+
+def test_squares_that_fall_do_not_excuse_a_loss_that_rises() -> None:
+    """One wild answer: least squares bends to it, and the mean absolute value of a perfect network gets worse."""
+    given = graphs().problems
+    answer = given.answer.at[3].add(50.0)
+    wild = Problem(given.around, given.T, given.S, given.dt, given.diffusivity, answer)
+    found = polish(exact(), wild, ABSOLUTE, recipe.Polish(steps=30))
+    assert np.array_equal(parameters(found), parameters(exact()))
+    assert loss(found, ABSOLUTE, wild) == pytest.approx(50 / 32, rel=1e-9)
+
+
+def test_a_jacobian_that_would_not_fit_is_refused_by_its_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_ENTRIES", 6 * 64 - 1)
+    with pytest.raises(
+        InputError, match=r"^field 'training\.polish\.method': gauss-newton on 6 parameters and 64 values"
+    ):
+        polish(random_network(SECTION), graphs().problems, SQUARES, recipe.Polish())
