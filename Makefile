@@ -15,7 +15,7 @@ $(VENV)/installed-%: pyproject.toml constraints.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable ".[$*]"
 	@touch $@
 
-discover: $(VENV)/installed-test  ## the main job (for now: what exists, and a first run of it)
+discover: $(VENV)/installed-test  ## the main job: a network, its formula, its certificate, a report
 	@$(BIN)/fluxforge discover
 
 test: $(VENV)/installed-test  ## the tests
@@ -32,6 +32,7 @@ validate: $(VENV)/installed-test  ## the slow studies
 
 bench: $(VENV)/installed-bench  ## benchmarks, each against a peer in the same run
 	$(BIN)/fluxforge bench step
+	$(BIN)/fluxforge bench train
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

@@ -1,6 +1,7 @@
 """`fluxforge discover`: recipes, run folders, interruptions."""
 
 import json
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from cli_runs import Cli, only_line, start
 
 from fluxforge import recipe
+from fluxforge.cli import main
 from fluxforge.cli._discover import RECIPES
 
 TINY = """
@@ -41,43 +43,48 @@ rollout = 5
 """
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that has ended, and beside it the recipe it followed."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "tiny.toml").write_text(TINY.format(steps=300))
+    assert main(["discover", str(folder / "tiny.toml"), "-o", str(folder / "run")]) == 0
+    return folder / "run"
+
+
 @pytest.fixture
-def tiny(tmp_path: Path) -> Path:
-    path = tmp_path / "tiny.toml"
-    path.write_text(TINY.format(steps=300))
-    return path
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
 def test_the_names_a_shell_completes_are_the_shipped_recipes() -> None:
     assert set(RECIPES) == set(recipe.listing())
 
 
-def test_a_run_leaves_its_results_and_says_the_same_when_gone_on_with(cli: Cli, tiny: Path, tmp_path: Path) -> None:
-    told = cli("discover", tiny, "-o", tmp_path / "run", "--json")
-    assert told.err == ""
-    assert told.code == 0
-    document = told.json
-    for arm in ("sparse", "dense"):
-        for name in ("train_mae", "ood_mse", "rollout_mse", "nonzeros"):
-            assert len(document[arm][name]) == 2
-    assert {path.name for path in (tmp_path / "run").iterdir()} >= {
+def test_a_run_leaves_its_results_and_says_the_same_when_gone_on_with(cli: Cli, run: Path) -> None:
+    assert {path.name for path in run.iterdir()} >= {
         "run.json", "metrics.jsonl", "checkpoints", "generalisation.json", "generalisation.png", "generalisation.svg",
     }  # fmt: skip
-    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [50, 100, 150, 200, 250, 300]
     assert all(len(line["supervised"]) == 4 for line in lines)
-    again = cli("discover", "--resume", tmp_path / "run", "--json").json
-    assert {**again, "seconds": 0} == {**document, "seconds": 0}
-    assert "train" in cli("discover", "--resume", tmp_path / "run").out
+    told = cli("discover", "--resume", run, "--json")
+    assert told.err == ""
+    assert told.code == 0
+    for arm in ("sparse", "dense"):
+        for name in ("train_mae", "ood_mse", "rollout_mse", "nonzeros"):
+            assert len(told.json[arm][name]) == 2
+    left = json.loads((run / "generalisation.json").read_text())
+    assert all(told.json[name] == left[name] for name in ("sparse", "dense", "summary", "extrapolation"))
 
 
-def test_a_folder_that_holds_a_run_is_not_begun_again(cli: Cli, tiny: Path, tmp_path: Path) -> None:
-    assert cli("discover", tiny, "-o", tmp_path / "run").code == 0
-    before = (tmp_path / "run" / "metrics.jsonl").read_bytes()
-    told = cli("discover", tiny, "-o", tmp_path / "run")
+def test_a_folder_that_holds_a_run_is_not_begun_again(cli: Cli, run: Path, finished: Path) -> None:
+    before = (run / "metrics.jsonl").read_bytes()
+    told = cli("discover", finished.parent / "tiny.toml", "-o", run)
     assert told.code == 2
     assert "--resume" in only_line(told.err)
-    assert (tmp_path / "run" / "metrics.jsonl").read_bytes() == before
+    assert (run / "metrics.jsonl").read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -122,35 +129,34 @@ def test_bad_arguments_are_one_line(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_of_another_architecture_is_refused(cli: Cli, tiny: Path, tmp_path: Path) -> None:
-    assert cli("discover", tiny, "-o", tmp_path / "run").code == 0
-    described = tmp_path / "run" / "run.json"
+def test_a_run_of_another_architecture_is_refused(cli: Cli, run: Path) -> None:
+    described = run / "run.json"
     described.write_text(described.read_text().replace('"width": 4', '"width": 8'))
-    told = cli("discover", "--resume", tmp_path / "run")
+    told = cli("discover", "--resume", run)
     assert told.code == 2
     assert "another architecture" in only_line(told.err)
 
 
+def _interrupted(folder: Path, number: signal.Signals) -> tuple[int, str]:
+    """The exit code and the last line of a run that is sent a signal after its first chunks."""
+    path = folder / "long.toml"
+    path.write_text(TINY.format(steps=200_000).replace("chunk = 50", "chunk = 500"))
+    metrics = folder / "run" / "metrics.jsonl"
+    with start("discover", path, "-o", folder / "run") as process:
+        while not (metrics.exists() and metrics.stat().st_size):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, err = process.communicate()
+    return process.returncode, only_line(err)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_run_ends_as_if_it_had_not_been(
-    cli: Cli, tmp_path: Path, number: signal.Signals, code: int
-) -> None:
-    path = tmp_path / "tiny.toml"
-    path.write_text(TINY.format(steps=60_000).replace("chunk = 50", "chunk = 500"))
-    process = start("discover", path, "-o", tmp_path / "run")
-    metrics = tmp_path / "run" / "metrics.jsonl"
-    deadline = time.monotonic() + 120
-    while not (metrics.exists() and metrics.stat().st_size) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == code
-    assert only_line(err).startswith("interrupted")
-    done = json.loads(metrics.read_text().splitlines()[-1])["step"]
-    assert 0 < done < 60_000
-    assert list((tmp_path / "run" / "checkpoints").glob(f"step-{done:09}.safetensors"))
-    assert cli("discover", "--resume", tmp_path / "run").code == 0
-    assert cli("discover", path, "-o", tmp_path / "whole").code == 0
-    assert metrics.read_bytes() == (tmp_path / "whole" / "metrics.jsonl").read_bytes()
-    last = "checkpoints/step-000060000.safetensors"
-    assert (tmp_path / "run" / last).read_bytes() == (tmp_path / "whole" / last).read_bytes()
+def test_an_interrupted_run_keeps_what_it_has_done(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    found, line = _interrupted(tmp_path, number)
+    assert found == code
+    assert line.startswith("interrupted")
+    steps = [json.loads(each)["step"] for each in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert 0 < steps[-1] < 200_000
+    kept = [path.name for path in (tmp_path / "run" / "checkpoints").glob("*.safetensors")]
+    assert f"step-{steps[-1]:09}.safetensors" in kept

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, fourier_step
+from fluxforge.neighbourhood import node_volumes, view
 from fluxforge.scheme import Claims, Ghost, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import generator
-from fluxforge.neighbourhood import node_volumes, view
 from strategies import BOUNDARIES, MESHES, SIDED, noise, whole_step
 
 GRAPHS = {name: dual(MESHES["mixed"], conditions) for name, conditions in BOUNDARIES.items()}

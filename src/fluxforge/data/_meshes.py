@@ -16,7 +16,7 @@ from fluxforge.errors import InputError
 from fluxforge.mesh import Mesh, generate, gmsh_problem, read
 
 # Raised when the same words would give other meshes.
-VERSION = 1
+VERSION = 2
 
 
 def meshes(spec: recipe.Meshes, seed: int) -> list[Mesh]:

@@ -9,6 +9,7 @@ from fluxforge.verify import Certificate
 
 # A formula that explains its network has at most this many times the network's loss.
 EXPLAINS = 1.5
+ROUND_OFF = 1e-9
 # A consistent scheme diffuses with α to within this.
 DIFFUSES = 0.05
 
@@ -22,7 +23,7 @@ def judge(document: Mapping[str, Any], certificate: Certificate) -> tuple[bool, 
 def _explains(document: Mapping[str, Any]) -> tuple[bool, str]:
     loss = document["loss"]
     text = f"refitted, the formula's loss is {loss['formula']:.2e}, the network's own {loss['network']:.2e}"
-    return loss["formula"] <= EXPLAINS * loss["network"], text
+    return loss["formula"] <= EXPLAINS * loss["network"] + ROUND_OFF, text
 
 
 def _agrees(document: Mapping[str, Any]) -> tuple[bool, str]:

@@ -15,6 +15,11 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = MappingProxyType(
 )
 
 
+# Keeps the size of what passes a gate: with smaller weights the products of three gates in a row are so small that
+# sparsity wins over data, and messages die.
+GAIN = 3.0**0.5
+
+
 class AbstractMLP(eqx.Module):
     """A function of rows: every row of inputs gives a row of outputs."""
 
@@ -24,18 +29,18 @@ class AbstractMLP(eqx.Module):
 
 
 class Linear(eqx.Module):
-    """W x + b, with the entries of both uniform in ±1/√inputs at the start."""
+    """W x + b, with the entries of both uniform in ±1/√inputs at the start, those of W times a gain."""
 
     weight: Float[Array, "outputs inputs"]
     bias: Float[Array, " outputs"]
 
     @staticmethod
-    def create(inputs: int, outputs: int, *, key: PRNGKeyArray) -> "Linear":
+    def create(inputs: int, outputs: int, *, key: PRNGKeyArray, gain: float = 1.0) -> "Linear":
         """Random entries."""
         reach = 1.0 / math.sqrt(inputs)
         of_weight, of_bias = jax.random.split(key)
         return Linear(
-            jax.random.uniform(of_weight, (outputs, inputs), minval=-reach, maxval=reach),
+            gain * jax.random.uniform(of_weight, (outputs, inputs), minval=-reach, maxval=reach),
             jax.random.uniform(of_bias, (outputs,), minval=-reach, maxval=reach),
         )
 
@@ -76,9 +81,9 @@ class Gate(eqx.Module):
         """Random weights."""
         of_left, of_right, of_final = jax.random.split(key, 3)
         return Gate(
-            Linear.create(inputs, width, key=of_left),
-            Linear.create(inputs, width, key=of_right),
-            Linear.create(width, outputs, key=of_final),
+            Linear.create(inputs, width, key=of_left, gain=GAIN),
+            Linear.create(inputs, width, key=of_right, gain=GAIN),
+            Linear.create(width, outputs, key=of_final, gain=GAIN),
         )
 
     def __call__(self, x: Float[Array, "rows inputs"]) -> Float[Array, "rows outputs"]:

@@ -43,7 +43,7 @@ LETTERS = {
     "chi": ("χ", "0 at a wall of given flux, 1 elsewhere"),
 }
 # What a run that failed early lacks.
-ABSENT = {"reasons": (), "loss": None, "stencil": None, "evaluation": None, "seconds": {}, "environment": {}}
+ABSENT: Record = {"reasons": (), "loss": None, "stencil": None, "evaluation": None, "seconds": {}, "environment": {}}
 CAPTIONS = {
     "loss": "The terms of the loss during training, a line per network; the thick one was distilled.",
     "errors": "How far network and formula are from the first-order scheme on meshes that neither has seen.",
@@ -131,9 +131,11 @@ def _text(result: Record, scheme: Scheme | None) -> list[str]:
 
 def _letters(scheme: Scheme) -> list[tuple[str, str]]:
     """The letters that the scheme uses, with their meaning; names of its own sums and outputs are not among them."""
-    parts = {name: part for stage in scheme.stages for name, part in (*stage.messages.items(), *stage.outputs.items())}
-    symbols = {symbol.name for part in parts.values() for symbol in part.expression.free_symbols}
-    used = {name.split("_")[0] for name in symbols if name not in parts}
+    own = {name for stage in scheme.stages for name in (*stage.messages, *stage.outputs)}
+    formulas = [m.expression for stage in scheme.stages for m in stage.messages.values()]
+    formulas += [o.expression for stage in scheme.stages for o in stage.outputs.values()]
+    symbols = {symbol.name for formula in formulas for symbol in formula.free_symbols}
+    used = {name.split("_")[0] for name in symbols}
     return [words for name, words in LETTERS.items() if name in used]
 
 

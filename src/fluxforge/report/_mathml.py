@@ -1,9 +1,9 @@
-r"""The LaTeX that schemes are emitted in → MathML, which browsers typeset themselves: \frac{a}{b} → <mfrac>…</mfrac>."""
+r"""The LaTeX that schemes are emitted in → MathML, which browsers typeset: \frac{a}{b} → <mfrac>…</mfrac>."""
 
 import re
 from html.entities import name2codepoint
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.emit import emit_latex
@@ -140,4 +140,4 @@ def _leaf(token: str) -> Markup:
         return Markup('<mi mathvariant="normal">Δ</mi>')
     if token.isalpha() or token[1:] in name2codepoint:
         return Markup("<mi>{}</mi>").format(token if token.isalpha() else chr(name2codepoint[token[1:]]))
-    return Markup("<mtext>{}</mtext>").format(escape(token.lstrip("\\")))
+    return Markup("<mtext>{}</mtext>").format(token.lstrip("\\"))

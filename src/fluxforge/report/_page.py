@@ -38,7 +38,7 @@ class Shown:
 
 
 def shown(figure: Figure, name: str, caption: str, *, alt: str = "", look: str = "") -> Shown:
-    """A figure made ready for a page; `look` names classes of the style: `narrow`, `light` to keep colours in the dark."""
+    """A figure made ready for a page; `look` names classes of the style: `narrow`, or `light` on dark pages too."""
     return Shown(_svg(figure, name), caption, alt or caption, look)
 
 

@@ -59,6 +59,8 @@ def merged(mlp: MLP, x: Float[np.ndarray, "rows inputs"]) -> MLP:
         lines = _joined(lines, w, float(bias), float(weight))
     slope, constant = out[linear] @ W[linear], float(out[linear] @ b[linear] + last.bias[0])
     lines, constant = _with_slope(lines, slope, constant)
+    # Units may cancel each other.
+    lines = [line for line in lines if max(abs(line.rise), abs(line.fall)) > FLOOR]
     lines.sort(key=lambda line: -max(abs(line.rise), abs(line.fall)) * float(np.ptp(x @ line.u)))
     return _mlp(lines, constant, inputs=W.shape[1])
 

@@ -60,8 +60,7 @@ class Pruner:
     def without(self, held: Pruned, groups: list[Mask], *, exact: float = EXACT) -> Pruned:
         """Of the groups take out the one that is missed least, refit, and go on while the fit stays exact."""
         while tried := [held.mask & ~group for group in groups if (held.mask & group).any()]:
-            rows = np.stack([tried[k % len(tried)] for k in range(len(groups))])
-            found = self._best(np.tile(held.values, (len(rows), 1)), rows)
+            found = self._best(np.tile(held.values, (len(tried), 1)), np.stack(tried))
             if not found.defect <= exact:
                 break
             held = found
@@ -71,12 +70,22 @@ class Pruner:
         self, starts: Float[np.ndarray, "tries parameters"], masks: Bool[np.ndarray, "tries parameters"]
     ) -> Pruned:
         """The least defect; among exact fits, the one with the fewest parameters."""
-        values, defects = self._fits(jnp.asarray(starts), jnp.asarray(masks))
-        worst = np.nan_to_num(np.asarray(defects), nan=np.inf)
+        values, defects = self._fitted(starts, masks)
+        worst = np.nan_to_num(defects, nan=np.inf)
         exact = worst <= EXACT
         k = (
             int(np.argmin(np.where(exact, masks.sum(axis=1), len(masks[0]) + 1)))
             if exact.any()
             else int(np.argmin(worst))
         )
-        return Pruned(np.asarray(values[k]), masks[k], float(worst[k]))
+        return Pruned(values[k], masks[k], float(worst[k]))
+
+    def _fitted(
+        self, starts: Float[np.ndarray, "tries parameters"], masks: Bool[np.ndarray, "tries parameters"]
+    ) -> tuple[Float[np.ndarray, "tries parameters"], Float[np.ndarray, " tries"]]:
+        """So many fits at a time, the last ones filled up with the first, so that one compilation serves them all."""
+        tries = len(starts)
+        rounds = np.resize(np.arange(tries), (-(-tries // STARTS), STARTS))
+        found = [self._fits(jnp.asarray(starts[rows]), jnp.asarray(masks[rows])) for rows in rounds]
+        values, defects = (np.concatenate([np.asarray(part) for part in parts]) for parts in zip(*found, strict=True))
+        return values[:tries], defects[:tries]

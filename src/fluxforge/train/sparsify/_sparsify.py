@@ -114,9 +114,8 @@ def _places(network: Network, chosen: Callable[[str], bool]) -> Mask:
     return np.asarray(ravel_pytree(marked)[0], bool)
 
 
-def _first_weight(k: int, network: Network) -> Array:
-    weight: Array = mlps(network)[k].layers[0].weight
-    return weight
+def _first_weight(k: int, network: Network) -> Any:
+    return mlps(network)[k].layers[0].weight
 
 
 def _columns(network: Network) -> list[Mask]:

@@ -1,0 +1,257 @@
+import copy
+import re
+from html.parser import HTMLParser
+
+import pytest
+from _browser import PROGRAM, Browser
+from _discovery_result import EARLY, FRONTS, METRICS, RESULT
+from matplotlib.figure import Figure
+
+from fluxforge.errors import InputError
+from fluxforge.report import discovery_figures, discovery_page, write_discovery
+from fluxforge.scheme import find
+from fluxforge.verify import Certificate, Line, Verdict
+
+COMMAND = "fluxforge discover first-order -o runs/first-order"
+
+
+def certificate():
+    lines = (
+        Line("conservative", Verdict.HOLDS, "drifts by 1e-17 in 200 steps", "matrix and rollout"),
+        Line("linear fields are exact", Verdict.FAILS, "residual 0.14", "patch tests"),
+    )
+    absent = dict.fromkeys(("linearity", "conservation", "time", "semidiscrete", "stability", "maximum", "cost"))
+    return Certificate("euler", True, lines, claims=(), space={}, modified={}, curves=(), **absent)
+
+
+def of(result, *, scheme=None, certificate=None, metrics=METRICS, drawn=True, **more):
+    figures = discovery_figures(result, metrics) if drawn else {}
+    return discovery_page(result, figures, scheme=scheme, certificate=certificate, metrics=metrics, **more)
+
+
+@pytest.fixture(scope="module")
+def recovered():
+    figure = Figure()
+    figure.add_subplot().plot([0, 1])
+    return of(RESULT, scheme=find("euler"), certificate=certificate(), command=COMMAND, picture=figure)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as browser:
+        yield browser
+
+
+class Outline(HTMLParser):
+    """Headings, tables without column headers, and pictures without words."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.headings, self.bare_tables, self.dumb_pictures, self._open, self._labels = [], 0, 0, [], [None]
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if re.fullmatch(r"h\d", tag):
+            self.headings.append(int(tag[1]))
+        if tag == "div":
+            self._labels.append(attrs.get("aria-label"))
+        if tag == "svg":
+            self.dumb_pictures += not self._labels[-1]
+        if tag == "table":
+            self._open.append(False)
+        if tag == "th" and attrs.get("scope") == "col":
+            self._open[-1] = True
+
+    def handle_endtag(self, tag):
+        if tag == "table":
+            self.bare_tables += not self._open.pop()
+        if tag == "div":
+            self._labels.pop()
+
+
+def test_everything_asked_for_is_written_beside_the_page(tmp_path):
+    paths = write_discovery(
+        RESULT, tmp_path, scheme=find("euler"), certificate=certificate(), metrics=METRICS, command=COMMAND
+    )
+    names = {"report.html"} | {f"{name}.{suffix}" for name in ("front", "loss", "errors") for suffix in ("png", "svg")}
+    assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()} == names
+    assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_needs_nothing_from_elsewhere(recovered):
+    assert not re.search(r"<(script|link|img|iframe)\b", recovered)
+    assert not re.search(r"(src|href)=\"https?:", recovered)
+
+
+def test_a_recovered_formula_is_typeset_and_given_as_text(recovered):
+    assert recovered.count("<math") == 1
+    assert "<mfrac>" in recovered
+    assert "A*alpha/delta*(T_N - T_P)" in recovered
+    assert "first-order: a formula was recovered" in recovered
+    assert "the formula does as well as the network" in recovered
+
+
+def test_letters_that_the_formula_uses_are_explained_and_no_others(recovered):
+    assert "length of the shared face" in recovered
+    assert "normal of the shared face" not in recovered
+    # The two-hop scheme has a sum of its own called d.
+    page = of(RESULT | {"fronts": {}}, scheme=find("two-hop"), drawn=False)
+    assert "vector between centres" not in page
+    assert "its neighbours N and theirs, Q" in page
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "drifts by 1e-17 in 200 steps",
+        '<td class="v fails">fails</td>',
+        "1.0000001000 ± 1.0 × 10⁻⁹",
+        "0.9999900 ± 2.0 × 10⁻⁶",
+        "2.80 × 10⁻¹⁶",
+        "1.006",
+        "they agree",
+        "0.60251*A/delta*(T_N - T_P)</code> (chosen)",
+        "4.56 × 10⁻⁴",
+        "Updates skipped because they were not finite: 5.",
+        "was shown examples of single steps",
+        COMMAND,
+        "12.3",
+        "0.6.2",
+        ">17<",
+    ],
+)
+def test_the_page_shows(recovered, shown):
+    assert shown in recovered
+
+
+def test_headings_are_in_order_tables_have_headers_and_pictures_words(recovered):
+    early = of(EARLY | {"fronts": FRONTS}, drawn=False)
+    late = of(RESULT | {"recovered": False}, scheme=find("euler"), drawn=False)
+    for page in (recovered, early, late):
+        outline = Outline(page)
+        assert outline.headings[0] == 1
+        assert outline.headings.count(1) == 1
+        assert all(after <= before + 1 for before, after in zip(outline.headings, outline.headings[1:], strict=False))
+        assert outline.bare_tables == 0
+        assert outline.dumb_pictures == 0
+    assert recovered.count("<svg") == 5
+
+
+def test_no_identifier_occurs_twice(recovered):
+    found = re.findall(r"\bid=\"([^\"]+)\"", recovered)
+    assert found
+    assert len(found) == len(set(found))
+    assert set(re.findall(r"href=\"#([^\"]+)\"", recovered)) <= set(found)
+
+
+def test_a_formula_that_is_not_recovered_is_never_typeset():
+    result = RESULT | {"recovered": False, "reasons": ["the stencils differ by 40 %"]}
+    page = of(result, scheme=find("euler"), certificate=certificate(), drawn=False)
+    assert "<math" not in page
+    assert "not recovered" in page
+    assert "Best candidate, not a discovery" in page
+    assert "the stencils differ by 40 %" in page
+    assert 'class="verdict holds">recovered' not in page
+
+
+@pytest.mark.parametrize(
+    ("result", "stage"),
+    [
+        (EARLY, "training, before any formula was searched for"),
+        (EARLY | {"fronts": {}}, "training, before any formula was searched for"),
+        (EARLY | {"fronts": FRONTS}, "choosing a formula"),
+        (
+            EARLY | {"fronts": FRONTS, "messages": RESULT["messages"], "outputs": RESULT["outputs"]},
+            "checking the formula",
+        ),
+        (RESULT | {"recovered": False}, "certifying the formula"),
+    ],
+)
+def test_a_run_that_failed_says_at_which_stage(result, stage):
+    page = of(result, drawn=False)
+    assert f"The run stopped at {stage}" in page
+    assert "<math" not in page
+
+
+def test_a_run_that_failed_before_choosing_shows_its_best_candidates():
+    fronts = {name: front | {"chosen": None} for name, front in FRONTS.items()}
+    page = of(EARLY | {"fronts": fronts}, drawn=False)
+    assert "Best candidates, none accepted" in page
+    assert "0.60251*A/delta*(T_N - T_P) + 0.00123*(A - delta)" in page
+    assert "(chosen)" not in page
+
+
+def test_a_run_without_metrics_has_a_page_all_the_same():
+    page = of(EARLY, metrics=[])
+    assert "<svg" not in page
+    assert "How it was made" in page
+
+
+def test_a_network_that_blew_up_is_shown_as_such():
+    result = copy.deepcopy(RESULT)
+    result["evaluation"]["network"]["rollout_mse"] = None
+    result["evaluation"]["network"]["one_step_worst"] = float("inf")
+    page = of(result, scheme=find("euler"))
+    assert page.count('<td class="n">—</td>') == 2
+
+
+def test_an_evaluation_of_no_meshes_is_left_out():
+    assert "errors" not in discovery_figures(RESULT | {"evaluation": {"meshes": 0}}, METRICS)
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_fronts_of_several_networks_get_a_panel_each(count):
+    rows = FRONTS["z1"]
+    fronts = {f"z{k}": rows for k in range(count)}
+    figure = discovery_figures(RESULT | {"fronts": fronts}, [])["front"]
+    assert len(figure.axes) == count
+    page = of(RESULT | {"fronts": fronts}, scheme=find("two-hop"), drawn=False)
+    assert page.count("All candidates for the message") == count
+
+
+def test_of_a_pair_the_message_is_on_the_left():
+    turned = dict(reversed(FRONTS.items()))
+    left, right = discovery_figures(RESULT | {"fronts": turned}, [])["front"].axes
+    assert left.get_title() == "message z1"
+    assert right.get_title() == "update T_new"
+
+
+def test_the_chosen_point_is_marked():
+    panel = discovery_figures(RESULT, [])["front"].axes[0]
+    assert any(list(line.get_xdata()) == [9] for line in panel.lines)
+
+
+def test_a_recovered_result_without_its_scheme_is_refused():
+    with pytest.raises(InputError, match="'first-order' is recovered, and its scheme is not given"):
+        of(RESULT)
+
+
+def test_texts_that_look_like_markup_are_shown_as_text():
+    hostile = "<script>alert(1)</script>$x$"
+    rows = [{"complexity": 1, "error": 0.5, "formula": hostile}]
+    result = EARLY | {
+        "recipe": hostile,
+        "reasons": [hostile],
+        "fronts": {hostile: {"kind": "message", "chosen": 0, "rows": rows}},
+        "environment": {hostile: hostile},
+    }
+    page = of(result, command=hostile)
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") >= 6
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="no Chromium here to open the page with")
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_browser_shows_the_page_without_complaint(browser, tmp_path, recovered, width):
+    path = tmp_path / "report.html"
+    path.write_text(recovered, encoding="utf-8")
+    browser.open(path, width=width, dark=width == 400)
+    assert browser.complaints == []
+    assert all(url.startswith(("file:", "data:")) for url in browser.requests)
+    assert browser.value("document.documentElement.scrollWidth") <= width
+    assert "A*alpha/delta*(T_N - T_P)" in browser.value("document.body.textContent")
+    # Typeset: the fraction is set higher than its letters are.
+    assert browser.value("document.querySelector('mfrac').getBoundingClientRect().height") > 20
+    dark = browser.value("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 29)"
+    assert dark == (width == 400)

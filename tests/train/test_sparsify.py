@@ -1,0 +1,66 @@
+"""From a network near a sparse solution to the sparse solution."""
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fluxforge import recipe
+from fluxforge.data import Problem, two_cells
+from fluxforge.errors import InputError
+from fluxforge.gnn import Network
+from fluxforge.gnn.exact import nonzeros, sparse_network
+from fluxforge.mesh import Neumann, dual, fourier_step, jittered
+from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.simulate import network_stepper
+from fluxforge.train import Reduced, sparsify
+from strategies import noise, whole_step
+
+WIDTH = 4
+
+
+@cache
+def problems() -> Problem:
+    spec = recipe.TwoCells(graphs=30, faces="random", negated=True)
+    return two_cells(spec, jax.random.key(0))
+
+
+def shaken(seed: int, size: float) -> Network:
+    """The lemma's network with every parameter moved, the idle ones included."""
+    rng = np.random.default_rng(seed)
+    exact = sparse_network(2, 2, WIDTH)
+    return jax.tree.map(lambda leaf: leaf + size * jnp.asarray(rng.standard_normal(leaf.shape)), exact)
+
+
+@cache
+def reduced() -> Reduced:
+    (found,) = sparsify([shaken(0, 0.02)], problems())
+    return found
+
+
+def test_a_network_near_the_lemmas_is_brought_back_to_it() -> None:
+    """Exact on the data, with no more parameters than 2m(L+1) + 4 = 16."""
+    assert reduced().exact
+    assert reduced().training_defect <= 1e-9
+    assert reduced().nonzeros <= 16
+    assert nonzeros(reduced().network) == reduced().nonzeros
+
+
+def test_the_sparse_network_is_the_first_order_scheme_on_meshes_it_has_not_seen() -> None:
+    graph = dual(jittered(4, 0.3, seed=1), {"left": Neumann(0.4)})
+    T, dt = noise(graph.cells), 0.4 * fourier_step(graph)
+    found = np.asarray(network_stepper(reduced().network, graph, dt)(T))
+    assert np.abs(found - whole_step(BUILT_IN["euler"], graph, dt)(T)).max() <= 1e-7
+
+
+def test_what_merging_alone_did_is_told() -> None:
+    assert len(reduced().units) == 4
+    assert all(2 <= units <= 2 * WIDTH and units % 2 == 0 for units in reduced().units)
+    assert 0.0 <= reduced().merged_defect < 0.2
+
+
+def test_no_networks_are_refused() -> None:
+    with pytest.raises(InputError, match="there are no networks to reduce"):
+        sparsify([], problems())
