@@ -67,13 +67,13 @@ def test_notes_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cached(PLAN[:1])[0].origin == "ünamed"
 
 
-@pytest.mark.parametrize("change", [{"seed": 3}, {"cells": 13}, {"kind": "irregular"}])
-def test_other_words_are_other_meshes(cache: Path, made: list[Mesh], change: dict[str, str | int]) -> None:
-    cached(PLAN[:1])
-    cached([{**PLAN[0], **change}])
-    cached(PLAN)
-    assert len(made) == 4
-    assert len(list(cache.iterdir())) == 3
+def test_other_words_are_other_meshes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_meshes, "generate", lambda **_: squares(1))
+    plans = [PLAN, PLAN[:1], PLAN[::-1]]
+    plans += [[{**PLAN[0], name: other}] for name, other in (("seed", 3), ("cells", 13), ("kind", "irregular"))]
+    for plan in plans:
+        cached(plan)
+    assert len(list(cache.iterdir())) == len(plans)
 
 
 def damaged(content: bytes) -> Iterator[bytes]:
@@ -103,11 +103,9 @@ def test_a_damaged_file_is_never_believed(cache: Path) -> None:
 def test_a_damaged_file_is_made_again_and_mended(cache: Path, made: list[Mesh]) -> None:
     first = cached(PLAN)
     file = only_file(cache)
-    content = file.read_bytes()
-    file.write_bytes(content[:-1])
+    file.write_bytes(file.read_bytes()[:-1])
     assert same(cached(PLAN), first)
     assert len(made) == 4
-    assert file.read_bytes() == content
     assert same(cached(PLAN), first)
     assert len(made) == 4
 

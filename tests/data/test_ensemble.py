@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fluxforge import recipe
-from fluxforge.data import Ensemble, EnsembleSource, Problem, ensemble, pose, source
+from fluxforge.data import Ensemble, EnsembleSource, Problem, ensemble, source
 from fluxforge.mesh import DualGraph, Mesh, Neumann, dual, fourier_step, jittered, squares, unit_volume
 from fluxforge.scheme import Hop
 from fluxforge.scheme.reference import BUILT_IN
@@ -28,10 +28,14 @@ def together() -> Ensemble:
     return ensemble(MESHES)
 
 
+@eqx.filter_jit
+def drawn(source: EnsembleSource, key: jax.Array) -> Problem:
+    return source.batch(key, COUNT)
+
+
 @cache
 def batch() -> Problem:
-    drawn = eqx.filter_jit(lambda held, key: EnsembleSource(held, SPEC, ALPHA).batch(key, COUNT))
-    return jax.tree.map(np.asarray, drawn(together(), jax.random.key(0)))
+    return jax.tree.map(np.asarray, drawn(EnsembleSource(together(), SPEC, ALPHA), jax.random.key(0)))
 
 
 def which(problems: Problem) -> np.ndarray:
@@ -104,42 +108,30 @@ def test_the_answer_is_a_step_of_the_first_order_scheme(k: int) -> None:
     assert np.all(problems.answer[k, cells:] == 0.0)
 
 
-@eqx.filter_jit
-def _posed(mesh: Ensemble, key: jax.Array, field: jax.Array, alpha: jax.Array) -> Problem:
-    keys = jax.random.split(key, COUNT)
-    return jax.vmap(lambda own: pose(mesh, own, field=field, fourier=jnp.asarray(0.3), diffusivity=alpha))(keys)
+def test_fields_are_of_all_kinds() -> None:
+    """A sum of cosines seldom comes near its bound, noise does."""
+    spread = batch().T[which(batch()) == 0].std(axis=1)
+    assert (spread < 0.3).sum() > 5
+    assert (spread > 0.5).sum() > 5
 
 
-def posed(mesh: Ensemble, *, field: str, alpha: float = 2.0) -> Problem:
-    kind = jnp.asarray(recipe.FIELDS.index(field))
-    return jax.tree.map(np.asarray, _posed(mesh, jax.random.key(4), kind, jnp.asarray(alpha)))
-
-
-def test_fields_are_of_the_kind_asked_for_and_steps_of_the_length() -> None:
-    """A sum of cosines seldom comes near its bound, noise does; a mixture lies between them."""
-    spread = {}
-    for kind in recipe.FIELDS:
-        problems = posed(together().member(0), field=kind)
-        spread[kind] = problems.T.std(axis=1)
-        assert problems.dt == pytest.approx(np.full(COUNT, 0.3 / 2.0 * float(together().fourier[0])), rel=1e-14)
-    assert spread["smooth"].max() < spread["noise"].min()
-    assert spread["mixed"].min() < 0.3 < 0.45 < spread["mixed"].max()
-
-
-def test_the_boundary_continues_the_field_inside_half_of_the_time() -> None:
-    problems, graph = posed(together().member(0), field="smooth"), dual(MESHES[0])
-    g = problems.around.shown["dirichlet"].constant[:, 50 : 50 + graph.ghosts]
-    owners = problems.T[:, graph.owner[graph.interior :]]
+def test_the_boundary_continues_a_smooth_field_half_of_the_time() -> None:
+    """Of the fields a third is smooth, so that a sixth of all walls look like the cells beside them."""
+    here, graph = which(batch()) == 0, dual(MESHES[0])
+    g = batch().around.shown["dirichlet"].constant[here, 50 : 50 + graph.ghosts]
+    owners = batch().T[here][:, graph.owner[graph.interior :]]
     alike = np.array([np.corrcoef(*pair)[0, 1] for pair in zip(g, owners, strict=True)])
-    assert 0.3 < (alike > 0.7).mean() < 0.7
-    assert 0.3 < (alike < 0.6).mean() < 0.7
+    assert 0.05 < (alike > 0.7).mean() < 0.4
+    assert 0.5 < (alike < 0.6).mean() < 0.95
 
 
 def test_insulated_walls_stay_insulated() -> None:
     """Held values go to Dirichlet ghosts only; a Neumann ghost keeps showing its owner."""
     insulated = ensemble(MESHES, boundary={"left": Neumann(), "right": Neumann(0.5)})
     scale = np.asarray(insulated.around.shown["dirichlet"].scale)
-    found = jax.tree.map(lambda leaf: leaf[7], posed(insulated.member(0), field="noise").around.shown["dirichlet"])
+    problems = jax.tree.map(np.asarray, drawn(EnsembleSource(insulated, SPEC, ALPHA), jax.random.key(0)))
+    first = int(np.flatnonzero(which(problems) == 0)[0])
+    found = jax.tree.map(lambda leaf: leaf[first], problems.around.shown["dirichlet"])
     graph, _ = unit_volume(dual(MESHES[0], {"left": Neumann(), "right": Neumann(0.5)}))
     ghosts = found.constant[50 : 50 + graph.ghosts]
     slopes = graph.value * graph.delta[graph.interior :]

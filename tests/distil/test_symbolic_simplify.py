@@ -26,6 +26,10 @@ def test_constants_are_pulled_out_of_brackets_until_one_term_is_bare():
     assert monic(2.0 * a * (3.0 * b + 6.0 * c)) == 12.0 * a * (0.5 * b + c)
     assert monic(a / (4.0 * b + 2.0 * c)) == 0.25 * a / (b + 0.5 * c)
     assert monic(a * (b + 2.0 * c)) == a * (b + 2.0 * c)
+    assert monic(a * (2.0 * b - 2.0 * c)) == 2.0 * a * (b - c)
+    assert monic(sp.sqrt(4.0 * a**2 - 4.0 * b)) == 2.0 * sp.sqrt(a**2 - b)
+    assert monic(sp.sqrt(-4.0 * a - 16.0 * b)) == 4.0 * sp.sqrt(-0.25 * a - b)
+    assert monic(sp.Abs(-3.0 * a - 6.0 * b)) == 6.0 * sp.Abs(0.5 * a + b)
     assert monic(sp.exp(a * (2.0 * b + 2.0 * c))) == sp.exp(2.0 * a * (b + c))
 
 
@@ -157,6 +161,13 @@ def test_a_term_that_matters_is_kept():
     assert found.error < 1e-6
     assert found.complexity == 5
     assert found.expression.coeff(a) == 1
+
+
+def test_what_lies_below_the_rounding_of_a_network_is_dropped():
+    exact = flux_table(error=0.0)
+    table = tabulate(exact.names, exact.X, exact.y + 1e-8 * exact.X[:, 2])
+    found = simplify(-0.3 * A / delta * (T_N - T_P) + 2e-8 * T_N, table)
+    assert is_flux(found.expression)
 
 
 def test_no_simplification_is_beyond_the_slack():

@@ -39,7 +39,7 @@ def test_every_arm_has_a_number_per_seed(result: dict[str, Any]) -> None:
     assert set(result["summary"]) == {"default", "with faces"}
     beyond = result["extrapolation"]
     assert "stability limit" in beyond["fourier"]
-    assert set(beyond["boundary"]) == {"random values", "held at 0", "insulated", "slope 1"}
+    assert set(beyond["boundary"]) == {"random values", "insulated", "slope 1"}
     assert len(result["reduced"]["nonzeros"]) == 2
     assert result["reduced"]["lemma_nonzeros"] == 16
 

@@ -78,7 +78,6 @@ def by_hand(loss: recipe.Loss) -> dict[str, float]:
     [
         LOSS,
         recipe.Loss(supervised=recipe.Supervised(weight=2.0, norm="l1", per_step=True)),
-        recipe.Loss(residual=recipe.Residual(theta=1.0, norm="l2")),
     ],
 )
 def test_terms_are_weighted_means_over_live_cells_then_over_the_batch(loss: recipe.Loss) -> None:

@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fluxforge import recipe
-from fluxforge.data import Problem, two_cells
+from fluxforge.data import Problem, problem
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network
 from fluxforge.gnn.exact import nonzeros, sparse_network
-from fluxforge.mesh import Neumann, dual, fourier_step, jittered
+from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, jittered, unit_volume
+from fluxforge.neighbourhood import surroundings
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import network_stepper
 from fluxforge.train import Reduced, sparsify
@@ -23,8 +23,12 @@ WIDTH = 4
 
 @cache
 def problems() -> Problem:
-    spec = recipe.TwoCells(graphs=30, faces="random", negated=True)
-    return two_cells(spec, jax.random.key(0))
+    """A few states on a mesh whose cells have two or three neighbours, and walls that are held."""
+    around = surroundings(unit_volume(dual(jittered(3, 0.3, seed=2), Dirichlet("x - y")))[0])
+    unit = jnp.ones(())
+    fields = [[jnp.asarray(noise(18, seed)) for seed in (k, k + 9)] for k in range(4)]
+    posed = [problem(around, T, S, dt=0.1 * unit, diffusivity=1.5 * unit) for T, S in fields]
+    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *posed)
 
 
 def shaken(seed: int, size: float) -> Network:

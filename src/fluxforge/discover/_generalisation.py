@@ -14,7 +14,7 @@ from fluxforge.data import Ensemble, FixedSource, Problem, source, stability_lim
 from fluxforge.discover._progress import Progress, training_progress
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import data_loss
-from fluxforge.mesh import Conditions, Dirichlet, Neumann
+from fluxforge.mesh import Conditions, Neumann
 from fluxforge.run import RunFolder
 from fluxforge.train import Trained, sparsify, train
 from fluxforge.verify.extrapolation import Extrapolation, extrapolation
@@ -25,7 +25,7 @@ ZERO = 1e-3
 STUCK = 1e-2
 FOURIER = (0.1, 0.25, 0.5, 1.0)
 SIZES = (1.0, 2.0, 5.0, 10.0)
-BOUNDARIES: Mapping[str, Conditions] = {"held at 0": Dirichlet(0.0), "insulated": Neumann(), "slope 1": Neumann(1.0)}
+BOUNDARIES: Mapping[str, Conditions] = {"insulated": Neumann(), "slope 1": Neumann(1.0)}
 
 
 def generalise(spec: recipe.Recipe, folder: RunFolder | None, tell: Progress) -> dict[str, Any]:

@@ -36,21 +36,30 @@ def monic(expr: sp.Expr) -> sp.Expr:
     if not expr.args:
         return expr
     inner = [monic(argument) for argument in expr.args]
-    if not (expr.is_Mul or expr.is_Pow):
+    if not isinstance(expr, sp.Mul | sp.Pow | sp.Abs):
         return expr.func(*inner)
-    number, rest = sp.S.One, []
-    for factor in inner if expr.is_Mul else [expr.func(*inner)]:
-        base, exponent = factor.as_base_exp()
-        lead = _lead(base) if base.is_Add and exponent.is_Integer else sp.S.One
-        number *= lead**exponent
-        rest.append(factor if lead == 1 else _over(base, lead) ** exponent)
-    return sp.Mul(number, *rest)
+    pulled = [_pulled(factor) for factor in (inner if expr.is_Mul else [expr.func(*inner)])]
+    return sp.Mul(*(number for number, _ in pulled), *(rest for _, rest in pulled))
+
+
+def _pulled(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """A number and the rest of a bracket, of its power or of its modulus; roots and moduli let sizes out, not signs."""
+    inside = factor.args[0] if isinstance(factor, sp.Abs) else factor
+    base, exponent = inside.as_base_exp()
+    if not (base.is_Add and exponent.is_Rational):
+        return sp.S.One, factor
+    lead = _lead(base) if exponent.is_Integer and inside is factor else abs(_lead(base))
+    return (sp.S.One, factor) if lead == 1 else (lead**exponent, factor.xreplace({base: _over(base, lead)}))
 
 
 def _over(bracket: sp.Add, lead: sp.Number) -> sp.Expr:
     """bracket/lead, where lead/lead is the integer 1."""
     terms = [term.as_coeff_Mul() for term in bracket.args]
-    return sp.Add(*(rest if number == lead else number / lead * rest for number, rest in terms))
+    return sp.Add(*(_ratio(number, lead) * rest for number, rest in terms))
+
+
+def _ratio(number: sp.Number, lead: sp.Number) -> sp.Number:
+    return sp.sign(number) * sp.sign(lead) if abs(number) == abs(lead) else number / lead
 
 
 def _lead(bracket: sp.Add) -> sp.Number:

@@ -135,7 +135,7 @@ def _letters(scheme: Scheme) -> list[tuple[str, str]]:
     formulas = [m.expression for stage in scheme.stages for m in stage.messages.values()]
     formulas += [o.expression for stage in scheme.stages for o in stage.outputs.values()]
     symbols = {symbol.name for formula in formulas for symbol in formula.free_symbols}
-    used = {name.split("_")[0] for name in symbols}
+    used = {name.split("_")[0] for name in symbols - own}
     return [words for name, words in LETTERS.items() if name in used]
 
 

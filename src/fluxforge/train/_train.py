@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax
@@ -17,8 +17,11 @@ from fluxforge.gnn import Network
 from fluxforge.run import RunFolder
 from fluxforge.train._chunk import Means, chunk_function
 from fluxforge.train._optimiser import learning_rate, optimiser
+from fluxforge.train._polish import polish
 from fluxforge.train._state import State, begin
 
+# Keeps the polish's problems apart from every batch.
+_POLISH = 2**28
 # Told the step, the number of steps, and each loss term's mean over the seeds.
 Tell = Callable[[int, int, Mapping[str, float]], None]
 
@@ -60,7 +63,19 @@ def train(
     with jax.enable_x64(spec.training.precision == "float64"):
         run = _Run(spec, source, folder, tell or (lambda *_: None))
         state = run.to_the_end(run.start())
-    return _trained(spec, state)
+    found = _trained(spec, state)
+    return found if spec.training.polish is None else _polished(found, spec, source, spec.training.polish)
+
+
+def _polished(found: Trained, spec: recipe.Recipe, source: AbstractSource, how: recipe.Polish) -> Trained:
+    """Every member after the second phase, in float64, on problems drawn once."""
+    with jax.enable_x64(True):
+        key = jax.random.fold_in(jax.random.key(spec.seed), _POLISH)
+        problems = eqx.filter_jit(lambda key: source.batch(key, how.graphs))(key)
+        problems = jax.tree.map(lambda leaf: leaf.astype("float64") if eqx.is_inexact_array(leaf) else leaf, problems)
+        members = [polish(found.member(k), problems, spec.loss, how) for k in range(len(found.arms) * found.seeds)]
+        network = jax.tree.map(lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0], *members)
+    return replace(found, network=network)
 
 
 @dataclass
