@@ -97,6 +97,7 @@ def test_a_gauge_is_seen_through_and_the_scheme_is_the_first_order_one(found: An
     assert again == json.loads(json.dumps(document))
 
 
+@pytest.mark.slow
 def test_a_network_that_diffuses_twice_too_fast_is_not_believed(found: Any, tmp_path: Path) -> None:
     document = found(factor=2.0)
     assert not document["recovered"]

@@ -41,11 +41,14 @@ def test_common_factors_are_put_before_a_bracket_whichever_side_of_the_line():
 
 
 LEAVES = st.sampled_from("abcd") | st.sampled_from(["0.37", "1.9", "5.25"])
-FORMULAS = st.recursive(
-    LEAVES,
-    lambda inner: st.tuples(inner, st.sampled_from("+-*/"), inner).map(lambda t: f"({t[0]}){t[1]}({t[2]})"),
-    max_leaves=7,
-)
+
+
+def joined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Two formulas and an operator between them."""
+    return st.tuples(inner, st.sampled_from("+-*/"), inner).map(lambda t: f"({t[0]}){t[1]}({t[2]})")
+
+
+FORMULAS = LEAVES | joined(LEAVES) | joined(LEAVES | joined(LEAVES)) | joined(joined(LEAVES))
 
 
 @settings(deadline=None, derandomize=True, max_examples=40)

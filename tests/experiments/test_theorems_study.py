@@ -12,7 +12,7 @@ from fluxforge.report import theorems_figure
 
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
-    return theorems.run(theorems.Config(meshes=4, cells=40, steps=1500, seeds=2))
+    return theorems.run(theorems.Config(meshes=4, cells=40, steps=600, seeds=2))
 
 
 def _verdict(result: dict[str, Any], name: str) -> str:

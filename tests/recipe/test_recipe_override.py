@@ -25,7 +25,7 @@ def test_fields_are_set_and_the_rest_stays() -> None:
     undone = {
         "seed": 0,
         "diffusivity": 1.0,
-        "training.steps": 10_000,
+        "training.steps": recipe.training.steps,
         "loss.residual.theta": recipe.loss.residual.theta,
     }
     assert override(changed, undone) == recipe

@@ -45,8 +45,6 @@ SEARCHED = override(PLAIN, {"search": {}})
         ("training.clip", NAN, "expected a finite number >= 0, got nan"),
         ("training.warm_up", 1.01, "expected a number from 0 to 1, got 1.01"),
         ("loss.supervised.weight", -INF, "expected a finite number >= 0, got -inf"),
-        ("training.proximal", 1, "expected true or false, got 1"),
-        ("training.proximal", "yes", "expected true or false, got 'yes'"),
         (
             "training.optimizer",
             "adm",
@@ -117,7 +115,7 @@ def test_an_item_of_a_list_is_named_by_its_place(field: str, value: Any, named: 
         ({"name": "mine", "qqq": 3}, "unknown field 'qqq' (known here: name, summary, seed, "),
         (
             {"name": "mine", "data": {"kind": "pairs", "graphs": 3}},
-            "unknown field 'data.graphs' (known here: faces, time_step, stretch, size, kind)",
+            "unknown field 'data.graphs' (known here: faces, presence, time_step, common, stretch, size, kind)",
         ),
         ({"name": "mine", "steps": 3}, "unknown field 'steps' (did you mean 'training.steps'?)"),
         ({"name": "mine", "training": {"theta": 1}}, "(did you mean 'loss.residual.theta'?)"),

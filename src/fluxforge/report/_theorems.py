@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 GROUPS = (
-    ("linear", "linear networks, trained\n(first bound)"),
-    ("trained", "deep networks, trained\n(second bound)"),
-    ("near the lemma's network", "the lemma's weights, shaken\n(second bound)"),
+    ("linear", "linear,\ntrained\n(first bound)"),
+    ("trained", "deep,\ntrained\n(second bound)"),
+    ("near the lemma's network", "the lemma's,\nshaken\n(second bound)"),
 )
 FLOOR = 1e-6
 
