@@ -151,6 +151,7 @@ def _interrupted(folder: Path, number: signal.Signals) -> tuple[int, str]:
     return process.returncode, only_line(err)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_run_keeps_what_it_has_done(tmp_path: Path, number: signal.Signals, code: int) -> None:
     found, line = _interrupted(tmp_path, number)

@@ -80,6 +80,7 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return run
 
 
+@pytest.mark.slow
 def test_a_gauge_is_seen_through_and_the_scheme_is_the_first_order_one(found: Any, tmp_path: Path) -> None:
     document = found()
     assert document["recovered"], document["reasons"]
