@@ -27,7 +27,9 @@ LOSS = recipe.Loss(
 
 @cache
 def network() -> Network:
-    return random_network(spec(mlp="relu", depth=2))
+    # Numbers even if it is first asked for while something is traced: tracers would stay in the cache.
+    with jax.ensure_compile_time_eval():
+        return random_network(spec(mlp="relu", depth=2))
 
 
 def posed(around: Surroundings, graph: DualGraph, k: int) -> Problem:
@@ -86,10 +88,11 @@ def test_terms_are_weighted_means_over_live_cells_then_over_the_batch(loss: reci
 
 
 def test_slopes_do_not_see_padding_either() -> None:
-    whole = eqx.filter_jit(eqx.filter_grad(lambda net: sum(data_loss(LOSS)(net, batch()).values())))(network())
+    problems, singles = batch(), alone()
+    whole = eqx.filter_jit(eqx.filter_grad(lambda net: sum(data_loss(LOSS)(net, problems).values())))(network())
 
     def apart(net: Network) -> jax.Array:
-        each = [data_loss(LOSS)(net, jax.tree.map(lambda leaf: leaf[None], one)) for one in alone()]
+        each = [data_loss(LOSS)(net, jax.tree.map(lambda leaf: leaf[None], one)) for one in singles]
         return sum(sum(terms.values()) for terms in each) / 2  # type: ignore[return-value]
 
     wanted = eqx.filter_jit(eqx.filter_grad(apart))(network())
@@ -107,7 +110,8 @@ def test_an_average_counts_live_cells_only(norm: str) -> None:
 
 def test_defects_are_those_of_the_terms_and_nothing_in_padding() -> None:
     """What a least-squares polish drives to zero must not contain cells that are not there."""
-    found = np.asarray(eqx.filter_jit(jax.vmap(lambda p: defects(LOSS)(network(), p)))(batch()))
+    own = network()
+    found = np.asarray(eqx.filter_jit(jax.vmap(lambda p: defects(LOSS)(own, p)))(batch()))
     assert found.shape == (2, 2, 24)
     assert np.all(found[1, :, 2:] == 0.0)
     squares = recipe.Loss(

@@ -78,7 +78,7 @@ RESIDUAL = {"supervised": None, "residual": {}}
         (
             PLAIN,
             {"network": {"message_width": 2}, "search": {}},
-            "'network.message_width' and 'search'",
+            "'network.message_width' and 'search.route'",
             "each component of a message would be a formula of its own",
         ),
         (

@@ -37,6 +37,7 @@ OTHER: dict[str, Any] = {
     "network.aggregate": "mean",
     "network.update": "residual",
     "loss.supervised.norm": "l2",
+    "network.gain": 1.5,
     "loss.residual.norm": "l2",
     "loss.residual.theta": 1.0,
     "loss.residual.kind": "hermite",

@@ -7,14 +7,14 @@ import typer
 
 from fluxforge.cli._arguments import Json, folder
 
-EXPERIMENTS = ("generalisation", "theorems")
+EXPERIMENTS = ("generalisation", "theorems", "convergence", "memory")
 PRESETS = ("quick", "paper")
 
 
 def reproduce(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[WHAT]...", help="Parts: generalisation, theorems (all unless given)."),
+        typer.Argument(metavar="[WHAT]...", help=f"Parts: {', '.join(EXPERIMENTS)} (all unless given)."),
     ] = None,
     preset: Annotated[str, typer.Option(help="quick (minutes, two cores) or paper (the paper's sizes).")] = "quick",
     output: Annotated[

@@ -1,6 +1,6 @@
 """Training and test problems: pure functions of a spec and a key."""
 
-from fluxforge.data._build import source
+from fluxforge.data._build import hops_of, source
 from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose
 from fluxforge.data._evaluation import stability_limits, unseen_meshes, unseen_problems
 from fluxforge.data._fields import random_field, smooth_field
@@ -24,6 +24,7 @@ __all__ = [
     "ensemble",
     "exchange",
     "graph",
+    "hops_of",
     "meshes",
     "pair",
     "pose",

@@ -16,8 +16,17 @@ from fluxforge.scheme import Hop
 _DATA = 2**30
 
 
-def source(spec: recipe.Recipe, hops: Iterable[Hop] = (Hop.EDGE,), *, dtype: Precision | None = None) -> AbstractSource:
-    """The problems a recipe trains on; the same seed gives the same ones, whatever JAX's mode."""
+def hops_of(spec: recipe.Network) -> tuple[Hop, ...]:
+    """The hops a network's messages come from."""
+    return (Hop.EDGE, Hop(spec.two_hop)) if spec.hops == 2 else (Hop.EDGE,)
+
+
+def source(spec: recipe.Recipe, hops: Iterable[Hop] | None = None, *, dtype: Precision | None = None) -> AbstractSource:
+    """The problems a recipe trains on; the same seed gives the same ones, whatever JAX's mode.
+
+    Graphs know the hops that the recipe's network asks for, unless others are given.
+    """
+    hops = hops_of(spec.network) if hops is None else hops
     dtype = spec.training.precision if dtype is None else dtype
     with jax.enable_x64(dtype == "float64"):
         return _source(spec, hops, dtype)

@@ -1,5 +1,6 @@
 """Problems on meshes no network has seen."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import equinox as eqx
@@ -14,6 +15,7 @@ from fluxforge.data._meshes import meshes
 from fluxforge.data._problem import Problem, exchange
 from fluxforge.data._problem import problem as posed
 from fluxforge.mesh import Conditions
+from fluxforge.scheme import Hop
 
 # Far from the seeds that training draws.
 _UNSEEN = 10**6
@@ -21,11 +23,16 @@ _POWER_STEPS = 200
 
 
 def unseen_meshes(
-    spec: recipe.Evaluation, seed: int, *, boundary: Conditions = None, dtype: Precision = "float64"
+    spec: recipe.Evaluation,
+    seed: int,
+    *,
+    hops: Iterable[Hop] = (Hop.EDGE,),
+    boundary: Conditions = None,
+    dtype: Precision = "float64",
 ) -> Ensemble:
     """Regular and irregular meshes of about the wanted number of cells, in turn."""
     wanted = recipe.Meshes(meshes=spec.meshes, cells=(spec.cells, spec.cells), engine=spec.engine)
-    return ensemble(meshes(wanted, seed + _UNSEEN), boundary=boundary, dtype=dtype)
+    return ensemble(meshes(wanted, seed + _UNSEEN), hops, boundary=boundary, dtype=dtype)
 
 
 def unseen_problems(

@@ -6,11 +6,12 @@ from typing import Any
 
 from fluxforge import recipe
 from fluxforge._files import write_document
-from fluxforge.discover._distillation import distilled, scheme_of
+from fluxforge.discover._distillation import distilled
 from fluxforge.discover._folder import Warn, description, recipe_of
 from fluxforge.discover._generalisation import generalise, summary
 from fluxforge.discover._judge import judge
 from fluxforge.discover._progress import Progress, silent
+from fluxforge.discover._small_steps import order_asked
 from fluxforge.errors import InputError
 from fluxforge.mesh import save_figure
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
@@ -58,15 +59,15 @@ def _formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str
     """Scheme, certificate and report in the folder, under names that say whether the formula is believed."""
     if (done := folder.finished("discovery")) is not None:
         return done
-    document, choice = distilled(spec, folder, tell)
+    document, found = distilled(spec, folder, tell)
     scheme = certificate = None
-    if choice is not None:
+    if found is not None:
         began = time.perf_counter()
-        scheme = scheme_of(choice, spec.name)
+        scheme = found.scheme(spec.name)
         certificate = verify(
             scheme, families=FAMILIES, quick=True, progress=lambda what, k, of: tell(f"certifying: {what}", k - 1, of)
         )
-        document["recovered"], document["reasons"] = judge(document, certificate)
+        document["recovered"], document["reasons"] = judge(document, certificate, order=order_asked(spec))
         document["certificate"] = certificate.to_document()
         document["seconds"]["certify"] = time.perf_counter() - began
         believed = document["recovered"]

@@ -8,12 +8,15 @@ from fluxforge.distil._constants import Fitted, Free, Objective, refit, set_free
 from fluxforge.distil._dimensions import UNITS, Clash, Unit, consistent, dimensions, unit, units_of
 from fluxforge.distil._engines import ENGINES, engine
 from fluxforge.distil._front import Candidate, Front, front_of, measure, merge
+from fluxforge.distil._layers import layered, two_hop
+from fluxforge.distil._limit import Limit, extrapolated, small_steps
 from fluxforge.distil._plot import front_picture, rounded_text
 from fluxforge.distil._sample import Sampled, sample
 from fluxforge.distil._search import OPERATORS, Search
 from fluxforge.distil._select import knee
+from fluxforge.distil._series import Series, series
 from fluxforge.distil._simplify import simplify
-from fluxforge.distil._stencil import PowerLaw, geometry, power_law, stencil
+from fluxforge.distil._stencil import PowerLaw, far_stencil, geometry, power_law, stencil
 from fluxforge.distil._table import Table, tabulate
 
 __all__ = [
@@ -27,10 +30,12 @@ __all__ = [
     "Fitted",
     "Free",
     "Front",
+    "Limit",
     "Objective",
     "PowerLaw",
     "Sampled",
     "Search",
+    "Series",
     "Table",
     "Unit",
     "canonical",
@@ -40,20 +45,26 @@ __all__ = [
     "consistent",
     "dimensions",
     "engine",
+    "extrapolated",
+    "far_stencil",
     "front_of",
     "front_picture",
     "geometry",
     "knee",
+    "layered",
     "measure",
     "merge",
     "power_law",
     "refit",
     "rounded_text",
     "sample",
+    "series",
     "set_free",
     "simplify",
+    "small_steps",
     "stencil",
     "tabulate",
+    "two_hop",
     "unit",
     "units_of",
 ]

@@ -14,8 +14,9 @@ from fluxforge.errors import ExpressionError
 from fluxforge.expression import parse, to_text
 from fluxforge.scheme import symbol
 
-SLACK = 1.35
-"""A step may raise the error of the formula it starts from by this factor, once the constants are fitted again …"""
+SLACK = 1.5
+"""A step may raise the error of the formula it starts from by this factor, once the constants are fitted again: what
+two symbols, an operator and an operand, are worth at the knee of a front …"""
 
 FLOOR = 1e-6
 """… or up to this error, whichever is more."""

@@ -3,7 +3,7 @@
 log ∂T'_P/∂T_N = log c + a log A + b log δ + v log V + t log Δt
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import jax
@@ -66,16 +66,52 @@ def geometry(problems: Problem) -> dict[str, Float[np.ndarray, " edges"]]:
     return {name: np.asarray(value, float)[inner] for name, value in columns.items()}
 
 
-def power_law(values: Float[np.ndarray, " edges"], columns: dict[str, Float[np.ndarray, " edges"]]) -> PowerLaw:
-    """Least squares on logarithms, by weight of the entries that are not nearly zero."""
+def power_law(values: Float[np.ndarray, " entries"], columns: Mapping[str, Float[np.ndarray, " entries"]]) -> PowerLaw:
+    """Least squares on logarithms, every entry by its weight; entries near zero or of the wrong sign are left out."""
     sign = 1.0 if np.median(values) >= 0 else -1.0
     right = sign * values > 1e-6 * np.abs(values).max()
-    X = np.column_stack([np.ones(right.sum()), *(np.log(columns[name][right]) for name in GEOMETRY)])
+    X = np.column_stack([np.ones(right.sum()), *(np.log(column[right]) for column in columns.values())])
     y = np.log(sign * values[right])
-    found = np.linalg.lstsq(X, y, rcond=None)[0]
+    # An error of the same size is a smaller error of the logarithm where the entry is large.
+    weight = np.minimum(values[right] / np.median(values[right]), 4.0)
+    found = np.linalg.lstsq(weight[:, None] * X, weight * y, rcond=None)[0]
     return PowerLaw(
         factor=float(sign * np.exp(found[0])),
-        exponents=dict(zip(GEOMETRY, map(float, found[1:]), strict=True)),
-        scatter=float(np.std(y - X @ found)),
+        exponents=dict(zip(columns, map(float, found[1:]), strict=True)),
+        scatter=float(np.sqrt(np.average((y - X @ found) ** 2, weights=weight**2))),
         wrong_signs=float(1.0 - right.mean()),
     )
+
+
+def far_stencil(step: Step, problems: Problem) -> tuple[Float[np.ndarray, " paths"], dict[str, np.ndarray]]:
+    """∂T'_P/∂T_Q over the pairs joined by one path alone, and the geometry of that path.
+
+    Neither P itself nor its neighbours are such a Q, nor a cell that two paths lead to: what one path does is seen
+    there by itself.
+    """
+
+    @jax.jit
+    def all_of(problems: Problem) -> tuple[Array, Array]:
+        return jax.lax.map(lambda p: _far(step, p), problems)
+
+    values, used = (np.asarray(each) for each in all_of(problems))
+    path, shape = problems.around.hops["path"], used.shape
+    V, middle = np.asarray(problems.around.V, float), np.asarray(path.ends["N"])
+    columns = {name: np.asarray(path.geometry[name], float) for name in ("A_PN", "delta_PN", "A_NQ", "delta_NQ")}
+    columns |= {
+        "V_P": np.broadcast_to(V[:, :, None], shape),
+        "V_N": np.take_along_axis(V[:, :, None], np.minimum(middle, V.shape[1] - 1), axis=1),
+        "dt": np.broadcast_to(np.asarray(problems.dt, float)[:, None, None], shape),
+    }
+    return values.astype(float)[used], {name: column[used] for name, column in columns.items()}
+
+
+def _far(step: Step, p: Problem) -> tuple[Array, Array]:
+    J = jax.jacfwd(lambda T: step(_at(p, T)))(p.T)
+    path, edge = p.around.hops["path"], p.around.hops["edge"]
+    cells = len(p.around.V)
+    own, Q = jnp.arange(cells)[:, None], path.ends["Q"]
+    near = ((Q[:, :, None] == edge.ends["N"][:, None, :]) & edge.mask[:, None, :]).any(axis=2)
+    ways = ((Q[:, :, None] == Q[:, None, :]) & path.mask[:, None, :]).sum(axis=2)
+    alone = path.mask & (cells > Q) & (own != Q) & ~near & (ways == 1)
+    return jnp.take_along_axis(J, jnp.where(alone, Q, 0), axis=1), alone

@@ -8,13 +8,23 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+import fluxforge.experiments.convergence as convergence
 import fluxforge.experiments.generalisation as generalisation
+import fluxforge.experiments.memory as memory
 import fluxforge.experiments.theorems as theorems
 from fluxforge._files import write_document
 from fluxforge.discover import Progress, silent
 from fluxforge.errors import InputError
 from fluxforge.mesh import save_figure
-from fluxforge.report import extrapolation_figure, generalisation_figure, theorems_figure
+from fluxforge.report import (
+    errors_figure,
+    extrapolation_figure,
+    generalisation_figure,
+    memory_figure,
+    printed_residual_map,
+    residual_map,
+    theorems_figure,
+)
 
 Warn = Callable[[str], None]
 
@@ -36,6 +46,24 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 generalisation.Config(preset=preset, changes=changes), folder, tell, warn
             ),
             {"generalisation": generalisation_figure, "extrapolation": extrapolation_figure},
+        ),
+        "convergence": Experiment(
+            "residuals, errors in time and space, and seconds of every scheme, over mesh size and time step",
+            lambda preset, changes, folder, tell, warn: convergence.run(
+                convergence.Config(preset=preset, changes=changes), folder, tell, warn
+            ),
+            {
+                "convergence": residual_map,
+                "convergence-as-printed": printed_residual_map,
+                "errors": errors_figure,
+            },
+        ),
+        "memory": Experiment(
+            "what every scheme holds in memory, measured and counted, over mesh size and time step",
+            lambda preset, changes, folder, tell, warn: memory.run(
+                memory.Config(preset=preset, changes=changes), folder, tell, warn
+            ),
+            {"memory": memory_figure},
         ),
         "theorems": Experiment(
             "the lemma's weights, the counterexamples, and both error bounds on trained networks",

@@ -5,6 +5,7 @@ from fluxforge.gnn._inputs import inputs
 from fluxforge.gnn._layer import F, Layer, Messages, Update
 from fluxforge.gnn._mlp import MLP, AbstractMLP, Gate, GatedMLP, Linear, parameters
 from fluxforge.gnn._network import Network
+from fluxforge.gnn._standard import Standard, Standardised, standardised, standards
 
 __all__ = [
     "MLP",
@@ -16,9 +17,13 @@ __all__ = [
     "Linear",
     "Messages",
     "Network",
+    "Standard",
+    "Standardised",
     "Update",
     "build",
     "cast",
     "inputs",
     "parameters",
+    "standardised",
+    "standards",
 ]

@@ -103,7 +103,9 @@ def _parsed(texts: Iterable[str], symbols: Mapping[str, sp.Symbol]) -> tuple[sp.
 
 def _mlp(spec: recipe.Network, inputs: int, outputs: int, key: PRNGKeyArray) -> AbstractMLP:
     kind = GatedMLP if spec.mlp == "gated" else MLP
-    return kind.create(inputs, outputs, depth=spec.depth, width=spec.width, key=key)
+    # Left out, each kind starts from its own gain.
+    gain = {} if spec.gain is None else {"gain": spec.gain}
+    return kind.create(inputs, outputs, depth=spec.depth, width=spec.width, key=key, **gain)
 
 
 def cast(network: Network, dtype: str) -> Network:

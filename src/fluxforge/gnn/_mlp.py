@@ -14,9 +14,8 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = MappingProxyType(
     {"relu": jax.nn.relu, "gelu": lambda x: jax.nn.gelu(x, approximate=False), "identity": lambda x: x}
 )
 
-
 # Keeps the size of what passes a gate: with smaller weights the products of three gates in a row are so small that
-# sparsity wins over data, and messages die.
+# sparsity wins over data, and messages die. Layers in a row need less, because what they pass on is multiplied again.
 GAIN = 3.0**0.5
 
 
@@ -56,11 +55,12 @@ class MLP(AbstractMLP):
     activation: str = eqx.field(static=True, default="relu")
 
     @staticmethod
-    def create(inputs: int, outputs: int, *, depth: int, width: int, key: PRNGKeyArray) -> "MLP":
+    def create(inputs: int, outputs: int, *, depth: int, width: int, key: PRNGKeyArray, gain: float = 1.0) -> "MLP":
         """Random weights: `depth` linear layers, `width` units between them."""
         sizes = (inputs, *(width,) * (depth - 1), outputs)
         keys = jax.random.split(key, depth)
-        return MLP(tuple(Linear.create(a, b, key=k) for a, b, k in zip(sizes[:-1], sizes[1:], keys, strict=True)))
+        steps = zip(sizes[:-1], sizes[1:], keys, strict=True)
+        return MLP(tuple(Linear.create(a, b, key=k, gain=gain) for a, b, k in steps))
 
     def __call__(self, x: Float[Array, "rows inputs"]) -> Float[Array, "rows outputs"]:
         """The outputs of every row."""
@@ -77,13 +77,13 @@ class Gate(eqx.Module):
     final: Linear
 
     @staticmethod
-    def create(inputs: int, outputs: int, *, width: int, key: PRNGKeyArray) -> "Gate":
+    def create(inputs: int, outputs: int, *, width: int, key: PRNGKeyArray, gain: float = GAIN) -> "Gate":
         """Random weights."""
         of_left, of_right, of_final = jax.random.split(key, 3)
         return Gate(
-            Linear.create(inputs, width, key=of_left, gain=GAIN),
-            Linear.create(inputs, width, key=of_right, gain=GAIN),
-            Linear.create(width, outputs, key=of_final, gain=GAIN),
+            Linear.create(inputs, width, key=of_left, gain=gain),
+            Linear.create(inputs, width, key=of_right, gain=gain),
+            Linear.create(width, outputs, key=of_final, gain=gain),
         )
 
     def __call__(self, x: Float[Array, "rows inputs"]) -> Float[Array, "rows outputs"]:
@@ -97,12 +97,14 @@ class GatedMLP(AbstractMLP):
     layers: tuple[Gate, ...]
 
     @staticmethod
-    def create(inputs: int, outputs: int, *, depth: int, width: int, key: PRNGKeyArray) -> "GatedMLP":
+    def create(
+        inputs: int, outputs: int, *, depth: int, width: int, key: PRNGKeyArray, gain: float = GAIN
+    ) -> "GatedMLP":
         """Random weights: `depth` gated layers of `width` units."""
         sizes = (inputs, *(width,) * (depth - 1), outputs)
         keys = jax.random.split(key, depth)
-        made = (Gate.create(a, b, width=width, key=k) for a, b, k in zip(sizes[:-1], sizes[1:], keys, strict=True))
-        return GatedMLP(tuple(made))
+        steps = zip(sizes[:-1], sizes[1:], keys, strict=True)
+        return GatedMLP(tuple(Gate.create(a, b, width=width, key=k, gain=gain) for a, b, k in steps))
 
     def __call__(self, x: Float[Array, "rows inputs"]) -> Float[Array, "rows outputs"]:
         """The outputs of every row."""

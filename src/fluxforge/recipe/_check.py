@@ -96,9 +96,23 @@ def _arms(recipe: Recipe) -> Iterator[Clash]:
 
 
 def _components(recipe: Recipe) -> Iterator[Clash]:
-    if recipe.search is not None and recipe.network.message_width > 1:
-        why = "each component of a message would be a formula of its own; set message_width = 1, or remove 'search'"
-        yield ("network.message_width", "search"), why
+    search = recipe.search
+    if search is not None and search.route == "modules" and recipe.network.message_width > 1:
+        why = "each component of a message would be a formula of its own; set message_width = 1, or route = 'stencil'"
+        yield ("network.message_width", "search.route"), why
+
+
+def _stencil_route(recipe: Recipe) -> Iterator[Clash]:
+    search, loss = recipe.search, recipe.loss
+    if search is None or search.route != "stencil":
+        return
+    if loss.residual is None or loss.supervised is not None:
+        yield (
+            ("search.route", "loss"),
+            "constants of a stencil are those of small steps of a residual; set its loss alone",
+        )
+    if not isinstance(recipe.data, Meshes):
+        yield ("search.route", "data.kind"), "two cells have no second hop; choose data of kind 'meshes'"
 
 
 def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
@@ -121,5 +135,6 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     _schedule,
     _arms,
     _components,
+    _stencil_route,
     _mesh_files,
 )

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from fluxforge.recipe._numbers import Count
+from fluxforge.recipe._numbers import Count, Positive
 
 Features: TypeAlias = Literal["simplified", "primitive"]
 Aggregate: TypeAlias = Literal["sum", "mean", "min", "max"]
@@ -16,7 +16,9 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `features`: `simplified` (T, Δt S, Δt/V z; α A/δ (T_N − T_P)) or `primitive` (T, S, Δt, V, z; T_N, T_P, A, δ);
     - `hops`: 2 adds messages over two-hop paths; `ring` takes one per pair of distinct cells instead, as printed;
     - `hidden`: numbers a cell carries between layers;
-    - `update`: `direct` predicts T', `residual` predicts f in T' = T + Δt/V f.
+    - `update`: `direct` predicts T', `residual` predicts f in T' = T + Δt/V f;
+    - `gain`: weights start this many times as large as 1/√inputs; by default 1, and √3 for gated MLPs;
+    - `standardise`: every input that comes from the data is brought to mean 0 and spread 1, measured once.
     """
 
     features: Features = "primitive"
@@ -30,3 +32,5 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     hidden: Count = 1
     aggregate: Aggregate = "sum"
     update: Literal["direct", "residual"] = "residual"
+    gain: Positive | None = None
+    standardise: bool = False

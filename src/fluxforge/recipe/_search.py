@@ -8,14 +8,17 @@ from fluxforge.recipe._numbers import Count, Positive
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Symbolic regression of every MLP.
+    """From a network to a formula.
 
+    - `route`: `modules` looks for a formula of every MLP by symbolic regression; `stencil` reads the network's own
+      stencil, which no choice of messages can change, as powers of the geometry, and fits what repeats that flux;
     - `samples`: points at which an MLP is evaluated, over the domain it was trained on;
     - `seconds`: time budget of one MLP's search;
     - `threshold`: normalised error above which a formula is not believed;
     - `units`: candidates whose sums mix units are dropped.
     """
 
+    route: Literal["modules", "stencil"] = "modules"
     engine: Literal["operon", "pysr"] = "operon"
     operators: Annotated[
         tuple[Literal["add", "sub", "mul", "div", "square", "sqrt", "exp", "log", "sin", "cos", "abs"], ...],

@@ -1,10 +1,12 @@
 """Results as pages: it computes nothing."""
 
 from fluxforge.report._certificate_page import certificate_page, formula_lines, write_certificate
+from fluxforge.report._convergence import errors_figure, printed_residual_map, residual_map
 from fluxforge.report._discovery_figures import discovery_figures
 from fluxforge.report._discovery_page import discovery_page, write_discovery
 from fluxforge.report._figures import certificate_figures
 from fluxforge.report._generalisation import extrapolation_figure, generalisation_figure
+from fluxforge.report._memory import memory_figure
 from fluxforge.report._theorems import theorems_figure
 
 __all__ = [
@@ -12,9 +14,13 @@ __all__ = [
     "certificate_page",
     "discovery_figures",
     "discovery_page",
+    "errors_figure",
     "extrapolation_figure",
     "formula_lines",
     "generalisation_figure",
+    "memory_figure",
+    "printed_residual_map",
+    "residual_map",
     "theorems_figure",
     "write_certificate",
     "write_discovery",

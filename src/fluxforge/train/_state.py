@@ -4,10 +4,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from fluxforge import recipe
-from fluxforge.gnn import Network, build, cast
+from fluxforge.data import AbstractSource
+from fluxforge.gnn import Network, Standard, build, cast, inputs, standardised, standards
+
+# Keeps the problems that inputs are measured on apart from every batch, and says how many they are.
+_MEASURED, _PROBLEMS = 2**27, 64
 
 
 class State(eqx.Module):
@@ -36,13 +40,17 @@ class State(eqx.Module):
         return len(self.sparsity)
 
 
-def begin(spec: recipe.Recipe, transform: optax.GradientTransformation) -> State:
-    """Random weights for every seed of every arm; the same seeds in each arm, so that arms differ by nothing else."""
+def begin(spec: recipe.Recipe, transform: optax.GradientTransformation, source: AbstractSource | None = None) -> State:
+    """Random weights for every seed of every arm; the same seeds in each arm, so that arms differ by nothing else.
+
+    Without a source, inputs are not standardised.
+    """
+    found = _standards(spec, source) if spec.network.standardise and source is not None else None
     arms = tuple(spec.arms.values()) or (spec.loss.sparsity.weight if spec.loss.sparsity else 0.0,)
     own = [jax.random.fold_in(jax.random.key(spec.seed), k) for _ in arms for k in range(spec.seeds)]
     keys = jnp.stack(own)
     dtype = spec.training.precision
-    network = eqx.filter_vmap(lambda key: cast(build(spec.network, key), dtype))(keys)
+    network = eqx.filter_vmap(lambda key: cast(_built(spec.network, key, found), dtype))(keys)
     count = len(own)
     return State(
         network=network,
@@ -56,3 +64,16 @@ def begin(spec: recipe.Recipe, transform: optax.GradientTransformation) -> State
         best=jnp.full(count, jnp.inf, dtype),
         stale=jnp.zeros(count, jnp.int32),
     )
+
+
+def _built(spec: recipe.Network, key: PRNGKeyArray, found: tuple[Standard, ...] | None) -> Network:
+    network = build(spec, key)
+    return network if found is None else standardised(network, found)
+
+
+def _standards(spec: recipe.Recipe, source: AbstractSource) -> tuple[Standard, ...]:
+    """Mean and spread of every MLP's inputs on problems that are the same for all seeds."""
+    key = jax.random.fold_in(jax.random.key(spec.seed), _MEASURED)
+    problems = eqx.filter_jit(lambda source, key: source.batch(key, _PROBLEMS))(source, key)
+    network = cast(build(spec.network, key), spec.training.precision)
+    return standards(network, inputs(network, problems))

@@ -90,7 +90,7 @@ class _Run:
 
     def start(self) -> State:
         """Random weights, or the last checkpoint; metrics of steps after it are dropped, to be made again."""
-        state = begin(self.spec, optimiser(self.spec.training))
+        state = begin(self.spec, optimiser(self.spec.training), self.source)
         if self.folder is None:
             return state
         found = self.folder.checkpoints.latest(state, fingerprint=recipe.fingerprint(self.spec))

@@ -1,0 +1,157 @@
+"""The route through the modules: a formula for every MLP, composed, chosen together, and refitted."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from fluxforge import recipe
+from fluxforge.data import Problem, source
+from fluxforge.discover._found import Found
+from fluxforge.discover._progress import Progress
+from fluxforge.discover._small_steps import drawn, in_the_limit, ladder, trained_steps, with_steps
+from fluxforge.distil import (
+    Candidate,
+    Choice,
+    Front,
+    Limit,
+    Sampled,
+    Search,
+    choose,
+    consistent,
+    engine,
+    sample,
+    series,
+    small_steps,
+    units_of,
+)
+from fluxforge.errors import DiscoveryError
+from fluxforge.expression import parse
+from fluxforge.gnn import Network, cast
+from fluxforge.loss import step_of
+from fluxforge.run import RunFolder
+
+# Problems that constants are refitted to, and how many such sets tell the scatter.
+REFIT_PROBLEMS, REFIT_SETS = 512, 5
+OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+_SAMPLES, _REFIT = 2**29, 2**29 + 1
+
+
+def fronts_of(
+    network: Network, spec: recipe.Recipe, folder: RunFolder, tell: Progress
+) -> tuple[list[Sampled], dict[str, Front]]:
+    """A table and a search per MLP; searches finished before are read back."""
+    assert spec.search is not None
+    sampled = sample(network, drawn(source(spec), spec, _SAMPLES, spec.search.samples), rows=spec.search.samples)
+    found: dict[str, Front] = {}
+    for k, each in enumerate(sampled):
+        done = folder.finished(f"front-{k + 1}")
+        if done is None:
+            tell(f"searching a formula for {each.name} ({each.kind})", k, len(sampled))
+            done = front_document(each, _searched(each, spec), None)
+            folder.finish(f"front-{k + 1}", done)
+        found[each.name] = _front_from(done, each)
+    return sampled, found
+
+
+def _searched(each: Sampled, spec: recipe.Recipe) -> Front:
+    assert spec.search is not None
+    wanted = spec.search
+    if each.table.is_constant:
+        raise DiscoveryError(
+            f"stage distil: the network's {each.kind} {each.name!r} is the same number everywhere "
+            f"({float(np.mean(each.table.y)):.3g}): it has learned nothing there; train longer, or with other seeds"
+        )
+    search = Search(
+        operators=tuple(OPERATORS.get(name, name) for name in wanted.operators),
+        max_complexity=wanted.most_complex,
+        seconds=wanted.seconds,
+        restarts=wanted.restarts,
+    )
+    front = engine(wanted.engine).fit(each.table, search, seed=spec.seed)
+    if not wanted.units:
+        return front
+    kept = consistent(front, units_of(each.table.names))
+    if not kept.candidates:
+        raise DiscoveryError(
+            f"stage distil: every formula found for {each.name!r} mixes units; set search.units = false"
+        )
+    return kept
+
+
+def formula(
+    network: Network,
+    sampled: list[Sampled],
+    fronts: Mapping[str, Front],
+    *,
+    spec: recipe.Recipe,
+    network_loss: float,
+) -> Found:
+    """The simplest combination that does what the network does; where the loss looks ahead, for small steps."""
+    assert spec.search is not None
+    limit = in_the_limit(spec)
+    with jax.enable_x64(True):
+        near = with_steps(spec, ladder(spec)[-1], ladder(spec)[-1]) if limit else spec
+        batches = source(near, dtype="float64")
+        sets = [drawn(batches, spec, _REFIT + 7 * k, REFIT_PROBLEMS) for k in range(REFIT_SETS)]
+        choice = choose(
+            network,
+            sampled,
+            fronts,
+            spec=spec,
+            samples=sets,
+            network_loss=network_loss,
+            threshold=spec.search.threshold,
+        )
+        more: dict[str, Any] = {
+            "fronts": {
+                each.name: front_document(each, fronts[each.name], choice.chosen[each.name]) for each in sampled
+            },
+            "combinations_tried": choice.tried,
+        }
+        if not limit:
+            return Found(choice.free, choice.fitted, more)
+        found = small_steps(choice.free, spec.loss, problems_by_step(spec, ladder(spec), REFIT_PROBLEMS))
+        more["against_step"] = against_step(network, found, spec, order=1)
+        return Found(choice.free, _surer(choice, found), more)
+
+
+def _surer(choice: Choice, found: Limit) -> Any:
+    """The limit's constants with the larger uncertainty: of the extrapolation, or over sets of samples."""
+    both = {name: max(own, choice.fitted.uncertainty[name]) for name, own in found.fitted.uncertainty.items()}
+    return replace(found.fitted, uncertainty=both)
+
+
+def problems_by_step(spec: recipe.Recipe, steps: tuple[float, ...], count: int) -> dict[float, Problem]:
+    """The same random problems with one step after the other, in float64."""
+    return {step: drawn(source(with_steps(spec, step, step), dtype="float64"), spec, _REFIT, count) for step in steps}
+
+
+def against_step(network: Network, found: Limit, spec: recipe.Recipe, *, order: int) -> list[dict[str, Any]]:
+    """The best constants of the formula at every step, and the network's own where it was trained."""
+    rows = found.rows()
+    own = step_of(cast(network, "float64"))
+    problems = problems_by_step(spec, trained_steps(spec), 64)
+    for row in rows:
+        if row["step"] in problems:
+            measured = series(own, problems[row["step"]], order)
+            row["network"] = {**measured.nested, "unexplained": measured.unexplained}
+    return rows
+
+
+def front_document(each: Sampled, front: Front, chosen: Candidate | None) -> dict[str, Any]:
+    """A front as plain JSON, and which of its rows was chosen."""
+    rows = [{"complexity": c, "error": error, "formula": text} for c, error, text in front.rows()]
+    place = list(front).index(chosen) if chosen is not None else None
+    return {"kind": each.kind, "chosen": place, "rows": rows}
+
+
+def _front_from(document: Mapping[str, Any], each: Sampled) -> Front:
+    return Front(
+        tuple(
+            Candidate(parse(row["formula"], each.table.names), int(row["complexity"]), float(row["error"]))
+            for row in document["rows"]
+        )
+    )

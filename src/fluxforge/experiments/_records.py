@@ -1,0 +1,55 @@
+"""A grid of measurements, each kept under the words that decide it, so that none is made twice."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fluxforge.run import RunFolder
+
+# Raised when the same words would give other numbers.
+VERSION = 1
+
+
+class Records:
+    """What is measured already; without a folder, nothing is."""
+
+    def __init__(self, folder: RunFolder | None) -> None:
+        self._folder = folder
+
+    def found(self, what: str, words: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The measurement of these words, or None if it is not made."""
+        return None if self._folder is None else self._folder.finished(_stage(what, words))
+
+    def keep(self, what: str, words: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep a measurement; given back as it will be read."""
+        plain: dict[str, Any] = json.loads(json.dumps(result, allow_nan=False))
+        if self._folder is not None:
+            self._folder.finish(_stage(what, words), plain)
+        return plain
+
+    def once(self, what: str, words: Mapping[str, Any], measure: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+        """The measurement of these words, made now if need be."""
+        held = self.found(what, words)
+        return self.keep(what, words, measure()) if held is None else held
+
+
+@contextmanager
+def records(folder: Path | None, warn: Callable[[str], None]) -> Iterator[Records]:
+    """The measurements kept in a folder, which is made if need be. Other words make other records beside them."""
+    if folder is None:
+        yield Records(None)
+    elif (folder / "run.json").exists():
+        with RunFolder.open(folder, warn=warn) as held:
+            yield Records(held)
+    else:
+        with RunFolder.create(folder, description={"what": "measurements of a grid"}, warn=warn) as held:
+            yield Records(held)
+
+
+def _stage(what: str, words: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps([VERSION, what, words], sort_keys=True).encode()).hexdigest()[:16]
+    return f"{re.sub('[^a-z0-9]+', '-', what.lower())[:40].strip('-')}-{digest}"
