@@ -65,4 +65,25 @@ METRICS = [
     }
     for k in range(1, 6)
 ]
+NEAR = {"A": 1.03, "delta": -0.96, "V": -1.004, "dt": 0.96}
+FAR = {"A_PN": 1.06, "delta_PN": -0.99, "A_NQ": 1.1, "delta_NQ": -0.87, "V_P": -0.96, "V_N": -1.07, "dt": 1.8}
+STEPS = (0.5, 0.25, 0.125, 0.0625)
+# Read through its stencil: no search, so no fronts, and constants in the limit of small steps.
+READ = {key: value for key, value in RESULT.items() if key != "fronts"} | {
+    "recipe": "midpoint",
+    "constants": {"a1": 0.5000072, "c1": 0.5000017, "c2": 1.00000006},
+    "constants_uncertainty": {"a1": 3.8e-6, "c1": 1.1e-6, "c2": 7.5e-8},
+    "rational": {"a1": "1/2", "c1": "1/2", "c2": "1"},
+    "against_step": [
+        {
+            "step": step,
+            "constants": {"a1": 0.5 - 0.2 * step, "c1": 0.5 - 0.3 * step, "c2": 1 - 0.1 * step**2},
+            "loss": step**2,
+            **({"network": {"a1": 0.48 - 0.2 * step, "c1": 0.5, "c2": 1.01, "unexplained": 0.02}} if k < 2 else {}),
+        }
+        for k, step in enumerate(STEPS)
+    ],
+    "laws": {"near": LAW | {"factor": 0.801, "exponents": NEAR}, "far": LAW | {"factor": 0.186, "exponents": FAR}},
+    "order": 2,
+}
 EARLY = {key: RESULT[key] for key in ("recipe", "diffusivity", "seed", "seconds", "environment")} | {"recovered": False}

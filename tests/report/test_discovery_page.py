@@ -1,4 +1,5 @@
 import copy
+import csv
 import re
 from html.parser import HTMLParser
 
@@ -74,9 +75,32 @@ def test_everything_asked_for_is_written_beside_the_page(tmp_path):
     paths = write_discovery(
         RESULT, tmp_path, scheme=find("euler"), certificate=certificate(), metrics=METRICS, command=COMMAND
     )
-    names = {"report.html"} | {f"{name}.{suffix}" for name in ("front", "loss", "errors") for suffix in ("png", "svg")}
+    names = {"report.html", "front.csv"} | {
+        f"{name}.{suffix}" for name in ("front", "loss", "errors") for suffix in ("png", "svg")
+    }
     assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()} == names
     assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_front_is_a_table_too_with_nothing_rounded_and_no_link_to_it(tmp_path):
+    hard = {"complexity": 3, "error": 0.1, "formula": 'min(a, "b")'}
+    fronts = FRONTS | {"z2": {"kind": "message", "chosen": None, "rows": [hard]}}
+    write_discovery(
+        RESULT | {"fronts": fronts}, tmp_path, scheme=find("euler"), certificate=None, metrics=[], command=COMMAND
+    )
+    with (tmp_path / "front.csv").open(newline="", encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["name", "kind", "complexity", "error", "formula"]
+    every = [(name, front["kind"], row) for name, front in fronts.items() for row in front["rows"]]
+    assert [[name, kind, int(c), float(e), f] for name, kind, c, e, f in rows] == [
+        [name, kind, row["complexity"], row["error"], row["formula"]] for name, kind, row in every
+    ]
+    assert "front.csv" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_run_without_fronts_has_no_table_of_them(tmp_path):
+    write_discovery(EARLY, tmp_path, scheme=None, certificate=None, metrics=[], command=COMMAND)
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_the_page_needs_nothing_from_elsewhere(recovered):
@@ -158,8 +182,8 @@ def test_a_formula_that_is_not_recovered_is_never_typeset():
 @pytest.mark.parametrize(
     ("result", "stage"),
     [
-        (EARLY, "training, before any formula was searched for"),
-        (EARLY | {"fronts": {}}, "training, before any formula was searched for"),
+        (EARLY | {"seconds": {"train": 1.0}}, "training, before any formula was searched for"),
+        (EARLY | {"fronts": {}}, "reading a formula off the network"),
         (EARLY | {"fronts": FRONTS}, "choosing a formula"),
         (
             EARLY | {"fronts": FRONTS, "messages": RESULT["messages"], "outputs": RESULT["outputs"]},

@@ -7,7 +7,7 @@ import typer
 
 from fluxforge.cli._arguments import Json, folder
 
-EXPERIMENTS = ("generalisation", "theorems", "convergence", "memory")
+EXPERIMENTS = ("generalisation", "theorems", "symbolic", "higher-order", "convergence", "memory")
 PRESETS = ("quick", "paper")
 
 

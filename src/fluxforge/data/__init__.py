@@ -7,7 +7,7 @@ from fluxforge.data._fields import random_field, smooth_field
 from fluxforge.data._meshes import cached, meshes
 from fluxforge.data._pair import EQUILATERAL, pair
 from fluxforge.data._pairs import random_pair
-from fluxforge.data._problem import Problem, exchange, problem
+from fluxforge.data._problem import Problem, exchange, problem, restepped
 from fluxforge.data._source import AbstractSource, FixedSource, PairSource
 from fluxforge.data._two_cells import CORNER_CASES, graph, two_cells
 
@@ -31,6 +31,7 @@ __all__ = [
     "problem",
     "random_field",
     "random_pair",
+    "restepped",
     "smooth_field",
     "source",
     "stability_limits",

@@ -1,6 +1,7 @@
 """One question put to a network: a graph, a state on it, a step, and the first-order scheme's answer."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -44,3 +45,9 @@ def problem(
     """F(T) = T + Δt (L T + S), answered."""
     answer = T + dt * (exchange(around, T, diffusivity) + S)
     return Problem(around, T, S, dt, diffusivity, answer)
+
+
+@eqx.filter_jit
+def restepped(problems: Problem, factor: Float[Array, ""]) -> Problem:
+    """The same questions with Δt so many times as long."""
+    return jax.vmap(lambda p: problem(p.around, p.T, p.S, dt=factor * p.dt, diffusivity=p.diffusivity))(problems)

@@ -6,18 +6,21 @@ from typing import Any
 
 from fluxforge import recipe
 from fluxforge._files import write_document
-from fluxforge.discover._distillation import distilled
-from fluxforge.discover._folder import Warn, description, recipe_of
+from fluxforge.discover._distillation import distilled, explained
+from fluxforge.discover._folder import Warn, description, recipe_of, run_folder
+from fluxforge.discover._found import Found
 from fluxforge.discover._generalisation import generalise, summary
 from fluxforge.discover._judge import judge
+from fluxforge.discover._picture import field_figure
 from fluxforge.discover._progress import Progress, silent
-from fluxforge.discover._small_steps import order_asked
+from fluxforge.discover._small_steps import order_asked, timed
 from fluxforge.errors import InputError
+from fluxforge.gnn import Network
 from fluxforge.mesh import save_figure
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
 from fluxforge.run import RunFolder
-from fluxforge.scheme import save
-from fluxforge.verify import verify
+from fluxforge.scheme import Scheme, save
+from fluxforge.verify import Certificate, verify
 
 FAMILIES = ("squares", "right", "irregular")
 
@@ -55,6 +58,35 @@ def _generalisation(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> d
     return result
 
 
+def _certified(
+    document: dict[str, Any], found: Found, spec: recipe.Recipe, folder: RunFolder, tell: Progress
+) -> tuple[Scheme, Certificate]:
+    """Certificate and verdict, in the document and as files whose names say whether the formula is believed."""
+    with timed(document["seconds"], "certify"):
+        scheme = found.scheme(spec.name)
+        certificate = verify(
+            scheme, families=FAMILIES, quick=True, progress=lambda what, k, of: tell(f"certifying: {what}", k - 1, of)
+        )
+        document["recovered"], document["reasons"] = judge(document, certificate, order=order_asked(spec))
+        document["certificate"] = certificate.to_document()
+    believed = document["recovered"]
+    save(scheme, folder.path / ("scheme.json" if believed else "candidate.json"))
+    certificate.save(folder.path / ("certificate.json" if believed else "candidate-certificate.json"))
+    return scheme, certificate
+
+
+def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progress = silent) -> dict[str, Any]:
+    """From a network that is trained already to its formula and certificate: the document of a run, and its folder."""
+    with run_folder(output, spec, warn=lambda _: None) as folder:
+        if (done := folder.finished("discovery")) is not None:
+            return done
+        document, found = explained(network, spec, folder, document={"recipe": spec.name, "seed": spec.seed}, tell=tell)
+        if found is not None:
+            _certified(document, found, spec, folder, tell)
+        folder.finish("discovery", document)
+    return document
+
+
 def _formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str, Any]:
     """Scheme, certificate and report in the folder, under names that say whether the formula is believed."""
     if (done := folder.finished("discovery")) is not None:
@@ -62,17 +94,7 @@ def _formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str
     document, found = distilled(spec, folder, tell)
     scheme = certificate = None
     if found is not None:
-        began = time.perf_counter()
-        scheme = found.scheme(spec.name)
-        certificate = verify(
-            scheme, families=FAMILIES, quick=True, progress=lambda what, k, of: tell(f"certifying: {what}", k - 1, of)
-        )
-        document["recovered"], document["reasons"] = judge(document, certificate, order=order_asked(spec))
-        document["certificate"] = certificate.to_document()
-        document["seconds"]["certify"] = time.perf_counter() - began
-        believed = document["recovered"]
-        save(scheme, folder.path / ("scheme.json" if believed else "candidate.json"))
-        certificate.save(folder.path / ("certificate.json" if believed else "candidate-certificate.json"))
+        scheme, certificate = _certified(document, found, spec, folder, tell)
     tell("writing the report", 0, 1)
     began = time.perf_counter()
     write_discovery(
@@ -82,6 +104,7 @@ def _formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str
         certificate=certificate,
         metrics=folder.metrics.read(),
         command=str(folder.description.get("command", "")),
+        picture=None if scheme is None else field_figure(scheme, spec.diffusivity),
     )
     document["seconds"]["report"] = time.perf_counter() - began
     folder.finish("discovery", document)

@@ -42,9 +42,16 @@ def distilled(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> tuple[d
         "skipped": list(trained.skipped),
         "environment": environment(),
         "seconds": seconds,
-        "recovered": False,
-        "reasons": [],
     }
+    return explained(network, spec, folder, document=document, tell=tell)
+
+
+def explained(
+    network: Network, spec: recipe.Recipe, folder: RunFolder, *, document: dict[str, Any], tell: Progress
+) -> tuple[dict[str, Any], Found | None]:
+    """A trained network's document, and its formula if there is one."""
+    document |= {"recovered": False, "reasons": []}
+    seconds = document.setdefault("seconds", {})
     reference = _reference(network, spec)
     try:
         found = _route(network, spec, folder, document=document, reference=reference, tell=tell)

@@ -8,10 +8,18 @@ import jax
 import numpy as np
 
 from fluxforge import recipe
-from fluxforge.data import Problem, source
+from fluxforge.data import source
 from fluxforge.discover._found import Found
 from fluxforge.discover._progress import Progress
-from fluxforge.discover._small_steps import drawn, in_the_limit, ladder, trained_steps, with_steps
+from fluxforge.discover._small_steps import (
+    REFIT,
+    drawn,
+    in_the_limit,
+    ladder,
+    problems_by_step,
+    trained_steps,
+    with_steps,
+)
 from fluxforge.distil import (
     Candidate,
     Choice,
@@ -36,7 +44,7 @@ from fluxforge.run import RunFolder
 # Problems that constants are refitted to, and how many such sets tell the scatter.
 REFIT_PROBLEMS, REFIT_SETS = 512, 5
 OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-_SAMPLES, _REFIT = 2**29, 2**29 + 1
+_SAMPLES = 2**29
 
 
 def fronts_of(
@@ -95,7 +103,7 @@ def formula(
     with jax.enable_x64(True):
         near = with_steps(spec, ladder(spec)[-1], ladder(spec)[-1]) if limit else spec
         batches = source(near, dtype="float64")
-        sets = [drawn(batches, spec, _REFIT + 7 * k, REFIT_PROBLEMS) for k in range(REFIT_SETS)]
+        sets = [drawn(batches, spec, REFIT + 7 * k, REFIT_PROBLEMS) for k in range(REFIT_SETS)]
         choice = choose(
             network,
             sampled,
@@ -122,11 +130,6 @@ def _surer(choice: Choice, found: Limit) -> Any:
     """The limit's constants with the larger uncertainty: of the extrapolation, or over sets of samples."""
     both = {name: max(own, choice.fitted.uncertainty[name]) for name, own in found.fitted.uncertainty.items()}
     return replace(found.fitted, uncertainty=both)
-
-
-def problems_by_step(spec: recipe.Recipe, steps: tuple[float, ...], count: int) -> dict[float, Problem]:
-    """The same random problems with one step after the other, in float64."""
-    return {step: drawn(source(with_steps(spec, step, step), dtype="float64"), spec, _REFIT, count) for step in steps}
 
 
 def against_step(network: Network, found: Limit, spec: recipe.Recipe, *, order: int) -> list[dict[str, Any]]:

@@ -1,18 +1,21 @@
 """A recipe with shorter steps: where a residual's constants are judged."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from msgspec.structs import replace
 
 from fluxforge import recipe
-from fluxforge.data import AbstractSource, Problem
+from fluxforge.data import AbstractSource, Problem, restepped, source
 
 # Halvings of the longest step trained with.
 HALVINGS = 7
+# Keeps the problems that constants are refitted to apart from all others.
+REFIT = 2**29 + 1
 
 
 def in_the_limit(spec: recipe.Recipe) -> bool:
@@ -66,6 +69,14 @@ def drawn(batches: AbstractSource, spec: recipe.Recipe, number: int, count: int)
     key = jax.random.fold_in(jax.random.key(spec.seed), number)
     found: Problem = eqx.filter_jit(lambda batches, key: batches.batch(key, count))(batches, key)
     return found
+
+
+def problems_by_step(spec: recipe.Recipe, steps: Iterable[float], count: int) -> dict[float, Problem]:
+    """The same random problems with one step after the other, in float64."""
+    steps = tuple(steps)
+    longest = max(steps)
+    first = drawn(source(with_steps(spec, longest, longest), dtype="float64"), spec, REFIT, count)
+    return {step: restepped(first, jnp.asarray(step / longest)) for step in steps}
 
 
 @contextmanager

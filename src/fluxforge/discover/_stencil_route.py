@@ -13,9 +13,9 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.data import Problem, hops_of, unseen_meshes, unseen_problems
 from fluxforge.discover._found import Found
-from fluxforge.discover._modules import against_step, problems_by_step
+from fluxforge.discover._modules import against_step
 from fluxforge.discover._progress import Progress
-from fluxforge.discover._small_steps import ladder, shortest
+from fluxforge.discover._small_steps import ladder, problems_by_step, shortest
 from fluxforge.distil import (
     PowerLaw,
     far_stencil,
@@ -62,14 +62,14 @@ def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Found:
 
 
 def laws(network: Network, spec: recipe.Recipe) -> tuple[PowerLaw, PowerLaw]:
-    """Of one hop at the shortest steps, where higher terms are small, and of two hops at all steps trained with."""
+    """Of one hop and of two, at the shortest steps trained with: at longer ones further terms bend both."""
     step = step_of(cast(network, "float64"))
     low = shortest(spec).data
     assert isinstance(spec.data, recipe.Meshes)
     assert isinstance(low, recipe.Meshes)
     close = asked(spec, low.fourier)
     near = power_law(stencil(step, close), geometry(close))
-    values, columns = far_stencil(step, asked(spec, spec.data.fourier))
+    values, columns = far_stencil(step, close)
     return near, power_law(values, columns)
 
 
@@ -97,13 +97,12 @@ def _is_repeated(near: PowerLaw, far: PowerLaw) -> bool:
 
 
 def _whole(law: PowerLaw, where: str) -> dict[str, int]:
-    rounded = {name: round(power) for name, power in law.exponents.items()}
-    for name, power in law.exponents.items():
-        if not math.isfinite(power) or abs(power - rounded[name]) > WHOLE:
+    for power in law.exponents.values():
+        if not math.isfinite(power) or abs(power - round(power)) > WHOLE:
             raise DiscoveryError(
                 f"stage distil: the stencil {where}, {describe(law)}, is no product of whole powers; train longer"
             )
-    return rounded
+    return {name: round(power) for name, power in law.exponents.items()}
 
 
 def describe(law: PowerLaw | Any) -> str:

@@ -46,11 +46,11 @@ def _canonical(stage: Stage, diffusivity: float) -> Stage:
 def _scale(name: str, outputs: Mapping[str, Output]) -> sp.Expr:
     """The number in front of a sum, in the first output that has it; a sum nobody reads has none."""
     z = symbol(name)
+    if bent := next((out for out in outputs.values() if sp.diff(sp.expand(out.expression), z).has(z)), None):
+        raise SchemeError(f"the update is not linear in the sum {name!r}: {bent.expression}")
     for output in outputs.values():
         slope = sp.expand(output.expression).coeff(z, 1)
         if slope != 0:
-            if sp.diff(output.expression, z).has(z):
-                raise SchemeError(f"the update is not linear in the sum {name!r}: {output.expression}")
             return sp.factor_terms(sp.expand(slope)).as_coeff_Mul()[0]
     return sp.Integer(1)
 

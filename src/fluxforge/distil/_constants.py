@@ -139,17 +139,19 @@ class Objective:
         best = self._least(start, problems)
         if self._norm == "l1" and self(best, problems) > NOTHING:
             mean = self(best, problems) / int(problems.around.live.sum())
-            best = self._least(best, problems, loss="soft_l1", f_scale=SMOOTH * mean)
+            best = self._least(best, problems, tolerance=1e-11, loss="soft_l1", f_scale=SMOOTH * mean)
         return np.asarray(best), self(best, problems)
 
-    def _least(self, start: Float[np.ndarray, " constants"], problems: Problem, **how: Any) -> np.ndarray:
+    def _least(
+        self, start: Float[np.ndarray, " constants"], problems: Problem, *, tolerance: float = 1e-15, **how: Any
+    ) -> np.ndarray:
         found = least_squares(
             lambda c: np.asarray(self._rows(c, problems)),
             start,
             jac=lambda c: np.asarray(self._slopes(c, problems)),
             x_scale="jac",
-            xtol=1e-15,
-            ftol=1e-15,
+            xtol=tolerance,
+            ftol=tolerance,
             gtol=None,
             **how,
         )

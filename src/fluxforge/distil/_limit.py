@@ -7,6 +7,7 @@ constants depend on Δt. What they tend to is the scheme; how they get there is 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,8 +18,8 @@ from fluxforge.distil._constants import DENOMINATOR, Fitted, Free, Objective
 
 # Points an extrapolation goes through, and the degree of the polynomial in Δt.
 POINTS, DEGREE = 5, 3
-# A rational is taken where the limit is this near to it, or within three times its own uncertainty.
-NEAR = 1e-3
+# A rational is taken where the limit is this near to it, or within three times its own uncertainty, up to FAR.
+NEAR, FAR = 1e-3, 1e-2
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Limit:
     losses: tuple[float, ...]
     fitted: Fitted
 
-    def rows(self) -> list[dict[str, object]]:
+    def rows(self) -> list[dict[str, Any]]:
         """As plain JSON."""
         return [
             {"step": step, "constants": dict(values), "loss": loss}
@@ -53,7 +54,7 @@ def small_steps(free: Free, loss: recipe.Loss, problems: Mapping[float, Problem]
     rational = {
         name: near
         for name, value, off in zip(names, limit, scatter, strict=True)
-        if abs(value - (near := _nearest(value))) <= max(NEAR, 3.0 * off) and off < 0.02
+        if abs(value - (near := _nearest(value))) <= max(NEAR, min(3.0 * off, FAR))
     }
     shortest = problems[steps[-1]]
     rounded = np.array([float(rational.get(name, value)) for name, value in zip(names, limit, strict=True)])

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.data import Problem
+from fluxforge.errors import DiscoveryError
 
 Step = Callable[[Problem], State]
 GEOMETRY = ("A", "delta", "V", "dt")
@@ -68,8 +69,13 @@ def geometry(problems: Problem) -> dict[str, Float[np.ndarray, " edges"]]:
 
 def power_law(values: Float[np.ndarray, " entries"], columns: Mapping[str, Float[np.ndarray, " entries"]]) -> PowerLaw:
     """Least squares on logarithms, every entry by its weight; entries near zero or of the wrong sign are left out."""
-    sign = 1.0 if np.median(values) >= 0 else -1.0
-    right = sign * values > 1e-6 * np.abs(values).max()
+    sign = -1.0 if len(values) and np.median(values) < 0 else 1.0
+    right = sign * values > 1e-6 * np.abs(values).max(initial=0.0)
+    if right.sum() <= len(columns):
+        raise DiscoveryError(
+            f"stage distil: the stencil is no product of powers of {', '.join(columns)}: "
+            f"{right.sum()} of its {len(values)} entries are not zero; train longer"
+        )
     X = np.column_stack([np.ones(right.sum()), *(np.log(column[right]) for column in columns.values())])
     y = np.log(sign * values[right])
     # An error of the same size is a smaller error of the logarithm where the entry is large.

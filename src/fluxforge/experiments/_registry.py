@@ -10,19 +10,26 @@ from matplotlib.figure import Figure
 
 import fluxforge.experiments.convergence as convergence
 import fluxforge.experiments.generalisation as generalisation
+import fluxforge.experiments.higher_order as higher_order
 import fluxforge.experiments.memory as memory
+import fluxforge.experiments.symbolic as symbolic
 import fluxforge.experiments.theorems as theorems
 from fluxforge._files import write_document
 from fluxforge.discover import Progress, silent
 from fluxforge.errors import InputError
 from fluxforge.mesh import save_figure
 from fluxforge.report import (
+    constants_figure,
     errors_figure,
     extrapolation_figure,
+    four_layers_figure,
     generalisation_figure,
     memory_figure,
+    pinn_figure,
     printed_residual_map,
     residual_map,
+    residuals_figure,
+    symbolic_figure,
     theorems_figure,
 )
 
@@ -46,6 +53,20 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 generalisation.Config(preset=preset, changes=changes), folder, tell, warn
             ),
             {"generalisation": generalisation_figure, "extrapolation": extrapolation_figure},
+        ),
+        "symbolic": Experiment(
+            "formulas from networks: how often the first-order scheme is found, and what a residual finds",
+            lambda preset, changes, folder, tell, warn: symbolic.run(
+                symbolic.Config(preset=preset, changes=changes), folder, tell, warn
+            ),
+            {"symbolic": symbolic_figure, "constant-against-step": pinn_figure},
+        ),
+        "higher-order": Experiment(
+            "what two layers, two hops and four layers learn from the residual of the heat equation alone",
+            lambda preset, changes, folder, tell, warn: higher_order.run(
+                higher_order.Config(preset=preset, changes=changes), folder, tell, warn
+            ),
+            {"constants": constants_figure, "four-layers": four_layers_figure, "residuals": residuals_figure},
         ),
         "convergence": Experiment(
             "residuals, errors in time and space, and seconds of every scheme, over mesh size and time step",

@@ -16,6 +16,7 @@ from fluxforge.experiments._cases import Subject, graph_of
 from fluxforge.experiments._child import in_children
 from fluxforge.experiments._convergence_claims import COMPARED, check
 from fluxforge.experiments._measures import FIELD, GROWN, SOURCE, mesh_facts, seconds_per_step
+from fluxforge.experiments._networks import trained_before
 from fluxforge.experiments._orders import space_order, time_orders
 from fluxforge.experiments._records import Records, records
 from fluxforge.experiments._tasks import grid_of, space_of
@@ -97,10 +98,6 @@ def run(
 
 
 def _trained(folder: Path | None) -> dict[str, Network]:
-    try:
-        from fluxforge.experiments._networks import trained_before
-    except ModuleNotFoundError:
-        return {}
     return trained_before(folder)
 
 

@@ -37,7 +37,7 @@ class Standardised(AbstractMLP):
         return self.f((x - mean) / spread)
 
 
-def standards(network: Network, tables: Sequence[Float[Array, "rows inputs"]]) -> tuple[Standard, ...]:
+def standards(network: Network, tables: Sequence[Float[Array, "_rows _inputs"]]) -> tuple[Standard, ...]:
     """Mean and spread of the columns of each MLP's table, in the order of `inputs`; 0 and 1 for what is learned."""
     return tuple(
         _standard(part.features, np.asarray(table, float)) for part, table in zip(_parts(network), tables, strict=True)

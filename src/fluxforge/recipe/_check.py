@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._data import Meshes, Pairs
+from fluxforge.recipe._data import Meshes, Pairs, TwoCells
 from fluxforge.recipe._loss import Residual
 from fluxforge.recipe._messages import Place, found, listed, shortened, visible
 from fluxforge.recipe._recipe import Recipe
@@ -113,6 +113,16 @@ def _stencil_route(recipe: Recipe) -> Iterator[Clash]:
         )
     if not isinstance(recipe.data, Meshes):
         yield ("search.route", "data.kind"), "two cells have no second hop; choose data of kind 'meshes'"
+    network = recipe.network
+    if network.layers * network.hops == 1 or (network.hops == 2 and network.layers > 1):
+        why = "a stencil is read of several layers of one hop, or of one layer of two; choose route = 'modules'"
+        yield ("search.route", "network.layers", "network.hops"), why
+
+
+def _looks_ahead(recipe: Recipe) -> Iterator[Clash]:
+    if recipe.search is not None and recipe.loss.residual is not None and isinstance(recipe.data, TwoCells):
+        why = "a residual gives its formula at small steps, and two cells have one Δt; choose data of kind 'pairs'"
+        yield ("search", "data.kind"), why
 
 
 def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
@@ -136,5 +146,6 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     _arms,
     _components,
     _stencil_route,
+    _looks_ahead,
     _mesh_files,
 )

@@ -1,5 +1,7 @@
-"""The plots of a discovery: what a longer formula buys, how training went, and the errors on unseen meshes."""
+"""The plots of a discovery: what a longer formula buys, where constants tend, training, errors on unseen meshes."""
 
+import csv
+import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -10,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from fluxforge.report._limit_figure import limit_figure, limit_rows
 from fluxforge.report._page import number, rounded
 from fluxforge.report._panels import COLOURS, MARKERS, panels
 
@@ -24,13 +27,16 @@ MEASURES = {
     "rollout_mse": "many steps, mean square",
 }
 WHO = ("network", "formula")
+FRONT_COLUMNS = ("name", "kind", "complexity", "error", "formula")
 
 
 def discovery_figures(result: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
-    """The figures that this run has data for, by name: `front`, `loss`, `errors`."""
+    """The figures that this run has data for, by name: `front`, `limit`, `loss`, `errors`."""
     found = {}
     if fronts := shown_fronts(result):
         found["front"] = front_figure(fronts)
+    if limit_rows(result):
+        found["limit"] = limit_figure(result)
     if terms(metrics):
         found["loss"] = loss_figure(metrics, result.get("member"))
     if measured(result):
@@ -44,6 +50,17 @@ def shown_fronts(result: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     if len(fronts) == 2:
         fronts.sort(key=lambda each: each[1]["kind"] != "message")
     return dict(fronts)
+
+
+def front_csv(fronts: Mapping[str, Mapping[str, Any]]) -> str:
+    """The fronts as a table, a formula a line, nothing rounded."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(FRONT_COLUMNS)
+    for name, front in fronts.items():
+        for row in front["rows"]:
+            table.writerow([name, front["kind"], *(row[column] for column in FRONT_COLUMNS[2:])])
+    return text.getvalue()
 
 
 def terms(metrics: Sequence[Mapping[str, Any]]) -> list[str]:

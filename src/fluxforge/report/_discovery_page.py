@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from fluxforge._files import write_text
@@ -14,12 +15,14 @@ from fluxforge.report._certificate_page import formula_lines
 from fluxforge.report._discovery_figures import (
     MEASURES,
     discovery_figures,
+    front_csv,
     front_figure,
     shown_fronts,
     terms,
 )
-from fluxforge.report._mathml import typeset
-from fluxforge.report._page import Shown, number, page, save_figures, shown
+from fluxforge.report._limit_figure import limit_pictures, limit_steps, limit_table, with_uncertainty
+from fluxforge.report._mathml import mathml, typeset
+from fluxforge.report._page import Shown, decimals, number, page, save_figures, shown
 from fluxforge.scheme import Hop, Scheme
 from fluxforge.verify import Certificate
 
@@ -44,10 +47,14 @@ LETTERS = {
 }
 # What a run that failed early lacks.
 ABSENT: Record = {"reasons": (), "loss": None, "stencil": None, "evaluation": None, "seconds": {}, "environment": {}}
+# The cell whose temperature a law is about.
+HOPS = {"near": "N", "far": "Q"}
+# Factors of a law that fit on a line of a narrow page.
+A_LINE = 4
 CAPTIONS = {
     "loss": "The terms of the loss during training, a line per network; the thick one was distilled.",
     "errors": "How far network and formula are from the first-order scheme on meshes that neither has seen.",
-    "picture": "A temperature field on one of the meshes.",
+    "picture": "The formula at work: a hot spot and a hot left side, after a short run on an irregular mesh.",
 }
 
 
@@ -61,14 +68,18 @@ def write_discovery(
     command: str,
     picture: Figure | None = None,
 ) -> list[Path]:
-    """Write `report.html`, and `front`, `loss` and `errors` as PNG and SVG if the run got so far; return the paths."""
+    """Write `report.html` and, as far as the run got, its figures as PNG and SVG and `front.csv`; return the paths."""
     folder = Path(folder)
     figures = discovery_figures(result, metrics)
     text = discovery_page(
         result, figures, scheme=scheme, certificate=certificate, metrics=metrics, command=command, picture=picture
     )
     write_text(folder / "report.html", text)
-    return [folder / "report.html", *save_figures(figures, folder)]
+    paths = [folder / "report.html", *save_figures(figures, folder)]
+    if fronts := shown_fronts(result):
+        write_text(folder / "front.csv", front_csv(fronts))
+        paths.append(folder / "front.csv")
+    return paths
 
 
 def discovery_page(
@@ -94,7 +105,7 @@ def discovery_page(
         inline["picture"] = shown(picture, "picture", CAPTIONS["picture"], look="narrow light")
     return page(
         "discovery.html",
-        result={**ABSENT, **result},
+        result={**ABSENT, **{key: value for key, value in result.items() if value is not None}},
         recovered=recovered,
         asked=_asked(metrics),
         formula=typeset(scheme) if recovered and scheme is not None else "",
@@ -104,6 +115,11 @@ def discovery_page(
         stopped=_stopped(result, certificate),
         certificate=certificate,
         constants=_constants(result),
+        limit=limit_table(result),
+        limit_panels=limit_pictures(result),
+        limit_steps=limit_steps(result),
+        laws=_typeset_laws(result.get("laws") or {}),
+        laws_say=_laws_in_words(result.get("laws") or {}),
         fronts=shown_fronts(result),
         panels=_front_pictures(shown_fronts(result)),
         figures=inline,
@@ -149,10 +165,11 @@ def _in_words(scheme: Scheme) -> str:
 
 def _stopped(result: Record, certificate: Certificate | None) -> str | None:
     """The stage a run did not get past; none if it ran to the end."""
-    if not result.get("fronts"):
-        return "training, before any formula was searched for"
     if not result.get("messages"):
-        return "choosing a formula: candidates were found, and none was accepted"
+        if result.get("fronts"):
+            return "choosing a formula: candidates were found, and none was accepted"
+        searched = "distil" in (result.get("seconds") or {})
+        return "reading a formula off the network" if searched else "training, before any formula was searched for"
     if "stencil" not in result or "evaluation" not in result:
         return "checking the formula against the network"
     return "certifying the formula" if certificate is None else None
@@ -162,19 +179,58 @@ def _constants(result: Record) -> list[tuple[str, str, str]]:
     """Name, value with its uncertainty, and the rational that stands for it."""
     spread, rational = result.get("constants_uncertainty") or {}, result.get("rational") or {}
     return [
-        (name, _with_uncertainty(value, spread.get(name)), str(rational.get(name) or "—"))
+        (name, with_uncertainty(value, spread.get(name)), str(rational.get(name) or "—"))
         for name, value in (result.get("constants") or {}).items()
     ]
 
 
-def _with_uncertainty(value: float, spread: float | None) -> str:
-    """The value to the digits its uncertainty leaves: 0.99999000 ± 2.0 × 10⁻⁸."""
-    if spread is None or not math.isfinite(spread) or not math.isfinite(value):
-        return number(value, 10)
-    if spread <= 0:
-        return f"{number(value, 16)} ± 0"
-    decimals = min(max(1 - math.floor(math.log10(spread)), 0), 15)
-    return f"{value:.{decimals}f} ± {number(spread, 2)}".replace("-", "−")
+def _typeset_laws(laws: Record) -> Markup:
+    """∂T′_P/∂T_N ≈ 0.80 A^1.03 …, a law after the other, aligned; exponents to two digits."""
+    rows = []
+    for name, cell in HOPS.items():
+        law = laws.get(name) or {}
+        powers = [_power(*each) for each in (law.get("exponents") or {}).items()]
+        left = mathml(rf"\frac{{\part T_P^{{\prime}}}}{{\part T_{cell}}}") + Markup("<mo>≈</mo>")
+        for k in range(0, len(powers), A_LINE):
+            factor = mathml(decimals(law.get("factor"), 2)) if k == 0 else Markup("")
+            right = Markup('<mspace width="0.25em"></mspace>').join([factor, *powers[k : k + A_LINE]])
+            rows.append(Markup("<mtr><mtd>{}</mtd><mtd>{}</mtd></mtr>").format(Markup("") if k else left, right))
+    table = Markup('<math display="block"><mtable displaystyle="true">{}</mtable></math>')
+    return table.format(Markup("").join(rows)) if rows else Markup("")
+
+
+def _power(name: str, exponent: float | None) -> Markup:
+    """A with its face PN below and its power above, from A_PN."""
+    letter, _, where = name.partition("_")
+    base = Markup("<mrow>{}</mrow>").format(mathml(LETTERS.get(letter, (letter,))[0].replace("Δ", r"\Delta ")))
+    raised = Markup("<mrow>{}</mrow>").format(mathml(decimals(exponent, 2)))
+    if where:
+        return Markup("<msubsup>{}<mrow>{}</mrow>{}</msubsup>").format(base, mathml(where), raised)
+    return Markup("<msup>{}{}</msup>").format(base, raised)
+
+
+def _laws_in_words(laws: Record) -> str:
+    """What the whole powers nearest to the fitted ones say."""
+    near, far = (_whole(laws.get(name) or {}) for name in HOPS)
+    if not near:
+        return ""
+    said = "Over one hop the nearest whole powers are not those of a flux."
+    if near == {"A": 1, "delta": -1, "V": -1, "dt": 1}:
+        said = (
+            "Over one hop the nearest whole powers are A Δt/(δ V): the flux of heat through the shared face, per area."
+        )
+    if not far:
+        return said
+    legs = all(far.get(f"{name}_{leg}") == near.get(name) for name in ("A", "delta") for leg in ("PN", "NQ"))
+    areas = far.get("V_P") == far.get("V_N") == near.get("V")
+    if legs and areas and far.get("dt") == 2 * near.get("dt", 0):
+        return f"{said} Over two hops it is the same law twice, once for each face on the way: the flux is repeated."
+    return f"{said} Over two hops it is not the same law twice: what reaches further is something else."
+
+
+def _whole(law: Record) -> dict[str, int]:
+    powers = (law.get("exponents") or {}).items()
+    return {name: round(power) for name, power in powers if power is not None and math.isfinite(power)}
 
 
 def _front_pictures(fronts: Mapping[str, Record]) -> list[Shown]:

@@ -1,0 +1,174 @@
+"""The paper's section 5: what two layers, two hops and four layers learn from the residual alone."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from fluxforge import recipe
+from fluxforge.data import source
+from fluxforge.discover import Progress, discover, environment, ladder, problems_by_step, run_folder, silent
+from fluxforge.discover import resume as go_on
+from fluxforge.distil import layered, small_steps
+from fluxforge.experiments._claim import Claim
+from fluxforge.experiments._higher_order_claims import check as check_claims
+from fluxforge.experiments._networks import NAMES
+from fluxforge.experiments._residuals import constants, residuals
+from fluxforge.gnn import Network
+from fluxforge.run import RunFolder
+from fluxforge.scheme import find, symbol
+from fluxforge.train import train
+from fluxforge.verify.diffusivity import lattice_diffusivity
+
+NAME = "higher-order"
+Warn = Callable[[str], None]
+# Other networks, each by the recipe it starts from and what it changes there.
+VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "two layers, θ = 0": ("midpoint", {"loss.residual.theta": 0.0}),
+    "two layers, θ = 1": ("midpoint", {"loss.residual.theta": 1.0}),
+    "two layers, as printed": ("midpoint", {"loss.residual.theta": 1.0, "data.fourier": (0.5, 1.0)}),
+    "two hops, as printed": (
+        "two-hop",
+        {"loss.residual.theta": 1.0, "data.fourier": (0.5, 1.0), "network.two_hop": "ring"},
+    ),
+    "four layers, θ = ½": ("midpoint", {"network.layers": 4}),
+    "four layers, hermite": ("midpoint", {"network.layers": 4, "loss.residual.kind": "hermite"}),
+}
+# Steps, in units of the Fourier step, at which residuals and constants are shown.
+STEPS = (0.0625, 0.125, 0.25, 0.5)
+FLUX = symbol("alpha") * symbol("A") / symbol("delta")
+
+
+@dataclass(frozen=True)
+class Config:
+    """What to train: both recipes, the other networks, and for how many steps those."""
+
+    preset: str = "quick"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    variants: tuple[str, ...] = tuple(VARIANTS)
+    variant_steps: int | None = None
+    thetas: tuple[float, ...] = (0.0, 0.5, 1.0)
+    problems: int = 24
+
+
+def run(
+    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None
+) -> dict[str, Any]:
+    """Both discoveries, the other networks, and the constants of least residual without any network."""
+    result: dict[str, Any] = {"experiment": NAME, "preset": config.preset}
+    result["direct"] = {f"θ = {theta:g}": _direct(config, 2, {"loss.residual.theta": theta}) for theta in config.thetas}
+    result["direct_four"] = {
+        "θ = ½": _direct(config, 4, {}),
+        "hermite": _direct(config, 4, {"loss.residual.kind": "hermite"}),
+    }
+    result["printed_diffusivity"] = {
+        family: lattice_diffusivity(find("two-hop-printed"), family).tolist() for family in ("squares", "equilateral")
+    }
+    result["networks"], result["discovered"] = {}, {}
+    for name in NAMES:
+        own = _spec(config, name, {})
+        network, document = _discovered(own, folder, _named(tell, name), warn)
+        result["networks"][name] = _measured(network, own)
+        result["discovered"][name] = document
+    for name in config.variants:
+        base, changes = VARIANTS[name]
+        steps = {} if config.variant_steps is None else {"training.steps": config.variant_steps}
+        own = _spec(config, base, {**changes, **steps, **_slower(config)})
+        result["networks"][name] = _variant(own, None if folder is None else folder / _plain(name), _named(tell, name))
+    result["environment"] = environment()
+    return result | {"claims": [claim.document() for claim in check(result)]}
+
+
+def check(result: Mapping[str, Any]) -> list[Claim]:
+    """The sentences of section 5, judged by the numbers."""
+    return check_claims(result)
+
+
+def _slower(config: Config) -> dict[str, Any]:
+    """The other networks are there for a comparison: in a quick run they get a third of the steps."""
+    if config.preset != "quick" or config.variant_steps is not None or "training.steps" in config.changes:
+        return {}
+    return {"training.steps": recipe.load("midpoint").training.steps // 3}
+
+
+def _spec(config: Config, name: str, changes: Mapping[str, Any]) -> recipe.Recipe:
+    own = {key: value for key, value in config.changes.items() if key != "seeds"}
+    return recipe.override(recipe.load(name, preset=config.preset), {**own, **changes})
+
+
+def _named(tell: Progress, name: str) -> Progress:
+    return lambda what, done, total: tell(f"{name}: {what}", done, total)
+
+
+def _plain(name: str) -> str:
+    """A variant's name as that of a folder."""
+    kept = name.replace("θ = ½", "theta-half").replace("θ = ", "theta-").replace(",", "")
+    return kept.replace(" ", "-")
+
+
+def _discovered(spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: Warn) -> tuple[Network, dict[str, Any]]:
+    """The whole pipeline, in a folder of its own if there is one."""
+    if folder is None:
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory() as scratch:
+            return _discovered(spec, Path(scratch), tell, warn)
+    own = folder / spec.name
+    document = go_on(own, tell=tell, warn=warn) if (own / "run.json").exists() else discover(spec, own, tell=tell)
+    with RunFolder.open(own, warn=warn) as held:
+        network = train(spec, source(spec), folder=held).member(0)
+    return network, {key: value for key, value in document.items() if key not in ("certificate", "environment")}
+
+
+def _variant(spec: recipe.Recipe, folder: Path | None, tell: Progress) -> dict[str, Any]:
+    def told(step: int, steps: int, _: Mapping[str, float]) -> None:
+        tell("training", step, steps)
+
+    if folder is None:
+        trained = train(spec, source(spec), tell=told)
+        return _measured(trained.member(0), spec, skipped=trained.skipped[0])
+    with run_folder(folder, spec, warn=lambda _: None) as held:
+        done = held.finished("measured")
+        if done is None:
+            trained = train(spec, source(spec), folder=held, tell=told)
+            done = _measured(trained.member(0), spec, skipped=trained.skipped[0])
+            held.finish("measured", done)
+    return done
+
+
+def _measured(network: Network, spec: recipe.Recipe, *, skipped: int = 0) -> dict[str, Any]:
+    """Residuals beside those of schemes, over the steps trained with and one by one, and the constants found."""
+    assert isinstance(spec.data, recipe.Meshes)
+    low, high = spec.data.fourier
+    with jax.enable_x64(True):
+        shown = [step for step in (*STEPS, 0.75, 1.0) if low <= step <= high]
+        return {
+            "steps": spec.training.steps,
+            "width": spec.network.width,
+            "loss": spec.loss.residual.kind if spec.loss.residual else "",
+            "theta": spec.loss.residual.theta if spec.loss.residual else None,
+            "fourier": [low, high],
+            "skipped": skipped,
+            "residual": residuals(network, spec, (low, high)),
+            "by_step": [
+                {"fourier": step, **residuals(network, spec, (step, step)), "constants": constants(network, spec, step)}
+                for step in shown
+            ],
+        }
+
+
+def _direct(config: Config, layers: int, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The constants of least residual of so many layers of the flux, at shorter and shorter steps, on a few meshes."""
+    spec = _spec(config, "midpoint", {"network.layers": layers, **changes})
+    start = {f"{letter}{k}": 1.0 / (layers + 1 - k) for k in range(1, layers + 1) for letter in "ac"}
+    with jax.enable_x64(True):
+        steps = (1.0, 0.75, *ladder(spec))
+        found = small_steps(layered(FLUX, start, layers), spec.loss, problems_by_step(spec, steps, config.problems))
+    return {
+        "rows": found.rows(),
+        "limit": dict(found.fitted.values),
+        "uncertainty": dict(found.fitted.uncertainty),
+        "rational": {name: str(value) for name, value in found.fitted.rational.items()},
+    }

@@ -1,0 +1,102 @@
+"""Formulas of a network's parts put together: the gauge goes, what is not linear is refused."""
+
+import jax
+import pytest
+import sympy as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluxforge import recipe
+from fluxforge.distil import canonical, compose
+from fluxforge.errors import SchemeError
+from fluxforge.gnn import Network, build
+from fluxforge.scheme import Ghost, Hop, Message, Output, Stage, symbol
+from strategies import few
+
+A, delta, T_N, T_P, T, S, V, dt, z, alpha = map(
+    symbol, ["A", "delta", "T_N", "T_P", "T", "S", "V", "dt", "z1", "alpha"]
+)
+z2, FURTHER = symbol("z2"), symbol("h1_N") - symbol("h1_P")
+
+
+def network(layers: int = 1, **more: object) -> Network:
+    spec = recipe.Network(width=2, depth=1, layers=layers, **more)  # type: ignore[arg-type]
+    return build(spec, jax.random.key(0))
+
+
+ONE = network()
+FLUX = A / delta * (T_N - T_P)
+
+scales = st.floats(0.05, 20.0) | st.floats(-20.0, -0.05)
+
+
+def numbers(expr: sp.Expr) -> list[float]:
+    return [float(number) for number in expr.atoms(sp.Float)]
+
+
+@few(25)
+@given(scales, st.floats(0.1, 10.0))
+def test_the_gauge_cancels_and_the_message_is_the_flux_times_alpha(scale: float, diffusivity: float) -> None:
+    """Whatever factor the message has, the update undoes; what is left is relative to α."""
+    formulas = {"z1": sp.Float(scale) * FLUX, "T_new": sp.Float(diffusivity) / sp.Float(scale) * z + V * S}
+    (stage,) = canonical(compose(ONE, formulas), diffusivity=diffusivity)
+    assert stage.outputs["T_new"].expression == T + dt / V * z + dt * S
+    message = stage.messages["z1"].expression
+    number = sp.expand(message / (alpha * FLUX)).simplify()
+    assert number.is_number
+    assert float(number) == pytest.approx(1.0, rel=1e-12)
+    assert message.has(alpha)
+
+
+@few(15)
+@given(scales, st.floats(0.1, 10.0), st.floats(0.2, 3.0))
+def test_a_factor_that_is_no_gauge_stays_in_the_message(scale: float, diffusivity: float, factor: float) -> None:
+    formulas = {"z1": sp.Float(scale) * FLUX, "T_new": sp.Float(factor * diffusivity / scale) * z + V * S}
+    (stage,) = canonical(compose(ONE, formulas), diffusivity=diffusivity)
+    assert stage.outputs["T_new"].expression == T + dt / V * z + dt * S
+    assert float((stage.messages["z1"].expression / (alpha * FLUX)).simplify()) == pytest.approx(factor, rel=1e-12)
+
+
+def test_the_parts_take_their_places() -> None:
+    formulas = {"z1": FLUX, "h1": z / 2 + V * S / 2, "z2": A / delta * FURTHER, "T_new": z2 + V * S}
+    first, second = compose(network(2), formulas)
+    assert first == Stage({"z1": Message(FLUX, Hop.EDGE)}, {"h1": Output(T + dt * z / V / 2 + dt * S / 2)})
+    assert list(second.messages) == ["z2"]
+    assert second.outputs["T_new"] == Output(T + dt * z2 / V + dt * S, Ghost.DIRICHLET)
+
+
+def test_a_gauge_per_layer_cancels_in_each() -> None:
+    formulas = {
+        "z1": -0.4 * FLUX,
+        "h1": -1.25 * z + V * S / 2,
+        "z2": 8.0 * A / delta * FURTHER,
+        "T_new": 0.125 * z2 + V * S,
+    }
+    first, second = canonical(compose(network(2), formulas), diffusivity=1.0)
+    assert first.outputs["h1"].expression == T + dt * z / V + dt * S / 2
+    assert numbers(first.messages["z1"].expression) == [0.5]
+    assert second.outputs["T_new"].expression == T + dt * z2 / V + dt * S
+    assert float((second.messages["z2"].expression / (alpha * A / delta * FURTHER)).simplify()) == 1.0
+
+
+def test_an_update_that_predicts_the_temperature_itself_is_composed_as_it_is() -> None:
+    direct = network(update="direct")
+    (stage,) = canonical(compose(direct, {"z1": 3.0 * FLUX, "T_new": T + dt * z / (3.0 * V) + dt * S}), diffusivity=1.0)
+    assert stage.outputs["T_new"].expression == T + dt * z / V + dt * S
+
+
+@pytest.mark.parametrize("update", [z + z**2, z**2, z / (1 + z), sp.sqrt(1 + z), sp.Abs(z), T * z + sp.exp(z)], ids=str)
+def test_an_update_that_is_not_linear_in_its_sum_is_refused(update: sp.Expr) -> None:
+    with pytest.raises(SchemeError, match="the update is not linear in the sum 'z1'"):
+        canonical(compose(ONE, {"z1": FLUX, "T_new": update}), diffusivity=1.0)
+
+
+def test_brackets_that_cancel_are_linear_all_the_same() -> None:
+    (stage,) = canonical(compose(ONE, {"z1": FLUX, "T_new": z * (1 + z) - z**2 + V * S}), diffusivity=1.0)
+    assert stage.outputs["T_new"].expression == T + dt * z / V + dt * S
+
+
+def test_a_sum_that_nobody_reads_keeps_its_message() -> None:
+    (stage,) = canonical(compose(ONE, {"z1": 0.3 * FLUX, "T_new": V * S}), diffusivity=1.0)
+    assert stage.outputs["T_new"].expression == T + dt * S
+    assert numbers(stage.messages["z1"].expression) == [0.3]

@@ -1,0 +1,230 @@
+"""Constants set free, fitted to a loss, and rounded: against minima that are known."""
+
+from fractions import Fraction
+from functools import cache
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluxforge import recipe
+from fluxforge.data import Problem, ensemble, meshes, random_pair, two_cells, unseen_problems
+from fluxforge.distil import Fitted, Free, Objective, layered, refit, set_free
+from fluxforge.errors import InputError
+from fluxforge.scheme import Message, Output, Stage, find, symbol
+from strategies import few
+
+A, delta, T_N, T_P, T, S, V, dt, z, alpha = map(symbol, ["A", "delta", "T_N", "T_P", "T", "S", "V", "dt", "z", "alpha"])
+FLUX = alpha * A / delta
+ALPHA = 1.7
+
+
+def stage(message: sp.Expr, output: sp.Expr) -> tuple[Stage, ...]:
+    return (Stage({"z": Message(message)}, {"T_new": Output(output)}),)
+
+
+# c1 of the flux alone, and c1, a1 of flux and source.
+FLUX_ONLY = Free(stage(symbol("c1") * A / delta * (T_N - T_P), T + dt / V * z), {"c1": 0.6})
+BOTH = layered(FLUX, {"a1": 0.6, "c1": 0.6}, 1)
+SQUARES, SIZES = (recipe.Loss(residual=recipe.Residual(theta=1.0, norm=norm)) for norm in ("l2", "l1"))
+
+
+def residual(theta: float, norm: str) -> recipe.Loss:
+    return recipe.Loss(residual=recipe.Residual(theta=theta, norm=norm))  # type: ignore[arg-type]
+
+
+@cache
+def drawn() -> Problem:
+    spec = recipe.Pairs(time_step=(0.1, 0.1))
+    draw = jax.jit(jax.vmap(lambda key: random_pair(spec, key, dtype="float64")))
+    found: Problem = draw(jax.random.split(jax.random.key(0), 300))
+    return found
+
+
+def pairs(which: int = 0) -> Problem:
+    """One of three sets of random pairs with faces and sources, one step for all."""
+    found: Problem = jax.tree.map(lambda leaf: leaf[100 * which : 100 * (which + 1)], drawn())
+    return found
+
+
+@cache
+def objective(loss: recipe.Loss, *, source: bool = True) -> Objective:
+    return Objective(BOTH if source else FLUX_ONLY, loss)
+
+
+def test_every_decimal_is_set_free_and_filled_in_again() -> None:
+    stages = stage(0.25 * A / delta * (T_N - 1.5 * T_P), T + 2 * dt / V * z + 0.25 * dt * S)
+    free = set_free(stages)
+    assert sorted(free.values.values()) == [-1.5, 0.25, 0.25]
+    assert not any(
+        each.expression.atoms(sp.Float) for s in free.stages for each in (*s.messages.values(), *s.outputs.values())
+    )
+    # Whole numbers are structure.
+    assert free.stages[0].outputs["T_new"].expression.has(2 * dt * z / V)
+    assert free.filled(free.values) == stages
+    assert list(free.values) == ["c1", "c2", "c3"]
+    changed = free.filled({name: 2.0 * value for name, value in free.values.items()})
+    assert changed[0].outputs["T_new"].expression == T + 2 * dt / V * z + 0.5 * dt * S
+    exact = free.filled({name: sp.Rational(1, 3) for name in free.values})
+    assert exact[0].outputs["T_new"].expression == T + 2 * dt / V * z + dt * S / 3
+
+
+@few(20)
+@given(st.lists(st.floats(0.1, 9.0), min_size=4, max_size=4))
+def test_filling_undoes_setting_free(values: list[float]) -> None:
+    a, b, c, d = (sp.Float(value) for value in values)
+    stages = stage(a * A / delta * (b * T_N - T_P), T + c * dt / V * z + d * dt * S)
+    free = set_free(stages)
+    assert free.filled(free.values) == stages
+    assert len(free.values) == len([v for v in values if v != 1.0])
+
+
+def test_hops_and_ghosts_survive() -> None:
+    scheme = find("rk4")
+    again = set_free(scheme.stages)
+    assert again.filled(again.values) == scheme.stages
+    assert again.values == {}
+
+
+@pytest.mark.parametrize(("theta", "norm"), [(0.0, "l1"), (0.5, "l2"), (1.0, "l1")])
+def test_on_two_insulated_cells_the_minimiser_is_known(theta: float, norm: str) -> None:
+    """α/(1 + 2θαΔt): the residual asks for the flux at the end of the step, which a constant answers for one Δt."""
+    step = 0.3
+    spec = recipe.TwoCells(graphs=12, faces="none", time_step=step, corner_cases=False)
+    own = two_cells(spec, jax.random.key(1), diffusivity=ALPHA)
+    own = eqx.tree_at(lambda p: p.S, own, jnp.zeros_like(own.S))
+    (found,), loss = Objective(FLUX_ONLY, residual(theta, norm)).fit(own)
+    assert found == pytest.approx(ALPHA / (1.0 + 2.0 * theta * ALPHA * step), rel=1e-7)
+    assert loss < 1e-7
+
+
+def test_least_squares_are_those_of_numpy() -> None:
+    """The residual is affine in the constants, so the minimum is a linear problem."""
+    found, loss = objective(SQUARES).fit(pairs())
+
+    def rows(c: list[float]) -> np.ndarray:
+        return np.asarray(objective(SQUARES)._rows(np.array(c), pairs()))
+
+    r = rows([0.0, 0.0])
+    J = np.stack([rows([1.0, 0.0]) - r, rows([0.0, 1.0]) - r], axis=1)
+    np.testing.assert_allclose(found, np.linalg.lstsq(J, -r, rcond=None)[0], rtol=1e-9)
+    assert loss == pytest.approx(np.sum((r + J @ found) ** 2), rel=1e-12)
+    assert objective(SQUARES)(found, pairs()) == loss
+
+
+def test_the_least_absolute_residual_is_that_of_a_scan() -> None:
+    sizes = objective(SIZES, source=False)
+    (found,), loss = sizes.fit(pairs())
+    fine = np.linspace(found - 0.3, found + 0.3, 601) + 5e-4
+    values = np.array([sizes(np.array([c]), pairs()) for c in fine])
+    assert abs(found - fine[values.argmin()]) <= 2e-3
+    assert loss <= values.min() * (1 + 1e-5)
+    # Which is not where the squares are least.
+    (other,), _ = objective(SQUARES, source=False).fit(pairs())
+    assert abs(other - found) > 5e-3
+    assert sizes(np.array([other]), pairs()) > loss
+
+
+def test_two_constants_of_least_absolute_residual_leave_nothing_to_gain() -> None:
+    found, loss = objective(SIZES).fit(pairs())
+    around = [found + 3e-3 * np.array([np.cos(t), np.sin(t)]) for t in np.linspace(0.0, 2 * np.pi, 16)]
+    assert min(objective(SIZES)(c, pairs()) for c in around) > loss
+    again, same = objective(SIZES).fit(pairs(), start=np.array([2.0, -1.0]))
+    np.testing.assert_allclose(again, found, atol=1e-4)
+    assert same == pytest.approx(loss, rel=1e-6)
+
+
+def test_first_order_constants_of_the_printed_residual_are_far_from_one() -> None:
+    """At Δt = 0.1 the residual of backward Euler wants less than the whole flux and source; θ = 0 wants all."""
+    printed = dict(zip(BOTH.values, objective(SIZES).fit(pairs())[0], strict=True))
+    assert 0.3 < printed["c1"] < 0.8
+    assert 0.3 < printed["a1"] < 0.95
+    exact, loss = objective(residual(0.0, "l1")).fit(pairs())
+    np.testing.assert_allclose(exact, 1.0, atol=1e-9)
+    assert loss < 1e-9
+
+
+def test_exact_rationals_are_proposed_and_cost_nothing() -> None:
+    loss = recipe.Loss(supervised=recipe.Supervised(norm="l2", per_step=True))
+    fitted = refit(BOTH, loss, [pairs(k) for k in (0, 1, 2)])
+    assert fitted.rational == {"a1": Fraction(1), "c1": Fraction(1)}
+    assert fitted.loss < 1e-20
+    assert fitted.rational_loss < 1e-20
+    assert max(fitted.uncertainty.values()) < 1e-9
+    assert fitted.chosen == {"a1": sp.Integer(1), "c1": sp.Integer(1)}
+
+
+def test_a_rational_that_costs_too_much_is_not_taken() -> None:
+    """1/√2 is near 5/7, but an exact fit would be lost; the source's 1 beside it is taken."""
+    loss = recipe.Loss(supervised=recipe.Supervised(norm="l2", per_step=True))
+    fitted = refit(layered(sp.sqrt(2) * FLUX, {"a1": 0.6, "c1": 0.6}, 1), loss, [pairs()])
+    assert fitted.rational == {"a1": Fraction(1)}
+    assert fitted.values["c1"] == pytest.approx(np.sqrt(0.5), rel=1e-9)
+    assert fitted.rational_loss < 1e-20
+    # Where the fit is not exact either, the loss decides.
+    rough = refit(layered(sp.sqrt(2) * FLUX, {"a1": 0.6, "c1": 0.6}, 1), residual(0.02, "l2"), [pairs()])
+    assert rough.loss > 1e-6
+    assert "c1" not in rough.rational
+    assert rough.rational_loss <= rough.loss * (1 + 1e-3)
+
+
+def test_losses_are_told_before_and_after_rounding() -> None:
+    fitted = refit(BOTH, SQUARES, [pairs(k) for k in (1, 2)])
+    squares = objective(SQUARES)
+    assert fitted.loss == squares(np.array(list(fitted.values.values())), pairs(1))
+    rounded = [float(fitted.rational.get(name, value)) for name, value in fitted.values.items()]
+    assert fitted.rational_loss == pytest.approx(squares(np.array(rounded), pairs(1)), rel=1e-12)
+    assert fitted.loss <= fitted.rational_loss <= fitted.loss * (1 + 1e-3)
+    # The scatter over two sets is the spread of their own minima.
+    each = [squares.fit(pairs(k))[0] for k in (1, 2)]
+    np.testing.assert_allclose(list(fitted.uncertainty.values()), np.abs(each[0] - each[1]) / np.sqrt(2), rtol=1e-6)
+    for name in set(fitted.values) - set(fitted.rational):
+        near = {**fitted.values, name: float(Fraction(fitted.values[name]).limit_denominator(12))}
+        assert squares(np.array(list(near.values())), pairs(1)) > fitted.loss * (1 + 1e-3)
+
+
+def test_numbers_and_rationals_are_chosen_together() -> None:
+    fitted = Fitted({"c1": 0.49, "c2": 0.123}, {"c1": 0.0, "c2": 0.0}, 1.0, {"c1": Fraction(1, 2)}, 1.0)
+    assert fitted.chosen == {"c1": sp.Rational(1, 2), "c2": 0.123}
+
+
+def test_a_formula_without_constants_is_judged_as_it_is() -> None:
+    free = set_free(find("euler").stages)
+    fitted = refit(free, SIZES, [pairs()])
+    assert fitted.values == {}
+    assert (
+        fitted.loss == fitted.rational_loss == pytest.approx(objective(SIZES)(np.array([1.0, 1.0]), pairs()), rel=1e-12)
+    )
+
+
+def test_padding_does_not_matter() -> None:
+    """A mesh among larger ones, its padding full of noise, has the loss it has alone."""
+    made = meshes(recipe.Meshes(meshes=3, cells=(12, 30), engine="builtin"), 0)
+    together = unseen_problems(ensemble(made), 0, fourier=0.4, field="noise")
+    live = together.around.live
+    assert not bool(live.all())
+    dirty = Problem(
+        together.around,
+        jnp.where(live, together.T, 1e3),
+        jnp.where(live, together.S, -1e3),
+        together.dt,
+        together.diffusivity,
+        together.answer,
+    )
+    c = np.array([0.8, 0.7])
+    for loss in (SIZES, SQUARES):
+        own = objective(loss)
+        alone = [own(c, jax.tree.map(lambda leaf, k=k: leaf[k : k + 1], together)) for k in range(3)]
+        assert own(c, dirty) == pytest.approx(np.mean(alone), rel=1e-12)
+    np.testing.assert_allclose(own.fit(dirty)[0], own.fit(together)[0], rtol=1e-6)
+
+
+def test_a_loss_of_several_terms_is_refused() -> None:
+    both = recipe.Loss(supervised=recipe.Supervised(), residual=recipe.Residual())
+    with pytest.raises(InputError, match="constants are refitted to one term"):
+        Objective(BOTH, both)

@@ -1,0 +1,128 @@
+"""Constants in the limit of small steps: what each residual asks for, and how sure that is."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluxforge import recipe
+from fluxforge.data import Ensemble, Problem, unseen_meshes, unseen_problems
+from fluxforge.distil import Limit, extrapolated, layered, small_steps
+from fluxforge.scheme import symbol
+from strategies import few
+
+FLUX = symbol("alpha") * symbol("A") / symbol("delta")
+LADDER = 0.5 / 2.0 ** np.arange(8)
+numbers = st.floats(-3.0, 3.0)
+
+
+@few(30)
+@given(st.tuples(numbers, numbers, numbers, numbers))
+def test_a_cubic_is_extrapolated_exactly(coefficients: tuple[float, float, float, float]) -> None:
+    values = np.polynomial.Polynomial(coefficients)(LADDER)
+    limit, scatter = extrapolated(LADDER, np.stack([values, 2.0 * values], axis=1))
+    np.testing.assert_allclose(limit, [coefficients[0], 2.0 * coefficients[0]], atol=1e-10)
+    # The uncertainty is what a quadratic would make of it: proportional to what a cubic adds.
+    size = abs(coefficients[3]) * LADDER[-4] ** 3
+    assert 1e-2 * size - 1e-10 <= scatter[0] <= size + 1e-10
+
+
+@few(30)
+@given(st.floats(-2.0, 2.0), st.floats(0.1, 3.0))
+def test_the_error_is_within_the_uncertainty(start: float, rate: float) -> None:
+    values = np.stack([start / (1.0 + rate * LADDER), start + np.sin(rate * LADDER)], axis=1)
+    limit, scatter = extrapolated(LADDER, values)
+    assert np.all(np.abs(limit - start) <= scatter + 1e-12)
+    assert np.all(scatter < 1e-3)
+
+
+def test_the_longest_steps_are_not_listened_to() -> None:
+    values = (1.0 + LADDER)[:, None]
+    spoilt = values.copy()
+    spoilt[:3] = 77.0
+    assert extrapolated(LADDER, spoilt)[0] == pytest.approx(1.0, abs=1e-12)
+    spoilt[3] = 77.0
+    assert abs(extrapolated(LADDER, spoilt)[0] - 1.0) > 1e-3
+
+
+@cache
+def around() -> Ensemble:
+    return unseen_meshes(recipe.Evaluation(meshes=3, cells=30, engine="builtin"), 0)
+
+
+@cache
+def problems(fourier: float) -> Problem:
+    return unseen_problems(around(), 0, fourier=fourier, diffusivity=1.7, field="mixed")
+
+
+@cache
+def found(layers: int, longest: float = 0.5, **residual: str | float) -> Limit:
+    """From constants that are all wrong."""
+    start = {f"{letter}{k}": 0.9 / (layers - k + 1) for k in range(1, layers + 1) for letter in "ac"}
+    loss = recipe.Loss(residual=recipe.Residual(**residual))  # type: ignore[arg-type]
+    steps = [longest / 2**k for k in range(8)]
+    return small_steps(layered(FLUX, start, layers), loss, {step: problems(step) for step in steps})
+
+
+@pytest.mark.parametrize(("theta", "first", "norm"), [(0.5, 0.5, "l1"), (1.0, 1.0, "l1")])
+def test_two_layers_tend_to_the_midpoint_rule_or_to_a_neumann_series(theta: float, first: float, norm: str) -> None:
+    """θ = ½ gives c₁ = a₁ = ½; θ = 1, as printed, gives 1: the series of backward Euler."""
+    limit = found(2, theta=theta, norm=norm)
+    wanted = {"a1": first, "c1": first, "a2": 1.0, "c2": 1.0}
+    # Measured: 3e-6 at most.
+    assert limit.fitted.values == pytest.approx(wanted, abs=2e-5)
+    assert {name: float(value) for name, value in limit.fitted.rational.items()} == wanted
+    assert all(
+        abs(limit.fitted.values[name] - value) <= 3 * limit.fitted.uncertainty[name] + 1e-7
+        for name, value in wanted.items()
+    )
+
+
+def test_at_the_longest_step_the_best_constants_are_others() -> None:
+    """The paper's ½ is what θ = 1 gives near the Fourier limit, not what it tends to."""
+    printed, trapezoid = found(2, theta=1.0, norm="l1"), found(2, theta=0.5, norm="l1")
+    c = [row["c1"] for row in printed.values]
+    assert c[0] < 0.75
+    assert np.all(np.diff(c) > 0)
+    assert trapezoid.values[0]["c1"] < 0.42
+    assert printed.steps == tuple(0.5 / 2**k for k in range(8))
+    assert np.all(np.diff(printed.losses) < 0)
+    rows = printed.rows()
+    assert [row["step"] for row in rows] == list(printed.steps)
+    assert rows[3] == {"step": printed.steps[3], "constants": printed.values[3], "loss": printed.losses[3]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"), [("hermite", (1 / 4, 1 / 3, 1 / 2, 1.0)), ("theta", (1 / 2, 1 / 2, 1 / 2, 1.0))]
+)
+def test_four_layers_tend_to_rk4_or_to_the_series_of_crank_nicolson(kind: str, wanted: tuple[float, ...]) -> None:
+    """The order of the residual caps what can be found: only the corrected trapezoid, of order four, gives RK4.
+
+    The first layer counts in the residual as Fo⁴ at the shortest step: its constants are the least sure. Measured with
+    steps up to Fo = 1: within 2e-6 (hermite) and 4e-5 (theta) there, within 1e-6 in the later layers.
+    """
+    limit = found(4, longest=1.0, kind=kind, norm="l2")
+    for letter in "ac":
+        values = [limit.fitted.values[f"{letter}{k}"] for k in (1, 2, 3, 4)]
+        assert values[0] == pytest.approx(wanted[0], abs=1e-4)
+        assert values[1:] == pytest.approx(wanted[1:], abs=1e-5)
+        assert [float(limit.fitted.rational[f"{letter}{k}"]) for k in (1, 2, 3, 4)] == list(wanted)
+
+
+def test_rounding_is_told_with_its_loss_at_the_shortest_step() -> None:
+    limit = found(2, theta=0.5, norm="l1")
+    # In the limit the rational is the better formula for short steps too, but for the step that is left.
+    assert limit.fitted.rational_loss == pytest.approx(limit.fitted.loss, rel=0.01)
+    assert limit.fitted.loss >= limit.losses[-1]
+    assert limit.fitted.chosen == {**limit.fitted.values, **limit.fitted.rational}
+
+
+def test_what_is_not_near_a_fraction_or_not_sure_stays_a_number() -> None:
+    """Steps so long that five of them tell little about zero."""
+    loss = recipe.Loss(residual=recipe.Residual(theta=0.5, norm="l2"))
+    free = layered(FLUX, {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}, 2)
+    limit = small_steps(free, loss, {step: problems(step) for step in (3.0, 2.5, 2.0, 1.5, 1.0)})
+    assert all(limit.fitted.uncertainty[name] < 0.02 for name in limit.fitted.rational)
+    assert len(limit.fitted.rational) < 4

@@ -1,0 +1,227 @@
+import copy
+import re
+
+import numpy as np
+import pytest
+from _discovery_result import METRICS, READ, RESULT, STEPS
+from markupsafe import Markup
+
+from fluxforge.discover import _picture
+from fluxforge.report import _page, discovery_figures, discovery_page, write_discovery
+from fluxforge.report._limit_figure import limit_figure, limit_pictures, limit_rows, limit_table
+from fluxforge.scheme import find
+
+# As a search names them: constants of the formula are c1, c2, …, whatever they multiply.
+SEARCHED = {key: value for key, value in READ.items() if key not in ("laws", "order")}
+
+
+def of(result, **more):
+    return discovery_page(result, {}, scheme=find("midpoint"), certificate=None, **more)
+
+
+def lines(panel):
+    return {line.get_label(): line for line in panel.lines if not line.get_label().startswith("_")}
+
+
+def with_row(k, **changed):
+    result = copy.deepcopy(READ)
+    result["against_step"][k] |= changed
+    return result
+
+
+def test_constants_that_tend_to_the_same_share_a_panel():
+    left, right = limit_figure(READ).axes
+    assert (left.get_title(), right.get_title()) == ("towards 1/2", "towards 1")
+    assert {"a1", "c1"} <= set(lines(left))
+    assert "c2" not in lines(left)
+    assert "c2" in lines(right)
+
+
+def test_lines_go_through_the_best_constants_and_the_networks_are_hollow():
+    panel = limit_figure(READ).axes[0]
+    best, own = lines(panel)["a1"], lines(panel)["a1 of the network"]
+    assert panel.get_xscale() == "log"
+    np.testing.assert_allclose(best.get_xdata(), STEPS)
+    np.testing.assert_allclose(best.get_ydata(), 0.5 - 0.2 * np.array(STEPS))
+    np.testing.assert_allclose(own.get_ydata(), [0.38, 0.43, np.nan, np.nan])
+    assert own.get_markerfacecolor() == "none"
+    assert own.get_linestyle() == "None"
+    assert own.get_color() == best.get_color()
+
+
+def test_the_limit_stands_at_the_left_edge_with_its_uncertainty():
+    result = READ | {"constants_uncertainty": {"c2": 0.01}}
+    panel = limit_figure(result).axes[1]
+    (bars,) = panel.containers
+    (bar,) = bars.lines[2][0].get_segments()
+    np.testing.assert_allclose(bar[:, 1], [0.99000006, 1.01000006])
+    assert bar[0, 0] < min(STEPS)
+    assert bar[0, 0] == min(panel.get_xticks())
+    assert "→ 0" in [label.get_text() for label in panel.get_xticklabels()]
+
+
+@pytest.mark.parametrize(("result", "label"), [(READ, "Δt in units of the Fourier step"), (SEARCHED, "Δt")])
+def test_the_axis_says_what_steps_are_measured_in(result, label):
+    assert {panel.get_xlabel() for panel in limit_figure(result).axes} == {label}
+
+
+def test_of_a_searched_formula_the_networks_constants_have_names_of_their_own():
+    (panel,) = limit_figure(SEARCHED).axes
+    assert set(lines(panel)) == {"a1", "c1", "c2", "source, network", "flux, network"}
+    colours = {line.get_color() for line in lines(panel).values()}
+    assert len(colours) == 5
+
+
+def test_a_constant_of_the_network_that_is_far_off_does_not_squeeze_the_rest():
+    result = with_row(1, network={"a1": 1e6, "c1": 0.4})
+    panel = limit_figure(result).axes[0]
+    assert panel.get_ylim()[1] < 1
+    assert "1 of which lie outside" in limit_pictures(result)[0].caption
+    assert "outside" not in limit_pictures(READ)[0].caption
+
+
+def test_the_table_tells_both_ends_the_limit_and_what_was_taken():
+    assert limit_table(READ)[0] == ("a1", "0.40000", "0.48750", "0.5000072 ± 3.8 × 10⁻⁶", "1/2")
+    assert limit_table(READ | {"rational": {}})[2][-1] == "1.00000"
+    assert limit_table(READ | {"constants": {"a1": None}})[0][3:] == ("—", "1/2")
+
+
+def test_rows_come_longest_step_first_whatever_their_order_is():
+    turned = READ | {"against_step": READ["against_step"][::-1]}
+    assert limit_table(turned) == limit_table(READ)
+
+
+def test_the_page_explains_the_limit_and_shows_it():
+    page = of(READ)
+    assert "so the best constants depend on Δt; what they tend to is the scheme" in page
+    assert '<td class="n">0.5000072 ± 3.8 × 10⁻⁶</td><td class="n">1/2</td>' in page
+    assert "fitted at Δt in units of the Fourier step, from 0.5 down to 0.0625." in page
+    assert page.count("<svg") == 2
+    assert "a1 goes from 0.40000 at the longest step to 0.5000072" in page
+    # Once in the table of the limit, and in no other.
+    assert page.count('<th scope="row">c2</th>') == 1
+
+
+def test_the_limit_is_written_beside_the_page(tmp_path):
+    write_discovery(READ, tmp_path, scheme=find("midpoint"), certificate=None, metrics=[], command="")
+    assert (tmp_path / "limit.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "limit.svg").exists()
+    assert not (tmp_path / "front.csv").exists()
+
+
+def test_without_a_limit_the_page_has_none_of_it():
+    page = of(RESULT)
+    assert "limit" not in discovery_figures(RESULT, METRICS)
+    assert "The limit of small steps" not in page
+    assert "What the network does" not in page
+    assert '<th scope="row">c2</th>' in page
+
+
+def text_of(markup):
+    return re.sub(r"<[^>]+>", " ", markup)
+
+
+def test_both_laws_are_typeset_with_rounded_exponents():
+    page = of(READ)
+    section = page[page.index("What the network does to its neighbours") : page.index("An independent check")]
+    words = " ".join(text_of(section).split())
+    assert "≈ 0.80 A 1.03 δ − 0.96 V − 1.00 Δ t 0.96" in words
+    assert "≈ 0.19 A P N 1.06 δ P N − 0.99" in words
+    assert "Δ t 1.80" in words
+    assert "A Δt/(δ V): the flux of heat" in words
+    assert "the same law twice" in words
+    assert section.count("<math") == 1
+
+
+def test_what_was_measured_is_typeset_though_the_formula_is_not_believed():
+    page = of(READ | {"recovered": False})
+    assert "The run stopped at certifying the formula" in page
+    assert "The discovered formula" not in page
+    assert page.count("<math") == 1
+
+
+@pytest.mark.parametrize(
+    ("laws", "said", "unsaid"),
+    [
+        ({"near": READ["laws"]["near"]}, "the flux of heat", "two hops it is"),
+        ({"near": {"exponents": {"A": 2.1}}}, "not those of a flux", "two hops it is"),
+        (
+            READ["laws"] | {"far": {"exponents": READ["laws"]["far"]["exponents"] | {"dt": 1.1}}},
+            "not the same law twice",
+            "is repeated",
+        ),
+    ],
+)
+def test_what_the_laws_say_follows_from_their_powers(laws, said, unsaid):
+    page = of(READ | {"laws": laws})
+    assert said in page
+    assert unsaid not in page
+
+
+OPTIONAL = sorted(READ.keys() - {"recipe", "recovered"})
+
+
+@pytest.fixture
+def unpainted(monkeypatch):
+    """Figures are drawn, and not turned into paths, which takes longest."""
+    monkeypatch.setattr(_page, "_svg", lambda figure, name: Markup("<svg></svg>"))
+
+
+@pytest.mark.usefixtures("unpainted")
+@pytest.mark.parametrize("key", OPTIONAL)
+def test_no_missing_key_costs_the_page(key):
+    result = {name: each for name, each in READ.items() if name != key}
+    assert "How it was made" in of(result)
+    discovery_figures(result, METRICS)
+
+
+@pytest.mark.parametrize("more", [{}, dict.fromkeys(OPTIONAL), {"stencil": {}}, {"stencil": {"network": {}}}])
+def test_nor_do_all_of_them_together(more):
+    result = {"recipe": "midpoint", "recovered": False, **more}
+    assert "How it was made" in of(result)
+    assert discovery_figures(result, []) == {}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        READ | {"against_step": []},
+        with_row(0, constants={}),
+        with_row(0, constants={"a1": None}),
+        with_row(0, network=None),
+        with_row(0, network={"a1": float("nan")}),
+        with_row(0, step=None),
+        READ | {"against_step": READ["against_step"][:1]},
+        READ | {"constants": {"a1": float("nan")}, "constants_uncertainty": {"a1": float("inf")}},
+        READ | {"laws": {"near": {}, "far": None}},
+        READ | {"laws": {"near": {"factor": None, "exponents": {"A": None, "dt": float("nan")}}}},
+    ],
+)
+def test_half_a_limit_or_half_a_law_still_has_a_page(result):
+    assert "How it was made" in of(result)
+    discovery_figures(result, METRICS)
+
+
+def test_steps_that_are_no_steps_are_left_out():
+    assert [row["step"] for row in limit_rows(with_row(0, step=0.0))] == list(STEPS[1:])
+
+
+def test_a_scheme_is_seen_at_work_on_an_irregular_mesh():
+    figure = _picture.field_figure(find("euler"), 1.0)
+    (patches,) = figure.axes[0].collections
+    values = patches.get_array()
+    assert abs(len(values) - 600) < 30
+    assert 0 <= values.min() < 0.1
+    # A peak of 1 that has spread, and a wall that warms.
+    assert 0.5 < values.max() < 0.92
+    assert "100 steps, Δt = 0.5 Fourier steps" in figure.axes[0].get_title()
+
+
+def test_a_scheme_that_cannot_be_run_has_no_picture_and_fails_nothing(monkeypatch):
+    assert _picture.field_figure(find("euler"), float("nan")) is None
+
+    def broken(*_, **__):
+        raise RuntimeError("no mesh today")
+
+    monkeypatch.setattr(_picture, "generate", broken)
+    assert _picture.field_figure(find("euler"), 1.0) is None
