@@ -93,5 +93,9 @@ def _errors(found: Mapping[str, Any]) -> None:
     show(f"\nagainst the first-order scheme on {found['meshes']} unseen meshes of about {found['cells']} cells\n")
     columns = ("", "one step, MSE", "worst cell", f"{found['rollout']} steps, MSE")
     keys = ("one_step_mse", "one_step_worst", "rollout_mse")
-    rows = [(name, *(f"{found[name][key]:.1e}" for key in keys)) for name in ("network", "formula")]
+    rows = [(name, *(_error(found[name][key]) for key in keys)) for name in ("network", "formula")]
     show_table(columns, rows, right=columns[1:])
+
+
+def _error(value: float | None) -> str:
+    return "blows up" if value is None else f"{value:.1e}"

@@ -7,13 +7,13 @@ from typing import Any
 from fluxforge import recipe
 from fluxforge._files import write_document
 from fluxforge.discover._distillation import distilled, explained
-from fluxforge.discover._folder import Warn, description, recipe_of, run_folder
+from fluxforge.discover._folder import Warn, description, finite, recipe_of, run_folder
 from fluxforge.discover._found import Found
 from fluxforge.discover._generalisation import generalise, summary
 from fluxforge.discover._judge import judge
 from fluxforge.discover._picture import field_figure
 from fluxforge.discover._progress import Progress, silent
-from fluxforge.discover._small_steps import order_asked, timed
+from fluxforge.discover._small_steps import in_the_limit, order_asked, timed
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network
 from fluxforge.mesh import save_figure
@@ -32,6 +32,9 @@ def discover(
     recipe.check(spec)
     if not spec.arms and spec.search is None:
         raise InputError(f"recipe {spec.name!r}: has neither 'arms' to compare nor a 'search' for formulas")
+    if spec.search is not None and in_the_limit(spec) and isinstance(spec.data, recipe.TwoCells):
+        why = "a residual gives its formula at small steps, and two cells have one Δt; choose data of kind 'pairs'"
+        raise InputError(f"recipe {spec.name!r}: fields 'loss.residual' and 'data.kind': {why}")
     described = {**description(spec), "command": command}
     with RunFolder.create(output, description=described, warn=warn) as folder:
         return _run(spec, folder, tell)
@@ -83,6 +86,7 @@ def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progre
         document, found = explained(network, spec, folder, document={"recipe": spec.name, "seed": spec.seed}, tell=tell)
         if found is not None:
             _certified(document, found, spec, folder, tell)
+        document = finite(document)
         folder.finish("discovery", document)
     return document
 
@@ -107,5 +111,6 @@ def _formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str
         picture=None if scheme is None else field_figure(scheme, spec.diffusivity),
     )
     document["seconds"]["report"] = time.perf_counter() - began
+    document = finite(document)
     folder.finish("discovery", document)
     return document

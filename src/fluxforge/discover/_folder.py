@@ -1,8 +1,9 @@
 """The folder a discovery lives in: new, or gone on with."""
 
+import math
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -48,3 +49,12 @@ def environment() -> dict[str, Any]:
         found[name] = version(name)
     device = jax.devices()[0]
     return found | {"device": device.device_kind if device.platform != "cpu" else "cpu", "system": sys.platform}
+
+
+def finite(value: Any) -> Any:
+    """A document that JSON can hold: numbers that are not finite, of a run that blew up for instance, are null."""
+    if isinstance(value, Mapping):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

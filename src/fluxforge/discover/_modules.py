@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from fluxforge import recipe
-from fluxforge.data import source
+from fluxforge.data import Problem, source
 from fluxforge.discover._found import Found
 from fluxforge.discover._progress import Progress
 from fluxforge.discover._small_steps import (
@@ -121,8 +121,9 @@ def formula(
         }
         if not limit:
             return Found(choice.free, choice.fitted, more)
-        found = small_steps(choice.free, spec.loss, problems_by_step(spec, ladder(spec), REFIT_PROBLEMS))
-        more["against_step"] = against_step(network, found, spec, order=1)
+        problems = problems_by_step(spec, ladder(spec), REFIT_PROBLEMS)
+        found = small_steps(choice.free, spec.loss, problems)
+        more["against_step"] = against_step(network, found, spec, problems=problems, order=1)
         return Found(choice.free, _surer(choice, found), more)
 
 
@@ -132,13 +133,14 @@ def _surer(choice: Choice, found: Limit) -> Any:
     return replace(found.fitted, uncertainty=both)
 
 
-def against_step(network: Network, found: Limit, spec: recipe.Recipe, *, order: int) -> list[dict[str, Any]]:
+def against_step(
+    network: Network, found: Limit, spec: recipe.Recipe, *, problems: Mapping[float, Problem], order: int
+) -> list[dict[str, Any]]:
     """The best constants of the formula at every step, and the network's own where it was trained."""
     rows = found.rows()
     own = step_of(cast(network, "float64"))
-    problems = problems_by_step(spec, trained_steps(spec), 64)
     for row in rows:
-        if row["step"] in problems:
+        if row["step"] in trained_steps(spec):
             measured = series(own, problems[row["step"]], order)
             row["network"] = {**measured.nested, "unexplained": measured.unexplained}
     return rows

@@ -56,7 +56,7 @@ def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Found:
         free = two_hop(flux, start) if spec.network.hops == 2 else layered(flux, start, spec.network.layers)
         found = small_steps(free, spec.loss, problems)
         tell("comparing with the network", 2, 3)
-        rows = against_step(network, found, spec, order=order)
+        rows = against_step(network, found, spec, problems=problems, order=order)
     more = {"against_step": rows, "laws": {"near": vars(near), "far": vars(far)}, "order": order}
     return Found(free, found.fitted, more)
 

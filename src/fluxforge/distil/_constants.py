@@ -26,6 +26,8 @@ TOLERATED = 1e-3
 NOTHING = 1e-9
 # Where |r| is rounded, in units of its mean, so that its minimum can be found by least squares.
 SMOOTH = 1e-3
+# Evaluations a fit may take: constants that are hardly determined would otherwise creep for ever.
+MOST = 80
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,7 @@ class Objective:
             start,
             jac=lambda c: np.asarray(self._slopes(c, problems)),
             x_scale="jac",
+            max_nfev=MOST,
             xtol=tolerance,
             ftol=tolerance,
             gtol=None,

@@ -1,14 +1,14 @@
 """The paper's section 5: what two layers, two hops and four layers learn from the residual alone."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import jax
 
 from fluxforge import recipe
-from fluxforge.data import source
+from fluxforge.data import Problem, source
 from fluxforge.discover import Progress, discover, environment, ladder, problems_by_step, run_folder, silent
 from fluxforge.discover import resume as go_on
 from fluxforge.distil import layered, small_steps
@@ -58,11 +58,8 @@ def run(
 ) -> dict[str, Any]:
     """Both discoveries, the other networks, and the constants of least residual without any network."""
     result: dict[str, Any] = {"experiment": NAME, "preset": config.preset}
-    result["direct"] = {f"θ = {theta:g}": _direct(config, 2, {"loss.residual.theta": theta}) for theta in config.thetas}
-    result["direct_four"] = {
-        "θ = ½": _direct(config, 4, {}),
-        "hermite": _direct(config, 4, {"loss.residual.kind": "hermite"}),
-    }
+    tell("constants of least residual", 0, 1)
+    result |= _direct_all(config)
     result["printed_diffusivity"] = {
         family: lattice_diffusivity(find("two-hop-printed"), family).tolist() for family in ("squares", "equilateral")
     }
@@ -159,13 +156,28 @@ def _measured(network: Network, spec: recipe.Recipe, *, skipped: int = 0) -> dic
         }
 
 
-def _direct(config: Config, layers: int, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The constants of least residual of so many layers of the flux, at shorter and shorter steps, on a few meshes."""
-    spec = _spec(config, "midpoint", {"network.layers": layers, **changes})
-    start = {f"{letter}{k}": 1.0 / (layers + 1 - k) for k in range(1, layers + 1) for letter in "ac"}
+def _direct_all(config: Config) -> dict[str, Any]:
+    """The constants of least residual of so many layers of the flux, at shorter and shorter steps, without a network.
+
+    On the meshes of the quick recipe at every preset: what a few hundred cells say, more say again.
+    """
+    base = _spec(replace(config, preset="quick"), "midpoint", {})
     with jax.enable_x64(True):
-        steps = (1.0, 0.75, *ladder(spec))
-        found = small_steps(layered(FLUX, start, layers), spec.loss, problems_by_step(spec, steps, config.problems))
+        problems = problems_by_step(base, (1.0, 0.75, *ladder(base)), config.problems)
+        two = {f"θ = {theta:g}": _direct(base, {"loss.residual.theta": theta}, 2, problems) for theta in config.thetas}
+        four = {
+            "θ = ½": _direct(base, {}, 4, problems),
+            "hermite": _direct(base, {"loss.residual.kind": "hermite"}, 4, problems),
+        }
+    return {"direct": two, "direct_four": four}
+
+
+def _direct(
+    base: recipe.Recipe, changes: Mapping[str, Any], layers: int, problems: Mapping[float, Problem]
+) -> dict[str, Any]:
+    spec = recipe.override(base, changes)
+    start = {f"{letter}{k}": 1.0 / (layers + 1 - k) for k in range(1, layers + 1) for letter in "ac"}
+    found = small_steps(layered(FLUX, start, layers), spec.loss, problems)
     return {
         "rows": found.rows(),
         "limit": dict(found.fitted.values),

@@ -61,7 +61,7 @@ def run(
         "engines": engines,
         "left_out": {name: engine.available() for name, engine in ENGINES.items() if engine.available()},
         "rows": [{key: value for key, value in row.items() if key != "fronts"} for row in rows],
-        "fronts": rows[0].get("fronts", {}),
+        "fronts": next((row["fronts"] for row in rows if row["fronts"]), {}),
         "recovery": _recovery(rows),
         "against_step": {f"θ = {theta:g}": _against_step(config, theta, folder, tell) for theta in config.thetas},
         "environment": environment(),

@@ -86,27 +86,32 @@ def surroundings(graph: DualGraph, hops: Iterable[Hop] = (Hop.EDGE,), *, dtype: 
     """Put a graph's neighbourhoods on the device."""
     around = Neighbourhoods(graph)
     return Surroundings(
-        V=jnp.asarray(graph.V, dtype),
-        live=jnp.ones(graph.cells, bool),
+        V=_put(graph.V, dtype),
+        live=jnp.asarray(np.ones(graph.cells, bool)),
         shown={str(rule): _shown(graph, rule, dtype) for rule in Ghost},
         hops={str(hop): _slots(around[hop], dtype) for hop in sorted(set(hops))},
     )
 
 
+def _put(values: np.ndarray, dtype: str) -> Array:
+    """On the device in a precision; converted here, because there every new shape would be compiled for."""
+    return jnp.asarray(np.asarray(values, dtype))
+
+
 def _shown(graph: DualGraph, rule: Ghost, dtype: str) -> Shown:
     seen = view(graph, rule)
-    return Shown(jnp.asarray(seen.cell), jnp.asarray(seen.scale, dtype), jnp.asarray(seen.constant, dtype))
+    return Shown(jnp.asarray(seen.cell), _put(seen.scale, dtype), _put(seen.constant, dtype))
 
 
 def _slots(around: Neighbourhood, dtype: str) -> Slots:
     middle = share = None
     if (average := around.over_paths) is not None:
         one = average.slot_of_path[..., None] == np.arange(around.mask.shape[1])
-        share = jnp.asarray(one / np.maximum(average.multiplicity, 1)[:, None, :], dtype)
+        share = _put(one / np.maximum(average.multiplicity, 1)[:, None, :], dtype)
         middle = jnp.asarray(average.middle)
     return Slots(
         ends={end: jnp.asarray(node) for end, node in around.ends.items()},
-        geometry={name.name: jnp.asarray(value, dtype) for name, value in around.geometry.items()},
+        geometry={name.name: _put(value, dtype) for name, value in around.geometry.items()},
         mask=jnp.asarray(around.mask),
         middle=middle,
         share=share,

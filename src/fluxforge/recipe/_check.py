@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._data import Meshes, Pairs, TwoCells
+from fluxforge.recipe._data import Meshes, Pairs
 from fluxforge.recipe._loss import Residual
 from fluxforge.recipe._messages import Place, found, listed, shortened, visible
 from fluxforge.recipe._recipe import Recipe
@@ -119,12 +119,6 @@ def _stencil_route(recipe: Recipe) -> Iterator[Clash]:
         yield ("search.route", "network.layers", "network.hops"), why
 
 
-def _looks_ahead(recipe: Recipe) -> Iterator[Clash]:
-    if recipe.search is not None and recipe.loss.residual is not None and isinstance(recipe.data, TwoCells):
-        why = "a residual gives its formula at small steps, and two cells have one Δt; choose data of kind 'pairs'"
-        yield ("search", "data.kind"), why
-
-
 def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
     data, generated = recipe.data, Meshes()
     if not isinstance(data, Meshes) or data.files is None:
@@ -146,6 +140,5 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     _arms,
     _components,
     _stencil_route,
-    _looks_ahead,
     _mesh_files,
 )

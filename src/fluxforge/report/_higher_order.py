@@ -26,8 +26,10 @@ def constants_figure(result: Mapping[str, Any]) -> Figure:
         panel.axhline(1.0 if name == "c2" else 0.5, color="black", linewidth=0.8, linestyle=":")
         panel.set_xscale("log")
         panel.set_xlabel("Δt / Fourier step")
+        panel.set_ylabel("constant")
         panel.set_title(title, fontsize=10)
-    axes[0].legend(fontsize=7)
+    # All lines of the last panel end at 1 on its left: there is room below.
+    axes[-1].legend(fontsize=7, loc="lower left")
     return figure
 
 
@@ -56,6 +58,7 @@ def four_layers_figure(result: Mapping[str, Any]) -> Figure:
         panel.set_xscale("log")
         panel.set_ylim(0.0, 1.1)
         panel.set_xlabel("Δt / Fourier step")
+        panel.set_ylabel("flux constant of a layer")
         panel.set_title(f"{name} residual (dotted: RK4)", fontsize=10)
     axes[0].legend(fontsize=7, loc="lower left")
     return figure
@@ -73,6 +76,8 @@ def residuals_figure(result: Mapping[str, Any]) -> Figure:
             panel.plot(x, y, f"{MARKERS[k]}-", color=COLOURS[k], label=label, markersize=4)
         panel.set_xscale("log")
         panel.set_yscale("log")
+        panel.set_xticks(x, [f"{step:g}" for step in x])
+        panel.set_xticks([], minor=True)
         panel.set_xlabel("Δt / Fourier step")
         panel.set_ylabel("mean |residual|, θ = ½")
         panel.set_title(f"{name} network", fontsize=10)

@@ -25,18 +25,21 @@ def symbolic_figure(result: Mapping[str, Any]) -> Figure:
         panel.set_title(f"{'f_agg' if front['kind'] == 'message' else 'f_up'} ({name})", fontsize=10)
     panel = axes[-1]
     for k, engine in enumerate(result["engines"]):
-        rows = [row for row in result["rows"] if row["engine"] == engine and row["network_loss"] is not None]
+        own = enumerate(row for row in result["rows"] if row["engine"] == engine)
+        # A network whose formula was not found leaves its place empty.
+        rows = [(place + 0.25 * k, row) for place, row in own if row["network_loss"] is not None]
+        if not rows:
+            continue
         for marker, key, label in ((MARKERS[0], "network_loss", "network"), (MARKERS[1], "formula_loss", "formula")):
-            y = [max(row[key] or 0.0, 1e-17) for row in rows]
-            panel.plot(
-                range(len(y)), y, marker, color=COLOURS[2 * k + (key != "network_loss")], label=f"{label}, {engine}"
-            )
+            x, y = [place for place, _ in rows], [max(row[key] or 0.0, 1e-17) for _, row in rows]
+            panel.plot(x, y, marker, color=COLOURS[2 * k + (key != "network_loss")], label=f"{label}, {engine}")
     panel.set_yscale("log")
     panel.set_xlabel("network (seeds, then other α)")
     panel.set_ylabel("loss on fresh problems")
     found = sum(row["recovered"] for row in result["rows"])
     panel.set_title(f"{found} of {len(result['rows'])} recovered", fontsize=10)
-    panel.legend(fontsize=8)
+    if panel.lines:
+        panel.legend(fontsize=8)
     return figure
 
 
@@ -60,6 +63,7 @@ def pinn_figure(result: Mapping[str, Any]) -> Figure:
                 panel.plot(steps, [row["alone"] for row in rows], ":", color=COLOURS[k], linewidth=1)
         panel.set_xscale("log")
         panel.set_xlabel("Δt (mean cell volume 1)")
+        panel.set_ylabel("relative to the first-order scheme")
         panel.set_title(title + (" (dotted: 1/(1 + 2θαΔt))" if name == "c1" else ""), fontsize=10)
     axes[0].legend(fontsize=7)
     return figure

@@ -1,0 +1,386 @@
+"""The higher-order study: residuals and constants that are known beforehand, and verdicts that follow the numbers."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fluxforge import recipe
+from fluxforge.data import Problem, problem, restepped, source
+from fluxforge.discover import run_folder
+from fluxforge.errors import FluxforgeError
+from fluxforge.experiments import _residuals, higher_order
+from fluxforge.experiments._networks import trained_before
+from fluxforge.gnn import parameters
+from fluxforge.gnn.exact import sparse_network
+from fluxforge.loss import averaged, defect_of
+from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, generate, unit_volume
+from fluxforge.neighbourhood import surroundings
+from fluxforge.report import constants_figure, four_layers_figure, residuals_figure
+from fluxforge.run import RunFolder
+from fluxforge.scheme import Hop
+from fluxforge.simulate import stepper
+from fluxforge.train import train
+
+SMALL = {"data.meshes": 3, "data.cells": (20, 30), "data.engine": "builtin", "evaluation.engine": "builtin"}
+FEW = higher_order.Config(changes=SMALL, problems=4)
+SPEC = higher_order._spec(FEW, "midpoint", {})
+MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
+CELLS = 24
+RK4 = {"c1": 1 / 4, "c2": 1 / 3, "c3": 1 / 2, "c4": 1.0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quickly_compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Random fields take a tenth of a second to draw, and many to compile well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FLUXFORGE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        before = jax.config.read("jax_disable_most_optimizations")
+        jax.config.update("jax_disable_most_optimizations", True)
+        yield
+        jax.config.update("jax_disable_most_optimizations", before)
+
+
+def _network(part: float) -> dict[str, Any]:
+    return {"residual": {"network": part, "euler": 1.0, "midpoint": 0.25}}
+
+
+def _rows(*c1: float) -> list[dict[str, Any]]:
+    return [{"step": 2.0**-k, "constants": {"c1": value}} for k, value in enumerate(c1)]
+
+
+def _result() -> dict[str, Any]:
+    """What the study is expected to end with."""
+    found = {"recovered": True, "constants": dict(MIDPOINT), "constants_uncertainty": {"c1": 1e-4}}
+    law = {"factor": 0.5, "exponents": {"A_PN": 1.0, "V_P": -1.0}}
+    return {
+        "networks": {"midpoint": _network(0.1), "two-hop": _network(0.2), "two layers, θ = 0": _network(1.0)},
+        "discovered": {"midpoint": found, "two-hop": {"recovered": True, "laws": {"far": law}}},
+        "direct": {
+            "θ = 0.5": {"rows": _rows(0.3, 0.4), "limit": dict(MIDPOINT)},
+            "θ = 1": {"rows": _rows(0.45, 0.63, 0.78), "limit": dict.fromkeys(MIDPOINT, 1.0)},
+        },
+        "direct_four": {"θ = ½": {"limit": dict.fromkeys(RK4, 0.5)}, "hermite": {"limit": dict(RK4)}},
+        "printed_diffusivity": {family: [[1.7, 0.0], [0.0, 1.7]] for family in ("squares", "equilateral")},
+    }
+
+
+def _verdict(result: dict[str, Any], name: str) -> str:
+    return next(claim.verdict for claim in higher_order.check(result) if claim.name == f"higher-order-{name}")
+
+
+def _evidence(result: dict[str, Any], name: str) -> str:
+    return next(claim.evidence for claim in higher_order.check(result) if claim.name == f"higher-order-{name}")
+
+
+def test_every_sentence_has_a_verdict() -> None:
+    assert {claim.name.removeprefix("higher-order-"): claim.verdict for claim in higher_order.check(_result())} == {
+        "residual": "holds under a condition",
+        "midpoint": "holds under a condition",
+        "half": "holds under a condition",
+        "source": "does not hold",
+        "two-hop": "does not hold",
+        "four-layers": "holds under a condition",
+    }
+
+
+def test_the_verdict_on_residuals_follows_the_networks() -> None:
+    every, none = _result(), _result()
+    every["networks"]["two layers, θ = 0"] = _network(0.5)
+    assert _verdict(every, "residual") == "holds"
+    none["networks"]["two-hop"] = _network(0.51)
+    assert _verdict(none, "residual") == "does not hold"
+    assert "Below the midpoint rule's at θ = ½: midpoint 2.5×, two-hop 1.2×" in _evidence(_result(), "residual")
+
+
+@pytest.mark.parametrize("name", MIDPOINT)
+def test_the_verdict_on_the_midpoint_rule_follows_every_constant(name: str) -> None:
+    changed = _result()
+    changed["discovered"]["midpoint"]["constants"][name] *= 1.019
+    assert _verdict(changed, "midpoint") == "holds under a condition"
+    changed["discovered"]["midpoint"]["constants"][name] *= 1.01
+    assert _verdict(changed, "midpoint") == "does not hold"
+
+
+def test_a_midpoint_rule_that_is_not_believed_is_none() -> None:
+    changed = _result()
+    changed["discovered"]["midpoint"]["recovered"] = False
+    assert _verdict(changed, "midpoint") == "does not hold"
+    changed["discovered"]["midpoint"] = {"recovered": False}
+    assert _verdict(changed, "midpoint") == "does not hold"
+    assert "c1 = 0.5000 ± 1e-04" in _evidence(_result(), "midpoint")
+    assert "the limit is c1 = 1.000" in _evidence(_result(), "midpoint")
+
+
+def test_the_verdict_on_the_half_follows_the_constant_against_the_step() -> None:
+    changed = _result()
+    for rows, verdict in (
+        (_rows(0.46, 0.5, 0.54), "holds"),
+        (_rows(0.45, 0.7, 0.9), "holds under a condition"),
+        (_rows(0.3, 0.7, 0.9), "does not hold"),
+    ):
+        changed["direct"]["θ = 1"]["rows"] = rows
+        assert _verdict(changed, "half") == verdict
+    assert "nearest to ½ at 1." in _evidence(_result(), "half")
+
+
+def test_the_verdict_on_the_printed_source_follows_the_limit() -> None:
+    changed = _result()
+    changed["direct"]["θ = 0.5"]["limit"]["a1"] = 0.99
+    assert _verdict(changed, "source") == "holds"
+    changed["direct"]["θ = 0.5"]["limit"]["a1"] = 0.97
+    assert _verdict(changed, "source") == "does not hold"
+
+
+def test_the_verdict_on_the_two_hop_scheme_follows_both_diffusivities() -> None:
+    changed = _result()
+    changed["printed_diffusivity"]["squares"] = [[1.04, 0.0], [0.0, 1.04]]
+    assert _verdict(changed, "two-hop") == "does not hold"
+    changed["printed_diffusivity"]["equilateral"] = [[0.96, 0.0], [0.0, 0.96]]
+    assert _verdict(changed, "two-hop") == "holds"
+    assert "two-hop coefficient is 0.50 A_PN^1.00 V_P^-1.00" in _evidence(changed, "two-hop")
+    changed["discovered"]["two-hop"] = {"recovered": False}
+    assert "coefficient" not in _evidence(changed, "two-hop")
+
+
+def test_the_verdict_on_four_layers_follows_both_limits() -> None:
+    changed = _result()
+    changed["direct_four"]["θ = ½"]["limit"] = dict(RK4)
+    assert _verdict(changed, "four-layers") == "holds"
+    for found in changed["direct_four"].values():
+        found["limit"] = {**RK4, "c2": 0.5}
+    assert _verdict(changed, "four-layers") == "does not hold"
+
+
+@pytest.fixture(scope="module")
+def held() -> Problem:
+    """Problems on small meshes of different sizes, so that most are padded, at half the Fourier step."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_residuals, "PROBLEMS", 4)
+        return _residuals.held_out(SPEC, (0.5, 0.5), meshes=2, cells=CELLS)
+
+
+def test_held_out_problems_are_padded_and_have_the_step_that_was_asked_for(held: Problem) -> None:
+    assert held.T.shape == held.S.shape == (4, held.T.shape[1])
+    assert len({int(count) for count in held.around.live.sum(axis=1)}) == 2
+    np.testing.assert_allclose(jax.vmap(_rate)(held) * held.dt, 0.5)
+
+
+def _rate(p: Problem) -> Any:
+    """max Σ α A/δ /V, whose inverse is the Fourier step."""
+    edge = p.around.hops[Hop.EDGE]
+    weight = jnp.where(edge.mask, edge.geometry["A"] / edge.geometry["delta"], 0.0).sum(axis=1) / p.around.V
+    return p.diffusivity * jnp.where(p.around.live, weight, 0.0).max()
+
+
+def test_crank_nicolson_has_no_residual_at_one_half(held: Problem) -> None:
+    def mean(theta: float) -> float:
+        defect = defect_of(recipe.Loss(residual=recipe.Residual(theta=theta)))
+        each = jax.lax.map(lambda p: averaged(defect(p, _residuals.crank_nicolson(p)), p, "l1"), held)
+        return float(each.mean())
+
+    assert mean(0.5) < 1e-12
+    assert mean(1.0) > 1e-3
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.5])
+def test_crank_nicolson_is_the_stepper_s(alpha: float) -> None:
+    sides = {"left": Dirichlet("1 + x*y"), "top": Neumann(0.7), "right": Neumann(0.0)}
+    graph, _ = unit_volume(dual(generate(kind="irregular", cells=30, seed=3, engine="builtin"), sides))
+    rng = np.random.default_rng(0)
+    T, S = rng.uniform(-1, 1, graph.cells), rng.uniform(-1, 1, graph.cells)
+    dt = 3.0 * fourier_step(graph) / alpha
+    posed = problem(
+        surroundings(graph, (Hop.EDGE,)), *map(jnp.asarray, (T, S)), dt=jnp.asarray(dt), diffusivity=jnp.asarray(alpha)
+    )
+    step = stepper("crank-nicolson", graph, dt, diffusivity=alpha, source=S)
+    wanted = step.leave(step.advance(step.enter(T)))
+    np.testing.assert_allclose(_residuals.crank_nicolson(posed), wanted, rtol=0, atol=1e-12)
+
+
+def test_a_network_that_is_the_first_order_scheme_has_its_residual(
+    held: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_residuals, "held_out", lambda *_: held)
+    found = _residuals.residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
+    assert list(found) == ["network", "euler", "midpoint", "rk4", "crank-nicolson"]
+    assert found["network"] == pytest.approx(found["euler"], rel=1e-9)
+    assert found["crank-nicolson"] < 1e-12 < found["midpoint"] < found["euler"]
+    assert _residuals.ratio(found, "euler") == pytest.approx(1.0)
+    assert _residuals.ratio({"network": 2.0, "rk4": 3.0}, "rk4") == 1.5
+
+
+def test_a_network_that_is_the_midpoint_rule_has_its_residual_and_its_constants(
+    held: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_residuals, "held_out", lambda *_: held)
+    monkeypatch.setattr(_residuals, "step_of", lambda _: _residuals._explicit("midpoint"))
+    monkeypatch.setattr(_residuals, "SCHEMES", ("midpoint",))
+    found = _residuals.residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
+    assert found["network"] == found["midpoint"] > 1e-3
+    constants = _residuals.constants(sparse_network(1, 2, 4), SPEC, 0.25)
+    assert constants.pop("unexplained") < 1e-12
+    assert constants == pytest.approx(MIDPOINT)
+
+
+@pytest.fixture
+def direct(held: Problem, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`_direct` on problems that are drawn once for all losses."""
+
+    def restep(_: recipe.Recipe, steps: Any, __: int) -> dict[float, Problem]:
+        return {step: restepped(held, jnp.asarray(step / 0.5)) for step in steps}
+
+    monkeypatch.setattr(higher_order, "problems_by_step", restep)
+    return lambda theta: higher_order._direct(FEW, 2, {"loss.residual.theta": theta})
+
+
+def test_least_residual_tends_to_the_midpoint_rule_and_as_printed_to_first_order(direct: Any) -> None:
+    half, one = direct(0.5), direct(1.0)
+    assert half["limit"] == pytest.approx(MIDPOINT, abs=1e-5)
+    assert half["rational"] == {"a1": "1/2", "c1": "1/2", "a2": "1", "c2": "1"}
+    assert one["limit"] == pytest.approx(dict.fromkeys(MIDPOINT, 1.0), abs=1e-4)
+    assert all(0 < half["uncertainty"][name] < 1e-5 for name in MIDPOINT)
+    assert [row["step"] for row in half["rows"]] == [1.0, 0.75, *(0.5 / 2**k for k in range(8))]
+    # θ and Δt enter a residual as θΔt: doubling one and halving the other doubles the first layer's constants.
+    at = {row["step"]: row["constants"] for row in half["rows"]}
+    for row in one["rows"]:
+        if (peer := at.get(2.0 * row["step"])) is not None:
+            wanted = {name: (2.0 if name in ("a1", "c1") else 1.0) * value for name, value in peer.items()}
+            assert row["constants"] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_least_residual_at_the_old_time_is_the_first_order_scheme_at_every_step(direct: Any) -> None:
+    # Its residual at θ = 0 is nothing at all: the second layer is Euler's, and adds nothing of the first's.
+    found = direct(0.0)
+    for row in found["rows"]:
+        assert row["loss"] < 1e-11
+        assert row["constants"] == pytest.approx({"a1": 0.0, "c1": 0.0, "a2": 1.0, "c2": 1.0}, abs=1e-8)
+    assert found["limit"]["c1"] * found["limit"]["c2"] == pytest.approx(0.0, abs=1e-8)
+
+
+@pytest.mark.slow
+def test_four_layers_tend_to_rk4_by_the_hermite_residual_alone() -> None:
+    found = higher_order._direct(FEW, 4, {"loss.residual.kind": "hermite"})["limit"]
+    assert {name: found[name] for name in RK4} == pytest.approx(RK4, rel=2e-3)
+    found = higher_order._direct(FEW, 4, {})["limit"]
+    assert {name: found[name] for name in RK4} == pytest.approx({**dict.fromkeys(RK4, 0.5), "c4": 1.0}, rel=2e-3)
+
+
+def _run_of(path: Path, steps: int = 2) -> np.ndarray:
+    """A tiny run, trained to its end, and its weights."""
+    spec = recipe.Recipe(
+        name="tiny",
+        data=recipe.TwoCells(graphs=9),
+        network=recipe.Network(features="simplified", mlp="relu", depth=1, width=2, layers=1, update="direct"),
+        loss=recipe.Loss(supervised=recipe.Supervised()),
+        training=recipe.Training(steps=steps, batch=2, chunk=2),
+    )
+    with run_folder(path, spec, warn=pytest.fail) as folder:
+        return np.asarray(parameters(train(spec, source(spec), folder=folder).member(0)))
+
+
+def test_networks_are_found_once_their_run_is_finished(tmp_path: Path) -> None:
+    (tmp_path / "convergence").mkdir()
+    assert trained_before(None) == {}
+    assert trained_before(tmp_path / "convergence") == {}
+    weights = _run_of(tmp_path / "higher-order" / "midpoint")
+    assert trained_before(tmp_path / "convergence") == {}
+    with RunFolder.open(tmp_path / "higher-order" / "midpoint", warn=pytest.fail) as folder:
+        folder.finish("discovery", {"recovered": False})
+    found = trained_before(tmp_path / "convergence")
+    assert list(found) == ["network-midpoint"]
+    assert np.array_equal(parameters(found["network-midpoint"]), weights)
+
+
+def test_names_of_variants_are_those_of_folders() -> None:
+    plain = [higher_order._plain(name) for name in higher_order.VARIANTS]
+    assert plain[0] == "two-layers-theta-0"
+    assert "four-layers-theta-half" in plain
+    assert len(set(plain)) == len(plain)
+    assert all(name.replace("-", "").isalnum() and name.isascii() for name in plain)
+
+
+def test_every_variant_is_a_recipe_and_a_quick_one_is_trained_for_less() -> None:
+    quick = higher_order.Config()
+    for base, changes in higher_order.VARIANTS.values():
+        spec = higher_order._spec(quick, base, {**changes, **higher_order._slower(quick)})
+        assert spec.training.steps * 3 == pytest.approx(recipe.load("midpoint").training.steps, abs=3)
+    assert higher_order._slower(higher_order.Config(preset="paper")) == {}
+    assert higher_order._slower(higher_order.Config(variant_steps=5)) == {}
+    assert higher_order._slower(higher_order.Config(changes={"training.steps": 5})) == {}
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[higher_order.Config, Path, dict[str, Any]]]:
+    """Networks that have learned nothing yet, at one step, on problems that are drawn once."""
+    changes = SMALL | {"training.steps": 20, "training.chunk": 20, "network.width": 4}
+    changes |= {"evaluation.meshes": 2, "evaluation.cells": 24, "evaluation.rollout": 2}
+    config = higher_order.Config(changes=changes, variants=("two layers, θ = 1",), problems=3)
+    folder = tmp_path_factory.mktemp("higher-order")
+    draw, pose = _residuals.held_out, higher_order.problems_by_step
+    unseen: dict[Any, Problem] = {}
+    posed: dict[float, Problem] = {}
+
+    def held_out(spec: recipe.Recipe, fourier: tuple[float, float]) -> Problem:
+        key = spec.network.hops, fourier
+        return unseen[key] if key in unseen else unseen.setdefault(key, draw(spec, fourier, meshes=2, cells=CELLS))
+
+    def problems_by_step(*words: Any) -> dict[float, Problem]:
+        posed.update(posed or pose(*words))
+        return posed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(higher_order, "STEPS", (0.25,))
+        patch.setattr(higher_order, "problems_by_step", problems_by_step)
+        patch.setattr(_residuals, "PROBLEMS", 4)
+        patch.setattr(_residuals, "held_out", held_out)
+        yield config, folder, higher_order.run(config, folder)
+
+
+@pytest.mark.slow
+def test_a_run_of_untrained_networks_ends_with_verdicts(
+    short: tuple[higher_order.Config, Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    _, _, result = short
+    assert list(result["networks"]) == ["midpoint", "two-hop", "two layers, θ = 1"]
+    assert [found["theta"] for found in result["networks"].values()] == [0.5, 0.5, 1.0]
+    assert all([row["fourier"] for row in found["by_step"]] == [0.25] for found in result["networks"].values())
+    assert not any(found["recovered"] for found in result["discovered"].values())
+    assert all(found["reasons"] for found in result["discovered"].values())
+    verdicts = {claim["name"].removeprefix("higher-order-"): claim["verdict"] for claim in result["claims"]}
+    assert verdicts["residual"] == verdicts["midpoint"] == "does not hold"
+    assert verdicts["source"] == verdicts["two-hop"] == "does not hold"
+    assert verdicts["half"] == verdicts["four-layers"] == "holds under a condition"
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    for draw in (constants_figure, four_layers_figure, residuals_figure):
+        draw(result).savefig(tmp_path / "figure.png")
+
+
+@pytest.mark.slow
+def test_a_second_call_trains_and_discovers_nothing(
+    short: tuple[higher_order.Config, Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, folder, result = short
+    told: list[str] = []
+    monkeypatch.setattr(higher_order, "_direct", lambda _, layers, changes: result["direct_four"]["hermite"])
+    monkeypatch.setattr(higher_order, "check", lambda _: [])
+    again = higher_order.run(config, folder, lambda what, *_: told.append(what))
+    assert again["networks"] == result["networks"]
+    assert again["discovered"] == result["discovered"]
+    assert told == []
+
+
+@pytest.mark.slow
+def test_a_folder_of_another_recipe_is_refused(
+    short: tuple[higher_order.Config, Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, folder, result = short
+    changed = higher_order.Config(changes={**config.changes, "training.steps": 21}, variants=(), problems=3)
+    monkeypatch.setattr(higher_order, "_direct", lambda _, layers, changes: result["direct_four"]["hermite"])
+    with pytest.raises(FluxforgeError, match="midpoint"):
+        higher_order.run(changed, folder)
