@@ -205,6 +205,7 @@ def test_each_power_over_two_hops_has_to_be_that_of_two_fluxes() -> None:
         assert not _stencil_route._is_repeated(near, PowerLaw(0.5, {**far, name: power + 1.0}, 0.0, 0.0))
 
 
+@pytest.mark.slow
 def test_a_network_whose_second_message_is_no_flux_is_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,6 +144,7 @@ class Stop:
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_with_standardised_inputs_ends_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

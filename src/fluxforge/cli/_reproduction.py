@@ -35,6 +35,10 @@ def run(names: tuple[str, ...], preset: str, changes: Mapping[str, Any], folder:
 
 
 def _tables(result: Mapping[str, Any]) -> None:
+    if "recovery" in result:
+        _recovery(result)
+    if "discovered" in result:
+        _residuals(result)
     if "summary" not in result:
         return
     show_arms(result["summary"])
@@ -42,6 +46,42 @@ def _tables(result: Mapping[str, Any]) -> None:
         reduced = result["reduced"]
         text = f"{reduced['reached']} of {reduced['of']} sparse networks reach {reduced['lemma_nonzeros']} non-zeros"
         show(f"\nmerged and pruned: {text}, exact on unseen meshes")
+
+
+def _recovery(result: Mapping[str, Any]) -> None:
+    """How often a formula was found again; failures one by one."""
+    columns = ("engine", "α", "recovered", "worst constant", "seconds, median")
+    rows = [
+        (
+            row["engine"],
+            f"{row['diffusivity']:g}",
+            f"{row['recovered']} of {row['of']}",
+            "" if row["worst_constant"] is None else f"{row['worst_constant']:.1e}",
+            f"{row['median_seconds']:.0f}",
+        )
+        for row in result["recovery"]
+    ]
+    show_table(columns, rows, right=columns[1:])
+    for row in result["rows"]:
+        if not row["recovered"]:
+            show(f"not recovered: {row['engine']}, seed {row['seed']}, α = {row['diffusivity']:g}: {row['reason']}")
+    for name, hint in result["left_out"].items():
+        show(f"left out: {name} ({hint})")
+
+
+def _residuals(result: Mapping[str, Any]) -> None:
+    """Mean residuals on unseen meshes, and how far below the midpoint rule's the network's is."""
+    columns = ("network", "residual", "euler", "midpoint", "below midpoint")
+    rows = []
+    for name, found in result["networks"].items():
+        own = found["residual"]
+        shown = (f"{own[key]:.2e}" for key in ("network", "euler", "midpoint"))
+        rows.append((name, *shown, f"{own['midpoint'] / own['network']:.1f}×"))
+    show_table(columns, rows, right=columns[1:])
+    for name, found in result["discovered"].items():
+        show(f"\n{name}: {'recovered' if found['recovered'] else 'not recovered'}")
+        off = found.get("constants_uncertainty", {})
+        show_pairs((key, f"{value:.6f} ± {off[key]:.0e}") for key, value in found.get("constants", {}).items())
 
 
 def show_arms(summary: Mapping[str, Any]) -> None:

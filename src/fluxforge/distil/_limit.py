@@ -18,7 +18,8 @@ from fluxforge.distil._constants import DENOMINATOR, Fitted, Free, Objective
 
 # Points an extrapolation goes through, and the degree of the polynomial in Δt.
 POINTS, DEGREE = 5, 3
-# A rational is taken where the limit is this near to it, or within three times its own uncertainty, up to FAR.
+# A rational is taken where the limit is this near to it, or within three times its own uncertainty;
+# neither may be more than FAR.
 NEAR, FAR = 1e-3, 1e-2
 
 
@@ -54,7 +55,7 @@ def small_steps(free: Free, loss: recipe.Loss, problems: Mapping[float, Problem]
     rational = {
         name: near
         for name, value, off in zip(names, limit, scatter, strict=True)
-        if abs(value - (near := _nearest(value))) <= max(NEAR, min(3.0 * off, FAR))
+        if off <= FAR and abs(value - (near := _nearest(value))) <= max(NEAR, min(3.0 * off, FAR))
     }
     shortest = problems[steps[-1]]
     rounded = np.array([float(rational.get(name, value)) for name, value in zip(names, limit, strict=True)])
