@@ -14,6 +14,7 @@ from fluxforge.discover._judge import judge
 from fluxforge.discover._picture import field_figure
 from fluxforge.discover._progress import Progress, silent
 from fluxforge.discover._small_steps import in_the_limit, order_asked, timed
+from fluxforge.distil import engine
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network
 from fluxforge.mesh import save_figure
@@ -29,15 +30,22 @@ def discover(
     spec: recipe.Recipe, output: Path, *, command: str = "", tell: Progress = silent, warn: Warn = lambda _: None
 ) -> dict[str, Any]:
     """Run a recipe in a new folder, and return what `fluxforge discover --json` prints."""
+    _refuse_impossible(spec)
+    described = {**description(spec), "command": command}
+    with RunFolder.create(output, description=described, warn=warn) as folder:
+        return _run(spec, folder, tell)
+
+
+def _refuse_impossible(spec: recipe.Recipe) -> None:
+    """What would be found out after minutes of training is said before."""
     recipe.check(spec)
     if not spec.arms and spec.search is None:
         raise InputError(f"recipe {spec.name!r}: has neither 'arms' to compare nor a 'search' for formulas")
     if spec.search is not None and in_the_limit(spec) and isinstance(spec.data, recipe.TwoCells):
         why = "a residual gives its formula at small steps, and two cells have one Δt; choose data of kind 'pairs'"
         raise InputError(f"recipe {spec.name!r}: fields 'loss.residual' and 'data.kind': {why}")
-    described = {**description(spec), "command": command}
-    with RunFolder.create(output, description=described, warn=warn) as folder:
-        return _run(spec, folder, tell)
+    if spec.search is not None and spec.search.route == "modules":
+        engine(spec.search.engine)
 
 
 def resume(output: Path, *, tell: Progress = silent, warn: Warn = lambda _: None) -> dict[str, Any]:
