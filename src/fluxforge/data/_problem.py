@@ -48,6 +48,10 @@ def problem(
 
 
 @eqx.filter_jit
-def restepped(problems: Problem, factor: Float[Array, ""]) -> Problem:
-    """The same questions with Δt so many times as long."""
-    return jax.vmap(lambda p: problem(p.around, p.T, p.S, dt=factor * p.dt, diffusivity=p.diffusivity))(problems)
+def restepped(problems: Problem, factor: Float[Array, "*problems"]) -> Problem:
+    """The same questions with Δt so many times as long: one number, or one for each."""
+
+    def one(p: Problem, times: Float[Array, ""]) -> Problem:
+        return problem(p.around, p.T, p.S, dt=times * p.dt, diffusivity=p.diffusivity)
+
+    return jax.vmap(one)(problems, jnp.broadcast_to(factor, problems.dt.shape))
