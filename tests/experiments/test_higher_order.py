@@ -123,7 +123,8 @@ def test_the_verdict_on_the_half_follows_the_constant_against_the_step() -> None
     for rows, verdict in (
         (_rows(0.46, 0.5, 0.54), "holds"),
         (_rows(0.45, 0.7, 0.9), "holds under a condition"),
-        (_rows(0.3, 0.7, 0.9), "does not hold"),
+        (_rows(0.3, 0.7, 0.9), "holds under a condition"),
+        (_rows(0.6, 0.7, 0.9), "does not hold"),
     ):
         changed["direct"]["θ = 1"]["rows"] = rows
         assert _verdict(changed, "half") == verdict
