@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from symbolic_tables import T_N, T_P, A, delta, flux_table
 
-from fluxforge.distil import Candidate, Front, front_of, front_picture, knee, measure, merge, rounded_text
+from fluxforge.distil import Candidate, Front, front_of, knee, measure, merge
 from fluxforge.errors import InputError
-from fluxforge.expression import parse
 
 TABLE = flux_table(c=2.0, error=0.0)
 POINTS = st.lists(st.tuples(st.integers(1, 12), st.floats(1e-6, 1)), min_size=1, max_size=12)
@@ -81,29 +80,3 @@ def test_the_knee_takes_errors_of_rounding_for_equal():
 def test_there_is_no_knee_without_candidates():
     with pytest.raises(InputError, match="no candidate"):
         knee(Front(()))
-
-
-def test_the_picture_shows_every_candidate_and_names_the_chosen_one():
-    front = front_of([measure(expr, TABLE) for expr in (T_N, T_N - T_P, 2.0 * A / delta * (T_N - T_P))])
-    figure = front_picture(front, front.candidates[2], "flux")
-    (axes,) = figure.axes
-    steps, points, chosen = (line.get_xydata() for line in axes.lines)
-    np.testing.assert_array_equal(steps, points)
-    np.testing.assert_array_equal(points[:, 0], [1, 3, 9])
-    np.testing.assert_array_equal(points[:2, 1], [c.error for c in front.candidates[:2]])
-    np.testing.assert_array_equal(chosen, points[2:])
-    assert axes.get_yscale() == "log"
-    assert axes.get_title() == "flux"
-    (note,) = axes.texts
-    assert note.get_text().startswith("2*A/delta*(T_N - T_P)\ncomplexity 9, error ")
-
-
-def test_an_error_of_zero_can_be_drawn():
-    exact = Candidate(T_N, 1, 0.0)
-    front_picture(Front((exact,)), exact, "exact").canvas.draw()
-
-
-def test_decimals_are_rounded_for_people_and_exact_numbers_are_not():
-    expr = parse("0.30071403*a/b*(c - 0.99857829*d) + 2*a**2", "abcd")
-    assert rounded_text(expr) == "0.3007*a/b*(c - 0.9986*d) + 2*a**2"
-    assert rounded_text(expr, 2) == "0.3*a/b*(c - d) + 2*a**2"

@@ -17,6 +17,7 @@ from run_worker import FINGERPRINT, state
 
 from fluxforge.errors import InputError
 from fluxforge.run import RunFolder
+from processes import line
 
 KILLS = 12
 
@@ -29,13 +30,6 @@ def worker(role: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
-
-
-def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    text = process.stdout.readline()
-    assert text, "the process has ended"
-    return text.strip()
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from safetensors.numpy import load_file
 from small_runs import graphs, opened
 
 from fluxforge.train import train
+from processes import line
 
 KILLS = 4
 
@@ -39,13 +40,6 @@ def nursery() -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
-
-
-def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    text = process.stdout.readline()
-    assert text, "the process has ended"
-    return text.strip()
 
 
 def trained(process: subprocess.Popen[str], folder: Path, kill_after: float = np.inf, later: float = 0.0) -> list[str]:

@@ -23,6 +23,7 @@ from fluxforge.discover._small_steps import (
 from fluxforge.distil import (
     Candidate,
     Choice,
+    Fitted,
     Front,
     Limit,
     Sampled,
@@ -127,7 +128,7 @@ def formula(
         return Found(choice.free, _surer(choice, found), more)
 
 
-def _surer(choice: Choice, found: Limit) -> Any:
+def _surer(choice: Choice, found: Limit) -> Fitted:
     """The limit's constants with the larger uncertainty: of the extrapolation, or over sets of samples."""
     both = {name: max(own, choice.fitted.uncertainty[name]) for name, own in found.fitted.uncertainty.items()}
     return replace(found.fitted, uncertainty=both)

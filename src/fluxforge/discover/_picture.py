@@ -2,6 +2,7 @@
 
 from matplotlib.figure import Figure
 
+from fluxforge.errors import FluxforgeError
 from fluxforge.mesh import Dirichlet, draw_field, generate
 from fluxforge.scheme import Scheme
 from fluxforge.simulate import simulate
@@ -16,7 +17,7 @@ def field_figure(scheme: Scheme, diffusivity: float) -> Figure | None:
     """The temperature after a short run, cells outlined; nothing where the scheme cannot be run so."""
     try:
         return _drawn(scheme, diffusivity)
-    except Exception:  # A picture is no reason to lose a discovery.
+    except FluxforgeError:  # A picture is no reason to lose a discovery.
         return None
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
 from msgspec.structs import replace
 
 from fluxforge import recipe
@@ -67,8 +68,12 @@ def _range(spec: recipe.Recipe) -> tuple[float, float]:
 def drawn(batches: AbstractSource, spec: recipe.Recipe, number: int, count: int) -> Problem:
     """Problems like those of the training, which it has not seen."""
     key = jax.random.fold_in(jax.random.key(spec.seed), number)
-    found: Problem = eqx.filter_jit(lambda batches, key: batches.batch(key, count))(batches, key)
-    return found
+    return _batch(batches, key, count)
+
+
+@eqx.filter_jit
+def _batch(batches: AbstractSource, key: PRNGKeyArray, count: int) -> Problem:
+    return batches.batch(key, count)
 
 
 def problems_by_step(spec: recipe.Recipe, steps: Iterable[float], count: int) -> dict[float, Problem]:

@@ -5,7 +5,6 @@ two such factors, the step is a series in ΔtL; its constants are those of least
 """
 
 import math
-from typing import Any
 
 import jax
 import sympy as sp
@@ -37,7 +36,6 @@ WHOLE = 0.25
 # Meshes on which stencils are read: small, because a Jacobian has a row and a column per cell.
 MESHES, CELLS = 24, 64
 PROBLEMS = 24
-NEAR_FLUX = {"A": 1, "delta": -1, "V": -1, "dt": 1}
 
 
 def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Found:
@@ -46,11 +44,10 @@ def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Found:
         tell("reading the stencil", 0, 3)
         near, far = laws(network, spec)
         flux = _flux(near)
-        repeated = _is_repeated(near, far)
-        order = spec.network.layers * spec.network.hops
-        if order > 1 and not repeated:
+        if not _is_repeated(near, far):
             raise DiscoveryError(f"stage distil: the stencil over two hops, {describe(far)}, is not the flux repeated")
         tell("fitting its constants at small steps", 1, 3)
+        order = spec.network.layers * spec.network.hops
         problems = problems_by_step(spec, ladder(spec), PROBLEMS)
         start = series(step_of(cast(network, "float64")), problems[ladder(spec)[1]], order).nested
         free = two_hop(flux, start) if spec.network.hops == 2 else layered(flux, start, spec.network.layers)
@@ -105,6 +102,6 @@ def _whole(law: PowerLaw, where: str) -> dict[str, int]:
     return {name: round(power) for name, power in law.exponents.items()}
 
 
-def describe(law: PowerLaw | Any) -> str:
+def describe(law: PowerLaw) -> str:
     """A power law as text."""
     return f"{law.factor:.3f} " + " ".join(f"{name}^{power:.2f}" for name, power in law.exponents.items())

@@ -10,7 +10,6 @@ from fluxforge.distil._engines import ENGINES, engine
 from fluxforge.distil._front import Candidate, Front, front_of, measure, merge
 from fluxforge.distil._layers import layered, two_hop
 from fluxforge.distil._limit import Limit, extrapolated, small_steps
-from fluxforge.distil._plot import front_picture, rounded_text
 from fluxforge.distil._sample import Sampled, sample
 from fluxforge.distil._search import OPERATORS, Search
 from fluxforge.distil._select import knee
@@ -48,7 +47,6 @@ __all__ = [
     "extrapolated",
     "far_stencil",
     "front_of",
-    "front_picture",
     "geometry",
     "knee",
     "layered",
@@ -56,7 +54,6 @@ __all__ = [
     "merge",
     "power_law",
     "refit",
-    "rounded_text",
     "sample",
     "series",
     "set_free",

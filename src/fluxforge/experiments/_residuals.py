@@ -24,20 +24,20 @@ PROBLEMS = 48
 
 def held_out(spec: recipe.Recipe, fourier: tuple[float, float], *, meshes: int = 24, cells: int = 150) -> Problem:
     """Problems drawn as in training, on other meshes, with steps in this range."""
-    first = _at_fourier(json.dumps(recipe.to_dict(spec)), meshes, cells)
+    first = _at_fourier(json.dumps(recipe.to_dict(spec)), meshes, cells, PROBLEMS)
     steps = jax.random.uniform(jax.random.key(spec.seed), (PROBLEMS,), "float64", *fourier)
     return restepped(first, steps)
 
 
 @lru_cache(maxsize=2)
-def _at_fourier(words: str, meshes: int, cells: int) -> Problem:
+def _at_fourier(words: str, meshes: int, cells: int, count: int) -> Problem:
     """Problems with Δt the Fourier step; the recipe as text, since drawing them again would be compiled again."""
     spec = recipe.from_dict(json.loads(words), "recipe")
     wanted = recipe.Evaluation(meshes=meshes, cells=cells, engine=spec.evaluation.engine)
     around = unseen_meshes(wanted, spec.seed, hops=hops_of(spec.network))
     assert isinstance(spec.data, recipe.Meshes)
     data = recipe.Meshes(fourier=(1.0, 1.0), fields=spec.data.fields)
-    draw = jax.jit(lambda key: EnsembleSource(around, data, spec.diffusivity).batch(key, PROBLEMS))
+    draw = jax.jit(lambda key: EnsembleSource(around, data, spec.diffusivity).batch(key, count))
     problems: Problem = draw(jax.random.fold_in(jax.random.key(spec.seed), 2**26))
     return problems
 

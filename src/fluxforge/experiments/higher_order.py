@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import jax
@@ -17,7 +18,6 @@ from fluxforge.experiments._higher_order_claims import check as check_claims
 from fluxforge.experiments._networks import NAMES
 from fluxforge.experiments._residuals import constants, residuals
 from fluxforge.gnn import Network
-from fluxforge.run import RunFolder
 from fluxforge.scheme import find, symbol
 from fluxforge.train import train
 from fluxforge.verify.diffusivity import lattice_diffusivity
@@ -36,6 +36,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "four layers, θ = ½": ("midpoint", {"network.layers": 4}),
     "four layers, hermite": ("midpoint", {"network.layers": 4, "loss.residual.kind": "hermite"}),
 }
+THETAS = (0.0, 0.5, 1.0)
 # Steps, in units of the Fourier step, at which residuals and constants are shown.
 STEPS = (0.0625, 0.125, 0.25, 0.5)
 FLUX = symbol("alpha") * symbol("A") / symbol("delta")
@@ -49,7 +50,6 @@ class Config:
     changes: Mapping[str, Any] = field(default_factory=dict)
     variants: tuple[str, ...] = tuple(VARIANTS)
     variant_steps: int | None = None
-    thetas: tuple[float, ...] = (0.0, 0.5, 1.0)
     problems: int = 24
 
 
@@ -108,13 +108,17 @@ def _plain(name: str) -> str:
 def _discovered(spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: Warn) -> tuple[Network, dict[str, Any]]:
     """The whole pipeline, in a folder of its own if there is one."""
     if folder is None:
-        from tempfile import TemporaryDirectory
-
         with TemporaryDirectory() as scratch:
             return _discovered(spec, Path(scratch), tell, warn)
     own = folder / spec.name
-    document = go_on(own, tell=tell, warn=warn) if (own / "run.json").exists() else discover(spec, own, tell=tell)
-    with RunFolder.open(own, warn=warn) as held:
+    if (own / "run.json").exists():
+        # Refused where the run is of another recipe, before it is gone on with.
+        with run_folder(own, spec, warn=warn):
+            pass
+        document = go_on(own, tell=tell, warn=warn)
+    else:
+        document = discover(spec, own, tell=tell, warn=warn)
+    with run_folder(own, spec, warn=warn) as held:
         network = train(spec, source(spec), folder=held).member(0)
     return network, {key: value for key, value in document.items() if key not in ("certificate", "environment")}
 
@@ -164,7 +168,7 @@ def _direct_all(config: Config) -> dict[str, Any]:
     base = _spec(replace(config, preset="quick"), "midpoint", {})
     with jax.enable_x64(True):
         problems = problems_by_step(base, (1.0, 0.75, *ladder(base)), config.problems)
-        two = {f"θ = {theta:g}": _direct(base, {"loss.residual.theta": theta}, 2, problems) for theta in config.thetas}
+        two = {f"θ = {theta:g}": _direct(base, {"loss.residual.theta": theta}, 2, problems) for theta in THETAS}
         four = {
             "θ = ½": _direct(base, {}, 4, problems),
             "hermite": _direct(base, {"loss.residual.kind": "hermite"}, 4, problems),

@@ -1,0 +1,132 @@
+"""The sentences of the paper's section 5: their verdicts follow the numbers."""
+
+from typing import Any
+
+import pytest
+
+from fluxforge.experiments import higher_order
+
+MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
+RK4 = {"c1": 1 / 4, "c2": 1 / 3, "c3": 1 / 2, "c4": 1.0}
+
+
+def _network(part: float) -> dict[str, Any]:
+    return {"residual": {"network": part, "euler": 1.0, "midpoint": 0.25}}
+
+
+def _rows(*c1: float) -> list[dict[str, Any]]:
+    return [{"step": 2.0**-k, "constants": {"c1": value}} for k, value in enumerate(c1)]
+
+
+def _result() -> dict[str, Any]:
+    """What the study is expected to end with."""
+    found = {"recovered": True, "constants": dict(MIDPOINT), "constants_uncertainty": {"c1": 1e-4}}
+    law = {"factor": 0.5, "exponents": {"A_PN": 1.0, "V_P": -1.0}}
+    return {
+        "networks": {"midpoint": _network(0.1), "two-hop": _network(0.2), "two layers, θ = 1": _network(1.0)},
+        "discovered": {"midpoint": found, "two-hop": {"recovered": True, "laws": {"far": law}}},
+        "direct": {
+            "θ = 0.5": {"rows": _rows(0.3, 0.4), "limit": dict(MIDPOINT)},
+            "θ = 1": {"rows": _rows(0.45, 0.63, 0.78), "limit": dict.fromkeys(MIDPOINT, 1.0)},
+        },
+        "direct_four": {"θ = ½": {"limit": dict.fromkeys(RK4, 0.5)}, "hermite": {"limit": dict(RK4)}},
+        "printed_diffusivity": {family: [[1.7, 0.0], [0.0, 1.7]] for family in ("squares", "equilateral")},
+    }
+
+
+def _verdict(result: dict[str, Any], name: str) -> str:
+    return next(claim.verdict for claim in higher_order.check(result) if claim.name == f"higher-order-{name}")
+
+
+def _evidence(result: dict[str, Any], name: str) -> str:
+    return next(claim.evidence for claim in higher_order.check(result) if claim.name == f"higher-order-{name}")
+
+
+def test_every_sentence_has_a_verdict() -> None:
+    assert {claim.name.removeprefix("higher-order-"): claim.verdict for claim in higher_order.check(_result())} == {
+        "residual": "holds under a condition",
+        "midpoint": "holds under a condition",
+        "half": "holds under a condition",
+        "source": "does not hold",
+        "two-hop": "does not hold",
+        "four-layers": "holds under a condition",
+    }
+
+
+def test_the_verdict_on_residuals_follows_the_networks() -> None:
+    every, none = _result(), _result()
+    every["networks"]["two layers, θ = 1"] = _network(0.5)
+    assert _verdict(every, "residual") == "holds"
+    none["networks"]["two-hop"] = _network(0.51)
+    assert _verdict(none, "residual") == "does not hold"
+    assert "Below the midpoint rule's at θ = ½: midpoint 2.5×, two-hop 1.2×" in _evidence(_result(), "residual")
+
+
+def test_forward_in_time_there_is_no_residual_to_be_lower_than() -> None:
+    """At θ = 0 Euler's is round-off: a network that is above it says nothing about the sentence."""
+    result = _result()
+    result["networks"]["two layers, θ = 1"] = _network(0.1)
+    assert _verdict(result, "residual") == "holds"
+    result["networks"]["two layers, θ = 0"] = {"residual": {"network": 1e-2, "euler": 1e-16, "midpoint": 0.2}}
+    assert _verdict(result, "residual") == "holds"
+    assert "θ = 0" not in _evidence(result, "residual")
+
+
+@pytest.mark.parametrize("name", MIDPOINT)
+def test_the_verdict_on_the_midpoint_rule_follows_every_constant(name: str) -> None:
+    changed = _result()
+    changed["discovered"]["midpoint"]["constants"][name] *= 1.019
+    assert _verdict(changed, "midpoint") == "holds under a condition"
+    changed["discovered"]["midpoint"]["constants"][name] *= 1.01
+    assert _verdict(changed, "midpoint") == "does not hold"
+
+
+def test_a_midpoint_rule_that_is_not_believed_is_none() -> None:
+    changed = _result()
+    changed["discovered"]["midpoint"]["recovered"] = False
+    assert _verdict(changed, "midpoint") == "does not hold"
+    changed["discovered"]["midpoint"] = {"recovered": False}
+    assert _verdict(changed, "midpoint") == "does not hold"
+    assert "c1 = 0.5000 ± 1e-04" in _evidence(_result(), "midpoint")
+    assert "the limit is c1 = 1.000" in _evidence(_result(), "midpoint")
+
+
+def test_the_verdict_on_the_half_follows_the_constant_against_the_step() -> None:
+    changed = _result()
+    for rows, verdict in (
+        (_rows(0.46, 0.5, 0.54), "holds"),
+        (_rows(0.45, 0.7, 0.9), "holds under a condition"),
+        (_rows(0.3, 0.7, 0.9), "holds under a condition"),
+        (_rows(0.6, 0.7, 0.9), "does not hold"),
+    ):
+        changed["direct"]["θ = 1"]["rows"] = rows
+        assert _verdict(changed, "half") == verdict
+    assert "nearest to ½ at 1." in _evidence(_result(), "half")
+
+
+def test_the_verdict_on_the_printed_source_follows_the_limit() -> None:
+    changed = _result()
+    changed["direct"]["θ = 0.5"]["limit"]["a1"] = 0.99
+    assert _verdict(changed, "source") == "holds"
+    changed["direct"]["θ = 0.5"]["limit"]["a1"] = 0.97
+    assert _verdict(changed, "source") == "does not hold"
+
+
+def test_the_verdict_on_the_two_hop_scheme_follows_both_diffusivities() -> None:
+    changed = _result()
+    changed["printed_diffusivity"]["squares"] = [[1.04, 0.0], [0.0, 1.04]]
+    assert _verdict(changed, "two-hop") == "does not hold"
+    changed["printed_diffusivity"]["equilateral"] = [[0.96, 0.0], [0.0, 0.96]]
+    assert _verdict(changed, "two-hop") == "holds"
+    assert "two-hop coefficient is 0.50 A_PN^1.00 V_P^-1.00" in _evidence(changed, "two-hop")
+    changed["discovered"]["two-hop"] = {"recovered": False}
+    assert "coefficient" not in _evidence(changed, "two-hop")
+
+
+def test_the_verdict_on_four_layers_follows_both_limits() -> None:
+    changed = _result()
+    changed["direct_four"]["θ = ½"]["limit"] = dict(RK4)
+    assert _verdict(changed, "four-layers") == "holds"
+    for found in changed["direct_four"].values():
+        found["limit"] = {**RK4, "c2": 0.5}
+    assert _verdict(changed, "four-layers") == "does not hold"
