@@ -7,6 +7,7 @@ from _discovery_result import METRICS, READ, RESULT, STEPS
 from markupsafe import Markup
 
 from fluxforge.discover import _picture
+from fluxforge.errors import MeshError
 from fluxforge.report import _page, discovery_figures, discovery_page, write_discovery
 from fluxforge.report._limit_figure import limit_figure, limit_pictures, limit_rows, limit_table
 from fluxforge.scheme import find
@@ -221,7 +222,7 @@ def test_a_scheme_that_cannot_be_run_has_no_picture_and_fails_nothing(monkeypatc
     assert _picture.field_figure(find("euler"), float("nan")) is None
 
     def broken(*_, **__):
-        raise RuntimeError("no mesh today")
+        raise MeshError("no mesh today")
 
     monkeypatch.setattr(_picture, "generate", broken)
     assert _picture.field_figure(find("euler"), 1.0) is None
