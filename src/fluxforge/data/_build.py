@@ -1,12 +1,14 @@
 """A recipe's data section → a source of batches."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import jax
+from msgspec.structs import replace
 
 from fluxforge import recipe
 from fluxforge._types import Precision
-from fluxforge.data._ensemble import EnsembleSource, ensemble
+from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble
 from fluxforge.data._meshes import meshes
 from fluxforge.data._source import AbstractSource, FixedSource, PairSource
 from fluxforge.data._two_cells import two_cells
@@ -40,6 +42,18 @@ def _source(spec: recipe.Recipe, hops: Iterable[Hop], dtype: Precision) -> Abstr
         case recipe.Pairs():
             return PairSource(spec.data, spec.diffusivity, dtype)
         case recipe.Meshes():
-            return EnsembleSource(
-                ensemble(meshes(spec.data, spec.seed), hops, dtype=dtype), spec.data, spec.diffusivity
-            )
+            return EnsembleSource(_ensemble(spec.data, spec.seed, tuple(hops), dtype), spec.data, spec.diffusivity)
+
+
+def _ensemble(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) -> Ensemble:
+    if data.files:
+        return ensemble(meshes(data, seed), hops, dtype=dtype)
+    # What is put on a mesh does not change it.
+    bare = replace(data, fields=recipe.FIELDS, fourier=(0.5, 0.5))
+    return _generated(bare, seed, hops, dtype)
+
+
+@lru_cache(maxsize=4)
+def _generated(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) -> Ensemble:
+    """Meshes take seconds to make, and one run asks for the same ones many times: other steps, other fields."""
+    return ensemble(meshes(data, seed), hops, dtype=dtype)

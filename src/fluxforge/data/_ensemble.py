@@ -14,7 +14,7 @@ from fluxforge.data._fields import random_field
 from fluxforge.data._problem import Problem, problem
 from fluxforge.data._source import AbstractSource
 from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, fourier_step, unit_volume
-from fluxforge.neighbourhood import Surroundings, stacked, surroundings
+from fluxforge.neighbourhood import Surroundings, put, stacked, surroundings
 from fluxforge.scheme import Hop
 
 
@@ -54,7 +54,7 @@ def ensemble(
     x = np.stack([_places(graph, cells, nodes) for graph in graphs])
     # Networks are asked about steps that suit a mesh whose boundary is held: insulation would allow longer ones.
     step = np.array([fourier_step(unit_volume(dual(mesh))[0]) for mesh in meshes])
-    return Ensemble(together, jnp.asarray(x, dtype), jnp.asarray(step, dtype))
+    return Ensemble(together, put(x, dtype), put(step, dtype))
 
 
 def _places(graph: DualGraph, cells: int, nodes: int) -> Float[np.ndarray, "nodes 2"]:

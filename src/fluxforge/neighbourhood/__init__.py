@@ -1,5 +1,6 @@
 """Who is around each cell, over one hop or two, and what every node shows: in NumPy, and on the device, padded."""
 
+from fluxforge.neighbourhood._device import put
 from fluxforge.neighbourhood._ghosts import View, node_volumes, view
 from fluxforge.neighbourhood._hops import Average, Neighbourhood, Neighbourhoods
 from fluxforge.neighbourhood._pad import Size, padded, size, stacked
@@ -16,6 +17,7 @@ __all__ = [
     "View",
     "node_volumes",
     "padded",
+    "put",
     "size",
     "stacked",
     "surroundings",

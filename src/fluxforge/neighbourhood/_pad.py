@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
 from fluxforge.errors import InputError
+from fluxforge.neighbourhood._device import put
 from fluxforge.neighbourhood._surroundings import Shown, Slots, Surroundings
 
 
@@ -60,13 +60,13 @@ def stacked(graphs: Sequence[Surroundings]) -> Surroundings:
     for around in graphs[1:]:
         to = to.covering(size(around))
     equal = [padded(around, to) for around in graphs]
-    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves])), *equal)
+    return jax.tree.map(lambda *leaves: put(np.stack([np.asarray(leaf) for leaf in leaves])), *equal)
 
 
 def _longer(values: Array, length: int, fill: float | bool) -> Array:
     host = np.asarray(values)
     added = np.full((length - len(host), *host.shape[1:]), fill, host.dtype)
-    return jnp.asarray(np.concatenate([host, added]))
+    return put(np.concatenate([host, added]))
 
 
 def _nodes(index: Array, has: Size, to: Size) -> np.ndarray:
@@ -82,7 +82,7 @@ def _between(values: Array, has: Size, to: Size, fill: float | np.ndarray) -> Ar
     result[:] = fill
     result[: has.cells] = host[: has.cells]
     result[to.cells : to.cells + has.ghosts] = host[has.cells :]
-    return jnp.asarray(result)
+    return put(result)
 
 
 def _shown(shown: Shown, has: Size, to: Size) -> Shown:
@@ -110,4 +110,4 @@ def _wider(values: Array | np.ndarray, filled: np.ndarray) -> Array:
     host = np.asarray(values)
     result = filled.astype(host.dtype)
     result[tuple(slice(n) for n in host.shape)] = host
-    return jnp.asarray(result)
+    return put(result)

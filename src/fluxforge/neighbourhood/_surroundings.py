@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from fluxforge._types import Precision, State
 from fluxforge.mesh import DualGraph
+from fluxforge.neighbourhood._device import put
 from fluxforge.neighbourhood._ghosts import view
 from fluxforge.neighbourhood._hops import Neighbourhood, Neighbourhoods
 from fluxforge.scheme import Ghost, Hop
@@ -86,33 +87,28 @@ def surroundings(graph: DualGraph, hops: Iterable[Hop] = (Hop.EDGE,), *, dtype: 
     """Put a graph's neighbourhoods on the device."""
     around = Neighbourhoods(graph)
     return Surroundings(
-        V=_put(graph.V, dtype),
-        live=jnp.asarray(np.ones(graph.cells, bool)),
+        V=put(graph.V, dtype),
+        live=put(np.ones(graph.cells, bool)),
         shown={str(rule): _shown(graph, rule, dtype) for rule in Ghost},
         hops={str(hop): _slots(around[hop], dtype) for hop in sorted(set(hops))},
     )
 
 
-def _put(values: np.ndarray, dtype: str) -> Array:
-    """On the device in a precision; converted here, because there every new shape would be compiled for."""
-    return jnp.asarray(np.asarray(values, dtype))
-
-
 def _shown(graph: DualGraph, rule: Ghost, dtype: str) -> Shown:
     seen = view(graph, rule)
-    return Shown(jnp.asarray(seen.cell), _put(seen.scale, dtype), _put(seen.constant, dtype))
+    return Shown(put(seen.cell), put(seen.scale, dtype), put(seen.constant, dtype))
 
 
 def _slots(around: Neighbourhood, dtype: str) -> Slots:
     middle = share = None
     if (average := around.over_paths) is not None:
         one = average.slot_of_path[..., None] == np.arange(around.mask.shape[1])
-        share = _put(one / np.maximum(average.multiplicity, 1)[:, None, :], dtype)
-        middle = jnp.asarray(average.middle)
+        share = put(one / np.maximum(average.multiplicity, 1)[:, None, :], dtype)
+        middle = put(average.middle)
     return Slots(
-        ends={end: jnp.asarray(node) for end, node in around.ends.items()},
-        geometry={name.name: _put(value, dtype) for name, value in around.geometry.items()},
-        mask=jnp.asarray(around.mask),
+        ends={end: put(node) for end, node in around.ends.items()},
+        geometry={name.name: put(value, dtype) for name, value in around.geometry.items()},
+        mask=put(around.mask),
         middle=middle,
         share=share,
     )

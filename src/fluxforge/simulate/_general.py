@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.mesh import DualGraph
-from fluxforge.neighbourhood import Surroundings, surroundings
+from fluxforge.neighbourhood import Surroundings, put, surroundings
 from fluxforge.scheme import Scheme
 from fluxforge.simulate._stages import staged
 from fluxforge.simulate._stepper import AbstractStepper, repeated
@@ -59,6 +59,6 @@ def general_stepper(
         dt=dt,
         diffusivity=diffusivity,
         dtype=dtype,
-        S=jnp.asarray(source, dtype),
+        S=put(source, dtype),
         around=surroundings(graph, scheme.hops(), dtype=dtype),
     )

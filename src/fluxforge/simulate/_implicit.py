@@ -13,6 +13,7 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from fluxforge._types import State
 from fluxforge.errors import InputError
+from fluxforge.neighbourhood import put
 from fluxforge.simulate._assemble import AffineMap, Operator
 from fluxforge.simulate._rows import StageRows, stage_rows
 from fluxforge.simulate._stepper import AbstractStepper, Order, entered, left, repeated
@@ -123,7 +124,7 @@ def conjugate_gradient_stepper(
     return ConjugateGradientStepper(
         left=lay({"T_new": AffineMap({"T": left}, nothing)}, source=nothing),
         right=lay({"T_new": AffineMap({"T": right}, V * (step.N @ source + step.b))}, source=nothing),
-        diagonal=jnp.asarray(diagonal if order is None else diagonal[order], dtype),
+        diagonal=put(diagonal if order is None else diagonal[order], dtype),
         order=Order.of(order),
         tolerance=CG_TOLERANCE if dtype == "float64" else 1e-6,
         dtype=dtype,

@@ -10,7 +10,7 @@ from fluxforge._types import Precision, State
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network, cast
 from fluxforge.mesh import DualGraph, unit_volume
-from fluxforge.neighbourhood import Surroundings, surroundings
+from fluxforge.neighbourhood import Surroundings, put, surroundings
 from fluxforge.simulate._build import _check_numbers
 from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._stepper import AbstractStepper, repeated
@@ -67,7 +67,7 @@ def network_stepper(
     return NetworkStepper(
         network=cast(network, precision),
         around=surroundings(scaled, network.hops, dtype=precision),
-        S=jnp.asarray(S, precision),
+        S=put(S, precision),
         dt=jnp.asarray(dt / length**2, precision),
         diffusivity=jnp.asarray(diffusivity, precision),
     )

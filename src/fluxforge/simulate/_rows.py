@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 from scipy.sparse import csr_array
 
 from fluxforge._types import State
+from fluxforge.neighbourhood import put
 from fluxforge.simulate._assemble import AffineMap
 
 Slot: TypeAlias = Float[Array, " cells"]
@@ -109,10 +110,10 @@ class _Placement:
             self.rank[order] = np.arange(n, dtype=np.int32)
 
     def values(self, column: np.ndarray) -> Slot:
-        return jnp.asarray(column if self.order is None else column[self.order], self.dtype)
+        return put(column if self.order is None else column[self.order], self.dtype)
 
     def indices(self, column: np.ndarray) -> Int[Array, " cells"]:
-        return jnp.asarray(column if self.order is None else self.rank[column[self.order]], jnp.int32)
+        return put(column if self.order is None else self.rank[column[self.order]], np.int32)
 
 
 def _pattern(matrices: Iterable[csr_array], n: int) -> csr_array:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from fluxforge._types import State
+from fluxforge.neighbourhood import put
 from fluxforge.simulate._rows import StageRows
 
 
@@ -64,12 +65,12 @@ class Order(eqx.Module):
             return None
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        return Order(jnp.asarray(order, jnp.int32), jnp.asarray(back, jnp.int32))
+        return Order(put(order, np.int32), put(back, np.int32))
 
 
 def entered(T: Float[Array | np.ndarray, " cells"], order: Order | None, dtype: str) -> State:
     """A field on the device, in the given order."""
-    field = jnp.asarray(T, dtype)
+    field = put(T, dtype) if isinstance(T, np.ndarray) else jnp.asarray(T, dtype)
     return field if order is None else field[order.forward]
 
 

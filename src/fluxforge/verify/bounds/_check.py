@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from fluxforge.data import Problem
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network
+from fluxforge.neighbourhood import put
 from fluxforge.verify.bounds._errors import ROUND_OFF, errors, worst
 from fluxforge.verify.bounds._records import Bound, BoundCheck, Hypothesis
 
@@ -30,7 +30,7 @@ def compared(
     ratio = worst_error / bound.value
     found = None
     if ratio > 1.0:
-        found = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[where.problem]), problems[where.mesh])
+        found = jax.tree.map(lambda leaf: put(np.asarray(leaf)[where.problem]), problems[where.mesh])
     return BoundCheck(bound, worst_error, ratio, where, corrected, found)
 
 
