@@ -1,7 +1,7 @@
 """Discover finite-volume schemes, distil them to formulas, certify them.
 
 The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.stepper`, `ff.simulate`,
-`ff.compare`, `ff.verify`. Each is loaded when first asked for, so that importing the package costs nothing.
+`ff.compare`, `ff.verify`, `ff.discover`. Each is loaded when first asked for: importing the package costs nothing.
 """
 
 import importlib
@@ -14,16 +14,30 @@ __version__ = version("fluxforge")
 
 if TYPE_CHECKING:
     from fluxforge import mesh, scheme
+    from fluxforge.discover import discover
     from fluxforge.mesh import Dirichlet, Neumann, dual
     from fluxforge.simulate import compare, simulate, stepper
     from fluxforge.verify import verify
 
-__all__ = ["Dirichlet", "Neumann", "__version__", "compare", "dual", "mesh", "scheme", "simulate", "stepper", "verify"]
+__all__ = [
+    "Dirichlet",
+    "Neumann",
+    "__version__",
+    "compare",
+    "discover",
+    "dual",
+    "mesh",
+    "scheme",
+    "simulate",
+    "stepper",
+    "verify",
+]
 
 _HOME = {
     "Dirichlet": "mesh",
     "Neumann": "mesh",
     "compare": "simulate",
+    "discover": "discover",
     "dual": "mesh",
     "simulate": "simulate",
     "stepper": "simulate",
@@ -32,7 +46,7 @@ _HOME = {
 
 
 class _Facade(types.ModuleType):
-    """`ff.simulate` and `ff.verify` are functions, though subpackages bear the same names.
+    """`ff.simulate`, `ff.verify` and `ff.discover` are functions, though subpackages bear the same names.
 
     The import system would set those attributes to the subpackages as soon as anything imports them; the facade
     keeps the functions, and `from fluxforge.simulate import …` works as ever.

@@ -12,14 +12,14 @@ from fluxforge import recipe
 from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import counted, question_bar
 from fluxforge.cli._reproduction import show_arms
-from fluxforge.discover import Progress, discover, resume
+from fluxforge.discover import Progress, discover, free_folder, resume
 
 
 def begin(name: str, output: Path | None, preset: str | None, changes: Mapping[str, Any], as_json: bool) -> None:
     """A new run."""
     spec = recipe.load(name, preset=preset)
     spec = recipe.override(spec, changes) if changes else spec
-    folder = output or _free(Path("runs") / spec.name)
+    folder = output or free_folder(spec)
     _shown(lambda tell: discover(spec, folder, command=_command(), tell=tell, warn=_warn), spec.name, folder, as_json)
 
 
@@ -30,12 +30,6 @@ def _command() -> str:
 def go_on(folder: Path, as_json: bool) -> None:
     """A run begun before."""
     _shown(lambda tell: resume(folder, tell=tell, warn=_warn), folder.name, folder, as_json)
-
-
-def _free(folder: Path) -> Path:
-    """The folder, or with a number after it if a run is there already."""
-    candidates = (folder, *(folder.with_name(f"{folder.name}-{k}") for k in range(2, 10_000)))
-    return next(each for each in candidates if not each.exists())
 
 
 def _warn(text: str) -> None:

@@ -1,6 +1,6 @@
 """The main job: data, training, distilling, certifying, in a folder that can be gone on with."""
 
-from fluxforge.discover._discover import discover, explain, resume
+from fluxforge.discover._discover import discover, explain, free_folder, resume
 from fluxforge.discover._folder import environment, recipe_of, run_folder
 from fluxforge.discover._generalisation import generalise, lemma_count, reduce, summary
 from fluxforge.discover._progress import Progress, silent
@@ -11,6 +11,7 @@ __all__ = [
     "discover",
     "environment",
     "explain",
+    "free_folder",
     "generalise",
     "ladder",
     "lemma_count",

@@ -1,6 +1,8 @@
 """`discover`: a recipe in, a run folder out."""
 
+import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +29,34 @@ FAMILIES = ("squares", "right", "irregular")
 
 
 def discover(
-    spec: recipe.Recipe, output: Path, *, command: str = "", tell: Progress = silent, warn: Warn = lambda _: None
+    source: str | os.PathLike[str] | recipe.Recipe = "first-order",
+    output: str | os.PathLike[str] | None = None,
+    *,
+    changes: Mapping[str, Any] | None = None,
+    command: str = "",
+    tell: Progress = silent,
+    warn: Warn = lambda _: None,
 ) -> dict[str, Any]:
-    """Run a recipe in a new folder, and return what `fluxforge discover --json` prints."""
+    """Run a recipe in a new folder, and return what `fluxforge discover --json` prints.
+
+    The recipe is a shipped one by name, a TOML file, or a `Recipe`; `changes` are fields of it by their names with
+    dots, such as `{"training.steps": 5000}`. The folder is runs/RECIPE, with a number after it if that is taken,
+    unless `output` is given.
+    """
+    spec = source if isinstance(source, recipe.Recipe) else recipe.load(source)
+    spec = recipe.override(spec, changes) if changes else spec
+    output = free_folder(spec) if output is None else Path(output)
     _refuse_impossible(spec)
     described = {**description(spec), "command": command}
     with RunFolder.create(output, description=described, warn=warn) as folder:
         return _run(spec, folder, tell)
+
+
+def free_folder(spec: recipe.Recipe) -> Path:
+    """runs/RECIPE, or with a number after it if a run is there already."""
+    folder = Path("runs") / spec.name
+    candidates = (folder, *(folder.with_name(f"{folder.name}-{k}") for k in range(2, 10_000)))
+    return next(each for each in candidates if not each.exists())
 
 
 def _refuse_impossible(spec: recipe.Recipe) -> None:
