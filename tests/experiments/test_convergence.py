@@ -274,3 +274,26 @@ def test_lower_residuals_are_judged_of_networks_first(result: dict[str, Any]) ->
     assert _verdict(result, name) == "holds under a condition"
     assert _verdict(_as(result, "lemma", "midpoint"), name) == "holds"
     assert _verdict(_as(result, "midpoint", "two-hop-printed"), name) == "does not hold"
+
+
+def test_accuracy_is_judged_against_euler_at_every_step(result: dict[str, Any]) -> None:
+    name = "more accurate than first order"
+    # As printed, two hops solve another equation; the midpoint rule is more accurate than Euler.
+    assert _verdict(result, name) == "holds under a condition"
+    better, worse = copy.deepcopy(result), copy.deepcopy(result)
+    errors = {(row["wanted"], row["fourier"]): row["error"] for row in _rows(result, "euler")}
+    for changed, factor in ((better, 0.5), (worse, 2.0)):
+        for row in changed["rows"]:
+            own = errors[row["wanted"], row["fourier"]]
+            if row["scheme"] not in ("euler", "crank-nicolson"):
+                row["error"] = None if own is None else factor * own
+    assert _verdict(better, name) == "holds"
+    assert _verdict(worse, name) == "does not hold"
+
+
+def test_oscillations_are_there_if_their_onset_is(result: dict[str, Any]) -> None:
+    name = "Crank–Nicolson oscillates"
+    assert _verdict(result, name) == "holds"
+    changed = copy.deepcopy(result)
+    changed["meshes"][0]["oscillation"] = 3.0 * changed["meshes"][0]["fourier"]
+    assert _verdict(changed, name) == "does not hold"

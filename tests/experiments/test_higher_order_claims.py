@@ -49,8 +49,16 @@ def test_every_sentence_has_a_verdict() -> None:
         "half": "holds under a condition",
         "source": "does not hold",
         "two-hop": "does not hold",
+        "two-hop-found": "holds under a condition",
         "four-layers": "holds under a condition",
     }
+
+
+def test_a_two_hop_correction_is_found_if_the_pipeline_recovers_it() -> None:
+    lost = _result()
+    lost["discovered"]["two-hop"] |= {"recovered": False}
+    assert _verdict(lost, "two-hop-found") == "does not hold"
+    assert "not recovered" in _evidence(lost, "two-hop-found")
 
 
 def test_the_verdict_on_residuals_follows_the_networks() -> None:

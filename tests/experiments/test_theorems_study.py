@@ -56,6 +56,30 @@ def test_verdicts_change_with_the_numbers(result: dict[str, Any]) -> None:
     assert _verdict(changed, "Fourier condition") == "holds"
 
 
+def test_the_weights_of_an_exact_linear_network_are_determined(result: dict[str, Any]) -> None:
+    found = result["simple_weights"]
+    assert found["solution"] == pytest.approx([1.0, 1.0, 1.0, 0.0], abs=1e-11)
+    assert found["smallest_singular_value"] > 1e-2
+    assert _verdict(result, "lemma, simple weights") == "holds"
+    changed = copy.deepcopy(result)
+    changed["simple_weights"]["rank"] = 3
+    assert _verdict(changed, "lemma, simple weights") == "does not hold"
+    changed["simple_weights"] = {**found, "solution": [1.0, 0.9, 1.0, 0.0]}
+    assert _verdict(changed, "lemma, simple weights") == "does not hold"
+
+
+def test_the_verdict_on_biases_counts_the_networks_that_kept_one(result: dict[str, Any]) -> None:
+    changed = copy.deepcopy(result)
+    kept, lost = {"message_bias": 0.4, "bias": 1e-5}, {"message_bias": -1e-5, "bias": 0.0}
+    for rows, verdict in (
+        ([lost, lost], "holds"),
+        ([lost, kept], "holds under a condition"),
+        ([kept, kept], "does not hold"),
+    ):
+        changed["linear"]["weights"] = rows
+        assert _verdict(changed, "biases vanish") == verdict
+
+
 def test_the_figure_draws(result: dict[str, Any], tmp_path: Path) -> None:
     theorems_figure(result).savefig(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000

@@ -4,10 +4,10 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from _browser import PROGRAM, Browser
 from _discovery_result import EARLY, FRONTS, METRICS, RESULT
 from matplotlib.figure import Figure
 
+from browser import PROGRAM, Browser
 from fluxforge.errors import InputError
 from fluxforge.report import discovery_figures, discovery_page, write_discovery
 from fluxforge.scheme import find

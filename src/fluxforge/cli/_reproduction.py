@@ -1,37 +1,116 @@
 """What `fluxforge reproduce` shows of its results."""
 
+import textwrap
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import counted, question_bar
-from fluxforge.experiments import reproduce
+from fluxforge.errors import InputError
+from fluxforge.reproduction import compare, documents, reproduce, write_reproduction
 
 WORDS = {"train_mae": "training MAE", "ood_mse": "one-step MSE", "rollout_mse": "50-step MSE", "nonzeros": "non-zeros"}
+# Numbers that moved, of each part, that are shown.
+SHOWN = 8
 
 
-def run(names: tuple[str, ...], preset: str, changes: Mapping[str, Any], folder: Path, as_json: bool) -> None:
-    """Each part in turn; its table and verdicts, or its document."""
-    results = {}
-    for name in names:
-        with question_bar(name, quiet=as_json) as tell:
-            results[name] = reproduce(
-                name,
-                preset=preset,
-                changes=changes,
-                folder=folder,
-                tell=counted(tell),
-                warn=lambda text: say("warning", text),
-            )
-    if as_json:
-        show_json(results[names[0]] if len(names) == 1 else results)
-        return
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks for."""
+
+    names: tuple[str, ...]
+    preset: str
+    changes: Mapping[str, Any]
+    folder: Path
+    again: bool
+    check: Path | None
+    as_json: bool
+
+
+def run(asked: Asked) -> None:
+    """Each part in turn; its table and verdicts, or its document; then the page of all that is in the folder."""
+    kept = {} if asked.check is None else documents(asked.check)
+    if asked.check is not None and not kept:
+        raise InputError(f"{asked.check}: holds no results to compare with")
+    results = {name: _part(name, asked) for name in asked.names}
+    whole = write_reproduction(asked.folder, command=f"fluxforge reproduce {' '.join(asked.names)}")
+    compared = None if asked.check is None else compare(documents(asked.folder), kept)
+    if asked.as_json:
+        show_json(
+            results[asked.names[0]] if len(results) == 1 and compared is None else _together(results, whole, compared)
+        )
+    else:
+        _shown(results, whole, compared, asked.folder)
+    if compared is not None and compared["verdicts"]:
+        raise typer.Exit(1)
+
+
+def _part(name: str, asked: Asked) -> dict[str, Any]:
+    with question_bar(name, quiet=asked.as_json) as tell:
+        return reproduce(
+            name,
+            preset=asked.preset,
+            changes=asked.changes,
+            folder=asked.folder,
+            again=asked.again,
+            tell=counted(tell),
+            warn=lambda text: say("warning", text),
+        )
+
+
+def _together(
+    results: Mapping[str, Any], whole: Mapping[str, Any], compared: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    document = {"parts": results, **whole}
+    return document if compared is None else document | {"check": compared}
+
+
+def _shown(
+    results: Mapping[str, Any], whole: Mapping[str, Any], compared: Mapping[str, Any] | None, folder: Path
+) -> None:
     for name, result in results.items():
         show(f"\n{name}\n")
         _tables(result)
         _claims(result)
         show(f"\nfigures and data: {folder / name}")
+    if len(results) > 1:
+        show("\nthe paper's claims\n")
+        columns = ("section", "claim", "verdict")
+        show_table(columns, [(row["section"], _short(row["text"]), row["verdict"]) for row in whole["claims"]])
+    if compared is not None:
+        _show_compared(compared)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in whole["counts"].items() if count)
+    show(f"\nclaims of the paper: {counts}\npage: {whole['page']}")
+
+
+def _short(text: str) -> str:
+    return textwrap.shorten(text, 62, placeholder=" …")
+
+
+def _show_compared(compared: Mapping[str, Any]) -> None:
+    show("\nbeside the results that were kept\n")
+    for row in compared["verdicts"]:
+        show(f"verdict changed: “{row['text']}”: {row['kept']} → {row['fresh']}")
+    if not compared["verdicts"]:
+        show("no verdict differs")
+    for part in compared["parts"]:
+        presets = part["presets"]
+        if presets["fresh"] != presets["kept"]:
+            show(f"{part['part']}: {presets['fresh']} beside {presets['kept']}: verdicts compared, numbers not")
+            continue
+        show(f"{part['part']}: {len(part['moved'])} of {part['compared']} numbers moved by more than a tenth")
+        for each in part["moved"][:SHOWN]:
+            show(f"    {each['where']}: {_number(each['kept'])} → {_number(each['fresh'])}")
+    for name in compared["only_kept"]:
+        show(f"{name}: kept, and not in this folder")
+
+
+def _number(value: float | None) -> str:
+    return "nothing" if value is None else f"{value:.4g}"
 
 
 def _tables(result: Mapping[str, Any]) -> None:

@@ -24,7 +24,15 @@ SIGNIFICANT = 0.6
 
 def check(result: Mapping[str, Any]) -> list[Claim]:
     """The paper's sentences, judged from the numbers alone."""
-    return [_similar(result), _follows(result), _struggles(result), _second_order(result), _residual(result)]
+    return [
+        _similar(result),
+        _follows(result),
+        _struggles(result),
+        _second_order(result),
+        _residual(result),
+        _accurate(result),
+        _oscillates(result),
+    ]
 
 
 def _networks(result: Mapping[str, Any]) -> list[str]:
@@ -161,3 +169,25 @@ def _residual(result: Mapping[str, Any]) -> Claim:
     text = "both GNNs achieve significantly lower residual losses than the standard first-order FV scheme"
     verdict = _three(_all_lower(result, networks or PRINTED), _all_lower(result, RIGHT))
     return Claim("lower residual than first order", text, verdict, evidence)
+
+
+def _accurate(result: Mapping[str, Any]) -> Claim:
+    """Smaller errors in time than Euler's on every mesh and at every step up to the Fourier step."""
+    names = (*PRINTED, *RIGHT, *_networks(result))
+    most = {name: max(_ratios(result, name, peer="euler", key="error", high=1.0), default=np.inf) for name in names}
+    verdict = _three(all(most[name] < 1.0 for name in PRINTED), any(value < 1.0 for value in most.values()))
+    evidence = "error in time over Euler's for Δt up to the Fourier step, at worst: " + _listed(most)
+    text = "the discovered schemes are more accurate than the standard first-order method"
+    return Claim("more accurate than first order", text, verdict, evidence)
+
+
+def _oscillates(result: Mapping[str, Any]) -> Claim:
+    """There is such a zone if 2/λ_max lies within the steps of the study, on every mesh."""
+    longest = max(row["fourier"] for row in result["rows"])
+    onset = [mesh["oscillation"] / mesh["fourier"] for mesh in result["meshes"] if mesh["oscillation"]]
+    inside = [each < longest for each in onset]
+    verdict: Verdict = "holds" if inside and all(inside) else "does not hold"
+    span = f"{min(onset):.2f} to {max(onset):.2f} Fourier steps" if onset else "an unknown step"
+    evidence = f"Crank–Nicolson's fastest mode changes sign at every step beyond {span} (2/λ_max)"
+    text = "there are steps at which spurious oscillations might start even for Crank–Nicolson"
+    return Claim("Crank–Nicolson oscillates", text, verdict, evidence)

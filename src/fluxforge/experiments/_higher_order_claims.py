@@ -26,6 +26,7 @@ def check(result: Result) -> list[Claim]:
         _half(result),
         _printed_source(result),
         _two_hop(result),
+        _two_hop_found(result),
         _four_layers(result),
     ]
 
@@ -117,6 +118,21 @@ def _two_hop(result: Result) -> Claim:
         "holds" if right else "does not hold",
         f"that scheme diffuses with {K['squares']:.3f} α on squares and {K['equilateral']:.3f} α on equilateral "
         f"triangles: it solves another equation.{learned}",
+    )
+
+
+def _two_hop_found(result: Result) -> Claim:
+    """What a two-hop network does learn: a second-order step in time if its constants are the midpoint rule's."""
+    found = result["discovered"]["two-hop"]
+    verdict: Verdict = "holds under a condition" if found["recovered"] else "does not hold"
+    values = _listed(found.get("constants", {}), found.get("constants_uncertainty", {}), "abcde")
+    said = "recovered" if found["recovered"] else "not recovered"
+    return Claim(
+        "higher-order-two-hop-found",
+        "A two-hop GNN discovers a second-order correction term using a two-hop stencil.",
+        verdict,
+        f"θ = ½, small steps, a message per path, the way back included: {said} ({values}). The correction is "
+        "½ Δt w_PN w_NQ/V_N: of second order in time, and none in space.",
     )
 
 

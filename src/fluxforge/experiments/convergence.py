@@ -56,7 +56,7 @@ class Config:
     until: float = 0.02
     seeds: tuple[int, ...] = (1, 2, 3)
     schemes: tuple[str, ...] = SCHEMES
-    network_cells: int = 3000
+    network_cells: int = 1000
     workers: int | None = None
 
     @property

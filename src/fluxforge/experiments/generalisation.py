@@ -94,7 +94,7 @@ def _measured(name: str, spec: recipe.Recipe, folder: Any, tell: Progress) -> di
 
 def check(result: Mapping[str, Any]) -> list[Claim]:
     """The claims of the paper's section 4.4, judged from the numbers alone."""
-    return [_fit(result), _only_sparse(result), _clustered(result), _minimal(result)]
+    return [_suffice(result), _fit(result), _only_sparse(result), _clustered(result), _minimal(result)]
 
 
 def _median(result: Mapping[str, Any], variant: str, arm: str, name: str) -> float:
@@ -112,6 +112,27 @@ def _fit(result: Mapping[str, Any]) -> Claim:
         f"{count} of {result['seeds']} ({name})" for name, count in stuck.items()
     )
     return Claim("both fit", "both models perfectly fit the simple training data", verdict, evidence)
+
+
+def _suffice(result: Mapping[str, Any]) -> Claim:
+    """Holds if the median network with ℓ¹ stays close for 50 steps on unseen meshes in every variant."""
+    after = {name: _median(result, name, "sparse", "rollout_mse") for name in result["summary"]}
+    close = [value < GENERALISES for value in after.values()]
+    stuck = {name: each["sparse"]["stuck"] for name, each in result["summary"].items()}
+    verdict: Verdict = "holds" if all(close) else "holds under a condition" if any(close) else "does not hold"
+    if verdict == "holds" and any(stuck.values()):
+        verdict = "holds under a condition"
+    evidence = "; ".join(
+        f"{name}: median MSE after 50 steps {value:.1e}, {stuck[name]} of {result['seeds']} seeds stuck"
+        for name, value in after.items()
+    )
+    warm = result.get("extrapolation", {}).get("temperature_range", {}).get("10", {}).get("sparse")
+    if warm is not None:
+        evidence += (
+            f"; at ten times the temperatures of the training set the median relative error is {np.median(warm):.1e}"
+        )
+    text = "a GNN trained on two-node graphs extrapolates the first-order scheme to unseen unstructured meshes"
+    return Claim("two cells suffice", text, verdict, evidence)
 
 
 def _only_sparse(result: Mapping[str, Any]) -> Claim:

@@ -13,17 +13,26 @@ import numpy as np
 from fluxforge import recipe
 from fluxforge.data import Problem, meshes, source
 from fluxforge.discover import Progress, environment, silent
-from fluxforge.experiments._claim import Claim, Verdict
+from fluxforge.experiments._theorem_claims import check
 from fluxforge.gnn import Network, cast
-from fluxforge.gnn.exact import biased_network, memorising_network, needed_bound, nonzeros, sparse_count, sparse_network
+from fluxforge.gnn.exact import (
+    biased_network,
+    linear_weights,
+    memorising_network,
+    needed_bound,
+    nonzeros,
+    sparse_count,
+    sparse_network,
+)
 from fluxforge.mesh import FAMILIES, Mesh, dual
 from fluxforge.train import train
 from fluxforge.verify import bounds
 
+__all__ = ["Config", "check", "run"]
+
 NAME = "theorems"
 DT = 0.1
 SHAPES = tuple((layers, depth) for layers in (1, 2, 3) for depth in (2, 3, 4))
-EXACT = 1e-11
 FAMILY_SIZE = 8
 # Relative noise on the lemma's weights: networks near the sparse solution, which the second theorem speaks of.
 NOISE = (1e-4, 1e-3, 1e-2)
@@ -57,6 +66,7 @@ def run(
             "dt": DT,
             "lemma": _lemma(problems),
             "minimality": _minimality(problems, training),
+            "simple_weights": _simple_weights(training["signed"]),
         }
         tell("counterexamples", 2, 5)
         result["counterexamples"] = _counterexamples(problems, training)
@@ -87,6 +97,19 @@ def _lemma(problems: Mapping[str, Problem]) -> list[dict[str, Any]]:
         }
         for layers, depth in SHAPES
     ]
+
+
+def _simple_weights(taught: Problem) -> dict[str, Any]:
+    """(W₁, W₂w, W₃, Δt/V W₂b + b_u) of an exact linear network: T' of the training set as T, Δt/V Σe, Δt S and 1.
+
+    One solution, and the lemma's, if the four columns are independent.
+    """
+    T, S, dt = (np.asarray(each, float) for each in (taught.T, taught.S, taught.dt))
+    given = np.asarray(taught.answer, float)
+    source_term = dt.reshape(-1, *(1,) * (S.ndim - 1)) * S
+    columns = np.stack([each.ravel() for each in (T, given - T - source_term, source_term, np.ones_like(T))], axis=1)
+    found, _, rank, sizes = np.linalg.lstsq(columns, given.ravel(), rcond=None)
+    return {"solution": found.tolist(), "rank": int(rank), "smallest_singular_value": float(sizes.min())}
 
 
 def _minimality(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, Any]:
@@ -155,7 +178,8 @@ def _linear(config: Config, problems: Mapping[str, Problem]) -> dict[str, Any]:
     """The first bound on linear networks, trained; one record per seed."""
     shape = {"network.layers": 1, "network.depth": 1, "arms": {"sparse": 1e-3}}
     networks, taught = _trained(config, shape)
-    return _summed([bounds.check_linear_bound(each, taught, problems) for each in networks])
+    weights = [found._asdict() for each in networks if (found := linear_weights(each)) is not None]
+    return _summed([bounds.check_linear_bound(each, taught, problems) for each in networks]) | {"weights": weights}
 
 
 def _deep(config: Config, problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, Any]:
@@ -201,71 +225,3 @@ def _fourier() -> list[dict[str, Any]]:
 
 def _family(name: str) -> Mesh:
     return FAMILIES[name](FAMILY_SIZE, 1)
-
-
-def check(result: Mapping[str, Any]) -> list[Claim]:
-    """The appendix, sentence by sentence, judged from the numbers alone."""
-    return [_existence(result), _minimal(result), _first_bound(result), _second_bound(result), _stability(result)]
-
-
-def _existence(result: Mapping[str, Any]) -> Claim:
-    rows = result["lemma"]
-    worst = max(row["worst_error"] for row in rows)
-    right = all(row["nonzeros"] == row["printed"] for row in rows) and worst <= EXACT
-    evidence = f"counts agree for {len(rows)} shapes, largest error on {result['meshes']} meshes {worst:.1e}"
-    text = "an L-layer GNN with m-layer ReLU MLPs reproduces F on any graph with exactly 2m(L+1)+4 non-zero parameters"
-    return Claim("lemma, existence", text, "holds" if right else "does not hold", evidence)
-
-
-def _minimal(result: Mapping[str, Any]) -> Claim:
-    rows = result["minimality"]
-    fewer = {
-        name: row
-        for name, row in rows.items()
-        if row["nonzeros"] < row["printed_minimum"] and row["training_error"] <= EXACT
-    }
-    evidence = "; ".join(
-        f"{row['nonzeros']} non-zeros fit two-cell data to {row['training_error']:.0e} and err by up to "
-        f"{row['worst_error']:.1e} on {result['meshes']} meshes ({name})"
-        for name, row in fewer.items()
-    )
-    text = "fewer than 2m(L+1)+4 non-zero parameters cannot give a zero error on the training set"
-    verdict: Verdict = "does not hold" if fewer else "holds"
-    return Claim("lemma, minimality", text, verdict, evidence or "no smaller network fits")
-
-
-def _first_bound(result: Mapping[str, Any]) -> Claim:
-    broken = [each for each in result["counterexamples"] if each["name"] == "opposite biases" and each["ratio"] > 1]
-    return _bound_claim(
-        "first bound",
-        "a one-layer GNN with training error ε errs by less than ε (4 + 4/Δt + N) on any graph",
-        [result["linear"]],
-        broken,
-    )
-
-
-def _second_bound(result: Mapping[str, Any]) -> Claim:
-    broken = [each for each in result["counterexamples"] if each["name"] != "opposite biases" and each["ratio"] > 1]
-    text = "a deep GNN with loss below ε < η errs by less than 2ε (1 + 2/Δt) on any graph"
-    return _bound_claim("second bound", text, list(result["deep"].values()), broken)
-
-
-def _bound_claim(name: str, text: str, groups: list[Mapping[str, Any]], broken: list[Mapping[str, Any]]) -> Claim:
-    """Does not hold if broken with every hypothesis met; under a condition if broken only without one of them."""
-    met = sum(group["violations_with_all_hypotheses"] for group in groups)
-    verdict: Verdict = "does not hold" if met else "holds under a condition" if broken else "holds"
-    worst = max(max(group["ratios"]) for group in groups)
-    evidence = f"error/bound at most {worst:.2g} over {sum(group['networks'] for group in groups)} networks"
-    if broken:
-        evidence += "; counterexamples: " + ", ".join(f"{each['name']} (×{each['ratio']:.1e})" for each in broken)
-    return Claim(name, text, verdict, evidence)
-
-
-def _stability(result: Mapping[str, Any]) -> Claim:
-    ratios = {row["family"]: row["ratio"] for row in result["fourier"]}
-    least, most = min(ratios.values()), max(ratios.values())
-    verdict: Verdict = "holds" if most <= 1.0 + 1e-3 else "does not hold"
-    evidence = f"largest stable step / Fourier step is {least:.3f} to {most:.3f}: sufficient, not necessary"
-    return Claim(
-        "Fourier condition", "to be stable, the time step must satisfy the Fourier condition", verdict, evidence
-    )

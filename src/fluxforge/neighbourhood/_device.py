@@ -6,6 +6,6 @@ from jax.typing import DTypeLike
 from jaxtyping import Array
 
 
-def put(values: np.ndarray, dtype: DTypeLike | None = None) -> Array:
+def put(values: np.ndarray | np.generic, dtype: DTypeLike | None = None) -> Array:
     """On the device, in a precision if one is given: `jnp.asarray` would compile anew for every shape."""
     return jax.device_put(np.asarray(values, dtype))

@@ -1,0 +1,26 @@
+"""The paper as one piece: its parts, its claims, and the page that shows both."""
+
+from fluxforge.reproduction._claims import VERDICTS, as_csv, claims, counted
+from fluxforge.reproduction._compare import Moved, compare
+from fluxforge.reproduction._page import write_reproduction
+from fluxforge.reproduction._part import Drawn, Part
+from fluxforge.reproduction._parts import PARTS
+from fluxforge.reproduction._run import documents, reproduce
+from fluxforge.reproduction._sentences import SENTENCES, Sentence
+
+__all__ = [
+    "PARTS",
+    "SENTENCES",
+    "VERDICTS",
+    "Drawn",
+    "Moved",
+    "Part",
+    "Sentence",
+    "as_csv",
+    "claims",
+    "compare",
+    "counted",
+    "documents",
+    "reproduce",
+    "write_reproduction",
+]

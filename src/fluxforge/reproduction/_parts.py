@@ -1,0 +1,214 @@
+"""The parts of the paper, in the order in which it tells them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import fluxforge.experiments.consistency as consistency
+import fluxforge.experiments.convergence as convergence
+import fluxforge.experiments.generalisation as generalisation
+import fluxforge.experiments.higher_order as higher_order
+import fluxforge.experiments.memory as memory
+import fluxforge.experiments.setup as setup
+import fluxforge.experiments.symbolic as symbolic
+import fluxforge.experiments.theorems as theorems
+from fluxforge import report
+from fluxforge.reproduction._part import Drawn, Part
+
+PARTS: Mapping[str, Part] = MappingProxyType(
+    {
+        "setup": Part(
+            setup,
+            "2–5",
+            "what networks are trained on, and what they see: two cells, meshes, messages over one hop and two",
+            "The two-cell mesh of the training set and the meshes of section 5 are made as every other part makes "
+            "them; "
+            "areas, lengths and distances are measured on them. Cells are coloured by their determinant, twice their "
+            "area, over the largest of the irregular mesh.",
+            {
+                "training-data": Drawn(
+                    report.training_data_figure,
+                    "A graph of the training set: two equilateral triangles of side 2, what their nodes and their edge "
+                    "carry, and the temperatures before and after one step.",
+                    ("two_cells",),
+                ),
+                "message-passing": Drawn(
+                    report.message_passing_figure,
+                    "One round of message passing: an edge is updated from its own features and those of both cells, "
+                    "a cell from its own and the sum of its edges'; right, what has reached a cell after one round.",
+                    ("patches",),
+                ),
+                "sample-meshes": Drawn(
+                    report.sample_meshes_figure,
+                    "A regular and an irregular mesh as networks of section 5 are trained on, coloured by cell size.",
+                    ("samples", "ensemble"),
+                ),
+                "two-hop-neighbourhood": Drawn(
+                    report.two_hop_figure,
+                    "The cells that a two-hop network hears from: neighbours, and neighbours of neighbours by every "
+                    "path. Paths that return to the cell itself are among them.",
+                    ("patches",),
+                ),
+            },
+        ),
+        "generalisation": Part(
+            generalisation,
+            "4.4",
+            "networks trained on two cells, with and without sparsity, on meshes they have not seen",
+            "Two-layer networks of width 32 are trained on 100 two-cell graphs as the paper says, sixteen seeds with "
+            "an "
+            "ℓ¹ penalty and sixteen without, three times: with a learning rate that decays, with Dirichlet faces in "
+            "the "
+            "training set, and exactly as printed. Each is then asked for one step and for fifty on 100 meshes of "
+            "about "
+            "300 cells, and for longer steps, larger temperatures and other boundaries than it was trained with.",
+            {
+                "generalisation": Drawn(
+                    report.generalisation_figure,
+                    "With the penalty (left) and without it (right): training error, one step and fifty steps on "
+                    "unseen "
+                    "meshes, and the weights of the last layer of the update.",
+                    ("summary", "sparse", "dense"),
+                ),
+                "extrapolation": Drawn(
+                    report.extrapolation_figure,
+                    "How far both kinds of network carry: longer steps, larger temperatures, other boundaries.",
+                    ("extrapolation",),
+                ),
+            },
+            recipes=("generalisation",),
+        ),
+        "theorems": Part(
+            theorems,
+            "4.2–4.3, A–C",
+            "the lemma's weights, the counterexamples, and both error bounds on trained networks",
+            "The weights of the lemmas are built and tried on 200 meshes. Both bounds are computed for networks "
+            "trained "
+            "as the theorems ask and compared with the worst error on those meshes; where a hypothesis of a theorem "
+            "does not hold for a network, that is told apart. Counterexamples are constructed and run.",
+            {
+                "theorems": Drawn(
+                    report.theorems_figure,
+                    "Errors over bounds of trained networks, the counterexamples, and stable steps over Fourier steps.",
+                    ("lemma", "counterexamples", "fourier", "minimality"),
+                )
+            },
+            recipes=("generalisation",),
+        ),
+        "symbolic": Part(
+            symbolic,
+            "4.5–4.6",
+            "formulas from networks: how often the first-order scheme is found, and what a residual finds",
+            "Networks with the primitive features of section 4.5 are trained, their message and update functions "
+            "sampled and searched for formulas; a formula counts as recovered if its structure is that of the scheme "
+            "and "
+            "its constants, refitted, are the scheme's. From the residual loss the constants of least residual are "
+            "followed to small steps.",
+            {
+                "symbolic": Drawn(
+                    report.symbolic_figure,
+                    "Fronts of complexity and error of f_agg and f_up, and the losses of networks and formulas.",
+                    ("recovery", "rows", "fronts"),
+                ),
+                "constant-against-step": Drawn(
+                    report.pinn_figure,
+                    "The constants that a residual asks for depend on the step: flux and source against Δt, for "
+                    "three θ.",
+                    ("against_step",),
+                ),
+            },
+            recipes=("first-order", "first-order-pinn"),
+        ),
+        "higher-order": Part(
+            higher_order,
+            "5",
+            "what two layers, two hops and four layers learn from the residual of the heat equation alone",
+            "Two-layer and two-hop networks are trained on 100 meshes with the residual and nothing else, read through "
+            "their stencils, and their constants refitted in the limit of small steps. The same constants are found "
+            "without any network by minimising the residual directly. Further networks: θ = 0 and 1, as printed, and "
+            "four layers.",
+            {
+                "constants": Drawn(
+                    report.constants_figure,
+                    "Where the paper's ½ comes from: the constants of two layers against the step, for θ = 0, ½ and 1, "
+                    "from training and from direct minimisation.",
+                    ("direct", "networks"),
+                ),
+                "four-layers": Drawn(
+                    report.four_layers_figure,
+                    "Four layers: the residual of the trapezoidal rule asks for its own series, a fourth-order "
+                    "residual "
+                    "for the classical Runge–Kutta method.",
+                    ("direct_four",),
+                ),
+                "residuals": Drawn(
+                    report.residuals_figure,
+                    "Residuals of networks and schemes on meshes that no network has seen, against the step.",
+                    ("networks",),
+                ),
+            },
+            recipes=("midpoint", "two-hop"),
+        ),
+        "convergence": Part(
+            convergence,
+            "5.2",
+            "residuals, errors in time and space, and seconds of every scheme, over mesh size and time step",
+            "Every scheme, and the two networks where they are trained, on irregular meshes with steps from 1/16 to 8 "
+            "Fourier steps: the residual after one step, the error against the exact solution of the semi-discrete "
+            "equations, the error against the heat equation, and the seconds it took.",
+            {
+                "convergence": Drawn(
+                    report.residual_map,
+                    "Residual over mesh size and time step. Lines: the Fourier step, each scheme's true limit, and "
+                    "where "
+                    "Crank–Nicolson begins to oscillate.",
+                    ("rows", "meshes"),
+                ),
+                "convergence-as-printed": Drawn(
+                    report.printed_residual_map, "The same with the residual as printed, θ = 1.", ("rows", "meshes")
+                ),
+                "errors": Drawn(
+                    report.errors_figure,
+                    "Errors in time and in space, and what an error costs in seconds.",
+                    ("rows", "space"),
+                ),
+            },
+            after=("higher-order",),
+        ),
+        "memory": Part(
+            memory,
+            "5.2",
+            "what every scheme holds in memory, measured and counted, over mesh size and time step",
+            "The peak memory of a process per scheme, mesh and time step, less what it was before the scheme was "
+            "there, "
+            "and the bytes of the arrays that the scheme holds. Crank–Nicolson twice: with factors of a sparse LU, and "
+            "with conjugate gradients, which need none.",
+            {
+                "memory": Drawn(
+                    report.memory_figure,
+                    "Peak memory against cells, and bytes per cell, measured and counted.",
+                    ("rows", "bytes_per_cell"),
+                )
+            },
+        ),
+        "consistency": Part(
+            consistency,
+            "2, 5.2",
+            "which equation the schemes solve: effective diffusivity under refinement, and where errors stop falling",
+            "The diffusivity that a scheme really has, exactly on periodic lattices and measured on irregular meshes, "
+            "under refinement; and the error of steady states with the plain flux and with the corrected one.",
+            {
+                "diffusivity": Drawn(
+                    report.diffusivity_figure,
+                    "Effective diffusivity over α under refinement: 1 is the heat equation that was asked for.",
+                    ("families",),
+                ),
+                "plateau": Drawn(
+                    report.plateau_figure,
+                    "Errors of steady states under refinement: the plain flux stops converging where cells are not "
+                    "orthogonal; the corrected flux does not.",
+                    ("families",),
+                ),
+            },
+        ),
+    }
+)

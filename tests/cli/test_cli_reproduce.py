@@ -1,0 +1,82 @@
+"""`fluxforge reproduce`: parts chosen, a page written, kept results compared with; bad words are one line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_runs import Cli
+
+from fluxforge.cli import _reproduce
+from fluxforge.reproduction import PARTS, _claims, _compare, _page, _run
+from toy_paper import SENTENCES, Toy, parts
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch) -> tuple[Toy, Toy]:
+    first, second = Toy("first"), Toy("second", "holds under a condition")
+    for module in (_run, _claims, _page):
+        monkeypatch.setattr(module, "PARTS", parts(first, second))
+    for module in (_page, _compare):
+        monkeypatch.setattr(module, "claims", lambda documents: _claims.claims(documents, SENTENCES))
+    monkeypatch.setattr(_reproduce, "PARTS", ("first", "second"))
+    return first, second
+
+
+def test_the_command_knows_every_part() -> None:
+    assert tuple(PARTS) == _reproduce.PARTS
+
+
+def test_all_parts_are_run_shown_and_put_on_a_page(cli: Cli, toys: Any, tmp_path: Path) -> None:
+    done = cli("reproduce", "-o", tmp_path)
+    assert done.code == 0, done.err
+    assert "1 holds, 1 holds under a condition, 1 cannot be tested from the text" in done.out
+    assert "both count" in done.out
+    assert (tmp_path / "index.html").exists()
+    again = cli("reproduce", "-o", tmp_path)
+    assert again.code == 0
+    assert [toy.runs for toy in toys] == [1, 1]
+
+
+def test_one_part_prints_its_own_document(cli: Cli, toys: Any, tmp_path: Path) -> None:
+    done = cli("reproduce", "second", "-o", tmp_path, "--json")
+    assert json.loads(done.out)["claims"][0]["evidence"] == "run 1"
+    assert [toy.runs for toy in toys] == [0, 1]
+    both = json.loads(cli("reproduce", "-o", tmp_path, "--json").out)
+    assert set(both["parts"]) == {"first", "second"}
+    assert len(both["claims"]) == 3
+
+
+def test_kept_results_are_compared_with_and_a_changed_verdict_fails(cli: Cli, toys: Any, tmp_path: Path) -> None:
+    first, _ = toys
+    cli("reproduce", "-o", tmp_path / "kept")
+    same = cli("reproduce", "-o", tmp_path / "fresh", "--check", tmp_path / "kept")
+    assert same.code == 0
+    assert "no verdict differs" in same.out
+    first.verdict = "does not hold"
+    other = cli("reproduce", "-o", tmp_path / "fresh", "--check", tmp_path / "kept", "--again")
+    assert other.code == 1
+    assert "“the first counts”: holds → does not hold" in other.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("figure-9",), "there is no part 'figure-9'"),
+        (("--preset", "slow"), "there is no preset 'slow'"),
+        (("--check", "nowhere"), "nowhere: there is no such folder"),
+    ],
+)
+def test_bad_words_are_one_line_and_nothing_is_run(cli: Cli, toys: Any, words: Any, said: str, tmp_path: Path) -> None:
+    done = cli("reproduce", *words, "-o", tmp_path / "new")
+    assert done.code == 2
+    assert said in " ".join(done.err.split())
+    assert not (tmp_path / "new").exists()
+    assert [toy.runs for toy in toys] == [0, 0]
+
+
+def test_a_folder_without_results_is_refused_before_anything_is_run(cli: Cli, toys: Any, tmp_path: Path) -> None:
+    done = cli("reproduce", "-o", tmp_path / "new", "--check", tmp_path)
+    assert done.code == 2
+    assert "holds no results to compare with" in done.err
+    assert [toy.runs for toy in toys] == [0, 0]
