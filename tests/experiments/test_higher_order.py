@@ -132,6 +132,9 @@ def test_least_residual_tends_to_the_midpoint_rule_and_as_printed_to_first_order
     assert half["rational"] == {"a1": "1/2", "c1": "1/2", "a2": "1", "c2": "1"}
     assert one["limit"] == pytest.approx(dict.fromkeys(MIDPOINT, 1.0), abs=2e-3)
     assert all(0 < half["uncertainty"][name] < 1e-2 for name in MIDPOINT)
+    for found, order in ((half, 2.0), (one, 1.0)):
+        assert found["certified"]["order"] == pytest.approx(order, abs=0.05)
+        assert found["certified"]["order_with_source"] == pytest.approx(order, abs=0.05)
     assert [row["step"] for row in half["rows"]] == list(problems)
     # θ and Δt enter a residual as θΔt: doubling one and halving the other doubles the first layer's constants.
     at = {row["step"]: row["constants"] for row in half["rows"]}
@@ -160,6 +163,8 @@ def test_four_layers_tend_to_rk4_by_the_hermite_residual_alone() -> None:
     limits = [[found["direct_four"][name]["limit"][c] for c in RK4] for name in ("hermite", "θ = ½")]
     assert limits[0] == pytest.approx([1 / 4, 1 / 3, 1 / 2, 1], rel=0.02)
     assert limits[1] == pytest.approx([1 / 2, 1 / 2, 1 / 2, 1], rel=0.02)
+    orders = [found["direct_four"][name]["certified"]["order"] for name in ("hermite", "θ = ½")]
+    assert orders == pytest.approx([4.0, 2.0], abs=0.1)
 
 
 def _run_of(path: Path, steps: int = 2) -> np.ndarray:

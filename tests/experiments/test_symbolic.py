@@ -9,6 +9,7 @@ import jax
 import pytest
 
 from fluxforge import recipe
+from fluxforge.discover import _discover
 from fluxforge.experiments import symbolic
 from fluxforge.report import pinn_figure, symbolic_figure
 
@@ -163,7 +164,7 @@ def test_a_second_call_trains_and_explains_nothing(
 ) -> None:
     config, folder, result = short
     told: list[str] = []
-    monkeypatch.setattr("fluxforge.discover._discover.explained", None)
+    monkeypatch.setattr(_discover, "explained", None)
     again = symbolic.run(config, folder, lambda what, *_: told.append(what))
     assert again["rows"] == result["rows"]
     assert again["claims"] == result["claims"]

@@ -18,9 +18,12 @@ from fluxforge.experiments._higher_order_claims import check as check_claims
 from fluxforge.experiments._networks import NAMES
 from fluxforge.experiments._residuals import constants, residuals
 from fluxforge.gnn import Network
-from fluxforge.scheme import find, symbol
+from fluxforge.mesh import fourier_step
+from fluxforge.scheme import Scheme, find, symbol
+from fluxforge.simulate import step_limit
 from fluxforge.train import train
 from fluxforge.verify.diffusivity import lattice_diffusivity
+from fluxforge.verify.time_order import study_graph, time_order
 
 NAME = "higher-order"
 Warn = Callable[[str], None]
@@ -84,10 +87,10 @@ def check(result: Mapping[str, Any]) -> list[Claim]:
 
 
 def _slower(config: Config) -> dict[str, Any]:
-    """The other networks are there for a comparison: in a quick run they get a third of the steps."""
+    """The other networks are there for a comparison: in a quick run they get a quarter of the steps."""
     if config.preset != "quick" or config.variant_steps is not None or "training.steps" in config.changes:
         return {}
-    return {"training.steps": recipe.load("midpoint").training.steps // 3}
+    return {"training.steps": recipe.load("midpoint").training.steps // 4}
 
 
 def _spec(config: Config, name: str, changes: Mapping[str, Any]) -> recipe.Recipe:
@@ -181,10 +184,24 @@ def _direct(
 ) -> dict[str, Any]:
     spec = recipe.override(base, changes)
     start = {f"{letter}{k}": 1.0 / (layers + 1 - k) for k in range(1, layers + 1) for letter in "ac"}
-    found = small_steps(layered(FLUX, start, layers), spec.loss, problems)
+    free = layered(FLUX, start, layers)
+    found = small_steps(free, spec.loss, problems)
     return {
         "rows": found.rows(),
         "limit": dict(found.fitted.values),
         "uncertainty": dict(found.fitted.uncertainty),
         "rational": {name: str(value) for name, value in found.fitted.rational.items()},
+        "certified": _certified(Scheme(f"layers-{layers}", free.filled(found.fitted.chosen))),
+    }
+
+
+def _certified(scheme: Scheme) -> dict[str, Any]:
+    """Orders in time without a source and with one, and the longest stable step in Fourier steps."""
+    graph = study_graph()
+    study = time_order(scheme, graph)
+    limit = step_limit(scheme, graph)
+    return {
+        "order": study.free.order,
+        "order_with_source": study.driven.order,
+        "stable": None if limit is None else limit.certain / fourier_step(graph),
     }
