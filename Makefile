@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: discover test check validate bench clean help
+.PHONY: discover test check validate docs bench clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,6 +29,10 @@ check: $(VENV)/installed-dev  ## formatting, lint, types, import contract
 
 validate: $(VENV)/installed-test  ## the slow studies
 	$(BIN)/python -m pytest -n auto -m slow
+
+docs: $(VENV)/installed-docs  ## the documentation, as pages that need no network
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
 
 bench: $(VENV)/installed-bench  ## benchmarks, each against a peer in the same run
 	$(BIN)/fluxforge bench step

@@ -3,7 +3,6 @@
 import copy
 import json
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 
 from fluxforge.experiments import consistency
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.verify import diffusivity
 from fluxforge.verify._families import SEEDS, Levels
 from fluxforge.verify.order import space_order
 
@@ -30,8 +28,6 @@ NAMES = ("consistency-first-order", "consistency-two-hop", "consistency-crank-ni
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLUXFORGE_CACHE", str(tmp_path_factory.mktemp("cache")))
-        # The same few formulas on every mesh: with every call checked, reading them takes longer than all else.
-        patch.setattr(diffusivity, "field", lru_cache(diffusivity.field))
         yield
 
 

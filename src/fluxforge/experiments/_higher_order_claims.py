@@ -163,10 +163,11 @@ def _trained_four(result: Result) -> str:
         return ""
     parts = "; ".join(
         f"{name} residual {each['residual']['network']:.4f} (midpoint rule {each['residual']['midpoint']:.4f}), at its "
-        f"longest step {_listed(each['by_step'][-1]['constants'], {}, 'c')}"
+        f"longest step {_listed(each['by_step'][-1]['constants'], {}, 'c')}, which leave "
+        f"{each['by_step'][-1]['constants']['unexplained']:.1%} of its step unexplained"
         for name, each in found.items()
     )
-    return f" Trained: {parts}; deeper layers' shares are below the network's own error."
+    return f" Trained: {parts}."
 
 
 def _order(found: Mapping[str, Any]) -> str:

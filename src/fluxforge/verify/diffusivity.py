@@ -8,6 +8,7 @@ On other meshes, from steady states: if −∇·K∇T = S with T = 0 on the boun
 there  Σ K_ef ∫T ∂_e∂_f φ = −∫S φ: three unknowns, fitted over several S and φ.
 """
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -85,7 +86,7 @@ def fitted_diffusivity(scheme: Scheme, mesh: Mesh) -> np.ndarray:
     graph = dual(mesh)
     x, y = graph.x.T
     V = graph.V
-    tests = [tuple(field(text)(x, y) for text in texts) for texts in _test_functions()]
+    tests = [tuple(function(x, y) for function in functions) for functions in _test_functions()]
     rows, right = [], []
     solve = steady_solver(scheme, graph)
     for m, n in MODES:
@@ -99,12 +100,12 @@ def fitted_diffusivity(scheme: Scheme, mesh: Mesh) -> np.ndarray:
 
 
 @cache
-def _test_functions() -> tuple[tuple[str, str, str, str], ...]:
-    """φ and its second derivatives, as text."""
+def _test_functions() -> tuple[tuple[Callable[..., np.ndarray], ...], ...]:
+    """φ and its second derivatives, to be evaluated."""
     found = []
     for wave in ("1", "cos(pi*x)", "cos(pi*y)", "cos(pi*x)*cos(pi*y)"):
         phi = parse(f"(sin(pi*x)*sin(pi*y))**3*{wave}", ("x", "y"))
         x, y = (next(s for s in phi.free_symbols if s.name == name) for name in "xy")
         xx, xy, yy = (to_text(sp.diff(phi, a, b)) for a, b in ((x, x), (x, y), (y, y)))
-        found.append((to_text(phi), xx, xy, yy))
+        found.append(tuple(field(text) for text in (to_text(phi), xx, xy, yy)))
     return tuple(found)
