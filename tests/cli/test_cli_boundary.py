@@ -57,3 +57,9 @@ def test_tags_without_a_condition_of_their_own_follow_the_one_for_all(specs: lis
 def test_what_is_no_condition_is_refused(specs: list[str], words: str) -> None:
     with pytest.raises(InputError, match=words):
         parse_boundary(specs, _tags)
+
+
+@pytest.mark.parametrize("word", ["insulate", "isulated", "insulatd"])
+def test_a_word_that_is_nearly_insulated_is_no_formula(word: str) -> None:
+    with pytest.raises(InputError, match="did you mean insulated"):
+        parse_boundary([f"left={word}"], lambda: ["left"])

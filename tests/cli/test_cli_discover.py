@@ -137,8 +137,8 @@ def test_a_run_of_another_architecture_is_refused(cli: Cli, run: Path) -> None:
     assert "another architecture" in only_line(told.err)
 
 
-def _interrupted(folder: Path, number: signal.Signals) -> tuple[int, str]:
-    """The exit code and the last line of a run that is sent a signal after its first chunks."""
+def _interrupted(folder: Path, number: signal.Signals) -> tuple[int, list[str]]:
+    """The exit code and the lines of a run that is sent a signal after its first chunks."""
     path = folder / "long.toml"
     path.write_text(TINY.format(steps=200_000).replace("chunk = 50", "chunk = 500"))
     metrics = folder / "run" / "metrics.jsonl"
@@ -148,16 +148,28 @@ def _interrupted(folder: Path, number: signal.Signals) -> tuple[int, str]:
             time.sleep(0.01)
         process.send_signal(number)
         _, err = process.communicate()
-    return process.returncode, only_line(err)
+    return process.returncode, err.splitlines()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_run_keeps_what_it_has_done(tmp_path: Path, number: signal.Signals, code: int) -> None:
-    found, line = _interrupted(tmp_path, number)
+    found, (how, said) = _interrupted(tmp_path, number)
     assert found == code
-    assert line.startswith("interrupted")
+    assert how == f"go on with: fluxforge discover --resume {tmp_path / 'run'}"
+    assert said.startswith("interrupted")
     steps = [json.loads(each)["step"] for each in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert 0 < steps[-1] < 200_000
     kept = [path.name for path in (tmp_path / "run" / "checkpoints").glob("*.safetensors")]
     assert f"step-{steps[-1]:09}.safetensors" in kept
+
+
+def test_a_shipped_recipe_can_be_printed_and_started_from(cli: Cli, tmp_path: Path) -> None:
+    shown = cli("discover", "midpoint", "--show")
+    assert shown.code == 0
+    (tmp_path / "mine.toml").write_text(shown.out, encoding="utf-8")
+    assert recipe.load(tmp_path / "mine.toml") == recipe.load("midpoint")
+    assert "# rounds of message passing" in shown.out
+    large = cli("discover", "midpoint", "--show", "--preset", "paper")
+    assert large.out != shown.out
+    assert cli("discover", "upwind", "--show").code == 2

@@ -64,7 +64,8 @@ def test_a_list_may_be_a_tuple() -> None:
         ({"a\nb": 3}, "unknown field 'a\\nb'"),
         (
             {"loss.residual.theta": 1.0},
-            "field 'loss.residual.theta': the recipe has no section [loss.residual]; write it in a recipe file",
+            "field 'loss.residual.theta': the recipe has no section [loss.residual]; write it in a recipe file; "
+            "first-order-pinn, midpoint and two-hop have one",
         ),
         (
             {"search.seconds": 1.0},

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from fluxforge.errors import InputError
-from fluxforge.mesh import Mesh, jittered
+from fluxforge.mesh import Mesh, jittered, write
 from fluxforge.simulate import (
     Simulation,
     animation,
@@ -149,3 +149,18 @@ def test_a_mesh_without_sides_is_written_too(tmp_path: Path) -> None:
     found = simulate("euler", Mesh(base.points, base.cells), initial="x", steps=1)
     write_series(found, tmp_path)
     assert np.array_equal(read_field(f"{tmp_path}/T_1.vtu", found.graph.cells), found.fields[-1])
+
+
+def test_a_shorter_series_leaves_no_fields_of_a_longer_one_behind(tmp_path: Path) -> None:
+    mesh = jittered(3)
+    write_series(simulate("euler", mesh, initial="x", steps=30, save_every=2), tmp_path)
+    (tmp_path / "T_of_mine.vtu").write_text("", encoding="utf-8")
+    kept = write_series(simulate("euler", mesh, initial="x", steps=3, save_every=1), tmp_path)
+    assert sorted(tmp_path.glob("*")) == sorted([*kept, tmp_path / "T_of_mine.vtu"])
+
+
+def test_a_mesh_may_be_given_by_its_file(tmp_path: Path) -> None:
+    mesh = jittered(3)
+    write(mesh, tmp_path / "m.msh")
+    by_path = simulate("euler", tmp_path / "m.msh", initial="x", steps=3)
+    np.testing.assert_allclose(by_path.fields[-1], simulate("euler", mesh, initial="x", steps=3).fields[-1])

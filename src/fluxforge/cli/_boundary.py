@@ -1,5 +1,6 @@
 """Boundary conditions as text: `0`, `left=sin(pi*y)`, `right=insulated`, `top=flux:2*x`, `insulated`."""
 
+import difflib
 from collections.abc import Callable, Iterable, Sequence
 
 from fluxforge.errors import InputError
@@ -36,6 +37,8 @@ def parse_boundary(specs: Sequence[str], tags: Callable[[], Iterable[str]]) -> C
 def _condition(text: str, spec: str) -> Condition:
     if text == INSULATED:
         return Neumann(0.0)
+    if difflib.get_close_matches(text, [INSULATED], cutoff=0.8):
+        raise InputError(f"--boundary {spec!r:.80}: did you mean {INSULATED}?")
     formula = text.removeprefix(FLUX).strip()
     if not formula:
         raise InputError(f"--boundary {spec!r:.80}: a formula is missing; write a temperature, flux:… or {INSULATED}")

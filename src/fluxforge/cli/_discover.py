@@ -1,5 +1,6 @@
 """`fluxforge discover`: the main job."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ def discover(
     recipe: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RECIPE]",
+            metavar="RECIPE",
             help=f"{', '.join(RECIPES)}, or a TOML file (first-order unless given).",
             autocompletion=_recipes,
         ),
@@ -42,6 +43,7 @@ def discover(
     engine: Annotated[str | None, typer.Option(help="Symbolic regression: operon or pysr.")] = None,
     theta: Annotated[float | None, typer.Option(metavar="θ", help="θ of a residual loss, 0 to 1.")] = None,
     preset: Annotated[str | None, typer.Option(help="quick (the default) or paper (the paper's sizes).")] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print the recipe as a file to start one's own from.")] = False,
     as_json: Json = False,
 ) -> None:
     """Train networks on what a recipe describes, and find out what they have learned.
@@ -63,6 +65,9 @@ def discover(
     changes = {name: value for name, value in given.items() if value is not None}
     if resume is not None and changes:
         raise typer.BadParameter("--resume goes on with a run as it was begun: give no other option that changes it")
+    if show:
+        _show(recipe or RECIPES[0], preset)
+        return
     from fluxforge.cli._progress import doing
 
     with doing("loading", quiet=as_json):
@@ -71,3 +76,9 @@ def discover(
         go_on(resume, as_json)
     else:
         begin(recipe or RECIPES[0], output, preset, changes, as_json)
+
+
+def _show(name: str, preset: str | None) -> None:
+    from fluxforge import recipe
+
+    sys.stdout.write(recipe.text(name, preset=preset))

@@ -12,6 +12,7 @@ from fluxforge import recipe
 from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import counted, question_bar
 from fluxforge.cli._reproduction import show_arms
+from fluxforge.cli._signals import TerminatedError
 from fluxforge.discover import Progress, discover, free_folder, resume
 
 
@@ -38,8 +39,13 @@ def _warn(text: str) -> None:
 
 def _shown(work: Callable[[Progress], dict[str, Any]], name: str, folder: Path, as_json: bool) -> None:
     """The result on stdout; exit code 1 where nothing is believed."""
-    with question_bar(name, quiet=as_json) as tell:
-        result = work(counted(tell))
+    try:
+        with question_bar(name, quiet=as_json) as tell:
+            result = work(counted(tell))
+    except (KeyboardInterrupt, TerminatedError):
+        if (folder / "run.json").exists():
+            say("go on with", f"fluxforge discover --resume {shlex.quote(str(folder))}", style="bold")
+        raise
     if as_json:
         show_json(result)
     elif "summary" in result:

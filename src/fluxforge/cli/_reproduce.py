@@ -23,7 +23,7 @@ PRESETS = ("quick", "paper")
 def reproduce(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[WHAT]...", help=f"Parts: {', '.join(PARTS)} (all unless given)."),
+        typer.Argument(metavar="WHAT", help=f"Parts: {', '.join(PARTS)} (all unless given)."),
     ] = None,
     preset: Annotated[str, typer.Option(help="quick (minutes, two cores) or paper (the paper's sizes).")] = "quick",
     output: Annotated[

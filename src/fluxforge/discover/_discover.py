@@ -71,9 +71,9 @@ def _refuse_impossible(spec: recipe.Recipe) -> None:
         engine(spec.search.engine)
 
 
-def resume(output: Path, *, tell: Progress = silent, warn: Warn = lambda _: None) -> dict[str, Any]:
+def resume(output: str | os.PathLike[str], *, tell: Progress = silent, warn: Warn = lambda _: None) -> dict[str, Any]:
     """Go on with a run that was interrupted; what is finished is not repeated."""
-    with RunFolder.open(output, warn=warn) as folder:
+    with RunFolder.open(Path(output), warn=warn) as folder:
         return _run(recipe_of(folder), folder, tell)
 
 

@@ -7,7 +7,7 @@ from fluxforge.recipe._evaluation import Evaluation
 from fluxforge.recipe._loss import Loss, Residual, Sparsity, Supervised
 from fluxforge.recipe._network import Aggregate, Network
 from fluxforge.recipe._override import override
-from fluxforge.recipe._read import PRESETS, listing, load
+from fluxforge.recipe._read import PRESETS, listing, load, text
 from fluxforge.recipe._recipe import Recipe
 from fluxforge.recipe._schema import to_dict
 from fluxforge.recipe._search import Search
@@ -37,5 +37,6 @@ __all__ = [
     "listing",
     "load",
     "override",
+    "text",
     "to_dict",
 ]

@@ -9,6 +9,9 @@ from fluxforge.recipe._messages import Place, found
 from fluxforge.recipe._recipe import Recipe
 from fluxforge.recipe._schema import to_dict
 
+# Shipped recipes that have a section which others lack.
+HAVING = {"loss.residual": "first-order-pinn, midpoint and two-hop have one"}
+
 
 def override(recipe: Recipe, assignments: Mapping[str, Any], where: str = "command line") -> Recipe:
     """The recipe with fields set by dotted names, `{"seed": 3, "training.steps": 100}`, and checked as a file would be.
@@ -40,7 +43,8 @@ def _section(table: Mapping[str, Any], name: str, place: Place, section: str) ->
     """The section of that name, as a table of its own; one the schema does not know is left for it to refuse."""
     inner = table.get(name, {})
     if inner is None:
-        raise place.refuse(f"the recipe has no section [{section}]; write it in a recipe file")
+        instead = f"; {HAVING[section]}" if section in HAVING else ""
+        raise place.refuse(f"the recipe has no section [{section}]; write it in a recipe file{instead}")
     if not isinstance(inner, Mapping):
         raise place.refuse(f"'{Place('').at(section).field}' has no fields")
     return dict(inner)

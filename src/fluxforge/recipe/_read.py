@@ -3,6 +3,7 @@
 import os
 import tomllib
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe
     return _from_package(str(source), preset or "quick")
 
 
+def text(name: str, *, preset: str | None = None) -> str:
+    """A shipped recipe as its file has it, comments and all: what one's own begins with."""
+    return _file(name, preset or "quick").read_text(encoding="utf-8")
+
+
 def listing() -> dict[str, str]:
     """The shipped recipes: name and summary."""
     return {name: load(name).summary for name in _names()}
@@ -48,6 +54,11 @@ def _names() -> list[str]:
 
 
 def _from_package(name: str, preset: str) -> Recipe:
+    file = _file(name, preset)
+    return from_dict(_parsed(file.read_bytes(), file.name), file.name)
+
+
+def _file(name: str, preset: str) -> Traversable:
     if preset not in PRESETS:
         raise RecipeError(f"no preset {found(preset)}: choose {listed(PRESETS)}{closest(preset, PRESETS)}")
     names = _names()
@@ -55,8 +66,7 @@ def _from_package(name: str, preset: str) -> Recipe:
         known = f"neither a shipped one ({', '.join(names)}) nor a .toml file"
         raise RecipeError(f"no recipe {found(name)}: {known}{closest(name, names)}")
     file = _SHIPPED / f"{name}.{preset}.toml"
-    file = file if file.is_file() else _SHIPPED / f"{name}.toml"
-    return from_dict(_parsed(file.read_bytes(), file.name), file.name)
+    return file if file.is_file() else _SHIPPED / f"{name}.toml"
 
 
 def _from_file(path: Path) -> Recipe:

@@ -45,9 +45,9 @@ class SchemeBuilder:
         self._earlier = (*self._earlier, *done)
         return self
 
-    def build(self, name: str, *, summary: str, claims: Claims, theta: sp.Expr = EXPLICIT) -> Scheme:
-        """The finished scheme."""
-        return Scheme(name=name, stages=tuple(self._stages), theta=theta, summary=summary, claims=claims)
+    def build(self, name: str, *, summary: str = "", claims: Claims | None = None, theta: sp.Expr = EXPLICIT) -> Scheme:
+        """The finished scheme; without claims it claims nothing."""
+        return Scheme(name, tuple(self._stages), theta=theta, summary=summary, claims=claims or Claims())
 
 
 def _parsed(text: str, symbols: Mapping[str, sp.Symbol], where: str) -> sp.Expr:

@@ -11,14 +11,18 @@ from fluxforge.scheme.reference import BUILT_IN
 
 
 def find(scheme: str | os.PathLike[str] | Scheme) -> Scheme:
-    """The scheme itself, a built-in one by name, or one read from a `scheme.json`."""
+    """The scheme itself, a built-in one by name, or one read from a `scheme.json` or from a run's folder."""
     if isinstance(scheme, Scheme):
         return scheme
     name = os.fspath(scheme)
     if name in BUILT_IN:
         return BUILT_IN[name]
+    if (Path(name) / "scheme.json").is_file():
+        return load(Path(name) / "scheme.json")
     if Path(name).suffix == ".json" or Path(name).is_file():
         return load(name)
+    if Path(name).is_dir():
+        raise SchemeError(f"{name}: holds no scheme.json; a run leaves one once its formula is believed")
     close = difflib.get_close_matches(name, BUILT_IN, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise SchemeError(f"no scheme {name!r}: neither a built-in one ({', '.join(BUILT_IN)}) nor a .json file.{hint}")

@@ -39,6 +39,7 @@ def write_series(simulation: Simulation, folder: Path) -> list[Path]:
     numbers = {CELL: np.arange(len(simulation.mesh.cells))} if mixed else {}
     for path, field in zip(frames, simulation.fields, strict=True):
         write(simulation.mesh, path, cell_data={"T": field} | numbers)
+    _remove_older(folder, frames)
     lines = [
         f'    <DataSet timestep="{time!r}" part="0" file={quoteattr(path.name)}/>'
         for time, path in zip(simulation.times.tolist(), frames, strict=True)
@@ -48,6 +49,13 @@ def write_series(simulation: Simulation, folder: Path) -> list[Path]:
     )
     write_text(folder / "series.pvd", head + "\n".join(lines) + "\n  </Collection>\n</VTKFile>\n")
     return [*frames, folder / "series.pvd"]
+
+
+def _remove_older(folder: Path, frames: list[Path]) -> None:
+    """The fields of an earlier run in the same folder, which no series.pvd speaks of any more."""
+    for path in folder.glob("T_*.vtu"):
+        if path not in frames and re.fullmatch(r"T_\d+\.vtu", path.name):
+            path.unlink()
 
 
 def _folder_names(comparison: Comparison) -> list[str]:

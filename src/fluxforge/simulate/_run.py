@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from fluxforge._types import State
 from fluxforge.errors import InputError, InstabilityError
-from fluxforge.mesh import Conditions, DualGraph, Mesh, Value, dual, fourier_step
+from fluxforge.mesh import Conditions, DualGraph, Mesh, Value, dual, fourier_step, read
 from fluxforge.scheme import Scheme, find
 from fluxforge.simulate._build import Precision, Solver, stepper
 from fluxforge.simulate._field import field_on_cells
@@ -62,7 +62,7 @@ class Simulation:
 
 def simulate(
     scheme: str | os.PathLike[str] | Scheme,
-    mesh: Mesh,
+    mesh: Mesh | str | os.PathLike[str],
     *,
     diffusivity: float = 1.0,
     initial: Value | np.ndarray = 0.0,
@@ -80,10 +80,12 @@ def simulate(
 ) -> Simulation:
     """March a heat problem from T(0) = `initial` and keep about twenty fields (or every `save_every` steps).
 
-    The step is `dt`, or `dt_fraction` of the Fourier step. One above the scheme's stability limit is refused unless
-    `force`; a run that blows up raises InstabilityError naming the step, unless `throw` is false.
+    `mesh` is a mesh or the path of its file. The step is `dt`, or `dt_fraction` of the Fourier step. One above the
+    scheme's stability limit is refused unless `force`; a run that blows up raises InstabilityError naming the step,
+    unless `throw` is false.
     """
     scheme = find(scheme)
+    mesh = mesh if isinstance(mesh, Mesh) else read(mesh)
     graph = dual(mesh, boundary)
     T = field_on_cells(initial, graph, "the initial temperature")
     step, fourier, limit = choose_step(
@@ -135,7 +137,7 @@ def choose_step(
     if found is not None and dt > found.dt * (1 + 1e-9) and not force:
         raise InputError(
             f"dt = {dt:.4g} is above the stability limit of {scheme.name!r} on this mesh, {found.dt:.4g} "
-            f"({found.dt / fourier:.3g} of the Fourier step): take a smaller one, or force it"
+            f"({found.dt / fourier:.3g} of the Fourier step): take a smaller one, or force it (--force, or force=True)"
         )
     return dt, fourier, None if found is None else found.certain
 

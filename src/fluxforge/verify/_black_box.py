@@ -119,6 +119,8 @@ def _diffusivity_line(make_step: MakeStep) -> Line:
     row = (jacobian(make_step, graph, dt, np.zeros(graph.cells))[n * n // 2] - np.eye(n * n)[n * n // 2]) / dt
     d = graph.x - graph.x[n * n // 2]
     K = 0.5 * np.einsum("j,je,jf->ef", row, d, d)
-    evidence = f"K/α = [[{K[0, 0]:.4f}, {K[0, 1]:.4f}], [{K[1, 0]:.4f}, {K[1, 1]:.4f}]]"
+    # Rounded first, and 0 added: no −0.0000.
+    xx, xy, yx, yy = np.round(K, 4).ravel() + 0.0
+    evidence = f"K/α = [[{xx:.4f}, {xy:.4f}], [{yx:.4f}, {yy:.4f}]]"
     verdict = judged(bool(np.abs(K - np.eye(2)).max() <= 0.01)) if np.isfinite(K).all() else Verdict.UNKNOWN
     return Line("diffusivity on squares is α", verdict, evidence, "second moments of the Jacobian, Δt → 0")

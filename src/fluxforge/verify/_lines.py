@@ -189,7 +189,7 @@ def _number(value: float | None) -> str:
 
 
 def _value(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _yes(value: bool | None) -> str:
