@@ -12,7 +12,10 @@ from fluxforge.report import theorems_figure
 
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
-    return theorems.run(theorems.Config(meshes=4, cells=40, steps=600, seeds=2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(theorems, "SHAPES", ((1, 2), (2, 3)))
+        patch.setattr(theorems, "NOISE", (1e-3,))
+        return theorems.run(theorems.Config(meshes=4, cells=40, steps=600, seeds=2))
 
 
 def _verdict(result: dict[str, Any], name: str) -> str:
