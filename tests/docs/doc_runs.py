@@ -112,7 +112,8 @@ def takes_minutes(block: Block) -> bool:
 def is_long(words: list[str]) -> bool:
     """Commands of minutes."""
     certify = words[:2] == ["fluxforge", "verify"] and "--quick" not in words and "--mesh" not in words
-    return certify or (words[0] == "fluxforge" and words[1] in ("discover", "reproduce", "bench"))
+    work = words[0] == "fluxforge" and words[1] in ("discover", "reproduce", "bench") and "--show" not in words
+    return certify or work
 
 
 def stand_in(words: list[str], where: str) -> None:
