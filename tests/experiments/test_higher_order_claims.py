@@ -15,7 +15,7 @@ def _network(part: float) -> dict[str, Any]:
 
 
 def _rows(*c1: float) -> list[dict[str, Any]]:
-    return [{"step": 2.0**-k, "constants": {"c1": value}} for k, value in enumerate(c1)]
+    return [{"step": 2.0**-k, "constants": {"c1": value, "a1": value + 0.1}} for k, value in enumerate(c1)]
 
 
 def _result() -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_every_sentence_has_a_verdict() -> None:
         "residual": "holds under a condition",
         "midpoint": "holds under a condition",
         "half": "holds under a condition",
-        "source": "does not hold",
+        "source": "holds under a condition",
         "two-hop": "does not hold",
         "two-hop-found": "holds under a condition",
         "four-layers": "holds under a condition",
@@ -112,10 +112,21 @@ def test_the_verdict_on_the_half_follows_the_constant_against_the_step() -> None
     assert "nearest to ½ at 1." in _evidence(_result(), "half")
 
 
+def test_midpoint_holds_outright_if_the_loss_as_printed_gives_it_too() -> None:
+    changed = _result()
+    changed["direct"]["θ = 1"]["limit"]["c1"] = 0.501
+    assert _verdict(changed, "midpoint") == "holds"
+    changed["direct"]["θ = 1"]["certified"] = {"order": 1.01}
+    assert "of order 1.01 in time" in _evidence(changed, "midpoint")
+
+
 def test_the_verdict_on_the_printed_source_follows_the_limit() -> None:
     changed = _result()
+    assert "0.55" in _evidence(changed, "source")
     changed["direct"]["θ = 0.5"]["limit"]["a1"] = 0.99
     assert _verdict(changed, "source") == "holds"
+    changed["direct"]["θ = 1"]["limit"]["a1"] = 0.97
+    assert _verdict(changed, "source") == "holds under a condition"
     changed["direct"]["θ = 0.5"]["limit"]["a1"] = 0.97
     assert _verdict(changed, "source") == "does not hold"
 
@@ -124,9 +135,16 @@ def test_the_verdict_on_the_two_hop_scheme_follows_both_diffusivities() -> None:
     changed = _result()
     changed["printed_diffusivity"]["squares"] = [[1.04, 0.0], [0.0, 1.04]]
     assert _verdict(changed, "two-hop") == "does not hold"
+    assert "another equation" in _evidence(changed, "two-hop")
     changed["printed_diffusivity"]["equilateral"] = [[0.96, 0.0], [0.0, 0.96]]
-    assert _verdict(changed, "two-hop") == "holds"
+    assert "another equation" not in _evidence(changed, "two-hop")
     assert "two-hop coefficient is 0.50 A_PN^1.00 V_P^-1.00" in _evidence(changed, "two-hop")
+    # A network that learned the printed term has no powers of areas and distances.
+    assert _verdict(changed, "two-hop") == "does not hold"
+    changed["discovered"]["two-hop"]["laws"]["far"]["exponents"]["A_PN"] = 0.1
+    assert _verdict(changed, "two-hop") == "holds"
+    changed["printed_diffusivity"]["equilateral"] = [[2.7, 0.0], [0.0, 2.7]]
+    assert _verdict(changed, "two-hop") == "holds under a condition"
     changed["discovered"]["two-hop"] = {"recovered": False}
     assert "coefficient" not in _evidence(changed, "two-hop")
 

@@ -43,7 +43,7 @@ def _at(c1: float, a1: float = 1.0, step: float = 0.1) -> dict[str, Any]:
 
 def _verdicts(rows: list[dict[str, Any]], **against: tuple[list[dict[str, Any]], float]) -> list[str]:
     steps = {name: {"rows": each, "limit": {"c1": limit, "a1": 1.0}} for name, (each, limit) in against.items()}
-    claims = symbolic.check({"recovery": symbolic._recovery(rows), "against_step": steps})
+    claims = symbolic.check({"data": "two-cells", "recovery": symbolic._recovery(rows), "against_step": steps})
     assert [claim.name for claim in claims] == ["symbolic-supervised", "symbolic-residual"]
     return [claim.verdict for claim in claims]
 
@@ -102,6 +102,20 @@ def test_the_verdict_on_recovery_counts_other_engines_and_diffusivities() -> Non
     assert _verdicts(rows, one=([_at(1.0)], 1.0))[0] == "holds under a condition"
     (claim, _) = symbolic.check({"recovery": symbolic._recovery(rows), "against_step": {}})
     assert "operon, α = 1: 9 of 9; operon, α = 2.5: 0 of 2; 9 of 11 with" in claim.evidence
+
+
+def test_data_of_our_own_are_a_condition() -> None:
+    found = {"recovery": symbolic._recovery([_row()] * 10), "against_step": {}}
+    assert [symbolic.check(found | {"data": kind})[0].verdict for kind in ("two-cells", "pairs")] == [
+        "holds",
+        "holds under a condition",
+    ]
+
+
+def test_what_the_networks_do_themselves_is_told() -> None:
+    row = _at(0.5) | {"network": {"c1": 0.48, "unexplained": 0.22}}
+    found = {"recovery": [], "against_step": {"θ = 1": {"rows": [row], "limit": {"c1": 1.0, "a1": 1.0}}}}
+    assert "θ = 1: flux 0.480 α, 22% of the step" in symbolic.check(found)[1].evidence
 
 
 def test_the_verdict_on_the_residual_follows_the_constant_at_one_tenth_and_the_limit() -> None:

@@ -39,8 +39,12 @@ def test_the_bounds_hold_only_with_their_hypotheses(result: dict[str, Any]) -> N
 
 
 def test_fourier_s_condition_is_sufficient_and_not_necessary(result: dict[str, Any]) -> None:
-    assert _verdict(result, "Fourier condition") == "does not hold"
+    assert _verdict(result, "Fourier condition") == "holds under a condition"
     assert all(row["ratio"] >= 1.0 - 1e-9 for row in result["fourier"])
+    # Summed over cells alone it is sharp on lattices whose walls are held: the checkerboard is a mode there.
+    sharp = {row["family"]: row["ratio_cells"] for row in result["fourier"]}
+    assert sharp["squares"] == pytest.approx(1.0, abs=1e-9)
+    assert sharp["jittered"] > 1.05
 
 
 def test_verdicts_change_with_the_numbers(result: dict[str, Any]) -> None:
@@ -55,8 +59,16 @@ def test_verdicts_change_with_the_numbers(result: dict[str, Any]) -> None:
     changed["counterexamples"] = []
     assert _verdict(changed, "second bound") == "holds"
     for row in changed["fourier"]:
-        row["ratio"] = 1.0
+        row["ratio_cells"] = 1.0
     assert _verdict(changed, "Fourier condition") == "holds"
+    for row in changed["fourier"]:
+        row["ratio_cells"] = 1.01
+    assert _verdict(changed, "Fourier condition") == "does not hold"
+    assert _verdict(result, "optimality") == "holds under a condition"
+    assert _verdict(changed, "optimality") == "holds"
+    assert _verdict(result, "change of a step") == "holds"
+    changed["largest_change"] = 2.01
+    assert _verdict(changed, "change of a step") == "does not hold"
 
 
 def test_the_weights_of_an_exact_linear_network_are_determined(result: dict[str, Any]) -> None:
@@ -73,7 +85,8 @@ def test_the_weights_of_an_exact_linear_network_are_determined(result: dict[str,
 
 def test_the_verdict_on_biases_counts_the_networks_that_kept_one(result: dict[str, Any]) -> None:
     changed = copy.deepcopy(result)
-    kept, lost = {"message_bias": 0.4, "bias": 1e-5}, {"message_bias": -1e-5, "bias": 0.0}
+    ones = {"flux": 1.0, "message": 1.0}
+    kept, lost = ones | {"message_bias": 0.4, "bias": 1e-5}, ones | {"message_bias": -1e-5, "bias": 0.0}
     for rows, verdict in (
         ([lost, lost], "holds"),
         ([lost, kept], "holds under a condition"),
@@ -81,6 +94,18 @@ def test_the_verdict_on_biases_counts_the_networks_that_kept_one(result: dict[st
     ):
         changed["linear"]["weights"] = rows
         assert _verdict(changed, "biases vanish") == verdict
+
+
+def test_the_verdict_on_weights_counts_the_networks_whose_weights_are_one(result: dict[str, Any]) -> None:
+    changed = copy.deepcopy(result)
+    one, two = {"flux": -1.001, "message": -0.999}, {"flux": 2.0, "message": 0.5}
+    for rows, verdict in (
+        ([one, one], "holds"),
+        ([one, two], "holds under a condition"),
+        ([two, two], "does not hold"),
+    ):
+        changed["linear"]["weights"] = [row | {"message_bias": 0.0, "bias": 0.0} for row in rows]
+        assert _verdict(changed, "weights become one") == verdict
 
 
 def test_the_figure_draws(result: dict[str, Any], tmp_path: Path) -> None:

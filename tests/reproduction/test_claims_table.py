@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -39,6 +40,21 @@ def test_a_sentence_holds_as_far_as_the_weakest_of_what_it_says(first, second, b
     assert verdict("both", first=first, second=second) == both
     assert verdict("one", first=first, second=second) == (first or "not run here")
     assert verdict("neither", first=first, second=second) == "cannot be tested from the text"
+
+
+@pytest.mark.usefixtures("toys")
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        ("holds", "does not hold", "holds under a condition"),
+        ("does not hold", "does not hold", "does not hold"),
+        ("holds", "holds", "holds"),
+        ("holds", None, "not run here"),
+    ],
+)
+def test_of_alternatives_that_differ_each_is_the_others_condition(first, second, verdict):
+    (row,) = claims(documents(first, second), [replace(SENTENCES[1], either=True)])
+    assert row["verdict"] == verdict
 
 
 @pytest.mark.usefixtures("toys")

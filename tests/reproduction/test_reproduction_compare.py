@@ -31,7 +31,7 @@ def moved(fresh):
 
 def test_the_same_results_have_not_moved():
     found = compare(copy.deepcopy(KEPT), KEPT)
-    assert found["verdicts"] == []
+    assert found["verdicts"] == found["unjudged"] == []
     assert found["parts"][0]["compared"] == 6
     assert found["parts"][0]["moved"] == []
 
@@ -72,6 +72,7 @@ def test_parts_that_one_side_lacks_are_named_and_change_no_verdict():
     found = compare({}, KEPT)
     assert found["only_kept"] == ["generalisation"]
     assert found["verdicts"] == found["parts"] == []
+    assert found["unjudged"] == ["toy-fit"]
     assert compare(KEPT, {})["only_fresh"] == ["generalisation"]
 
 

@@ -97,6 +97,8 @@ def _show_compared(compared: Mapping[str, Any]) -> None:
         show(f"verdict changed: “{row['text']}”: {row['kept']} → {row['fresh']}")
     if not compared["verdicts"]:
         show("no verdict differs")
+    if compared["unjudged"]:
+        show(f"judged by one side only: {', '.join(compared['unjudged'])}")
     for part in compared["parts"]:
         presets = part["presets"]
         if presets["fresh"] != presets["kept"]:

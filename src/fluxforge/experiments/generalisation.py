@@ -168,7 +168,7 @@ def _minimal(result: Mapping[str, Any]) -> Claim:
     counts, reduced = result["sparse"]["nonzeros"], result["reduced"]
     verdict: Verdict = "holds" if max(counts) <= wanted else "does not hold"
     evidence = (
-        f"trained with l1: {min(counts)} to {max(counts)} non-zeros, not {wanted}; after merging and pruning "
+        f"trained with l1: {min(counts)} to {max(counts)} non-zeros (the lemma: {wanted}); after merging and pruning "
         f"{reduced['reached']} of {reduced['of']} seeds reach {wanted} and step unseen meshes exactly"
     )
     return Claim("sparse count", f"training finds the {wanted} non-zero parameters of the lemma", verdict, evidence)

@@ -64,6 +64,7 @@ def run(
         "experiment": NAME,
         "preset": config.preset,
         "engines": engines,
+        "data": "two-cells" if isinstance(_spec("first-order", config).data, recipe.TwoCells) else "pairs",
         "left_out": {name: engine.available() for name, engine in ENGINES.items() if engine.available()},
         "rows": [{key: value for key, value in row.items() if key != "fronts"} for row in rows],
         "fronts": next((row["fronts"] for row in rows if row["fronts"]), {}),
@@ -172,7 +173,10 @@ def check(result: Mapping[str, Any]) -> list[Claim]:
 def _supervised(result: Mapping[str, Any]) -> Claim:
     found = result["recovery"]
     good, of = (sum(row[key] for row in found) for key in ("exact", "of"))
-    verdict: Verdict = "holds" if good >= SHARE * of else "holds under a condition" if good else "does not hold"
+    own = result.get("data", "pairs") != "two-cells"
+    verdict: Verdict = "does not hold" if not good else "holds under a condition"
+    if good >= SHARE * of and not own:
+        verdict = "holds"
     listed = "; ".join(
         f"{row['engine']}, α = {row['diffusivity']:g}: {row['recovered']} of {row['of']}" for row in found
     )
@@ -180,7 +184,8 @@ def _supervised(result: Mapping[str, Any]) -> Claim:
         "symbolic-supervised",
         "Symbolic regression of the trained GNN recovers f_agg = α A/δ (T_N − T_P) and f_up = T + Δt/V Σ + Δt S.",
         verdict,
-        f"recovered and certified: {listed}; {good} of {of} with a constant within {EXACT:g} of α.",
+        f"recovered and certified: {listed}; {good} of {of} with a constant within {EXACT:g} of α."
+        + (" Trained on random pairs of triangles and steps: on the paper's one pair A, δ and V are constants." * own),
     )
 
 
@@ -188,8 +193,9 @@ def _residual(result: Mapping[str, Any]) -> Claim:
     rows = {name: found["rows"] for name, found in result["against_step"].items()}
     at = {name: _nearest(each, 0.1)["constants"] for name, each in rows.items()}
     limits = [found["limit"]["c1"] for found in result["against_step"].values()]
-    exact = all(abs(values["c1"] - 1.0) <= EXACT for values in at.values())
-    tends = all(abs(limit - 1.0) <= EXACT for limit in limits)
+    sources = [found["limit"]["a1"] for found in result["against_step"].values()]
+    exact = all(abs(values[name] - 1.0) <= EXACT for values in at.values() for name in ("c1", "a1"))
+    tends = all(abs(limit - 1.0) <= EXACT for limit in (*limits, *sources))
     verdict: Verdict = "holds" if exact else "holds under a condition" if tends else "does not hold"
     listed = "; ".join(f"{name}: flux {values['c1']:.3f} α, source {values['a1']:.3f}" for name, values in at.items())
     return Claim(
@@ -197,8 +203,20 @@ def _residual(result: Mapping[str, Any]) -> Claim:
         "The same scheme is recovered from the physics-informed loss alone.",
         verdict,
         f"constants of least residual at αΔt = 0.1: {listed}; in the limit Δt → 0: "
-        f"{', '.join(f'{limit:.4f}' for limit in limits)} α.",
+        f"{', '.join(f'{limit:.4f}' for limit in limits)} α, source {', '.join(f'{limit:.4f}' for limit in sources)}."
+        + _of_networks(rows),
     )
+
+
+def _of_networks(rows: Mapping[str, Any]) -> str:
+    """What the trained networks have at that step themselves."""
+    found = {name: _nearest(each, 0.1).get("network") for name, each in rows.items()}
+    listed = "; ".join(
+        f"{name}: flux {own['c1']:.3f} α, {own['unexplained']:.0%} of the step not explained by flux and source"
+        for name, own in found.items()
+        if own is not None
+    )
+    return f" Networks trained so have at that step {listed}." if listed else ""
 
 
 def _nearest(rows: list[Any], step: float) -> Any:

@@ -6,7 +6,8 @@ from fluxforge.reproduction._page import write_reproduction
 from fluxforge.reproduction._part import Drawn, Part
 from fluxforge.reproduction._parts import PARTS
 from fluxforge.reproduction._run import documents, reproduce
-from fluxforge.reproduction._sentences import SENTENCES, Sentence
+from fluxforge.reproduction._sentence import Sentence
+from fluxforge.reproduction._sentences import SENTENCES
 
 __all__ = [
     "PARTS",

@@ -8,7 +8,8 @@ from typing import Any
 from fluxforge.experiments import Verdict
 from fluxforge.reproduction._part import Document
 from fluxforge.reproduction._parts import PARTS
-from fluxforge.reproduction._sentences import SENTENCES, Sentence
+from fluxforge.reproduction._sentence import Sentence
+from fluxforge.reproduction._sentences import SENTENCES
 
 # From the least favourable to the most.
 RANKED: tuple[Verdict, ...] = ("does not hold", "holds under a condition", "holds")
@@ -46,7 +47,7 @@ def _row(sentence: Sentence, documents: Mapping[str, Document]) -> dict[str, Any
         "claim": sentence.name,
         "section": sentence.section,
         "text": sentence.text,
-        "verdict": NOT_RUN if missing else _together([claim["verdict"] for claim in found]),
+        "verdict": NOT_RUN if missing else _together([claim["verdict"] for claim in found], sentence.either),
         "evidence": _evidence(sentence, found, missing),
         "parts": parts,
         "commands": [f"fluxforge reproduce {part}" for part in parts],
@@ -66,12 +67,14 @@ def _found(sentence: Sentence, documents: Mapping[str, Document]) -> Iterator[Ma
             yield {"name": name, "verdict": NOT_RUN, "evidence": f"the results of {part} do not judge it: run it again"}
 
 
-def _together(verdicts: Sequence[str]) -> str:
-    """A sentence holds as far as the weakest of what it says."""
+def _together(verdicts: Sequence[str], either: bool) -> str:
+    """A sentence holds as far as the weakest of what it says; of alternatives, under a condition if they differ."""
     if not verdicts:
         return UNTESTABLE
     if NOT_RUN in verdicts:
         return NOT_RUN
+    if either and len(set(verdicts)) > 1:
+        return "holds under a condition"
     return next(verdict for verdict in RANKED if verdict in verdicts)
 
 

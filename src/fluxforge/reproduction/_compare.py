@@ -34,21 +34,22 @@ class Moved:
 
 
 def compare(fresh: Mapping[str, Document], kept: Mapping[str, Document]) -> dict[str, Any]:
-    """Verdicts that differ, numbers that moved, and parts that only one side has.
+    """Verdicts that differ, claims that one side does not judge, numbers that moved, and parts that one side lacks.
 
     Numbers are compared where both sides ran at one preset: other sizes give other numbers, and the same verdicts.
     """
     both = [name for name in kept if name in fresh]
-    rows = {row["claim"]: row for row in claims(kept)}
+    before = {row["claim"]: row["verdict"] for row in claims(kept)}
+    pairs = [(row, before[row["claim"]]) for row in claims(fresh)]
     turned = [
-        {"claim": row["claim"], "text": row["text"], "kept": rows[row["claim"]]["verdict"], "fresh": row["verdict"]}
-        for row in claims(fresh)
-        if row["verdict"] != rows[row["claim"]]["verdict"]
-        and NOT_RUN not in (row["verdict"], rows[row["claim"]]["verdict"])
+        {"claim": row["claim"], "text": row["text"], "kept": was, "fresh": row["verdict"]}
+        for row, was in pairs
+        if row["verdict"] != was and NOT_RUN not in (row["verdict"], was)
     ]
     parts = [_part(name, fresh[name], kept[name]) for name in both]
     return {
         "verdicts": turned,
+        "unjudged": [row["claim"] for row, was in pairs if (row["verdict"] == NOT_RUN) != (was == NOT_RUN)],
         "parts": parts,
         "only_kept": [name for name in kept if name not in fresh],
         "only_fresh": [name for name in fresh if name not in kept],
