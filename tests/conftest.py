@@ -1,10 +1,5 @@
 """JAX at its strictest: 64-bit, and no silent promotion of ranks."""
 
-import os
-
-# There is little to compute in a test, and much to compile; processes that tests start inherit it.
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-
 import jax
 import matplotlib
 

@@ -94,7 +94,7 @@ def test_a_step_above_the_limit_is_refused_with_both_numbers() -> None:
     fourier = fourier_step(dual(MESH))
     assert str(caught.value) == (
         f"dt = {dt:.4g} is above the stability limit of 'euler' on this mesh, {LIMIT.dt:.4g} "
-        f"({LIMIT.dt / fourier:.3g} of the Fourier step): take a smaller one, or force it"
+        f"({LIMIT.dt / fourier:.3g} of the Fourier step): take a smaller one, or force it (--force, or force=True)"
     )
     simulate("euler", MESH, dt=LIMIT.dt, steps=1)
     simulate("euler", MESH, dt=dt, steps=1, force=True)

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from matplotlib.figure import Figure
 
 from fluxforge.discover import Progress
+from fluxforge.experiments import Claim
 
 Document = Mapping[str, Any]
 Warn = Callable[[str], None]
@@ -24,6 +25,10 @@ class Module(Protocol):
     @property
     def run(self) -> Callable[..., dict[str, Any]]:
         """The experiment: config, folder, tell, warn → a document with claims."""
+
+    @property
+    def check(self) -> Callable[[Document], list[Claim]]:
+        """The claims judged from a document."""
 
 
 @dataclass(frozen=True)
