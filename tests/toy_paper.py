@@ -46,7 +46,7 @@ def drawing(document: Any) -> Figure:
 
 def part(module: Toy, **more: Any) -> Part:
     figures = {f"{module.name}-figure": Drawn(drawing, f"Errors of {module.name}.", ("rows",))}
-    shape = SimpleNamespace(Config=module.Config, run=module.run)
+    shape = SimpleNamespace(Config=module.Config, run=module.run, check=lambda _: [])
     return Part(shape, "1", f"what {module.name} does", "It counts.", figures, **more)
 
 
