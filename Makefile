@@ -19,7 +19,7 @@ discover: $(VENV)/installed-test  ## the main job: a network, its formula, its c
 	@$(BIN)/fluxforge discover
 
 test: $(VENV)/installed-test  ## the tests
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto
 
 check: $(VENV)/installed-dev  ## formatting, lint, types, import contract
 	$(BIN)/ruff format --check .
@@ -28,7 +28,7 @@ check: $(VENV)/installed-dev  ## formatting, lint, types, import contract
 	$(BIN)/lint-imports
 
 validate: $(VENV)/installed-test  ## the slow studies
-	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+	$(BIN)/python -m pytest -n auto -m slow
 
 docs: $(VENV)/installed-docs  ## the documentation, as pages that need no network
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
