@@ -14,6 +14,8 @@ from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.verify._families import SEEDS, Levels
 from fluxforge.verify.order import space_order
 
+pytestmark = pytest.mark.usefixtures("mesh_cache")
+
 FAMILIES = {
     "squares": (4, 8, 16, 32),
     "equilateral": (3, 6, 12, 24),
@@ -22,13 +24,6 @@ FAMILIES = {
 }
 CONFIG = consistency.Config(sizes=FAMILIES, seeds=SEEDS[:2])
 NAMES = ("consistency-first-order", "consistency-two-hop", "consistency-crank-nicolson")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FLUXFORGE_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture(scope="module")

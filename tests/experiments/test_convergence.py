@@ -34,11 +34,8 @@ TOY = convergence.Config(
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FLUXFORGE_CACHE", str(tmp_path_factory.mktemp("cache")))
-        patch.setattr(_measures, "CLOCK_SECONDS", 1e-4)
-        yield
+def cache(mesh_cache: pytest.MonkeyPatch) -> None:
+    mesh_cache.setattr(_measures, "CLOCK_SECONDS", 1e-4)
 
 
 @pytest.fixture(scope="module")

@@ -59,6 +59,10 @@ def test_a_two_hop_correction_is_found_if_the_pipeline_recovers_it() -> None:
     lost["discovered"]["two-hop"] |= {"recovered": False}
     assert _verdict(lost, "two-hop-found") == "does not hold"
     assert "not recovered" in _evidence(lost, "two-hop-found")
+    outright = _result()
+    for order, verdict in ((1.01, "holds under a condition"), (2.0, "holds")):
+        outright["direct"]["θ = 1"]["certified"] = {"order": order}
+        assert _verdict(outright, "two-hop-found") == verdict
 
 
 def test_the_verdict_on_residuals_follows_the_networks() -> None:

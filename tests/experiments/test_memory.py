@@ -18,6 +18,8 @@ from fluxforge.experiments._footprint import footprint, forget_peak, peak
 from fluxforge.report import memory_figure
 from fluxforge.scheme.reference import BUILT_IN
 
+pytestmark = pytest.mark.usefixtures("mesh_cache")
+
 CONFIG = memory.Config(cells=(40, 60, 80, 100))
 # Bytes per cell that the pretended processes hold while stepping, whatever the step.
 HELD = {"euler": 68, "midpoint": 128, "midpoint-printed": 128, "two-hop": 140, "two-hop-printed": 140, "rkl2-8": 760}
@@ -36,13 +38,6 @@ def _pretend(many: Any, *, workers: int | None, forgets: bool = True) -> Any:
         found = {"cells": n, "start": start, "whole": held + 1e6 * (each > 0), "stepping": held}
         # A system that cannot forget a peak has the mesh's in it from the start.
         yield k, found | {"forgets": forgets, "start": start if forgets else 2 * start}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FLUXFORGE_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,7 @@ def test_an_older_result_that_does_not_judge_a_sentence_is_told():
     found["first"]["claims"] = []
     row = claims(found, SENTENCES)[0]
     assert row["verdict"] == "not run here"
-    assert "run it again" in row["evidence"]
+    assert "fluxforge reproduce first --again" in row["evidence"]
 
 
 @pytest.mark.usefixtures("toys")

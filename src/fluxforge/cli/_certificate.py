@@ -54,14 +54,7 @@ def run(request: Request) -> None:
         _show(certificate, written)
     if certificate.contradicted:
         first = certificate.contradicted[0]
-        raise FluxforgeError(
-            f"the claim {first.property!r} of scheme {scheme.name!r} is contradicted: "
-            f"claimed {_value(first.claimed)}, measured {_value(first.measured)}"
-        )
-
-
-def _value(value: object) -> str:
-    return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+        raise FluxforgeError(f"the claim {first.property!r} of scheme {scheme.name!r} is contradicted: {first.words()}")
 
 
 def _show(certificate: Certificate, written: list[Path]) -> None:

@@ -103,8 +103,7 @@ def _follows(result: Mapping[str, Any]) -> Claim:
     )
     evidence = (
         f"residual of one step (θ = 1) of midpoint-printed within {SIMILAR:g} times Crank–Nicolson's up to "
-        f"{by_residual:g} "
-        "Fourier steps; "
+        f"{by_residual:g} Fourier steps; "
         f"error within {SIMILAR:g} times Crank–Nicolson's up to so many Fourier steps: "
         + ", ".join(f"{name} {value:g}" for name, value in reach.items())
         + f" (midpoint-printed without a source {_reach(result, 'midpoint-printed', 'free'):g})"
@@ -124,8 +123,7 @@ def _struggles(result: Mapping[str, Any]) -> Claim:
     limits = {name: _limits(result, name) for name in ("two-hop-printed", "midpoint")}
     evidence = (
         f"error over Crank–Nicolson's from {NEAR:g} to 1 Fourier steps: {_listed(near)}; up to {FAR:g}: "
-        f"{_listed(far)}; "
-        "stable up to so many Fourier steps: "
+        f"{_listed(far)}; stable up to so many Fourier steps: "
         + ", ".join(f"{name} {min(found):.2f} to {max(found):.2f}" for name, found in limits.items())
     )
     if far["two-hop-printed"] > SIMILAR:

@@ -113,9 +113,7 @@ def _biases(result: Mapping[str, Any]) -> Claim:
     verdict: Verdict = "holds" if gone == len(rows) else "holds under a condition" if gone else "does not hold"
     evidence = (
         f"{gone} of {len(rows)} linear networks trained with ℓ¹ end with both biases below {VANISHES:g}; the largest "
-        f"left "
-        f"is {max(largest):.2g}. Biases that cancel on two cells, where each cell has one neighbour, cost the data "
-        f"nothing"
+        f"left is {max(largest):.2g}"
     )
     return Claim("biases vanish", "ℓ¹ regularisation leads to b_agg = b_u = 0", verdict, evidence)
 

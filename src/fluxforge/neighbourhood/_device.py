@@ -7,5 +7,9 @@ from jaxtyping import Array
 
 
 def put(values: np.ndarray | np.generic, dtype: DTypeLike | None = None) -> Array:
-    """On the device, in a precision if one is given: `jnp.asarray` would compile anew for every shape."""
-    return jax.device_put(np.asarray(values, dtype))
+    """A copy on the device, in a precision if one is given: `jnp.asarray` would compile anew for every shape.
+
+    Copied here, because on a CPU `device_put` shares the memory of an array that happens to be aligned: who changed
+    theirs later would change ours.
+    """
+    return jax.device_put(np.array(values, dtype))

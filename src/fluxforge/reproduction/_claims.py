@@ -64,7 +64,8 @@ def _found(sentence: Sentence, documents: Mapping[str, Document]) -> Iterator[Ma
                 break
         else:
             # A document of an older version, which did not judge this yet.
-            yield {"name": name, "verdict": NOT_RUN, "evidence": f"the results of {part} do not judge it: run it again"}
+            advice = f"the results of {part} are older than this: fluxforge reproduce {part} --again"
+            yield {"name": name, "verdict": NOT_RUN, "evidence": advice}
 
 
 def _together(verdicts: Sequence[str], either: bool) -> str:

@@ -14,7 +14,7 @@ from fluxforge.errors import DocumentError
 from fluxforge.reproduction._part import Part
 
 # Of the environment, what does not change a result.
-NOT_INPUTS = frozenset({"platform", "system", "fluxforge"})
+NOT_INPUTS = frozenset({"platform", "system"})
 
 
 def inputs(part: Part, preset: str, changes: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:

@@ -38,7 +38,6 @@ def reproduce(
     began = time.perf_counter()
     own = None if folder is None else folder / name
     result = part.run(preset, changes, own, tell, warn)
-    # What a part reads of others may have been made meanwhile by nobody but itself: its inputs are those at the start.
     result |= {"preset": preset, "inputs": wanted, "took_s": round(time.perf_counter() - began, 1)}
     if own is not None:
         write_document(own / f"{name}.json", name, 1, result)

@@ -20,6 +20,14 @@ class ClaimCheck:
     measured: Any
     holds: bool | None
 
+    def words(self) -> str:
+        """Both in words, numbers to four digits."""
+        return f"claimed {_value(self.claimed)}, measured {_value(self.measured)}"
+
+
+def _value(value: object) -> str:
+    return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
 
 @dataclass(frozen=True)
 class Measured:

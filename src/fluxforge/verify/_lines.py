@@ -164,8 +164,7 @@ def cost_line(found: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
 def claim_line(check: ClaimCheck) -> Line:
     """A claim against its measurement."""
     verdict = Verdict.UNKNOWN if check.holds is None else judged(check.holds)
-    evidence = f"claimed {_value(check.claimed)}, measured {_value(check.measured)}"
-    return Line(f"claim: {check.property}", verdict, evidence, "comparison with the lines above")
+    return Line(f"claim: {check.property}", verdict, check.words(), "comparison with the lines above")
 
 
 def _oscillating(found: Stability) -> str:
@@ -186,10 +185,6 @@ def _tensor(K: np.ndarray) -> str:
 
 def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.2f}"
-
-
-def _value(value: object) -> str:
-    return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _yes(value: bool | None) -> str:
