@@ -29,7 +29,7 @@ TOY = convergence.Config(
     until=0.01,
     seeds=(1,),
     schemes=COMPARED,
-    network_cells=80,
+    network_cells=(80, 40),
 )
 
 
@@ -145,6 +145,15 @@ def test_a_network_that_is_the_first_order_scheme_measures_like_it(result: dict[
             assert network["residual_half"] == pytest.approx(euler["residual_half"], rel=1e-6)
             if euler["error"] is not None:
                 assert network["error"] == pytest.approx(euler["error"], rel=1e-6)
+
+
+def test_a_network_is_put_on_meshes_it_can_afford(result: dict[str, Any]) -> None:
+    assert {row["wanted"] for row in _rows(result, "lemma")} == {40, 80}
+    (space,) = [row for row in result["space"] if row["scheme"] == "lemma"]
+    (euler,) = [row for row in result["space"] if row["scheme"] == "euler" and row["wanted"] == 40]
+    assert space["wanted"] == 40
+    assert space["error"] == pytest.approx(euler["error"], rel=1e-6)
+    assert "at most 80 cells, for errors in space 40" in result["networks"]
 
 
 def test_oscillations_begin_where_the_fastest_mode_turns(result: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Progress on stderr: a bar with a rate and the remaining time, or a word on what is being done."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,9 @@ from rich.text import Text
 
 from fluxforge.cli._output import console
 from fluxforge.cli._signals import refuse_to_go_on
+
+# Seconds, for whoever reads a log of hours.
+BETWEEN_LINES = 30.0
 
 
 class _Count(ProgressColumn):
@@ -50,9 +54,15 @@ def progress_bar(what: str, total: int, *, quiet: bool = False) -> Iterator[Call
 
 @contextmanager
 def question_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield a function that is told what is being asked now, as which of how many, or None where no bar is wanted."""
-    if quiet or not sys.stderr.isatty():
+    """Yield a function that is told what is being asked now, as which of how many, or None where quiet is wanted.
+
+    Where no terminal would show a bar, it writes a line now and then.
+    """
+    if quiet:
         yield None
+        return
+    if not sys.stderr.isatty():
+        yield Lines(what)
         return
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), _Count(), TimeRemainingColumn())
     with Progress(*columns, console=console(stderr=True), transient=True, expand=True) as progress:
@@ -62,6 +72,22 @@ def question_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[str, i
             progress.update(task, description=f"{what}: {question}", total=total, completed=number - 1)
 
         yield tell
+
+
+class Lines:
+    """For a log: what is being asked, as which of how many, in a line at most every half minute."""
+
+    def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._what, self._clock = what, clock
+        self._last = clock()
+
+    def __call__(self, question: str, number: int, total: int) -> None:
+        """Write a line if it is time for one."""
+        if self._clock() - self._last < BETWEEN_LINES:
+            return
+        self._last = self._clock()
+        sys.stderr.write(f"{self._what}: {question} ({number:,} of {total:,})\n")
+        sys.stderr.flush()
 
 
 @contextmanager

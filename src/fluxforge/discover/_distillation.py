@@ -1,6 +1,7 @@
 """Train, distil, refit, certify: from a recipe to a scheme that is believed, or to the reason why none is."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -8,6 +9,7 @@ import jax
 import numpy as np
 
 from fluxforge import recipe
+from fluxforge._types import State
 from fluxforge.data import Problem, hops_of, source, unseen_meshes, unseen_problems
 from fluxforge.discover import _modules, _stencil_route
 from fluxforge.discover._folder import environment
@@ -138,6 +140,9 @@ def _evaluation(network: Network, found: Found, spec: recipe.Recipe) -> dict[str
     with jax.enable_x64(True):
         around = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
         problems = unseen_problems(around, spec.seed, fourier=wanted.fourier, diffusivity=spec.diffusivity)
-        steps = {"network": step_of(cast(network, "float64")), "formula": found.step}
+        steps: dict[str, Callable[[Problem], State]] = {
+            "network": step_of(cast(network, "float64")),
+            "formula": found.step,
+        }
         errors = {name: step_errors(step, problems, rollout=wanted.rollout) for name, step in steps.items()}
     return {"meshes": wanted.meshes, "cells": wanted.cells, "rollout": wanted.rollout, **errors}

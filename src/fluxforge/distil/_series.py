@@ -7,6 +7,7 @@ coefficients say what a network does without asking how. Nested, as layers do it
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -42,14 +43,17 @@ class Series:
 
 def series(step: Step, problems: Problem, order: int) -> Series:
     """Least squares over all live cells of all problems, each problem's rows divided by the size of its T' − T."""
-    rows, answers = _rows(step, problems, order)
+    rows, answers = _rows(step, order, problems)
     X, y = np.asarray(rows, float).reshape(-1, 2 * order), np.asarray(answers, float).ravel()
     found = np.linalg.lstsq(X, y, rcond=None)[0]
     off = float(np.linalg.norm(y - X @ found) / np.linalg.norm(y))
     return Series(tuple(map(float, found[:order])), tuple(map(float, found[order:])), off)
 
 
-def _rows(step: Step, problems: Problem, order: int) -> tuple[Array, Array]:
+@eqx.filter_jit
+def _rows(step: Step, order: int, problems: Problem) -> tuple[Array, Array]:
+    """Compiled once for networks of the same shape: a step that is a module is data."""
+
     def one(p: Problem) -> tuple[Float[Array, "cells columns"], Float[Array, " cells"]]:
         live = p.around.live
         y = jnp.where(live, step(p) - p.T, 0.0)
@@ -57,7 +61,7 @@ def _rows(step: Step, problems: Problem, order: int) -> tuple[Array, Array]:
         size = jnp.sqrt(jnp.square(y).sum() / live.sum())
         return X / size, y / size
 
-    return jax.jit(jax.vmap(one))(problems)
+    return jax.vmap(one)(problems)
 
 
 def _columns(p: Problem, order: int) -> list[Array]:

@@ -1,12 +1,13 @@
 """Mean residuals of networks and schemes on meshes and fields that no network has seen."""
 
-import json
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from typing import Any, TypeAlias
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from fluxforge import recipe
 from fluxforge._types import State
@@ -14,9 +15,10 @@ from fluxforge.data import EnsembleSource, Problem, exchange, hops_of, restepped
 from fluxforge.distil import series
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import averaged, defect_of, step_of
-from fluxforge.scheme import Ghost, find
+from fluxforge.scheme import Ghost, Hop, find
 from fluxforge.simulate import staged
 
+Step: TypeAlias = Callable[[Problem], State]
 # Explicit schemes that networks are compared with.
 SCHEMES = ("euler", "midpoint", "rk4")
 PROBLEMS = 48
@@ -24,37 +26,39 @@ PROBLEMS = 48
 
 def held_out(spec: recipe.Recipe, fourier: tuple[float, float], *, meshes: int = 24, cells: int = 150) -> Problem:
     """Problems drawn as in training, on other meshes, with steps in this range."""
-    first = _at_fourier(json.dumps(recipe.to_dict(spec)), meshes, cells, PROBLEMS)
+    assert isinstance(spec.data, recipe.Meshes)
+    wanted = recipe.Evaluation(meshes=meshes, cells=cells, engine=spec.evaluation.engine)
+    first = _at_fourier(wanted, spec.seed, hops_of(spec.network), spec.data.fields, spec.diffusivity)
     steps = jax.random.uniform(jax.random.key(spec.seed), (PROBLEMS,), "float64", *fourier)
     return restepped(first, steps)
 
 
 @lru_cache(maxsize=2)
-def _at_fourier(words: str, meshes: int, cells: int, count: int) -> Problem:
-    """Problems with Δt the Fourier step; the recipe as text, since drawing them again would be compiled again."""
-    spec = recipe.from_dict(json.loads(words), "recipe")
-    wanted = recipe.Evaluation(meshes=meshes, cells=cells, engine=spec.evaluation.engine)
-    around = unseen_meshes(wanted, spec.seed, hops=hops_of(spec.network))
-    assert isinstance(spec.data, recipe.Meshes)
-    data = recipe.Meshes(fourier=(1.0, 1.0), fields=spec.data.fields)
-    draw = jax.jit(lambda key: EnsembleSource(around, data, spec.diffusivity).batch(key, count))
-    problems: Problem = draw(jax.random.fold_in(jax.random.key(spec.seed), 2**26))
+def _at_fourier(
+    wanted: recipe.Evaluation, seed: int, hops: tuple[Hop, ...], fields: tuple[Any, ...], diffusivity: float
+) -> Problem:
+    """Problems with Δt the Fourier step: drawn once for all networks that are compared on them."""
+    around = unseen_meshes(wanted, seed, hops=hops)
+    data = recipe.Meshes(fourier=(1.0, 1.0), fields=fields)
+    draw = jax.jit(lambda key: EnsembleSource(around, data, diffusivity).batch(key, PROBLEMS))
+    problems: Problem = draw(jax.random.fold_in(jax.random.key(seed), 2**26))
     return problems
 
 
 def residuals(network: Network, spec: recipe.Recipe, fourier: tuple[float, float]) -> dict[str, float]:
     """Mean |residual| of the network, of the explicit schemes and of Crank–Nicolson, by the recipe's own loss."""
-    problems = held_out(spec, fourier)
-    steps: dict[str, Any] = {"network": step_of(cast(network, "float64"))}
+    steps: dict[str, Step] = {"network": step_of(cast(network, "float64"))}
     steps |= {name: _explicit(name) for name in SCHEMES}
     steps["crank-nicolson"] = crank_nicolson
-    defect = defect_of(spec.loss)
+    problems = held_out(spec, fourier)
+    return {name: float(_mean(step, spec.loss, problems)) for name, step in steps.items()}
 
-    def mean(step: Any) -> float:
-        every = jax.jit(lambda problems: jax.lax.map(lambda p: averaged(defect(p, step(p)), p, "l1"), problems))
-        return float(every(problems).mean())
 
-    return {name: mean(step) for name, step in steps.items()}
+@eqx.filter_jit
+def _mean(step: Step, loss: recipe.Loss, problems: Problem) -> Float[Array, ""]:
+    """Compiled once for every loss and scheme, and for networks of one shape."""
+    defect = defect_of(loss)
+    return jax.lax.map(lambda p: averaged(defect(p, step(p)), p, "l1"), problems).mean()
 
 
 def constants(network: Network, spec: recipe.Recipe, fourier: float) -> dict[str, float]:
@@ -64,7 +68,9 @@ def constants(network: Network, spec: recipe.Recipe, fourier: float) -> dict[str
     return {**found.nested, "unexplained": found.unexplained}
 
 
-def _explicit(name: str) -> Any:
+@cache
+def _explicit(name: str) -> Step:
+    """Always the same function for a scheme, which is what compiled code is kept under."""
     stages = find(name).stages
     return lambda p: staged(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
 

@@ -38,14 +38,18 @@ SPACE_FRACTION, LONG_FRACTION = 0.8, 8.0
 # From that many cells on, every scheme has a process of its own, and one mesh has to speak for its size.
 LARGE = 20_000
 MOST_NETWORKS = 2
+# The largest meshes a network is put on: for some hundred steps, and for as many as `until` takes, which is n times
+# more on n times the cells. A step of a network costs a thousand times one of a formula.
+NETWORK_CELLS: Mapping[str, tuple[int, int]] = {"quick": (1000, 1000), "paper": (100_000, 10_000)}
 
 
 @dataclass(frozen=True)
 class Config:
     """Sizes of the meshes and of the steps, in Fourier steps; `end` is the end time of the error in time, in them too.
 
-    `until` is the end time of the error against the equation, `network_cells` the largest mesh a network is put on,
-    `workers` how many processes measure large meshes. `changes` of a recipe have nothing to change here.
+    `until` is the end time of the error against the equation, `network_cells` the largest meshes a network is put on
+    (for its residual and error in time, and for its error in space), `workers` how many processes measure large
+    meshes. `changes` of a recipe have nothing to change here.
     """
 
     preset: str = "quick"
@@ -56,13 +60,19 @@ class Config:
     until: float = 0.02
     seeds: tuple[int, ...] = (1, 2, 3)
     schemes: tuple[str, ...] = SCHEMES
-    network_cells: int = 1000
+    network_cells: tuple[int, int] | None = None
     workers: int | None = None
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """The cells asked for, or the preset's."""
         return SIZES[self.preset] if self.cells is None else self.cells
+
+    @property
+    def most(self) -> dict[str, int]:
+        """The largest mesh a network is put on, by what is measured."""
+        given = NETWORK_CELLS[self.preset] if self.network_cells is None else self.network_cells
+        return dict(zip(("grid", "space"), given, strict=True))
 
 
 def run(
@@ -78,7 +88,7 @@ def run(
         spaces = study.spaces()
         clocks = study.clocks(grids)
     rows = [row for each in grids for row in _rows(each, grids[each], clocks, meshes)]
-    space = [_space_row(each, spaces, clocks) for each in grids]
+    space = [_space_row(each, spaces, clocks) for each in spaces]
     result = {
         "experiment": NAME,
         "preset": config.preset,
@@ -112,7 +122,9 @@ def _check(config: Config) -> None:
 def _told(networks: Mapping[str, Network], config: Config) -> str:
     if not networks:
         return "left out: the experiment higher-order has not been run in this folder, and it trains them"
-    return f"{', '.join(networks)}: from the experiment higher-order, on meshes of at most {config.network_cells} cells"
+    grid, space = config.most.values()
+    where = f"{grid} cells" if grid == space else f"{grid} cells, for errors in space {space}"
+    return f"{', '.join(networks)}: from the experiment higher-order, on meshes of at most {where}"
 
 
 def _choices(config: Config) -> dict[str, Any]:
@@ -151,16 +163,16 @@ class _Study:
         facts = self.held.once(f"mesh {cells}", words, lambda: mesh_facts(graph_of(cells, seed), schemes))
         return facts | {"wanted": cells}
 
-    def pairs(self) -> Iterator[tuple[str, int]]:
+    def pairs(self, task: str) -> Iterator[tuple[str, int]]:
         """Every scheme or network, on every mesh it is put on."""
         for cells in self.config.sizes:
             yield from ((name, cells) for name in self.config.schemes)
-            yield from ((name, cells) for name in self.networks if cells <= self.config.network_cells)
+            yield from ((name, cells) for name in self.networks if cells <= self.config.most[task])
 
     def grids(self) -> dict[tuple[str, int], dict[str, Any]]:
         """Residuals and errors in time."""
         shared = {"fractions": self.config.fractions, "end": self.config.end, "seed": self.config.seeds[0]}
-        wanted = {pair: self._words("grid", *pair) | shared for pair in self.pairs()}
+        wanted = {pair: self._words("grid", *pair) | shared for pair in self.pairs("grid")}
         return dict(zip(wanted, self._measured(list(wanted.values()), grid_of), strict=True))
 
     def spaces(self) -> dict[tuple[str, int], list[dict[str, Any]]]:
@@ -170,7 +182,7 @@ class _Study:
                 pair,
                 self._words("space", *pair) | {"seed": seed, "until": self.config.until, "fraction": _fraction(pair)},
             )
-            for pair in self.pairs()
+            for pair in self.pairs("space")
             for seed in self.config.seeds[: None if pair[1] < LARGE else 1]
         ]
         found: dict[tuple[str, int], list[dict[str, Any]]] = {}

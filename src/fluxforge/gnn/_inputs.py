@@ -5,13 +5,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
+import numpy as np
 import sympy as sp
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.gnn._layer import rows
 from fluxforge.gnn._network import Network
-from fluxforge.neighbourhood import Surroundings
+from fluxforge.neighbourhood import Surroundings, put
 from fluxforge.scheme import Ghost, symbol
 
 
@@ -29,7 +30,9 @@ class Posed(Protocol):
 def inputs(network: Network, problems: Posed) -> list[Float[Array, "rows inputs"]]:
     """The rows each MLP sees, layer by layer, messages before update; unused slots and padding are left out."""
     together, used = _all(network, problems.around, problems.T, problems.S, problems.dt, problems.diffusivity)
-    return [table.reshape(-1, table.shape[-1])[mask.ravel()] for table, mask in zip(together, used, strict=True)]
+    # By NumPy: how many rows are used is known here only, and JAX would compile for every number.
+    tables = (np.asarray(table).reshape(-1, table.shape[-1]) for table in together)
+    return [put(table[np.asarray(mask).ravel()], table.dtype) for table, mask in zip(tables, used, strict=True)]
 
 
 @eqx.filter_jit

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -78,9 +79,19 @@ def averaged(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
     return jnp.where(live, size, 0.0).sum() / live.sum()
 
 
-def step_of(network: Network) -> Callable[[Problem], State]:
+class NetworkStep(eqx.Module):
+    """The network's step as a function of a problem; a module, so that what is compiled for one serves its like."""
+
+    network: Network
+
+    def __call__(self, p: Problem) -> State:
+        """The temperatures after the step."""
+        return self.network(p.around, p.T, p.S, dt=p.dt, diffusivity=p.diffusivity)
+
+
+def step_of(network: Network) -> NetworkStep:
     """The network's step as a function of a problem."""
-    return lambda p: network(p.around, p.T, p.S, dt=p.dt, diffusivity=p.diffusivity)
+    return NetworkStep(network)
 
 
 def absolute_sum(network: Network) -> Float[Array, ""]:

@@ -3,12 +3,14 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge.data import AbstractSource
 from fluxforge.gnn import Network, Standard, build, cast, inputs, standardised, standards
+from fluxforge.neighbourhood import put
 
 # Keeps the problems that inputs are measured on apart from every batch, and says how many they are.
 _MEASURED, _PROBLEMS = 2**27, 64
@@ -75,5 +77,9 @@ def _standards(spec: recipe.Recipe, source: AbstractSource) -> tuple[Standard, .
     """Mean and spread of every MLP's inputs on problems that are the same for all seeds."""
     key = jax.random.fold_in(jax.random.key(spec.seed), _MEASURED)
     problems = eqx.filter_jit(lambda source, key: source.batch(key, _PROBLEMS))(source, key)
-    network = cast(build(spec.network, key), spec.training.precision)
+    # Only what is given is measured, whatever the weights are: they need not be drawn.
+    shape = eqx.filter_eval_shape(lambda key: cast(build(spec.network, key), spec.training.precision), key)
+    network = jax.tree.map(
+        lambda leaf: put(np.zeros(leaf.shape), leaf.dtype) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf, shape
+    )
     return standards(network, inputs(network, problems))
