@@ -31,6 +31,14 @@ def test_names_from_files_are_never_obeyed(capsys: pytest.CaptureFixture[str]) -
     assert "\x07" not in written
 
 
+def test_no_line_of_a_pipe_ends_in_spaces(capsys: pytest.CaptureFixture[str]) -> None:
+    show_pairs([("a", "long words"), ("b", "c")])
+    show_table(("x", "y"), [("1", "long words"), ("2", "c")])
+    written = capsys.readouterr().out
+    assert "a  long words\nb  c\n" in written
+    assert all(line == line.rstrip() for line in written.splitlines())
+
+
 def test_one_line_is_one() -> None:
     assert one_line("a\n  b\tc") == "a b c"
 

@@ -73,6 +73,38 @@ def test_code_goes_to_stdout_or_to_a_file(cli: Cli, tmp_path: Path, target: str)
     assert path.read_text() == printed.out
 
 
+def test_c_code_can_have_its_mesh_beside_it(cli: Cli, tmp_path: Path) -> None:
+    mesh, code = tmp_path / "plate.msh", tmp_path / "heat.c"
+    assert cli("mesh", "square", "--cells", 40, "-o", mesh).code == 0
+    told = cli("export", "euler", "--to", "c", "--mesh", mesh, "--boundary", "left=3.5", "-o", code)
+    assert told.out == f"wrote {code}\nwrote {tmp_path / 'heat_mesh.h'}\n"
+    header = (tmp_path / "heat_mesh.h").read_text()
+    assert "static const fluxforge_mesh mesh = {" in header
+    assert "3.5" in header.split("mesh_ghost_value[] = {")[1].split("}")[0]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--to", "numpy", "-o", "x.py", "--mesh", "m.msh"),
+        ("--to", "c", "--mesh", "m.msh"),
+        ("--to", "c", "--boundary", "0"),
+    ],
+)
+def test_a_mesh_belongs_to_c_code_in_a_file(cli: Cli, given: tuple[str, ...]) -> None:
+    failed = cli("export", "euler", *given)
+    assert failed.code == 2
+    assert "--mesh" in failed.err
+
+
+def test_a_mesh_that_is_refused_leaves_no_code_behind(cli: Cli, tmp_path: Path) -> None:
+    code = tmp_path / "heat.c"
+    failed = cli("export", "euler", "--to", "c", "--mesh", tmp_path / "none.msh", "-o", code)
+    assert failed.code == 2
+    assert "none.msh" in failed.err
+    assert not code.exists()
+
+
 def test_a_scheme_file_that_is_broken_is_one_line(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "scheme.json"
     path.write_text("{")

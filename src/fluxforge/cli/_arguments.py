@@ -23,6 +23,10 @@ SCHEMES = (
     "corrected",
 )
 LARGEST = 10**15
+BOUNDARY = (
+    "0, left=sin(pi*y), right=insulated or top=flux:2*x (outward normal gradient); may be repeated. "
+    "T = 0 where nothing is said."
+)
 
 
 class Kind(StrEnum):

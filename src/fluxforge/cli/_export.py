@@ -2,11 +2,12 @@
 
 import json
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import OutputFile, SchemeName
+from fluxforge.cli._arguments import BOUNDARY, OutputFile, SchemeName
 from fluxforge.cli._output import show
 
 
@@ -24,8 +25,20 @@ def export(
     scheme: SchemeName,
     to: Annotated[Target, typer.Option(help="Language of the result; json is the scheme.json other commands read.")],
     output: OutputFile = None,
+    mesh: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --to c and -o: also write this mesh, as a C header.")
+    ] = None,
+    boundary: Annotated[list[str] | None, typer.Option(metavar="CONDITION", help=f"Of that mesh: {BOUNDARY}")] = None,
 ) -> None:
-    """Write a scheme as LaTeX, NumPy, JAX or C code, or as scheme.json."""
+    """Write a scheme as LaTeX, NumPy, JAX or C code, or as scheme.json.
+
+    Emitted code depends on nothing of fluxforge. With --mesh, heat.c is joined by heat_mesh.h, which holds the tables
+    that its step reads.
+    """
+    if mesh is not None and (to is not Target.C or output is None):
+        raise typer.BadParameter("--mesh is written beside C code: give --to c and -o FILE with it")
+    if boundary and mesh is None:
+        raise typer.BadParameter("--boundary belongs to a mesh: give --mesh FILE with it")
     from fluxforge._files import write_text
     from fluxforge.scheme import find
 
@@ -33,8 +46,23 @@ def export(
     if output is None:
         typer.echo(code, nl=False)
         return
+    # The mesh first: one that is refused leaves nothing half written.
+    header = None if mesh is None else _header(mesh, boundary or [])
     write_text(output, code)
     show(f"wrote {output}")
+    if header is not None:
+        beside = output.with_name(f"{output.stem}_mesh.h")
+        write_text(beside, header)
+        show(f"wrote {beside}")
+
+
+def _header(file: Path, boundary: list[str]) -> str:
+    from fluxforge.cli._boundary import parse_boundary
+    from fluxforge.mesh import dual, read
+    from fluxforge.scheme.emit import emit_c_mesh
+
+    mesh = read(file)
+    return emit_c_mesh(dual(mesh, parse_boundary(boundary, lambda: dual(mesh).tags)))
 
 
 def _code(scheme: Any, to: Target) -> str:

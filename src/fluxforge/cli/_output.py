@@ -70,6 +70,16 @@ def plain(value: Any) -> Any:
     return value
 
 
+def _print(target: Console, table: Table) -> None:
+    """Where no terminal shows it, without the spaces that fill a table's last column."""
+    if target.is_terminal:
+        target.print(table)
+        return
+    with target.capture() as held:
+        target.print(table)
+    target.file.write("".join(f"{line.rstrip()}\n" for line in held.get().splitlines()))
+
+
 def show_pairs(rows: Iterable[Sequence[str | Text]]) -> None:
     """Columns without a header, the first of which says what the others are; only the last one is wrapped."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
@@ -80,7 +90,7 @@ def show_pairs(rows: Iterable[Sequence[str | Text]]) -> None:
                 style="cyan" if n == 0 else None, no_wrap=not last, overflow="fold" if last else "ellipsis"
             )
         table.add_row(*(entry if isinstance(entry, Text) else printable(entry) for entry in row))
-    console().print(table)
+    _print(console(), table)
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Iterable[str] = ()) -> None:
@@ -96,7 +106,7 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
     for row in rows:
         table.add_row(*(printable(entry) for entry in row))
     if target.measure(table, options=target.options.update(max_width=10**4)).maximum <= target.width:
-        target.print(table)
+        _print(target, table)
         return
     for first, *others in rows:
         show(Text(printable(first), style="bold cyan"))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fluxforge.cli._arguments import Json, OutputFolder, SchemeName, complete_schemes, count
+from fluxforge.cli._arguments import BOUNDARY, Json, OutputFolder, SchemeName, complete_schemes, count
 from fluxforge.cli._output import show
 
 PROBLEM, TIME, OUTPUT = "Problem", "Time steps", "Output"
@@ -44,8 +44,7 @@ def simulate(
         list[str] | None,
         typer.Option(
             metavar="CONDITION",
-            help="0, left=sin(pi*y), right=insulated or top=flux:2*x (outward normal gradient); may be repeated. "
-            "T = 0 where nothing is said.",
+            help=BOUNDARY,
             rich_help_panel=PROBLEM,
         ),
     ] = None,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -59,9 +60,20 @@ def four_layers_figure(result: Mapping[str, Any]) -> Figure:
         panel.set_ylim(0.0, 1.1)
         panel.set_xlabel("Δt / Fourier step")
         panel.set_ylabel("flux constant of a layer")
-        panel.set_title(f"{name} residual (dotted: RK4)", fontsize=10)
+        panel.set_title(f"{name} residual (dotted: RK4; marks: trained)", fontsize=10)
+        _say_outside(panel)
     axes[0].legend(fontsize=7, loc="lower left")
     return figure
+
+
+def _say_outside(panel: Axes) -> None:
+    """Marks that the frame leaves out are counted: what a network does not determine can be anywhere."""
+    low, high = panel.get_ylim()
+    marks = np.concatenate([line.get_ydata() for line in panel.get_lines() if line.get_linestyle() == "None"] or [[]])
+    outside = int(((marks < low) | (marks > high)).sum())
+    if outside:
+        said = f"{outside} of {len(marks)} marks lie outside"
+        panel.text(0.98, 0.02, said, transform=panel.transAxes, ha="right", va="bottom", fontsize=7.5, color="0.3")
 
 
 def residuals_figure(result: Mapping[str, Any]) -> Figure:

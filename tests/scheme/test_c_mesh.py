@@ -1,0 +1,65 @@
+"""A mesh as a C header, compiled with an emitted step and nothing else."""
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _emit_meshes import fields, mixed, triangles
+from _emit_run import STRICT, relative
+
+from fluxforge.mesh import DualGraph
+from fluxforge.scheme.emit import emit_c, emit_c_mesh
+from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.simulate import stepper
+
+MAIN = """
+#include <stdio.h>
+#include "step.c"
+#include "step_mesh.h"
+#include "fields.h"
+
+int main(void)
+{
+    static double T_new[MESH_CELLS];
+    if (NAME_step(&mesh, DT, 0.7, T, S, T_new)) return 1;
+    for (size_t i = 0; i < mesh.cells; i++) printf("%.17g %.17g %.17g\\n", T_new[i], mesh_x[i], mesh_y[i]);
+    return 0;
+}
+"""
+
+
+def _run(name: str, graph: DualGraph, folder: Path, dt: float) -> np.ndarray:
+    """What the program prints: a row per cell."""
+    T, S = fields(graph)
+    (folder / "step.c").write_text(emit_c(BUILT_IN[name]))
+    (folder / "step_mesh.h").write_text(emit_c_mesh(graph))
+    values = {"T": T, "S": S}
+    lines = [f"static const double {k}[] = {{{', '.join(map(repr, v.tolist()))}}};" for k, v in values.items()]
+    (folder / "fields.h").write_text("\n".join([*lines, f"#define DT {dt!r}", ""]))
+    (folder / "main.c").write_text(MAIN.replace("NAME", name.replace("-", "_")))
+    command = [shutil.which("cc"), *STRICT, str(folder / "main.c"), "-o", str(folder / "main"), "-lm"]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    printed = subprocess.run([str(folder / "main")], capture_output=True, text=True, check=True).stdout
+    return np.array([line.split() for line in printed.splitlines()], float)
+
+
+@pytest.mark.parametrize("name", ["euler", "two-hop", "corrected", "crank-nicolson"])
+@pytest.mark.parametrize("make", [triangles, mixed])
+def test_a_program_of_two_emitted_files_takes_our_step(name: str, make: type, tmp_path: Path) -> None:
+    graph: DualGraph = make()
+    dt = 1e-3
+    T, S = fields(graph)
+    found = _run(name, graph, tmp_path, dt)
+    wanted = np.asarray(stepper(name, graph, dt, diffusivity=0.7, source=S)(T))
+    assert relative(found[:, 0], wanted) < (1e-11 if name == "crank-nicolson" else 1e-13)
+    assert np.array_equal(found[:, 1:], graph.x)
+
+
+def test_a_name_cannot_leave_its_comment() -> None:
+    text = emit_c_mesh(replace(triangles(), origin="a*/ int x; /*\n.msh"))
+    first = text.splitlines()[0]
+    assert first == "/* a* / int x; / *?.msh: 72 cells, 24 boundary faces. */"
