@@ -41,6 +41,16 @@ def test_time_and_hardware_are_not_results():
     assert moved(fresh) == {}
 
 
+def test_where_a_kept_result_comes_from_is_no_number_of_it():
+    kept = copy.deepcopy(KEPT)
+    kept["generalisation"] |= {"seed": 0, "commit": "abc", "command": "fluxforge reproduce", "hardware": "2 cores"}
+    (part,) = compare(copy.deepcopy(KEPT), kept)["parts"]
+    assert (part["compared"], part["moved"]) == (6, [])
+    # A seed within a result is one.
+    kept["generalisation"]["rows"][0]["seed"] = 3
+    assert compare(copy.deepcopy(KEPT), kept)["parts"][0]["moved"][0]["where"] == "rows[0].seed"
+
+
 def test_numbers_move_by_more_than_a_tenth():
     assert moved(changed(summary={"median": 2.19, "exact": 0.0})) == {}
     assert moved(changed(summary={"median": 2.3, "exact": 0.0})) == {"summary.median": (2.0, 2.3)}

@@ -12,6 +12,8 @@ from fluxforge.reproduction._part import Document
 MOVED = 0.1
 # Numbers below this are rounding, whatever their ratio.
 ROUND_OFF = 1e-12
+# What says where a kept result comes from; a run's own document has it elsewhere.
+PROVENANCE = frozenset({"command", "commit", "hardware", "seed"})
 # What depends on the machine and the day, and not on the method.
 PASSING = frozenset({"environment", "took_s", "inputs", "format_version", "start", "whole", "stepping"})
 
@@ -60,7 +62,8 @@ def _part(name: str, fresh: Document, kept: Document) -> dict[str, Any]:
     presets = {"fresh": fresh.get("preset"), "kept": kept.get("preset")}
     same = presets["fresh"] == presets["kept"]
     numbers = dict(_numbers(fresh))
-    pairs = [Moved(name, where, value, numbers.get(where)) for where, value in _numbers(kept)] if same else []
+    told = {key: value for key, value in kept.items() if key not in PROVENANCE}
+    pairs = [Moved(name, where, value, numbers.get(where)) for where, value in _numbers(told)] if same else []
     moved = sorted((pair for pair in pairs if _has_moved(pair)), key=lambda pair: -pair.change)
     return {
         "part": name,
