@@ -79,8 +79,8 @@ def test_c_code_can_have_its_mesh_beside_it(cli: Cli, tmp_path: Path) -> None:
     told = cli("export", "euler", "--to", "c", "--mesh", mesh, "--boundary", "left=3.5", "-o", code)
     assert told.out == f"wrote {code}\nwrote {tmp_path / 'heat_mesh.h'}\n"
     header = (tmp_path / "heat_mesh.h").read_text()
-    assert "static const fluxforge_mesh mesh = {" in header
-    assert "3.5" in header.split("mesh_ghost_value[] = {")[1].split("}")[0]
+    assert "static const fluxforge_mesh heat_mesh = {" in header
+    assert "3.5" in header.split("heat_mesh_ghost_value[] = {")[1].split("}")[0]
 
 
 @pytest.mark.parametrize(

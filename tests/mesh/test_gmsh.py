@@ -1,5 +1,6 @@
 """gmsh: named when it is missing, quiet when it is there, and a good guest."""
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.abc import MetaPathFinder
@@ -13,6 +14,7 @@ from fluxforge.mesh._geometry import cell_areas, half_edges
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh.generation._generate import generate
 from fluxforge.mesh.generation._gmsh import DEBIAN_PACKAGES, OPTIONS, gmsh_problem
+from fluxforge.mesh.generation._pipes import closed_pipes_stay_errors
 
 PROBLEM = gmsh_problem()
 needs_gmsh = pytest.mark.skipif(PROBLEM is not None, reason=str(PROBLEM))
@@ -112,7 +114,8 @@ def test_what_a_user_has_open_in_gmsh_is_left_as_it_was() -> None:
 
     alone = generate(kind="irregular", cells=150, seed=5, engine="gmsh")
     assert not gmsh.isInitialized()
-    gmsh.initialize(interruptible=False)
+    with closed_pipes_stay_errors():
+        gmsh.initialize(interruptible=False)
     try:
         changed = dict.fromkeys(("Mesh.Algorithm", "Mesh.MeshSizeFactor", "Mesh.Smoothing", "Mesh.ElementOrder"), 3.0)
         for name, value in changed.items():
@@ -139,3 +142,30 @@ def test_what_a_user_has_open_in_gmsh_is_left_as_it_was() -> None:
 def test_gmsh_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     generate(cells=50, engine="gmsh")
     assert capfd.readouterr() == ("", "")
+
+
+CLOSED_PIPE = """
+import os, threading
+from fluxforge.mesh import generate
+
+def make():
+    generate(kind="regular", cells=40, engine="gmsh")
+
+WHERE
+reader, writer = os.pipe()
+os.close(reader)
+try:
+    os.write(writer, b"x")
+except BrokenPipeError:
+    print("an error like any other")
+"""
+IN_A_THREAD = "own = threading.Thread(target=make); own.start(); own.join()"
+
+
+@needs_gmsh
+@pytest.mark.parametrize("where", ["make()", IN_A_THREAD], ids=["main thread", "another thread"])
+def test_a_closed_pipe_does_not_kill_who_has_used_gmsh(where: str) -> None:
+    # In a process of its own, which would otherwise end here without a word.
+    command = [sys.executable, "-c", CLOSED_PIPE.replace("WHERE", where)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "an error like any other\n", "")

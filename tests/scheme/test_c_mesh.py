@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from _emit_meshes import fields, mixed, triangles
 from _emit_run import STRICT, relative
 
-from fluxforge.mesh import DualGraph
+from fluxforge.mesh import DualGraph, dual, squares
 from fluxforge.scheme.emit import emit_c, emit_c_mesh
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import stepper
@@ -19,13 +20,17 @@ MAIN = """
 #include <stdio.h>
 #include "step.c"
 #include "step_mesh.h"
+#include "other_mesh.h"
+#include "step_mesh.h"
 #include "fields.h"
 
 int main(void)
 {
-    static double T_new[MESH_CELLS];
-    if (NAME_step(&mesh, DT, 0.7, T, S, T_new)) return 1;
-    for (size_t i = 0; i < mesh.cells; i++) printf("%.17g %.17g %.17g\\n", T_new[i], mesh_x[i], mesh_y[i]);
+    static double T_new[step_mesh_cells];
+    if (other_mesh.cells != other_mesh_cells) return 2;
+    if (NAME_step(&step_mesh, DT, 0.7, T, S, T_new)) return 1;
+    for (size_t i = 0; i < step_mesh.cells; i++)
+        printf("%.17g %.17g %.17g\\n", T_new[i], step_mesh_x[i], step_mesh_y[i]);
     return 0;
 }
 """
@@ -35,7 +40,9 @@ def _run(name: str, graph: DualGraph, folder: Path, dt: float) -> np.ndarray:
     """What the program prints: a row per cell."""
     T, S = fields(graph)
     (folder / "step.c").write_text(emit_c(BUILT_IN[name]))
-    (folder / "step_mesh.h").write_text(emit_c_mesh(graph))
+    # Twice the one and another beside it: a program may have several meshes.
+    (folder / "step_mesh.h").write_text(emit_c_mesh(graph, "step-mesh"))
+    (folder / "other_mesh.h").write_text(emit_c_mesh(dual(squares(2)), "other_mesh"))
     values = {"T": T, "S": S}
     lines = [f"static const double {k}[] = {{{', '.join(map(repr, v.tolist()))}}};" for k, v in values.items()]
     (folder / "fields.h").write_text("\n".join([*lines, f"#define DT {dt!r}", ""]))
@@ -49,8 +56,10 @@ def _run(name: str, graph: DualGraph, folder: Path, dt: float) -> np.ndarray:
 
 @pytest.mark.parametrize("name", ["euler", "two-hop", "corrected", "crank-nicolson"])
 @pytest.mark.parametrize("make", [triangles, mixed])
-def test_a_program_of_two_emitted_files_takes_our_step(name: str, make: type, tmp_path: Path) -> None:
-    graph: DualGraph = make()
+def test_a_program_of_two_emitted_files_takes_our_step(
+    name: str, make: Callable[[], DualGraph], tmp_path: Path
+) -> None:
+    graph = make()
     dt = 1e-3
     T, S = fields(graph)
     found = _run(name, graph, tmp_path, dt)
@@ -60,6 +69,6 @@ def test_a_program_of_two_emitted_files_takes_our_step(name: str, make: type, tm
 
 
 def test_a_name_cannot_leave_its_comment() -> None:
-    text = emit_c_mesh(replace(triangles(), origin="a*/ int x; /*\n.msh"))
+    text = emit_c_mesh(replace(triangles(), origin="a*/ int x; /*\n??/.msh"))
     first = text.splitlines()[0]
-    assert first == "/* a* / int x; / *?.msh: 72 cells, 24 boundary faces. */"
+    assert first == "/* a* / int x; / *? ? ?/.msh: 72 cells, 24 boundary faces. */"

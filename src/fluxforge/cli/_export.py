@@ -32,8 +32,8 @@ def export(
 ) -> None:
     """Write a scheme as LaTeX, NumPy, JAX or C code, or as scheme.json.
 
-    Emitted code depends on nothing of fluxforge. With --mesh, heat.c is joined by heat_mesh.h, which holds the tables
-    that its step reads.
+    Emitted code depends on nothing of fluxforge. With --mesh, heat.c is joined by heat_mesh.h: heat_mesh is what
+    its step takes for a mesh.
     """
     if mesh is not None and (to is not Target.C or output is None):
         raise typer.BadParameter("--mesh is written beside C code: give --to c and -o FILE with it")
@@ -47,22 +47,22 @@ def export(
         typer.echo(code, nl=False)
         return
     # The mesh first: one that is refused leaves nothing half written.
-    header = None if mesh is None else _header(mesh, boundary or [])
+    beside = output.with_name(f"{output.stem}_mesh.h")
+    header = None if mesh is None else _header(mesh, boundary or [], beside.stem)
     write_text(output, code)
     show(f"wrote {output}")
     if header is not None:
-        beside = output.with_name(f"{output.stem}_mesh.h")
         write_text(beside, header)
         show(f"wrote {beside}")
 
 
-def _header(file: Path, boundary: list[str]) -> str:
+def _header(file: Path, boundary: list[str], name: str) -> str:
     from fluxforge.cli._boundary import parse_boundary
     from fluxforge.mesh import dual, read
     from fluxforge.scheme.emit import emit_c_mesh
 
     mesh = read(file)
-    return emit_c_mesh(dual(mesh, parse_boundary(boundary, lambda: dual(mesh).tags)))
+    return emit_c_mesh(dual(mesh, parse_boundary(boundary, lambda: dual(mesh).tags)), name)
 
 
 def _code(scheme: Any, to: Target) -> str:

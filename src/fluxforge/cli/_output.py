@@ -77,7 +77,11 @@ def _print(target: Console, table: Table) -> None:
         return
     with target.capture() as held:
         target.print(table)
-    target.file.write("".join(f"{line.rstrip()}\n" for line in held.get().splitlines()))
+    try:
+        target.file.write("".join(f"{line.rstrip()}\n" for line in held.get().splitlines()))
+        target.file.flush()
+    except BrokenPipeError:
+        target.on_broken_pipe()
 
 
 def show_pairs(rows: Iterable[Sequence[str | Text]]) -> None:

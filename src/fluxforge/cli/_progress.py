@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Column
 from rich.text import Text
 
-from fluxforge.cli._output import console
+from fluxforge.cli._output import console, one_line
 from fluxforge.cli._signals import refuse_to_go_on
 
 # Seconds, for whoever reads a log of hours.
@@ -86,7 +86,8 @@ class Lines:
         if self._clock() - self._last < BETWEEN_LINES:
             return
         self._last = self._clock()
-        sys.stderr.write(f"{self._what}: {question} ({number:,} of {total:,})\n")
+        # A bar shows what is done before the one being asked; so does a line.
+        sys.stderr.write(one_line(f"{self._what}: {question} ({number - 1:,} of {total:,})") + "\n")
         sys.stderr.flush()
 
 

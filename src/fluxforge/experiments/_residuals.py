@@ -28,19 +28,22 @@ def held_out(spec: recipe.Recipe, fourier: tuple[float, float], *, meshes: int =
     """Problems drawn as in training, on other meshes, with steps in this range."""
     assert isinstance(spec.data, recipe.Meshes)
     wanted = recipe.Evaluation(meshes=meshes, cells=cells, engine=spec.evaluation.engine)
-    first = _at_fourier(wanted, spec.seed, hops_of(spec.network), spec.data.fields, spec.diffusivity)
+    with jax.enable_x64(True):
+        drawn = (spec.data.fields, spec.diffusivity, PROBLEMS)
+        first = _at_fourier(wanted, spec.seed, hops_of(spec.network), drawn)
     steps = jax.random.uniform(jax.random.key(spec.seed), (PROBLEMS,), "float64", *fourier)
     return restepped(first, steps)
 
 
 @lru_cache(maxsize=2)
 def _at_fourier(
-    wanted: recipe.Evaluation, seed: int, hops: tuple[Hop, ...], fields: tuple[Any, ...], diffusivity: float
+    wanted: recipe.Evaluation, seed: int, hops: tuple[Hop, ...], drawn: tuple[tuple[Any, ...], float, int]
 ) -> Problem:
     """Problems with Δt the Fourier step: drawn once for all networks that are compared on them."""
+    fields, diffusivity, count = drawn
     around = unseen_meshes(wanted, seed, hops=hops)
     data = recipe.Meshes(fourier=(1.0, 1.0), fields=fields)
-    draw = jax.jit(lambda key: EnsembleSource(around, data, diffusivity).batch(key, PROBLEMS))
+    draw = jax.jit(lambda key: EnsembleSource(around, data, diffusivity).batch(key, count))
     problems: Problem = draw(jax.random.fold_in(jax.random.key(seed), 2**26))
     return problems
 

@@ -38,8 +38,8 @@ SPACE_FRACTION, LONG_FRACTION = 0.8, 8.0
 # From that many cells on, every scheme has a process of its own, and one mesh has to speak for its size.
 LARGE = 20_000
 MOST_NETWORKS = 2
-# The largest meshes a network is put on: for some hundred steps, and for as many as `until` takes, which is n times
-# more on n times the cells. A step of a network costs a thousand times one of a formula.
+# The largest meshes a network is put on: for a thousand steps at most, and for as many as `until` takes, which is n
+# times more on n times the cells. A step of a network costs hundreds of times one of a formula.
 NETWORK_CELLS: Mapping[str, tuple[int, int]] = {"quick": (1000, 1000), "paper": (100_000, 10_000)}
 
 
@@ -86,7 +86,7 @@ def run(
         meshes = [study.mesh(cells) for cells in config.sizes]
         grids = study.grids()
         spaces = study.spaces()
-        clocks = study.clocks(grids)
+        clocks = study.clocks([*dict.fromkeys([*grids, *spaces])])
     rows = [row for each in grids for row in _rows(each, grids[each], clocks, meshes)]
     space = [_space_row(each, spaces, clocks) for each in spaces]
     result = {
@@ -190,7 +190,7 @@ class _Study:
             found.setdefault(pair, []).append(one)
         return found
 
-    def clocks(self, pairs: Mapping[tuple[str, int], Any]) -> dict[tuple[str, int], dict[float, float]]:
+    def clocks(self, pairs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], dict[float, float]]:
         """Seconds a step, one scheme after the other with nothing beside it."""
         found: dict[tuple[str, int], dict[float, float]] = {pair: {} for pair in pairs}
         for k, pair in enumerate(pairs):

@@ -39,6 +39,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "four layers, θ = ½": ("midpoint", {"network.layers": 4}),
     "four layers, hermite": ("midpoint", {"network.layers": 4, "loss.residual.kind": "hermite"}),
 }
+VARIANT_STEPS = 5000
 THETAS = (0.0, 0.5, 1.0)
 # Steps, in units of the Fourier step, at which residuals and constants are shown.
 STEPS = (0.0625, 0.125, 0.25, 0.5)
@@ -74,8 +75,7 @@ def run(
         result["discovered"][name] = document
     for name in config.variants:
         base, changes = VARIANTS[name]
-        steps = {} if config.variant_steps is None else {"training.steps": config.variant_steps}
-        own = _spec(config, base, {**changes, **steps, **_quicker(config), **_gentler(config, changes)})
+        own = _spec(config, base, {**changes, **_quicker(config), **_gentler(config, changes)})
         result["networks"][name] = _variant(own, None if folder is None else folder / _plain(name), _named(tell, name))
     result["environment"] = environment()
     return result | {"claims": [claim.document() for claim in check(result)]}
@@ -87,17 +87,17 @@ def check(result: Mapping[str, Any]) -> list[Claim]:
 
 
 def _quicker(config: Config) -> dict[str, Any]:
-    """The other networks are there for a comparison: in a quick run they get a quarter of the steps."""
-    if config.preset != "quick" or config.variant_steps is not None or "training.steps" in config.changes:
-        return {}
-    return {"training.steps": recipe.load("midpoint").training.steps // 4}
+    """The other networks are there for a comparison: they are trained for less, unless a number is asked for."""
+    asked = config.variant_steps is None and "training.steps" in config.changes
+    return {} if asked else {"training.steps": config.variant_steps or VARIANT_STEPS}
 
 
 def _gentler(config: Config, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Small networks learn at ten times the rate of the paper's; four layers of them explode at that."""
     if config.preset != "quick" or changes.get("network.layers", 0) <= 2:
         return {}
-    return {"training.learning_rate": recipe.load("midpoint").training.learning_rate / 2, "training.warm_up": 0.05}
+    own = {"training.learning_rate": recipe.load("midpoint").training.learning_rate / 2, "training.warm_up": 0.05}
+    return {name: value for name, value in own.items() if name not in config.changes}
 
 
 def _spec(config: Config, name: str, changes: Mapping[str, Any]) -> recipe.Recipe:

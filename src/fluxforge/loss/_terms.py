@@ -80,7 +80,7 @@ def averaged(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
 
 
 class NetworkStep(eqx.Module):
-    """The network's step as a function of a problem; a module, so that what is compiled for one serves its like."""
+    """T' of a problem by a network. A module, so that what is compiled for one network serves all of its shape."""
 
     network: Network
 

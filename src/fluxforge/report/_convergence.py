@@ -119,6 +119,7 @@ def errors_figure(result: Mapping[str, Any]) -> Figure:
     """Error in time against Δt, error against the equation over cells, error in time against seconds."""
     figure, (in_time, in_space, in_seconds) = panels(3)
     largest = max(row["wanted"] for row in result["rows"])
+    known = set().union(*(mesh["limits"] for mesh in result["meshes"]))
     for k, name in enumerate(result["schemes"]):
         # A network may not reach the largest mesh: then its own largest stands for it.
         own = [row for row in result["rows"] if row["scheme"] == name]
@@ -126,7 +127,7 @@ def errors_figure(result: Mapping[str, Any]) -> Figure:
         last = [row for row in own if row["wanted"] == reached]
         fine = [row for row in last if row["error"] is not None and row["error"] < 10]
         said = "blows up in time" if not fine else "" if reached == largest else f"in time: {reached:,} cells"
-        style = _style(name, k) | {"label": f"{name} ({said})" if said else name}
+        style = _style(name, k, trained=name not in known) | {"label": f"{name} ({said})" if said else name}
         in_time.loglog([row["fourier"] for row in fine], [max(row["error"], 1e-16) for row in fine], **style)
         in_seconds.loglog([row["seconds"] for row in fine], [max(row["error"], 1e-16) for row in fine], **style)
         rows = [row for row in result["space"] if row["scheme"] == name and row["error"] is not None]
@@ -145,13 +146,13 @@ def errors_figure(result: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _style(name: str, k: int) -> dict[str, Any]:
+def _style(name: str, k: int, *, trained: bool) -> dict[str, Any]:
     """Colours for schemes, black for networks; dotted as printed; hollow where another line would be hidden."""
-    if k >= len(COLOURS):
+    if trained:
         return {"color": "black", "marker": "*p"[k % 2], "linestyle": "-.", "markersize": 6, "linewidth": 1}
     return {
-        "color": COLOURS[k],
-        "marker": MARKERS[k],
+        "color": COLOURS[k % len(COLOURS)],
+        "marker": MARKERS[k % len(MARKERS)],
         "linestyle": ":" if name.endswith("printed") else "-",
         "markersize": 4 + 3 * (name == "two-hop"),
         "fillstyle": "none" if name == "two-hop" else "full",

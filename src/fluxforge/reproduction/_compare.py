@@ -15,7 +15,9 @@ ROUND_OFF = 1e-12
 # What says where a kept result comes from; a run's own document has it elsewhere.
 PROVENANCE = frozenset({"command", "commit", "hardware", "seed"})
 # What depends on the machine and the day, and not on the method.
-PASSING = frozenset({"environment", "took_s", "inputs", "format_version", "start", "whole", "stepping"})
+PASSING = frozenset(
+    {"environment", "took_s", "inputs", "format_version", "start", "whole", "stepping", "largest_by_step"}
+)
 
 
 @dataclass(frozen=True)

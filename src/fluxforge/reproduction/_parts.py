@@ -147,6 +147,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
                 ),
             },
             recipes=("midpoint", "two-hop"),
+            version=2,
         ),
         "convergence": Part(
             convergence,

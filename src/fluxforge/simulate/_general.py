@@ -12,7 +12,7 @@ from fluxforge.mesh import DualGraph
 from fluxforge.neighbourhood import Surroundings, put, surroundings
 from fluxforge.scheme import Scheme
 from fluxforge.simulate._stages import staged
-from fluxforge.simulate._stepper import AbstractStepper, repeated
+from fluxforge.simulate._stepper import AbstractStepper, entered, repeated
 
 
 class GeneralStepper(AbstractStepper):
@@ -27,7 +27,7 @@ class GeneralStepper(AbstractStepper):
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """The mesh's order is the stepper's."""
-        return jnp.asarray(T, self.dtype)
+        return entered(T, None, self.dtype)
 
     def leave(self, T: State) -> State:
         """The mesh's order is the stepper's."""

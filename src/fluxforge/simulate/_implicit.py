@@ -48,7 +48,7 @@ class DirectStepper(AbstractStepper):
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """The mesh's order is the stepper's."""
-        return np.asarray(T, float)
+        return np.array(T, float)
 
     def leave(self, T: State) -> State:
         """The mesh's order is the stepper's."""

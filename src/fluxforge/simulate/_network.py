@@ -13,7 +13,7 @@ from fluxforge.mesh import DualGraph, unit_volume
 from fluxforge.neighbourhood import Surroundings, put, surroundings
 from fluxforge.simulate._build import _check_numbers
 from fluxforge.simulate._field import field_on_cells
-from fluxforge.simulate._stepper import AbstractStepper, repeated
+from fluxforge.simulate._stepper import AbstractStepper, entered, repeated
 
 
 class NetworkStepper(AbstractStepper):
@@ -27,7 +27,7 @@ class NetworkStepper(AbstractStepper):
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """The mesh's order is the stepper's."""
-        return jnp.asarray(T, self.S.dtype)
+        return entered(T, None, str(self.S.dtype))
 
     def leave(self, T: State) -> State:
         """The mesh's order is the stepper's."""

@@ -16,6 +16,7 @@ from fluxforge._types import Points
 from fluxforge.errors import InputError, MeshError
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh.generation._domain import AbstractDomain, Disk, Polygon, Sizing, sizing
+from fluxforge.mesh.generation._pipes import closed_pipes_stay_errors
 
 # Which Debian package holds each library that the gmsh wheel loads from the system.
 DEBIAN_PACKAGES: Mapping[str, str] = MappingProxyType(
@@ -131,7 +132,8 @@ def _model() -> Iterator[Any]:
         with _guest(gmsh):
             yield gmsh
         return
-    gmsh.initialize(readConfigFiles=False, interruptible=False)
+    with closed_pipes_stay_errors():
+        gmsh.initialize(readConfigFiles=False, interruptible=False)
     try:
         _configure(gmsh, OPTIONS)
         yield gmsh

@@ -8,7 +8,7 @@ from fluxforge.scheme.emit._c_function import c_function
 from fluxforge.scheme.emit._c_text import CALL, CG, HELPERS, INCLUDES, MESH, NEEDS
 from fluxforge.scheme.emit._print_infix import c_dialect, infix
 from fluxforge.scheme.emit._solvable import check_solvable, diagonal_stages
-from fluxforge.scheme.emit._words import header, identifier
+from fluxforge.scheme.emit._words import c_comment, header, identifier
 
 _FIELDS = "const double *T, const double *S, double *T_new"
 
@@ -53,6 +53,4 @@ def _comment(scheme: Scheme, prefix: str) -> str:
     answer = "0, 1 if memory runs out, 2 if conjugate gradients fail" if scheme.implicit else "0, 1 if memory runs out"
     call = _named(CALL.replace("$answer", answer if len(scheme.stages) > 1 or scheme.implicit else "0"), prefix)
     text = header(scheme, call=call, nothing="NULL", note="Cells do not depend on each other within a stage.")
-    # A comment ends at the first */, and ??/ is a backslash in C99.
-    safe = text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
-    return "/* " + "\n".join(f" * {line}".rstrip() for line in safe.split("\n"))[3:] + "\n */"
+    return "/* " + "\n".join(f" * {line}".rstrip() for line in c_comment(text).split("\n"))[3:] + "\n */"

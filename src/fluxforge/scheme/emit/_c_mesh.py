@@ -1,32 +1,40 @@
 """A mesh as C: the tables that an emitted step reads, so that it compiles with nothing else at hand."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
 from fluxforge.mesh import DualGraph
 from fluxforge.scheme.emit._c_text import MESH
+from fluxforge.scheme.emit._words import c_comment, identifier
 
 PER_LINE = 8
 
 
-def emit_c_mesh(graph: DualGraph) -> str:
-    """A header with `mesh`, a fluxforge_mesh, its arrays, and the centroids of the cells, `mesh_x` and `mesh_y`."""
+def emit_c_mesh(graph: DualGraph, name: str = "mesh") -> str:
+    """A header with a fluxforge_mesh of that name, its arrays, and the centroids of the cells, NAME_x and NAME_y.
+
+    The number of cells is a constant, NAME_cells, so that fields can be arrays of that size.
+    """
+    name = identifier(name)
     tables = c_tables(graph)
     sizes = {"cells": graph.cells, "slots": graph.slot_node.shape[1], "ghosts": graph.ghosts}
-    members = [*(f".{name} = {value}" for name, value in sizes.items()), *(f".{name} = mesh_{name}" for name in tables)]
-    centroids = {"x": graph.x[:, 0], "y": graph.x[:, 1]}
+    members = {**sizes, **{key: f"{name}_{key}" for key in tables}}
+    arrays = {**tables, "x": graph.x[:, 0], "y": graph.x[:, 1]}
     return "\n".join(
         [
             f"/* {_title(graph)}: {graph.cells} cells, {graph.ghosts} boundary faces. */",
+            f"#ifndef FLUXFORGE_{name.upper()}_H",
+            f"#define FLUXFORGE_{name.upper()}_H",
             "#include <stddef.h>",
             "",
             MESH,
-            f"enum {{ MESH_CELLS = {graph.cells} }};",
-            *_arrays({**tables, **centroids}),
-            "static const fluxforge_mesh mesh = {",
-            *(f"    {member}," for member in members),
+            f"enum {{ {name}_cells = {graph.cells} }};",
+            *(line for key, values in arrays.items() for line in _array(f"{name}_{key}", values)),
+            f"static const fluxforge_mesh {name} = {{",
+            *(f"    .{key} = {value}," for key, value in members.items()),
             "};",
+            "#endif",
             "",
         ]
     )
@@ -54,17 +62,15 @@ def c_tables(graph: DualGraph) -> dict[str, np.ndarray]:
     }
 
 
-def _arrays(tables: Mapping[str, np.ndarray]) -> Iterator[str]:
-    for name, values in tables.items():
-        kind = {"f": "double", "i": "int", "b": "unsigned char"}[values.dtype.kind]
-        # 17 digits bring every double back as it was.
-        numbers = [f"{value:.17g}" for value in values.ravel().tolist()]
-        yield f"static const {kind} mesh_{name}[] = {{"
-        yield from (f"    {', '.join(numbers[k : k + PER_LINE])}," for k in range(0, len(numbers), PER_LINE))
-        yield "};"
+def _array(name: str, values: np.ndarray) -> Iterator[str]:
+    kind = {"f": "double", "i": "int", "b": "unsigned char"}[values.dtype.kind]
+    # 17 digits bring every double back as it was.
+    numbers = [f"{value:.17g}" for value in values.ravel().tolist()]
+    yield f"static const {kind} {name}[] = {{"
+    yield from (f"    {', '.join(numbers[k : k + PER_LINE])}," for k in range(0, len(numbers), PER_LINE))
+    yield "};"
 
 
 def _title(graph: DualGraph) -> str:
     """Where the mesh came from, as a comment can hold it."""
-    plain = "".join(letter if letter.isprintable() else "?" for letter in graph.origin)
-    return plain.replace("*/", "* /").replace("/*", "/ *") or "a mesh"
+    return c_comment("".join(letter if letter.isprintable() else "?" for letter in graph.origin)) or "a mesh"

@@ -45,6 +45,11 @@ def identifier(name: str) -> str:
     return f"scheme_{word}" if word[0].isdigit() else word
 
 
+def c_comment(text: str) -> str:
+    """Text that a comment in C can hold: it ends at the first */, and ??/ is a backslash in C99."""
+    return re.sub(r"\?(?=\?)", "? ", text.replace("*/", "* /").replace("/*", "/ *"))
+
+
 def header(scheme: Scheme, *, call: str, nothing: str, note: str) -> str:
     """The comment that opens a file of code: what the scheme is, how to call it, what the mesh is."""
     lines = [wrapped(line, first="    ", rest=" " * 12, width=112) for line in formula(scheme)]
