@@ -30,7 +30,7 @@ def test_the_command_knows_every_part() -> None:
 def test_all_parts_are_run_shown_and_put_on_a_page(cli: Cli, toys: Any, tmp_path: Path) -> None:
     done = cli("reproduce", "-o", tmp_path)
     assert done.code == 0, done.err
-    assert "holds 1, holds under a condition 1, cannot be tested from the text 1" in done.out
+    assert "holds: 1, holds under a condition: 1, cannot be tested from the text: 1" in done.out
     assert "both count" in done.out
     assert (tmp_path / "index.html").exists()
     again = cli("reproduce", "-o", tmp_path)

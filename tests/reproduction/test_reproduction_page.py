@@ -43,7 +43,7 @@ def test_every_claim_has_a_row_with_its_verdict(text):
         ("both", "holds under a condition", "2"),
         ("neither", "cannot be tested from the text", "3"),
     ]
-    assert '<li class="verdict holds">1 holds</li>' in text
+    assert '<li class="verdict holds">holds: 1</li>' in text
     assert "Not run in this folder" not in text
 
 

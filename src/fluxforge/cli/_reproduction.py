@@ -83,7 +83,7 @@ def _shown(
         show_table(columns, [(row["section"], _short(row["text"]), row["verdict"]) for row in whole["claims"]])
     if compared is not None:
         _show_compared(compared)
-    counts = ", ".join(f"{verdict} {count}" for verdict, count in whole["counts"].items() if count)
+    counts = ", ".join(f"{verdict}: {count}" for verdict, count in whole["counts"].items() if count)
     show(f"\nclaims of the paper: {counts}\npage: {whole['page']}")
 
 
