@@ -279,6 +279,20 @@ def test_the_order_in_space_is_judged_by_the_numbers(result: dict[str, Any]) -> 
     assert _verdict(changed, "second order in space") == "holds"
 
 
+def test_networks_are_told_mesh_by_mesh(result: dict[str, Any]) -> None:
+    said = {claim.name: claim.evidence for claim in convergence.check(result)}
+    # It is the first-order scheme, so that its residual is Euler's.
+    assert said["lower residual than first order"].endswith("lemma on 40, 80 cells (θ = ½): 1, 1")
+    (space,) = [row for row in result["space"] if row["scheme"] == "lemma"]
+    last = f"lemma: error {space['error']:.1e} on {space['cells']} to {space['cells']} cells"
+    assert said["second order in space"].endswith(last)
+    changed = copy.deepcopy(result)
+    next(row for row in changed["space"] if row["scheme"] == "lemma")["error"] = None
+    assert (
+        "lemma: error blows up on" in {c.name: c.evidence for c in convergence.check(changed)}["second order in space"]
+    )
+
+
 def test_lower_residuals_are_judged_of_networks_first(result: dict[str, Any]) -> None:
     name = "lower residual than first order"
     # The network of this study is the first-order scheme: no better than it.

@@ -88,6 +88,14 @@ def test_errors_end_where_a_scheme_blows_up(result: dict[str, Any], tmp_path: Pa
     assert len(in_seconds.lines) == len(SCHEMES)
 
 
+def test_networks_are_told_from_schemes_and_say_where_they_end(result: dict[str, Any]) -> None:
+    for row in result["rows"]:
+        row["error"] = None if row["scheme"] == "network" else row["error"]
+    in_time = errors_figure(result).axes[0]
+    black = [line.get_label() for line in in_time.lines if line.get_color() == "black"]
+    assert black == ["network (blows up in time)"]
+
+
 def test_a_study_of_one_mesh_draws(result: dict[str, Any], tmp_path: Path) -> None:
     one = {key: [row for row in result[key] if row["wanted"] == 100] for key in ("meshes", "rows", "space")}
     for draw in (residual_map, errors_figure):

@@ -181,6 +181,17 @@ def test_constants_are_drawn_for_every_theta_with_what_was_trained(tmp_path: Pat
     assert [line.get_label() for line in panels[0].lines if "trained" in str(line.get_label())] == ["θ = 0.5, trained"]
 
 
+def test_marks_that_a_frame_leaves_out_are_counted() -> None:
+    inside = _higher_order()
+    assert not any("outside" in text.get_text() for panel in four_layers_figure(inside).axes for text in panel.texts)
+    for row in inside["networks"]["four layers, hermite"]["by_step"]:
+        row["constants"]["c1"] = -7.0
+    first, second = four_layers_figure(inside).axes
+    marks = 4 * len(inside["networks"]["four layers, hermite"]["by_step"])
+    assert not first.texts
+    assert [text.get_text() for text in second.texts] == [f"{marks // 4} of {marks} marks lie outside"]
+
+
 def test_four_layers_are_drawn_with_and_without_trained_networks(tmp_path: Path) -> None:
     for panel in four_layers_figure(_higher_order()).axes:
         # A line, RK4's constant, and marks, per layer.

@@ -3,7 +3,6 @@
 import numpy as np
 
 from fluxforge.mesh import Dirichlet, DualGraph, Mesh, Neumann, dual, jittered, squares
-from fluxforge.scheme.emit._c_mesh import c_tables
 
 FIELDS = (
     *("node", "used", "A", "delta", "n_x", "n_y", "d_x", "d_y", "chi", "V"),
@@ -40,10 +39,26 @@ def mixed() -> DualGraph:
 
 def table(graph: DualGraph) -> dict[str, np.ndarray]:
     """A graph as the arrays of the emitted interface; what unused slots hold would spoil any sum it got into."""
-    found, used = c_tables(graph), graph.slot_mask
+    face, sign, used = graph.slot_face, graph.slot_sign, graph.slot_mask
+    legs = {
+        "A": graph.A[face],
+        "delta": graph.delta[face],
+        "n_x": graph.n[face, 0] * sign,
+        "n_y": graph.n[face, 1] * sign,
+        "d_x": graph.d[face, 0] * sign,
+        "d_y": graph.d[face, 1] * sign,
+        "chi": graph.moving[face].astype(float),
+    }
+    boundary = slice(graph.interior, None)
     return {
-        name: np.where(used, value, 0.0) if value.shape == used.shape and value.dtype == float else value
-        for name, value in found.items()
+        "node": graph.slot_node,
+        "used": used,
+        **{name: np.where(used, value, 0.0) for name, value in legs.items()},
+        "V": graph.V,
+        "ghost_owner": graph.owner[boundary],
+        "ghost_neumann": graph.neumann,
+        "ghost_value": graph.value,
+        "ghost_delta": graph.delta[boundary],
     }
 
 

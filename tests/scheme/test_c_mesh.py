@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from _emit_meshes import fields, mixed, triangles
+from _emit_meshes import fields, mixed, table, triangles
 from _emit_run import STRICT, relative
 
 from fluxforge.mesh import DualGraph, dual, squares
 from fluxforge.scheme.emit import emit_c, emit_c_mesh
+from fluxforge.scheme.emit._c_mesh import c_tables
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import stepper
 
@@ -66,6 +67,17 @@ def test_a_program_of_two_emitted_files_takes_our_step(
     wanted = np.asarray(stepper(name, graph, dt, diffusivity=0.7, source=S)(T))
     assert relative(found[:, 0], wanted) < (1e-11 if name == "crank-nicolson" else 1e-13)
     assert np.array_equal(found[:, 1:], graph.x)
+
+
+@pytest.mark.parametrize("make", [triangles, mixed])
+def test_the_tables_are_those_of_the_emitted_interface(make: Callable[[], DualGraph]) -> None:
+    graph = make()
+    found, wanted, used = c_tables(graph), table(graph), graph.slot_mask
+    assert list(found) == list(wanted)
+    for name, value in wanted.items():
+        # What unused slots hold is nobody's business.
+        seen = used if value.shape == used.shape else slice(None)
+        assert np.array_equal(found[name][seen], value[seen]), name
 
 
 def test_a_name_cannot_leave_its_comment() -> None:

@@ -81,16 +81,20 @@ def _change(result: Mapping[str, Any]) -> Claim:
     return Claim("change of a step", text, "holds" if found <= 2.0 else "does not hold", evidence)
 
 
+def _share(good: int, of: int) -> Verdict:
+    """Under a condition if it is so of some networks."""
+    return "holds" if good == of else "holds under a condition" if good else "does not hold"
+
+
 def _ones(result: Mapping[str, Any]) -> Claim:
     rows = result["linear"]["weights"]
     off = [max(abs(abs(row["flux"]) - 1.0), abs(abs(row["message"]) - 1.0)) for row in rows]
     good = sum(each <= NEAR_ONE for each in off)
-    verdict: Verdict = "holds" if good == len(rows) else "holds under a condition" if good else "does not hold"
     evidence = (
         f"{good} of {len(rows)} linear networks trained with ℓ¹ have both within {NEAR_ONE:g} of 1 in size; "
         f"the farthest is off by {max(off):.2g}"
     )
-    return Claim("weights become one", "ℓ¹ regularisation leads to W₂ = w_agg = 1", verdict, evidence)
+    return Claim("weights become one", "ℓ¹ regularisation leads to W₂ = w_agg = 1", _share(good, len(rows)), evidence)
 
 
 def _simple_weights(result: Mapping[str, Any]) -> Claim:
@@ -106,16 +110,14 @@ def _simple_weights(result: Mapping[str, Any]) -> Claim:
 
 
 def _biases(result: Mapping[str, Any]) -> Claim:
-    """Under a condition if some networks lose their biases."""
     rows = result["linear"]["weights"]
     largest = [max(abs(row["message_bias"]), abs(row["bias"])) for row in rows]
     gone = sum(each <= VANISHES for each in largest)
-    verdict: Verdict = "holds" if gone == len(rows) else "holds under a condition" if gone else "does not hold"
     evidence = (
         f"{gone} of {len(rows)} linear networks trained with ℓ¹ end with both biases below {VANISHES:g}; the largest "
         f"left is {max(largest):.2g}"
     )
-    return Claim("biases vanish", "ℓ¹ regularisation leads to b_agg = b_u = 0", verdict, evidence)
+    return Claim("biases vanish", "ℓ¹ regularisation leads to b_agg = b_u = 0", _share(gone, len(rows)), evidence)
 
 
 def _first_bound(result: Mapping[str, Any]) -> Claim:

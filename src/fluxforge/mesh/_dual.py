@@ -64,6 +64,19 @@ class DualGraph(eqx.Module):
         """χ: false on Neumann faces, whose ghost moves with its owner and is kept out of Σw."""
         return np.concatenate([np.ones(self.interior, bool), ~self.neumann])
 
+    def legs(self) -> dict[str, SlotField]:
+        """The geometry of every slot's face as the receiving cell sees it: n and d point away from it."""
+        face, sign = self.slot_face, self.slot_sign
+        return {
+            "A": self.A[face],
+            "delta": self.delta[face],
+            "n_x": self.n[face, 0] * sign,
+            "n_y": self.n[face, 1] * sign,
+            "d_x": self.d[face, 0] * sign,
+            "d_y": self.d[face, 1] * sign,
+            "chi": self.moving[face].astype(float),
+        }
+
 
 def dual(mesh: Mesh, boundary: Conditions = None) -> DualGraph:
     """The dual graph of a mesh under the given boundary conditions (T = 0 everywhere by default).

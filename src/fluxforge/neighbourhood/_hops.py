@@ -108,18 +108,7 @@ class Neighbourhoods:
 
     @cached_property
     def _leg(self) -> dict[str, Float[np.ndarray, "cells slots"]]:
-        """The geometry of one edge as the receiving cell sees it: n and d point away from it."""
-        g = self.graph
-        face, sign = g.slot_face, g.slot_sign
-        return {
-            "A": g.A[face],
-            "delta": g.delta[face],
-            "n_x": g.n[face, 0] * sign,
-            "n_y": g.n[face, 1] * sign,
-            "d_x": g.d[face, 0] * sign,
-            "d_y": g.d[face, 1] * sign,
-            "chi": g.moving[face].astype(float),
-        }
+        return self.graph.legs()
 
     def _volumes_at(
         self, ends: Mapping[str, Int[np.ndarray, "cells slots"]]

@@ -45,8 +45,7 @@ APPENDIX: tuple[Sentence, ...] = (
         "C",
         "This is exactly the number of parameters we find with L = 1 and m = 2",
         why="section 4.4 trains two layers, for which the lemma counts 16; of the one-layer network with 12 that the "
-        "remark "
-        "speaks of the text gives no training",
+        "remark speaks of the text gives no training",
     ),
     Sentence(
         "lemma-minimality",
@@ -59,8 +58,7 @@ APPENDIX: tuple[Sentence, ...] = (
         "theorem-optimality",
         "C",
         "Theorem: a loss of at most η N_sparse + ε requires exactly N_sparse = 2m(L+1)+4 non-zero parameters; η "
-        "N_sparse "
-        "is the global minimum",
+        "N_sparse is the global minimum",
         (("theorems", "optimality"),),
     ),
 )

@@ -21,9 +21,8 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             "2–5",
             "what networks are trained on, and what they see: two cells, meshes, messages over one hop and two",
             "The two-cell mesh of the training set and the meshes of section 5 are made as every other part makes "
-            "them; "
-            "areas, lengths and distances are measured on them. Cells are coloured by their determinant, twice their "
-            "area, over the largest of the irregular mesh.",
+            "them; areas, lengths and distances are measured on them. Cells are coloured by their determinant, twice "
+            "their area, over the largest of the irregular mesh.",
             {
                 "training-data": Drawn(
                     report.training_data_figure,
@@ -33,8 +32,8 @@ PARTS: Mapping[str, Part] = MappingProxyType(
                 ),
                 "message-passing": Drawn(
                     report.message_passing_figure,
-                    "One round of message passing: an edge is updated from its own features and those of both cells, "
-                    "a cell from its own and the sum of its edges'; right, what has reached a cell after one round.",
+                    "One round of message passing: an edge is updated from its own features and those of both cells, a "
+                    "cell from its own and the sum of its edges'; right, what has reached a cell after one round.",
                     ("patches",),
                 ),
                 "sample-meshes": Drawn(
@@ -55,18 +54,14 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             "4.4",
             "networks trained on two cells, with and without sparsity, on meshes they have not seen",
             "Two-layer networks of width 32 are trained on 100 two-cell graphs as the paper says, sixteen seeds with "
-            "an "
-            "ℓ¹ penalty and sixteen without, three times: with a learning rate that decays, with Dirichlet faces in "
-            "the "
-            "training set, and exactly as printed. Each is then asked for one step and for fifty on 100 meshes of "
-            "about "
-            "300 cells, and for longer steps, larger temperatures and other boundaries than it was trained with.",
+            "an ℓ¹ penalty and sixteen without, three times: with a learning rate that decays, with Dirichlet faces in "
+            "the training set, and exactly as printed. Each is then asked for one step and for fifty on 100 meshes of "
+            "about 300 cells, and for longer steps, larger temperatures and other boundaries than it was trained with.",
             {
                 "generalisation": Drawn(
                     report.generalisation_figure,
                     "With the penalty (left) and without it (right): training error, one step and fifty steps on "
-                    "unseen "
-                    "meshes, and the weights of the last layer of the update.",
+                    "unseen meshes, and the weights of the last layer of the update.",
                     ("summary", "sparse", "dense"),
                 ),
                 "extrapolation": Drawn(
@@ -82,9 +77,8 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             "4.2–4.3, A–C",
             "the lemma's weights, the counterexamples, and both error bounds on trained networks",
             "The weights of the lemmas are built and tried on 200 meshes. Both bounds are computed for networks "
-            "trained "
-            "as the theorems ask and compared with the worst error on those meshes; where a hypothesis of a theorem "
-            "does not hold for a network, that is told apart. Counterexamples are constructed and run.",
+            "trained as the theorems ask and compared with the worst error on those meshes; where a hypothesis of a "
+            "theorem does not hold for a network, that is told apart. Counterexamples are constructed and run.",
             {
                 "theorems": Drawn(
                     report.theorems_figure,
@@ -100,8 +94,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             "formulas from networks: how often the first-order scheme is found, and what a residual finds",
             "Networks with the primitive features of section 4.5 are trained, their message and update functions "
             "sampled and searched for formulas; a formula counts as recovered if its structure is that of the scheme "
-            "and "
-            "its constants, refitted, are the scheme's. From the residual loss the constants of least residual are "
+            "and its constants, refitted, are the scheme's. From the residual loss the constants of least residual are "
             "followed to small steps.",
             {
                 "symbolic": Drawn(
@@ -111,8 +104,8 @@ PARTS: Mapping[str, Part] = MappingProxyType(
                 ),
                 "constant-against-step": Drawn(
                     report.pinn_figure,
-                    "The constants that a residual asks for depend on the step: flux and source against Δt, for "
-                    "three θ.",
+                    "The constants that a residual asks for depend on the step: flux and source against Δt, for three "
+                    "θ.",
                     ("against_step",),
                 ),
             },
@@ -136,8 +129,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
                 "four-layers": Drawn(
                     report.four_layers_figure,
                     "Four layers: the residual of the trapezoidal rule asks for its own series, a fourth-order "
-                    "residual "
-                    "for the classical Runge–Kutta method.",
+                    "residual for the classical Runge–Kutta method.",
                     ("direct_four",),
                 ),
                 "residuals": Drawn(
@@ -160,8 +152,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
                 "convergence": Drawn(
                     report.residual_map,
                     "Residual over mesh size and time step. Lines: the Fourier step, each scheme's true limit, and "
-                    "where "
-                    "Crank–Nicolson begins to oscillate.",
+                    "where Crank–Nicolson begins to oscillate.",
                     ("rows", "meshes"),
                 ),
                 "convergence-as-printed": Drawn(
@@ -180,9 +171,8 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             "5.2",
             "what every scheme holds in memory, measured and counted, over mesh size and time step",
             "The peak memory of a process per scheme, mesh and time step, less what it was before the scheme was "
-            "there, "
-            "and the bytes of the arrays that the scheme holds. Crank–Nicolson twice: with factors of a sparse LU, and "
-            "with conjugate gradients, which need none.",
+            "there, and the bytes of the arrays that the scheme holds. Crank–Nicolson twice: with factors of a sparse "
+            "LU, and with conjugate gradients, which need none.",
             {
                 "memory": Drawn(
                     report.memory_figure,

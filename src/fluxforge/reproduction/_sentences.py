@@ -209,8 +209,7 @@ SENTENCES: tuple[Sentence, ...] = (
         "gradient-reconstruction",
         "5.2",
         "This approach achieves higher accuracy by estimating solution gradients within each cell to better "
-        "approximate "
-        "the flux across cell faces",
+        "approximate the flux across cell faces",
         why="Crank–Nicolson as printed estimates no gradients, and no other approach is named; our gradient-corrected "
         "flux does, and its errors stand beside the plain flux's in consistency",
     ),
@@ -223,9 +222,8 @@ SENTENCES: tuple[Sentence, ...] = (
     Sentence(
         "similar-to-crank-nicolson",
         "5.2",
-        "when the Fourier condition is met, both second-order GNN schemes display performances similar to that of "
-        "the CN "
-        "scheme",
+        "when the Fourier condition is met, both second-order GNN schemes display performances similar to that of the "
+        "CN scheme",
         (("convergence", "similar to Crank–Nicolson"),),
     ),
     Sentence(
@@ -250,8 +248,7 @@ SENTENCES: tuple[Sentence, ...] = (
         "memory",
         "5.2",
         "while the performances might be equivalent or slightly lower, the discovered schemes offers a much lower "
-        "memory "
-        "consumption",
+        "memory consumption",
         (("memory", "less memory than Crank–Nicolson by LU"), ("memory", "less memory than Crank–Nicolson by CG")),
         either=True,
     ),

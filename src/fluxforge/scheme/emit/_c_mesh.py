@@ -42,18 +42,11 @@ def emit_c_mesh(graph: DualGraph, name: str = "mesh") -> str:
 
 def c_tables(graph: DualGraph) -> dict[str, np.ndarray]:
     """The arrays of a fluxforge_mesh by their names there."""
-    face, sign = graph.slot_face, graph.slot_sign
     boundary = slice(graph.interior, None)
     return {
         "node": graph.slot_node,
         "used": graph.slot_mask,
-        "A": graph.A[face],
-        "delta": graph.delta[face],
-        "n_x": graph.n[face, 0] * sign,
-        "n_y": graph.n[face, 1] * sign,
-        "d_x": graph.d[face, 0] * sign,
-        "d_y": graph.d[face, 1] * sign,
-        "chi": graph.moving[face].astype(float),
+        **graph.legs(),
         "V": graph.V,
         "ghost_owner": graph.owner[boundary],
         "ghost_neumann": graph.neumann,
