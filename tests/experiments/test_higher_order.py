@@ -128,10 +128,10 @@ def test_least_residual_tends_to_the_midpoint_rule_and_as_printed_to_first_order
     problems: dict[float, Problem],
 ) -> None:
     half, one = (higher_order._direct(SPEC, {"loss.residual.theta": theta}, 2, problems) for theta in (0.5, 1.0))
-    assert half["limit"] == pytest.approx(MIDPOINT, abs=1e-3)
+    for found, wanted in ((half, MIDPOINT), (one, dict.fromkeys(MIDPOINT, 1.0))):
+        for name, value in wanted.items():
+            assert abs(found["limit"][name] - value) <= found["uncertainty"][name] < 1e-2
     assert half["rational"] == {"a1": "1/2", "c1": "1/2", "a2": "1", "c2": "1"}
-    assert one["limit"] == pytest.approx(dict.fromkeys(MIDPOINT, 1.0), abs=2e-3)
-    assert all(0 < half["uncertainty"][name] < 1e-2 for name in MIDPOINT)
     for found, order in ((half, 2.0), (one, 1.0)):
         assert found["certified"]["order"] == pytest.approx(order, abs=0.05)
         assert found["certified"]["order_with_source"] == pytest.approx(order, abs=0.05)
@@ -141,7 +141,8 @@ def test_least_residual_tends_to_the_midpoint_rule_and_as_printed_to_first_order
     for row in one["rows"]:
         if (peer := at.get(2.0 * row["step"])) is not None:
             wanted = {name: (2.0 if name in ("a1", "c1") else 1.0) * value for name, value in peer.items()}
-            assert row["constants"] == pytest.approx(wanted, abs=1e-3)
+            # Two fits of the same numbers: round-off of T/Δt in the vanishing rows, through their small matrix.
+            assert row["constants"] == pytest.approx(wanted, abs=1e-7)
 
 
 def test_least_residual_at_the_old_time_is_the_first_order_scheme_at_every_step(

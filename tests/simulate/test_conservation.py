@@ -59,3 +59,31 @@ def test_the_heat_does_not_drift_in_ten_thousand_steps(scheme: Scheme) -> None:
     heat = graph.V @ T
     assert abs(graph.V @ after - heat) <= 1e-12 * (graph.V @ np.abs(T))
     assert np.abs(after - heat / graph.V.sum()).max() <= 1e-9
+
+
+@pytest.mark.parametrize("solver", ["direct", "cg"])
+@pytest.mark.parametrize("walls", ["insulated", "neumann"])
+def test_crank_nicolson_keeps_account_of_the_heat_whatever_the_solver_leaves(solver: str, walls: str) -> None:
+    """T' − T is an exchange in differences plus what enters: an error in the solution of the system moves no heat."""
+    graph = INSULATED["mixed"] if walls == "insulated" else dual(MESHES["mixed"], BOUNDARIES["neumann"])
+    T, S = 1.0 + noise(graph.cells, 3), noise(graph.cells, 4)
+    for steps in (1.0, 1e3, 1e7):
+        dt = steps * fourier_step(graph)
+        entering = dt * (float(graph.A[graph.interior :] @ graph.value) + graph.V @ S)
+        step = stepper("crank-nicolson", graph, dt, source=S, solver=solver)
+        after = np.asarray(step(T))
+        # Every cell's change is a sum of at most five terms of the size of its largest.
+        size = graph.V @ (np.abs(T) + np.abs(after - T) + dt * np.abs(S))
+        assert abs(graph.V @ after - graph.V @ T - entering) <= 1e-14 * size
+
+
+def test_a_very_long_step_of_an_insulated_body_keeps_its_heat() -> None:
+    """The system is then nearly singular for constants, by as many digits as the step is long."""
+    graph = INSULATED["mixed"]
+    T = 0.5 + 0.1 * noise(graph.cells, 5)
+    for long in (1e10, 1e12):
+        after = np.asarray(stepper("crank-nicolson", graph, long * fourier_step(graph)).rollout(T, 20))
+        assert graph.V @ after == pytest.approx(graph.V @ T, rel=1e-12)
+        # T' = 2 T_θ − T with T_θ the mean, so that deviations change sign at every step. Those of T_θ are 1/long of
+        # them, and float64 holds them beside a mean of one half to eps · long, in each of 20 steps.
+        np.testing.assert_allclose(after, T, rtol=0, atol=20 * np.finfo(float).eps * long)

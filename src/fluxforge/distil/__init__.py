@@ -4,12 +4,15 @@ from fluxforge.distil._backend import AbstractBackend
 from fluxforge.distil._choose import Choice, choose
 from fluxforge.distil._complexity import complexity
 from fluxforge.distil._compose import canonical, compose
-from fluxforge.distil._constants import Fitted, Free, Objective, refit, set_free
+from fluxforge.distil._constants import Fitted, refit
 from fluxforge.distil._dimensions import UNITS, Clash, Unit, consistent, dimensions, unit, units_of
 from fluxforge.distil._engines import ENGINES, engine
+from fluxforge.distil._free import Free, set_free
 from fluxforge.distil._front import Candidate, Front, front_of, measure, merge
 from fluxforge.distil._layers import layered, two_hop
+from fluxforge.distil._least_absolute import Vertex, least_absolute
 from fluxforge.distil._limit import Limit, extrapolated, small_steps
+from fluxforge.distil._objective import Minimum, Objective
 from fluxforge.distil._sample import Sampled, sample
 from fluxforge.distil._search import OPERATORS, Search
 from fluxforge.distil._select import knee
@@ -30,6 +33,7 @@ __all__ = [
     "Free",
     "Front",
     "Limit",
+    "Minimum",
     "Objective",
     "PowerLaw",
     "Sampled",
@@ -37,6 +41,7 @@ __all__ = [
     "Series",
     "Table",
     "Unit",
+    "Vertex",
     "canonical",
     "choose",
     "complexity",
@@ -50,6 +55,7 @@ __all__ = [
     "geometry",
     "knee",
     "layered",
+    "least_absolute",
     "measure",
     "merge",
     "power_law",

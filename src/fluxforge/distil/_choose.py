@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from fluxforge import recipe
 from fluxforge.data import Problem
 from fluxforge.distil._compose import canonical, compose
-from fluxforge.distil._constants import Fitted, Free, refit, set_free
+from fluxforge.distil._constants import Fitted, refit
+from fluxforge.distil._free import Free, set_free
 from fluxforge.distil._front import Candidate, Front
 from fluxforge.distil._sample import Sampled
 from fluxforge.errors import FluxforgeError, SchemeError

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fluxforge.distil._constants import Free
+from fluxforge.distil._free import Free
 from fluxforge.scheme import Ghost, Hop, Message, Output, Stage, symbol
 
 

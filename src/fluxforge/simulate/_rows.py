@@ -17,11 +17,15 @@ Slot: TypeAlias = Float[Array, " cells"]
 
 
 class Term(eqx.Module):
-    """diagonal · f_P + Σ_k off[k] · f_{index[k]} for one field f; a uniform diagonal is one number."""
+    """diagonal · f_P + Σ_k off[k] · f_{index[k]} for one field f; a uniform diagonal is one number.
+
+    In differences it is diagonal · f_P + Σ_k off[k] · (f_{index[k]} − f_P), which keeps constants exactly.
+    """
 
     field: str = eqx.field(static=True)
     diagonal: Slot | Float[Array, ""] | None
     off: tuple[Slot, ...]
+    in_differences: bool = eqx.field(static=True)
 
     @property
     def present(self) -> bool:
@@ -51,7 +55,9 @@ class StageRows(eqx.Module):
             if term.diagonal is not None:
                 parts.append(term.diagonal * field)
             # `off` is empty where the field enters through the diagonal alone.
-            parts += [c * _gathered(field, i) for c, i in zip(term.off, self.index, strict=False)]
+            seen = (_gathered(field, i) for i in self.index)
+            sent = (each - field for each in seen) if term.in_differences else seen
+            parts += [c * each for c, each in zip(term.off, sent, strict=False)]
         total = parts[0]
         for part in parts[1:]:
             total = total + part
@@ -69,8 +75,12 @@ def stage_rows(
     source: Float[np.ndarray, " cells"],
     order: Int[np.ndarray, " cells"] | None,
     dtype: np.dtype,
+    in_differences: bool = False,
 ) -> StageRows:
-    """Lay a stage out in slots, the source folded into the constant, cells in the given order."""
+    """Lay a stage out in slots, the source folded into the constant, cells in the given order.
+
+    `in_differences` says that off-diagonal entries multiply f_N − f_P, and not f_N.
+    """
     n = len(source)
     place = _Placement(n, order, dtype)
     matrices = {
@@ -88,7 +98,9 @@ def stage_rows(
     keys = rows * n + columns
     terms: dict[str, list[Term]] = {name: [] for name in stage}
     for (name, field), matrix in matrices.items():
-        terms[name].append(_term(field, matrix, keys=keys, slot=slot, width=width, place=place))
+        terms[name].append(
+            _term(field, matrix, keys=keys, slot=slot, width=width, place=place, in_differences=in_differences)
+        )
     return StageRows(
         index=tuple(place.indices(column) for column in index),
         terms={name: tuple(found) for name, found in terms.items()},
@@ -133,7 +145,16 @@ def _entries(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rows, matrix.indices.astype(np.int64), matrix.data
 
 
-def _term(field: str, matrix: csr_array, *, keys: np.ndarray, slot: np.ndarray, width: int, place: _Placement) -> Term:
+def _term(
+    field: str,
+    matrix: csr_array,
+    *,
+    keys: np.ndarray,
+    slot: np.ndarray,
+    width: int,
+    place: _Placement,
+    in_differences: bool,
+) -> Term:
     n = matrix.shape[0]
     rows, columns, values = _entries(matrix)
     aside = (rows != columns) & (values != 0)
@@ -145,6 +166,7 @@ def _term(field: str, matrix: csr_array, *, keys: np.ndarray, slot: np.ndarray, 
         field=field,
         diagonal=_diagonal(diagonal, place),
         off=tuple(place.values(column) for column in off) if aside.any() else (),
+        in_differences=in_differences,
     )
 
 

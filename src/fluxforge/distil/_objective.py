@@ -1,0 +1,178 @@
+"""Constants of least loss: a formula's free numbers, fitted in float64, each with an error estimate."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+from jaxtyping import Array, Bool, Float
+from scipy.optimize import least_squares
+
+from fluxforge import recipe
+from fluxforge._types import State
+from fluxforge.data import Problem
+from fluxforge.distil._free import Free
+from fluxforge.distil._least_absolute import least_absolute
+from fluxforge.loss import averaged, defect_of, norm_of
+from fluxforge.simulate import staged
+
+Constants = Float[np.ndarray, " constants"]
+# Evaluations a fit by least squares may take: constants that are hardly determined would otherwise creep for ever.
+MOST_EVALUATIONS = 80
+# Linear programmes in a row; each is a Newton step, and products of constants need three or four.
+MOST_PROGRAMMES = 30
+# Two directions in which the rows change alike, to this part, are one direction.
+RANK = 1e-9
+# A loss of so many times its own round-off is an exact fit: |r| has no corner there to be found.
+EXACT = 10.0
+# Parts of themselves by which constants are moved to see the round-off of the rows; squared, they are below it.
+NEARBY = (1.0e-9, 1.37e-9, 2.11e-9)
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The constants of least loss, the loss, and the numerical error of each constant.
+
+    The error is round-off carried through the fit; how constants differ between samples is another matter. It is
+    infinite where a constant is undetermined: nothing depends on it, or another one does the same.
+    """
+
+    values: Constants
+    loss: float
+    error: Constants
+    exact: bool
+
+
+class Objective:
+    """A loss as a function of the constants, compiled once for all sets of samples of one size."""
+
+    def __init__(self, free: Free, loss: recipe.Loss) -> None:
+        defect, norm = defect_of(loss), norm_of(loss)
+        self.free, self._norm = free, norm
+
+        def value(c: Float[Array, " constants"], problems: Problem) -> Float[Array, ""]:
+            return jax.vmap(lambda p: averaged(defect(p, self._step(c, p)), p, norm))(problems).mean()
+
+        def rows(c: Float[Array, " constants"], problems: Problem) -> Float[Array, " rows"]:
+            def one(p: Problem) -> Float[Array, " cells"]:
+                # So weighted that the sum of |rows|, or of their squares, is the loss.
+                share = p.around.live / p.around.live.sum() / len(problems.dt)
+                return jnp.asarray(defect(p, self._step(c, p))) * (share if norm == "l1" else jnp.sqrt(share))
+
+            return jnp.ravel(jax.vmap(one)(problems))
+
+        self._value, self._rows, self._slopes = jax.jit(value), jax.jit(rows), jax.jit(jax.jacfwd(rows))
+
+    def __call__(self, c: Constants, problems: Problem) -> float:
+        """The loss."""
+        return float(self._value(c, problems))
+
+    def fit(self, problems: Problem, *, start: Constants | None = None) -> Minimum:
+        """The constants of least loss, from those of the formula or from others.
+
+        Least squares first. Where the loss is of absolute values, its minimum is a corner: the rows are linearised,
+        and the linear programme solved exactly, until the constants stay.
+        """
+        start = np.asarray(list(self.free.values.values()), float) if start is None else start
+        if not len(start):
+            return Minimum(start, self(start, problems), np.zeros(0), False)
+        live = np.flatnonzero(np.asarray(problems.around.live).ravel())
+        rows = partial(self._live, self._rows, live, problems)
+        slopes = partial(self._live, self._slopes, live, problems)
+        best = _least_squares(rows, slopes, start)
+        noise = _round_off(rows, best)
+        free = _determined(slopes(best), best, noise)
+        exact = bool(np.abs(rows(best)).sum() <= EXACT * noise.sum())
+        corner = None
+        if self._norm == "l1" and not exact and free.any():
+            best, corner = _least_corner(rows, slopes, best, free)
+        else:
+            best = _settled(rows, slopes, best, free)
+        error = np.full(len(best), np.inf)
+        J = slopes(best)[:, free]
+        if corner is not None:
+            error[free] = np.sqrt(np.square(np.linalg.inv(J[corner]) * noise[corner]).sum(axis=1))
+        else:
+            error[free] = np.sqrt(np.square(np.linalg.pinv(J) * noise).sum(axis=1))
+        return Minimum(best, self(best, problems), error, exact)
+
+    def _live(self, function: Callable[..., Array], live: np.ndarray, problems: Problem, c: Constants) -> np.ndarray:
+        return np.asarray(function(c, problems))[live]
+
+    def _step(self, c: Float[Array, " constants"], p: Problem) -> State:
+        constants = {name: c[k] for k, name in enumerate(self.free.values)}
+        parameters = {"dt": p.dt, "alpha": p.diffusivity, **constants}
+        return staged(self.free.stages, p.around, p.T, p.S, parameters=parameters)
+
+
+Rows = Callable[[Constants], np.ndarray]
+
+
+def _least_squares(rows: Rows, slopes: Rows, start: Constants) -> Constants:
+    how: dict[str, Any] = {"x_scale": "jac", "max_nfev": MOST_EVALUATIONS, "xtol": 1e-15, "ftol": 1e-15, "gtol": None}
+    return np.asarray(least_squares(rows, start, jac=slopes, **how).x)
+
+
+def _settled(rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"]) -> Constants:
+    """Gauss–Newton on the free constants until they stay.
+
+    A solver that stops where the sum of squares no longer falls leaves half of their digits undetermined.
+    """
+    before = np.inf
+    for _ in range(MOST_PROGRAMMES):
+        move = np.linalg.lstsq(slopes(c)[:, free], -rows(c), rcond=None)[0]
+        size = np.abs(move).max(initial=0.0)
+        if not size < before:
+            break
+        c = c.copy()
+        c[free] += move
+        before = size
+    return c
+
+
+def _least_corner(
+    rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"]
+) -> tuple[Constants, np.ndarray | None]:
+    """Minimise Σ |rows| over the free constants by Newton steps from vertex to vertex; with the rows that vanish."""
+    value, corner = np.abs(rows(c)).sum(), None
+    for _ in range(MOST_PROGRAMMES):
+        vertex = least_absolute(rows(c), slopes(c)[:, free])
+        move = np.zeros(len(c))
+        move[free] = vertex.move
+        corner = vertex.rows
+        size = 1.0
+        while (there := np.abs(rows(c + size * move)).sum()) > value and size > 1e-6:
+            size /= 2.0
+        # At the corner itself the move is round-off, and no shorter one lowers the sum either.
+        if there > value or np.array_equal(c + size * move, c):
+            break
+        c, value, before = c + size * move, there, value
+        if before - value <= 4.0 * np.finfo(float).eps * value and np.all(np.abs(move) <= 1e-12 * np.abs(c).max()):
+            break
+    return c, corner
+
+
+def _round_off(rows: Rows, c: Constants) -> np.ndarray:
+    """The size of each row's round-off: rows bend so little over a billionth that a second difference is nothing else.
+
+    Moving constants in their last place would not show it: at short steps that changes no digit of T'.
+    """
+    here = rows(c)
+    return np.max([np.abs(rows(c * (1.0 + h)) + rows(c * (1.0 - h)) - 2.0 * here) for h in NEARBY], axis=0)
+
+
+def _determined(J: np.ndarray, c: Constants, noise: np.ndarray) -> Bool[np.ndarray, " constants"]:
+    """Which constants the rows determine: of those that do the same, the first by pivoting."""
+    size = np.abs(J).sum(axis=0)
+    seen = size * np.maximum(np.abs(c), 1.0) > EXACT * noise.sum()
+    chosen = np.zeros(len(c), bool)
+    if not seen.any():
+        return chosen
+    _, R, order = scipy.linalg.qr(J[:, seen] / np.linalg.norm(J[:, seen], axis=0), mode="economic", pivoting=True)
+    kept = np.abs(np.diag(R)) > RANK * abs(R[0, 0])
+    chosen[np.flatnonzero(seen)[order[: len(kept)][kept]]] = True
+    return chosen

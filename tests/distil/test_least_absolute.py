@@ -1,0 +1,75 @@
+"""Σ |r + J d| is least where it is said to be: known vertices, optimality by subgradients, and exact digits."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluxforge.distil import _least_absolute, least_absolute
+from strategies import few
+
+
+def problem_of(seed: int, rows: int = 60, unknowns: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=rows), rng.normal(size=(rows, unknowns))
+
+
+def test_one_unknown_is_the_weighted_median() -> None:
+    r, J = -np.array([1.0, 2.0, 7.0, 8.0, 9.0]), np.ones((5, 1))
+    found = least_absolute(r, J)
+    assert found.move == pytest.approx([7.0], abs=1e-15)
+    assert found.rows.tolist() == [2]
+    assert found.value == pytest.approx(14.0)
+    # One row on the median, two on either side: its subgradient is 0.
+    assert found.slack == pytest.approx(1.0)
+
+
+@few(40)
+@given(st.integers(0, 10_000), st.integers(1, 6))
+def test_no_direction_lowers_the_sum(seed: int, unknowns: int) -> None:
+    """At a minimum of a convex function every one-sided slope is at least zero, up to round-off of sums of 60 rows."""
+    r, J = problem_of(seed, unknowns=unknowns)
+    found = least_absolute(r, J)
+    off = r + J @ found.move
+    off[found.rows] = 0.0
+    directions = np.random.default_rng(seed + 1).normal(size=(50, unknowns))
+    directions = np.concatenate([directions, np.linalg.inv(J[found.rows]).T, -np.linalg.inv(J[found.rows]).T])
+    along = directions @ J.T
+    slope = (np.where(off == 0.0, np.abs(along), np.sign(off) * along)).sum(axis=1)
+    assert np.all(slope >= -1e-9 * np.abs(along).sum(axis=1))
+
+
+@few(40)
+@given(st.integers(0, 10_000), st.floats(1e-7, 1e3), st.floats(1e-6, 1e6))
+def test_units_and_large_shifts_change_nothing(seed: int, size: float, scale: float) -> None:
+    """r = −J x + size·e has the vertex of e, whatever x is and however the columns are scaled."""
+    e, J = problem_of(seed)
+    wanted = least_absolute(e, J)
+    if wanted.slack < 1e-6:
+        return  # two vertices as good as each other
+    x = np.array([1.0, -2.0, 0.5])
+    columns = J * np.array([1.0, scale, 1.0 / scale])
+    found = least_absolute(size * e - J @ x, columns)
+    assert sorted(found.rows) == sorted(wanted.rows)
+    conditioning = np.linalg.cond(J[wanted.rows])
+    digits = 100.0 * np.finfo(float).eps * conditioning * (np.abs(x).max() + size)
+    move = found.move * np.array([1.0, scale, 1.0 / scale])
+    np.testing.assert_allclose(move, size * wanted.move + x, rtol=0, atol=digits)
+
+
+def test_pivots_alone_reach_the_vertex_from_a_wrong_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were the programme's answer useless, the exact steps from vertex to vertex would still end at the minimum."""
+    r, J = problem_of(7, rows=200, unknowns=4)
+    wanted = least_absolute(r, J)
+    monkeypatch.setattr(_least_absolute, "_vanishing_rows", lambda r, Q: np.array([3, 50, 101, 180]))
+    found = least_absolute(r, J)
+    assert sorted(found.rows) == sorted(wanted.rows)
+    np.testing.assert_allclose(found.move, wanted.move, rtol=1e-13)
+
+
+def test_an_exact_fit_has_no_sum() -> None:
+    _, J = problem_of(3)
+    x = np.array([1.0, 2.0, 3.0])
+    found = least_absolute(-J @ x, J)
+    np.testing.assert_allclose(found.move, x, rtol=1e-13)
+    assert found.value < 1e-12
