@@ -108,7 +108,7 @@ def test_where_a_product_vanishes_the_constants_behind_it_are_undetermined(norm:
     """At θ = 0 the last layer alone is Euler's: c3 = 0 multiplies whatever the first two layers do."""
     loss = recipe.Loss(residual=recipe.Residual(theta=0.0, norm=norm))
     start = {f"{letter}{k}": 0.0 if k == 3 else 1.0 for k in range(1, 5) for letter in "ac"}
-    best = Objective(layered(FLUX, start, 4), loss).fit(problems(0.25))
+    best = Objective.of_loss(layered(FLUX, start, 4), loss).fit(problems(0.25))
     by_name = dict(zip(start, zip(best.values, best.error, strict=True), strict=True))
     for name, wanted in {"a4": 1.0, "c4": 1.0, "a3": 0.0, "c3": 0.0}.items():
         assert abs(by_name[name][0] - wanted) <= 10.0 * by_name[name][1] < 1e-9
@@ -123,7 +123,7 @@ def test_of_constants_that_do_the_same_one_is_fitted(norm: str) -> None:
     twice = replace(plain, stages=layered(FLUX * symbol("c2"), {"a1": 0.9, "c1": 0.8}, 1).stages)
     twice = replace(twice, values={"a1": 0.9, "c1": 0.8, "c2": 1.1})
     loss = recipe.Loss(residual=recipe.Residual(theta=1.0, norm=norm))
-    wanted, best = (Objective(each, loss).fit(problems(0.25)) for each in (plain, twice))
+    wanted, best = (Objective.of_loss(each, loss).fit(problems(0.25)) for each in (plain, twice))
     assert best.values[1] * best.values[2] == pytest.approx(wanted.values[1], rel=1e-9)
     assert best.loss == pytest.approx(wanted.loss, rel=1e-12)
     assert sorted(np.isfinite(best.error)) == [False, True, True]

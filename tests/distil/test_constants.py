@@ -54,7 +54,7 @@ def pairs(which: int = 0) -> Problem:
 
 @cache
 def objective(loss: recipe.Loss, *, source: bool = True) -> Objective:
-    return Objective(BOTH if source else FLUX_ONLY, loss)
+    return Objective.of_loss(BOTH if source else FLUX_ONLY, loss)
 
 
 def test_every_decimal_is_set_free_and_filled_in_again() -> None:
@@ -98,7 +98,7 @@ def test_on_two_insulated_cells_the_minimiser_is_known(theta: float, norm: str) 
     spec = recipe.TwoCells(graphs=12, faces="none", time_step=step, corner_cases=False)
     own = two_cells(spec, jax.random.key(1), diffusivity=ALPHA)
     own = eqx.tree_at(lambda p: p.S, own, jnp.zeros_like(own.S))
-    best = Objective(FLUX_ONLY, residual(theta, norm)).fit(own)
+    best = Objective.of_loss(FLUX_ONLY, residual(theta, norm)).fit(own)
     (found,), loss = best.values, best.loss
     assert found == pytest.approx(ALPHA / (1.0 + 2.0 * theta * ALPHA * step), rel=1e-7)
     assert loss < 1e-7
@@ -233,4 +233,4 @@ def test_padding_does_not_matter() -> None:
 def test_a_loss_of_several_terms_is_refused() -> None:
     both = recipe.Loss(supervised=recipe.Supervised(), residual=recipe.Residual())
     with pytest.raises(InputError, match="constants are refitted to one term"):
-        Objective(BOTH, both)
+        Objective.of_loss(BOTH, both)

@@ -1,5 +1,6 @@
 """What `fluxforge discover` shows of a run."""
 
+import math
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -38,7 +39,7 @@ def _warn(text: str) -> None:
 
 
 def _shown(work: Callable[[Progress], dict[str, Any]], name: str, folder: Path, as_json: bool) -> None:
-    """The result on stdout; exit code 1 where nothing is believed."""
+    """The result on stdout; exit code 1 where a run does not end as its recipe expects."""
     try:
         with question_bar(name, quiet=as_json) as tell:
             result = work(counted(tell))
@@ -53,9 +54,18 @@ def _shown(work: Callable[[Progress], dict[str, Any]], name: str, folder: Path, 
         show(f"\nresults, figures and checkpoints: {folder}")
     else:
         _formula(result, folder)
-    if result.get("recovered") is False:
-        say("error", f"no formula is believed: {_why(result)}; candidates are in {folder}", style="bold red")
+    if result.get("as_expected") is False:
+        say("error", f"{_unexpected(result)}; see {folder}", style="bold red")
         raise typer.Exit(1)
+
+
+def _unexpected(result: Mapping[str, Any]) -> str:
+    if result["verdict"] == "refused":
+        return f"no formula was accepted: {_why(result)}"
+    if result["verdict"] == "approximation" and result["expected"] == "recovered":
+        return f"the formula is an approximation, a recovery was expected: {_why(result)}"
+    order = result.get("order_in_time")
+    return f"the recipe expects another order in time than {'none' if order is None else f'{order:.2f}'}"
 
 
 def _why(result: Mapping[str, Any]) -> str:
@@ -63,20 +73,21 @@ def _why(result: Mapping[str, Any]) -> str:
 
 
 def _formula(result: Mapping[str, Any], folder: Path) -> None:
-    if result["recovered"]:
-        show(f"{result['recipe']}: recovered\n")
+    show(f"{result['recipe']}: {headline(result)}\n")
+    if result.get("messages"):
         rows = [*result["messages"].items(), *result["outputs"].items()]
         show_pairs((name, f"= {'Σ ' if name in result['messages'] else ''}{text}") for name, text in rows)
         show()
-        show_table(("constant", "value", "±", "taken as"), [_constant(result, name) for name in result["constants"]])
+        columns = ("constant", "in the network", "±", "by least loss", "±", "taken as")
+        show_table(columns, [_constant(result, name) for name in result["constants"]])
     else:
-        show(f"{result['recipe']}: not recovered; the best candidates were\n")
         for name, front in result.get("fronts", {}).items():
             show_pairs(
                 (f"{name}, {row['complexity']}", f"{row['error']:.1e}  {row['formula']}") for row in front["rows"]
             )
     show()
     show_pairs(text.split(": ", 1) for text in result["reasons"] if ": " in text)
+    show_pairs(("finding", text) for text in result.get("findings", ()))
     if "evaluation" in result and result["evaluation"].get("meshes"):
         _errors(result["evaluation"])
     total = sum(result["seconds"].values())
@@ -84,9 +95,27 @@ def _formula(result: Mapping[str, Any], folder: Path) -> None:
     show(f"\n{total:.0f} s ({parts}); report: {folder / 'report.html'}")
 
 
-def _constant(result: Mapping[str, Any], name: str) -> tuple[str, str, str, str]:
-    value, spread = result["constants"][name], result["constants_uncertainty"][name]
-    return name, f"{value:.6g}", f"{spread:.1e}", result["rational"].get(name, "")
+def headline(result: Mapping[str, Any]) -> str:
+    """The verdict, and how much of the network the formula explains."""
+    if "explained" not in result:
+        return "refused; no formula was accepted"
+    left = 1.0 - result["explained"]["least"]
+    if result["verdict"] == "recovered":
+        return f"recovered; the formula explains all but {left:.1%} of the network's step at every Δt tried"
+    kind = "an approximation" if result["verdict"] == "approximation" else "refused"
+    return f"{kind}; {left:.1%} of the network's step is left unexplained"
+
+
+def _constant(result: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    fitted = result["constants_fitted"]
+    columns = (result["limit"], result["limit_uncertainty"], fitted["values"], fitted["uncertainty"])
+    own, own_off, least, least_off = (column.get(name) for column in columns)
+    told = [f"{own:.5g}", _uncertainty(own_off), f"{least:.6g}", _uncertainty(least_off)]
+    return name, *told, result["rational"].get(name, "")
+
+
+def _uncertainty(value: float | None) -> str:
+    return "undetermined" if value is None or not math.isfinite(value) else f"{value:.1e}"
 
 
 def _errors(found: Mapping[str, Any]) -> None:

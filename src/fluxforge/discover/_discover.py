@@ -6,24 +6,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fluxforge import recipe
 from fluxforge._files import write_document
 from fluxforge.discover._distillation import distilled, explained
 from fluxforge.discover._folder import Warn, description, finite, recipe_of, run_folder
 from fluxforge.discover._found import Found
 from fluxforge.discover._generalisation import generalise, summary
-from fluxforge.discover._judge import judge
+from fluxforge.discover._judge import is_expected
 from fluxforge.discover._picture import field_figure
 from fluxforge.discover._progress import Progress, silent
-from fluxforge.discover._small_steps import in_the_limit, order_asked, timed
+from fluxforge.discover._small_steps import in_the_limit, timed
 from fluxforge.distil import engine
-from fluxforge.errors import InputError
+from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.gnn import Network
 from fluxforge.mesh import save_figure
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Scheme, save
 from fluxforge.verify import Certificate, verify
+from fluxforge.verify.time_order import time_order
 
 FAMILIES = ("squares", "right", "irregular")
 
@@ -95,18 +98,44 @@ def _generalisation(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> d
 def _certified(
     document: dict[str, Any], found: Found, spec: recipe.Recipe, folder: RunFolder, tell: Progress
 ) -> tuple[Scheme, Certificate]:
-    """Certificate and verdict, in the document and as files whose names say whether the formula is believed."""
+    """The certificate, in the document and as files whose names say whether the formula is recovered."""
     with timed(document["seconds"], "certify"):
         scheme = found.scheme(spec.name)
         certificate = verify(
             scheme, families=FAMILIES, quick=True, progress=lambda what, k, of: tell(f"certifying: {what}", k - 1, of)
         )
-        document["recovered"], document["reasons"] = judge(document, certificate, order=order_asked(spec))
+        order = None if certificate.time is None else certificate.time.order
+        document["findings"] = _findings(certificate, order, _unrounded_order(document, found, spec))
+        document["order_in_time"] = order
+        document["as_expected"] = is_expected(spec, document["verdict"], order)
         document["certificate"] = certificate.to_document()
-    believed = document["recovered"]
-    save(scheme, folder.path / ("scheme.json" if believed else "candidate.json"))
-    certificate.save(folder.path / ("certificate.json" if believed else "candidate-certificate.json"))
+    recovered = document["recovered"]
+    save(scheme, folder.path / ("scheme.json" if recovered else "candidate.json"))
+    certificate.save(folder.path / ("certificate.json" if recovered else "candidate-certificate.json"))
     return scheme, certificate
+
+
+def _findings(certificate: Certificate, order: float | None, unrounded: float | None) -> list[str]:
+    """What the certificate says of the formula, in a few lines; none of it bears on the verdict."""
+    kept = certificate.conservation is not None and certificate.conservation.holds
+    told = "not established" if order is None else f"{order:.2f}"
+    beside = "" if unrounded is None else f"; {unrounded:.2f} with the network's own constants, unrounded"
+    K = certificate.space["squares"].diffusivity if "squares" in certificate.space else None
+    apart = "was not established" if K is None else f"differs from α by {np.abs(K - np.eye(2)).max():.1%}"
+    return [
+        "the scheme conserves the total heat" if kept else "the scheme does not conserve the total heat",
+        f"its order in time is {told} as printed{beside}",
+        f"its diffusivity on squares {apart}",
+    ]
+
+
+def _unrounded_order(document: Mapping[str, Any], found: Found, spec: recipe.Recipe) -> float | None:
+    """The order in time with the constants that the network itself has."""
+    scheme = Scheme(f"unrounded-{spec.name}", found.free.filled(document["limit"]))
+    try:
+        return time_order(scheme).order
+    except (FluxforgeError, ArithmeticError, ValueError):
+        return None
 
 
 def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progress = silent) -> dict[str, Any]:
@@ -127,6 +156,8 @@ def _formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str
     if (done := folder.finished("discovery")) is not None:
         return done
     document, found = distilled(spec, folder, tell)
+    document["expected"] = spec.expect
+    document["as_expected"] = False
     scheme = certificate = None
     if found is not None:
         scheme, certificate = _certified(document, found, spec, folder, tell)

@@ -1,7 +1,8 @@
-"""Train, distil, refit, certify: from a recipe to a scheme that is believed, or to the reason why none is."""
+"""Train, distil, refit, judge: from a recipe to a formula with a verdict, or to the reason why there is none."""
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -13,10 +14,18 @@ from fluxforge._types import State
 from fluxforge.data import Problem, hops_of, source, unseen_meshes, unseen_problems
 from fluxforge.discover import _modules, _stencil_route
 from fluxforge.discover._folder import environment
-from fluxforge.discover._found import Found
+from fluxforge.discover._found import Found, Own
+from fluxforge.discover._judge import Condition, judge, law_condition
 from fluxforge.discover._progress import Progress, training_progress
-from fluxforge.discover._small_steps import drawn, in_the_limit, shortest, timed
-from fluxforge.distil import geometry, power_law, stencil
+from fluxforge.discover._small_steps import (
+    drawn,
+    in_the_limit,
+    judged_steps,
+    problems_by_step,
+    shortest,
+    timed,
+)
+from fluxforge.distil import geometry, own_limit, power_law, read_constants, stencil
 from fluxforge.errors import FluxforgeError
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import data_loss, step_of
@@ -25,9 +34,11 @@ from fluxforge.scheme import Hop
 from fluxforge.train import Trained, train
 from fluxforge.verify.extrapolation import step_errors
 
-# Formula and network agree if their stencils differ by less than this, in the mean.
+# Stencils of formula and network are called alike if they differ by less than this, in the mean.
 AGREEMENT = 0.1
 _JUDGE = 2**29 + 2
+# Problems at each Δt on which a formula is held against its network: of pairs, of meshes.
+_PROBLEMS = (256, 24)
 
 
 def distilled(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> tuple[dict[str, Any], Found | None]:
@@ -51,8 +62,8 @@ def distilled(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> tuple[d
 def explained(
     network: Network, spec: recipe.Recipe, folder: RunFolder, *, document: dict[str, Any], tell: Progress
 ) -> tuple[dict[str, Any], Found | None]:
-    """A trained network's document, and its formula if there is one."""
-    document |= {"recovered": False, "reasons": []}
+    """A trained network's document with its verdict, and its formula if there is one."""
+    document |= {"verdict": "refused", "recovered": False, "reasons": []}
     seconds = document.setdefault("seconds", {})
     reference = _reference(network, spec)
     try:
@@ -60,13 +71,49 @@ def explained(
     except FluxforgeError as error:
         document["reasons"].append(str(error))
         return document, None
-    document |= found.document(reference)
+    with timed(seconds, "judge"):
+        tell("reading the formula's constants from the network", 0, 1)
+        own = read_network(network, found, spec)
+        judgement = judge(own.readings, threshold=_threshold(spec), law=_law(found, spec))
+        if judgement.verdict == "recovered":
+            found = replace(found, fitted=replace(found.fitted, rational=own.agreeing(found.fitted)))
+        document["constants_fitted"] = {
+            "values": dict(found.fitted.values),
+            "uncertainty": dict(found.fitted.uncertainty),
+        }
+        printed = found if judgement.verdict == "recovered" else own.filled_into(found)
+    document |= printed.document(reference) | own.document(found.more.get("against_step", ()))
+    document |= {"verdict": judgement.verdict, "recovered": judgement.verdict == "recovered"}
+    document["reasons"] = judgement.reasons
     with timed(seconds, "check"):
         tell("checking the stencil", 0, 2)
-        document["stencil"] = _stencil_document(network, found, spec)
+        document["stencil"] = _stencil_document(network, printed, spec)
         tell("measuring on unseen meshes", 1, 2)
-        document["evaluation"] = _evaluation(network, found, spec)
-    return document, found
+        document["evaluation"] = _evaluation(network, printed, spec)
+    return document, printed
+
+
+def read_network(network: Network, found: Found, spec: recipe.Recipe) -> Own:
+    """The formula's constants as the network has them, at Δt across the trained range and in their limit."""
+    with jax.enable_x64(True):
+        count = _PROBLEMS[isinstance(spec.data, recipe.Meshes)]
+        problems = problems_by_step(spec, judged_steps(spec), count, _JUDGE + 2)
+        step = step_of(cast(network, "float64"))
+        readings = read_constants(found.free, step, spec.loss, problems, start=found.fitted.values)
+    limit, uncertainty = own_limit(readings, found.fitted.values if in_the_limit(spec) else None)
+    return Own(readings, limit, uncertainty)
+
+
+def _threshold(spec: recipe.Recipe) -> float:
+    assert spec.search is not None
+    return spec.search.explain
+
+
+def _law(found: Found, spec: recipe.Recipe) -> Condition | None:
+    """The condition on the refitted loss. A residual has none: no explicit formula is its minimum."""
+    if spec.loss.supervised is None:
+        return None
+    return law_condition(found.fitted.loss, exact=found.fitted.exact, data_error=0.0)
 
 
 def _route(

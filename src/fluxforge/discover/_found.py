@@ -1,11 +1,14 @@
-"""What either route ends with: stages with their constants, and the part of the document that tells of them."""
+"""What either route ends with, and what the network itself says of it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
+import sympy as sp
+
 from fluxforge.data import Problem
-from fluxforge.distil import Fitted, Free
+from fluxforge.distil import Fitted, Free, Reading, nearest_fractions
 from fluxforge.expression import to_text
 from fluxforge.scheme import Scheme, Stage
 from fluxforge.simulate import staged
@@ -13,7 +16,7 @@ from fluxforge.simulate import staged
 
 @dataclass(frozen=True)
 class Found:
-    """Stages whose numbers are named, those numbers, and what else a route has to say."""
+    """Stages whose numbers are named, those numbers by least loss, and what else a route has to say."""
 
     free: Free
     fitted: Fitted
@@ -21,7 +24,7 @@ class Found:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """With the rational where there is one, the number otherwise."""
+        """With the fraction where there is one, the number otherwise."""
         return self.free.filled(self.fitted.chosen)
 
     def step(self, p: Problem) -> Any:
@@ -44,3 +47,57 @@ class Found:
             "loss": {"network": network_loss, "formula": fitted.loss, "rational": fitted.rational_loss},
             **self.more,
         }
+
+
+@dataclass(frozen=True)
+class Own:
+    """A formula's constants as the network has them: at each Δt, and in the limit (or in the mean)."""
+
+    readings: tuple[Reading, ...]
+    limit: Mapping[str, float]
+    uncertainty: Mapping[str, float]
+
+    @property
+    def explained(self) -> float:
+        """The least share of the network's step that the formula explains, over all Δt."""
+        return min(reading.explained for reading in self.readings)
+
+    def agreeing(self, fitted: Fitted) -> dict[str, Fraction]:
+        """The fractions that constants of least loss are taken for, as far as the network's own limit allows them."""
+        return {
+            name: value
+            for name, value in fitted.rational.items()
+            if not abs(self.limit[name] - value) > self.uncertainty[name] + 1e-9
+        }
+
+    def filled_into(self, found: Found) -> Found:
+        """The formula with the network's constants instead of those of least loss."""
+        rational = nearest_fractions(self.limit, self.uncertainty)
+        return replace(found, fitted=replace(found.fitted, values=self.limit, rational=rational))
+
+    def document(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """As plain JSON; `rows` are the constants of least loss at shorter and shorter steps, if there are any."""
+        read = [
+            {
+                "step": each.step,
+                "constants": dict(each.least),
+                "error": dict(each.least_uncertainty),
+                "loss": each.loss,
+                "network": {**each.own, "unexplained": 1.0 - each.explained},
+                "network_uncertainty": dict(each.own_uncertainty),
+                "explained_by_least_loss": each.explained_by_least,
+            }
+            for each in self.readings
+        ]
+        return {
+            "explained": {"least": self.explained, "by_step": {f"{r.step:.6g}": r.explained for r in self.readings}},
+            "limit": dict(self.limit),
+            "limit_uncertainty": dict(self.uncertainty),
+            "against_step": sorted([*rows, *read], key=lambda row: -row["step"]),
+        }
+
+
+def unrounded(found: Found, own: Own, name: str) -> Scheme:
+    """The scheme with the network's own constants, as they are."""
+    values: Mapping[str, sp.Expr | float] = dict(own.limit)
+    return Scheme(f"unrounded-{name}", found.free.filled(values))

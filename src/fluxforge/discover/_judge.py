@@ -1,73 +1,107 @@
-"""Whether a formula is believed: by the pipeline's own thresholds, and by nothing it might be expected to be."""
+"""The verdict on a formula: whether it is what the network learned. Certificates are findings and decide nothing."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-import numpy as np
+from fluxforge import recipe
+from fluxforge.distil import Reading
 
-from fluxforge.verify import Certificate
-
-# A formula that explains its network has at most this many times the network's loss.
-EXPLAINS = 1.5
-ROUND_OFF = 1e-9
-# A network whose step is a series in ΔtL may differ from it by this part of T' − T, root mean square.
-UNEXPLAINED = 0.1
-# A consistent scheme diffuses with α to within this.
-DIFFUSES = 0.05
+Verdict: TypeAlias = Literal["recovered", "approximation", "refused"]
+# What explains less of the network's step than this is no approximation of it.
+LEAST_EXPLAINED = 0.5
+# A loss may exceed the stated error of noisy data by this part: both are means over some hundred problems.
+BESIDE_NOISE = 0.1
 
 
-def judge(document: Mapping[str, Any], certificate: Certificate, *, order: int = 1) -> tuple[bool, list[str]]:
-    """Every condition with its number; all of them have to hold. `order` in time is what the loss asks for."""
-    checks = [_explains(document), *_repeats(document), _agrees(document), *_certified(certificate, order)]
-    return all(holds for holds, _ in checks), [f"{'yes' if holds else 'NO'}: {text}" for holds, text in checks]
+@dataclass(frozen=True)
+class Condition:
+    """Something that has to hold for a recovery, with its numbers."""
+
+    holds: bool
+    text: str
+
+    def __str__(self) -> str:
+        return f"{'yes' if self.holds else 'NO'}: {self.text}"
 
 
-def _explains(document: Mapping[str, Any]) -> tuple[bool, str]:
-    loss = document["loss"]
-    text = f"refitted, the formula's loss is {loss['formula']:.2e}, the network's own {loss['network']:.2e}"
-    if "against_step" in document:
-        text += ", each at its shortest steps"
-    return loss["formula"] <= EXPLAINS * loss["network"] + ROUND_OFF, text
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict and what it rests on."""
+
+    verdict: Verdict
+    conditions: tuple[Condition, ...]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Each condition in words; of an approximation, how much it leaves unexplained comes first."""
+        return [str(condition) for condition in self.conditions]
 
 
-def _repeats(document: Mapping[str, Any]) -> list[tuple[bool, str]]:
-    """Of a network that was read through its stencil: how much of what it does is the flux, repeated."""
-    if "laws" not in document:
-        return []
-    parts = [row["network"]["unexplained"] for row in document["against_step"] if "network" in row]
-    text = f"the flux repeated {document['order']} times explains all but {max(parts):.1%} of what the network does"
-    return [(max(parts) <= UNEXPLAINED, text)]
+def judge(readings: Sequence[Reading], *, threshold: float, law: Condition | None) -> Judgement:
+    """Judge a formula by its readings; `law` is the condition on the refitted loss, if the data have a law to find."""
+    explains = _explains(readings, threshold)
+    conditions = (explains, *_agree(readings), _explains_by_least_loss(readings, threshold))
+    conditions += () if law is None else (law,)
+    if min(reading.explained for reading in readings) < LEAST_EXPLAINED:
+        return Judgement("refused", conditions)
+    return Judgement("recovered" if all(each.holds for each in conditions) else "approximation", conditions)
 
 
-def _agrees(document: Mapping[str, Any]) -> tuple[bool, str]:
-    found = document["stencil"]
-    law = found["network"]
-    powers = " ".join(f"{name}^{value:.2f}" for name, value in law["exponents"].items())
+def law_condition(loss: float, *, exact: bool, data_error: float) -> Condition:
+    """Of supervised data: the formula with refitted constants must reproduce them to their own error."""
+    if data_error > 0.0:
+        text = f"refitted, the formula's loss is {loss:.2e}; the stated error of the data is {data_error:.2e}"
+        return Condition(loss <= (1.0 + BESIDE_NOISE) * data_error, text)
+    size = "round-off: the law is found exactly" if exact else "not round-off: the law of the data is another one"
+    return Condition(exact, f"refitted, the formula's loss on exact data is {loss:.2e}, {size}")
+
+
+def is_expected(spec: recipe.Recipe, verdict: str, order: float | None) -> bool:
+    """Whether a run ended as its recipe expects; a recovery is more than an approximation."""
+    enough = verdict == "recovered" or verdict == spec.expect
+    return enough and (spec.order is None or (order is not None and order >= spec.order - 0.1))
+
+
+def _explains(readings: Sequence[Reading], threshold: float) -> Condition:
+    worst = min(readings, key=lambda reading: reading.explained)
     text = (
-        f"the network's stencil, {law['factor']:.3f} {powers}, differs from the formula's by {found['difference']:.1%}"
+        f"with constants of its own at each Δt, the formula leaves at most {1.0 - worst.explained:.1%} of the network's"
+        f" step unexplained (at Δt = {worst.step:.3g}; a recovery allows {1.0 - threshold:.1%})"
     )
-    return bool(found["agree"]), text
+    return Condition(worst.explained >= threshold, text)
 
 
-def _certified(certificate: Certificate, wanted: int) -> list[tuple[bool, str]]:
-    kept = certificate.conservation is not None and certificate.conservation.holds
-    order = None if certificate.time is None else certificate.time.order
-    K = _diffusivity(certificate)
-    off = None if K is None else float(np.abs(K - np.eye(2)).max())
-    return [
-        (kept, "the scheme conserves heat" if kept else "the scheme does not conserve heat"),
-        (
-            order is not None and order >= wanted - 0.1,
-            f"its order in time is {'not established' if order is None else f'{order:.2f}'}, {wanted} asked for",
-        ),
-        (
-            off is not None and off <= DIFFUSES,
-            "its diffusivity on squares "
-            + ("could not be established" if off is None else f"differs from α by {off:.1%}"),
-        ),
-    ]
+def _agree(readings: Sequence[Reading]) -> list[Condition]:
+    """A condition per constant: the network's own value against that of least loss, wherever the network tells it."""
+    found = []
+    for name in readings[0].own:
+        if all(_is_gauge(reading, name) for reading in readings):
+            continue
+        telling = [reading for reading in readings if reading.is_telling(name)]
+        if 2 * len(telling) < len(readings):
+            sure = min(reading.own_uncertainty[name] for reading in readings)
+            found.append(Condition(False, f"the network does not determine {name}: ± {sure:.2g} at best"))
+            continue
+        worst = max(telling, key=lambda reading: reading.gap(name))
+        text = (
+            f"{name} at Δt = {worst.step:.3g}: {worst.own[name]:.4g} ± {worst.own_uncertainty[name]:.2g} in the "
+            f"network, {worst.least[name]:.4g} ± {worst.least_uncertainty[name]:.1g} by least loss"
+        )
+        found.append(Condition(worst.gap(name) <= 1.0, text))
+    return found
 
 
-def _diffusivity(certificate: Certificate) -> np.ndarray | None:
-    found = certificate.space.get("squares")
-    return None if found is None or found.diffusivity is None else np.asarray(found.diffusivity)
+def _is_gauge(reading: Reading, name: str) -> bool:
+    """Whether a constant does what another one does, for the network and for the loss alike."""
+    return reading.own_uncertainty[name] == reading.least_uncertainty[name] == float("inf")
+
+
+def _explains_by_least_loss(readings: Sequence[Reading], threshold: float) -> Condition:
+    """The same the other way round: constants that the network had no part in must describe it, to twice the part."""
+    worst = min(readings, key=lambda reading: reading.explained_by_least)
+    text = (
+        f"with the constants of least loss, the formula leaves at most {1.0 - worst.explained_by_least:.1%} "
+        f"unexplained (at Δt = {worst.step:.3g}; a recovery allows {2.0 * (1.0 - threshold):.1%})"
+    )
+    return Condition(1.0 - worst.explained_by_least <= 2.0 * (1.0 - threshold), text)

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from fluxforge import recipe
-from fluxforge.data import Problem, source
+from fluxforge.data import source
 from fluxforge.discover._found import Found
 from fluxforge.discover._progress import Progress
 from fluxforge.discover._small_steps import (
@@ -17,7 +17,6 @@ from fluxforge.discover._small_steps import (
     in_the_limit,
     ladder,
     problems_by_step,
-    trained_steps,
     with_steps,
 )
 from fluxforge.distil import (
@@ -32,14 +31,12 @@ from fluxforge.distil import (
     consistent,
     engine,
     sample,
-    series,
     small_steps,
     units_of,
 )
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression import parse
-from fluxforge.gnn import Network, cast
-from fluxforge.loss import step_of
+from fluxforge.gnn import Network
 from fluxforge.run import RunFolder
 
 # Problems that constants are refitted to, and how many such sets tell the scatter.
@@ -124,7 +121,7 @@ def formula(
             return Found(choice.free, choice.fitted, more)
         problems = problems_by_step(spec, ladder(spec), REFIT_PROBLEMS)
         found = small_steps(choice.free, spec.loss, problems)
-        more["against_step"] = against_step(network, found, spec, problems=problems, order=1)
+        more["against_step"] = found.rows()
         return Found(choice.free, _surer(choice, found), more)
 
 
@@ -132,19 +129,6 @@ def _surer(choice: Choice, found: Limit) -> Fitted:
     """The limit's constants with the larger uncertainty: of the extrapolation, or over sets of samples."""
     both = {name: max(own, choice.fitted.uncertainty[name]) for name, own in found.fitted.uncertainty.items()}
     return replace(found.fitted, uncertainty=both)
-
-
-def against_step(
-    network: Network, found: Limit, spec: recipe.Recipe, *, problems: Mapping[float, Problem], order: int
-) -> list[dict[str, Any]]:
-    """The best constants of the formula at every step, and the network's own where it was trained."""
-    rows = found.rows()
-    own = step_of(cast(network, "float64"))
-    for row in rows:
-        if row["step"] in trained_steps(spec):
-            measured = series(own, problems[row["step"]], order)
-            row["network"] = {**measured.nested, "unexplained": measured.unexplained}
-    return rows
 
 
 def front_document(each: Sampled, front: Front, chosen: Candidate | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PRNGKeyArray
 from msgspec.structs import replace
 
@@ -15,6 +16,8 @@ from fluxforge.data import AbstractSource, Problem, restepped, source
 
 # Halvings of the longest step trained with.
 HALVINGS = 7
+# Steps across the trained range at which networks and formulas are compared.
+JUDGED = 5
 # Keeps the problems that constants are refitted to apart from all others.
 REFIT = 2**29 + 1
 
@@ -25,25 +28,18 @@ def in_the_limit(spec: recipe.Recipe) -> bool:
     return residual is not None and (residual.kind == "hermite" or residual.theta > 0)
 
 
-def order_asked(spec: recipe.Recipe) -> int:
-    """The order in time that the loss has itself: no formula can be found that is better than what it is judged by."""
-    residual = spec.loss.residual
-    if residual is None:
-        return 1
-    own = 4 if residual.kind == "hermite" else 2 if residual.theta == 0.5 else 1
-    return min(own, spec.network.layers * spec.network.hops)
-
-
 def ladder(spec: recipe.Recipe) -> tuple[float, ...]:
     """The longest step trained with, half of it, and so on."""
     high = _range(spec)[1]
     return tuple(high / 2**k for k in range(HALVINGS + 1))
 
 
-def trained_steps(spec: recipe.Recipe) -> tuple[float, ...]:
-    """The steps of the ladder that training has seen."""
+def judged_steps(spec: recipe.Recipe) -> tuple[float, ...]:
+    """The steps at which a formula is held against the network: across the trained range, longest first."""
+    if isinstance(spec.data, recipe.TwoCells):
+        return (spec.data.time_step,)
     low, high = _range(spec)
-    return tuple(step for step in ladder(spec) if low <= step <= high)
+    return tuple(map(float, np.geomspace(high, low, JUDGED))) if low < high else (high,)
 
 
 def with_steps(spec: recipe.Recipe, low: float, high: float) -> recipe.Recipe:
@@ -76,11 +72,14 @@ def _batch(batches: AbstractSource, key: PRNGKeyArray, count: int) -> Problem:
     return batches.batch(key, count)
 
 
-def problems_by_step(spec: recipe.Recipe, steps: Iterable[float], count: int) -> dict[float, Problem]:
+def problems_by_step(
+    spec: recipe.Recipe, steps: Iterable[float], count: int, number: int = REFIT
+) -> dict[float, Problem]:
     """The same random problems with one step after the other, in float64."""
     steps = tuple(steps)
     longest = max(steps)
-    first = drawn(source(with_steps(spec, longest, longest), dtype="float64"), spec, REFIT, count)
+    fixed = spec if isinstance(spec.data, recipe.TwoCells) else with_steps(spec, longest, longest)
+    first = drawn(source(fixed, dtype="float64"), spec, number, count)
     return {step: restepped(first, jnp.asarray(step / longest)) for step in steps}
 
 

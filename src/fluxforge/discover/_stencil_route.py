@@ -12,7 +12,6 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.data import Problem, hops_of, unseen_meshes, unseen_problems
 from fluxforge.discover._found import Found
-from fluxforge.discover._modules import against_step
 from fluxforge.discover._progress import Progress
 from fluxforge.discover._small_steps import ladder, problems_by_step, shortest
 from fluxforge.distil import (
@@ -41,20 +40,18 @@ PROBLEMS = 24
 def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Found:
     """The stencil's structure with the constants of small steps."""
     with jax.enable_x64(True):
-        tell("reading the stencil", 0, 3)
+        tell("reading the stencil", 0, 2)
         near, far = laws(network, spec)
         flux = _flux(near)
         if not _is_repeated(near, far):
             raise DiscoveryError(f"stage distil: the stencil over two hops, {describe(far)}, is not the flux repeated")
-        tell("fitting its constants at small steps", 1, 3)
+        tell("fitting its constants at small steps", 1, 2)
         order = spec.network.layers * spec.network.hops
         problems = problems_by_step(spec, ladder(spec), PROBLEMS)
         start = series(step_of(cast(network, "float64")), problems[ladder(spec)[1]], order).nested
         free = two_hop(flux, start) if spec.network.hops == 2 else layered(flux, start, spec.network.layers)
         found = small_steps(free, spec.loss, problems)
-        tell("comparing with the network", 2, 3)
-        rows = against_step(network, found, spec, problems=problems, order=order)
-    more = {"against_step": rows, "laws": {"near": vars(near), "far": vars(far)}, "order": order}
+    more = {"against_step": found.rows(), "laws": {"near": vars(near), "far": vars(far)}, "order": order}
     return Found(free, found.fitted, more)
 
 

@@ -4,7 +4,7 @@ from fluxforge.distil._backend import AbstractBackend
 from fluxforge.distil._choose import Choice, choose
 from fluxforge.distil._complexity import complexity
 from fluxforge.distil._compose import canonical, compose
-from fluxforge.distil._constants import Fitted, refit
+from fluxforge.distil._constants import Fitted, nearest_fraction, nearest_fractions, refit
 from fluxforge.distil._dimensions import UNITS, Clash, Unit, consistent, dimensions, unit, units_of
 from fluxforge.distil._engines import ENGINES, engine
 from fluxforge.distil._free import Free, set_free
@@ -13,6 +13,7 @@ from fluxforge.distil._layers import layered, two_hop
 from fluxforge.distil._least_absolute import Vertex, least_absolute
 from fluxforge.distil._limit import Limit, extrapolated, small_steps
 from fluxforge.distil._objective import Minimum, Objective
+from fluxforge.distil._reading import Reading, own_limit, read_constants
 from fluxforge.distil._sample import Sampled, sample
 from fluxforge.distil._search import OPERATORS, Search
 from fluxforge.distil._select import knee
@@ -36,6 +37,7 @@ __all__ = [
     "Minimum",
     "Objective",
     "PowerLaw",
+    "Reading",
     "Sampled",
     "Search",
     "Series",
@@ -58,7 +60,11 @@ __all__ = [
     "least_absolute",
     "measure",
     "merge",
+    "nearest_fraction",
+    "nearest_fractions",
+    "own_limit",
     "power_law",
+    "read_constants",
     "refit",
     "sample",
     "series",

@@ -33,9 +33,15 @@ class Vertex:
     slack: float
 
 
-def least_absolute(r: Float[np.ndarray, " rows"], J: Float[np.ndarray, "rows unknowns"]) -> Vertex:
+def least_absolute(
+    r: Float[np.ndarray, " rows"],
+    J: Float[np.ndarray, "rows unknowns"],
+    *,
+    near: Int[np.ndarray, " unknowns"] | None = None,
+) -> Vertex:
     """The vertex of least Σ |r + J d|. J needs full column rank and more rows than columns.
 
+    `near` are the rows that vanish at the minimum of a similar problem: the vertex is then looked for from there.
     HiGHS' tolerance is absolute, so it is given orthonormal columns (powers of one operator are nearly collinear) and
     what least squares leaves of r (which may be a millionth of it), scaled to one.
     """
@@ -44,7 +50,9 @@ def least_absolute(r: Float[np.ndarray, " rows"], J: Float[np.ndarray, "rows unk
     size = np.abs(left).mean()
     if size == 0.0:
         return Vertex(np.linalg.lstsq(J, -r, rcond=None)[0], np.arange(J.shape[1]), 0.0, 1.0)
-    rows, slack = _pivot(left / size, Q, _vanishing_rows(left / size, Q))
+    rows, slack = _pivot(left / size, Q, near) if near is not None else (near, -np.inf)
+    if rows is None or slack < -SLACK:
+        rows, slack = _pivot(left / size, Q, _vanishing_rows(left / size, Q))
     move = np.linalg.solve(J[rows], -r[rows])
     # One round of refinement: the right-hand side may be much smaller than J's entries.
     move = move - np.linalg.solve(J[rows], r[rows] + J[rows] @ move)
@@ -67,6 +75,8 @@ def _vanishing_rows(r: np.ndarray, Q: np.ndarray) -> np.ndarray:
 def _pivot(r: np.ndarray, Q: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
     """Go from vertex to neighbouring vertex while that lowers the sum; the last one is optimal by its subgradient."""
     rows = rows.copy()
+    if np.linalg.cond(Q[rows]) > MOST_CONDITION:
+        return rows, -np.inf
     for _ in range(MOST_PIVOTS):
         inverse = np.linalg.inv(Q[rows])
         off = r + Q @ (inverse @ -r[rows])

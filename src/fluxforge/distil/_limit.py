@@ -7,7 +7,6 @@ constants depend on Δt. What they tend to is the scheme; how they get there is 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,12 @@ from jaxtyping import Float
 
 from fluxforge import recipe
 from fluxforge.data import Problem
-from fluxforge.distil._constants import DENOMINATOR, Fitted
+from fluxforge.distil._constants import Fitted, nearest_fractions
 from fluxforge.distil._free import Free
 from fluxforge.distil._objective import Minimum, Objective
 
 # Points an extrapolation goes through, and the degree of the polynomial in Δt.
 POINTS, DEGREE = 5, 3
-# A rational is taken where the limit is this near to it, or within three times its own uncertainty;
-# neither may be more than FAR.
-NEAR, FAR = 1e-3, 1e-2
 
 
 @dataclass(frozen=True)
@@ -46,18 +42,14 @@ class Limit:
 
 def small_steps(free: Free, loss: recipe.Loss, problems: Mapping[float, Problem]) -> Limit:
     """Refit at every step, from the constants of the one before; extrapolate, and round what is nearly a fraction."""
-    objective = Objective(free, loss)
+    objective = Objective.of_loss(free, loss)
     names, steps = tuple(free.values), tuple(sorted(problems, reverse=True))
     found: list[Minimum] = []
     for step in steps:
-        found.append(objective.fit(problems[step], start=found[-1].values if found else None))
+        found.append(objective.fit(problems[step], start=found[-1] if found else None))
     values, errors = (np.asarray([getattr(each, name) for each in found]) for name in ("values", "error"))
     limit, scatter = extrapolated(np.asarray(steps), values, errors)
-    rational = {
-        name: near
-        for name, value, off in zip(names, limit, scatter, strict=True)
-        if off <= FAR and abs(value - (near := _nearest(value))) <= max(NEAR, min(3.0 * off, FAR))
-    }
+    rational = nearest_fractions(dict(zip(names, limit, strict=True)), dict(zip(names, scatter, strict=True)))
     shortest = problems[steps[-1]]
     rounded = np.array([float(rational.get(name, value)) for name, value in zip(names, limit, strict=True)])
     fitted = Fitted(
@@ -106,7 +98,3 @@ def _at_zero(steps: np.ndarray, values: np.ndarray, degree: int) -> tuple[np.nda
 def _finite(errors: Mapping[str, float]) -> dict[str, float | None]:
     """None for a constant that nothing determines."""
     return {name: value if math.isfinite(value) else None for name, value in errors.items()}
-
-
-def _nearest(value: float) -> Fraction:
-    return Fraction(value).limit_denominator(DENOMINATOR)

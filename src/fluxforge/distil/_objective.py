@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 from scipy.optimize import least_squares
 
 from fluxforge import recipe
@@ -17,7 +17,7 @@ from fluxforge._types import State
 from fluxforge.data import Problem
 from fluxforge.distil._free import Free
 from fluxforge.distil._least_absolute import least_absolute
-from fluxforge.loss import averaged, defect_of, norm_of
+from fluxforge.loss import Defect, averaged, defect_of, norm_of
 from fluxforge.simulate import staged
 
 Constants = Float[np.ndarray, " constants"]
@@ -29,6 +29,8 @@ MOST_PROGRAMMES = 30
 RANK = 1e-9
 # A loss of so many times its own round-off is an exact fit: |r| has no corner there to be found.
 EXACT = 10.0
+# Times that problems are drawn again to see how far constants depend on the sample.
+RESAMPLED = 12
 # Parts of themselves by which constants are moved to see the round-off of the rows; squared, they are below it.
 NEARBY = (1.0e-9, 1.37e-9, 2.11e-9)
 
@@ -38,20 +40,24 @@ class Minimum:
     """The constants of least loss, the loss, and the numerical error of each constant.
 
     The error is round-off carried through the fit; how constants differ between samples is another matter. It is
-    infinite where a constant is undetermined: nothing depends on it, or another one does the same.
+    infinite where a constant is undetermined: nothing depends on it, or another one does the same. `exact` says that
+    the loss is round-off. `corner` holds the rows that vanish, of a loss of absolute values.
     """
 
     values: Constants
     loss: float
     error: Constants
-    exact: bool
+    exact: bool = False
+    corner: Int[np.ndarray, " free"] | None = None
 
 
 class Objective:
-    """A loss as a function of the constants, compiled once for all sets of samples of one size."""
+    """A loss as a function of the constants, compiled once for all sets of samples of one size.
 
-    def __init__(self, free: Free, loss: recipe.Loss) -> None:
-        defect, norm = defect_of(loss), norm_of(loss)
+    `defect` is zero in every cell at an ideal step; the loss is its mean size (`l1`) or mean square (`l2`).
+    """
+
+    def __init__(self, free: Free, defect: Defect, norm: str) -> None:
         self.free, self._norm = free, norm
 
         def value(c: Float[Array, " constants"], problems: Problem) -> Float[Array, ""]:
@@ -67,38 +73,75 @@ class Objective:
 
         self._value, self._rows, self._slopes = jax.jit(value), jax.jit(rows), jax.jit(jax.jacfwd(rows))
 
+    @staticmethod
+    def of_loss(free: Free, loss: recipe.Loss) -> "Objective":
+        """The training loss of a recipe, which must have a single term that looks at data."""
+        return Objective(free, defect_of(loss), norm_of(loss))
+
     def __call__(self, c: Constants, problems: Problem) -> float:
         """The loss."""
         return float(self._value(c, problems))
 
-    def fit(self, problems: Problem, *, start: Constants | None = None) -> Minimum:
-        """The constants of least loss, from those of the formula or from others.
+    def fit(self, problems: Problem, *, start: "Constants | Minimum | None" = None) -> Minimum:
+        """The constants of least loss, from those of the formula, from others, or from a minimum at another Δt.
 
         Least squares first. Where the loss is of absolute values, its minimum is a corner: the rows are linearised,
         and the linear programme solved exactly, until the constants stay.
         """
-        start = np.asarray(list(self.free.values.values()), float) if start is None else start
-        if not len(start):
-            return Minimum(start, self(start, problems), np.zeros(0), False)
-        live = np.flatnonzero(np.asarray(problems.around.live).ravel())
-        rows = partial(self._live, self._rows, live, problems)
-        slopes = partial(self._live, self._slopes, live, problems)
-        best = _least_squares(rows, slopes, start)
+        corner = start.corner if isinstance(start, Minimum) else None
+        c = start.values if isinstance(start, Minimum) else start
+        c = np.asarray(list(self.free.values.values()), float) if c is None else c
+        if not len(c):
+            return Minimum(c, self(c, problems), np.zeros(0))
+        rows, slopes = self._functions(problems)
+        best = _least_squares(rows, slopes, c)
         noise = _round_off(rows, best)
         free = _determined(slopes(best), best, noise)
         exact = bool(np.abs(rows(best)).sum() <= EXACT * noise.sum())
-        corner = None
         if self._norm == "l1" and not exact and free.any():
-            best, corner = _least_corner(rows, slopes, best, free)
+            best, corner = _least_corner(rows, slopes, best, free, near=corner)
         else:
-            best = _settled(rows, slopes, best, free)
+            best, corner = _settled(rows, slopes, best, free), None
         error = np.full(len(best), np.inf)
         J = slopes(best)[:, free]
-        if corner is not None:
-            error[free] = np.sqrt(np.square(np.linalg.inv(J[corner]) * noise[corner]).sum(axis=1))
-        else:
-            error[free] = np.sqrt(np.square(np.linalg.pinv(J) * noise).sum(axis=1))
-        return Minimum(best, self(best, problems), error, exact)
+        carried = np.linalg.pinv(J) * noise if corner is None else np.linalg.inv(J[corner]) * noise[corner]
+        error[free] = np.sqrt(np.square(carried).sum(axis=1))
+        return Minimum(best, self(best, problems), error, exact, corner)
+
+    def standard_error(self, problems: Problem, best: Minimum) -> Constants:
+        """How far the constants are off because of the sample: their scatter over samples of the sample.
+
+        Problems are drawn again with replacement, and the rows linearised at the minimum are solved for each draw.
+        Cells of one problem are not independent of each other, problems are. Infinite for an undetermined constant.
+        """
+        off = np.where(np.isfinite(best.error), 0.0, np.inf)
+        free = np.isfinite(best.error)
+        if best.exact or not free.any():
+            return off
+        rows, slopes = self._functions(problems)
+        r, J = rows(best.values), slopes(best.values)[:, free]
+        owner = np.nonzero(np.asarray(problems.around.live))[0]
+        count = len(problems.dt)
+        draws = np.random.default_rng(0).integers(count, size=(RESAMPLED, count))
+        moves = []
+        for draw in draws:
+            times = np.bincount(draw, minlength=count)[owner].astype(float)
+            drawn = np.flatnonzero(times)
+            r_drawn, J_drawn, times = r[drawn], J[drawn], times[drawn]
+            if self._norm == "l1":
+                # The rows that vanish over all problems, as far as they were drawn, and the next smallest.
+                near = np.argsort(np.abs(r_drawn), kind="stable")[: J.shape[1]]
+                moves.append(least_absolute(times * r_drawn, times[:, None] * J_drawn, near=near).move)
+            else:
+                weight = np.sqrt(times)
+                moves.append(np.linalg.lstsq(weight[:, None] * J_drawn, -weight * r_drawn, rcond=None)[0])
+        off[free] = np.std(moves, axis=0, ddof=1)
+        return off
+
+    def _functions(self, problems: Problem) -> "tuple[Rows, Rows]":
+        """The rows of live cells and their slopes, as functions of the constants."""
+        live = np.flatnonzero(np.asarray(problems.around.live).ravel())
+        return partial(self._live, self._rows, live, problems), partial(self._live, self._slopes, live, problems)
 
     def _live(self, function: Callable[..., Array], live: np.ndarray, problems: Problem, c: Constants) -> np.ndarray:
         return np.asarray(function(c, problems))[live]
@@ -135,12 +178,13 @@ def _settled(rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " co
 
 
 def _least_corner(
-    rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"]
+    rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"], *, near: np.ndarray | None
 ) -> tuple[Constants, np.ndarray | None]:
     """Minimise Σ |rows| over the free constants by Newton steps from vertex to vertex; with the rows that vanish."""
-    value, corner = np.abs(rows(c)).sum(), None
+    value = np.abs(rows(c)).sum()
+    corner = near if near is not None and len(near) == free.sum() else None
     for _ in range(MOST_PROGRAMMES):
-        vertex = least_absolute(rows(c), slopes(c)[:, free])
+        vertex = least_absolute(rows(c), slopes(c)[:, free], near=corner)
         move = np.zeros(len(c))
         move[free] = vertex.move
         corner = vertex.rows

@@ -9,7 +9,7 @@ from fluxforge.recipe._messages import found
 from fluxforge.recipe._recipe import Recipe
 from fluxforge.recipe._schema import from_table, to_dict
 
-_UNDECISIVE = ("summary", "evaluation", "search")
+_UNDECISIVE = ("summary", "evaluation", "search", "expect", "order")
 
 
 def from_dict(document: object, where: str) -> Recipe:
@@ -22,14 +22,14 @@ def from_dict(document: object, where: str) -> Recipe:
 def fingerprint(recipe: Recipe) -> str:
     """Sixteen hexadecimal digits that stand for all that decides what is trained.
 
-    The first of the SHA-256 of the recipe as JSON, without `summary`, `evaluation`, `search` and
+    The first of the SHA-256 of the recipe as JSON, without `summary`, `evaluation`, `search`, `expect`, `order` and
     `training.checkpoint_every`; a mesh file counts by its content, wherever it lies.
     """
     where = f"recipe {found(recipe.name)}"
     # Once through the schema, so that 1 and 1.0 are the same number.
     plain = to_dict(from_dict(to_dict(recipe), where))
     for field in _UNDECISIVE:
-        del plain[field]
+        plain.pop(field, None)
     del plain["training"]["checkpoint_every"]
     if files := mesh_files(recipe):
         plain["data"]["files"] = [digest(file, where) for file in files]

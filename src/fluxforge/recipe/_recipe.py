@@ -1,6 +1,6 @@
 """A recipe: everything that decides what a run discovers."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -19,7 +19,8 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `seed`: of the data and of the first network; `seeds` networks are trained side by side;
     - `diffusivity`: the α the data are made with;
     - `arms`: named values of the sparsity weight; every seed is trained once per arm (none: the weight in `loss`);
-    - `search`: how networks are turned into formulas (none: they are not).
+    - `search`: how networks are turned into formulas (none: they are not);
+    - `expect`: the verdict that a run should end with; `order`: the order in time that its formula should have.
     """
 
     name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
@@ -27,6 +28,8 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     seed: Seed = 0
     seeds: Annotated[int, Meta(ge=1, le=1024)] = 1
     diffusivity: Positive = 1.0
+    expect: Literal["recovered", "approximation"] = "recovered"
+    order: Annotated[int, Meta(ge=1, le=8)] | None = None
     arms: dict[str, NotNegative] = {}
     data: Data = Pairs()
     network: Network = Network()

@@ -15,6 +15,7 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `samples`: points at which an MLP is evaluated, over the domain it was trained on;
     - `seconds`: time budget of one MLP's search;
     - `threshold`: normalised error above which a formula is not believed;
+    - `explain`: the share of the network's step that a recovered formula explains, at every Δt tried;
     - `units`: candidates whose sums mix units are dropped.
     """
 
@@ -29,4 +30,5 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     seconds: Positive = 20.0
     most_complex: Annotated[int, Meta(ge=1, le=200)] = 25
     threshold: Positive = 0.1
+    explain: Annotated[float, Meta(ge=0.5, le=1.0)] = 0.97
     units: bool = False

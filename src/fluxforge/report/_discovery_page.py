@@ -45,6 +45,11 @@ LETTERS = {
     "dt": ("Δt", "time step"),
     "chi": ("χ", "0 at a wall of given flux, 1 elsewhere"),
 }
+HEADLINES = {
+    "recovered": "a formula was recovered",
+    "approximation": "an approximation was found",
+    "refused": "no formula was accepted",
+}
 # What a run that failed early lacks.
 ABSENT: Record = {"reasons": (), "loss": None, "stencil": None, "evaluation": None, "seconds": {}, "environment": {}}
 # The cell whose temperature a law is about.
@@ -107,6 +112,9 @@ def discovery_page(
         "discovery.html",
         result={**ABSENT, **{key: value for key, value in result.items() if value is not None}},
         recovered=recovered,
+        verdict=_verdict(result),
+        headline=HEADLINES[_verdict(result)],
+        explained=_explained(result),
         asked=_asked(metrics),
         formula=typeset(scheme) if recovered and scheme is not None else "",
         text=_text(result, scheme),
@@ -127,6 +135,19 @@ def discovery_page(
         skipped=metrics[-1].get("skipped") if metrics else None,
         command=command,
     )
+
+
+def _verdict(result: Record) -> str:
+    """Of a run that was judged before there were three verdicts: recovered or refused."""
+    return str(result.get("verdict") or ("recovered" if result.get("recovered") else "refused"))
+
+
+def _explained(result: Record) -> str:
+    """How much of the network the formula leaves unexplained, in a sentence; empty if there is no formula."""
+    least = (result.get("explained") or {}).get("least")
+    if least is None:
+        return ""
+    return f"At most {100 * (1.0 - least):.2g} % of the network's step is left unexplained, over all Δt tried."
 
 
 def _asked(metrics: Sequence[Record]) -> str:

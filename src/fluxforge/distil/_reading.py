@@ -1,0 +1,135 @@
+"""What a network has learned, in the words of a formula: its own constants at every Δt, and how much they explain.
+
+The formula's structure is given; its constants are read from the network alone, by least squares on T' − T over
+problems that training has not seen. Beside them stand the constants of least loss at the same Δt, which the network
+had no part in. A formula is what the network learned only if the former explain it and agree with the latter.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fluxforge import recipe
+from fluxforge._types import State
+from fluxforge.data import Problem
+from fluxforge.distil._free import Free
+from fluxforge.distil._objective import Minimum, Objective
+
+Step: TypeAlias = Callable[[Problem], State]
+Constants: TypeAlias = Mapping[str, float]
+# An uncertainty is so many standard errors: of some twenty comparisons in a run, none should fail by chance.
+SURE = 3.0
+# A constant that the network leaves uncertain by more than this part of itself says nothing.
+TELLING = 0.25
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A formula beside a network at one Δt.
+
+    - `explained`: 1 − ‖formula − network‖/‖network − T‖, root mean square, with the network's own constants; the share
+      that constants of least loss explain is `explained_by_least`;
+    - `own_uncertainty`, `least_uncertainty`: three standard errors over the sample, and the numerical error.
+      What the formula leaves unexplained of the network differs from problem to problem, and so enters the former.
+    """
+
+    step: float
+    own: Constants
+    own_uncertainty: Constants
+    least: Constants
+    least_uncertainty: Constants
+    explained: float
+    explained_by_least: float
+    loss: float
+    exact: bool
+
+    def is_telling(self, name: str) -> bool:
+        """Whether the network determines this constant well enough at this Δt to be compared."""
+        return self.own_uncertainty[name] <= TELLING * max(abs(self.own[name]), abs(self.least[name]), TELLING)
+
+    def gap(self, name: str) -> float:
+        """The difference of both values in units of their joint uncertainty: they agree if it is at most 1."""
+        allowed = self.own_uncertainty[name] + self.least_uncertainty[name] + ROUND_OFF
+        return abs(self.own[name] - self.least[name]) / allowed
+
+
+# Constants that are equal in exact arithmetic differ by less, after fits to thousands of cells.
+ROUND_OFF = 1e-9
+
+
+def read_constants(
+    free: Free, step: Step, loss: recipe.Loss, problems: Mapping[float, Problem], *, start: Constants | None = None
+) -> tuple[Reading, ...]:
+    """One reading per Δt, longest first; `step` is the network's, and `problems` hold the same questions at each Δt."""
+    ours, theirs = Objective.of_loss(free, loss), Objective(free, _from_answer, "l2")
+    names = tuple(free.values)
+    found: list[Reading] = []
+    least: Minimum | np.ndarray | None = None if start is None else np.array([start[name] for name in names])
+    own: np.ndarray | None = None
+    for length in sorted(problems, reverse=True):
+        asked = problems[length]
+        least = ours.fit(asked, start=least)
+        answered = _answered(step, asked)
+        read = theirs.fit(answered, start=least.values if own is None else own)
+        own = read.values
+        found.append(
+            Reading(
+                step=length,
+                own=_named(names, read.values),
+                own_uncertainty=_named(names, SURE * theirs.standard_error(answered, read) + read.error),
+                least=_named(names, least.values),
+                least_uncertainty=_named(names, SURE * ours.standard_error(asked, least) + least.error),
+                explained=float(1.0 - np.sqrt(read.loss)),
+                explained_by_least=float(1.0 - np.sqrt(theirs(least.values, answered))),
+                loss=least.loss,
+                exact=least.exact,
+            )
+        )
+    return tuple(found)
+
+
+def _from_answer(problem: Problem, new: State) -> State:
+    """(T' − answer)/‖answer − T‖, root mean square over the live cells: every problem counts the same."""
+    live = problem.around.live
+    change = jnp.where(live, problem.answer - problem.T, 0.0)
+    size = jnp.sqrt(jnp.square(change).sum() / live.sum())
+    return (new - problem.answer) / size
+
+
+@eqx.filter_jit
+def _answered(step: Step, problems: Problem) -> Problem:
+    """The same problems, answered by the network."""
+    answers = jax.lax.map(step, problems)
+    return eqx.tree_at(lambda p: p.answer, problems, answers)
+
+
+def _named(names: tuple[str, ...], values: np.ndarray) -> dict[str, float]:
+    return dict(zip(names, map(float, values), strict=True))
+
+
+def own_limit(readings: Sequence[Reading], least: Constants | None) -> tuple[dict[str, float], dict[str, float]]:
+    """The network's own constants as Δt goes to 0, with their uncertainty; or their mean, if they do not depend on Δt.
+
+    A polynomial of second degree through the network's constants, each by its uncertainty. `least` holds what the
+    constants of least loss tend to: their own extrapolation from the same Δt misses it by the error of the polynomial,
+    which is part of the uncertainty. Without it the constants are taken not to depend on Δt.
+    """
+    degree = 0 if least is None else min(2, len(readings) - 1)
+    X = np.vander([reading.step / readings[0].step for reading in readings], degree + 1, increasing=True)
+    values, off = {}, {}
+    for name in readings[0].own:
+        sigma = np.array([reading.own_uncertainty[name] for reading in readings]) + ROUND_OFF
+        if not np.isfinite(sigma).all():
+            values[name], off[name] = readings[0].own[name], np.inf
+            continue
+        at_zero = np.linalg.pinv(X / sigma[:, None])[0] / sigma
+        values[name] = float(at_zero @ [reading.own[name] for reading in readings])
+        missed = 0.0 if least is None else at_zero @ [reading.least[name] for reading in readings] - least[name]
+        # Errors of one network at different Δt are not independent: they are added, not their squares.
+        off[name] = float(np.abs(at_zero) @ sigma + abs(missed))
+    return values, off
