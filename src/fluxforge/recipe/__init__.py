@@ -1,5 +1,6 @@
 """Recipes: what a run trains, on what and for what, as TOML checked against a schema."""
 
+from fluxforge.recipe._assignments import assignments
 from fluxforge.recipe._check import check
 from fluxforge.recipe._data import FIELDS, Data, Meshes, Pairs, TwoCells
 from fluxforge.recipe._document import fingerprint, from_dict
@@ -31,6 +32,7 @@ __all__ = [
     "Supervised",
     "Training",
     "TwoCells",
+    "assignments",
     "check",
     "fingerprint",
     "from_dict",
