@@ -188,11 +188,11 @@ def test_set_changes_any_field_of_the_run(cli: Cli, tmp_path: Path) -> None:
     path.write_text(TINY.format(steps=300))
     told = cli(
         "discover", path, "-o", tmp_path / "run", "--set", "training.steps=50", "--set", "network.width=3",
-        "--set", "network.mlp=gated", "--set", "arms={only = 0.0}", "--set", "evaluation.meshes=1", "--json",
+        "--set", "network.aggregate=mean", "--set", "arms={only = 0.0}", "--set", "evaluation.meshes=1", "--json",
     )  # fmt: skip
     assert told.code == 0, told.err
     held = json.loads((tmp_path / "run" / "run.json").read_text())["recipe"]
-    assert (held["training"]["steps"], held["network"]["width"], held["network"]["mlp"]) == (50, 3, "gated")
+    assert (held["training"]["steps"], held["network"]["width"], held["network"]["aggregate"]) == (50, 3, "mean")
     assert held["arms"] == {"only": 0.0}
     assert held["training"]["chunk"] == 50
 
