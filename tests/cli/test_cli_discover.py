@@ -117,6 +117,14 @@ def test_a_bad_recipe_is_one_line_and_writes_nothing(cli: Cli, tmp_path: Path, t
         (("--theta", "2"), "theta"),
         (("first-order", "--engine", "magic"), "search.engine"),
         (("first-order", "--diffusivity", "-1"), "diffusivity"),
+        (("--set", "training.step=5"), "unknown field 'training.step' (did you mean 'training.steps'?)"),
+        (("--set", "stepz=5"), "unknown field 'stepz'"),
+        (("--set", "training.steps=0"), "field 'training.steps': expected a whole number >= 1, got 0"),
+        (("--set", "training.steps"), "expected FIELD=VALUE"),
+        (("--set", "data.time_step=[0.1"), "field 'data.time_step': the value is not TOML"),
+        (("--set", "seed=1", "--set", "seed=2"), "field 'seed': is given twice"),
+        (("--set", "training.steps=5", "--steps", "6"), "field 'training.steps' is given twice"),
+        (("--resume", "x", "--set", "seed=1"), "--resume"),
     ],
 )
 def test_bad_arguments_are_one_line(
@@ -173,3 +181,30 @@ def test_a_shipped_recipe_can_be_printed_and_started_from(cli: Cli, tmp_path: Pa
     large = cli("discover", "midpoint", "--show", "--preset", "paper")
     assert large.out != shown.out
     assert cli("discover", "upwind", "--show").code == 2
+
+
+def test_set_changes_any_field_of_the_run(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY.format(steps=300))
+    told = cli(
+        "discover", path, "-o", tmp_path / "run", "--set", "training.steps=50", "--set", "network.width=3",
+        "--set", "network.aggregate=mean", "--set", "arms={only = 0.0}", "--set", "evaluation.meshes=1", "--json",
+    )  # fmt: skip
+    assert told.code == 0, told.err
+    held = json.loads((tmp_path / "run" / "run.json").read_text())["recipe"]
+    assert (held["training"]["steps"], held["network"]["width"], held["network"]["aggregate"]) == (50, 3, "mean")
+    assert held["arms"] == {"only": 0.0}
+    assert held["training"]["chunk"] == 50
+
+
+def test_show_prints_the_recipe_with_what_is_set(cli: Cli, tmp_path: Path) -> None:
+    shown = cli("discover", "--show", "--set", "network.update=direct", "--steps", "500")
+    assert shown.code == 0
+    (tmp_path / "mine.toml").write_text(shown.out, encoding="utf-8")
+    assert recipe.load(tmp_path / "mine.toml") == recipe.override(
+        recipe.load("first-order"), {"network.update": "direct", "training.steps": 500}
+    )
+    assert "# the paper does not say" in shown.out
+    again = cli("discover", tmp_path / "mine.toml", "--show", "--set", "seed=4")
+    assert "\nseed = 4  # of the data" in again.out
+    assert cli("discover", "--show", "--set", "training.step=1").code == 2

@@ -64,12 +64,13 @@ def test_a_list_may_be_a_tuple() -> None:
         ({"a\nb": 3}, "unknown field 'a\\nb'"),
         (
             {"loss.residual.theta": 1.0},
-            "field 'loss.residual.theta': the recipe has no section [loss.residual]; write it in a recipe file; "
-            "first-order-pinn, midpoint and two-hop have one",
+            "field 'loss.residual.theta': the recipe has no section [loss.residual]; set all of it as a table, "
+            "or write a recipe file; first-order-pinn, midpoint and two-hop have one",
         ),
         (
             {"search.seconds": 1.0},
-            "field 'search.seconds': the recipe has no section [search]; write it in a recipe file",
+            "field 'search.seconds': the recipe has no section [search]; set all of it as a table, or write a recipe "
+            "file",
         ),
         ({"training.polish.steps": 1}, "field 'training.polish.steps': the recipe has no section [training.polish]"),
         ({"training.steps.x": 1}, "field 'training.steps.x': 'training.steps' has no fields"),

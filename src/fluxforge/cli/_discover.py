@@ -42,6 +42,14 @@ def discover(
     ] = None,
     engine: Annotated[str | None, typer.Option(help="Symbolic regression: operon or pysr.")] = None,
     theta: Annotated[float | None, typer.Option(metavar="θ", help="θ of a residual loss, 0 to 1.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="Any field of the recipe, its value as in TOML: training.steps=500. May be repeated.",
+        ),
+    ] = None,
     preset: Annotated[str | None, typer.Option(help="quick (the default) or paper (the paper's sizes).")] = None,
     show: Annotated[bool, typer.Option("--show", help="Print the recipe as a file to start one's own from.")] = False,
     as_json: Json = False,
@@ -53,7 +61,7 @@ def discover(
     """
     if resume is not None and (recipe or output or preset):
         raise typer.BadParameter("--resume goes on with a run as it was begun: give no recipe, -o or --preset with it")
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "seed": seed,
         "seeds": seeds,
         "training.steps": steps,
@@ -62,11 +70,12 @@ def discover(
         "data.time_step": list(time_step) if time_step else None,
         "search.engine": engine,
     }
-    changes = {name: value for name, value in given.items() if value is not None}
-    if resume is not None and changes:
+    given = {name: value for name, value in options.items() if value is not None}
+    if resume is not None and (given or settings):
         raise typer.BadParameter("--resume goes on with a run as it was begun: give no other option that changes it")
+    changes = _changes(given, settings or [])
     if show:
-        _show(recipe or RECIPES[0], preset)
+        _show(recipe or RECIPES[0], preset, changes)
         return
     from fluxforge.cli._progress import doing
 
@@ -78,7 +87,19 @@ def discover(
         begin(recipe or RECIPES[0], output, preset, changes, as_json)
 
 
-def _show(name: str, preset: str | None) -> None:
+def _changes(given: dict[str, Any], settings: list[str]) -> dict[str, Any]:
+    """Fields set by options of their own, then those set by --set; no field by both."""
+    if not settings:
+        return given
     from fluxforge import recipe
 
-    sys.stdout.write(recipe.text(name, preset=preset))
+    more = recipe.assignments(settings)
+    if twice := sorted(given.keys() & more.keys()):
+        raise typer.BadParameter(f"field '{twice[0]}' is given twice: by --set and by an option of its own")
+    return given | more
+
+
+def _show(name: str, preset: str | None, changes: dict[str, Any]) -> None:
+    from fluxforge import recipe
+
+    sys.stdout.write(recipe.text(name, preset=preset, changes=changes))

@@ -7,7 +7,7 @@ from fluxforge.data._fields import random_field, smooth_field
 from fluxforge.data._meshes import cached, meshes
 from fluxforge.data._pair import EQUILATERAL, pair
 from fluxforge.data._pairs import random_pair
-from fluxforge.data._problem import Problem, exchange, problem, restepped
+from fluxforge.data._problem import Problem, exact_step, exchange, exchange_by, problem, restepped, with_noise
 from fluxforge.data._source import AbstractSource, FixedSource, PairSource
 from fluxforge.data._two_cells import CORNER_CASES, graph, two_cells
 
@@ -22,7 +22,9 @@ __all__ = [
     "Problem",
     "cached",
     "ensemble",
+    "exact_step",
     "exchange",
+    "exchange_by",
     "graph",
     "hops_of",
     "meshes",
@@ -38,4 +40,5 @@ __all__ = [
     "two_cells",
     "unseen_meshes",
     "unseen_problems",
+    "with_noise",
 ]

@@ -49,7 +49,7 @@ def _ensemble(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Prec
     if data.files:
         return ensemble(meshes(data, seed), hops, dtype=dtype)
     # What is put on a mesh does not change it.
-    bare = replace(data, fields=recipe.FIELDS, fourier=(0.5, 0.5))
+    bare = replace(data, fields=recipe.FIELDS, fourier=(0.5, 0.5), law=None, noise=0.0)
     return _generated(bare, seed, hops, dtype)
 
 

@@ -6,12 +6,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import sympy as sp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge._types import Precision
 from fluxforge.data._fields import random_field
-from fluxforge.data._problem import Problem, problem
+from fluxforge.data._problem import Problem, problem, with_noise
 from fluxforge.data._source import AbstractSource
 from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, fourier_step, unit_volume
 from fluxforge.neighbourhood import Surroundings, put, stacked, surroundings
@@ -73,8 +74,9 @@ def pose(
     field: Int[Array, ""],
     fourier: Float[Array, ""],
     diffusivity: Float[Array, ""],
+    law: sp.Expr | None = None,
 ) -> Problem:
-    """A random problem on one mesh: T, S and g in [−1, 1], Δt = Fo Δt_Fourier/α."""
+    """A random problem on one mesh: T, S and g in [−1, 1], Δt = Fo Δt_Fourier/α; the law of heat by default."""
     of_T, of_S, of_g, of_size, of_match = jax.random.split(key, 5)
     cells = len(mesh.around.V)
     T = random_field(of_T, mesh.x, field)
@@ -91,6 +93,7 @@ def pose(
         jnp.where(live, S[:cells], 0.0),
         dt=fourier * mesh.fourier / diffusivity,
         diffusivity=diffusivity,
+        law=law,
     )
 
 
@@ -110,10 +113,12 @@ class EnsembleSource(AbstractSource):
         mesh = self.ensemble.member(jax.random.randint(of_mesh, (), 0, self.ensemble.meshes))
         kinds = jnp.array([recipe.FIELDS.index(kind) for kind in self.spec.fields])
         dtype = self.ensemble.x.dtype
-        return pose(
+        posed = pose(
             mesh,
             own,
             field=kinds[jax.random.randint(of_field, (), 0, len(kinds))],
             fourier=jax.random.uniform(of_step, (), dtype, *self.spec.fourier),
             diffusivity=jnp.asarray(self.diffusivity, dtype),
+            law=recipe.exchange_law(self.spec),
         )
+        return with_noise(posed, own, self.spec.noise)

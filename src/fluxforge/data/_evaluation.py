@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import sympy as sp
 from jaxtyping import Array, Float
 
 from fluxforge import recipe
@@ -43,27 +44,34 @@ def unseen_problems(
     diffusivity: float = 1.0,
     field: str = "smooth",
     size: float = 1.0,
+    law: sp.Expr | None = None,
 ) -> Problem:
-    """One problem per mesh: random fields of a kind, `size` times as large as those networks are trained on."""
+    """One problem per mesh: random fields of a kind, `size` times as large as those networks are trained on.
+
+    Answers are without noise, by the law of heat unless another is given (`recipe.exchange_law(spec.data)`).
+    """
     dtype = around.x.dtype
     keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), _UNSEEN), around.meshes)
     steps = jnp.broadcast_to(jnp.asarray(fourier, dtype), (around.meshes,))
     kind = jnp.asarray(recipe.FIELDS.index(field))
     alpha = jnp.asarray(diffusivity, dtype)
-    return _posed(around, keys, steps, kind, alpha, jnp.asarray(size, dtype))
+    return _posed(around, keys, steps, kind, alpha, jnp.asarray(size, dtype), law)
 
 
 @eqx.filter_jit
-def _posed(around: Ensemble, keys: Array, steps: Array, kind: Array, alpha: Array, size: Array) -> Problem:
-    return jax.vmap(lambda mesh, key, fo: _enlarged(pose(mesh, key, field=kind, fourier=fo, diffusivity=alpha), size))(
-        around, keys, steps
-    )
+def _posed(
+    around: Ensemble, keys: Array, steps: Array, kind: Array, alpha: Array, size: Array, law: sp.Expr | None
+) -> Problem:
+    def one(mesh: Ensemble, key: Array, fo: Array) -> Problem:
+        return _enlarged(pose(mesh, key, field=kind, fourier=fo, diffusivity=alpha, law=law), size)
+
+    return jax.vmap(one)(around, keys, steps)
 
 
 def _enlarged(one: Problem, size: Float[Array, ""]) -> Problem:
-    """T, S and boundary data times a number: the scheme's answer grows by it too."""
+    """T, S and boundary data times a number; the answer is that of the enlarged state."""
     held = one.around.holding(size * one.around.shown["dirichlet"].constant)
-    return posed(held, size * one.T, size * one.S, dt=one.dt, diffusivity=one.diffusivity)
+    return posed(held, size * one.T, size * one.S, dt=one.dt, diffusivity=one.diffusivity, law=one.law)
 
 
 @eqx.filter_jit

@@ -6,7 +6,7 @@ from jaxtyping import PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge.data._pair import EQUILATERAL, pair, volumes
-from fluxforge.data._problem import Problem, problem
+from fluxforge.data._problem import Problem, problem, with_noise
 
 # The equilateral pair with V = 1.
 _UNIT = EQUILATERAL / 3.0**0.25
@@ -37,4 +37,6 @@ def random_pair(spec: recipe.Pairs, key: PRNGKeyArray, *, diffusivity: float = 1
     T, value = ((1.0 - spec.common) * part + level for part in (values[:2], value))
     corners = jnp.sqrt(volume / volumes(corners).mean()) * corners @ rotation.T
     around = pair(corners, present=present, value=value, faces=spec.faces == "random")
-    return problem(around, T, values[2:], dt=dt, diffusivity=jnp.asarray(diffusivity, dtype))
+    alpha = jnp.asarray(diffusivity, dtype)
+    posed = problem(around, T, values[2:], dt=dt, diffusivity=alpha, law=recipe.exchange_law(spec))
+    return with_noise(posed, key, spec.noise)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge.data._pair import EQUILATERAL, pair
-from fluxforge.data._problem import Problem, problem
+from fluxforge.data._problem import Problem, problem, with_noise
 
 # G(T_1, T_2, S_1, S_2)
 CORNER_CASES = (
@@ -33,11 +33,17 @@ def _all(spec: recipe.TwoCells, key: PRNGKeyArray, diffusivity: float, dtype: st
     keys = jax.random.split(key, spec.graphs)
     drawn = jax.vmap(lambda own: _random(spec, own, diffusivity, dtype))(keys)
     if not spec.corner_cases:
-        return drawn
+        return _noisy(spec, key, drawn)
     corners = jnp.array(CORNER_CASES, dtype)
     corners = jnp.concatenate([corners, -corners[1:]]) if spec.negated else corners
     fixed = jax.vmap(lambda values: graph(spec, values, diffusivity=diffusivity))(corners)
-    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), drawn, fixed)
+    return _noisy(spec, key, jax.tree.map(lambda a, b: jnp.concatenate([a, b]), drawn, fixed))
+
+
+def _noisy(spec: recipe.TwoCells, key: PRNGKeyArray, problems: Problem) -> Problem:
+    """Each graph's answer with its own noise, corner cases included: a set is drawn once, and so is its noise."""
+    keys = jax.random.split(key, len(problems.dt))
+    return jax.vmap(lambda p, own: with_noise(p, own, spec.noise))(problems, keys)
 
 
 def graph(spec: recipe.TwoCells, values: Float[Array, " 4"], *, diffusivity: float = 1.0) -> Problem:
@@ -61,4 +67,4 @@ def _posed(
     corners = jnp.asarray(EQUILATERAL, values.dtype)
     around = pair(corners, present=present, value=value, faces=spec.faces == "random")
     dt, alpha = (jnp.asarray(number, values.dtype) for number in (spec.time_step, diffusivity))
-    return problem(around, values[:2], values[2:], dt=dt, diffusivity=alpha)
+    return problem(around, values[:2], values[2:], dt=dt, diffusivity=alpha, law=recipe.exchange_law(spec))

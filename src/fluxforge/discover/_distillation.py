@@ -11,7 +11,7 @@ import numpy as np
 
 from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.data import Problem, hops_of, source, unseen_meshes, unseen_problems
+from fluxforge.data import Problem, exact_step, hops_of, source, unseen_meshes, unseen_problems
 from fluxforge.discover import _modules, _stencil_route
 from fluxforge.discover._folder import environment
 from fluxforge.discover._found import Found, Own
@@ -28,7 +28,7 @@ from fluxforge.discover._small_steps import (
 from fluxforge.distil import geometry, own_limit, power_law, read_constants, stencil
 from fluxforge.errors import FluxforgeError
 from fluxforge.gnn import Network, cast
-from fluxforge.loss import data_loss, step_of
+from fluxforge.loss import averaged, data_loss, defect_of, norm_of, step_of
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Hop
 from fluxforge.train import Trained, train
@@ -113,7 +113,20 @@ def _law(found: Found, spec: recipe.Recipe) -> Condition | None:
     """The condition on the refitted loss. A residual has none: no explicit formula is its minimum."""
     if spec.loss.supervised is None:
         return None
-    return law_condition(found.fitted.loss, exact=found.fitted.exact, data_error=0.0)
+    return law_condition(found.fitted.loss, exact=found.fitted.exact, data_error=_data_error(spec))
+
+
+def _data_error(spec: recipe.Recipe) -> float:
+    """The loss of the law itself on its own data: nothing, unless they are noisy."""
+    if not spec.data.noise:
+        return 0.0
+    with jax.enable_x64(True):
+        problems = drawn(
+            source(spec, dtype="float64"), spec, _JUDGE + 3, _PROBLEMS[isinstance(spec.data, recipe.Meshes)]
+        )
+        defect, norm = defect_of(spec.loss), norm_of(spec.loss)
+        each = jax.jit(jax.vmap(lambda p: averaged(defect(p, exact_step(p, p.T)), p, norm)))(problems)
+        return float(each.mean())
 
 
 def _route(

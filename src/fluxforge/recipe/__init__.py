@@ -1,9 +1,11 @@
 """Recipes: what a run trains, on what and for what, as TOML checked against a schema."""
 
+from fluxforge.recipe._assignments import assignments
 from fluxforge.recipe._check import check
 from fluxforge.recipe._data import FIELDS, Data, Meshes, Pairs, TwoCells
 from fluxforge.recipe._document import fingerprint, from_dict
 from fluxforge.recipe._evaluation import Evaluation
+from fluxforge.recipe._law import exchange_law
 from fluxforge.recipe._loss import Loss, Residual, Sparsity, Supervised
 from fluxforge.recipe._network import Aggregate, Network
 from fluxforge.recipe._override import override
@@ -31,7 +33,9 @@ __all__ = [
     "Supervised",
     "Training",
     "TwoCells",
+    "assignments",
     "check",
+    "exchange_law",
     "fingerprint",
     "from_dict",
     "listing",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from fluxforge.errors import RecipeError
 from fluxforge.recipe._data import Meshes, Pairs
+from fluxforge.recipe._law import law_problem
 from fluxforge.recipe._loss import Residual
 from fluxforge.recipe._messages import Place, found, listed, shortened, visible
 from fluxforge.recipe._recipe import Recipe
@@ -130,6 +131,18 @@ def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
             yield ("data.files", f"data.{name}"), f"mesh files are taken as they are; remove '{name}' or 'files'"
 
 
+def _answers(recipe: Recipe) -> Iterator[Clash]:
+    """The law and the noise are of the answers that a supervised loss compares with."""
+    data, loss = recipe.data, recipe.loss
+    given = [name for name, set_ in (("law", data.law is not None), ("noise", data.noise > 0)) if set_]
+    for name in given:
+        if loss.residual is not None:
+            why = "a residual has the law of heat built in" if name == "law" else "a residual compares with no answers"
+            yield (f"data.{name}", "loss.residual"), f"{why}; choose [loss.supervised] alone"
+    if "law" in given and (problem := law_problem(data, recipe.diffusivity)) is not None:
+        yield ("data.law",), problem
+
+
 _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     _loss,
     _hermite,
@@ -141,4 +154,5 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     _components,
     _stencil_route,
     _mesh_files,
+    _answers,
 )

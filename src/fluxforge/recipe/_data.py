@@ -1,10 +1,17 @@
-"""What a network is trained on."""
+"""What a network is trained on.
+
+Every kind has two fields that change the answers of supervised training, and nothing else:
+
+- `law`: the formula of a message over an edge, of A, δ, T_P, T_N, V, α, n and d: the answer is then
+  T + Δt (1/V Σ law + S). None is the flux of heat, α A/δ (T_N − T_P);
+- `noise`: standard deviation of normal noise on the answers, in units of the root mean square of the step's own change.
+"""
 
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from fluxforge.recipe._numbers import Count, Fraction, Positive, Range
+from fluxforge.recipe._numbers import Count, Fraction, NotNegative, Positive, Range
 
 # The kinds of random field, by number.
 FIELDS = ("smooth", "noise", "mixed")
@@ -25,6 +32,8 @@ class TwoCells(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, ta
     time_step: Positive = 0.1
     corner_cases: bool = True
     negated: bool = False
+    law: str | None = None
+    noise: NotNegative = 0.0
 
 
 class Pairs(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="pairs"):
@@ -44,6 +53,8 @@ class Pairs(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_f
     common: Fraction = 0.5
     stretch: Annotated[float, Meta(ge=0, le=0.35)] = 0.3
     size: Range = (0.5, 2.0)
+    law: str | None = None
+    noise: NotNegative = 0.0
 
 
 class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="meshes"):
@@ -65,6 +76,8 @@ class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_
     )
     fourier: Range = (0.05, 0.5)
     files: tuple[str, ...] | None = None
+    law: str | None = None
+    noise: NotNegative = 0.0
 
 
 Data: TypeAlias = TwoCells | Pairs | Meshes

@@ -10,6 +10,7 @@ from fluxforge.recipe._recipe import Recipe
 from fluxforge.recipe._schema import from_table, to_dict
 
 _UNDECISIVE = ("summary", "evaluation", "search", "expect", "order")
+_LATER = {"law": None, "noise": 0.0}
 
 
 def from_dict(document: object, where: str) -> Recipe:
@@ -31,6 +32,10 @@ def fingerprint(recipe: Recipe) -> str:
     for field in _UNDECISIVE:
         plain.pop(field, None)
     del plain["training"]["checkpoint_every"]
+    # Recipes from before these fields existed keep their names.
+    for field, usual in _LATER.items():
+        if plain["data"][field] == usual:
+            del plain["data"][field]
     if files := mesh_files(recipe):
         plain["data"]["files"] = [digest(file, where) for file in files]
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)

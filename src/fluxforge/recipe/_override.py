@@ -44,7 +44,9 @@ def _section(table: Mapping[str, Any], name: str, place: Place, section: str) ->
     inner = table.get(name, {})
     if inner is None:
         instead = f"; {HAVING[section]}" if section in HAVING else ""
-        raise place.refuse(f"the recipe has no section [{section}]; write it in a recipe file{instead}")
+        raise place.refuse(
+            f"the recipe has no section [{section}]; set all of it as a table, or write a recipe file{instead}"
+        )
     if not isinstance(inner, Mapping):
         raise place.refuse(f"'{Place('').at(section).field}' has no fields")
     return dict(inner)

@@ -2,6 +2,7 @@
 
 import os
 import tomllib
+from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -11,7 +12,9 @@ from fluxforge.errors import RecipeError
 from fluxforge.recipe._document import from_dict
 from fluxforge.recipe._mesh_files import located
 from fluxforge.recipe._messages import closest, found, listed, visible
+from fluxforge.recipe._override import override
 from fluxforge.recipe._recipe import Recipe
+from fluxforge.recipe._rewrite import rewritten
 
 PRESETS = ("quick", "paper")
 LARGEST = 1_000_000
@@ -31,9 +34,19 @@ def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe
     return _from_package(str(source), preset or "quick")
 
 
-def text(name: str, *, preset: str | None = None) -> str:
-    """A shipped recipe as its file has it, comments and all: what one's own begins with."""
-    return _file(name, preset or "quick").read_text(encoding="utf-8")
+def text(source: str | os.PathLike[str], *, preset: str | None = None, changes: Mapping[str, Any] | None = None) -> str:
+    """A recipe's TOML with its comments, as the start of another one; `changes` are written into it."""
+    unchanged = load(source, preset=preset)
+    file = Path(source) if _is_path(source) else _file(str(source), preset or "quick")
+    content = file.read_text(encoding="utf-8-sig")
+    if not changes:
+        return content
+    folder = file.parent if isinstance(file, Path) else ""
+
+    def read(changed: str) -> Recipe:
+        return located(from_dict(_parsed(changed.encode(), "the changed text"), "the changed text"), folder, file.name)
+
+    return rewritten(content, changes, override(unchanged, changes), read)
 
 
 def listing() -> dict[str, str]:
