@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import jax
 import numpy as np
 import train_worker
 from safetensors.numpy import load_file
@@ -24,14 +23,11 @@ KILLS = 4
 
 @contextmanager
 def nursery() -> Iterator[subprocess.Popen[str]]:
-    """The processes find compiled what this one has compiled."""
-    compiled = {"JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir)}
-    compiled |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
+    """The processes find compiled what this one has compiled, and write nothing there: see `compiled.use`."""
     process = subprocess.Popen(
         [sys.executable, str(train_worker.__file__)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=os.environ | compiled,
         text=True,
         bufsize=1,
     )

@@ -57,7 +57,7 @@ def discover(
     """Train networks on what a recipe describes, and find out what they have learned.
 
     Leaves a run folder with metrics, checkpoints, results and figures. A run that is interrupted, even killed, goes on
-    with --resume and ends as if it had never been.
+    with --resume; on the same kind of processor it then gives the same result as an uninterrupted run.
     """
     if resume is not None and (recipe or output or preset):
         raise typer.BadParameter("--resume goes on with a run as it was begun: give no recipe, -o or --preset with it")

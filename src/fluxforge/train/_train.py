@@ -57,8 +57,8 @@ def train(
 ) -> Trained:
     """Train what a recipe describes; with a folder, resume from its last checkpoint and leave metrics and checkpoints.
 
-    A run that was killed and resumed gives the same networks, bit for bit on the CPU, as one never interrupted: a
-    batch depends on the seed and the step alone, and checkpoints hold everything else.
+    A run that was killed and resumed gives the same networks as one never interrupted, bit for bit on one kind of
+    CPU: a batch depends on the seed and the step alone, and checkpoints hold everything else.
     """
     with jax.enable_x64(spec.training.precision == "float64"):
         run = _Run(spec, source, folder, tell or (lambda *_: None))

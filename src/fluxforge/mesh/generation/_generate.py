@@ -42,8 +42,9 @@ def generate(
     seed: int = 0,
     engine: str = "auto",
 ) -> Mesh:
-    """Triangles of a domain (the unit square unless one is given); the same arguments give the same mesh, bit for bit.
+    """Triangles of a domain (the unit square unless one is given); the same arguments give the same mesh.
 
+    The same bit for bit on one kind of processor, with one version of gmsh, NumPy and SciPy.
     A `regular` mesh has one size everywhere; an `irregular` one is four times finer around two random attraction
     points inside the domain. Give either `cells`, the wanted number of them (300 unless given; the mesh has about as
     many), or `size`, the wanted length of edges far from attraction points. The seed chooses the attraction points;
