@@ -53,6 +53,13 @@ def test_kept_results_are_compared_with_and_a_changed_verdict_fails(cli: Cli, to
     same = cli("reproduce", "-o", tmp_path / "fresh", "--check", tmp_path / "kept")
     assert same.code == 0
     assert "no verdict differs" in same.out
+    assert "first: 0 of 6 numbers moved" in same.out
+    assert "deterministic: 6" in same.out
+    path = tmp_path / "kept" / "first" / "first.json"
+    path.write_text(path.read_text(encoding="utf-8").replace("0.0625", "0.0625001"), encoding="utf-8")
+    moved = cli("reproduce", "-o", tmp_path / "fresh", "--check", tmp_path / "kept")
+    assert moved.code == 0
+    assert "rows[2].error: 0.0625001 → 0.0625, deterministic: off by 1e-07" in " ".join(moved.out.split())
     first.verdict = "does not hold"
     other = cli("reproduce", "-o", tmp_path / "fresh", "--check", tmp_path / "kept", "--again")
     assert other.code == 1

@@ -63,7 +63,7 @@ def test_progress_is_told_to_the_end(result: dict[str, Any], told: list[tuple[st
 def test_verdicts_of_the_formulas_as_printed(result: dict[str, Any]) -> None:
     assert [claim["name"] for claim in result["claims"]] == list(NAMES)
     verdicts = [claim["verdict"] for claim in result["claims"]]
-    assert verdicts == ["holds under a condition", "does not hold", "does not hold"]
+    assert verdicts == ["does not hold", "does not hold", "does not hold"]
 
 
 def test_lattices_conduct_as_theory_says(result: dict[str, Any]) -> None:
@@ -133,12 +133,21 @@ def test_first_order_follows_the_orders(result: dict[str, Any]) -> None:
     for family in changed["families"].values():
         family["steady"]["euler"]["order"] = 0.9
     assert _verdict(changed, NAMES[0]) == "holds"
-    changed["families"]["squares"]["steady"]["euler"]["order"] = 0.8
-    assert _verdict(changed, NAMES[0]) == "holds under a condition"
-    changed["time_order"]["euler"] = 0.5
-    assert _verdict(changed, NAMES[0]) == "does not hold"
+    # Second order is not first order.
+    for order in (0.8, 2.0):
+        changed["families"]["squares"]["steady"]["euler"]["order"] = order
+        assert _verdict(changed, NAMES[0]) == "holds under a condition"
+    for order in (0.5, 2.0):
+        changed["time_order"]["euler"] = order
+        assert _verdict(changed, NAMES[0]) == "does not hold"
     changed["time_order"]["euler"] = None
     assert _verdict(changed, NAMES[0]) == "does not hold"
+
+
+def test_no_family_has_the_order_that_the_paper_says(result: dict[str, Any]) -> None:
+    claim = consistency.check(result)[0]
+    assert claim.verdict == "does not hold"
+    assert claim.evidence.startswith("order 1.00 in time; in space no family has order 1.")
 
 
 def test_the_evidence_tells_a_plateau_from_an_order_and_from_neither(result: dict[str, Any]) -> None:

@@ -64,7 +64,7 @@ def test_verdicts_change_with_the_numbers(result: dict[str, Any]) -> None:
     for row in changed["fourier"]:
         row["ratio_cells"] = 1.01
     assert _verdict(changed, "Fourier condition") == "does not hold"
-    assert _verdict(result, "optimality") == "holds under a condition"
+    assert _verdict(result, "optimality") == "does not hold"
     assert _verdict(changed, "optimality") == "holds"
     assert _verdict(result, "change of a step") == "holds"
     changed["largest_change"] = 2.01
@@ -96,16 +96,38 @@ def test_the_verdict_on_biases_counts_the_networks_that_kept_one(result: dict[st
         assert _verdict(changed, "biases vanish") == verdict
 
 
-def test_the_verdict_on_weights_counts_the_networks_whose_weights_are_one(result: dict[str, Any]) -> None:
+def test_the_verdict_on_weights_is_on_the_minimiser_and_not_on_the_optimiser(result: dict[str, Any]) -> None:
+    found = result["least_l1"]
+    assert found == {"least": 2.0, "minimisers": [[1.0, 1.0], [-1.0, -1.0]]}
+    claim = next(claim for claim in theorems.check(result) if claim.name == "weights become one")
+    assert (claim.verdict, claim.condition) == ("holds under a condition", "up to a common sign")
     changed = copy.deepcopy(result)
-    one, two = {"flux": -1.001, "message": -0.999}, {"flux": 2.0, "message": 0.5}
-    for rows, verdict in (
-        ([one, one], "holds"),
-        ([one, two], "holds under a condition"),
-        ([two, two], "does not hold"),
-    ):
-        changed["linear"]["weights"] = [row | {"message_bias": 0.0, "bias": 0.0} for row in rows]
-        assert _verdict(changed, "weights become one") == verdict
+    far = {"flux": 2.0, "message": 0.5, "message_bias": 0.0, "bias": 0.0}
+    changed["linear"]["weights"] = [far, far]
+    assert _verdict(changed, "weights become one") == "holds under a condition"
+    changed["least_l1"]["minimisers"] = [[1.0, 1.0]]
+    assert _verdict(changed, "weights become one") == "holds"
+    changed["least_l1"]["minimisers"] = [[2.0, 0.5]]
+    assert _verdict(changed, "weights become one") == "does not hold"
+
+
+def test_the_printed_count_of_the_update_is_half_of_what_it_has(result: dict[str, Any]) -> None:
+    claim = next(claim for claim in theorems.check(result) if claim.name == "lemma, update count")
+    assert claim.verdict == "does not hold"
+    assert "with m = 2 the update has 8 non-zeros, printed 4" in claim.evidence
+    assert "a misprint" in claim.evidence
+    changed = copy.deepcopy(result)
+    for row in changed["lemma"]:
+        row["nonzeros"] = 2 * row["depth"] * row["layers"] + 3 + row["depth"] - 1
+    assert _verdict(changed, "lemma, update count") == "holds"
+
+
+def test_the_training_set_has_fewer_neighbours_than_a_mesh(result: dict[str, Any]) -> None:
+    assert result["neighbours"] == {"training": 1, "meshes": 3}
+    assert _verdict(result, "N of the training set") == "does not hold"
+    changed = copy.deepcopy(result)
+    changed["neighbours"]["training"] = 3
+    assert _verdict(changed, "N of the training set") == "holds"
 
 
 def test_the_figure_draws(result: dict[str, Any], tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ def verdict(name, **found):
         ("holds", "holds under a condition", "holds under a condition"),
         ("holds under a condition", "does not hold", "does not hold"),
         ("does not hold", "holds", "does not hold"),
+        ("holds", "cannot be tested from the text", "cannot be tested from the text"),
+        ("cannot be tested from the text", "does not hold", "does not hold"),
         ("holds", None, "not run here"),
         (None, "holds", "not run here"),
     ],
@@ -67,6 +69,16 @@ def test_a_row_says_where_its_numbers_are():
 
 
 @pytest.mark.usefixtures("toys")
+def test_a_verdict_begins_with_the_conditions_of_its_checks():
+    found = documents("holds under a condition", "holds under a condition")
+    found["first"]["claims"][0]["condition"] = "with other formulas than printed"
+    rows = {row["claim"]: row for row in claims(found, SENTENCES)}
+    assert rows["one"]["condition"] == rows["both"]["condition"] == "with other formulas than printed"
+    found["first"]["claims"][0]["verdict"] = "holds"
+    assert claims(found, SENTENCES)[0]["condition"] == ""
+
+
+@pytest.mark.usefixtures("toys")
 def test_an_older_result_that_does_not_judge_a_sentence_is_told():
     found = documents()
     found["first"]["claims"] = []
@@ -95,6 +107,16 @@ def test_every_sentence_of_the_paper_has_a_judge_or_a_reason():
     for sentence in PAPER:
         assert bool(sentence.judged) != bool(sentence.why), sentence.name
         assert {part for part, _ in sentence.judged} <= set(PARTS)
+
+
+def test_misprints_and_claims_of_novelty_are_in_the_table():
+    texts = {sentence.name: sentence.text for sentence in PAPER}
+    assert "cannot have a non-zero [sic] error" in texts["lemma-minimality"]
+    assert "a total of 3+(m−1) non-zero parameters" in texts["lemma-update-count"]
+    assert "maximum number of neighbors in D_train" in texts["definition-neighbours"]
+    assert "a new, higher-order finite volume scheme" in texts["conclusion-new"]
+    assert "a novel discrete operator" in texts["novel-operator"]
+    assert "a novel, higher-order numerical scheme" in texts["intro-novel"]
 
 
 def test_of_a_paper_nobody_has_run_nothing_is_said():

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 from browser import PROGRAM, Browser
-from fluxforge.report import reproduction_page, table_csv, tables
+from fluxforge.report import Table, reproduction_page, section, table_csv, tables
 from fluxforge.reproduction import reproduce, write_reproduction
 
 
@@ -86,6 +86,17 @@ def test_words_of_a_claim_cannot_become_part_of_the_page():
     text = reproduction_page([], [row], {"holds": 1}, formulas=[], table="", missing=[], command="")
     assert "<script>alert(1)" not in text
     assert "a &lt; b &amp; c" in text
+
+
+def test_a_condition_is_what_a_verdict_begins_with_and_a_part_can_have_a_table():
+    row = {"claim": "x", "section": "1", "text": "", "verdict": "holds under a condition", "evidence": "", "parts": []}
+    row |= {"condition": "with other formulas than printed"}
+    table = Table("Verdicts <over> seeds", ("recipe", "recovered"), (("two-hop", "9 & 1"),))
+    part = section("x", {"claims": []}, place="1", summary="", methods="", figures={}, table=table)
+    text = reproduction_page([part], [row], {}, formulas=[], table="", missing=[], command="")
+    assert ">with other formulas than printed: holds under a condition</td>" in text
+    assert '<th scope="row">two-hop</th><td>9 &amp; 1</td>' in text
+    assert "Verdicts &lt;over&gt; seeds" in text
 
 
 def test_tables_are_found_wherever_they_are():

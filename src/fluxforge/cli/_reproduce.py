@@ -11,6 +11,7 @@ PARTS = (
     "setup",
     "generalisation",
     "theorems",
+    "rates",
     "symbolic",
     "higher-order",
     "convergence",
@@ -43,7 +44,8 @@ def reproduce(
 
     Everything lands on one page, index.html in the output folder, which works without a network.
     A part that is finished there is not repeated unless its inputs have changed; one that was interrupted is gone on
-    with. With --check the exit code is 1 if a verdict differs from the kept one.
+    with. With --check the exit code is 1 if a verdict differs from the kept one; numbers are compared at equal presets,
+    deterministic ones to round-off, medians and rates over trained seeds within the scatter of the seeds.
     """
     names = tuple(dict.fromkeys(what or PARTS))
     for name in names:

@@ -11,7 +11,16 @@ import typer
 from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import counted, question_bar
 from fluxforge.errors import InputError
-from fluxforge.reproduction import compare, documents, reproduce, write_reproduction
+from fluxforge.report import rates_table
+from fluxforge.reproduction import (
+    Comparison,
+    Moved,
+    PartComparison,
+    compare,
+    documents,
+    reproduce,
+    write_reproduction,
+)
 
 WORDS = {"train_mae": "training MAE", "ood_mse": "one-step MSE", "rollout_mse": "50-step MSE", "nonzeros": "non-zeros"}
 # Numbers that moved, of each part, that are shown.
@@ -45,7 +54,7 @@ def run(asked: Asked) -> None:
         )
     else:
         _shown(results, whole, compared, asked.folder)
-    if compared is not None and compared["verdicts"]:
+    if compared is not None and compared.verdicts:
         raise typer.Exit(1)
 
 
@@ -62,16 +71,12 @@ def _part(name: str, asked: Asked) -> dict[str, Any]:
         )
 
 
-def _together(
-    results: Mapping[str, Any], whole: Mapping[str, Any], compared: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def _together(results: Mapping[str, Any], whole: Mapping[str, Any], compared: Comparison | None) -> dict[str, Any]:
     document = {"parts": results, **whole}
-    return document if compared is None else document | {"check": compared}
+    return document if compared is None else document | {"check": compared.document()}
 
 
-def _shown(
-    results: Mapping[str, Any], whole: Mapping[str, Any], compared: Mapping[str, Any] | None, folder: Path
-) -> None:
+def _shown(results: Mapping[str, Any], whole: Mapping[str, Any], compared: Comparison | None, folder: Path) -> None:
     for name, result in results.items():
         show(f"\n{name}\n")
         _tables(result)
@@ -91,31 +96,52 @@ def _short(text: str) -> str:
     return textwrap.shorten(text, 62, placeholder=" …")
 
 
-def _show_compared(compared: Mapping[str, Any]) -> None:
+def _show_compared(compared: Comparison) -> None:
+    """Verdicts and numbers beside kept ones: what moved, beyond what, and how many numbers were compared how."""
     show("\nbeside the results that were kept\n")
-    for row in compared["verdicts"]:
-        show(f"verdict changed: “{row['text']}”: {row['kept']} → {row['fresh']}")
-    if not compared["verdicts"]:
+    for row in compared.verdicts:
+        show(f"verdict changed: “{row.text}”: {row.kept} → {row.fresh}")
+    if not compared.verdicts:
         show("no verdict differs")
-    if compared["unjudged"]:
-        show(f"judged by one side only: {', '.join(compared['unjudged'])}")
-    for part in compared["parts"]:
-        presets = part["presets"]
-        if presets["fresh"] != presets["kept"]:
-            show(f"{part['part']}: {presets['fresh']} beside {presets['kept']}: verdicts compared, numbers not")
-            continue
-        show(f"{part['part']}: {len(part['moved'])} of {part['compared']} numbers moved by more than a tenth")
-        for each in part["moved"][:SHOWN]:
-            show(f"    {each['where']}: {_number(each['kept'])} → {_number(each['fresh'])}")
-    for name in compared["only_kept"]:
+    if compared.unjudged:
+        show(f"judged by one side only: {', '.join(compared.unjudged)}")
+    for part in compared.parts:
+        _show_part(part)
+    for name in compared.only_kept:
         show(f"{name}: kept, and not in this folder")
 
 
+def _show_part(part: PartComparison) -> None:
+    if not part.same_preset:
+        presets = f"preset {part.preset_fresh} here, {part.preset_kept} kept"
+        show(f"{part.part}: {presets}: verdicts compared, numbers not (they are at equal presets)")
+        return
+    show(f"{part.part}: {len(part.moved)} of {part.compared} numbers moved")
+    show(f"    {', '.join(f'{kind}: {count}' for kind, count in part.counts.items() if count)}")
+    if part.digits is not None:
+        show(f"    kept to {part.digits} digits: deterministic numbers are compared to half a unit of the last")
+    for each in part.moved[:SHOWN]:
+        show(f"    {each.where}: {_number(each.kept)} → {_number(each.fresh)}, {_beyond(each)}")
+    if len(part.moved) > SHOWN:
+        show(f"    and {len(part.moved) - SHOWN} more (all with --json)")
+
+
+def _beyond(moved: Moved) -> str:
+    """What a number that moved may differ by."""
+    if moved.fresh is None:
+        return f"{moved.kind}"
+    if moved.chance is not None:
+        return f"{moved.kind}: such counts at one rate have a chance of {moved.chance:.1g}"
+    return f"{moved.kind}: off by {abs(moved.fresh - moved.kept):.2g}, allowed {moved.allowed:.2g}"
+
+
 def _number(value: float | None) -> str:
-    return "nothing" if value is None else f"{value:.4g}"
+    return "nothing" if value is None else f"{value:.10g}"
 
 
 def _tables(result: Mapping[str, Any]) -> None:
+    if "recipes" in result:
+        _rates(result)
     if "recovery" in result:
         _recovery(result)
     if "discovered" in result:
@@ -127,6 +153,16 @@ def _tables(result: Mapping[str, Any]) -> None:
         reduced = result["reduced"]
         text = f"{reduced['reached']} of {reduced['of']} sparse networks reach {reduced['lemma_nonzeros']} non-zeros"
         show(f"\nmerged and pruned: {text}, exact on unseen meshes")
+
+
+def _rates(result: Mapping[str, Any]) -> None:
+    """How many seeds of every recipe ended in which verdict; those that did not as expected, one by one."""
+    table = rates_table(result)
+    show_table(table.columns, table.rows, right=table.columns[2:])
+    for name, found in result["recipes"].items():
+        for row in found["rows"]:
+            if row["verdict"] != found["expected"]:
+                show(f"{row['verdict']}: {name}, seed {row['seed']}: {row['reason']}")
 
 
 def _recovery(result: Mapping[str, Any]) -> None:
@@ -183,4 +219,5 @@ def _spread(found: Mapping[str, float]) -> str:
 def _claims(result: Mapping[str, Any]) -> None:
     show("\nwhat the paper says, and what came out\n")
     for claim in result["claims"]:
-        show_pairs([(claim["verdict"], f"“{claim['text']}”"), ("", claim["evidence"]), ("", "")])
+        condition = f"{claim['condition'].capitalize()}. " if claim.get("condition") else ""
+        show_pairs([(claim["verdict"], f"“{claim['text']}”"), ("", f"{condition}{claim['evidence']}"), ("", "")])

@@ -8,12 +8,16 @@ Verdict: TypeAlias = Literal["holds", "holds under a condition", "does not hold"
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence of the paper, the verdict computed from a result, and the numbers it rests on."""
+    """One sentence of the paper, the verdict computed from a result, and the numbers it rests on.
+
+    `condition` is what a verdict "holds under a condition" begins with, if that has a name.
+    """
 
     name: str
     text: str
     verdict: Verdict
     evidence: str
+    condition: str = ""
 
     def document(self) -> dict[str, Any]:
         """As plain JSON."""

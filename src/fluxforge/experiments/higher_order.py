@@ -15,8 +15,9 @@ from fluxforge.discover import resume as go_on
 from fluxforge.distil import layered, small_steps
 from fluxforge.experiments._claim import Claim
 from fluxforge.experiments._higher_order_claims import check as check_claims
-from fluxforge.experiments._networks import NAMES
+from fluxforge.experiments._networks import NAMES, run_of
 from fluxforge.experiments._residuals import constants, residuals
+from fluxforge.experiments._seeds import rates_before
 from fluxforge.gnn import Network
 from fluxforge.mesh import fourier_step
 from fluxforge.scheme import Scheme, find, symbol
@@ -77,6 +78,8 @@ def run(
         base, changes = VARIANTS[name]
         own = _spec(config, base, {**changes, **_quicker(config), **_gentler(config, changes)})
         result["networks"][name] = _variant(own, None if folder is None else folder / _plain(name), _named(tell, name))
+    # One network of each is trained here: what is said of them is judged on the seeds of `rates`.
+    result["rates"] = rates_before(folder, NAMES)
     result["environment"] = environment()
     return result | {"claims": [claim.document() for claim in check(result)]}
 
@@ -119,8 +122,8 @@ def _discovered(spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: 
     """The whole pipeline, in a folder of its own if there is one."""
     if folder is None:
         with TemporaryDirectory() as scratch:
-            return _discovered(spec, Path(scratch), tell, warn)
-    own = folder / spec.name
+            return _discovered(spec, Path(scratch) / NAME, tell, warn)
+    own = run_of(spec, folder)
     if (own / "run.json").exists():
         # Refused where the run is of another recipe, before it is gone on with.
         with run_folder(own, spec, warn=warn):

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import sympy as sp
 
 from fluxforge import recipe
 from fluxforge.data import Problem, meshes, source
@@ -25,6 +26,7 @@ from fluxforge.gnn.exact import (
     sparse_network,
 )
 from fluxforge.mesh import FAMILIES, Mesh, Neumann, dual, fourier_step
+from fluxforge.scheme import Hop
 from fluxforge.train import train
 from fluxforge.verify import bounds
 
@@ -67,6 +69,8 @@ def run(
             "lemma": _lemma(problems),
             "minimality": _minimality(problems, training),
             "simple_weights": _simple_weights(training["signed"]),
+            "least_l1": least_l1(),
+            "neighbours": _neighbours(problems, training["signed"]),
             "largest_change": _largest_change(problems),
         }
         tell("counterexamples", 2, 5)
@@ -111,6 +115,29 @@ def _simple_weights(taught: Problem) -> dict[str, Any]:
     columns = np.stack([each.ravel() for each in (T, given - T - source_term, source_term, np.ones_like(T))], axis=1)
     found, _, rank, sizes = np.linalg.lstsq(columns, given.ravel(), rcond=None)
     return {"solution": found.tolist(), "rank": int(rank), "smallest_singular_value": float(sizes.min())}
+
+
+def least_l1() -> dict[str, Any]:
+    """All minimisers (W₂, w) of |W₂| + |w| with W₂w = 1, in exact arithmetic: stationary points for either sign."""
+    x = sp.Symbol("x", positive=True)
+    # w = 1/W₂ has the sign of W₂, so that both signs have the same sizes.
+    sizes = sp.solve(sp.diff(x + 1 / x, x), x)
+    least = min(size + 1 / size for size in sizes)
+    pairs = [(sign * size, sign / size) for sign in (1, -1) for size in sizes if size + 1 / size == least]
+    return {"least": float(least), "minimisers": [[float(first), float(second)] for first, second in pairs]}
+
+
+def _neighbours(problems: Mapping[str, Problem], taught: Problem) -> dict[str, int]:
+    """The most messages that arrive in a cell, in the training set and on the unseen meshes, walls included."""
+    return {
+        "training": _most_messages(taught),
+        "meshes": max(_most_messages(each) for each in problems.values()),
+    }
+
+
+def _most_messages(problems: Problem) -> int:
+    around = problems.around
+    return int((around.hops[Hop.EDGE].mask.sum(axis=-1) * around.live).max())
 
 
 def _minimality(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, Any]:

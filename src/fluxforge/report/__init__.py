@@ -9,6 +9,7 @@ from fluxforge.report._figures import certificate_figures
 from fluxforge.report._generalisation import extrapolation_figure, generalisation_figure
 from fluxforge.report._higher_order import constants_figure, four_layers_figure, residuals_figure
 from fluxforge.report._memory import memory_figure
+from fluxforge.report._rates import rates_figure, rates_table
 from fluxforge.report._reproduction_page import Download, Formula, Section, reproduction_page, section
 from fluxforge.report._setup import (
     message_passing_figure,
@@ -17,13 +18,14 @@ from fluxforge.report._setup import (
     two_hop_figure,
 )
 from fluxforge.report._symbolic import pinn_figure, symbolic_figure
-from fluxforge.report._tables import table_csv, tables
+from fluxforge.report._tables import Table, table_csv, tables
 from fluxforge.report._theorems import theorems_figure
 
 __all__ = [
     "Download",
     "Formula",
     "Section",
+    "Table",
     "certificate_figures",
     "certificate_page",
     "constants_figure",
@@ -40,6 +42,8 @@ __all__ = [
     "pinn_figure",
     "plateau_figure",
     "printed_residual_map",
+    "rates_figure",
+    "rates_table",
     "reproduction_page",
     "residual_map",
     "residuals_figure",

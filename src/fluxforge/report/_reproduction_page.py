@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from fluxforge.report._mathml import typeset
 from fluxforge.report._page import Shown, page, shown
-from fluxforge.report._tables import Row, table_csv, tables
+from fluxforge.report._tables import Row, Table, table_csv, tables
 from fluxforge.scheme import Scheme
 
 # Classes of the style by verdict.
@@ -53,6 +53,7 @@ class Section:
     command: str
     took: float | None
     preset: str
+    table: Table | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def section(
     summary: str,
     methods: str,
     figures: Mapping[str, tuple[Figure, str, Sequence[str]]],
+    table: Table | None = None,
 ) -> Section:
     """A part made ready for the page; a figure comes with its caption and the keys of what it was drawn from."""
     found = tables(document)
@@ -91,6 +93,7 @@ def section(
         command=f"fluxforge reproduce {name} --preset {document.get('preset', 'quick')}",
         took=document.get("took_s"),
         preset=str(document.get("preset", "")),
+        table=table,
     )
 
 

@@ -3,9 +3,19 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for readers: its caption, the names of its columns, and rows of text."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 def tables(document: Mapping[str, Any]) -> dict[str, list[Row]]:

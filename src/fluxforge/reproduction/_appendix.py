@@ -29,6 +29,13 @@ APPENDIX: tuple[Sentence, ...] = (
         (("theorems", "weights become one"),),
     ),
     Sentence(
+        "definition-neighbours",
+        "B",
+        "Let N be the maximum number of neighbors in D_train [section 4.2: the maximum number of neighbors a single "
+        "cell can have in a well-built mesh (outside of the training set)]",
+        (("theorems", "N of the training set"),),
+    ),
+    Sentence(
         "remark-biases",
         "B",
         "[Adding L₁ regularisation] also leads to b_agg = b_u = 0",
@@ -48,17 +55,24 @@ APPENDIX: tuple[Sentence, ...] = (
         "remark speaks of the text gives no training",
     ),
     Sentence(
+        "lemma-update-count",
+        "C",
+        "The remaining layers simply have to implement an identity function, using 2 non-zero parameters per layer. "
+        "This leads to a total of 3+(m−1) non-zero parameters [of the first layer's update network]",
+        (("theorems", "lemma, update count"),),
+    ),
+    Sentence(
         "lemma-minimality",
         "C",
-        "Lemma: with less than 2m(L+1)+4 non-zero parameters [the network] cannot have a zero error on the training "
-        "set",
+        "An L-layers GNN, with m-layers ReLU MLPs of width d with less than 2m(L+1)+4 non-zero parameters cannot have "
+        "a non-zero [sic] error on the training set",
         (("theorems", "lemma, minimality"),),
     ),
     Sentence(
         "theorem-optimality",
         "C",
-        "Theorem: a loss of at most η N_sparse + ε requires exactly N_sparse = 2m(L+1)+4 non-zero parameters; η "
-        "N_sparse is the global minimum",
+        "If a set of parameters θ achieves a loss … ≤ η N_sparse + ε, then [the network] must have exactly N_sparse = "
+        "2m(L+1)+4 non-zero parameters … Furthermore, η N_sparse is the global minimum of the loss function",
         (("theorems", "optimality"),),
     ),
 )

@@ -16,7 +16,7 @@ RANKED: tuple[Verdict, ...] = ("does not hold", "holds under a condition", "hold
 UNTESTABLE: Verdict = "cannot be tested from the text"
 NOT_RUN = "not run here"
 VERDICTS = (*reversed(RANKED), UNTESTABLE, NOT_RUN)
-COLUMNS = ("claim", "section", "text", "verdict", "evidence", "parts", "commands", "data", "figures")
+COLUMNS = ("claim", "section", "text", "condition", "verdict", "evidence", "parts", "commands", "data", "figures")
 
 
 def claims(documents: Mapping[str, Document], sentences: Sequence[Sentence] = SENTENCES) -> list[dict[str, Any]]:
@@ -43,11 +43,13 @@ def _row(sentence: Sentence, documents: Mapping[str, Document]) -> dict[str, Any
     found = list(_found(sentence, documents))
     parts = list(dict.fromkeys(part for part, _ in sentence.judged))
     missing = [part for part in parts if part not in documents]
+    verdict = NOT_RUN if missing else _together([claim["verdict"] for claim in found], sentence.either)
     return {
         "claim": sentence.name,
         "section": sentence.section,
         "text": sentence.text,
-        "verdict": NOT_RUN if missing else _together([claim["verdict"] for claim in found], sentence.either),
+        "condition": _condition(found) if verdict == "holds under a condition" else "",
+        "verdict": verdict,
         "evidence": _evidence(sentence, found, missing),
         "parts": parts,
         "commands": [f"fluxforge reproduce {part}" for part in parts],
@@ -76,7 +78,13 @@ def _together(verdicts: Sequence[str], either: bool) -> str:
         return NOT_RUN
     if either and len(set(verdicts)) > 1:
         return "holds under a condition"
-    return next(verdict for verdict in RANKED if verdict in verdicts)
+    # One check that speaks against a sentence decides it; without one, a check that could not be made leaves it open.
+    return next(verdict for verdict in (RANKED[0], UNTESTABLE, *RANKED[1:]) if verdict in verdicts)
+
+
+def _condition(found: Sequence[Mapping[str, Any]]) -> str:
+    """What the verdict begins with: the named conditions of the checks, each once."""
+    return "; ".join(dict.fromkeys(claim["condition"] for claim in found if claim.get("condition")))
 
 
 def _evidence(sentence: Sentence, found: Sequence[Mapping[str, Any]], missing: Sequence[str]) -> str:

@@ -24,7 +24,9 @@ def inputs(part: Part, preset: str, changes: Mapping[str, Any], folder: Path | N
     return {
         "version": part.version,
         "config": config,
-        "recipes": {name: recipe.fingerprint(recipe.load(name, preset=preset)) for name in part.recipes},
+        "recipes": {
+            name: recipe.fingerprint(recipe.load(name, preset=part.recipe_preset or preset)) for name in part.recipes
+        },
         "libraries": libraries,
         "after": {name: _digest_in(folder, name) for name in part.after},
     }

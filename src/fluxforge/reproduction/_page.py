@@ -51,4 +51,5 @@ def _section(name: str, document: Mapping[str, Any]) -> Section:
         summary=part.summary,
         methods=part.methods,
         figures={title: (each.draw(document), each.caption, each.keys) for title, each in part.figures.items()},
+        table=None if part.table is None else part.table(document),
     )

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from fluxforge.discover import Progress
 from fluxforge.experiments import Claim
+from fluxforge.report import Table
 
 Document = Mapping[str, Any]
 Warn = Callable[[str], None]
@@ -45,7 +46,8 @@ class Part:
     """One experiment, with words for those who read its results.
 
     `recipes` are those it trains by, and `after` the parts whose results it uses where they are in the same folder:
-    all of them are inputs. A `version` is counted up when the same inputs give other numbers.
+    all of them are inputs; recipes are those of the part's preset unless `recipe_preset` names another. A `version` is
+    counted up when the same inputs give other numbers. `table` is shown on the page, above the figures.
     """
 
     module: Module
@@ -56,6 +58,8 @@ class Part:
     recipes: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     version: int = 1
+    recipe_preset: str | None = None
+    table: Callable[[Document], Table] | None = None
 
     def run(
         self, preset: str, changes: Mapping[str, Any], folder: Path | None, tell: Progress, warn: Warn

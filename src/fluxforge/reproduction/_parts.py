@@ -8,6 +8,7 @@ import fluxforge.experiments.convergence as convergence
 import fluxforge.experiments.generalisation as generalisation
 import fluxforge.experiments.higher_order as higher_order
 import fluxforge.experiments.memory as memory
+import fluxforge.experiments.rates as rates
 import fluxforge.experiments.setup as setup
 import fluxforge.experiments.symbolic as symbolic
 import fluxforge.experiments.theorems as theorems
@@ -87,6 +88,27 @@ PARTS: Mapping[str, Part] = MappingProxyType(
                 )
             },
             recipes=("generalisation",),
+            version=2,
+        ),
+        "rates": Part(
+            rates,
+            "1, 4.6, 5",
+            "how often each shipped recipe finds what it expects, over several seeds",
+            "The recipes first-order, first-order-pinn, midpoint and two-hop are run as they are shipped, five times "
+            "each (ten times with --preset paper), with one seed after the other and nothing else changed. What is "
+            "said of a trained network in other parts is judged on these rates. A seed counts as recovered, as an "
+            "approximation or as refused by the verdict of its own discovery.",
+            {
+                "rates": Drawn(
+                    report.rates_figure,
+                    "Seeds of each recipe by the verdict of their discovery, and the least part of the network's own "
+                    "step that its formula explains, over the time steps tried.",
+                    ("recipes",),
+                )
+            },
+            recipes=rates.RECIPES,
+            recipe_preset="quick",
+            table=report.rates_table,
         ),
         "symbolic": Part(
             symbolic,
@@ -110,6 +132,8 @@ PARTS: Mapping[str, Part] = MappingProxyType(
                 ),
             },
             recipes=("first-order", "first-order-pinn"),
+            after=("rates",),
+            version=2,
         ),
         "higher-order": Part(
             higher_order,
@@ -139,7 +163,8 @@ PARTS: Mapping[str, Part] = MappingProxyType(
                 ),
             },
             recipes=("midpoint", "two-hop"),
-            version=2,
+            after=("rates",),
+            version=3,
         ),
         "convergence": Part(
             convergence,
