@@ -23,7 +23,7 @@ SEEDS = 10
 
 def _rates(**reached: int) -> dict[str, Any]:
     """Ten seeds of each recipe; so many of them reach it."""
-    counts = {"midpoint": 10, "found": 10, "lower": 10, "flat": 0, "twice": 10} | reached
+    counts = {"midpoint": 10, "found": 10, "lower": 10, "flat": 0, "twice": 10, "else": 0} | reached
     names = {
         "midpoint": {"midpoint rule": counts["midpoint"], "lower residual than Euler": counts["lower"]},
         "two-hop": {
@@ -31,6 +31,7 @@ def _rates(**reached: int) -> dict[str, Any]:
             "lower residual than Euler": 10,
             "two-hop term without A and δ": counts["flat"],
             "two-hop term is the flux twice": counts["twice"],
+            "two-hop term is something else": counts["else"],
         },
     }
     return {
@@ -145,9 +146,13 @@ def test_a_scheme_is_new_if_it_is_of_second_order_and_not_the_midpoint_rule() ->
 
 def test_an_operator_is_new_if_it_is_not_the_flux_twice() -> None:
     changed = _result()
-    for twice, verdict in ((6, "does not hold"), (5, "holds under a condition"), (1, "holds")):
-        changed["rates"] = _rates(twice=twice)
+    for other, verdict in ((4, "does not hold"), (5, "holds under a condition"), (9, "holds")):
+        changed["rates"] = _rates(**{"twice": 10 - other, "else": other})
         assert _verdict(changed, "novel-operator") == verdict
+        assert f"In {10 - other} of 10 seeds it is" in _evidence(changed, "novel-operator")
+    # Networks that were refused have shown none.
+    changed["rates"] = _rates(twice=2)
+    assert _verdict(changed, "novel-operator") == "does not hold"
 
 
 def test_residuals_are_judged_on_the_recipe_that_reaches_them_least() -> None:

@@ -13,7 +13,7 @@ from fluxforge.discover import run_folder
 from fluxforge.errors import InputError
 from fluxforge.experiments import rates
 from fluxforge.experiments._networks import run_of
-from fluxforge.experiments._seeds import constants_of, outcome, rates_before, spread
+from fluxforge.experiments._seeds import constants_of, outcome, rates_before, rationals_of, spread
 from fluxforge.report import rates_figure, rates_table
 
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
@@ -24,14 +24,13 @@ FLAT = dict.fromkeys(TWICE, 0.1) | {"dt": 1.0}
 
 def _row(verdict: str = "recovered", *, seed: int = 0, **own: Any) -> dict[str, Any]:
     residual = {"network": 0.1, "euler": 1.0}
-    found = {"seed": seed, "verdict": verdict, "explained": 0.99, "constants": dict(MIDPOINT), "far": None}
+    found = {"seed": seed, "verdict": verdict, "as_expected": verdict == "recovered", "explained": 0.99}
+    found |= {"constants": dict(MIDPOINT), "rational": {}, "far": None}
     return found | {"residual": residual, "reason": None, "seconds": 60.0 + seed} | own
 
 
 def _recipe(name: str, rows: list[dict[str, Any]], **about: Any) -> dict[str, Any]:
-    return (
-        {"expected": "recovered", "update": "residual", "theta": 0.5} | about | rates._together(name, "recovered", rows)
-    )
+    return {"expected": "recovered", "update": "residual", "theta": 0.5} | about | rates._together(name, rows)
 
 
 def _result(name: str, rows: list[dict[str, Any]], **about: Any) -> dict[str, Any]:
@@ -124,6 +123,8 @@ def test_a_verdict_is_the_document_s_own_or_what_older_ones_say(document: dict[s
 def test_constants_are_those_of_the_limit_where_there_is_one() -> None:
     assert constants_of({"constants": {"c1": 0.4}, "limit": {"c1": 0.5}}) == {"c1": 0.5}
     assert constants_of({"constants": {"c1": 0.4}, "limit": None}) == {"c1": 0.4}
+    # What the network does not determine has no value.
+    assert constants_of({"limit": {"c1": 0.5, "a1": None}}) == {"c1": 0.5}
     assert constants_of({"recovered": False}) == {}
 
 
@@ -134,25 +135,47 @@ def test_medians_have_quartiles_and_nothing_has_none() -> None:
 
 def test_a_seed_counts_if_its_formula_is_believed_and_its_constants_are_right() -> None:
     rows = [_row(), _row(constants=MIDPOINT | {"c1": 0.52}), _row("approximation"), _row(constants={})]
-    found = rates._together("midpoint", "recovered", rows)
+    found = rates._together("midpoint", rows)
     assert found["rates"]["midpoint rule"] == {"reached": 1, "of": 4}
     assert found["rate"] == {"reached": 3, "of": 4}
     # One within two per cent is near enough, and another set of constants is another scheme.
-    assert rates._is(MIDPOINT | {"c1": 0.509}, MIDPOINT)
-    assert not rates._is(PATHS, MIDPOINT)
+    assert rates._is(_row(constants=MIDPOINT | {"c1": 0.509}), MIDPOINT)
+    assert not rates._is(_row(constants=PATHS), MIDPOINT)
+    assert not rates._is(_row(constants={}), {})
+
+
+def test_a_constant_that_is_taken_for_a_fraction_is_that_fraction() -> None:
+    """The network's own limit has an uncertainty, within which the discovery takes it for ½."""
+    row = _row(constants=MIDPOINT | {"c1": 0.47})
+    assert not rates._is(row, MIDPOINT)
+    assert rates._is(row | {"rational": {"c1": 0.5}}, MIDPOINT)
+    assert not rates._is(row | {"rational": {"c1": 1 / 3}}, MIDPOINT)
+    assert rationals_of({"rational": {"c1": "1/2", "a2": "1"}}) == {"c1": 0.5, "a2": 1.0}
+    assert rationals_of({"recovered": False}) == {}
+
+
+def test_a_seed_is_as_expected_if_its_document_says_so() -> None:
+    spec = recipe.override(recipe.load("first-order"), {"expect": "approximation"})
+    for document, expected in (
+        ({"verdict": "recovered"}, True),
+        ({"verdict": "approximation"}, True),
+        ({"verdict": "refused"}, False),
+        ({"verdict": "recovered", "as_expected": False}, False),
+    ):
+        assert rates._row(spec, document, Path(), pytest.fail)["as_expected"] is expected
 
 
 def test_residuals_are_counted_where_all_seeds_have_one() -> None:
     rows = [_row(), _row(residual={"network": 0.6, "euler": 1.0})]
-    found = rates._together("midpoint", "recovered", rows)
+    found = rates._together("midpoint", rows)
     assert found["rates"]["lower residual than Euler"] == {"reached": 1, "of": 2}
     assert found["medians"]["residual over Euler's"]["median"] == pytest.approx(0.35)
-    assert "lower residual than Euler" not in rates._together("midpoint", "recovered", [_row(residual=None)])["rates"]
+    assert "lower residual than Euler" not in rates._together("midpoint", [_row(residual=None)])["rates"]
 
 
 def test_powers_of_the_two_hop_term_are_told_apart() -> None:
     rows = [_row(constants=PATHS, far=TWICE), _row(constants=PATHS, far=FLAT), _row("refused", far=None)]
-    found = rates._together("two-hop", "recovered", rows)["rates"]
+    found = rates._together("two-hop", rows)["rates"]
     assert found["two-hop term is the flux twice"] == {"reached": 1, "of": 3}
     # The power of Δt is no matter of areas and distances.
     assert found["two-hop term without A and δ"] == {"reached": 1, "of": 3}

@@ -54,7 +54,8 @@ def test_the_same_results_have_not_moved_and_are_counted_by_kind() -> None:
         Kind.EXACT: 4,
         Kind.MEDIAN: 2,
         Kind.RATE: 1,
-        Kind.SEED: 2 + 5 + 2,
+        Kind.SPREAD: 2,
+        Kind.SEED: 5 + 2,
         Kind.MACHINE: 3,
     }
     assert part.compared == 7
@@ -108,6 +109,17 @@ def test_a_list_of_seeds_is_compared_by_its_median_and_no_value_of_it_alone() ->
 
 def test_a_single_weight_is_not_compared() -> None:
     assert moved(changed("generalisation/sparse/last_layer", [9.0, 9.0])) == {}
+
+
+def test_fitted_numbers_move_by_more_than_their_uncertainties() -> None:
+    row = {"step": 0.5, "constants": {"c1": 0.25, "a1": 0.123456789012}, "error": {"c1": 1e-4}, "loss": 0.123456789012}
+    own = {"higher-order": {"preset": "quick", "claims": [], "direct": {"θ = 1": {"rows": [row]}}}}
+    place = "higher-order/direct/θ = 1/rows/0/constants/"
+    # Both have that uncertainty; one without any may differ by what a linear programme is solved to.
+    assert moved(changed(place + "c1", 0.25019, own), own) == {}
+    assert list(moved(changed(place + "c1", 0.25021, own), own)) == ["direct.θ = 1.rows[0].constants.c1"]
+    assert moved(changed(place + "a1", 0.1234568, own), own) == {}
+    assert list(moved(changed(place + "a1", 0.1234578, own), own)) == ["direct.θ = 1.rows[0].constants.a1"]
 
 
 @pytest.mark.parametrize(("stuck", "gone"), [(1, []), (3, []), (5, ["summary.default.sparse.stuck"])])
@@ -195,6 +207,8 @@ def test_every_part_has_a_table_and_every_rule_a_number_or_a_reason() -> None:
         ("higher-order", "networks/midpoint/residual/network", Kind.SEED),
         ("higher-order", "discovered/midpoint/constants/c1", Kind.SEED),
         ("higher-order", "direct/θ = 1/limit/c1", Kind.FITTED),
+        ("higher-order", "direct/θ = 1/rows/0/constants/c1", Kind.FITTED),
+        ("higher-order", "direct/θ = 1/rows/0/error/c1", Kind.SPREAD),
         ("symbolic", "against_step/θ = 1/rows/0/network/c1", Kind.SEED),
         ("symbolic", "recovery/operon/recovered", Kind.RATE),
         ("rates", "recipes/two-hop/rows/0/constants/c1", Kind.SEED),

@@ -31,7 +31,9 @@ def reproduce(
         Path,
         typer.Option("-o", "--output", metavar="FOLDER", help="Folder to write to, or to go on in.", callback=folder),
     ] = Path("reproduction"),
-    seeds: Annotated[int | None, typer.Option(metavar="N", help="Networks per arm, instead of the preset's.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(metavar="N", help="Networks per arm or recipe, instead of the preset's.")
+    ] = None,
     steps: Annotated[int | None, typer.Option(metavar="N", help="Training steps, instead of the preset's.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Repeat parts though their inputs have not changed.")] = False,
     check: Annotated[

@@ -181,6 +181,7 @@ def _novel_operator(result: Result) -> Claim:
     """A two-hop term that is the two-point flux applied twice is the second power of a known operator."""
     K = result["printed_diffusivity"]["squares"][0][0]
     twice = rate_of(result, "two-hop", "two-hop term is the flux twice")
+    counted = "" if twice is None else f" In {twice.text} it is; where a network was refused it is not known."
     law = result["discovered"]["two-hop"].get("laws", {}).get("far")
     learned = "" if law is None else f" One seed's powers: {_powers(law)}."
     claim = Claim(
@@ -188,9 +189,10 @@ def _novel_operator(result: Result) -> Claim:
         "The learned term can be interpreted as a novel discrete operator.",
         "holds",
         "It is not if the two-hop term is the two-point flux applied twice, A_PN/δ_PN A_NQ/δ_NQ/(V_P V_N): that is the "
-        f"second power of a known operator. The term as printed makes the diffusivity {K:.3f} α on squares.{learned}",
+        f"second power of a known operator.{counted} The term as printed makes the diffusivity {K:.3f} α on squares."
+        f"{learned}",
     )
-    return weigh(claim, None if twice is None else Rate(twice.of - twice.reached, twice.of))
+    return weigh(claim, rate_of(result, "two-hop", "two-hop term is something else"))
 
 
 def _four_layers(result: Result) -> Claim:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -47,12 +48,17 @@ def outcome(document: Mapping[str, Any]) -> Outcome:
 
 
 def constants_of(document: Mapping[str, Any]) -> dict[str, float]:
-    """The constants of a discovery, in the limit of small steps where it has one; none if it has no formula."""
-    for key in ("limit", "constants"):
-        values = document.get(key)
-        if isinstance(values, Mapping) and values and all(isinstance(each, int | float) for each in values.values()):
-            return {str(name): float(each) for name, each in values.items()}
-    return {}
+    """The constants of a discovery: the network's own in the limit of small steps, where it has any, or refitted ones.
+
+    What the network does not determine is left out; without a formula there is nothing.
+    """
+    values = document.get("limit") or document.get("constants") or {}
+    return {str(name): float(each) for name, each in values.items() if isinstance(each, int | float)}
+
+
+def rationals_of(document: Mapping[str, Any]) -> dict[str, float]:
+    """The fractions that a discovery takes its constants for, those that it takes for any."""
+    return {str(name): float(Fraction(each)) for name, each in (document.get("rational") or {}).items()}
 
 
 def spread(values: Sequence[float]) -> dict[str, float] | None:

@@ -1,5 +1,6 @@
 """How often each shipped recipe finds what it expects: the same discovery with several seeds."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from fluxforge.data import source
 from fluxforge.discover import Progress, discover, environment, resume, run_folder, silent
 from fluxforge.experiments._rate_claims import check
 from fluxforge.experiments._residuals import residuals
-from fluxforge.experiments._seeds import OUTCOMES, Rate, constants_of, outcome, spread
+from fluxforge.experiments._seeds import OUTCOMES, Rate, constants_of, outcome, rationals_of, spread
 from fluxforge.run import RunFolder
 from fluxforge.train import train
 
@@ -81,7 +82,7 @@ def run(
         "experiment": NAME,
         "preset": config.preset,
         "seeds": config.networks,
-        "recipes": {name: about[name] | _together(name, about[name]["expected"], each) for name, each in rows.items()},
+        "recipes": {name: about[name] | _together(name, each) for name, each in rows.items()},
         "environment": environment(),
     }
     return result | {"claims": [claim.document() for claim in check(result)]}
@@ -96,8 +97,7 @@ def _spec(config: Config, name: str, k: int) -> recipe.Recipe:
 def _about(spec: recipe.Recipe) -> dict[str, Any]:
     """What a verdict on the recipe depends on: the outcome it expects, what its update builds in, and its loss."""
     return {
-        # Recipes that cannot say what they expect expect to recover a scheme.
-        "expected": str(getattr(spec, "expect", "recovered")),
+        "expected": spec.expect,
         "update": spec.network.update,
         "theta": None if spec.loss.residual is None else spec.loss.residual.theta,
     }
@@ -120,11 +120,15 @@ def _document(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> 
 
 def _row(spec: recipe.Recipe, document: Mapping[str, Any], folder: Path, warn: Warn) -> dict[str, Any]:
     """One seed: its verdict, how much of the network its formula explains at least, and the formula's constants."""
+    verdict = outcome(document)
     return {
         "seed": spec.seed,
-        "verdict": outcome(document),
+        "verdict": verdict,
+        # Runs of older versions do not say it.
+        "as_expected": bool(document.get("as_expected", verdict in ("recovered", spec.expect))),
         "explained": (document.get("explained") or {}).get("least"),
         "constants": constants_of(document),
+        "rational": rationals_of(document),
         "far": ((document.get("laws") or {}).get("far") or {}).get("exponents"),
         "residual": _residual(spec, folder / f"{spec.name}-{spec.seed}", warn),
         "reason": next((text for text in document.get("reasons", ()) if not text.startswith("yes")), None),
@@ -146,9 +150,9 @@ def _residual(spec: recipe.Recipe, folder: Path, warn: Warn) -> dict[str, float]
     return done
 
 
-def _together(name: str, expected: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _together(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Rates and medians over the seeds of one recipe."""
-    verdicts: dict[str, int] = {each: sum(row["verdict"] == each for row in rows) for each in OUTCOMES}
+    verdicts = {each: sum(row["verdict"] == each for row in rows) for each in OUTCOMES}
     rates = {key: Rate(sum(map(bool, found)), len(found)) for key, found in _judged(name, rows).items()}
     constants = sorted({key for row in rows for key in row["constants"]})
     medians = {
@@ -158,7 +162,7 @@ def _together(name: str, expected: str, rows: Sequence[Mapping[str, Any]]) -> di
     }
     return {
         "verdicts": verdicts,
-        "rate": Rate(verdicts.get(expected, 0), len(rows)).document(),
+        "rate": Rate(sum(row["as_expected"] for row in rows), len(rows)).document(),
         "rates": {key: rate.document() for key, rate in rates.items()},
         "medians": {key: found for key, found in medians.items() if found is not None},
         "seconds": spread([row["seconds"] for row in rows]),
@@ -173,20 +177,23 @@ def _over_euler(found: Mapping[str, float]) -> float:
 def _judged(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[bool]]:
     """What is true of each seed, by what it is called."""
     called, wanted = WANTED.get(name, ("expected scheme", {}))
-    found = {called: [row["verdict"] == "recovered" and _is(row["constants"], wanted) for row in rows]}
+    found = {called: [row["verdict"] == "recovered" and _is(row, wanted) for row in rows]}
     if all(row["residual"] is not None for row in rows):
         found["lower residual than Euler"] = [_over_euler(row["residual"]) <= LOWER for row in rows]
     if name == "two-hop":
         found["two-hop term without A and δ"] = [row["far"] is not None and _is_flat(row["far"]) for row in rows]
         found["two-hop term is the flux twice"] = [row["far"] is not None and _is_twice(row["far"]) for row in rows]
+        found["two-hop term is something else"] = [row["far"] is not None and not _is_twice(row["far"]) for row in rows]
     return found
 
 
-def _is(constants: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
-    """Whether constants are the wanted ones, or all one."""
-    if not constants or (wanted and set(wanted) != set(constants)):
-        return False
-    return all(abs(value - wanted.get(key, 1.0)) <= WITHIN * wanted.get(key, 1.0) for key, value in constants.items())
+def _is(row: Mapping[str, Any], wanted: Mapping[str, float]) -> bool:
+    """Whether constants are the wanted ones, or all one: by the fraction each is taken for, or else by its value."""
+    values = {**row["constants"], **row["rational"]}
+    wanted = wanted or dict.fromkeys(values, 1.0)
+    return bool(values) and all(
+        abs(values.get(key, math.inf) - value) <= WITHIN * value for key, value in wanted.items()
+    )
 
 
 def _is_flat(exponents: Mapping[str, float]) -> bool:
