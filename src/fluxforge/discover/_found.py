@@ -5,10 +5,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-import sympy as sp
-
 from fluxforge.data import Problem
-from fluxforge.distil import Fitted, Free, Reading, nearest_fractions
+from fluxforge.distil import HIDDEN, Fitted, Free, Reading, nearest_fractions
 from fluxforge.expression import to_text
 from fluxforge.scheme import Scheme, Stage
 from fluxforge.simulate import staged
@@ -63,11 +61,14 @@ class Own:
         return min(reading.explained for reading in self.readings)
 
     def agreeing(self, fitted: Fitted) -> dict[str, Fraction]:
-        """The fractions that constants of least loss are taken for, as far as the network's own limit allows them."""
+        """The fractions that constants of least loss are taken for, as far as the network's own limit allows them.
+
+        It allows what its uncertainty allows, or as much as is excused at each Δt.
+        """
         return {
             name: value
             for name, value in fitted.rational.items()
-            if not abs(self.limit[name] - value) > self.uncertainty[name] + 1e-9
+            if not abs(self.limit[name] - value) > max(self.uncertainty[name], HIDDEN * abs(value))
         }
 
     def filled_into(self, found: Found) -> Found:
@@ -95,9 +96,3 @@ class Own:
             "limit_uncertainty": dict(self.uncertainty),
             "against_step": sorted([*rows, *read], key=lambda row: -row["step"]),
         }
-
-
-def unrounded(found: Found, own: Own, name: str) -> Scheme:
-    """The scheme with the network's own constants, as they are."""
-    values: Mapping[str, sp.Expr | float] = dict(own.limit)
-    return Scheme(f"unrounded-{name}", found.free.filled(values))

@@ -13,7 +13,7 @@ from fluxforge.distil._layers import layered, two_hop
 from fluxforge.distil._least_absolute import Vertex, least_absolute
 from fluxforge.distil._limit import Limit, extrapolated, small_steps
 from fluxforge.distil._objective import Minimum, Objective
-from fluxforge.distil._reading import Reading, own_limit, read_constants
+from fluxforge.distil._reading import HIDDEN, Reading, own_limit, read_constants
 from fluxforge.distil._sample import Sampled, sample
 from fluxforge.distil._search import OPERATORS, Search
 from fluxforge.distil._select import knee
@@ -24,6 +24,7 @@ from fluxforge.distil._table import Table, tabulate
 
 __all__ = [
     "ENGINES",
+    "HIDDEN",
     "OPERATORS",
     "UNITS",
     "AbstractBackend",

@@ -24,6 +24,8 @@ Step: TypeAlias = Callable[[Problem], State]
 Constants: TypeAlias = Mapping[str, float]
 # An uncertainty is so many standard errors: of some twenty comparisons in a run, none should fail by chance.
 SURE = 3.0
+# What is unexplained excuses a difference of at most this part of a constant.
+HIDDEN = 0.1
 # A constant that the network leaves uncertain by more than this part of itself says nothing.
 TELLING = 0.25
 
@@ -35,12 +37,14 @@ class Reading:
     - `explained`: 1 − ‖formula − network‖/‖network − T‖, root mean square, with the network's own constants; the share
       that constants of least loss explain is `explained_by_least`;
     - `own_uncertainty`, `least_uncertainty`: three standard errors over the sample, and the numerical error.
-      What the formula leaves unexplained of the network differs from problem to problem, and so enters the former.
+      What the formula leaves unexplained of the network differs from problem to problem, and so enters the former;
+    - `hidden`: the difference of a constant that has the size of what is left unexplained, which may hide it.
     """
 
     step: float
     own: Constants
     own_uncertainty: Constants
+    hidden: Constants
     least: Constants
     least_uncertainty: Constants
     explained: float
@@ -53,9 +57,14 @@ class Reading:
         return self.own_uncertainty[name] <= TELLING * max(abs(self.own[name]), abs(self.least[name]), TELLING)
 
     def gap(self, name: str) -> float:
-        """The difference of both values in units of their joint uncertainty: they agree if it is at most 1."""
-        allowed = self.own_uncertainty[name] + self.least_uncertainty[name] + ROUND_OFF
-        return abs(self.own[name] - self.least[name]) / allowed
+        """The difference of both values in units of what is allowed: they agree if it is at most 1.
+
+        Allowed are their uncertainties, or a difference whose effect is below what is unexplained anyway, but no more
+        than a tenth of the constant: a network that is the formula exactly has to have the constants exactly.
+        """
+        size = max(abs(self.own[name]), abs(self.least[name]))
+        allowed = max(self.own_uncertainty[name] + self.least_uncertainty[name], min(self.hidden[name], HIDDEN * size))
+        return abs(self.own[name] - self.least[name]) / (allowed + ROUND_OFF)
 
 
 # Constants that are equal in exact arithmetic differ by less, after fits to thousands of cells.
@@ -82,6 +91,7 @@ def read_constants(
                 step=length,
                 own=_named(names, read.values),
                 own_uncertainty=_named(names, SURE * theirs.standard_error(answered, read) + read.error),
+                hidden=_named(names, np.sqrt(read.loss) * np.nan_to_num(read.spread, posinf=0.0)),
                 least=_named(names, least.values),
                 least_uncertainty=_named(names, SURE * ours.standard_error(asked, least) + least.error),
                 explained=float(1.0 - np.sqrt(read.loss)),
