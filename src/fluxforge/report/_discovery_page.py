@@ -51,7 +51,15 @@ HEADLINES = {
     "refused": "no formula was accepted",
 }
 # What a run that failed early lacks.
-ABSENT: Record = {"reasons": (), "loss": None, "stencil": None, "evaluation": None, "seconds": {}, "environment": {}}
+ABSENT: Record = {
+    "findings": (),
+    "reasons": (),
+    "loss": None,
+    "stencil": None,
+    "evaluation": None,
+    "seconds": {},
+    "environment": {},
+}
 # The cell whose temperature a law is about.
 HOPS = {"near": "N", "far": "Q"}
 # Factors of a law that fit on a line of a narrow page.
