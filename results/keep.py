@@ -1,7 +1,7 @@
 """Keeps results here, and judges those that are kept by the claims as they are judged today.
 
 `python results/keep.py FOLDER --commit C --hardware WORDS` takes over the documents of a reproduction, deterministic
-numbers with twelve digits and others with six; `--into quick` puts them into results/quick. Without a folder nothing
+numbers in full and others with six digits; `--into quick` puts them into results/quick. Without a folder nothing
 is taken over. Either way the claims of every kept document are computed anew from its numbers, after the rates over
 seeds have been put into the parts that use them.
 """

@@ -37,11 +37,6 @@ def _result(name: str, rows: list[dict[str, Any]], **about: Any) -> dict[str, An
     return {"recipes": {name: _recipe(name, rows, **about)}}
 
 
-def _verdict(result: dict[str, Any]) -> str:
-    (claim,) = rates.check(result)
-    return claim.verdict
-
-
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Discoveries that take no time; which recipe and seed was run."""
@@ -193,7 +188,9 @@ def test_powers_of_the_two_hop_term_are_told_apart() -> None:
 )
 def test_verdicts_follow_the_rates(good: int, of: int, verdict: str) -> None:
     rows = [_row()] * good + [_row("refused", constants={})] * (of - good)
-    assert _verdict(_result("midpoint", rows)) == verdict
+    (claim,) = rates.check(_result("midpoint", rows))
+    assert claim.verdict == verdict
+    assert bool(claim.condition) == (verdict == "holds under a condition")
 
 
 def test_without_anything_built_in_or_changed_a_sentence_can_hold() -> None:

@@ -86,7 +86,8 @@ def weigh(claim: Claim, rate: Rate | None) -> Claim:
         verdict = "does not hold"
     elif rate.reached < SHARE * rate.of and verdict == "holds":
         verdict = "holds under a condition"
-    return Claim(claim.name, claim.text, verdict, f"True of {rate.text}. {claim.evidence}", claim.condition)
+    condition = claim.condition if verdict == "holds under a condition" else ""
+    return Claim(claim.name, claim.text, verdict, f"True of {rate.text}. {claim.evidence}", condition)
 
 
 def rate_of(result: Mapping[str, Any], recipe: str, name: str) -> Rate | None:

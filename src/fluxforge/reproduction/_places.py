@@ -107,15 +107,15 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def rounded(part: str, document: Mapping[str, Any], *, exact: int = 12, other: int = 6) -> dict[str, Any]:
-    """A document to be kept: deterministic and fitted numbers with so many digits, the others with fewer."""
+def rounded(part: str, document: Mapping[str, Any], *, digits: int = 6) -> dict[str, Any]:
+    """A document to be kept: deterministic and fitted numbers in full, since they are compared; others with fewer."""
     found = numbers(part, document)
     full = {where for where, number in found.items() if number.rule.kind in (Kind.EXACT, Kind.FITTED)}
-    result: dict[str, Any] = _rounded(document, "", full, (exact, other))
-    return result | {"digits": exact}
+    result: dict[str, Any] = _rounded(document, "", full, digits)
+    return result
 
 
-def _rounded(value: Any, where: str, full: set[str], digits: tuple[int, int]) -> Any:
+def _rounded(value: Any, where: str, full: set[str], digits: int) -> Any:
     if isinstance(value, Mapping):
         return {
             name: _rounded(each, f"{where}.{name}" if where else str(name), full, digits)
@@ -123,4 +123,4 @@ def _rounded(value: Any, where: str, full: set[str], digits: tuple[int, int]) ->
         }
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_rounded(each, f"{where}[{k}]", full, digits) for k, each in enumerate(value)]
-    return float(f"{value:.{digits[where not in full]}g}") if isinstance(value, float) else value
+    return float(f"{value:.{digits}g}") if isinstance(value, float) and where not in full else value
