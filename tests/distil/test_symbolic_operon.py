@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pyoperon
@@ -85,6 +86,15 @@ def test_the_time_limit_stops_an_evolution_that_would_not_end():
     assert len(Operon().fit(flux_table(rows=100), endless, seed=0)) > 0
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT as in a terminal: processes that a shell starts in the background ignore it, and would never end here."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interruption_stops_the_evolution():
     endless = Search(restarts=1, generations=10**9, population=50, rows=50, seconds=1e6)
     alarm = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))

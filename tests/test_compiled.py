@@ -1,0 +1,45 @@
+"""The run's own means: the compilation cache, and the order of files."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+from jax._src.lru_cache import LRUCache
+
+import conftest
+
+TESTS = Path(__file__).parent
+# Compiles a function that no test compiles, and tells whether it was found compiled.
+CODE = """
+import jax, jax.monitoring
+jax.config.update("jax_enable_x64", True)
+told = []
+jax.monitoring.register_event_listener(lambda event, **_: told.append(event))
+print(jax.jit(lambda x: x * 271.0 - 828.0)(2.0), "/jax/compilation_cache/cache_hits" in told)
+"""
+
+
+def test_a_process_finds_what_this_one_has_compiled_and_adds_nothing() -> None:
+    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == jax.config.jax_compilation_cache_dir
+
+    def ask() -> str:
+        return subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True).stdout.strip()
+
+    assert ask() == "-286.0 False"
+    assert ask() == "-286.0 False"  # the first one has written nothing
+    assert jax.jit(lambda x: x * 271.0 - 828.0)(2.0) == -286.0
+    assert ask() == "-286.0 True"
+
+
+def test_an_entry_appears_whole_and_is_not_replaced(tmp_path: Path) -> None:
+    cache = LRUCache(str(tmp_path), max_size=-1)
+    cache.put("key", b"first")
+    cache.put("key", b"second")
+    assert cache.get("key") == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["key-cache"]
+
+
+def test_the_files_that_start_first_are_there() -> None:
+    assert [name for name in conftest.LONG if not (TESTS / name).is_file()] == []
