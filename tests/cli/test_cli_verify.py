@@ -104,8 +104,22 @@ def test_bad_requests_are_one_line_and_exit_code_two(cli: Cli, options: list[str
     assert word in only_line(told.err)
 
 
-def test_a_repeated_mesh_is_refused(cli: Cli, mesh_file: Path) -> None:
-    told = cli("verify", "euler", "--mesh", mesh_file, "--mesh", mesh_file)
+@pytest.mark.parametrize("exact", ["log(x)", "1/(y - 1/2)", "abs(x)"])
+def test_a_solution_that_cannot_be_used_is_refused(cli: Cli, sequence: str, exact: str) -> None:
+    told = cli("verify", "euler", "--meshes", sequence, "--exact", exact)
+    assert (told.code, told.out) == (2, "")
+    assert exact in only_line(told.err)
+
+
+def test_meshes_that_do_not_get_finer_are_refused(cli: Cli, sequence: str) -> None:
+    told = cli("verify", "euler", "--meshes", ",".join(reversed(sequence.split(","))))
+    assert (told.code, told.out) == (2, "")
+    assert "coarse" in only_line(told.err)
+
+
+@pytest.mark.parametrize("option", ["--mesh", "--meshes"])
+def test_a_repeated_mesh_is_refused(cli: Cli, mesh_file: Path, option: str) -> None:
+    told = cli("verify", "euler", option, mesh_file, option, mesh_file)
     assert (told.code, told.out) == (2, "")
     assert "--mesh" in only_line(told.err)
 

@@ -72,7 +72,8 @@ def test_an_order_needs_a_small_error_and_a_trend_to_zero():
     errors = (1.0, 0.25, 0.0625, 0.015625)
     assert Rates(sizes, errors, below=0.1).order == pytest.approx(2.0)
     assert Rates(sizes, tuple(10 * e for e in errors), below=0.1).order is None, "the error is too large"
-    assert Rates(sizes, tuple(10 * e for e in errors), below=0.1).stalled
+    assert not Rates(sizes, tuple(10 * e for e in errors), below=0.1).stalled, "it falls all the same"
+    assert Rates(sizes, (0.3, 0.2, 0.18, 0.175)).stalled
     to_plateau = tuple(0.01 + 0.05 * h**0.3 for h in sizes)
     assert Rates(sizes, to_plateau).rates[-1] > 0.15
     assert Rates(sizes, to_plateau).plateau == pytest.approx(0.01 / to_plateau[-1])

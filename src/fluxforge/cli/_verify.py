@@ -20,7 +20,7 @@ def verify(
         typer.Option(metavar="FILE", help="Certify on this mesh: stencil, conservation, patch tests, Δt limit."),
     ] = None,
     meshes: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="FILES", help="Errors, rates and order on your own meshes, coarse to fine: a.msh,b.msh,c.msh."
         ),
@@ -37,13 +37,13 @@ def verify(
 
     Exit code 1 if a claim is contradicted, or was asked for and is not established.
     """
-    if mesh is not None and len(mesh) > 1:
-        raise typer.BadParameter("--mesh is given more than once: one mesh, or a sequence with --meshes a.msh,b.msh")
-    if mesh and (families is not None or levels is not None or meshes is not None):
+    if len(mesh or []) > 1 or len(meshes or []) > 1:
+        raise typer.BadParameter("--mesh or --meshes is given more than once: a sequence is --meshes a.msh,b.msh,c.msh")
+    if mesh and (families is not None or levels is not None or meshes):
         raise typer.BadParameter("--mesh is one mesh: --families, --levels and --meshes refine, give one or the other")
-    if meshes is not None and (families is not None or levels is not None):
+    if meshes and (families is not None or levels is not None):
         raise typer.BadParameter("--meshes takes the place of --families and --levels: give one or the other")
-    if exact is not None and meshes is None:
+    if exact is not None and not meshes:
         raise typer.BadParameter("--exact is the solution on a sequence of meshes: give --meshes too")
     from fluxforge.cli._progress import doing
 
@@ -55,7 +55,7 @@ def verify(
             families=_names(families),
             levels=levels,
             mesh=mesh[0] if mesh else None,
-            meshes=_names(meshes),
+            meshes=_names(meshes[0]) if meshes else None,
             exact=exact,
             quick=quick,
             folder=output,

@@ -95,10 +95,10 @@ class Rates:
 
     @property
     def stalled(self) -> bool:
-        """Whether the errors have demonstrably stopped falling, or never were below the share asked for."""
+        """Whether the errors have demonstrably stopped falling: the last refinement took away less than a fifth."""
         if len(self.errors) < self.least or self.order is not None or self.exact:
             return False
-        return not self.errors[-1] <= 0.8 * self.errors[-2] or not self.errors[-1] <= self.below
+        return not self.errors[-1] <= 0.8 * self.errors[-2]
 
     @property
     def convergent(self) -> bool:

@@ -12,6 +12,7 @@ from fluxforge.verify._certificate import Certificate
 from fluxforge.verify._families import choose
 from fluxforge.verify._problems import functions
 from fluxforge.verify._verification import Progress, Request, Verification
+from fluxforge.verify.order import check_sequence
 
 MOST_CELLS = 20_000
 MOST_MESHES = 8
@@ -52,6 +53,8 @@ def verify(
     for one in (*own, *([mesh] if mesh is not None else [])):
         if len(one.cells) > MOST_CELLS:
             raise InputError(f"{one.origin}: has {len(one.cells)} cells; a certificate takes up to {MOST_CELLS}")
+    if own:
+        check_sequence(own, exact)
     request = Request(scheme, mesh, chosen, own, exact, quick)
     with jax.enable_x64(True):
         return Verification(request, progress).run()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -107,6 +108,28 @@ def _studies(
     )
 
 
+def check_sequence(meshes: Sequence[Mesh], exact: str | None) -> tuple[Problem, ...]:
+    """The problems to be solved on the given meshes, from coarse to fine.
+
+    With `exact`, a formula of x and y, the one problem whose solution it is, held on every wall; otherwise the two
+    manufactured problems in the coordinates of the finest mesh's bounding box. Raises InputError for fewer than two
+    meshes or meshes that do not get finer, ExpressionError for a solution that is not finite on one of them.
+    """
+    if len(meshes) < 2:
+        raise InputError("a sequence of meshes needs at least two of them, from coarse to fine")
+    for before, mesh in pairwise(meshes):
+        if len(mesh.cells) <= len(before.cells):
+            raise InputError(
+                f"{mesh.origin}: has {len(mesh.cells)} cells, no more than the mesh before it: coarse meshes come first"
+            )
+    if exact is None:
+        return tuple(scaled_to(problem, meshes[-1]) for problem in PROBLEMS)
+    problem = Problem(exact, exact, diffusivity=1.0)
+    for mesh in meshes:
+        problem.source(problem.graph(mesh))
+    return (problem,)
+
+
 def mesh_studies(
     scheme: Scheme,
     meshes: Sequence[Mesh],
@@ -114,31 +137,14 @@ def mesh_studies(
     exact: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[SpaceStudy, ...]:
-    """Errors on the given meshes, from coarse to fine; a study per problem.
-
-    With `exact`, a formula of x and y, the one problem whose solution it is, held on every wall; otherwise the two
-    manufactured problems in the coordinates of the meshes' bounding box. Raises InputError for fewer than two meshes
-    or meshes that do not get finer.
-    """
-    if len(meshes) < 2:
-        raise InputError("a sequence of meshes needs at least two of them, from coarse to fine")
-    cells = [len(mesh.cells) for mesh in meshes]
-    for before, mesh in zip(cells, meshes[1:], strict=False):
-        if len(mesh.cells) <= before:
-            raise InputError(
-                f"{mesh.origin}: has {len(mesh.cells)} cells, no more than the mesh before it: coarse meshes come first"
-            )
-    problems = (
-        tuple(scaled_to(problem, meshes[-1]) for problem in PROBLEMS)
-        if exact is None
-        else (Problem(exact, exact, diffusivity=1.0),)
-    )
+    """Errors of steady states on the given meshes; a study per problem of `check_sequence`, and its exceptions."""
+    problems = check_sequence(meshes, exact)
     errors = []
     for mesh in meshes:
         if progress is not None:
             progress(f"steady states on {mesh.origin}")
         errors.append([problem_errors(scheme, mesh, problem) for problem in problems])
-    found = _Errors(cells, np.array(errors), np.empty(0))
+    found = _Errors([len(mesh.cells) for mesh in meshes], np.array(errors), np.empty(0))
     return _studies("meshes", found, problems, below=LARGEST_ERROR, least=LEAST_MESHES)
 
 

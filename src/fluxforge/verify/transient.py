@@ -6,7 +6,7 @@ import numpy as np
 
 from fluxforge.mesh import DualGraph, dual, fourier_step, jittered
 from fluxforge.scheme import Scheme
-from fluxforge.simulate import step_matrix
+from fluxforge.simulate import step_limit, step_matrix
 from fluxforge.verify.stability import Stability, stability
 
 MOST_CELLS = 300
@@ -42,10 +42,9 @@ def transient_growth(
     scheme: Scheme, graph: DualGraph, *, limit: Stability | None = None, diffusivity: float = 1.0
 ) -> TransientGrowth:
     """At 0.99 of the largest stable step, or the Fourier step where there is no limit; `limit` if already known."""
-    found = stability(scheme, graph, diffusivity=diffusivity) if limit is None else limit
-    bounded = found.dt_max is not None and 0 < found.dt_max < np.inf
+    largest = _largest_step(scheme, graph, diffusivity) if limit is None else limit.dt_max
     fourier = fourier_step(graph, diffusivity)
-    dt = 0.99 * found.dt_max if bounded and found.dt_max is not None else fourier
+    dt = 0.99 * largest if largest is not None and 0 < largest < np.inf else fourier
     root = np.sqrt(graph.V)
     M = step_matrix(scheme, graph, dt, diffusivity=diffusivity).toarray()
     B = root[:, None] * M / root
@@ -53,6 +52,12 @@ def transient_growth(
         radius = float(np.abs(np.linalg.eigvalsh(0.5 * (B + B.T))).max())
         return TransientGrowth(dt / fourier, True, radius, max(radius, radius**STEPS), 1, radius <= 1)
     return _of_powers(B, dt / fourier)
+
+
+def _largest_step(scheme: Scheme, graph: DualGraph, diffusivity: float) -> float | None:
+    """From R(z) where there is one; otherwise the largest of the steps that were tried."""
+    found = step_limit(scheme, graph, diffusivity=diffusivity)
+    return found.dt if found is not None else stability(scheme, graph, diffusivity=diffusivity).dt_max
 
 
 def _of_powers(B: np.ndarray, over_fourier: float) -> TransientGrowth:
