@@ -11,10 +11,10 @@ from fluxforge.mesh import jittered
 from fluxforge.scheme import Claims, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import general_stepper
-from fluxforge.verify import Certificate, Line, Verdict, verify, verify_step
+from fluxforge.verify import Certificate, FamilyResult, Line, Rates, Verdict, verify, verify_step
 from fluxforge.verify._families import Levels
 from fluxforge.verify.diffusivity import lattice_equation
-from fluxforge.verify.order import space_studies
+from fluxforge.verify.order import SpaceStudy, space_studies
 
 
 @cache
@@ -145,3 +145,14 @@ def test_linear_means_additive_too() -> None:
     assert found.homogeneity < 1e-10
     assert found.additivity > 1e-4
     assert not found.linear
+
+
+@pytest.mark.parametrize(("K", "consistent"), [(np.eye(2), True), (np.diag([1.3, 0.7]), False), (None, False)])
+def test_a_scheme_that_converges_with_another_diffusivity_is_not_consistent(
+    K: np.ndarray | None, consistent: bool
+) -> None:
+    rates = Rates((1.0, 0.5, 0.25, 0.125), (0.08, 0.02, 0.005, 0.00125))
+    study = SpaceStudy("squares", (16, 64, 256, 1024), rates, rates)
+    found = FamilyResult(study, None, K)
+    assert found.convergent
+    assert found.consistent is consistent

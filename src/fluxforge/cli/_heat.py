@@ -71,7 +71,7 @@ def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> No
     with doing("writing the fields", quiet=request.as_json):
         files = _write(comparison, request)
     with doing("checking the schemes", quiet=request.as_json):
-        doubts = [note for scheme in schemes for note in notes(scheme, problem.mesh)]
+        doubts = notes(schemes, problem.mesh)
     if request.as_json:
         show_json({**_document(comparison, files), "notes": doubts})
     else:

@@ -1,5 +1,7 @@
 """What a run should be told about its scheme: whether it suits the mesh, and which equation it solves."""
 
+from collections.abc import Sequence
+
 import jax
 import numpy as np
 
@@ -14,29 +16,32 @@ KEPT = 1e-8
 MOST_CELLS = 200_000
 
 
-def notes(scheme: Scheme, mesh: Mesh) -> list[str]:
-    """A line with the reason for doubt; none for a scheme that suits the mesh and solves the heat equation."""
+def notes(schemes: Sequence[Scheme], mesh: Mesh) -> list[str]:
+    """A line per reason for doubt, with the schemes it is about; none where all suit the mesh and solve heat."""
+    about: dict[str, list[str]] = {}
+    for scheme in schemes:
+        doubt = _doubt(scheme, mesh)
+        if doubt is not None:
+            about.setdefault(doubt, []).append(scheme.name)
+    return [f"{', '.join(names)}: {doubt}" for doubt, names in about.items()]
+
+
+def _doubt(scheme: Scheme, mesh: Mesh) -> str | None:
     if linear_stages(scheme) is None:
-        return [f"scheme {scheme.name!r} is nonlinear: that it solves the heat equation is not established"]
+        return "nonlinear; that it solves the heat equation is not established"
     with jax.enable_x64(True), np.errstate(all="ignore"):
         try:
             wrong = other_equation(scheme)
-            if wrong is not None:
-                return [f"scheme {scheme.name!r} solves another equation: {wrong}"]
-            return _on_mesh(scheme, mesh)
+            return _doubt_on_mesh(scheme, mesh) if wrong is None else f"solves another equation: {wrong}"
         except (FluxforgeError, ArithmeticError, ValueError, RuntimeError) as error:
-            reason = " ".join(str(error).split())
-            return [f"scheme {scheme.name!r}: that it solves the heat equation is not established ({reason})"]
+            return f"that it solves the heat equation is not established ({' '.join(str(error).split())})"
 
 
-def _on_mesh(scheme: Scheme, mesh: Mesh) -> list[str]:
+def _doubt_on_mesh(scheme: Scheme, mesh: Mesh) -> str | None:
     if len(mesh.cells) > MOST_CELLS:
-        return []
+        return None
     off = linear_field_defect(scheme, dual(mesh))
     if off <= KEPT:
-        return []
+        return None
     remedy = "" if scheme.name == "corrected" else "; `corrected` keeps them"
-    return [
-        f"scheme {scheme.name!r} is not consistent on this mesh: linear fields are off by up to {off:.1%} of a cell's "
-        f"fluxes{remedy}"
-    ]
+    return f"not consistent on this mesh: linear fields are off by up to {off:.1%} of a cell's fluxes{remedy}"
