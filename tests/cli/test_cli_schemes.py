@@ -57,10 +57,21 @@ def test_a_scheme_in_a_file_is_shown(cli: Cli, tmp_path: Path) -> None:
 def test_a_scheme_that_is_not_linear_has_no_stability_function(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "scheme.json"
     document = json.loads(cli("export", "euler", "--to", "json").out)
-    document["stages"][0]["messages"]["z"]["expression"] = "alpha*A/delta*(T_N**2 - T_P**2)"
-    path.write_text(json.dumps(document))
-    assert "none: the step is not linear in T" in cli("schemes", path).out
-    assert cli("schemes", path, "--json").json["amplification"] is None
+    # Between cold walls the second is linear, so one cell alone would give it an R(z).
+    for flux in ("alpha*A/delta*(T_N**2 - T_P**2)", "alpha*A/delta*(T_N - T_P)*(1 + T_N**2)"):
+        document["stages"][0]["messages"]["z"]["expression"] = flux
+        path.write_text(json.dumps(document))
+        assert "R(z) none: the scheme is nonlinear" in " ".join(cli("schemes", path).out.split())
+        record = cli("schemes", path, "--json").json
+        assert record["amplification"] is None
+        assert record["linear"] is False
+
+
+def test_a_scheme_without_a_stable_step_says_so(cli: Cli) -> None:
+    words = " ".join(cli("schemes", "crank-nicolson-printed").out.split())
+    assert "R(z) (2 - z)/(2 + z): no step is stable" in words
+    assert "stable to no step (no step is stable)" in words
+    assert "no step is stable" not in cli("schemes", "crank-nicolson").out
 
 
 @pytest.mark.parametrize("target", ["latex", "numpy", "jax", "c"])

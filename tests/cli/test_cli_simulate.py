@@ -9,6 +9,7 @@ from cli_runs import Cli, only_line
 
 from fluxforge import mesh
 from fluxforge.mesh import Dirichlet, Neumann
+from fluxforge.scheme import SchemeBuilder, save
 from fluxforge.simulate import simulate
 
 HOT = ("--initial", "sin(pi*x)*sin(pi*y)")
@@ -117,3 +118,30 @@ def test_single_precision_is_coarser(cli: Cli, mesh_file: Path) -> None:
     run = ("simulate", "crank-nicolson", "--mesh", mesh_file, *HOT, "--solver", "cg", "--dt-fraction", 4, "--json")
     single, double = (cli(*run, "--precision", name).json["heat"] for name in ("float32", "float64"))
     assert 0 < abs(single - double) < 1e-4 * double
+
+
+def test_a_scheme_that_does_not_suit_the_mesh_is_told_so(cli: Cli, mesh_file: Path) -> None:
+    """The file holds right triangles, on which the plain flux keeps no linear field."""
+    run = ("--mesh", mesh_file, *HOT, "--steps", 2)
+    words = " ".join(cli("simulate", "euler", *run).out.split())
+    assert "note: euler: not consistent on this mesh: linear fields are off by up to" in words
+    assert "`corrected` keeps them" in words
+    assert cli("simulate", "corrected", *run, "--json").json["notes"] == []
+    (note,) = cli("simulate", "two-hop-printed", *run, "--json").json["notes"]
+    assert note.startswith("two-hop-printed: solves another equation: on squares its diffusivity is [[4, 0], [0, 4]] ")
+    (note,) = cli("simulate", "euler", *run, "--compare", "midpoint", "--json").json["notes"]
+    assert note.startswith("euler, midpoint: not consistent on this mesh")
+
+
+def test_a_scheme_that_suits_the_mesh_gets_no_note(cli: Cli, tmp_path: Path) -> None:
+    mesh.write(mesh.squares(4), tmp_path / "squares.msh")
+    run = ("--mesh", tmp_path / "squares.msh", *HOT, "--steps", 2, "--json")
+    assert cli("simulate", "euler", *run).json["notes"] == []
+
+
+def test_a_nonlinear_scheme_is_told_so(cli: Cli, tmp_path: Path, mesh_file: Path) -> None:
+    builder = SchemeBuilder().stage({"z": "alpha*A/delta*(T_N**3 - T_P**3)"}, {"T_new": "T + dt/V*z"})
+    save(builder.build("cubic"), tmp_path / "cubic.json")
+    run = ("--mesh", mesh_file, *HOT, "--steps", 2, "--json")
+    (note,) = cli("simulate", tmp_path / "cubic.json", *run).json["notes"]
+    assert note.startswith("cubic: nonlinear")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from cli_runs import Cli, only_line
 
+from fluxforge.mesh import squares, write
 from fluxforge.scheme import Claims, SchemeBuilder, save
 
 
@@ -38,6 +39,45 @@ def test_a_contradicted_claim_is_exit_code_one_and_named(cli: Cli, tmp_path: Pat
     assert "contradicted" in told.out
 
 
+def test_a_claim_that_is_not_measured_is_exit_code_one_and_named(cli: Cli, tmp_path: Path) -> None:
+    builder = SchemeBuilder().stage({"z": "alpha*A/delta*(T_N**3 - T_P**3)"}, {"T_new": "T + dt/V*z"})
+    claims = Claims(conservative=True, space={"squares": 2.0})
+    save(builder.build("cubic", summary="not measurable", claims=claims), tmp_path / "cubic.json")
+    told = cli("verify", tmp_path / "cubic.json", "--quick", "--families", "squares")
+    assert told.code == 1
+    assert "'space order on squares'" in only_line(told.err)
+    assert "not established" in only_line(told.err)
+    assert "verdict: not established" in " ".join(told.out.split())
+    left_out = cli("verify", tmp_path / "cubic.json", "--quick", "--families", "right", "--json")
+    assert (left_out.code, left_out.json["verdict"]) == (0, "as claimed")
+
+
+@pytest.fixture
+def sequence(cli: Cli, tmp_path: Path) -> str:
+    paths = [tmp_path / f"{n}.msh" for n in (5, 10, 20)]
+    for path, n in zip(paths, (5, 10, 20), strict=True):
+        write(squares(n), path)
+    return ",".join(map(str, paths))
+
+
+def test_ones_own_sequence_of_meshes(cli: Cli, sequence: str) -> None:
+    told = cli("verify", "euler", "--quick", "--meshes", sequence, "--json")
+    assert told.code == 0
+    assert told.json["space"] == {}
+    assert [study["problem"] for study in told.json["meshes"]] == ["held walls", "mixed walls"]
+    for study in told.json["meshes"]:
+        assert study["cells"] == [25, 100, 400]
+        assert len(study["rates_l2"]) == 2
+        assert study["order"] == pytest.approx(2, abs=0.1)
+
+
+def test_ones_own_sequence_and_solution(cli: Cli, sequence: str) -> None:
+    told = cli("verify", "euler", "--quick", "--meshes", sequence, "--exact", "sin(pi*x)*y")
+    assert told.code == 0
+    assert "your meshes, sin(pi*x)*y: converges, order 2.0" in " ".join(told.out.split())
+    assert "left out: the family was not asked for" in " ".join(told.out.split())
+
+
 def test_ones_own_mesh(cli: Cli, mesh_file: Path) -> None:
     told = cli("verify", "midpoint", "--mesh", mesh_file, "--json")
     assert told.code == 0
@@ -51,12 +91,37 @@ def test_ones_own_mesh(cli: Cli, mesh_file: Path) -> None:
         (["nothing"], "nothing"),
         (["euler", "--families", "circles"], "circles"),
         (["euler", "--levels", "99"], "levels"),
+        (["euler", "--meshes", "a.msh"], "--meshes"),
+        (["euler", "--meshes", "a.msh,b.msh"], "a.msh"),
+        (["euler", "--meshes", "a.msh,b.msh", "--families", "squares"], "--meshes"),
+        (["euler", "--exact", "x"], "--exact"),
+        (["euler", "--meshes", "a.msh,b.msh", "--exact", "q"], "q"),
     ],
 )
 def test_bad_requests_are_one_line_and_exit_code_two(cli: Cli, options: list[str], word: str) -> None:
     told = cli("verify", *options)
     assert told.code == 2
     assert word in only_line(told.err)
+
+
+@pytest.mark.parametrize("exact", ["log(x)", "1/(y - 1/2)", "abs(x)"])
+def test_a_solution_that_cannot_be_used_is_refused(cli: Cli, sequence: str, exact: str) -> None:
+    told = cli("verify", "euler", "--meshes", sequence, "--exact", exact)
+    assert (told.code, told.out) == (2, "")
+    assert exact in only_line(told.err)
+
+
+def test_meshes_that_do_not_get_finer_are_refused(cli: Cli, sequence: str) -> None:
+    told = cli("verify", "euler", "--meshes", ",".join(reversed(sequence.split(","))))
+    assert (told.code, told.out) == (2, "")
+    assert "coarse" in only_line(told.err)
+
+
+@pytest.mark.parametrize("option", ["--mesh", "--meshes"])
+def test_a_repeated_mesh_is_refused(cli: Cli, mesh_file: Path, option: str) -> None:
+    told = cli("verify", "euler", option, mesh_file, option, mesh_file)
+    assert (told.code, told.out) == (2, "")
+    assert "--mesh" in only_line(told.err)
 
 
 def test_a_mesh_is_not_a_family(cli: Cli, mesh_file: Path) -> None:

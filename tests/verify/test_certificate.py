@@ -45,7 +45,9 @@ def test_the_document_has_the_keys_it_promises(tmp_path):
     assert document["stability"]["real_interval"] == -2
     assert document["maximum_principle_over_fourier"] == pytest.approx(1)
     assert document["verdict"] == "as claimed"
-    assert all(set(check) == {"property", "claimed", "measured", "holds"} for check in document["claims"])
+    assert all(
+        set(check) == {"property", "claimed", "measured", "holds", "asked", "reason"} for check in document["claims"]
+    )
 
 
 def test_a_nonlinear_scheme_gets_a_certificate_that_says_so():

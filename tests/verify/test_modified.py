@@ -1,9 +1,13 @@
+import numpy as np
 import pytest
 import sympy as sp
+from fooling_schemes import DECOYS, ring
 
+from fluxforge.errors import FluxforgeError
 from fluxforge.scheme import symbol
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.verify._lattice import h
+from fluxforge.verify.diffusivity import lattice_diffusivity
 from fluxforge.verify.modified import square_equation, triangle_equation
 
 alpha = symbol("alpha")
@@ -41,3 +45,16 @@ def test_schemes_with_the_right_generator_share_its_equation(name):
 
 def test_the_printed_crank_nicolson_runs_backwards():
     assert square_equation(BUILT_IN["crank-nicolson-printed"]).diffusivity() == sp.diag(-1, -1)
+
+
+def test_a_ring_averages_over_all_paths_to_a_cell():
+    """Two paths lead to a diagonal cell of squares: taking one of them would single out a direction."""
+    scheme = ring("alpha/2*(T_N - T_P)")
+    found = square_equation(scheme)
+    assert same(found.leading, {(2, 0): alpha, (0, 2): alpha})
+    assert np.array(found.diffusivity(), float) == pytest.approx(lattice_diffusivity(scheme, "squares"), abs=1e-10)
+
+
+def test_a_formula_that_would_be_simplified_for_hours_is_refused():
+    with pytest.raises(FluxforgeError, match="not attempted"):
+        square_equation(DECOYS["tuned to sines"])

@@ -3,11 +3,14 @@ import math
 import numpy as np
 import pytest
 
-from fluxforge.mesh import dual, jittered, squares
+from fluxforge.mesh import dual, fourier_step, jittered, squares
 from fluxforge.scheme import Claims, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.simulate import generator, step_matrix
+from fluxforge.verify._lines import stability_line
 from fluxforge.verify.maximum import maximum_principle
 from fluxforge.verify.stability import stability
+from fluxforge.verify.transient import transient_growth
 
 GRAPH = dual(jittered(6, 0.2, 4))
 
@@ -58,8 +61,51 @@ def test_a_scheme_of_two_operators_gets_its_limit_from_the_spectral_radius():
     found = stability(odd, GRAPH)
     assert found.one_operator is False
     assert found.interval is None
+    assert not found.bound
     assert found.stable_below
     assert found.diverges_above
+    line = stability_line(found, "here")
+    assert line.property.startswith("no bound: spectral radius at most 1 at steps tried up to")
+    assert "those between were not" in line.evidence
+
+
+def test_a_slowly_growing_mode_is_not_stable_at_any_step():
+    """One mode of the generator grows, far more slowly than the fastest decays."""
+    odd = (
+        SchemeBuilder()
+        .stage({"z": "alpha*A/delta*(T_N - T_P)"}, {"half": "T + dt/(2*V)*z"})
+        .stage({"y": "alpha*A*(half_N - half_P)/1000"}, {"T_new": "T + dt/V*y + dt*T/35000*alpha/V"})
+        .build("odd", summary="grows", claims=Claims())
+    )
+    rates = np.linalg.eigvals(generator(odd, GRAPH).M.toarray()).real
+    assert 0 < rates.max() < 1e-2 * np.abs(rates).max()
+    assert stability(odd, GRAPH).dt_max == 0
+
+
+def test_a_symmetric_step_has_no_transient_growth():
+    found = transient_growth(BUILT_IN["euler"], GRAPH)
+    assert found.normal
+    assert found.largest == found.one_step <= 1
+
+
+def test_the_growth_of_a_non_normal_step_is_that_of_its_powers():
+    """A stable one-sided coupling: the norms of all powers, one by one, are the reference."""
+    lopsided = (
+        SchemeBuilder()
+        .stage({"z": "alpha*A/delta*(T_N - T_P)*(1 + 9/10*n_x)"}, {"T_new": "T + dt/V*z"})
+        .build("lopsided", claims=Claims())
+    )
+    found = transient_growth(lopsided, GRAPH)
+    assert not found.normal
+    dt = found.over_fourier * fourier_step(GRAPH)
+    root = np.sqrt(GRAPH.V)
+    B = root[:, None] * step_matrix(lopsided, GRAPH, dt).toarray() / root
+    assert np.abs(np.linalg.eigvals(B)).max() <= 1
+    norms = [np.linalg.norm(np.linalg.matrix_power(B, k), 2) for k in range(1, 1001)]
+    assert found.one_step == pytest.approx(norms[0])
+    assert found.largest == pytest.approx(max(norms))
+    assert found.largest > 1.01
+    assert found.steps == int(np.argmax(norms)) + 1
 
 
 def test_eulers_maximum_principle_ends_exactly_at_the_fourier_step():
@@ -78,9 +124,6 @@ def test_the_corrected_flux_has_no_maximum_principle_on_skewed_meshes():
 
 
 def test_a_broken_maximum_principle_really_makes_a_new_extremum():
-    from fluxforge.mesh import fourier_step
-    from fluxforge.simulate import step_matrix
-
     found = maximum_principle(BUILT_IN["euler"], GRAPH)
     M = step_matrix(BUILT_IN["euler"], GRAPH, 1.05 * fourier_step(GRAPH))
     T = np.zeros(GRAPH.cells)

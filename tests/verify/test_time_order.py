@@ -1,7 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import sympy as sp
+from fooling_schemes import half_step
 
 from fluxforge.mesh import dual, squares
+from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import generator
 from fluxforge.verify.time_order import exact_solution, study_graph, time_order
@@ -42,3 +47,28 @@ def test_a_scheme_that_stands_still_is_exact_for_its_own_generator():
     assert study.free.exact
     assert study.driven.exact
     assert study.order is None
+
+
+@pytest.mark.parametrize("name", CLAIMED)
+def test_the_algebra_finds_the_claimed_order_exactly(name):
+    study = time_order(BUILT_IN[name])
+    assert study.exact_order == study.series == CLAIMED[name].claims.time_order
+    assert min(study.one_cell.free, study.one_cell.driven) == study.series
+
+
+@pytest.mark.parametrize("share", ["0.50001", "50001/100000", "0.4999999"])
+def test_a_half_step_that_is_not_half_is_of_order_one_however_it_looks(share):
+    study = time_order(half_step(share))
+    assert study.observed > 1.9
+    assert study.order == study.exact_order == 1
+
+
+def test_a_term_that_one_cell_cannot_see_is_found_on_a_mesh():
+    """Paths need a neighbour: one cell between walls has none."""
+    stage = BUILT_IN["two-hop"].stages[0]
+    path = replace(stage.messages["z2"], expression=stage.messages["z2"].expression * sp.Rational(100001, 100000))
+    spoilt = Scheme("spoilt", (replace(stage, messages={**stage.messages, "z2": path}),))
+    study = time_order(spoilt)
+    assert (study.one_cell.free, study.one_cell.driven) == (2, 2)
+    assert study.series == 1
+    assert study.order == 1

@@ -9,13 +9,19 @@ from rich.text import Text
 
 from fluxforge.cli._output import printable, show, show_json, show_pairs
 from fluxforge.cli._progress import question_bar
-from fluxforge.errors import FluxforgeError
+from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.mesh import read
 from fluxforge.report import write_certificate
 from fluxforge.scheme import find
 from fluxforge.verify import Certificate, Verdict, verify
 
-STYLES = {Verdict.HOLDS: "green", Verdict.FAILS: "red", Verdict.MEASURED: "cyan", Verdict.UNKNOWN: "yellow"}
+STYLES = {
+    Verdict.HOLDS: "green",
+    Verdict.FAILS: "red",
+    Verdict.MEASURED: "cyan",
+    Verdict.UNKNOWN: "yellow",
+    Verdict.LEFT_OUT: "dim",
+}
 
 
 @dataclass(frozen=True)
@@ -26,15 +32,19 @@ class Request:
     families: tuple[str, ...] | None
     levels: int | None
     mesh: Path | None
+    meshes: tuple[str, ...] | None
+    exact: str | None
     quick: bool
     folder: Path | None
     as_json: bool
 
 
 def run(request: Request) -> None:
-    """Certify, write, show; a contradicted claim is an error after that."""
+    """Certify, write, show; a claim that is contradicted or not established is an error after that."""
     scheme = find(request.scheme)
     mesh = None if request.mesh is None else read(request.mesh)
+    if request.meshes is not None and len(request.meshes) < 2:
+        raise InputError("--meshes needs at least two files, from coarse to fine: a.msh,b.msh,c.msh")
     with question_bar(f"certifying {scheme.name}", quiet=request.as_json) as tell:
         certificate = verify(
             scheme,
@@ -42,6 +52,8 @@ def run(request: Request) -> None:
             levels=request.levels,
             quick=request.quick,
             mesh=mesh,
+            meshes=request.meshes or (),
+            exact=request.exact,
             progress=tell,
         )
     written = []
@@ -55,6 +67,15 @@ def run(request: Request) -> None:
     if certificate.contradicted:
         first = certificate.contradicted[0]
         raise FluxforgeError(f"the claim {first.property!r} of scheme {scheme.name!r} is contradicted: {first.words()}")
+    if certificate.not_established:
+        first = certificate.not_established[0]
+        raise FluxforgeError(f"the claim {first.property!r} of scheme {scheme.name!r}: {first.words()}")
+
+
+def _style(certificate: Certificate) -> str:
+    if certificate.contradicted:
+        return "bold red"
+    return "bold yellow" if certificate.not_established else "bold"
 
 
 def _show(certificate: Certificate, written: list[Path]) -> None:
@@ -65,7 +86,7 @@ def _show(certificate: Certificate, written: list[Path]) -> None:
         show_pairs([(" " * 15, printable(line.evidence))])
     show()
     quick = " (from a quick run)" if certificate.quick else ""
-    show(Text.assemble("verdict: ", (certificate.verdict, "bold red" if certificate.contradicted else "bold"), quick))
+    show(Text.assemble("verdict: ", (certificate.verdict, _style(certificate)), quick))
     if written:
         names = ", ".join(path.name for path in written)
         show(f"wrote {written[0].parent}/: {names}")

@@ -12,6 +12,7 @@ from fluxforge.cli._boundary import parse_boundary
 from fluxforge.cli._jax import use_64_bits
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import doing, progress_bar
+from fluxforge.cli._suitability import notes
 from fluxforge.errors import InstabilityError
 from fluxforge.mesh import Conditions, Mesh, dual, read
 from fluxforge.scheme import find
@@ -69,10 +70,14 @@ def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> No
         )
     with doing("writing the fields", quiet=request.as_json):
         files = _write(comparison, request)
+    with doing("checking the schemes", quiet=request.as_json):
+        doubts = notes(schemes, problem.mesh)
     if request.as_json:
-        show_json(_document(comparison, files))
+        show_json({**_document(comparison, files), "notes": doubts})
     else:
         _show(comparison, problem, files)
+        for note in doubts:
+            show(f"note: {note}")
     for done in comparison.simulations:
         if done.blew_up_at is not None:
             raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at} of {steps}")

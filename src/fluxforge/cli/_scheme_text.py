@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fluxforge.cli._output import console, show, show_pairs, show_table
 from fluxforge.expression import to_text
-from fluxforge.scheme import FAMILIES, Claims, Ghost, Hop, Scheme, Stage, amplification, to_document
+from fluxforge.scheme import FAMILIES, Claims, Ghost, Hop, Scheme, Stage, amplification, linear_stages, to_document
 from fluxforge.scheme._amplification import Z
 
 # Narrower terminals get a paragraph per scheme instead of a table.
@@ -27,7 +27,11 @@ COLUMNS = ("scheme", "stages", "hops", "order in time", "stable to", "keeps heat
 def record(scheme: Scheme) -> dict[str, Any]:
     """A scheme as JSON values: its document, its hops and R(z)."""
     factor = amplification(scheme)
-    more = {"hops": _hops(scheme).split(", "), "amplification": None if factor is None else _ascending(factor)}
+    more = {
+        "hops": _hops(scheme).split(", "),
+        "linear": linear_stages(scheme) is not None,
+        "amplification": None if factor is None else _ascending(factor),
+    }
     return to_document(scheme) | more
 
 
@@ -86,13 +90,25 @@ def _legend(scheme: Scheme) -> Iterator[tuple[str, str]]:
     if scheme.implicit:
         theta = to_text(scheme.theta)
         yield f"θ = {theta}", "implicit: T' - T = (1 - θ)(F(T) - T) + θ (F(T') - T'), where F(T) is T_new above"
+    yield "R(z)", _factor(scheme)
+
+
+def _factor(scheme: Scheme) -> str:
+    """R(z), and whether it allows any step; or why there is none."""
+    if linear_stages(scheme) is None:
+        return "none: the scheme is nonlinear, its step is not linear in T"
     factor = amplification(scheme)
-    yield "R(z)", "none: the step is not linear in T" if factor is None else _ascending(factor)
+    if factor is None:
+        return "none: one cell between cold walls gives no factor"
+    # R(z) = 1 ± z + …: with a minus, small steps amplify what should decay.
+    growing = sp.diff(factor, Z).subs(Z, 0) < 0
+    return _ascending(factor) + (": no step is stable" if growing else "")
 
 
 def _claims(claims: Claims) -> Iterator[tuple[str, str]]:
     yield "  order in time", _order(claims)
-    yield "  stable to", f"{_stable(claims)} (|R(z)| ≤ 1 from z = 0 down to minus this)"
+    reach = "no step is stable" if claims.stable_to == 0 else "|R(z)| ≤ 1 from z = 0 down to minus this"
+    yield "  stable to", f"{_stable(claims)} ({reach})"
     yield "  keeps heat", f"{_yes(claims.conservative)} (Σ V T is constant under insulation)"
     yield "  exact if T is linear", _yes(claims.linear_exact)
     yield "  solves the heat equation", _yes(claims.generator)
@@ -110,6 +126,8 @@ def _order(claims: Claims) -> str:
 def _stable(claims: Claims) -> str:
     if claims.stable_to is None:
         return "-"
+    if claims.stable_to == 0:
+        return "no step"
     return "unlimited" if math.isinf(claims.stable_to) else f"{claims.stable_to:.4g}"
 
 

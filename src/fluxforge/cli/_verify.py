@@ -16,8 +16,18 @@ def verify(
     ] = None,
     levels: Annotated[int | None, typer.Option(metavar="N", help="Refinements per family (4 unless given).")] = None,
     mesh: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(metavar="FILE", help="Certify on this mesh: stencil, conservation, patch tests, Δt limit."),
+    ] = None,
+    meshes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES", help="Errors, rates and order on your own meshes, coarse to fine: a.msh,b.msh,c.msh."
+        ),
+    ] = None,
+    exact: Annotated[
+        str | None,
+        typer.Option(metavar="FORMULA", help="With --meshes: the exact solution, a formula of x and y."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller meshes: seconds instead of a minute.")] = False,
     output: OutputFolder = None,
@@ -25,15 +35,33 @@ def verify(
 ) -> None:
     """Measure what a scheme is (consistent? of which order? stable? conservative?) and hold its claims against it.
 
-    Exit code 1 if a claim is contradicted.
+    Exit code 1 if a claim is contradicted, or was asked for and is not established.
     """
-    if mesh is not None and (families or levels):
-        raise typer.BadParameter("--mesh is one mesh: --families and --levels refine families, give one or the other")
+    if len(mesh or []) > 1 or len(meshes or []) > 1:
+        raise typer.BadParameter("--mesh or --meshes is given more than once: a sequence is --meshes a.msh,b.msh,c.msh")
+    if mesh and (families is not None or levels is not None or meshes):
+        raise typer.BadParameter("--mesh is one mesh: --families, --levels and --meshes refine, give one or the other")
+    if meshes and (families is not None or levels is not None):
+        raise typer.BadParameter("--meshes takes the place of --families and --levels: give one or the other")
+    if exact is not None and not meshes:
+        raise typer.BadParameter("--exact is the solution on a sequence of meshes: give --meshes too")
     from fluxforge.cli._progress import doing
 
     with doing("loading", quiet=as_json):
         from fluxforge.cli._certificate import Request, run
-    run(Request(scheme, _names(families), levels, mesh, quick, output, as_json))
+    run(
+        Request(
+            scheme=scheme,
+            families=_names(families),
+            levels=levels,
+            mesh=mesh[0] if mesh else None,
+            meshes=_names(meshes[0]) if meshes else None,
+            exact=exact,
+            quick=quick,
+            folder=output,
+            as_json=as_json,
+        )
+    )
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

@@ -13,7 +13,8 @@ from fluxforge.scheme import Scheme
 from fluxforge.verify import Certificate
 
 CAPTIONS = {
-    "convergence": "Relative error of the steady state against the number of cells, per mesh family.",
+    "convergence": "Relative error of the steady state against the number of cells, per mesh family: the worse of two "
+    "manufactured solutions.",
     "time": "Error in time against the exact solution of the same semi-discrete system.",
     "stability": "The amplification factor on the negative axis, and where its modulus is at most one.",
     "cost": "Error in time against the memory traffic it takes, beside other schemes.",

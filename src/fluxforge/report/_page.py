@@ -22,6 +22,7 @@ CLASSES = {
     Verdict.FAILS: "fails",
     Verdict.MEASURED: "measured",
     Verdict.UNKNOWN: "unknown",
+    Verdict.LEFT_OUT: "unknown",
 }
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")

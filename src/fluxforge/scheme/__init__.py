@@ -1,7 +1,7 @@
 """Schemes as algebra: stages of messages and outputs, built in, from a file, or discovered."""
 
 from fluxforge.scheme import reference
-from fluxforge.scheme._amplification import amplification
+from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
 from fluxforge.scheme._builder import SchemeBuilder
 from fluxforge.scheme._claims import FAMILIES, Claims
 from fluxforge.scheme._document import claims_to_document, from_document, load, save, to_document
@@ -12,12 +12,14 @@ from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbol
 
 __all__ = [
     "FAMILIES",
+    "HIGHEST_ORDER",
     "Affine",
     "Claims",
     "Ghost",
     "Hop",
     "LinearStage",
     "Message",
+    "OneCellOrder",
     "Output",
     "Scheme",
     "SchemeBuilder",
@@ -30,6 +32,7 @@ __all__ = [
     "linear_stages",
     "load",
     "message_symbols",
+    "one_cell_order",
     "output_symbols",
     "reference",
     "save",

@@ -1,47 +1,143 @@
-"""R(z), the factor by which a scheme multiplies an eigenmode of its own generator, z = −Δt λ, in exact arithmetic."""
+"""One cell between walls in exact arithmetic: R(z), by which a scheme multiplies an eigenmode, and its order in time.
 
+R(z), z = −Δt λ, is the factor by which a scheme multiplies an eigenmode of its own generator.
+"""
+
+from dataclasses import dataclass
 from functools import lru_cache
 
 import sympy as sp
 
-from fluxforge.scheme._linear import affine_form
+from fluxforge.scheme._linear import affine_form, linear_stages
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import NEXT, Hop, symbol
+from fluxforge.scheme._symbols import NEXT, Ghost, Hop, symbol
 
 Z = sp.Symbol("z")
 
-# One unit square whose four sides hold T = 0, with α chosen so that its single decay rate is 1.
+# One unit square whose four sides hold T = g, with α chosen so that its single decay rate is 1.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
 _ALPHA = sp.Rational(1, 8)
 _HALF = sp.Rational(1, 2)
+_WALL = sp.Symbol("g", real=True)
+
+# Orders are compared up to this power of Δt.
+HIGHEST_ORDER = 6
+# Decimal coefficients are held as doubles: they are compared to this; rational ones exactly.
+_DECIMAL = 1e-12
 
 
 @lru_cache(maxsize=256)
 def amplification(scheme: Scheme) -> sp.Expr | None:
     """R(z) as a rational function, from one cell between cold walls; None where there is none.
 
-    For a scheme that is a function of one operator, T' = R(Δt G) T on every mesh. Whether it is one has to be
-    checked on a mesh with more than one cell.
+    A scheme that is not linear in T has none. For a scheme that is a function of one operator, T' = R(Δt G) T on every
+    mesh. Whether it is one has to be checked on a mesh with more than one cell.
     """
     dt = symbol("dt")
-    known: dict[str, sp.Expr] = {"T": symbol("T"), "S": sp.Integer(0)}
-    for stage in scheme.stages:
-        known.update(_one_cell(stage, known, scheme))
-    factor = affine_form(sp.expand(known[NEXT]), {symbol("T")})
-    if factor is None or sp.simplify(factor.constant) != 0:
+    cell = one_cell(scheme)
+    if cell is None or sp.simplify(cell.constant) != 0:
         return None
-    change = factor.coefficients.get(symbol("T"), sp.Integer(0))
     # The one cell's own rate is 1 for the plain flux; a scheme with another generator is measured in its own z.
-    rate = sp.Abs(sp.diff(change, dt).xreplace({dt: sp.Integer(0)}))
+    rate = sp.Abs(sp.diff(cell.T, dt).xreplace({dt: sp.Integer(0)}))
     if not rate.is_number or not rate.is_finite or rate == 0:
         return None
-    step = sp.cancel(change.xreplace({dt: -Z / rate}))
+    step = sp.cancel(cell.T.xreplace({dt: -Z / rate}))
     theta = scheme.theta
     factor_of_step = sp.cancel((1 + (1 - theta) * (step - 1)) / (1 - theta * (step - 1)))
     return factor_of_step if factor_of_step.is_rational_function(Z) else None
 
 
-def _one_cell(stage: Stage, known: dict[str, sp.Expr], scheme: Scheme) -> dict[str, sp.Expr]:
+@dataclass(frozen=True)
+class OneCell:
+    """F(T) = T·(`T`) + S·(`S`) + g·(`wall`) + `constant` of one cell, its walls at g; functions of Δt."""
+
+    T: sp.Expr
+    S: sp.Expr
+    wall: sp.Expr
+    constant: sp.Expr
+
+
+@lru_cache(maxsize=256)
+def one_cell(scheme: Scheme) -> OneCell | None:
+    """The scheme's F on one cell between four walls; None for a scheme that is not linear in T, S and wall values."""
+    if linear_stages(scheme) is None:
+        return None
+    known: dict[str, sp.Expr] = {"T": symbol("T"), "S": symbol("S")}
+    for stage in scheme.stages:
+        known.update(_outputs_of_one_cell(stage, known, scheme))
+    variables = (symbol("T"), symbol("S"), _WALL)
+    found = affine_form(sp.expand(known[NEXT]), set(variables))
+    if found is None:
+        return None
+    T, S, wall = (found.coefficients.get(variable, sp.Integer(0)) for variable in variables)
+    return OneCell(T, S, wall, found.constant)
+
+
+@dataclass(frozen=True)
+class OneCellOrder:
+    """Up to which power of Δt one step agrees with the exact solution of the scheme's own one-cell system.
+
+    `free`: of T, against e^{−λΔt}; `driven`: of S and of the walls' g, against the integral of it. An order of
+    `HIGHEST_ORDER` says: that or more.
+    """
+
+    free: int
+    driven: int
+
+
+@lru_cache(maxsize=256)
+def one_cell_order(scheme: Scheme) -> OneCellOrder | None:
+    """The order in time on one cell, exactly: Taylor coefficients in rationals, decimals to 1e-12.
+
+    None where the step is not a rational function of Δt or the cell does not change. An order on every mesh is at most
+    that on one cell.
+    """
+    dt = symbol("dt")
+    cell = one_cell(scheme)
+    if cell is None or not all(part.is_rational_function(dt) for part in (cell.T, cell.S, cell.wall)):
+        return None
+    theta = scheme.theta
+    bottom = 1 - theta * (cell.T - 1)
+    free = _taylor((1 + (1 - theta) * (cell.T - 1)) / bottom)
+    driven = [_taylor(part / bottom) for part in (cell.S, cell.wall)]
+    if free is None or any(part is None for part in driven) or not _same(free[0], sp.Integer(1)) or free[1] == 0:
+        return None
+    rate = free[1]
+    exact = [rate**k / sp.factorial(k) for k in range(HIGHEST_ORDER + 1)]
+    orders = [
+        _agree(part, [sp.Integer(0), *(part[1] * rate ** (k - 1) / sp.factorial(k) for k in range(1, len(part)))])
+        for part in driven
+        if part is not None
+    ]
+    return OneCellOrder(_agree(free, exact), min(orders))
+
+
+def _taylor(expression: sp.Expr) -> list[sp.Expr] | None:
+    """The coefficients of Δt⁰ … of a rational function, by long division; None where it has a pole at 0."""
+    dt = symbol("dt")
+    top, bottom = (sp.Poly(part, dt) for part in sp.fraction(sp.together(expression)))
+    up = [top.coeff_monomial(dt**k) for k in range(HIGHEST_ORDER + 1)]
+    down = [bottom.coeff_monomial(dt**k) for k in range(HIGHEST_ORDER + 1)]
+    if down[0] == 0:
+        return None
+    found: list[sp.Expr] = []
+    for k in range(HIGHEST_ORDER + 1):
+        found.append(sp.cancel((up[k] - sum(down[j] * found[k - j] for j in range(1, k + 1))) / down[0]))
+    return found
+
+
+def _agree(found: list[sp.Expr], wanted: list[sp.Expr]) -> int:
+    """The largest k up to which all coefficients are the same; −1 where the first is not."""
+    different = (k for k, (a, b) in enumerate(zip(found, wanted, strict=True)) if not _same(a, b))
+    return next(different, HIGHEST_ORDER + 1) - 1
+
+
+def _same(a: sp.Expr, b: sp.Expr) -> bool:
+    apart = sp.simplify(a - b)
+    return bool(abs(float(apart)) <= _DECIMAL * max(1.0, abs(float(b))) if apart.has(sp.Float) else apart == 0)
+
+
+def _outputs_of_one_cell(stage: Stage, known: dict[str, sp.Expr], scheme: Scheme) -> dict[str, sp.Expr]:
     here = {symbol(name): value for name, value in known.items()}
     here |= {symbol("V"): sp.Integer(1), symbol("alpha"): _ALPHA}
     for name, message in stage.messages.items():
@@ -57,8 +153,9 @@ def _side(side: tuple[int, int], known: dict[str, sp.Expr], scheme: Scheme) -> d
     x, y = (sp.Integer(component) for component in side)
     values = {"A": 1, "delta": _HALF, "n_x": x, "n_y": y, "d_x": x / 2, "d_y": y / 2, "chi": 1, "alpha": _ALPHA}
     values |= {"V_P": 1, "V_N": sp.oo}
-    rules = scheme.ghost_rules()
+    rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
     for name, value in known.items():
+        shown = {Ghost.OWNER: value, Ghost.ZERO: sp.Integer(0), Ghost.DIRICHLET: _WALL}
         values[f"{name}_P"] = value
-        values[f"{name}_N"] = value if rules.get(name) == "owner" else 0
+        values[f"{name}_N"] = shown[rules[name]]
     return {symbol(name): sp.S(value) for name, value in values.items()}

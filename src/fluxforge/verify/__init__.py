@@ -6,5 +6,18 @@ from fluxforge.verify._claims import ClaimCheck
 from fluxforge.verify._evidence import Line, Verdict
 from fluxforge.verify._rates import Rates
 from fluxforge.verify._verify import verify
+from fluxforge.verify.patch import linear_field_defect
+from fluxforge.verify.semidiscrete import other_equation
 
-__all__ = ["Certificate", "ClaimCheck", "FamilyResult", "Line", "Rates", "Verdict", "verify", "verify_step"]
+__all__ = [
+    "Certificate",
+    "ClaimCheck",
+    "FamilyResult",
+    "Line",
+    "Rates",
+    "Verdict",
+    "linear_field_defect",
+    "other_equation",
+    "verify",
+    "verify_step",
+]

@@ -1,7 +1,8 @@
 """A scheme's own claims against what was measured."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from fluxforge.scheme import Claims
@@ -13,16 +14,28 @@ INTERVAL_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class ClaimCheck:
-    """A claim, what was measured, and whether it holds: None where it was not measured."""
+    """A claim, what was measured, and whether it holds: None where that is not established.
+
+    `asked` is false where the user left the measurement out; such a claim counts neither way. `reason` says why a claim
+    was left out or is not established.
+    """
 
     property: str
     claimed: Any
     measured: Any
     holds: bool | None
+    asked: bool = True
+    reason: str = ""
 
     def words(self) -> str:
-        """Both in words, numbers to four digits."""
-        return f"claimed {_value(self.claimed)}, measured {_value(self.measured)}"
+        """Claim and measurement in words, numbers to four digits, or to all where they differ beyond."""
+        if self.asked and self.holds is not None:
+            claimed, measured = _value(self.claimed), _value(self.measured)
+            if claimed == measured and not self.holds:
+                claimed, measured = str(self.claimed), str(self.measured)
+            return f"claimed {claimed}, measured {measured}"
+        state = "not established" if self.asked else "left out"
+        return f"claimed {_value(self.claimed)}, {state}" + (f": {self.reason}" if self.reason else "")
 
 
 def _value(value: object) -> str:
@@ -30,40 +43,64 @@ def _value(value: object) -> str:
 
 
 @dataclass(frozen=True)
+class SpaceFinding:
+    """What a family showed: an order, errors that demonstrably do not go to zero, or neither; `exact`: round-off."""
+
+    order: float | None
+    exact: bool
+    fails: bool
+
+
+@dataclass(frozen=True)
 class Measured:
-    """What claims are held against. None stands for what was not measured."""
+    """What claims are held against. None, or a family without a finding, stands for what is not established.
+
+    `left_out` says, by property, what the user did not ask for and why; `reasons` why something is not established.
+    """
 
     conservative: bool | None
     linear_exact: bool | None
     time_order: float | None
-    time_measured: bool
     generator: bool | None
     stable_to: float | None
-    space: dict[str, tuple[bool, float | None]]
+    space: Mapping[str, SpaceFinding]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_claims(claims: Claims, measured: Measured) -> tuple[ClaimCheck, ...]:
-    """One check per claim that is made."""
-    checks = [
-        ClaimCheck(name, claimed, found, None if found is None else found == claimed)
-        for name in ("conservative", "linear_exact", "generator")
-        if (claimed := getattr(claims, name)) is not None
-        for found in (getattr(measured, name),)
-    ]
+    """One check per claim that is made, whether or not it was measured."""
+    return tuple(_with_standing(check, measured) for check in _checks(claims, measured))
+
+
+def _checks(claims: Claims, measured: Measured) -> Iterator[ClaimCheck]:
+    for name in ("conservative", "linear_exact", "generator"):
+        if (claimed := getattr(claims, name)) is not None:
+            found = getattr(measured, name)
+            yield ClaimCheck(name, claimed, found, None if found is None else found == claimed)
     if claims.time_order is not None:
-        found = measured.time_order
-        right = (
-            None
-            if not measured.time_measured
-            else found is not None and abs(found - claims.time_order) <= TIME_TOLERANCE
-        )
-        checks.append(ClaimCheck("time_order", claims.time_order, found, right))
+        order = measured.time_order
+        right = None if order is None else abs(order - claims.time_order) <= TIME_TOLERANCE
+        yield ClaimCheck("time_order", claims.time_order, order, right)
     if claims.stable_to is not None:
-        checks.append(_interval(claims.stable_to, measured.stable_to))
+        yield _interval(claims.stable_to, measured.stable_to)
     for family, order in claims.space.items():
-        if family in measured.space:
-            checks.append(_space(family, order, *measured.space[family]))
-    return tuple(checks)
+        yield _space(family, order, measured.space.get(family))
+
+
+def _with_standing(check: ClaimCheck, measured: Measured) -> ClaimCheck:
+    """The check, marked as left out if it was, and with the reason if it is not established."""
+    name = check.property
+    if name in measured.left_out:
+        return ClaimCheck(name, check.claimed, None, None, asked=False, reason=measured.left_out[name])
+    if check.holds is None:
+        return ClaimCheck(name, check.claimed, check.measured, None, reason=measured.reasons.get(name, ""))
+    return check
+
+
+def space_claim(family: str) -> str:
+    """The name of a family's claim."""
+    return f"space order on {family}"
 
 
 def _interval(claimed: float, found: float | None) -> ClaimCheck:
@@ -73,12 +110,17 @@ def _interval(claimed: float, found: float | None) -> ClaimCheck:
     return ClaimCheck("stable_to", _plain(claimed), _plain(found), same)
 
 
-def _space(family: str, claimed: float, convergent: bool, order: float | None) -> ClaimCheck:
-    name = f"space order on {family}"
-    if claimed == 0:
-        return ClaimCheck(name, 0.0, order if convergent else 0.0, not convergent)
-    holds = convergent and order is not None and order >= claimed - SPACE_TOLERANCE
-    return ClaimCheck(name, claimed, order, holds)
+def _space(family: str, claimed: float, found: SpaceFinding | None) -> ClaimCheck:
+    """A claimed 0 says that the error does not go to zero: rates that do not settle show neither that nor an order."""
+    name = space_claim(family)
+    if found is None or not (found.fails or found.exact or found.order is not None):
+        return ClaimCheck(name, claimed, None, None)
+    if found.fails:
+        return ClaimCheck(name, claimed, 0.0, claimed == 0)
+    if found.exact:
+        return ClaimCheck(name, claimed, "exact", claimed != 0)
+    assert found.order is not None
+    return ClaimCheck(name, claimed, found.order, claimed != 0 and found.order >= claimed - SPACE_TOLERANCE)
 
 
 def _plain(value: float) -> float | str:

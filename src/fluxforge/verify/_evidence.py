@@ -6,12 +6,13 @@ from typing import Any
 
 
 class Verdict(StrEnum):
-    """What a line says: the property holds, does not, was only measured, or could not be."""
+    """What a line says: the property holds, does not, was only measured, could not be, or was not asked for."""
 
     HOLDS = "holds"
     FAILS = "fails"
     MEASURED = "measured"
     UNKNOWN = "not established"
+    LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True)

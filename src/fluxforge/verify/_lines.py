@@ -2,21 +2,20 @@
 
 import math
 
-import numpy as np
-
-from fluxforge.verify._certificate import FamilyResult
 from fluxforge.verify._claims import ClaimCheck
 from fluxforge.verify._evidence import Line, Verdict, judged
-from fluxforge.verify._rates import Rates
+from fluxforge.verify._space_lines import number, rates_in_words
 from fluxforge.verify.conservation import ROLLOUT, Conservation
 from fluxforge.verify.cost import TARGET, Cost, CostCurve
 from fluxforge.verify.linearity import Linearity
 from fluxforge.verify.maximum import LARGEST, MaximumPrinciple
 from fluxforge.verify.modified import ModifiedEquation
-from fluxforge.verify.patch import PatchTest
 from fluxforge.verify.semidiscrete import SemiDiscrete
-from fluxforge.verify.stability import Stability
+from fluxforge.verify.stability import TRIED, Stability
 from fluxforge.verify.time_order import TimeStudy
+from fluxforge.verify.transient import STEPS, TransientGrowth
+from fluxforge.verify.units import SAME as SAME_UNITS
+from fluxforge.verify.units import Units
 
 
 def linearity_line(found: Linearity, where: str) -> Line:
@@ -25,8 +24,12 @@ def linearity_line(found: Linearity, where: str) -> Line:
     stencil = f"{reach}, {found.entries_per_row:.1f} cells a row"
     if found.linear:
         return Line("linear in T, S and boundary data", Verdict.HOLDS, f"{stencil}, {where}", "from the algebra")
-    evidence = f"F(2T) − F(0) differs from 2(F(T) − F(0)) by {found.defect:.1e} of F(T); {stencil}, {where}"
-    return Line("linear in T, S and boundary data", Verdict.FAILS, evidence, "automatic differentiation")
+    defects = (
+        f"f(kT) differs from k f(T) by {found.homogeneity:.1e}, f(T + U) from f(T) + f(U) by {found.additivity:.1e} of "
+        f"the largest, f(T) = F(T) − F(0)"
+    )
+    method = "from the algebra; signed and large states; automatic differentiation"
+    return Line("linear in T, S and boundary data", Verdict.FAILS, f"{defects}; {stencil}, {where}", method)
 
 
 def conservation_line(found: Conservation, where: str) -> Line:
@@ -34,70 +37,62 @@ def conservation_line(found: Conservation, where: str) -> Line:
     parts = []
     if found.defect is not None:
         parts.append(f"max |VᵀM − Vᵀ|/V = {found.defect:.1e} at cell {found.cell}")
-    parts.append(f"ΣV·T drifts by {found.drift:.1e} in {ROLLOUT} steps")
+    if found.states > 1:
+        parts.append(f"ΣV·T drifts by {found.drift:.1e}, the worst of {found.states} states, signed and large")
+    else:
+        parts.append(f"ΣV·T drifts by {found.drift:.1e} in {ROLLOUT} steps")
     if found.antisymmetric is not None:
         parts.append("fluxes antisymmetric" if found.antisymmetric else "fluxes not antisymmetric")
     return Line("conservative", judged(found.holds), "; ".join(parts) + f"; {where}, insulated", "matrix and rollout")
 
 
+def units_line(found: Units) -> Line:
+    """Whether other units change anything."""
+    parts = {
+        "lengths × λ with times × λ²": found.lengths,
+        "α × λ with times / λ": found.times,
+        "temperatures × anything": found.temperatures,
+        "a constant added to all": found.shift,
+    }
+    changes = "; ".join(f"{name}: {_change(value)}" for name, value in parts.items())
+    algebra = f"; from the algebra for every λ: {', '.join(found.algebra)}" if found.algebra else ""
+    method = "one step with Dirichlet and Neumann walls, again in other units, λ from 0.001 to 1000; dimensions"
+    return Line("unchanged by units", judged(found.holds), changes + algebra, method)
+
+
+def _change(value: float) -> str:
+    return "no number" if math.isinf(value) else "same" if value <= SAME_UNITS else f"T' − T changes by {value:.1e}"
+
+
 def generator_line(found: SemiDiscrete) -> Line:
     """Whether the semi-discrete system is the right one."""
-    if found.plain_flux <= 1e-10:
-        operator = "G is the plain flux L to round-off"
+    if found.plain:
+        operator = "G and the boundary data are the plain flux's to round-off"
     else:
         operator = (
-            f"G differs from the plain flux by {found.plain_flux:.1e}, "
-            f"{'keeps' if found.linear_exact else 'does not keep'} linear fields, "
+            f"G differs from the plain flux by {found.plain_flux:.1e}, the boundary data by {found.walls:.1e}; "
+            f"it {'keeps' if found.linear_exact else 'does not keep'} linear fields, "
             f"K/α = {found.diffusivity:.4g} on squares"
         )
+        operator += f", a drift of {found.drift:.1e} α" if found.drift else ""
+    if found.proportional > 1e-10:
+        operator += f"; G is not proportional to α: off by {found.proportional:.1e}"
     source = "S enters as it is" if found.source <= 1e-10 else f"S enters wrongly: |∂N/∂Δt − I| = {found.source:.2g}"
-    return Line(
-        "generator is L, source is S", judged(found.holds), f"{operator}; {source}", "complex-step ∂M/∂Δt at Δt = 0"
-    )
+    method = "complex-step ∂/∂Δt at Δt = 0, three α, Dirichlet and Neumann walls"
+    return Line("generator is L, source is S", judged(found.holds), f"{operator}; {source}", method)
 
 
 def time_line(found: TimeStudy) -> Line:
     """The order in time."""
-    evidence = f"free run {_rates(found.free)}; driven run {_rates(found.driven)}"
+    evidence = f"free run {rates_in_words(found.free)}; driven run {rates_in_words(found.driven)}"
+    exact = found.exact_order
+    if exact is not None:
+        evidence = f"Taylor coefficients of a step agree with the exact solution's up to Δt^{exact}; {evidence}"
+        if found.observed is not None and abs(found.observed - exact) > 0.1:
+            evidence += f"; at these Δt it looks like {found.observed:.2f}"
     verdict = Verdict.MEASURED if found.order is not None else Verdict.FAILS
-    name = f"order in time {_number(found.order)}"
-    return Line(name, verdict, evidence, "against the matrix exponential of its own generator")
-
-
-def space_line(family: str, found: FamilyResult) -> Line:
-    """Consistency and order on one family."""
-    parts = []
-    if found.study is not None:
-        errors = " ".join(f"{error:.3e}" for error in found.study.l2.errors)
-        parts.append(f"L2 {errors} ({found.study.cells[0]}–{found.study.cells[-1]} cells), {_rates(found.study.l2)}")
-        parts.append(f"L∞ {found.study.linf.errors[-1]:.3e} at the finest, order {_number(found.study.linf.order)}")
-    if found.diffusivity is not None:
-        parts.append(f"K/α = {_tensor(found.diffusivity)}")
-    if found.patch is not None and not found.patch.exact(1):
-        parts.append(f"a linear field ({found.patch.polynomial}) is not kept at cell {found.patch.cell}")
-    name = f"{family}: {_convergence(found)}"
-    method = "steady states of a manufactured solution, solved directly"
-    return Line(name, judged(found.consistent), "; ".join(parts), method)
-
-
-def _convergence(found: FamilyResult) -> str:
-    """What can be said of the error: a plateau is not the same as rates that do not settle."""
-    rates = None if found.study is None else found.study.l2
-    if rates is None or rates.exact:
-        return "exact" if rates is not None else "not measured"
-    if rates.order is not None:
-        return f"converges, order {rates.order:.2f}"
-    settled = len(rates.errors) > 1 and rates.errors[-1] > 0.8 * rates.errors[-2]
-    return "does not converge" if settled else "no order established"
-
-
-def patch_line(found: PatchTest, where: str) -> Line:
-    """Polynomials on one mesh."""
-    values = ", ".join(f"degree {k}: {v:.1e}" for k, v in found.residual.items())
-    evidence = f"scaled residuals {values}, {where}"
-    if not found.exact(1):
-        evidence += f"; the field {found.polynomial} is not kept at cell {found.cell}"
-    return Line("linear fields are exact", judged(found.exact(1)), evidence, "patch tests with boundary values")
+    method = "R(z) against e^z exactly; Taylor coefficients on a mesh; runs against the matrix exponential of its own G"
+    return Line(f"order in time {number(found.order)}", verdict, evidence, method)
 
 
 def modified_line(name: str, found: ModifiedEquation) -> Line:
@@ -110,19 +105,55 @@ def stability_line(found: Stability, where: str) -> Line:
     method = "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01" if found.one_operator else "spectral radius"
     if found.dt_max is None:
         return Line("stability", Verdict.UNKNOWN, "the scheme is not linear, so it has no amplification factor", method)
-    factor = f"R(z) = {found.factor}" if found.one_operator else "not a function of one operator"
-    if math.isinf(found.dt_max):
-        extra = _oscillating(found)
-        return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{extra}", method)
+    factor = f"R(z) = {found.factor}" if found.one_operator else "not a function of one operator, so no R(z) bounds it"
     if found.dt_max == 0:
-        return Line("stable at some Δt", Verdict.FAILS, f"{factor}; |R| > 1 for every Δt > 0", method)
-    checked = f"rollouts: {_yes(found.stable_below)}stable at 0.99, {_yes(found.diverges_above)}divergent at 1.01"
-    ratio = found.dt_max / found.fourier
-    name = f"stable up to {ratio:.4g} Δt_Fourier"
+        reason = "|R| > 1 for every Δt > 0" if found.one_operator else "modes grow at the smallest steps"
+        return Line("no step is stable", Verdict.FAILS, f"{factor}; {reason}", method)
+    if not found.bound:
+        return _tried_line(found, f"{factor}; {where}", method)
+    if math.isinf(found.dt_max):
+        return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{_oscillating(found)}", method)
+    name = f"stable up to {found.dt_max / found.fourier:.4g} Δt_Fourier"
     interval = "" if found.interval is None else f", real interval [−{found.interval:.6g}, 0]"
-    evidence = f"{factor}{interval}; Δt_max = {found.dt_max:.4g}, {where}; {checked}{_oscillating(found)}"
+    evidence = f"{factor}{interval}; Δt_max = {found.dt_max:.4g}, {where}; {_rollouts(found)}{_oscillating(found)}"
+    return Line(name, _confirmed(found), evidence, method)
+
+
+def _tried_line(found: Stability, evidence: str, method: str) -> Line:
+    """Steps that were tried and found stable are no bound, and the line says so."""
+    assert found.dt_max is not None
+    low, high, count = TRIED
+    caution = f"{count} steps from {low:g} to {high:g} Δt_Fourier were tried on this mesh, those between were not"
+    if math.isinf(found.dt_max):
+        name = f"no bound: spectral radius at most 1 at every step tried, up to {high:g} Δt_Fourier"
+        return Line(name, Verdict.MEASURED, f"{evidence}; {caution}", method)
+    name = f"no bound: spectral radius at most 1 at steps tried up to {found.dt_max / found.fourier:.4g} Δt_Fourier"
+    return Line(name, _confirmed(found), f"{evidence}; {caution}; {_rollouts(found)}", method)
+
+
+def _rollouts(found: Stability) -> str:
+    return f"rollouts: {_yes(found.stable_below)}stable at 0.99, {_yes(found.diverges_above)}divergent at 1.01"
+
+
+def _confirmed(found: Stability) -> Verdict:
     agree = found.stable_below is True and found.diverges_above is True
-    return Line(name, Verdict.MEASURED if agree else Verdict.FAILS, evidence, method)
+    return Verdict.MEASURED if agree else Verdict.FAILS
+
+
+def transient_line(found: TransientGrowth, where: str) -> Line:
+    """How much perturbations can grow before they decay."""
+    at = f"at {found.over_fourier:.4g} Δt_Fourier, {where}"
+    method = "singular values of a step and of its powers, energy norm √ΣV T²"
+    if found.normal:
+        kind = "a step is symmetric in this norm: no growth beyond its spectrum"
+        evidence = f"largest singular value of one step {found.one_step:.6g}; {kind}; {at}"
+        return Line("transient growth", Verdict.MEASURED, evidence, method)
+    later = "no later power is larger" if found.settled else "still above 1 after the last"
+    evidence = (
+        f"largest singular value of one step {found.one_step:.6g}; largest norm over {STEPS:,} steps "
+        f"{found.largest:.6g}, after {found.steps}; {later}; {at}"
+    )
+    return Line("transient growth", Verdict.MEASURED, evidence, method)
 
 
 def maximum_line(found: MaximumPrinciple, where: str) -> Line:
@@ -164,6 +195,8 @@ def cost_line(found: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
 def claim_line(check: ClaimCheck) -> Line:
     """A claim against its measurement."""
     verdict = Verdict.UNKNOWN if check.holds is None else judged(check.holds)
+    if not check.asked:
+        verdict = Verdict.LEFT_OUT
     return Line(f"claim: {check.property}", verdict, check.words(), "comparison with the lines above")
 
 
@@ -171,20 +204,6 @@ def _oscillating(found: Stability) -> str:
     if found.oscillation is None or not found.rate:
         return ""
     return f"; the roughest mode changes sign beyond {found.oscillation / found.rate / found.fourier:.3g} Δt_Fourier"
-
-
-def _rates(rates: Rates) -> str:
-    if rates.exact:
-        return "exact to round-off"
-    return "rates " + " ".join(f"{rate:.2f}" for rate in rates.rates)
-
-
-def _tensor(K: np.ndarray) -> str:
-    return "[" + ", ".join("[" + ", ".join(f"{value + 0.0:.4f}" for value in row) + "]" for row in K.round(10)) + "]"
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.2f}"
 
 
 def _yes(value: bool | None) -> str:

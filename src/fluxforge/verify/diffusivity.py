@@ -2,13 +2,15 @@
 
 On a lattice, exactly, from the cell problem: with rows G_{ij} of one period, d_ij = x_j − x_i and ℓ the left null
 vector,  G₀χ_e = −G₁ᵉ1,  K_ef = ℓ(½G₂ᵉᶠ1 + sym G₁ᵉχ_f),  where G₀ = ΣG, G₁ᵉ = ΣG dᵉ, G₂ᵉᶠ = ΣG dᵉdᶠ over all periods.
-It is the low-frequency limit of the Bloch spectrum, λ(k) → −k·Kk.
+It is the low-frequency limit of the Bloch spectrum, λ(k) → −k·Kk. With a first-order drift v_e = ℓG₁ᵉ1 ≠ 0 the
+spectrum is λ(k) → ik·v − k·Kk: then G₀χ_e = −(G₁ᵉ − v_e)1, and K_ef loses v_e ℓχ_f, which is 0 for ℓχ = 0.
 
 On other meshes, from steady states: if −∇·K∇T = S with T = 0 on the boundary, then for every smooth φ that vanishes
 there  Σ K_ef ∫T ∂_e∂_f φ = −∫S φ: three unknowns, fitted over several S and φ.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -27,35 +29,72 @@ from fluxforge.verify._steady import steady_solver
 PERIODS = {"squares": 1, "right": 2, "cross": 4, "equilateral": 2}
 LATTICE_SIZE = 21
 MODES = ((1, 1), (1, 2), (2, 1))
+# Singular values of G₀ and drifts below this share of the entries of G are round-off: sums of a few dozen entries.
+ROUND_OFF = 1e-11
 
 
-def effective_diffusivity(scheme: Scheme, levels: Levels) -> np.ndarray:
-    """K/α on a family: exact on lattices, fitted on the finest level elsewhere."""
-    if levels.family in LATTICES:
-        return lattice_diffusivity(scheme, levels.family)
-    return fitted_diffusivity(scheme, levels.mesh(levels.sizes[-1]))
+@dataclass(frozen=True)
+class LatticeEquation:
+    """T_t = drift·∇T + ∇·K∇T for smooth T on a lattice, both over α; `drift` is exactly 0 where it is round-off."""
+
+    K: np.ndarray
+    drift: np.ndarray
 
 
-def lattice_diffusivity(scheme: Scheme, family: str) -> np.ndarray:
+def effective_diffusivity(scheme: Scheme, levels: Levels, *, diffusivity: float = 1.0) -> np.ndarray:
+    """K/α on a family: exact on lattices, fitted on the finest level elsewhere.
+
+    Raises FluxforgeError where the scheme has a first-order drift on a lattice: then no diffusivity describes it.
+    """
+    if levels.family not in LATTICES:
+        return fitted_diffusivity(scheme, levels.mesh(levels.sizes[-1]), diffusivity=diffusivity)
+    found = lattice_equation(scheme, levels.family, diffusivity=diffusivity)
+    if found.drift.any():
+        raise FluxforgeError(
+            f"smooth fields drift, T_t = {found.drift[0]:.3g} α T_x + {found.drift[1]:.3g} α T_y + …: "
+            f"the equation is not a heat equation"
+        )
+    return found.K
+
+
+def lattice_diffusivity(scheme: Scheme, family: str, *, diffusivity: float = 1.0) -> np.ndarray:
+    """K/α on one period in the middle of the lattice; a drift, if there is one, is set apart."""
+    return lattice_equation(scheme, family, diffusivity=diffusivity).K
+
+
+def lattice_equation(scheme: Scheme, family: str, *, diffusivity: float = 1.0) -> LatticeEquation:
     """The cell problem on one period in the middle of the lattice."""
     graph = dual(Levels(family, (LATTICE_SIZE,)).mesh(LATTICE_SIZE))
-    G = generator(scheme, graph).M
+    G = generator(scheme, graph, diffusivity=diffusivity).M / diffusivity
     count = PERIODS[family]
     n = LATTICE_SIZE
     first = ((n // 2) * n + n // 2) * count
     rows = np.arange(first, first + count)
     G0, G1, G2 = _moments(graph, G, rows, count)
+    largest = float(abs(G[rows]).max())
     left = _null_vector(G0.T)
     ones = np.ones(count)
-    if abs(left @ ones) < 1e-12:
+    if abs(left @ ones) < 1e-12 or np.abs(G0 @ ones).max() > ROUND_OFF * largest:
         raise FluxforgeError("the scheme does not keep constants, so it has no diffusivity")
     left = left / (left @ ones)
-    chi = [-np.linalg.lstsq(G0, G1[e] @ ones, rcond=None)[0] for e in range(2)]
+    drift = np.array([left @ G1[e] @ ones for e in range(2)])
+    # Without a drift to speak of, the cell problem is solved as if there were none.
+    drift = np.where(np.abs(drift) > ROUND_OFF * largest * np.sqrt(graph.V.mean()), drift, 0.0)
+    inverse = _inverse(G0, ROUND_OFF * largest)
+    chi = [-inverse @ (G1[e] @ ones - drift[e] * ones) for e in range(2)]
+    chi = [one - (left @ one) * ones for one in chi]
     K = np.empty((2, 2))
     for e in range(2):
         for f in range(2):
             K[e, f] = left @ (0.5 * G2[e, f] @ ones + 0.5 * (G1[e] @ chi[f] + G1[f] @ chi[e]))
-    return K
+    return LatticeEquation(K, drift)
+
+
+def _inverse(matrix: np.ndarray, smallest: float) -> np.ndarray:
+    """The pseudo-inverse without singular values up to `smallest`: with one cell a period all of G₀ is round-off."""
+    U, values, W = np.linalg.svd(matrix)
+    kept = values > smallest
+    return np.asarray((W[kept].T / values[kept]) @ U[:, kept].T)
 
 
 def _moments(graph: DualGraph, G: csr_array, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -78,7 +117,7 @@ def _null_vector(matrix: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.svd(matrix)[2][-1])
 
 
-def fitted_diffusivity(scheme: Scheme, mesh: Mesh) -> np.ndarray:
+def fitted_diffusivity(scheme: Scheme, mesh: Mesh, *, diffusivity: float = 1.0) -> np.ndarray:
     """The least-squares fit of the weak form; for meshes of the unit square.
 
     The φ vanish with their first derivatives on the boundary, so that what a scheme does there does not enter.
@@ -88,13 +127,13 @@ def fitted_diffusivity(scheme: Scheme, mesh: Mesh) -> np.ndarray:
     V = graph.V
     tests = [tuple(function(x, y) for function in functions) for functions in _test_functions()]
     rows, right = [], []
-    solve = steady_solver(scheme, graph)
+    solve = steady_solver(scheme, graph, diffusivity=diffusivity)
     for m, n in MODES:
-        S = 2 * np.pi**2 * np.sin(m * np.pi * x) * np.sin(n * np.pi * y)
+        S = diffusivity * 2 * np.pi**2 * np.sin(m * np.pi * x) * np.sin(n * np.pi * y)
         T = solve(S)
         for phi, xx, xy, yy in tests:
             rows.append([V @ (xx * T), 2 * V @ (xy * T), V @ (yy * T)])
-            right.append(-V @ (S * phi))
+            right.append(-V @ (S * phi) / diffusivity)
     kxx, kxy, kyy = np.linalg.lstsq(np.array(rows), np.array(right), rcond=None)[0]
     return np.array([[kxx, kxy], [kxy, kyy]])
 

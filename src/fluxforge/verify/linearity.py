@@ -1,5 +1,6 @@
 """Linearity in T, S and boundary data, and the stencil: which cells a step reads."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -15,36 +16,59 @@ from fluxforge.simulate import general_stepper, step_matrix
 class Linearity:
     """`hops`: the largest graph distance a step reads over (None for an implicit scheme: all of the mesh).
 
-    `defect`: for a scheme that is not linear, |F(2T) − F(0) − 2(F(T) − F(0))| relative to |F(T)|, at some T.
+    For a scheme that is not linear, how far f(T) = F(T) − F(0) is from it, relative to the largest |f|, the worst of
+    several states, signed and large: `homogeneity`, |f(kT) − k f(T)| for k = −1, 2 and 1000; `additivity`,
+    |f(T + U) − f(T) − f(U)|. `defect` is the larger of the two.
     """
 
     linear: bool
     hops: int | None
     entries_per_row: float
     defect: float
+    homogeneity: float = 0.0
+    additivity: float = 0.0
 
 
 def linearity(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> Linearity:
     """From the algebra where the scheme is linear, from automatic differentiation otherwise."""
     dt = 0.1 * fourier_step(graph, diffusivity)
-    linear = linear_stages(scheme) is not None
-    if linear:
-        M, defect = step_matrix(scheme, graph, dt, diffusivity=diffusivity), 0.0
-    else:
-        M, defect = _differentiated(scheme, graph, dt=dt, diffusivity=diffusivity)
-    used = csr_array(abs(M) > 1e-14 * max(abs(M).max(), 1e-300))
-    hops = None if scheme.implicit else hops_used(graph, used)
-    return Linearity(linear, hops, used.nnz / graph.cells, defect)
-
-
-def _differentiated(scheme: Scheme, graph: DualGraph, *, dt: float, diffusivity: float) -> tuple[csr_array, float]:
-    """The Jacobian at a random state, and how far the step is from being linear there."""
-    T = np.random.default_rng(0).random(graph.cells)
+    if linear_stages(scheme) is not None:
+        M = step_matrix(scheme, graph, dt, diffusivity=diffusivity)
+        return _found(graph, M, (0.0, 0.0), linear=True, implicit=scheme.implicit)
     zero = np.zeros(graph.cells)
     step = general_stepper(scheme, graph, dt=dt, diffusivity=diffusivity, source=zero, dtype="float64")
-    at_zero, at_one, at_two = (np.asarray(step(k * T)) for k in (0.0, 1.0, 2.0))
-    defect = np.abs(at_two - at_zero - 2 * (at_one - at_zero)).max() / np.abs(at_one).max()
-    return csr_array(np.asarray(jax.jacfwd(step.advance)(step.enter(T)))), float(defect)
+    T = np.random.default_rng(0).random(graph.cells)
+    M = csr_array(np.asarray(jax.jacfwd(step.advance)(step.enter(T))))
+    defects = linearity_defects(lambda T: np.asarray(step(T)), graph.cells)
+    return _found(graph, M, defects, linear=False, implicit=scheme.implicit)
+
+
+def _found(graph: DualGraph, M: csr_array, defects: tuple[float, float], *, linear: bool, implicit: bool) -> Linearity:
+    used = csr_array(abs(M) > 1e-14 * max(abs(M).max(), 1e-300))
+    hops = None if implicit else hops_used(graph, used)
+    return Linearity(linear, hops, used.nnz / graph.cells, max(defects), *defects)
+
+
+def linearity_defects(step: Callable[[np.ndarray], np.ndarray], cells: int) -> tuple[float, float]:
+    """How far a step is from homogeneous and from additive, the worst of a few signed states; see `Linearity`."""
+    rng = np.random.default_rng(0)
+    T, U = rng.standard_normal(cells), rng.standard_normal(cells)
+    with np.errstate(all="ignore"):
+        origin = step(np.zeros(cells))
+
+        def f(state: np.ndarray) -> np.ndarray:
+            return step(state) - origin
+
+        at_T, at_U = f(T), f(U)
+        homogeneity = max(_relative(f(k * T) - k * at_T, k * at_T, f(k * T)) for k in (-1.0, 2.0, 1e3))
+        additivity = max(_relative(f(T + U) - at_T - at_U, at_T, at_U), _relative(f(T - U) - at_T + at_U, at_T, at_U))
+    return homogeneity, additivity
+
+
+def _relative(apart: np.ndarray, *sizes: np.ndarray) -> float:
+    """The largest entry over the largest of the others; infinite where it is not a number."""
+    value = np.abs(apart).max() / max(*(np.abs(size).max() for size in sizes), 1e-300)
+    return float(value) if np.isfinite(value) else float("inf")
 
 
 def hops_used(graph: DualGraph, used: csr_array) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from fluxforge.errors import FluxforgeError
 from fluxforge.expression import to_text
 from fluxforge.scheme import Affine, Hop, LinearStage, Scheme, linear_stages, symbol
 from fluxforge.verify._lattice import Lattice, Vector, square_lattice, triangle_lattice
@@ -50,6 +51,7 @@ def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | No
     stages = linear_stages(scheme)
     if stages is None:
         return None
+    _refuse_transcendental(scheme)
     types = range(len(lattice.edges))
     known: dict[str, Field] = {
         "T": tuple({(kind, (sp.Integer(0), sp.Integer(0))): sp.Integer(1)} for kind in types),
@@ -62,6 +64,16 @@ def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | No
     slope = tuple({key: sp.simplify(c.coeff(dt, 1)) for key, c in shifts.items()} for shifts in known["T_new"])
     eigenvalue = _vanishing_eigenvalue(_symbol_matrix(slope))
     return None if eigenvalue is None else _equation(lattice.name, eigenvalue)
+
+
+def _refuse_transcendental(scheme: Scheme) -> None:
+    """Simplifying sines of h and the like may take hours: say so instead."""
+    parts = [message.expression for stage in scheme.stages for message in stage.messages.values()]
+    parts += [output.expression for stage in scheme.stages for output in stage.outputs.values()]
+    for part in parts:
+        for function in part.atoms(sp.Function):
+            if not isinstance(function, sp.Abs | sp.Min | sp.Max):
+                raise FluxforgeError(f"not attempted: {to_text(function)} is not an algebraic function of the geometry")
 
 
 def square_equation(scheme: Scheme) -> ModifiedEquation | None:
@@ -98,48 +110,71 @@ def _advance(
 
 @dataclass(frozen=True)
 class _Way:
-    """A way from a cell to another: the ends' types and displacements by letter, and the geometric symbols.
+    """A way from a cell to another: at each end, by letter, the cells and their shares, and the geometric symbols.
 
-    `share` is 1 over the number of ways that a ring message averages over.
+    An end is one cell, except N of a ring: there it is the middle cells of all paths to Q, each with an equal share.
     """
 
-    ends: Mapping[str, tuple[int, Vector]]
+    ends: Mapping[str, tuple["_End", ...]]
     values: Mapping[str, sp.Expr]
+
+
+@dataclass(frozen=True)
+class _End:
+    """A cell's type, its displacement from P, and its share of the end's value."""
+
+    kind: int
+    d: Vector
+    share: sp.Expr = sp.S.One
 
 
 def _ways(lattice: Lattice, hop: Hop, kind: int) -> list[_Way]:
     zero = (sp.Integer(0), sp.Integer(0))
     if hop is Hop.EDGE:
-        return [_Way({"P": (kind, zero), "N": (e.to, e.d)}, lattice.geometry(e)) for e in lattice.edges[kind]]
+        here = (_End(kind, zero),)
+        return [_Way({"P": here, "N": (_End(e.to, e.d),)}, lattice.geometry(e)) for e in lattice.edges[kind]]
     paths = []
     for first in lattice.edges[kind]:
         for second in lattice.edges[first.to]:
             end = tuple(sp.expand(a + b) for a, b in zip(first.d, second.d, strict=True))
             values = {f"{name}_PN": value for name, value in lattice.geometry(first).items()}
             values |= {f"{name}_NQ": value for name, value in lattice.geometry(second).items()}
-            ends = {"P": (kind, zero), "N": (first.to, first.d), "Q": (second.to, (end[0], end[1]))}
+            ends = {
+                "P": (_End(kind, zero),),
+                "N": (_End(first.to, first.d),),
+                "Q": (_End(second.to, (end[0], end[1])),),
+            }
             paths.append(_Way(ends, values))
     return paths if hop is Hop.PATH else _ring(paths, kind, lattice)
 
 
 def _ring(paths: list[_Way], kind: int, lattice: Lattice) -> list[_Way]:
-    """One way per distinct cell at distance two; on these lattices its paths have equal features."""
+    """One way per distinct cell at distance two, its features and N averaged over all paths, as the stepper does."""
     beside = {(e.to, e.d) for e in lattice.edges[kind]} | {(kind, (sp.Integer(0), sp.Integer(0)))}
-    found: dict[tuple[int, Vector], _Way] = {}
+    together: dict[tuple[int, Vector], list[_Way]] = defaultdict(list)
     for way in paths:
-        end = way.ends["Q"]
-        if end not in beside and end not in found:
-            d = end[1]
-            apart = {"d_PQ_x": d[0], "d_PQ_y": d[1], "delta_PQ": sp.sqrt(sp.expand(d[0] ** 2 + d[1] ** 2))}
-            found[end] = _Way(way.ends, {**way.values, **apart})
-    return list(found.values())
+        (end,) = way.ends["Q"]
+        if (end.kind, end.d) not in beside:
+            together[end.kind, end.d].append(way)
+    return [_mean_way(ways) for ways in together.values()]
+
+
+def _mean_way(ways: list[_Way]) -> _Way:
+    share = sp.Rational(1, len(ways))
+    (end,) = ways[0].ends["Q"]
+    middle = tuple(_End(one.kind, one.d, share) for way in ways for one in way.ends["N"])
+    values = {name: sp.Add(*(way.values[name] for way in ways)) * share for name in ways[0].values}
+    d = end.d
+    apart = {"d_PQ_x": d[0], "d_PQ_y": d[1], "delta_PQ": sp.sqrt(sp.expand(d[0] ** 2 + d[1] ** 2))}
+    return _Way({"P": ways[0].ends["P"], "N": middle, "Q": (end,)}, {**values, **apart})
 
 
 def _at(expression: sp.Expr, way: _Way, lattice: Lattice, fixed: Mapping[str, tuple[sp.Expr, ...]]) -> sp.Expr:
     values = {symbol(name): value for name, value in way.values.items()}
-    for end, (kind, _) in way.ends.items():
+    for end, cells in way.ends.items():
         values[symbol(f"V_{end}")] = lattice.V
-        values |= {symbol(f"{name}_{end}"): value[kind] for name, value in fixed.items()}
+        for name, value in fixed.items():
+            values[symbol(f"{name}_{end}")] = sp.Add(*(cell.share * value[cell.kind] for cell in cells))
     return expression.xreplace(values)
 
 
@@ -154,11 +189,11 @@ def _sum(
     for way in ways:
         for variable, coefficient in affine.coefficients.items():
             name, _, end = variable.name.rpartition("_")
-            kind, d = way.ends[end]
             weight = _at(coefficient, way, lattice, fixed)
-            for (other, offset), c in known[name][kind].items():
-                key = (other, (sp.expand(d[0] + offset[0]), sp.expand(d[1] + offset[1])))
-                total[key] += weight * c
+            for cell in way.ends[end]:
+                for (other, offset), c in known[name][cell.kind].items():
+                    key = (other, (sp.expand(cell.d[0] + offset[0]), sp.expand(cell.d[1] + offset[1])))
+                    total[key] += weight * cell.share * c
     return _first_order(total)
 
 

@@ -1,48 +1,108 @@
-"""The system a scheme integrates: whether G and s are the operator and the identity they should be."""
+"""The system a scheme integrates: whether its operator G, boundary data r and source s are what they should be."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import eye_array
 
-from fluxforge.mesh import DualGraph
+from fluxforge.mesh import Dirichlet, DualGraph, dual, squares
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.simulate import generator
-from fluxforge.verify.diffusivity import lattice_diffusivity
+from fluxforge.simulate import Operator, generator
+from fluxforge.verify._problems import functions, with_mixed_walls
+from fluxforge.verify.diffusivity import lattice_equation
 from fluxforge.verify.patch import PatchTest
 
 SAME = 1e-10
+# Each is asked for beside the diffusivity given: a factor forgotten shows at any α but one.
+ALPHAS = (1.0, 0.37, 2.9)
 
 
 @dataclass(frozen=True)
 class SemiDiscrete:
-    """`plain_flux`: max |G − L|/max|L|, L the plain flux α A/δ; `source`: max |s − I|; `diffusivity`: K/α on squares.
+    """How far dT/dt = G T + s S + r is from the plain flux's system, the worst of three α and of two kinds of wall.
 
-    The generator is right if it is L, or if it is another operator that keeps linear fields (a corrected flux) and
-    has the right diffusivity; and the source enters as it is.
+    `plain_flux`: max |G − L|/max|L|, L the plain flux α A/δ; `walls`: the same of r, with Dirichlet walls and with
+    Neumann walls of q ≠ 0; `source`: max |s − I|; `proportional`: max |G(α) − α G(1)|/max|G(α)|, and of r.
+    `diffusivity`: the eigenvalue of K/α on squares farthest from 1, `drift` the first-order drift there.
+    The generator is right if G and r are L's, or those of another operator that keeps linear fields (a corrected flux),
+    has the right diffusivity and no drift; if it is proportional to α; and if the source enters as it is.
     """
 
     plain_flux: float
+    walls: float
     source: float
+    proportional: float
     diffusivity: float
+    drift: float
     linear_exact: bool
 
     @property
+    def plain(self) -> bool:
+        """Whether the system is that of the plain flux."""
+        return self.plain_flux <= SAME and self.walls <= SAME
+
+    @property
     def holds(self) -> bool:
-        """Whether both are as they should be."""
-        right = self.linear_exact and abs(self.diffusivity - 1.0) <= SAME
-        return (self.plain_flux <= SAME or right) and self.source <= SAME
+        """Whether all of it is as it should be."""
+        right = self.linear_exact and abs(self.diffusivity - 1.0) <= SAME and self.drift == 0
+        return (self.plain or right) and self.proportional <= SAME and self.source <= SAME
 
 
 def semidiscrete(scheme: Scheme, graph: DualGraph, patch: PatchTest, *, diffusivity: float = 1.0) -> SemiDiscrete:
-    """Compare with the plain flux on one mesh; `patch` is the patch test on an irregular one."""
-    system = generator(scheme, graph, diffusivity=diffusivity)
-    L = generator(BUILT_IN["euler"], graph, diffusivity=diffusivity).M
-    apart = abs(system.M - L).max() / abs(L).max()
-    source = abs(system.N - eye_array(graph.cells)).max()
-    K = lattice_diffusivity(scheme, "squares")
+    """Compare with the plain flux on one mesh; `patch` is the patch test on an irregular one.
+
+    The graph's walls are taken as they are, and once more with those to the right and below prescribing ∂T/∂n.
+    """
+    graphs = (graph, with_mixed_walls(graph, functions("1 + 2*x - 3*y + x*y").gradient))
+    plain = walls = source = proportional = 0.0
+    for walled in graphs:
+        first = generator(scheme, walled, diffusivity=diffusivity)
+        for factor in ALPHAS:
+            alpha = factor * diffusivity
+            system = generator(scheme, walled, diffusivity=alpha)
+            wanted = generator(BUILT_IN["euler"], walled, diffusivity=alpha)
+            plain = _worse(plain, abs(system.M - wanted.M).max() / abs(wanted.M).max())
+            walls = _worse(walls, np.abs(system.b - wanted.b).max() / np.abs(wanted.b).max())
+            source = _worse(source, abs(system.N - eye_array(graph.cells)).max())
+            proportional = _worse(proportional, _off_proportion(first, system, factor))
+    on_squares = lattice_equation(scheme, "squares", diffusivity=diffusivity)
+    eigenvalues = np.linalg.eigvalsh(on_squares.K)
     # The eigenvalue farthest from 1 speaks for all.
-    eigenvalues = np.linalg.eigvalsh(K)
-    diffusivity_on_squares = float(eigenvalues[np.abs(eigenvalues - 1.0).argmax()])
-    return SemiDiscrete(float(apart), float(source), diffusivity_on_squares, patch.exact(1))
+    farthest = float(eigenvalues[np.abs(eigenvalues - 1.0).argmax()])
+    drift = float(np.hypot(*on_squares.drift))
+    return SemiDiscrete(plain, walls, source, proportional, farthest, drift, patch.exact(1))
+
+
+def _worse(one: float, other: float) -> float:
+    """The larger; not a number counts as infinite."""
+    return max(one, float(other) if np.isfinite(other) else float("inf"))
+
+
+def _off_proportion(first: Operator, system: Operator, factor: float) -> float:
+    """How far G and r are from `factor` times the first ones."""
+    scale = max(abs(system.M).max(), factor * abs(first.M).max(), 1e-300)
+    of_walls = max(np.abs(system.b).max(), factor * np.abs(first.b).max(), 1e-300)
+    return max(
+        float(abs(system.M - factor * first.M).max() / scale),
+        float(np.abs(system.b - factor * first.b).max() / of_walls),
+    )
+
+
+def other_equation(scheme: Scheme) -> str | None:
+    """In words, how a linear scheme's equation differs from T_t = α∇²T + S on squares; None where it does not.
+
+    On squares every consistent flux is exact for quadratic fields, so a wrong diffusivity, drift, source or factor α
+    shows there without any error of the mesh.
+    """
+    alpha = ALPHAS[-1]
+    on_squares = lattice_equation(scheme, "squares", diffusivity=alpha)
+    if on_squares.drift.any():
+        return f"smooth fields drift with {np.hypot(*on_squares.drift):.3g} α"
+    if np.abs(on_squares.K - np.eye(2)).max() > 1e-6:
+        xx, xy, yy = (round(float(on_squares.K[k]), 4) + 0.0 for k in ((0, 0), (0, 1), (1, 1)))
+        return f"on squares its diffusivity is [[{xx:g}, {xy:g}], [{xy:g}, {yy:g}]] times α"
+    graph = dual(squares(3), Dirichlet("1 + x"))
+    system = generator(scheme, graph, diffusivity=alpha)
+    off = float(abs(system.N - eye_array(graph.cells)).max())
+    return None if off <= SAME else f"the source enters with an error of {off:.2g}"

@@ -13,6 +13,11 @@ from fluxforge.simulate import fastest_eigenvalues, generator, is_one_operator, 
 STEPS = 3000
 GROWN = 1e9
 WATCHED = 100
+# Up to this many cells all eigenvalues are found; a real part above this share of the largest modulus is growth.
+DENSE = 600
+GROWING = 1e-10
+# Steps tried, as shares of the Fourier step, for schemes without R.
+TRIED = (1e-3, 1e3, 49)
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,9 @@ class Stability:
     `dt_max` on the mesh, `fourier` its Fourier step; `rate` the generator's largest |eigenvalue|.
     `oscillation`: the smallest x > 0 with R(−x) ≤ 0, beyond which the roughest mode changes sign at every step.
     `stable_below` and `diverges_above`: what rollouts at 0.99 and 1.01 of dt_max did; None where there is no such step.
+
+    Only with R is dt_max a bound. Without it, dt_max is the largest step tried up to which the spectral radius was at
+    most one: `bound` is false, steps between those tried may be unstable.
     """
 
     factor: sp.Expr | None
@@ -34,6 +42,11 @@ class Stability:
     oscillation: float | None
     stable_below: bool | None
     diverges_above: bool | None
+
+    @property
+    def bound(self) -> bool:
+        """Whether every step up to dt_max is known to be stable."""
+        return bool(self.one_operator)
 
     @property
     def over_fourier(self) -> float | None:
@@ -53,8 +66,10 @@ def stability(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> 
         assert found is not None
         limit, rate = found.dt, found.rate
     else:
-        rate = float(np.abs(fastest_eigenvalues(generator(scheme, graph, diffusivity=diffusivity).M)).max())
-        limit = _by_bisection(scheme, graph, diffusivity=diffusivity, start=fourier)
+        G = generator(scheme, graph, diffusivity=diffusivity).M
+        rate = float(np.abs(fastest_eigenvalues(G)).max())
+        growing = graph.cells <= DENSE and np.linalg.eigvals(G.toarray()).real.max() > GROWING * rate
+        limit = 0.0 if growing else _by_bisection(scheme, graph, diffusivity=diffusivity, start=fourier)
     below = above = None
     if 0 < limit < math.inf:
         below = not _grows(scheme, graph, 0.99 * limit, diffusivity=diffusivity)
@@ -88,13 +103,16 @@ def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, diffusivity: float) -
 
 
 def _by_bisection(scheme: Scheme, graph: DualGraph, *, diffusivity: float, start: float) -> float:
-    """The largest Δt below which the spectral radius of M(Δt) stays at most 1, found by scanning upwards."""
+    """The largest Δt tried below which the spectral radius of M(Δt) was at most 1, found by scanning upwards.
+
+    Steps between those tried are not known to be stable: this is no bound.
+    """
 
     def stable(dt: float) -> bool:
         values = fastest_eigenvalues(step_matrix(scheme, graph, dt, diffusivity=diffusivity))
         return bool(np.abs(values).max() <= 1 + 1e-10)
 
-    grid = start * np.geomspace(1e-3, 1e3, 49)
+    grid = start * np.geomspace(*TRIED)
     last = 0.0
     for dt in grid:
         if not stable(dt):

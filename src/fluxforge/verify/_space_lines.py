@@ -1,0 +1,99 @@
+"""Results on space in words: families, patch tests, and a user's own sequence of meshes."""
+
+import numpy as np
+
+from fluxforge.verify._certificate import FamilyResult
+from fluxforge.verify._evidence import Line, Verdict, judged
+from fluxforge.verify._rates import Rates
+from fluxforge.verify.order import LARGEST_ERROR, SpaceStudy
+from fluxforge.verify.patch import PatchTest
+
+
+def space_line(family: str, found: FamilyResult) -> Line:
+    """Consistency and order on one family."""
+    parts = [_study_in_words(study) for study in found.studies]
+    if found.diffusivity is not None:
+        parts.append(f"K/α = {_tensor(found.diffusivity)}")
+    else:
+        parts.append("K/α not established")
+    method = (
+        f"steady states of manufactured solutions, solved directly; an order needs a last error below "
+        f"{LARGEST_ERROR:.0%} of the solution, rates that settle, and no plateau"
+    )
+    return Line(f"{family}: {convergence(found)}", judged(found.consistent), "; ".join(parts), method)
+
+
+def convergence(found: FamilyResult) -> str:
+    """What can be said of the error: a plateau is not the same as rates that do not settle."""
+    if found.study is None:
+        return "not measured"
+    rates = found.study.l2
+    if not rates.convergent:
+        return "does not converge" if found.fails else "no order established"
+    if rates.exact:
+        return "exact"
+    doubt = ", but its diffusivity is not " + ("established" if found.diffusivity is None else "α")
+    return f"converges, order {rates.order:.2f}" + ("" if found.consistent else doubt)
+
+
+def mesh_line(study: SpaceStudy) -> Line:
+    """Errors and rates of one problem on the user's own meshes."""
+    rates = study.l2
+    if rates.exact:
+        outcome = "exact"
+    elif rates.order is not None:
+        outcome = f"converges, order {rates.order:.2f}"
+    else:
+        outcome = "does not converge" if rates.stalled else "no order established"
+    method = f"steady states on each mesh; an order needs three meshes and a last error below {LARGEST_ERROR:.0%}"
+    verdict = Verdict.MEASURED if rates.convergent else Verdict.FAILS if rates.stalled else Verdict.UNKNOWN
+    return Line(f"your meshes, {study.problem}: {outcome}", verdict, _study_in_words(study, named=False), method)
+
+
+def _study_in_words(study: SpaceStudy, *, named: bool = True) -> str:
+    errors = " ".join(f"{error:.3e}" for error in study.l2.errors)
+    cells = f"{study.cells[0]}–{study.cells[-1]} cells"
+    text = f"L2 {errors} ({cells}), {rates_in_words(study.l2)}"
+    if not study.l2.errors[-1] <= study.l2.below:
+        text += f", above {study.l2.below:.0%} of the solution"
+    text += f", L∞ {study.linf.errors[-1]:.3e} at the finest, order {number(study.linf.order)}"
+    return f"{study.problem}: {text}" if named else text
+
+
+def patch_line(tests: tuple[PatchTest, ...], where: str) -> Line:
+    """Linear fields on one mesh, whatever its walls prescribe."""
+    exact = all(test.exact(1) for test in tests)
+    evidence = "; ".join(f"{test.walls} walls: {test.residual[1]:.1e}" for test in tests)
+    evidence = f"scaled residuals of degree 1, {evidence}; {where}"
+    worst = max(tests, key=lambda test: test.residual[1])
+    if not worst.residual[1] <= 1e-10:
+        evidence += f"; the field {worst.polynomial} is not kept at cell {worst.cell}"
+    elif not exact:
+        evidence += "; constants are not kept"
+    return Line("linear fields are exact", judged(exact), evidence, "patch tests with boundary data")
+
+
+def residuals_line(tests: tuple[PatchTest, ...], where: str) -> Line:
+    """The residuals of every degree, on a line of their own."""
+    parts = (
+        f"{test.walls} walls: " + ", ".join(f"degree {k} {value:.1e}" for k, value in test.residual.items())
+        for test in tests
+    )
+    method = "max |G p + r − α∇²p|·h²/(α max|p|) over cells and polynomials p"
+    return Line("patch residuals", Verdict.MEASURED, "; ".join(parts) + f"; {where}", method)
+
+
+def rates_in_words(rates: Rates) -> str:
+    """`rates 1.97 1.99`, or that there is nothing to measure."""
+    if rates.exact:
+        return "exact to round-off"
+    return "rates " + " ".join(f"{rate:.2f}" for rate in rates.rates)
+
+
+def number(value: float | None) -> str:
+    """Two digits, or `none`."""
+    return "none" if value is None else f"{value:.2f}"
+
+
+def _tensor(K: np.ndarray) -> str:
+    return "[" + ", ".join("[" + ", ".join(f"{value + 0.0:.4f}" for value in row) + "]" for row in K.round(10)) + "]"

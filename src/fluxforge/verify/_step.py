@@ -1,0 +1,26 @@
+"""One explicit evaluation F(T) of a scheme, linear or not, as a function of T and S."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from fluxforge.mesh import DualGraph
+from fluxforge.neighbourhood import surroundings
+from fluxforge.scheme import Scheme, linear_stages
+from fluxforge.simulate import apply, assemble, staged
+
+Step = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def make_step(scheme: Scheme, graph: DualGraph, *, dt: float, diffusivity: float = 1.0) -> Step:
+    """(T, S) ↦ F(T); of an implicit scheme the F that its θ-formula refers to. Needs JAX's 64-bit mode.
+
+    A linear scheme is assembled, any other is evaluated as it is written.
+    """
+    if linear_stages(scheme) is not None:
+        stages = assemble(scheme, graph, dt=dt, diffusivity=diffusivity)
+        return lambda T, S: np.asarray(apply(stages, T, S))
+    around = surroundings(graph, scheme.hops(), dtype="float64")
+    parameters = {"dt": dt, "alpha": diffusivity}
+    return lambda T, S: np.asarray(staged(scheme.stages, around, jnp.asarray(T), jnp.asarray(S), parameters=parameters))
