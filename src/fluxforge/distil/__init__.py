@@ -1,5 +1,6 @@
 """From samples of a network to formulas: symbolic regression, simplification, and the choice of one."""
 
+from fluxforge.distil._ablation import Ablation, Ablations, ablate, no_ablation
 from fluxforge.distil._backend import AbstractBackend
 from fluxforge.distil._choose import Choice, choose
 from fluxforge.distil._complexity import complexity
@@ -22,6 +23,8 @@ __all__ = [
     "ENGINES",
     "OPERATORS",
     "UNITS",
+    "Ablation",
+    "Ablations",
     "AbstractBackend",
     "Candidate",
     "Choice",
@@ -37,6 +40,7 @@ __all__ = [
     "Series",
     "Table",
     "Unit",
+    "ablate",
     "canonical",
     "choose",
     "complexity",
@@ -52,6 +56,7 @@ __all__ = [
     "layered",
     "measure",
     "merge",
+    "no_ablation",
     "power_law",
     "refit",
     "sample",
