@@ -94,9 +94,7 @@ def ablate(spec: recipe.Recipe, *, seconds: float) -> Ablations:
         draw = _sampler(spec)
         fitted, judged, held = (draw(number) for number in range(3))
         sparse = _regressed(edges_of(fitted), edges_of(judged), held)
-        table = _single_messages(draw)
-        left = seconds - (time.perf_counter() - began)
-        found = _searched(spec, table, held, seconds=left)
+        found = _searched(spec, draw, held, seconds=seconds - (time.perf_counter() - began))
     return Ablations((found, sparse), time.perf_counter() - began)
 
 
@@ -152,13 +150,13 @@ def _single_messages(draw: _Draw) -> Table | None:
     return tabulate(EDGE_NAMES, np.vstack(X)[:ROWS], np.concatenate(y)[:ROWS]) if rows >= FEWEST else None
 
 
-def _searched(spec: recipe.Recipe, table: Table | None, held: Problem, *, seconds: float) -> Ablation:
+def _searched(spec: recipe.Recipe, draw: _Draw, held: Problem, *, seconds: float) -> Ablation:
     """The recipe's own search, of T' − T in cells with a single message."""
     method, began = "search without a network", time.perf_counter()
-    if table is None:
-        return Ablation(method, {}, "", math.inf, 0.0, "too few cells of the data have a single message")
     if seconds < 1.0:
         return Ablation(method, {}, "", math.inf, 0.0, "no time was left for it")
+    if (table := _single_messages(draw)) is None:
+        return Ablation(method, {}, "", math.inf, 0.0, "too few cells of the data have a single message")
     try:
         best = knee(_front(spec, table, seconds))
     except FluxforgeError as error:
