@@ -20,7 +20,13 @@ from fluxforge.cli._app import app
 from fluxforge.scheme import Claims, find, load, save
 
 # What a discovery of a shipped recipe ends with, for pages whose long commands are not run.
-TWINS = {"first-order": "euler", "first-order-pinn": "euler", "midpoint": "midpoint", "two-hop": "two-hop"}
+TWINS = {
+    "first-order": "euler",
+    "first-order-direct": "euler",
+    "first-order-pinn": "euler",
+    "midpoint": "midpoint",
+    "two-hop": "two-hop",
+}
 Read = Callable[[], str]
 
 

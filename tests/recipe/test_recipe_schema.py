@@ -115,7 +115,8 @@ def test_an_item_of_a_list_is_named_by_its_place(field: str, value: Any, named: 
         ({"name": "mine", "qqq": 3}, "unknown field 'qqq' (known here: name, summary, seed, "),
         (
             {"name": "mine", "data": {"kind": "pairs", "graphs": 3}},
-            "unknown field 'data.graphs' (known here: faces, presence, time_step, common, stretch, size, kind)",
+            "unknown field 'data.graphs' "
+            "(known here: faces, presence, time_step, common, stretch, size, law, noise, kind)",
         ),
         ({"name": "mine", "steps": 3}, "unknown field 'steps' (did you mean 'training.steps'?)"),
         ({"name": "mine", "training": {"theta": 1}}, "(did you mean 'loss.residual.theta'?)"),

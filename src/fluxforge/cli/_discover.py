@@ -9,7 +9,7 @@ import typer
 from fluxforge.cli._arguments import Json, folder
 
 # A copy of names the library holds, because a shell that completes a word cannot wait for it; a test compares.
-RECIPES = ("first-order", "first-order-pinn", "generalisation", "midpoint", "two-hop")
+RECIPES = ("first-order", "first-order-direct", "first-order-pinn", "generalisation", "midpoint", "two-hop")
 
 
 def _recipes(incomplete: str) -> list[str]:

@@ -38,7 +38,7 @@ from fluxforge.verify.extrapolation import step_errors
 AGREEMENT = 0.1
 _JUDGE = 2**29 + 2
 # Problems at each Δt on which a formula is held against its network: of pairs, of meshes.
-_PROBLEMS = (256, 24)
+_PROBLEMS = (256, 48)
 
 
 def distilled(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> tuple[dict[str, Any], Found | None]:

@@ -10,6 +10,8 @@ from fluxforge.distil import Reading
 Verdict: TypeAlias = Literal["recovered", "approximation", "refused"]
 # What explains less of the network's step than this is no approximation of it.
 LEAST_EXPLAINED = 0.5
+# A constant has to be determined by the network at so many Δt: that of a term in Δt² is not at the shortest.
+TELLING_STEPS = 2
 # A loss may exceed the stated error of noisy data by this part: both are means over some hundred problems.
 BESIDE_NOISE = 0.1
 
@@ -79,7 +81,7 @@ def _agree(readings: Sequence[Reading]) -> list[Condition]:
         if all(_is_gauge(reading, name) for reading in readings):
             continue
         telling = [reading for reading in readings if reading.is_telling(name)]
-        if 2 * len(telling) < len(readings):
+        if len(telling) < min(TELLING_STEPS, len(readings)):
             sure = min(reading.own_uncertainty[name] for reading in readings)
             found.append(Condition(False, f"the network does not determine {name}: ± {sure:.2g} at best"))
             continue

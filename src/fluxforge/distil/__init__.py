@@ -1,5 +1,6 @@
 """From samples of a network to formulas: symbolic regression, simplification, and the choice of one."""
 
+from fluxforge.distil._ablation import Ablation, Ablations, ablate, no_ablation
 from fluxforge.distil._backend import AbstractBackend
 from fluxforge.distil._choose import Choice, choose
 from fluxforge.distil._complexity import complexity
@@ -27,6 +28,8 @@ __all__ = [
     "HIDDEN",
     "OPERATORS",
     "UNITS",
+    "Ablation",
+    "Ablations",
     "AbstractBackend",
     "Candidate",
     "Choice",
@@ -45,6 +48,7 @@ __all__ = [
     "Table",
     "Unit",
     "Vertex",
+    "ablate",
     "canonical",
     "choose",
     "complexity",
@@ -63,6 +67,7 @@ __all__ = [
     "merge",
     "nearest_fraction",
     "nearest_fractions",
+    "no_ablation",
     "own_limit",
     "power_law",
     "read_constants",

@@ -1,9 +1,7 @@
 """The exchange law that supervised data are made with: the formula of one message."""
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from fluxforge.errors import ExpressionError
 from fluxforge.recipe._data import Data
@@ -25,7 +23,7 @@ def exchange_law(data: Data) -> "sp.Expr | None":
 
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> "sp.Expr":
-    # SymPy takes a second to load, and few recipes have a law.
+    # Imported here, like NumPy below: recipes are read without them, and few have a law.
     from fluxforge.expression import parse
     from fluxforge.scheme import Hop, message_symbols, symbol
 
@@ -47,6 +45,8 @@ def law_problem(data: Data, diffusivity: float) -> str | None:
 
 def _is_finite(law: "sp.Expr", diffusivity: float) -> bool:
     """Whether the law is finite on random edges of about the sizes that data have."""
+    import numpy as np
+
     from fluxforge.expression import evaluate
 
     edges = _random_edges(diffusivity)
@@ -58,7 +58,9 @@ def _is_finite(law: "sp.Expr", diffusivity: float) -> bool:
     return bool(np.all(np.isfinite(np.asarray(values, float))))
 
 
-def _random_edges(diffusivity: float) -> dict[str, np.ndarray]:
+def _random_edges(diffusivity: float) -> dict[str, Any]:
+    import numpy as np
+
     rng = np.random.default_rng(0)
     signed = {name: rng.uniform(-1.0, 1.0, _TRIALS) for name in ("T_P", "T_N", "S_P", "S_N")}
     A, delta, V = (rng.uniform(0.2, 3.0, _TRIALS) for _ in range(3))

@@ -1,0 +1,163 @@
+"""Sparse linear regression of a cell's change over candidate messages, summed over the neighbours."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import sympy as sp
+from jaxtyping import Bool, Float
+
+from fluxforge.distil._edges import Edges
+from fluxforge.expression import evaluate
+from fluxforge.scheme import Message, Output, Stage, symbol
+
+_A, _DELTA, _T_P, _T_N, _V, _DT, _S, _T = map(symbol, ("A", "delta", "T_P", "T_N", "V", "dt", "S", "T"))
+# Thresholds that are tried, in units of the root mean square of the rate of change, and ridges. Candidates such as
+# A/δ and A/√δ are nearly dependent: without a ridge their coefficients are large and of both signs in noisy data, so
+# that no threshold tells them apart.
+THRESHOLDS = tuple(float(each) for each in np.geomspace(1e-4, 0.3, 25))
+RIDGES = (1e-12, 1e-6, 1e-4, 1e-3, 1e-2)
+# Of all models tried the one with the fewest terms is taken whose error is within this factor of the least …
+WITHIN = 1.02
+# … or below this, which is round-off of a fit whose columns are nearly dependent.
+EXACT = 1e-9
+# A model of more terms than this is not looked at: it is not sparse, and its fit takes most of the time.
+MOST_TERMS = 12
+_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Term:
+    """One candidate for T' − T: Δt · factor · Σ message, or Δt · factor without a message."""
+
+    factor: sp.Expr
+    message: sp.Expr | None
+
+
+@cache
+def library() -> tuple[Term, ...]:
+    """A^a δ^b times (T_N − T_P), its square, its cube and T_P (T_N − T_P), summed, times 1 or 1/V; and cell terms."""
+    across = _T_N - _T_P
+    states = (across, across**2, across**3, _T_P * across)
+    powers = product((0, 1, 2), (-2, -1, -sp.Rational(1, 2), 0))
+    messages = [_A**a * _DELTA**b * state for (a, b), state in product(powers, states)]
+    summed = [Term(factor, message) for message, factor in product(messages, (sp.S.One, 1 / _V))]
+    own = [Term(state * factor, None) for state, factor in product((_S, _T, sp.S.One), (sp.S.One, 1 / _V))]
+    return (*summed, *own)
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """The chosen terms with their coefficients, and the threshold and the ridge they were found with."""
+
+    terms: tuple[tuple[float, Term], ...]
+    threshold: float
+    ridge: float
+
+    def stage(self) -> Stage:
+        """As one round of message passing; sums with different factors are different messages."""
+        messages: dict[sp.Expr, sp.Expr] = {}
+        cell = sp.S.Zero
+        for number, term in self.terms:
+            if term.message is None:
+                cell += sp.Float(number) * term.factor
+            else:
+                messages[term.factor] = messages.get(term.factor, sp.S.Zero) + sp.Float(number) * term.message
+        names = {factor: f"z{k + 1}" for k, factor in enumerate(messages)}
+        rate = sp.Add(cell, *(factor * symbol(names[factor]) for factor in messages))
+        return Stage(
+            {names[factor]: Message(message) for factor, message in messages.items()},
+            {"T_new": Output(_T + sp.expand(_DT * rate))},
+        )
+
+
+def fit_sparse(edges: Edges, judged: Edges) -> Sparse:
+    """STLSQ over the library at every threshold and ridge, on `edges`; the model is chosen by its error on `judged`.
+
+    Least squares of (T' − T)/Δt, columns and target scaled to a root mean square of one. The terms that are left, at
+    most `MOST_TERMS`, are fitted once more without the ridge. A model without terms predicts no change.
+    """
+    X, sizes = _scaled(columns(edges, library()))
+    y = edges.change / edges.dt
+    size = _rms(y)
+    Z, target = columns(judged, library()) / sizes, judged.change / judged.dt / size
+    models = [
+        _Model(threshold, ridge, kept, c, _rms(target - Z[:, kept] @ c))
+        for (threshold, ridge), kept in _supports(X, y / size).items()
+        for c in (np.linalg.lstsq(X[:, kept], y / size, rcond=None)[0],)
+    ]
+    limit = max(WITHIN * min(model.error for model in models), EXACT)
+    best = min((model for model in models if model.error <= limit), key=lambda model: (len(model.c), model.error))
+    numbers = best.c * size / sizes[best.kept]
+    terms = (term for term, kept in zip(library(), best.kept, strict=True) if kept)
+    return Sparse(tuple(zip(map(float, numbers), terms, strict=True)), best.threshold, best.ridge)
+
+
+class _Model(NamedTuple):
+    threshold: float
+    ridge: float
+    kept: Bool[np.ndarray, " terms"]
+    c: Float[np.ndarray, " kept"]
+    error: float
+
+
+def _supports(
+    X: Float[np.ndarray, "rows terms"], y: Float[np.ndarray, " rows"]
+) -> dict[tuple[float, float], Bool[np.ndarray, " terms"]]:
+    """The terms left at each threshold and ridge; a set that was found before is not listed again."""
+    found: dict[bytes, tuple[float, float]] = {}
+    gram, right = X.T @ X / len(y), X.T @ y / len(y)
+    for threshold, ridge in product(THRESHOLDS, RIDGES):
+        kept = stlsq(gram, right, threshold=threshold, ridge=ridge)
+        if kept.sum() <= MOST_TERMS:
+            found.setdefault(kept.tobytes(), (threshold, ridge))
+    nothing = np.zeros(len(right), bool).tobytes()
+    return {how: np.frombuffer(kept, bool) for kept, how in (found or {nothing: (math.inf, 0.0)}).items()}
+
+
+def columns(edges: Edges, terms: Sequence[Term]) -> Float[np.ndarray, "cells terms"]:
+    """Every candidate's rate in every cell, its message summed over the neighbours."""
+    cell = {_V: edges.values[symbol("V_P")][:, 0], _S: edges.values[symbol("S_P")][:, 0]}
+    cell[_T] = edges.values[_T_P][:, 0]
+    sums = {message: _summed(message, edges) for message in {term.message for term in terms} if message is not None}
+    ones = np.ones(len(edges.dt))
+    parts = (evaluate(term.factor, cell, np) * (ones if term.message is None else sums[term.message]) for term in terms)
+    return np.column_stack(list(parts))
+
+
+def _summed(message: sp.Expr, edges: Edges) -> Float[np.ndarray, " cells"]:
+    sent = np.broadcast_to(evaluate(message, edges.values, np), edges.mask.shape)
+    return np.asarray(np.where(edges.mask, sent, 0.0).sum(axis=1))
+
+
+def _scaled(X: Float[np.ndarray, "rows terms"]) -> tuple[np.ndarray, np.ndarray]:
+    sizes = np.sqrt(np.mean(X**2, axis=0))
+    sizes[sizes == 0] = 1.0
+    return X / sizes, sizes
+
+
+def _rms(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def stlsq(
+    gram: Float[np.ndarray, "terms terms"], right: Float[np.ndarray, " terms"], *, threshold: float, ridge: float
+) -> Bool[np.ndarray, " terms"]:
+    """Sequentially thresholded least squares (Brunton, Proctor and Kutz 2016): which terms are left.
+
+    `gram` and `right` are XᵀX/n and Xᵀy/n. Terms whose coefficient is below the threshold are dropped and the rest is
+    fitted again, until nothing changes.
+    """
+    kept: Bool[np.ndarray, " terms"] = np.ones(len(right), bool)
+    for _ in range(_ROUNDS):
+        part = gram[np.ix_(kept, kept)] + ridge * np.eye(int(kept.sum()))
+        large = np.zeros(len(right), bool)
+        large[kept] = np.abs(np.linalg.solve(part, right[kept])) >= threshold
+        if (large == kept).all():
+            break
+        kept = large
+    return kept
