@@ -12,11 +12,10 @@ from fluxforge.discover._small_steps import (
     HALVINGS,
     drawn,
     in_the_limit,
+    judged_steps,
     ladder,
-    order_asked,
     shortest,
     timed,
-    trained_steps,
     with_steps,
 )
 
@@ -45,13 +44,14 @@ def test_the_ladder_halves_the_longest_step_trained_with() -> None:
     assert ladder(ON_PAIRS)[-1] == pytest.approx(0.2 / 128)
 
 
-def test_trained_steps_are_those_of_the_ladder_within_the_range() -> None:
-    assert trained_steps(ON_MESHES) == (0.5, 0.25, 0.125, 0.0625)
-    assert trained_steps(ON_PAIRS) == (0.2, 0.1, 0.05, 0.025, 0.0125)
-    assert set(trained_steps(ON_PAIRS)) <= set(ladder(ON_PAIRS))
-    # The ends belong to the range, so there is always one.
-    assert trained_steps(with_steps(ON_MESHES, 0.25, 0.5)) == (0.5, 0.25)
-    assert trained_steps(with_steps(ON_MESHES, 0.3, 0.3)) == (0.3,)
+def test_formulas_are_judged_at_five_steps_from_end_to_end_of_the_trained_range() -> None:
+    for spec, low, high in ((ON_MESHES, 0.05, 0.5), (ON_PAIRS, 0.01, 0.2)):
+        steps = judged_steps(spec)
+        assert len(steps) == 5
+        assert (steps[0], steps[-1]) == pytest.approx((high, low))
+        assert np.diff(np.log(steps)) == pytest.approx(np.full(4, np.log(low / high) / 4))
+    assert judged_steps(with_steps(ON_MESHES, 0.3, 0.3)) == (0.3,)
+    assert judged_steps(replace(ON_PAIRS, data=recipe.TwoCells(time_step=0.1))) == (0.1,)
 
 
 def test_the_shortest_steps_are_the_lowest_octave_of_the_range() -> None:
@@ -74,15 +74,6 @@ def test_a_loss_that_looks_ahead_has_a_limit_only() -> None:
     # A hermite residual has no θ, whatever stands there.
     assert in_the_limit(spec(recipe.Loss(residual=recipe.Residual(kind="hermite", theta=0.0))))
     assert not in_the_limit(spec(SUPERVISED))
-
-
-@pytest.mark.parametrize(("layers", "hops"), [(1, 1), (2, 1), (1, 2), (4, 1), (8, 1), (2, 2)])
-def test_the_order_asked_for_is_the_losss_own_or_what_the_network_can_reach(layers: int, hops: int) -> None:
-    reach = layers * hops
-    own = {"hermite": 4, "trapezoid": 2, "backward": 1, "forward": 1, "between": 1}
-    for name, order in own.items():
-        assert order_asked(spec(recipe.Loss(residual=RESIDUALS[name]), layers, hops)) == min(order, reach)
-    assert order_asked(spec(SUPERVISED, layers, hops)) == 1
 
 
 def test_problems_are_drawn_by_seed_and_number() -> None:

@@ -18,7 +18,7 @@ from fluxforge.discover._judge import is_expected
 from fluxforge.discover._picture import field_figure
 from fluxforge.discover._progress import Progress, silent
 from fluxforge.discover._small_steps import in_the_limit, timed
-from fluxforge.distil import engine
+from fluxforge.distil import ablate, engine
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.gnn import Network
 from fluxforge.mesh import save_figure
@@ -161,6 +161,11 @@ def _formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str
     scheme = certificate = None
     if found is not None:
         scheme, certificate = _certified(document, found, spec, folder, tell)
+    tell("searching without a network", 0, 1)
+    spent = sum(document["seconds"].values())
+    # At most a fifth of the whole run, itself included.
+    document["ablations"] = ablate(spec, seconds=spent / 4.0).document()
+    document["seconds"]["ablations"] = document["ablations"]["seconds"]
     tell("writing the report", 0, 1)
     began = time.perf_counter()
     write_discovery(

@@ -90,9 +90,10 @@ class Own:
             }
             for each in self.readings
         ]
-        return {
+        found = {
             "explained": {"least": self.explained, "by_step": {f"{r.step:.6g}": r.explained for r in self.readings}},
             "limit": dict(self.limit),
             "limit_uncertainty": dict(self.uncertainty),
-            "against_step": sorted([*rows, *read], key=lambda row: -row["step"]),
+            "readings": read,
         }
+        return found | ({"against_step": sorted([*rows, *read], key=lambda row: -row["step"])} if rows else {})

@@ -1,5 +1,6 @@
 """The verdict on a formula: whether it is what the network learned. Certificates are findings and decide nothing."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -45,7 +46,7 @@ def judge(readings: Sequence[Reading], *, threshold: float, law: Condition | Non
     explains = _explains(readings, threshold)
     conditions = (explains, *_agree(readings), _explains_by_least_loss(readings, threshold))
     conditions += () if law is None else (law,)
-    if min(reading.explained for reading in readings) < LEAST_EXPLAINED:
+    if not _worst(readings, "explained").explained >= LEAST_EXPLAINED:
         return Judgement("refused", conditions)
     return Judgement("recovered" if all(each.holds for each in conditions) else "approximation", conditions)
 
@@ -66,7 +67,7 @@ def is_expected(spec: recipe.Recipe, verdict: str, order: float | None) -> bool:
 
 
 def _explains(readings: Sequence[Reading], threshold: float) -> Condition:
-    worst = min(readings, key=lambda reading: reading.explained)
+    worst = _worst(readings, "explained")
     text = (
         f"with constants of its own at each Δt, the formula leaves at most {1.0 - worst.explained:.1%} of the network's"
         f" step unexplained (at Δt = {worst.step:.3g}; a recovery allows {1.0 - threshold:.1%})"
@@ -96,14 +97,19 @@ def _agree(readings: Sequence[Reading]) -> list[Condition]:
 
 def _is_gauge(reading: Reading, name: str) -> bool:
     """Whether a constant does what another one does, for the network and for the loss alike."""
-    return reading.own_uncertainty[name] == reading.least_uncertainty[name] == float("inf")
+    return reading.own_uncertainty[name] == reading.least_uncertainty[name] == math.inf
 
 
 def _explains_by_least_loss(readings: Sequence[Reading], threshold: float) -> Condition:
     """The same the other way round: constants that the network had no part in must describe it, to twice the part."""
-    worst = min(readings, key=lambda reading: reading.explained_by_least)
+    worst = _worst(readings, "explained_by_least")
     text = (
         f"with the constants of least loss, the formula leaves at most {1.0 - worst.explained_by_least:.1%} "
         f"unexplained (at Δt = {worst.step:.3g}; a recovery allows {2.0 * (1.0 - threshold):.1%})"
     )
     return Condition(1.0 - worst.explained_by_least <= 2.0 * (1.0 - threshold), text)
+
+
+def _worst(readings: Sequence[Reading], share: str) -> Reading:
+    """The reading of the least share; one that is no number, of a network that overflows, is less than any."""
+    return min(readings, key=lambda reading: value if math.isfinite(value := getattr(reading, share)) else -math.inf)

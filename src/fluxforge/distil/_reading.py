@@ -5,6 +5,7 @@ problems that training has not seen. Beside them stand the constants of least lo
 had no part in. A formula is what the network learned only if the former explain it and agree with the latter.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -64,7 +65,8 @@ class Reading:
         """
         size = max(abs(self.own[name]), abs(self.least[name]))
         allowed = max(self.own_uncertainty[name] + self.least_uncertainty[name], min(self.hidden[name], HIDDEN * size))
-        return abs(self.own[name] - self.least[name]) / (allowed + ROUND_OFF)
+        gap = abs(self.own[name] - self.least[name]) / (allowed + ROUND_OFF)
+        return gap if math.isfinite(gap) else math.inf
 
 
 # Constants that are equal in exact arithmetic differ by less, after fits to thousands of cells.

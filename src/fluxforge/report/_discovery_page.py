@@ -204,12 +204,21 @@ def _stopped(result: Record, certificate: Certificate | None) -> str | None:
     return "certifying the formula" if certificate is None else None
 
 
-def _constants(result: Record) -> list[tuple[str, str, str]]:
-    """Name, value with its uncertainty, and the rational that stands for it."""
-    spread, rational = result.get("constants_uncertainty") or {}, result.get("rational") or {}
+def _constants(result: Record) -> list[tuple[str, str, str, str]]:
+    """Name, value in the network and by least loss, each with its uncertainty, and the fraction that stands for it."""
+    fitted = result.get("constants_fitted") or {}
+    least = fitted.get("values") or result.get("constants") or {}
+    spread = fitted.get("uncertainty") or result.get("constants_uncertainty") or {}
+    own, off = result.get("limit") or {}, result.get("limit_uncertainty") or {}
+    rational = result.get("rational") or {}
     return [
-        (name, with_uncertainty(value, spread.get(name)), str(rational.get(name) or "—"))
-        for name, value in (result.get("constants") or {}).items()
+        (
+            name,
+            with_uncertainty(own[name], off.get(name)) if own.get(name) is not None else "—",
+            with_uncertainty(value, spread.get(name)),
+            str(rational.get(name) or "—"),
+        )
+        for name, value in least.items()
     ]
 
 

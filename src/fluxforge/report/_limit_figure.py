@@ -14,8 +14,6 @@ from fluxforge.report._page import Shown, decimals, number, shown
 from fluxforge.report._panels import COLOURS, MARKERS, panels
 
 Record = Mapping[str, Any]
-# What a network of one layer has, whatever the constants of its formula are called.
-ONE_LAYER = {"a1": "source", "c1": "flux"}
 # The network's constants are shown up to so many times the range of the formula's beyond it.
 BEYOND = 1.5
 TINY = 1e-3
@@ -61,6 +59,8 @@ def limit_table(result: Record, names: Sequence[str] | None = None) -> list[tupl
     if not rows:
         return []
     values, spread, taken = (result.get(key) or {} for key in ("constants", "constants_uncertainty", "rational"))
+    if fitted := result.get("constants_fitted"):
+        values, spread = fitted["values"], fitted["uncertainty"]
     return [
         (
             name,
@@ -100,10 +100,8 @@ def _short(value: float | None) -> str:
 
 
 def _groups(result: Record) -> dict[str, list[str]]:
-    """Constants by what they were taken as; all together where the network's have names of their own."""
+    """Constants by what they were taken as."""
     names, taken = list(limit_rows(result)[0]["constants"]), result.get("rational") or {}
-    if not result.get("laws"):
-        return {"": names}
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(str(taken.get(name) or ""), []).append(name)
@@ -120,14 +118,14 @@ def _draw(panel: Axes, result: Record, names: Sequence[str]) -> int:
     low, high = panel.get_ylim()
     reach = BEYOND * (high - low)
     outside = 0
-    for k, (name, label) in enumerate(_network_names(result, names).items()):
+    for name, label in _network_names(result, names).items():
         values = _column(rows, "network", name)
         far = (values < low - reach) | (values > high + reach)
         outside += int(far.sum())
-        place = names.index(name) if result.get("laws") else len(names) + k
-        panel.plot(steps, np.where(far, np.nan, values), " ", **_look(place) | HOLLOW, label=label)
+        panel.plot(steps, np.where(far, np.nan, values), " ", **_look(names.index(name)) | HOLLOW, label=label)
     panel.set(xscale="log", xlabel=step_label(result), ylabel="constant")
-    ticks = steps[::2]
+    # Readings of the network lie between the halvings; their labels would overlap.
+    ticks = [row["step"] for row in rows if not row.get("network")][::2] or steps[::2]
     panel.set_xticks([*ticks, left], [*(f"{step:.3g}" for step in ticks), "→ 0"])
     panel.xaxis.set_minor_locator(NullLocator())
     panel.axvline(left * math.sqrt(2), color="#999999", linewidth=0.8, linestyle=":")
@@ -149,9 +147,7 @@ def _end(panel: Axes, result: Record, name: str, *, left: float, look: dict[str,
 def _network_names(result: Record, names: Sequence[str]) -> dict[str, str]:
     """Which of the network's own constants belong to these, and what they are called."""
     own = {name for row in limit_rows(result) for name in row.get("network") or ()}
-    if result.get("laws"):
-        return {name: f"{name} of the network" for name in names if name in own}
-    return {name: f"{what}, network" for name, what in ONE_LAYER.items() if name in own}
+    return {name: f"{name} of the network" for name in names if name in own}
 
 
 def _column(rows: Sequence[Record], who: str, name: str) -> Float[np.ndarray, " steps"]:
