@@ -15,8 +15,9 @@ from jaxtyping import Array, Float
 from fluxforge import recipe
 from fluxforge.data import Problem, unseen_meshes, unseen_problems
 from fluxforge.discover import _distillation, _modules, _stencil_route, discover
-from fluxforge.discover._distillation import _stencil_document
+from fluxforge.discover._distillation import _stencil_document, read_network
 from fluxforge.discover._found import Found
+from fluxforge.discover._judge import judge
 from fluxforge.discover._progress import silent
 from fluxforge.distil import Candidate, Front, PowerLaw, Sampled, tabulate
 from fluxforge.errors import DiscoveryError
@@ -88,7 +89,7 @@ def network(own: recipe.Recipe, *, first: tuple[int, int], second: tuple[int, in
 FLUX, AREA = (1, -1), (1, 0)
 
 
-def by_step(own: recipe.Recipe, steps: tuple[float, ...], _: int) -> dict[float, Problem]:
+def by_step(own: recipe.Recipe, steps: tuple[float, ...], count: int, number: int = 0) -> dict[float, Problem]:
     """The same few problems at every step, compiled once for all of them."""
     around = unseen_meshes(recipe.Evaluation(meshes=3, cells=40, engine="builtin"), 5)
     return {
@@ -101,7 +102,7 @@ def _small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_stencil_route, "MESHES", 4)
         patch.setattr(_stencil_route, "CELLS", 40)
-        for module in (_stencil_route, _modules):
+        for module in (_stencil_route, _modules, _distillation):
             patch.setattr(module, "problems_by_step", by_step)
         yield
 
@@ -119,8 +120,9 @@ def test_a_midpoint_rule_in_a_gauge_is_found_with_its_constants(found: Found) ->
         "a2": "1",
         "c2": "1",
     }
-    # Measured: 1e-6.
-    assert found.fitted.values == pytest.approx({"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}, abs=1e-4)
+    for name, wanted in {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}.items():
+        # Fractions are taken within three uncertainties.
+        assert abs(found.fitted.values[name] - wanted) <= 3.0 * found.fitted.uncertainty[name] < 1e-3
     laws = found.more["laws"]
     assert laws["near"]["exponents"] == pytest.approx({"A": 1, "delta": -1, "V": -1, "dt": 1}, abs=0.1)
     wanted = {"A_PN": 1, "delta_PN": -1, "A_NQ": 1, "delta_NQ": -1, "V_P": -1, "V_N": -1, "dt": 2}
@@ -142,15 +144,20 @@ def test_its_formulas_are_those_of_the_midpoint_rule(found: Found) -> None:
     assert found.scheme("midpoint").name == "discovered-midpoint"
 
 
-def test_the_network_itself_is_a_series_with_those_constants_at_every_step(found: Found) -> None:
+def test_the_network_s_own_constants_are_read_at_every_step(found: Found) -> None:
+    """The midpoint rule has the same constants at every step, those of least loss are others: no recovery."""
+    own = read_network(network(spec(), first=FLUX, second=FLUX), found, spec())
+    assert [reading.step for reading in own.readings] == pytest.approx(np.geomspace(0.5, 0.05, 5))
+    # Its weights are of single precision, and so are the gauges that cancel.
+    for reading in own.readings:
+        assert reading.explained > 1.0 - 1e-5
+        assert reading.own == pytest.approx({"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}, abs=1e-4)
+    assert own.limit == pytest.approx({"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}, abs=1e-3)
+    judgement = judge(own.readings, threshold=0.97, law=None)
+    assert judgement.verdict == "approximation"
+    assert [text for text in judgement.reasons if text.startswith("NO: c1 at Δt = 0.5: 0.5 ±")]
     rows = found.more["against_step"]
     assert [row["step"] for row in rows] == [0.5 / 2**k for k in range(8)]
-    seen = [row["network"] for row in rows if "network" in row]
-    assert len(seen) == 4
-    for own in seen:
-        assert own["unexplained"] < 1e-5
-        assert [own[name] for name in ("a1", "c1", "a2", "c2")] == pytest.approx([0.5, 0.5, 1.0, 1.0], abs=1e-4)
-    # The best constants at a long step are others: the network, being the rule itself, does not follow them.
     assert rows[0]["constants"]["c1"] < 0.45
 
 

@@ -112,6 +112,19 @@ def test_a_nonlinear_scheme_that_no_line_contradicts_is_not_established() -> Non
     assert {check.property for check in certificate.not_established} == {"time_order", "space order on squares"}
 
 
+def test_a_stability_interval_without_one_operator_is_not_established() -> None:
+    odd = (
+        SchemeBuilder()
+        .stage({"z": FLUX}, {"half": "T + dt/(2*V)*z"})
+        .stage({"y": "alpha*A*(half_N - half_P)"}, {"T_new": "T + dt/V*y"})
+        .build("odd", claims=Claims(stable_to=2.0))
+    )
+    certificate = verify(odd, quick=True, families=())
+    assert certificate.verdict == "not established"
+    assert "not a function of one operator" in line(certificate, "claim: stable_to").evidence
+    assert line(certificate, "no bound: ").verdict is Verdict.MEASURED
+
+
 def test_families_that_were_not_asked_for_do_not_count() -> None:
     certificate = verify("euler", quick=True, families=("squares",), levels=1)
     assert certificate.verdict == "as claimed"

@@ -193,13 +193,14 @@ def _close_problems(spec: recipe.Recipe) -> Problem:
 
 
 def _evaluation(network: Network, found: Found, spec: recipe.Recipe) -> dict[str, Any]:
-    """One step and a rollout on unseen meshes, of network and formula, against the first-order scheme."""
+    """One step and a rollout on unseen meshes, of network and formula, against the law of the data."""
     wanted = spec.evaluation
     if not wanted.meshes:
         return {"meshes": 0}
     with jax.enable_x64(True):
         around = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
-        problems = unseen_problems(around, spec.seed, fourier=wanted.fourier, diffusivity=spec.diffusivity)
+        law = recipe.exchange_law(spec.data)
+        problems = unseen_problems(around, spec.seed, fourier=wanted.fourier, diffusivity=spec.diffusivity, law=law)
         steps: dict[str, Callable[[Problem], State]] = {
             "network": step_of(cast(network, "float64")),
             "formula": found.step,

@@ -8,20 +8,20 @@ from typing import TypeVar
 import numpy as np
 
 from fluxforge.errors import FluxforgeError
-from fluxforge.mesh import DualGraph, Mesh, dual
+from fluxforge.mesh import DualGraph, dual
 from fluxforge.scheme import Scheme, linear_stages
 from fluxforge.verify import _lines, _space_lines
 from fluxforge.verify._certificate import Certificate, FamilyResult, worst_study
-from fluxforge.verify._claims import ClaimCheck, Measured, SpaceFinding, check_claims, space_claim
+from fluxforge.verify._claims import ClaimCheck, Measured, check_claims
 from fluxforge.verify._evidence import Line, unknown
 from fluxforge.verify._families import Levels
 from fluxforge.verify._problems import PROBLEMS
-from fluxforge.verify._rates import LEAST_LEVELS
-from fluxforge.verify.conservation import conservation
-from fluxforge.verify.cost import cost, error_against_cost
+from fluxforge.verify._request import Request, claim_reasons, generator_holds, left_out, space_finding
+from fluxforge.verify.conservation import Conservation, conservation
+from fluxforge.verify.cost import Cost, CostCurve, cost, error_against_cost
 from fluxforge.verify.diffusivity import effective_diffusivity
-from fluxforge.verify.linearity import linearity
-from fluxforge.verify.maximum import maximum_principle
+from fluxforge.verify.linearity import Linearity, linearity
+from fluxforge.verify.maximum import MaximumPrinciple, maximum_principle
 from fluxforge.verify.modified import ModifiedEquation, square_equation, triangle_equation
 from fluxforge.verify.order import SpaceStudy, mesh_studies, space_studies
 from fluxforge.verify.patch import PatchTest, patch_test, worse
@@ -36,21 +36,28 @@ T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 
 NOT_LINEAR = "the scheme is not linear in T, so it has no matrix to ask"
-NO_FACTOR = "the scheme is not a function of one operator, so it has no R(z)"
 # K/α is read off at this α: a scheme that forgets α shows.
 ALPHA = PROBLEMS[-1].diffusivity
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to certify, on what, and how thoroughly."""
+class _Findings:
+    """The answers; None where there is none."""
 
-    scheme: Scheme
-    mesh: Mesh | None
-    families: tuple[Levels, ...]
-    meshes: tuple[Mesh, ...]
-    exact: str | None
-    quick: bool
+    linearity: Linearity | None
+    conservation: Conservation | None
+    units: Units | None
+    patch: PatchTest | None
+    semidiscrete: SemiDiscrete | None
+    time: TimeStudy | None
+    stability: Stability | None
+    transient: TransientGrowth | None
+    maximum: MaximumPrinciple | None
+    modified: dict[str, ModifiedEquation]
+    space: dict[str, FamilyResult]
+    meshes: tuple[SpaceStudy, ...]
+    curves: tuple[CostCurve, ...]
+    cost: Cost | None
 
 
 class Verification:
@@ -78,7 +85,31 @@ class Verification:
             self.progress(question, self.asked, max(self.questions, self.asked))
 
     def run(self) -> Certificate:
-        """Ask every question in turn."""
+        """Ask every question in turn, then hold the claims against the answers."""
+        found = self._measure()
+        checks = self._claims(found)
+        return Certificate(
+            scheme=self.scheme.name,
+            quick=self.quick,
+            lines=tuple(self.lines),
+            claims=checks,
+            linearity=found.linearity,
+            conservation=found.conservation,
+            time=found.time,
+            semidiscrete=found.semidiscrete,
+            space=found.space if self.linear else {},
+            modified=found.modified,
+            stability=found.stability,
+            maximum=found.maximum,
+            cost=found.cost,
+            curves=found.curves,
+            mesh=None if self.mesh is None else self.mesh.origin,
+            units=found.units,
+            transient=found.transient,
+            meshes=found.meshes,
+        )
+
+    def _measure(self) -> _Findings:
         s, g, where = self.scheme, self.graph, self.where
         reach = self._ask("linearity", lambda: linearity(s, g), lambda f: _lines.linearity_line(f, where), always=True)
         kept = self._ask(
@@ -103,91 +134,25 @@ class Verification:
         meshes = self._meshes()
         curves = error_against_cost(s) if self.linear and self.mesh is None and not self.quick else ()
         price = self._ask("cost of a step", lambda: cost(s, g), lambda f: _lines.cost_line(f, curves, s.name))
-        checks = self._claims(
-            conservative=None if kept is None else kept.holds,
-            patch=patch,
-            time=time,
-            generator=_generator(system, same),
-            steady=steady,
-            space=space,
-        )
-        return Certificate(
-            scheme=s.name,
-            quick=self.quick,
-            lines=tuple(self.lines),
-            claims=checks,
-            linearity=reach,
-            conservation=kept,
-            time=time,
-            semidiscrete=system,
-            space=space if self.linear else {},
-            modified=modified,
-            stability=steady,
-            maximum=maximum,
-            cost=price,
-            curves=curves,
-            mesh=None if self.mesh is None else self.mesh.origin,
-            units=same,
-            transient=growth,
-            meshes=meshes,
+        return _Findings(
+            reach, kept, same, patch, system, time, steady, growth, maximum, modified, space, meshes, curves, price
         )
 
-    def _claims(
-        self,
-        *,
-        conservative: bool | None,
-        patch: PatchTest | None,
-        time: TimeStudy | None,
-        generator: bool | None,
-        steady: Stability | None,
-        space: dict[str, FamilyResult],
-    ) -> tuple[ClaimCheck, ...]:
+    def _claims(self, found: _Findings) -> tuple[ClaimCheck, ...]:
         """Every claim against what was measured, a line each."""
         measured = Measured(
-            conservative=conservative,
-            linear_exact=None if patch is None else patch.exact(1),
-            time_order=None if time is None else time.order,
-            generator=generator,
-            stable_to=None if steady is None else steady.interval,
-            space={family: _finding(found) for family, found in space.items() if found.study is not None},
-            left_out=self._left_out(),
-            reasons=self._claim_reasons(steady, space),
+            conservative=None if found.conservation is None else found.conservation.holds,
+            linear_exact=None if found.patch is None else found.patch.exact(1),
+            time_order=None if found.time is None else found.time.order,
+            generator=generator_holds(found.semidiscrete, found.units),
+            stable_to=None if found.stability is None else found.stability.interval,
+            space={family: space_finding(one) for family, one in found.space.items() if one.study is not None},
+            left_out=left_out(self.request),
+            reasons=claim_reasons(self.reasons, found.stability, found.space),
         )
         checks = check_claims(self.scheme.claims, measured)
         self.lines += [_lines.claim_line(check) for check in checks]
         return checks
-
-    def _left_out(self) -> dict[str, str]:
-        """Claims that the user did not ask about, with the reason."""
-        levels = {one.family: len(one.sizes) for one in self.request.families}
-        found = {}
-        for family in self.scheme.claims.space:
-            if family not in levels:
-                found[space_claim(family)] = "the family was not asked for"
-            elif levels[family] < LEAST_LEVELS:
-                found[space_claim(family)] = f"an order needs {LEAST_LEVELS} levels, {levels[family]} were asked for"
-        if self.mesh is not None:
-            found["time_order"] = "one mesh was asked for, without studies in time"
-        return found
-
-    def _claim_reasons(self, steady: Stability | None, space: dict[str, FamilyResult]) -> dict[str, str]:
-        """Why claims were not established, by the names of the claims."""
-        questions = {
-            "conservative": ("conservation",),
-            "linear_exact": ("patch tests",),
-            "generator": ("patch tests", "generator", "units"),
-            "time_order": ("order in time",),
-            "stable_to": ("stability",),
-        } | {space_claim(family): (family,) for family in space}
-        found = {
-            claim: next((self.reasons[name] for name in names if name in self.reasons), "")
-            for claim, names in questions.items()
-        }
-        if steady is not None and steady.interval is None and not found["stable_to"]:
-            found["stable_to"] = NO_FACTOR
-        for claim in found:
-            found[claim] = found[claim] or "the rates do not settle"
-        return found
 
     def _ask(self, name: str, measure: Callable[[], T], line: Callable[[T], Line], *, always: bool = False) -> T | None:
         """Measure and write the line; a scheme that gives no answer gets a line with the reason, never a traceback."""
@@ -284,17 +249,3 @@ class Verification:
 def _patch_of_family(scheme: Scheme, levels: Levels) -> PatchTest:
     mesh = levels.mesh(levels.sizes[0])
     return worse(*(patch_test(scheme, mesh, walls=walls) for walls in ("held", "mixed")))
-
-
-def _generator(system: SemiDiscrete | None, same: Units | None) -> bool | None:
-    """The right system, in any units; one that is wrong in either is wrong, whether or not the other is known."""
-    known = [found.holds for found in (system, same) if found is not None]
-    if False in known:
-        return False
-    return True if system is not None and same is not None else None
-
-
-def _finding(found: FamilyResult) -> SpaceFinding:
-    assert found.study is not None
-    rates = found.study.l2
-    return SpaceFinding(rates.order, rates.exact, found.fails)

@@ -11,7 +11,8 @@ from fluxforge.scheme import Scheme, find
 from fluxforge.verify._certificate import Certificate
 from fluxforge.verify._families import choose
 from fluxforge.verify._problems import functions
-from fluxforge.verify._verification import Progress, Request, Verification
+from fluxforge.verify._request import Request
+from fluxforge.verify._verification import Progress, Verification
 from fluxforge.verify.order import check_sequence
 
 MOST_CELLS = 20_000

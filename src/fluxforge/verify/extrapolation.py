@@ -1,4 +1,4 @@
-"""How far a network is from the first-order scheme on meshes it has not seen: one step, and many."""
+"""How far a network is from the law of its data on meshes it has not seen: one step, and many."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.data import Problem, exchange
+from fluxforge.data import Problem, exact_step
 from fluxforge.gnn import Network
 from fluxforge.loss import step_of
 
@@ -57,8 +57,7 @@ def _of(step: Step, problems: Problem, rollout: int) -> tuple[Array, Array, Arra
         def both(_: Any, states: tuple[Array, Array]) -> tuple[Array, Array]:
             ours, theirs = states
             ours = jnp.asarray(step(eqx.tree_at(lambda p: p.T, problem, ours)))
-            rate = exchange(problem.around, theirs, problem.diffusivity) + problem.S
-            return jnp.where(live, ours, 0.0), theirs + problem.dt * rate
+            return jnp.where(live, ours, 0.0), exact_step(problem, theirs)
 
         ours, theirs = jax.lax.fori_loop(0, rollout, both, (problem.T, problem.T))
         apart = jnp.where(live, ours - theirs, 0.0)
