@@ -41,14 +41,12 @@ class Minimum:
 
     The error is round-off carried through the fit; how constants differ between samples is another matter. It is
     infinite where a constant is undetermined: nothing depends on it, or another one does the same. `exact` says that
-    the loss is round-off. `spread` is how far a constant moves if the rows move by a vector of length 1 in its own
-    direction. `corner` holds the rows that vanish, of a loss of absolute values.
+    the loss is round-off. `corner` holds the rows that vanish, of a loss of absolute values.
     """
 
     values: Constants
     loss: float
     error: Constants
-    spread: Constants
     exact: bool = False
     corner: Int[np.ndarray, " free"] | None = None
 
@@ -94,7 +92,7 @@ class Objective:
         c = start.values if isinstance(start, Minimum) else start
         c = np.asarray(list(self.free.values.values()), float) if c is None else c
         if not len(c):
-            return Minimum(c, self(c, problems), np.zeros(0), np.zeros(0))
+            return Minimum(c, self(c, problems), np.zeros(0))
         rows, slopes = self._functions(problems)
         best = _least_squares(rows, slopes, c)
         noise = _round_off(rows, best)
@@ -104,13 +102,18 @@ class Objective:
             best, corner = _least_corner(rows, slopes, best, free, near=corner)
         else:
             best, corner = _settled(rows, slopes, best, free), None
-        error, spread = np.full((2, len(best)), np.inf)
+        error = np.full(len(best), np.inf)
         J = slopes(best)[:, free]
-        inverse = np.linalg.pinv(J)
-        carried = inverse * noise if corner is None else np.linalg.inv(J[corner]) * noise[corner]
+        carried = np.linalg.pinv(J) * noise if corner is None else np.linalg.inv(J[corner]) * noise[corner]
         error[free] = np.sqrt(np.square(carried).sum(axis=1))
-        spread[free] = np.linalg.norm(inverse, axis=1)
-        return Minimum(best, self(best, problems), error, spread, exact, corner)
+        return Minimum(best, self(best, problems), error, exact, corner)
+
+    def spread(self, problems: Problem, best: Minimum) -> Constants:
+        """How far each constant moves if the rows move by a vector of length 1 along it; 0 if it is undetermined."""
+        off, free = np.zeros(len(best.values)), np.isfinite(best.error)
+        _, slopes = self._functions(problems)
+        off[free] = np.linalg.norm(np.linalg.pinv(slopes(best.values)[:, free]), axis=1)
+        return off
 
     def standard_error(self, problems: Problem, best: Minimum) -> Constants:
         """How far the constants are off because of the sample: their scatter over samples of the sample.

@@ -1,8 +1,9 @@
 """What a network has learned, in the words of a formula: its own constants at every Δt, and how much they explain.
 
-The formula's structure is given; its constants are read from the network alone, by least squares on T' − T over
-problems that training has not seen. Beside them stand the constants of least loss at the same Δt, which the network
-had no part in. A formula is what the network learned only if the former explain it and agree with the latter.
+The formula's structure is given; its constants are those with which it comes nearest to the network, as the loss
+measures distances, over problems that training has not seen. Beside them stand the constants of least loss at the same
+Δt, which the network had no part in. A formula is what the network learned only if the former explain the network and
+agree with the latter.
 """
 
 import math
@@ -20,6 +21,7 @@ from fluxforge._types import State
 from fluxforge.data import Problem
 from fluxforge.distil._free import Free
 from fluxforge.distil._objective import Minimum, Objective
+from fluxforge.loss import Defect, defect_of, norm_of
 
 Step: TypeAlias = Callable[[Problem], State]
 Constants: TypeAlias = Mapping[str, float]
@@ -77,32 +79,43 @@ def read_constants(
     free: Free, step: Step, loss: recipe.Loss, problems: Mapping[float, Problem], *, start: Constants | None = None
 ) -> tuple[Reading, ...]:
     """One reading per Δt, longest first; `step` is the network's, and `problems` hold the same questions at each Δt."""
-    ours, theirs = Objective.of_loss(free, loss), Objective(free, _from_answer, "l2")
+    defect, norm = defect_of(loss), norm_of(loss)
+    ours, theirs = Objective(free, defect, norm), Objective(free, _beside_answer(defect), norm)
+    relative = Objective(free, _from_answer, "l2")
     names = tuple(free.values)
     found: list[Reading] = []
     least: Minimum | np.ndarray | None = None if start is None else np.array([start[name] for name in names])
-    own: np.ndarray | None = None
+    own: Minimum | None = None
     for length in sorted(problems, reverse=True):
         asked = problems[length]
         least = ours.fit(asked, start=least)
         answered = _answered(step, asked)
-        read = theirs.fit(answered, start=least.values if own is None else own)
-        own = read.values
+        own = theirs.fit(answered, start=least.values if own is None else own)
+        off = float(np.sqrt(relative(own.values, answered)))
         found.append(
             Reading(
                 step=length,
-                own=_named(names, read.values),
-                own_uncertainty=_named(names, SURE * theirs.standard_error(answered, read) + read.error),
-                hidden=_named(names, np.sqrt(read.loss) * np.nan_to_num(read.spread, posinf=0.0)),
+                own=_named(names, own.values),
+                own_uncertainty=_named(names, SURE * theirs.standard_error(answered, own) + own.error),
+                hidden=_named(names, off * relative.spread(answered, own)),
                 least=_named(names, least.values),
                 least_uncertainty=_named(names, SURE * ours.standard_error(asked, least) + least.error),
-                explained=float(1.0 - np.sqrt(read.loss)),
-                explained_by_least=float(1.0 - np.sqrt(theirs(least.values, answered))),
+                explained=1.0 - off,
+                explained_by_least=float(1.0 - np.sqrt(relative(least.values, answered))),
                 loss=least.loss,
                 exact=least.exact,
             )
         )
     return tuple(found)
+
+
+def _beside_answer(defect: Defect) -> Defect:
+    """The defect of a step less that of the answer: zero where both are the same, in the loss's own measure."""
+
+    def apart(problem: Problem, new: State) -> State:
+        return defect(problem, new) - defect(problem, problem.answer)
+
+    return apart
 
 
 def _from_answer(problem: Problem, new: State) -> State:
