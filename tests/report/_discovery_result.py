@@ -29,6 +29,11 @@ LAW = {
 RESULT = {
     "recipe": "first-order",
     "recovered": True,
+    "verdict": "recovered",
+    "explained": {"least": 0.994, "by_step": {"0.2": 0.994, "0.01": 0.997}},
+    "limit": {"c1": 1.0021, "c2": 0.9984},
+    "limit_uncertainty": {"c1": 0.003, "c2": 0.002},
+    "findings": ["its order in time is 1.00 as printed; 1.00 with the network's own constants, unrounded"],
     "reasons": ["the formula does as well as the network", "its certificate finds it consistent"],
     "messages": {"z1": "alpha*A/delta*(T_N - T_P)"},
     "outputs": {"T_new": "T + dt/V*z1 + dt*S"},
@@ -49,6 +54,20 @@ RESULT = {
         "rollout": 50,
         "network": {"one_step_mse": 1e-6, "one_step_worst": 0.0123, "rollout_mse": 4.56e-4},
         "formula": {"one_step_mse": 0.0, "one_step_worst": 8.9e-16, "rollout_mse": 4.1e-31},
+    },
+    "ablations": {
+        "reason": "",
+        "seconds": 4.0,
+        "found": [
+            {
+                "method": "sparse regression",
+                "messages": {"z": "1.0000001*A/delta*(T_N - T_P)"},
+                "update": "T + dt/V*z + dt*S",
+                "error": 4.4e-16,
+                "seconds": 3.2,
+                "note": "",
+            }
+        ],
     },
     "diffusivity": 1.0,
     "seed": 17,

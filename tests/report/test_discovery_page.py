@@ -135,6 +135,10 @@ def test_letters_that_the_formula_uses_are_explained_and_no_others(recovered):
         "2.80 × 10⁻¹⁶",
         "1.006",
         "they agree",
+        "At most 0.6 % of the network&#39;s step is left unexplained",
+        "1.0021 ± 0.003",
+        "sparse regression",
+        "and the verdict does not depend on it: its order in time is 1.00 as printed",
         "0.60251*A/delta*(T_N - T_P)</code> (chosen)",
         "4.56 × 10⁻⁴",
         "Updates skipped because they were not finite: 5.",
@@ -170,7 +174,7 @@ def test_no_identifier_occurs_twice(recovered):
 
 
 def test_a_formula_that_is_not_recovered_is_never_typeset():
-    result = RESULT | {"recovered": False, "reasons": ["the stencils differ by 40 %"]}
+    result = RESULT | {"recovered": False, "verdict": "refused", "reasons": ["the stencils differ by 40 %"]}
     page = of(result, scheme=find("euler"), certificate=certificate(), drawn=False)
     assert "<math" not in page
     assert "no formula was accepted" in page
@@ -189,7 +193,7 @@ def test_a_formula_that_is_not_recovered_is_never_typeset():
             EARLY | {"fronts": FRONTS, "messages": RESULT["messages"], "outputs": RESULT["outputs"]},
             "checking the formula",
         ),
-        (RESULT | {"recovered": False}, "certifying the formula"),
+        (RESULT | {"recovered": False, "verdict": "refused"}, "certifying the formula"),
     ],
 )
 def test_a_run_that_failed_says_at_which_stage(result, stage):

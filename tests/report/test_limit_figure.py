@@ -66,11 +66,12 @@ def test_the_axis_says_what_steps_are_measured_in(result, label):
     assert {panel.get_xlabel() for panel in limit_figure(result).axes} == {label}
 
 
-def test_of_a_searched_formula_the_networks_constants_have_names_of_their_own():
-    (panel,) = limit_figure(SEARCHED).axes
-    assert set(lines(panel)) == {"a1", "c1", "c2", "source, network", "flux, network"}
-    colours = {line.get_color() for line in lines(panel).values()}
-    assert len(colours) == 5
+def test_the_networks_constants_are_those_of_the_formula_and_look_alike():
+    drawn = {label: line for panel in limit_figure(SEARCHED).axes for label, line in lines(panel).items()}
+    assert set(drawn) == {"a1", "c1", "c2", "a1 of the network", "c1 of the network", "c2 of the network"}
+    for name in ("a1", "c1"):
+        assert drawn[name].get_color() == drawn[f"{name} of the network"].get_color()
+        assert drawn[f"{name} of the network"].get_markerfacecolor() == "none"
 
 
 def test_a_constant_of_the_network_that_is_far_off_does_not_squeeze_the_rest():
@@ -99,8 +100,8 @@ def test_the_page_explains_the_limit_and_shows_it():
     assert "fitted at Δt in units of the Fourier step, from 0.5 down to 0.0625." in page
     assert page.count("<svg") == 2
     assert "a1 goes from 0.40000 at the longest step to 0.5000072" in page
-    # Once in the table of the limit, and in no other.
-    assert page.count('<th scope="row">c2</th>') == 1
+    # Once in the table of constants, and once in that of the limit.
+    assert page.count('<th scope="row">c2</th>') == 2
 
 
 def test_the_limit_is_written_beside_the_page(tmp_path):

@@ -54,6 +54,7 @@ HEADLINES = {
 ABSENT: Record = {
     "findings": (),
     "reasons": (),
+    "ablations": None,
     "loss": None,
     "stencil": None,
     "evaluation": None,
