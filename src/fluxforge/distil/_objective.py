@@ -107,7 +107,7 @@ class Objective:
         error, spread = np.full((2, len(best)), np.inf)
         J = slopes(best)[:, free]
         inverse = np.linalg.pinv(J)
-        carried = inverse * noise if corner is None else np.linalg.inv(J[corner]) * noise[corner]
+        carried = inverse * noise if corner is None else np.linalg.pinv(J[corner]) * noise[corner]
         error[free] = np.sqrt(np.square(carried).sum(axis=1))
         spread[free] = np.linalg.norm(inverse, axis=1)
         return Minimum(best, self(best, problems), error, spread, exact, corner)
