@@ -73,3 +73,13 @@ def test_an_exact_fit_has_no_sum() -> None:
     found = least_absolute(-J @ x, J)
     np.testing.assert_allclose(found.move, x, rtol=1e-13)
     assert found.value < 1e-12
+
+
+def test_columns_that_depend_on_each_other_are_solved_for_the_shortest_move() -> None:
+    """Constants of a formula come to depend on each other while they are fitted: nothing is raised."""
+    r, J = problem_of(3, unknowns=1)
+    alone = least_absolute(r, J)
+    found = least_absolute(r, np.hstack([J, J, np.zeros_like(J)]))
+    assert np.isfinite(found.move).all()
+    # A sum of 60 absolute values of size one.
+    assert found.value == pytest.approx(alone.value, rel=1e-9)

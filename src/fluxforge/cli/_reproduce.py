@@ -12,6 +12,7 @@ PARTS = (
     "generalisation",
     "theorems",
     "rates",
+    "controls",
     "symbolic",
     "higher-order",
     "convergence",

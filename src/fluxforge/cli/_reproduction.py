@@ -11,7 +11,7 @@ import typer
 from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import counted, question_bar
 from fluxforge.errors import InputError
-from fluxforge.report import rates_table
+from fluxforge.report import controls_table, rates_table
 from fluxforge.reproduction import (
     Comparison,
     Moved,
@@ -142,6 +142,9 @@ def _number(value: float | None) -> str:
 def _tables(result: Mapping[str, Any]) -> None:
     if "recipes" in result:
         _rates(result)
+    if result.get("experiment") == "controls":
+        table = controls_table(result)
+        show_table(table.columns, table.rows, right=("explained", "seconds"))
     if "recovery" in result:
         _recovery(result)
     if "discovered" in result:

@@ -13,8 +13,9 @@ Verdict: TypeAlias = Literal["recovered", "approximation", "refused"]
 LEAST_EXPLAINED = 0.5
 # A constant has to be determined by the network at so many Δt: that of a term in Δt² is not at the shortest.
 TELLING_STEPS = 2
-# A loss may exceed the stated error of noisy data by this part: both are means over some hundred problems.
-BESIDE_NOISE = 0.1
+# The least loss of a formula whose class holds the law is at most the law's own loss on the same noisy problems, but
+# for the accuracy of the fit. A wrong term of relative size e under noise of size s raises it by about (e/s)²/2.
+BESIDE_NOISE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,14 @@ def judge(readings: Sequence[Reading], *, threshold: float, law: Condition | Non
 
 
 def law_condition(loss: float, *, exact: bool, data_error: float) -> Condition:
-    """Of supervised data: the formula with refitted constants must reproduce them to their own error."""
+    """Of supervised data: the formula with refitted constants must reproduce them to their own error.
+
+    Of noisy data, `loss` is the least loss of the formula and `data_error` that of the law, on the same problems.
+    """
     if data_error > 0.0:
-        text = f"refitted, the formula's loss is {loss:.2e}; the stated error of the data is {data_error:.2e}"
+        text = (
+            f"refitted, the formula's loss is {loss:.5g}; that of the law itself on the same data is {data_error:.5g}"
+        )
         return Condition(loss <= (1.0 + BESIDE_NOISE) * data_error, text)
     size = "round-off: the law is found exactly" if exact else "not round-off: the law of the data is another one"
     return Condition(exact, f"refitted, the formula's loss on exact data is {loss:.2e}, {size}")

@@ -28,7 +28,7 @@ class Vertex:
     """
 
     move: Float[np.ndarray, " unknowns"]
-    rows: Int[np.ndarray, " unknowns"]
+    rows: Int[np.ndarray, " vanishing"]
     value: float
     slack: float
 
@@ -39,12 +39,23 @@ def least_absolute(
     *,
     near: Int[np.ndarray, " unknowns"] | None = None,
 ) -> Vertex:
-    """The vertex of least Σ |r + J d|. J needs full column rank and more rows than columns.
+    """The vertex of least Σ |r + J d|. J needs more rows than columns.
 
+    Columns that depend on others leave the minimum as it is: their unknowns are 0, and fewer rows vanish.
     `near` are the rows that vanish at the minimum of a similar problem: the vertex is then looked for from there.
     HiGHS' tolerance is absolute, so it is given orthonormal columns (powers of one operator are nearly collinear) and
     what least squares leaves of r (which may be a millionth of it), scaled to one.
     """
+    own = _independent(J)
+    if not own.all():
+        found = (
+            least_absolute(r, J[:, own])
+            if own.any()
+            else Vertex(np.zeros(0), np.arange(0), float(np.abs(r).sum()), 1.0)
+        )
+        move = np.zeros(J.shape[1])
+        move[own] = found.move
+        return Vertex(move, found.rows, found.value, found.slack)
     Q = np.sqrt(len(r)) * np.linalg.qr(J)[0]
     left = r - Q @ (Q.T @ r) / len(r)
     size = np.abs(left).mean()
@@ -57,6 +68,16 @@ def least_absolute(
     # One round of refinement: the right-hand side may be much smaller than J's entries.
     move = move - np.linalg.solve(J[rows], r[rows] + J[rows] @ move)
     return Vertex(move, rows, float(np.abs(r + J @ move).sum()), slack)
+
+
+def _independent(J: np.ndarray) -> np.ndarray:
+    """Which columns do not depend on the others, but for rounding; of those that do the same, the first by pivoting."""
+    size = np.linalg.norm(J, axis=0)
+    R, order = scipy.linalg.qr(J / np.where(size > 0.0, size, 1.0), mode="r", pivoting=True)
+    height = np.abs(np.diag(R))
+    own = np.zeros(J.shape[1], bool)
+    own[order[: len(height)][height > len(J) * np.finfo(float).eps]] = True
+    return own
 
 
 def _vanishing_rows(r: np.ndarray, Q: np.ndarray) -> np.ndarray:

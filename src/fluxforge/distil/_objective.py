@@ -104,7 +104,7 @@ class Objective:
             best, corner = _settled(rows, slopes, best, free), None
         error = np.full(len(best), np.inf)
         J = slopes(best)[:, free]
-        carried = np.linalg.pinv(J) * noise if corner is None else np.linalg.inv(J[corner]) * noise[corner]
+        carried = np.linalg.pinv(J) * noise if corner is None else np.linalg.pinv(J[corner]) * noise[corner]
         error[free] = np.sqrt(np.square(carried).sum(axis=1))
         return Minimum(best, self(best, problems), error, exact, corner)
 

@@ -2,6 +2,7 @@
 
 from fluxforge.report._certificate_page import certificate_page, formula_lines, write_certificate
 from fluxforge.report._consistency import diffusivity_figure, plateau_figure
+from fluxforge.report._controls import controls_table
 from fluxforge.report._convergence import errors_figure, printed_residual_map, residual_map
 from fluxforge.report._discovery_figures import discovery_figures
 from fluxforge.report._discovery_page import discovery_page, write_discovery
@@ -29,6 +30,7 @@ __all__ = [
     "certificate_figures",
     "certificate_page",
     "constants_figure",
+    "controls_table",
     "diffusivity_figure",
     "discovery_figures",
     "discovery_page",

@@ -151,6 +151,10 @@ TABLES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             _spread("recipes/*/medians/*/q*"),
             _seed("recipes/*/rows/**"),
         ),
+        "controls": (
+            _rate("counts/*", "/decoys"),
+            _seed("rows/**"),
+        ),
         "symbolic": (
             _rate("recovery/*/recovered", "of"),
             _rate("recovery/*/exact", "of"),

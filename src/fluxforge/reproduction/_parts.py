@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import fluxforge.experiments.consistency as consistency
+import fluxforge.experiments.controls as controls
 import fluxforge.experiments.convergence as convergence
 import fluxforge.experiments.generalisation as generalisation
 import fluxforge.experiments.higher_order as higher_order
@@ -109,6 +110,20 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             recipes=rates.RECIPES,
             recipe_preset="quick",
             table=report.rates_table,
+        ),
+        "controls": Part(
+            controls,
+            "4.5, 5",
+            "whether the judge of discoveries can be fooled: other laws, fake and spoiled networks",
+            "Networks are trained on the data of other exchange laws, with the first-order recipe at reduced size, and "
+            "schemes that are none of the expected ones are put in the place of trained networks. Each goes through "
+            "the search and the judge of every discovery. A decoy fools the judge if it is recovered though it must "
+            "not be, or as another law than that of its data, which is decided by comparing coefficients. What is true "
+            "has to be recovered: heat, an α that is 4 % off, heat with 1 % of noise, a gauge.",
+            {},
+            recipes=("first-order", "midpoint"),
+            recipe_preset="quick",
+            table=report.controls_table,
         ),
         "symbolic": Part(
             symbolic,

@@ -1,0 +1,51 @@
+"""Decoys at a size of seconds."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fluxforge.discover import _distillation, _modules, _stencil_route
+from fluxforge.experiments import controls
+from fluxforge.experiments._decoys import DECOYS, Decoy
+
+Judged = Callable[..., dict[str, Any]]
+SMALL = {
+    "first-order": {
+        "network.width": 2,
+        "network.depth": 1,
+        "search.restarts": 1,
+        "search.samples": 400,
+        "search.seconds": 2.0,
+    },
+    "midpoint": {**controls.QUICK["midpoint"], "data.meshes": 3},
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small() -> Iterator[None]:
+    """Fewer problems for a reading and a fit, on smaller meshes; what is judged and how stays the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_stencil_route, "MESHES", 4)
+        patch.setattr(_stencil_route, "CELLS", 40)
+        patch.setattr(_stencil_route, "PROBLEMS", 6)
+        patch.setattr(_distillation, "_PROBLEMS", (64, 12))
+        patch.setattr(_modules, "REFIT_PROBLEMS", 128)
+        # It is told beside the verdict and decides nothing, and takes seconds.
+        patch.setattr(_distillation, "_stencil_document", lambda *_: {})
+        patch.setattr(controls, "SIZES", {"quick": SMALL})
+        yield
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Judged:
+    """The row of a decoy, with fields of its recipe changed."""
+
+    def run(name: str, **changes: Any) -> dict[str, Any]:
+        decoy: Decoy = DECOYS[name]
+        decoy = replace(decoy, changes={**decoy.changes, **changes.pop("changes", {})}, **changes)
+        return controls._row(decoy, controls.Config(), tmp_path, lambda *_: None, pytest.fail)
+
+    return run

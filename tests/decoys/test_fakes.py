@@ -1,0 +1,99 @@
+"""Fake and spoiled networks: none is taken for the scheme, and a gauge is no fault."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+from fluxforge import recipe
+from fluxforge.experiments._decoys import FAKES, NOT_BELIEVED
+from fluxforge.experiments._fakes import shaken, untrained
+from fluxforge.experiments.controls import OK
+
+SLOW = pytest.mark.slow
+# What each has in the limit of small steps, which it is told with: a1, c1, a2, c2.
+CONSTANTS = {
+    "series-0.8": (0.8, 0.8, 1.0, 1.0),
+    "midpoint-rule": (0.5, 0.5, 1.0, 1.0),
+    "midpoint-2alpha": (0.5, 1.0, 1.0, 2.0),
+    "midpoint-5%": (0.525, 0.525, 1.05, 1.05),
+}
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(FAKES) >= 8
+    assert sum(each.allowed == NOT_BELIEVED for each in FAKES) >= 8
+
+
+@pytest.mark.parametrize(
+    "name", ["series-0.8", "midpoint-rule", *(pytest.param(f"midpoint-{k}", marks=SLOW) for k in ("2alpha", "5%"))]
+)
+def test_a_scheme_in_the_place_of_the_network_is_not_the_one_of_least_residual(judged: Any, name: str) -> None:
+    row = judged(name)
+    assert row["verdict"] in NOT_BELIEVED, row
+    assert row["outcome"] == OK
+    # Explained to the last digit, and with its own constants: what is wrong are those, and that is said.
+    assert row["explained"] == pytest.approx(1.0, abs=1e-9)
+    # Weights are float32 numbers.
+    assert list(row["limit"].values()) == pytest.approx(CONSTANTS[name], abs=1e-6)
+    assert row["reason"].startswith("NO: ")
+    assert "by least loss" in row["reason"]
+
+
+def test_a_nonlinear_extra_is_left_unexplained_in_the_first_line(judged: Any) -> None:
+    row = judged("tanh")
+    assert row["outcome"] == OK
+    assert row["verdict"] == "approximation"
+    assert row["explained"] < 0.97
+    assert "of the network's step unexplained" in row["reason"]
+
+
+def test_euler_has_nothing_over_two_hops(judged: Any) -> None:
+    row = judged("euler")
+    assert row["outcome"] == OK
+    assert row["verdict"] == "refused"
+    assert row["explained"] is None
+    assert row["reason"].startswith("stage distil: the stencil is no product of powers")
+
+
+@pytest.mark.parametrize(
+    ("name", "constant"),
+    [("first-order-5%", 1.05), ("cubic-network", 1.0145), pytest.param("first-order-2alpha", 2.0, marks=SLOW)],
+)
+def test_a_network_whose_constant_is_not_that_of_the_data_is_not_recovered(
+    judged: Any, name: str, constant: float
+) -> None:
+    row = judged(name)
+    assert row["verdict"] in NOT_BELIEVED, row
+    assert row["outcome"] == OK
+    if name != "first-order-2alpha":
+        assert row["limit"] == pytest.approx({"c1": constant}, abs=5e-3)
+        assert "NO: c1 at Δt" in row["reason"]
+
+
+@SLOW
+def test_a_gauge_of_the_receiver_is_seen_through(judged: Any) -> None:
+    row = judged("gauge")
+    assert row["verdict"] == "recovered", row["reason"]
+    assert row["own_law"]
+    assert row["departure"] == pytest.approx(0.0, abs=1e-9)
+    assert row["explained"] == pytest.approx(1.0, abs=1e-6)
+
+
+@SLOW
+def test_a_network_without_training_is_not_believed(judged: Any) -> None:
+    row = judged("untrained", changes={"network.width": 16, "network.depth": 2})
+    assert row["verdict"] in NOT_BELIEVED
+    assert row["reason"]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1])
+def test_shaken_weights_differ_by_that_part(share: float) -> None:
+    network = untrained(recipe.load("first-order"))
+    before, after = (jax.tree.leaves(eqx.filter(n, eqx.is_inexact_array)) for n in (network, shaken(network, share)))
+    ratio = np.concatenate([np.ravel(b / a) for a, b in zip(before, after, strict=True) if np.all(a != 0.0)])
+    # Thousands of weights: the standard deviation is known to about a hundredth of itself.
+    assert ratio.std() == pytest.approx(share, rel=0.1)
+    assert ratio.mean() == pytest.approx(1.0, abs=0.2 * share)
