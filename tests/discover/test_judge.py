@@ -72,13 +72,16 @@ def test_the_law_of_the_data_has_to_be_met_to_their_own_error() -> None:
             law_condition(2e-4, exact=False, data_error=0.0),
             "2.00e-04, not round-off: the law of the data is another one",
         ),
-        (law_condition(1.2e-2, exact=False, data_error=1e-2), "1.20e-02; the stated error of the data is 1.00e-02"),
+        (
+            law_condition(1.01e-2, exact=False, data_error=1e-2),
+            "0.0101; that of the law itself on the same data is 0.01",
+        ),
     ):
         found = judge(steps(), threshold=0.97, law=law)
         assert found.verdict == "approximation"
         assert text in failed(found)[0]
     assert (
-        judge(steps(), threshold=0.97, law=law_condition(1.05e-2, exact=False, data_error=1e-2)).verdict == "recovered"
+        judge(steps(), threshold=0.97, law=law_condition(0.99e-2, exact=False, data_error=1e-2)).verdict == "recovered"
     )
     assert judge(steps(), threshold=0.97, law=None).verdict == "recovered"
 
