@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import compiled
 import machine
+from long_files import LONG
 
 # Workers share the cores already: more threads only disturb the others. The variables are for workers and for processes
 # that tests start (PJRT_NPROC is XLA's); in this process, BLAS is already loaded and is told below.
@@ -22,27 +23,6 @@ threadpool_limits(THREADS)
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 matplotlib.use("Agg")
-
-# Files of many seconds, the longest first: whoever starts one last makes the others wait. Any order is correct.
-LONG = (
-    "verify/test_certificate.py",
-    "verify/test_black_box.py",
-    "verify/test_bounds.py",
-    "verify/test_space_order.py",
-    "verify/test_bound_hypotheses.py",
-    "train/test_train.py",
-    "simulate/test_limit.py",
-    "scheme/test_emit.py",
-    "docs/test_pages_run.py",
-    "train/test_train_killed.py",
-    "experiments/test_generalisation_study.py",
-    "experiments/test_convergence.py",
-    "experiments/test_theorems_study.py",
-    "train/test_sparsify.py",
-    "docs/test_docs_build.py",
-    "gnn/test_network.py",
-    "simulate/test_stepper.py",
-)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

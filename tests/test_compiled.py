@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 from jax._src.lru_cache import LRUCache
 
-import conftest
+from long_files import LONG
 
 TESTS = Path(__file__).parent
 # Compiles a function that no test compiles, and tells whether it was found compiled.
@@ -42,4 +42,4 @@ def test_an_entry_appears_whole_and_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_the_files_that_start_first_are_there() -> None:
-    assert [name for name in conftest.LONG if not (TESTS / name).is_file()] == []
+    assert [name for name in LONG if not (TESTS / name).is_file()] == []

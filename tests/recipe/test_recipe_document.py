@@ -46,7 +46,7 @@ OTHER: dict[str, Any] = {
     "training.precision": "float64",
     "training.polish.method": "lbfgs",
 }
-FREE = ("summary", "evaluation", "search", "training.checkpoint_every")
+FREE = ("summary", "evaluation", "search", "expect", "order", "training.checkpoint_every")
 # Fields that clash with two cells, or with the residual, at any other value.
 FIXED = ("data.kind", "network.hops", "network.two_hop", "data.law", "data.noise")
 
