@@ -98,7 +98,8 @@ def _formula(result: Mapping[str, Any], folder: Path) -> None:
 def headline(result: Mapping[str, Any]) -> str:
     """The verdict, and how much of the network the formula explains."""
     if "explained" not in result:
-        return "refused; no formula was accepted"
+        # Runs that were finished before there were three verdicts say no more.
+        return "recovered" if result["recovered"] else "refused; no formula was accepted"
     left = 1.0 - result["explained"]["least"]
     if result["verdict"] == "recovered":
         return f"recovered; the formula explains all but {left:.1%} of the network's step at every Δt tried"
@@ -107,10 +108,13 @@ def headline(result: Mapping[str, Any]) -> str:
 
 
 def _constant(result: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    fitted = result["constants_fitted"]
-    columns = (result["limit"], result["limit_uncertainty"], fitted["values"], fitted["uncertainty"])
-    own, own_off, least, least_off = (column.get(name) for column in columns)
-    told = [f"{own:.5g}", _uncertainty(own_off), f"{least:.6g}", _uncertainty(least_off)]
+    fitted = result.get("constants_fitted") or {
+        "values": result["constants"],
+        "uncertainty": result["constants_uncertainty"],
+    }
+    own = result.get("limit", {}).get(name)
+    told = ["", ""] if own is None else [f"{own:.5g}", _uncertainty(result["limit_uncertainty"].get(name))]
+    told += [f"{fitted['values'][name]:.6g}", _uncertainty(fitted["uncertainty"].get(name))]
     return name, *told, result["rational"].get(name, "")
 
 
