@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from fluxforge.data import Problem
-from fluxforge.distil import HIDDEN, Fitted, Free, Reading, nearest_fractions
+from fluxforge.distil import HIDDEN, Fitted, Free, Reading
 from fluxforge.expression import to_text
 from fluxforge.scheme import Scheme, Stage
 from fluxforge.simulate import staged
@@ -72,9 +72,13 @@ class Own:
         }
 
     def filled_into(self, found: Found) -> Found:
-        """The formula with the network's constants instead of those of least loss."""
-        rational = nearest_fractions(self.limit, self.uncertainty)
-        return replace(found, fitted=replace(found.fitted, values=self.limit, rational=rational))
+        """The formula with the network's constants instead of those of least loss.
+
+        They are not rounded: an approximation that is printed with whole numbers would pass for the scheme itself.
+        """
+        return replace(
+            found, fitted=replace(found.fitted, values=self.limit, uncertainty=self.uncertainty, rational={})
+        )
 
     def document(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """As plain JSON; `rows` are the constants of least loss at shorter and shorter steps, if there are any."""
