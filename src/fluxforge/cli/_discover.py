@@ -56,6 +56,9 @@ def discover(
 ) -> None:
     """Train networks on what a recipe describes, and find out what they have learned.
 
+    A formula gets a verdict: recovered, approximation or refused. The exit code is 1 if the recipe expects another
+    verdict, or a higher order in time.
+
     Leaves a run folder with metrics, checkpoints, results and figures. A run that is interrupted, even killed, goes on
     with --resume; on the same kind of processor it then gives the same result as an uninterrupted run.
     """
