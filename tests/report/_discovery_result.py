@@ -29,6 +29,7 @@ LAW = {
 RESULT = {
     "recipe": "first-order",
     "recovered": True,
+    "update": "residual",
     "verdict": "recovered",
     "explained": {"least": 0.994, "by_step": {"0.2": 0.994, "0.01": 0.997}},
     "limit": {"c1": 1.0021, "c2": 0.9984},

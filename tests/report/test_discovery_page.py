@@ -138,6 +138,7 @@ def test_letters_that_the_formula_uses_are_explained_and_no_others(recovered):
         "At most 0.6 % of the network&#39;s step is left unexplained",
         "1.0021 ± 0.003",
         "sparse regression",
+        "T + Δt/V·f by construction, and only f was learned",
         "and the verdict does not depend on it: its order in time is 1.00 as printed",
         "0.60251*A/delta*(T_N - T_P)</code> (chosen)",
         "4.56 × 10⁻⁴",

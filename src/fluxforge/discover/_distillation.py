@@ -54,6 +54,7 @@ def distilled(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> tuple[d
         "seed": spec.seed,
         "diffusivity": spec.diffusivity,
         "member": member,
+        "update": spec.network.update,
         "skipped": list(trained.skipped),
         "environment": environment(),
         "seconds": seconds,

@@ -53,6 +53,7 @@ HEADLINES = {
 # What a run that failed early lacks.
 ABSENT: Record = {
     "findings": (),
+    "update": "",
     "reasons": (),
     "ablations": None,
     "loss": None,
