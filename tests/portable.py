@@ -20,7 +20,7 @@ import machine
 TESTS = Path(__file__).parent
 # Where results come from floating-point arithmetic.
 NUMERICAL = (
-    "data", "discover", "distil", "experiments", "expression", "gnn", "loss", "neighbourhood", "reproduction",
+    "data", "decoys", "discover", "distil", "experiments", "expression", "gnn", "loss", "neighbourhood", "reproduction",
     "scheme", "simulate", "train", "verify",
 )  # fmt: skip
 XLA = ("SSE4_2", "AVX2", "AVX512")
