@@ -1,5 +1,6 @@
 """Schemes as algebra: stages of messages and outputs, built in, from a file, or discovered."""
 
+from fluxforge.expression import symbol
 from fluxforge.scheme import reference
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
 from fluxforge.scheme._builder import SchemeBuilder
@@ -8,7 +9,7 @@ from fluxforge.scheme._document import claims_to_document, from_document, load, 
 from fluxforge.scheme._find import find
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
-from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols, symbol
+from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols, symbol_units
 
 __all__ = [
     "FAMILIES",
@@ -37,5 +38,6 @@ __all__ = [
     "reference",
     "save",
     "symbol",
+    "symbol_units",
     "to_document",
 ]

@@ -8,17 +8,18 @@ from functools import lru_cache
 
 import sympy as sp
 
+from fluxforge.expression import symbol
 from fluxforge.scheme._linear import affine_form, linear_stages
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import NEXT, Ghost, Hop, symbol
+from fluxforge.scheme._symbols import NEXT, Ghost, Hop
 
-Z = sp.Symbol("z")
+Z = symbol("z", "complex")
 
 # One unit square whose four sides hold T = g, with α chosen so that its single decay rate is 1.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
 _ALPHA = sp.Rational(1, 8)
 _HALF = sp.Rational(1, 2)
-_WALL = sp.Symbol("g", real=True)
+_WALL = symbol("g")
 
 # Orders are compared up to this power of Δt.
 HIGHEST_ORDER = 6

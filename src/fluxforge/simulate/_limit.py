@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigs, eigsh
 
 from fluxforge.mesh import DualGraph
-from fluxforge.scheme import Scheme, amplification
+from fluxforge.scheme import Scheme, amplification, symbol
 from fluxforge.simulate._assemble import generator
 from fluxforge.simulate._one_operator import is_one_operator
 
@@ -122,7 +122,7 @@ def real_interval(factor: sp.Expr) -> float:
     if not symbols:
         return math.inf if abs(factor) <= 1 else 0.0
     z = next(iter(symbols))
-    x = sp.Symbol("x", positive=True)
+    x = symbol("x", "positive")
     along = sp.cancel(factor.subs(z, -x))
     numerator, denominator = sp.fraction(along)
     roots: set[float] = set()

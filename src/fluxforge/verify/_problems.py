@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import InputError
-from fluxforge.expression import field, parse, to_text
+from fluxforge.expression import COORDINATES, field, parse, symbols_of, to_text
 from fluxforge.mesh import DualGraph, Mesh, dual
 
 Function = Callable[..., np.ndarray]
@@ -56,7 +56,7 @@ class Functions:
 @cache
 def functions(exact: str) -> Functions:
     """Differentiate a formula symbolically; a formula without second derivatives is refused."""
-    symbols = {name: sp.Symbol(name, real=True) for name in ("x", "y")}
+    symbols = symbols_of(COORDINATES[:2])
     u = parse(exact, symbols)
     x, y = symbols["x"], symbols["y"]
     if u.atoms(sp.Abs, sp.sign, sp.Min, sp.Max):
@@ -104,6 +104,6 @@ def scaled_to(problem: Problem, mesh: Mesh) -> Problem:
     low = mesh.points.min(axis=0)
     size = float((mesh.points.max(axis=0) - low).max())
     x, y = (f"((v - ({float(corner)!r}))/{size!r})".replace("v", name) for name, corner in zip("xy", low, strict=True))
-    symbols = {name: sp.Symbol(name, real=True) for name in ("x", "y")}
+    symbols = symbols_of(COORDINATES[:2])
     moved = parse(problem.exact, symbols).xreplace({symbols["x"]: parse(x, symbols), symbols["y"]: parse(y, symbols)})
     return Problem(problem.name, to_text(moved), problem.diffusivity, problem.mixed)

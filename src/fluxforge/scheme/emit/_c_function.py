@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import sympy as sp
 
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, PARAMETERS, Ghost, Hop
+from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, Ghost, Hop, constants
 from fluxforge.scheme.emit._c_names import CNames
 from fluxforge.scheme.emit._plan import expressions, names, sums
 from fluxforge.scheme.emit._print_infix import c_dialect, infix
@@ -15,8 +15,10 @@ from fluxforge.scheme.emit._words import wrapped
 def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, opening: str, fields: str) -> str:
     """The function's text; `opening` is what stands before its brackets, `fields` its parameters after alpha."""
     used = names(expressions(stages))
-    outputs = [CNames(prefix).spelled(name) for stage in stages for name in stage.outputs if name != NEXT]
-    body = [f"(void){name};" for name in (*PARAMETERS, *_fields_of(fields)) if not _mentions(name, used)]
+    spelled = CNames(prefix, scheme.equation).spelled
+    outputs = [spelled(name) for stage in stages for name in stage.outputs if name != NEXT]
+    given = (*constants(scheme.equation), *_fields_of(fields))
+    body = [f"(void){name};" for name in given if not _mentions(name, used)]
     body += _workspace(outputs)
     for number, stage in enumerate(stages, start=1):
         body += [f"/* Stage {number} */"] if len(stages) > 1 else []
@@ -51,7 +53,8 @@ class _CStage:
 
     def __init__(self, scheme: Scheme, prefix: str) -> None:
         self._prefix = prefix
-        self._names = CNames(prefix)
+        self._names = CNames(prefix, scheme.equation)
+        self._constants = set(constants(scheme.equation))
         self._dialect = c_dialect(prefix)
         self._rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
 
@@ -72,7 +75,7 @@ class _CStage:
         found = names(messages.values())
         if any(name.endswith("_N") for name in found):
             lines.append("const size_t N = (size_t)mesh->node[e];")
-        for name in sorted(found - set(PARAMETERS)):
+        for name in sorted(found - self._constants):
             lines.append(f"const double {name} = {self._on_edge(name)};")
         return _loop("size_t k = 0; k < mesh->slots; k++", lines + self._added(messages))
 
@@ -83,7 +86,7 @@ class _CStage:
         return self._names.at_cell(field) if end == "P" else self._at_node(field, end)
 
     def _paths(self, messages: Mapping[str, sp.Expr]) -> list[str]:
-        found = names(messages.values()) - set(PARAMETERS)
+        found = names(messages.values()) - self._constants
         lines = ["const size_t second = N*mesh->slots + l;", "if (!mesh->used[second]) continue;"]
         if any(name.endswith("_Q") for name in found):
             lines.append("const size_t Q = (size_t)mesh->node[second];")
@@ -101,7 +104,7 @@ class _CStage:
         return _loop("size_t k = 0; k < mesh->slots; k++", outer + inner)
 
     def _ring(self, messages: Mapping[str, sp.Expr]) -> list[str]:
-        found = sorted(names(messages.values()) - set(PARAMETERS))
+        found = sorted(names(messages.values()) - self._constants)
         means = [name for name in found if name.rpartition("_")[2] in ("N", "PN", "NQ")]
         lines = [f"if (!{self._prefix}_in_ring(mesh, P, path)) continue;"]
         if means or any(name.endswith("_Q") for name in found):

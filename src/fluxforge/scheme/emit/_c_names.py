@@ -2,7 +2,8 @@
 
 import re
 
-from fluxforge.scheme._symbols import PARAMETERS
+from fluxforge.pde import Equation
+from fluxforge.scheme._symbols import constants
 from fluxforge.scheme.emit._c_text import HELPERS
 
 _KEYWORDS = (
@@ -18,7 +19,8 @@ _MACRO_LIKE = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 class CNames:
     """Names in the file of a scheme whose functions all open with `prefix`."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, equation: Equation) -> None:
+        self._constants = constants(equation)
         self._reserved = _RESERVED | {f"{prefix}_{helper}" for helper in HELPERS}
 
     def spelled(self, name: str) -> str:
@@ -27,7 +29,7 @@ class CNames:
 
     def at_cell(self, name: str, cell: str = "P") -> str:
         """A parameter, V, a field or an output in a cell."""
-        if name in PARAMETERS:
+        if name in self._constants:
             return name
         return f"mesh->V[{cell}]" if name == "V" else f"{self.spelled(name)}[{cell}]"
 

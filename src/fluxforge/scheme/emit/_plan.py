@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 
 import sympy as sp
 
+from fluxforge.expression import symbol
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import EDGE_GEOMETRY, Hop, symbol
+from fluxforge.scheme._symbols import EDGE_GEOMETRY, Hop
 
 
 def sums(stage: Stage) -> dict[Hop, dict[str, sp.Expr]]:

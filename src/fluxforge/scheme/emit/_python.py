@@ -7,7 +7,7 @@ from string import Template
 import sympy as sp
 
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, PARAMETERS, Ghost, Hop
+from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, Ghost, Hop, constants
 from fluxforge.scheme.emit._plan import expressions, names, sums
 from fluxforge.scheme.emit._print_infix import array_dialect, infix, plain_dialect
 from fluxforge.scheme.emit._python_text import CALL, HELPERS, MESH, NEEDS
@@ -74,6 +74,7 @@ class _Function:
 
     def __init__(self, scheme: Scheme, flavour: Flavour) -> None:
         self._flavour = flavour
+        self._constants = set(constants(scheme.equation))
         self._dialect = array_dialect(flavour.np)
         self._rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
         self._lines: list[str] = []
@@ -108,7 +109,7 @@ class _Function:
     def _sum(self, name: str, expression: sp.Expr, hop: Hop) -> None:
         if hop in _TABLES:
             self._hold("Q", _TABLES[hop][1], target=_TABLES[hop][0])
-        for found in sorted(names([expression]) - set(PARAMETERS)):
+        for found in sorted(names([expression]) - self._constants):
             self._hold(found, self._gathered(found, hop))
         text = infix(expression, self._dialect, _spelled)
         line = f"{_spelled(name)} = _sum({text}, {_USED[hop]}, mesh)"
@@ -119,7 +120,7 @@ class _Function:
 
     def _output(self, expression: sp.Expr) -> str:
         text = infix(expression, self._dialect, _spelled)
-        varies = names([expression]) - set(PARAMETERS)
+        varies = names([expression]) - self._constants
         return text if varies else f"{self._flavour.np}.full_like(mesh.V, {text})"
 
     def _gathered(self, name: str, hop: Hop) -> str:

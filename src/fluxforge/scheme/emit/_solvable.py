@@ -6,10 +6,11 @@ F'_PP = ∂F/∂T_P, with a Neumann ghost's T_N = T_P + qδ counted: χ = 0 ther
 import sympy as sp
 
 from fluxforge.errors import SchemeError
+from fluxforge.expression import symbol
 from fluxforge.scheme._amplification import Z, amplification
 from fluxforge.scheme._linear import LinearStage, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
-from fluxforge.scheme._symbols import NEXT, Hop, symbol
+from fluxforge.scheme._symbols import NEXT, Hop
 
 _T, _T_P, _T_N = symbol("T"), symbol("T_P"), symbol("T_N")
 
