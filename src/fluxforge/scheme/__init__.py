@@ -7,9 +7,11 @@ from fluxforge.scheme._builder import SchemeBuilder
 from fluxforge.scheme._claims import FAMILIES, Claims
 from fluxforge.scheme._document import claims_to_document, from_document, load, save, to_document
 from fluxforge.scheme._find import find
+from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols, symbol_units
+from fluxforge.scheme._tableau import Row, Tableau, runge_kutta
 
 __all__ = [
     "FAMILIES",
@@ -22,20 +24,24 @@ __all__ = [
     "Message",
     "OneCellOrder",
     "Output",
+    "Row",
     "Scheme",
     "SchemeBuilder",
     "Stage",
+    "Tableau",
     "affine_form",
     "amplification",
     "claims_to_document",
     "find",
     "from_document",
+    "integrate",
     "linear_stages",
     "load",
     "message_symbols",
     "one_cell_order",
     "output_symbols",
     "reference",
+    "runge_kutta",
     "save",
     "symbol",
     "symbol_units",
