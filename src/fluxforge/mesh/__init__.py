@@ -4,17 +4,17 @@ from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, 
 from fluxforge.mesh._dual import DualGraph, dual
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import ParameterFields, Setting, resolve
 from fluxforge.mesh._picture import draw_field, mesh_picture, save_figure
 from fluxforge.mesh._quality import (
     MeshInfo,
     cell_diameters,
     cell_quality,
     components,
-    fourier_step,
     info,
     nonorthogonality,
-    weights,
 )
+from fluxforge.mesh._reference_step import exchange_slopes, fourier_step, reference_step
 from fluxforge.mesh._scale import unit_volume
 from fluxforge.mesh.files._cell_data import read_cell_data
 from fluxforge.mesh.files._read import read
@@ -44,9 +44,11 @@ __all__ = [
     "Mesh",
     "MeshInfo",
     "Neumann",
+    "ParameterFields",
     "Paths",
     "Polygon",
     "Ring",
+    "Setting",
     "Value",
     "cell_diameters",
     "cell_quality",
@@ -57,6 +59,7 @@ __all__ = [
     "dual",
     "equilateral",
     "evaluate_at",
+    "exchange_slopes",
     "fourier_step",
     "generate",
     "gmsh_problem",
@@ -68,6 +71,8 @@ __all__ = [
     "polygon",
     "read",
     "read_cell_data",
+    "reference_step",
+    "resolve",
     "right_triangles",
     "ring",
     "save_figure",
@@ -76,6 +81,5 @@ __all__ = [
     "two_cells",
     "unit_square",
     "unit_volume",
-    "weights",
     "write",
 ]

@@ -1,7 +1,7 @@
 """Equations as values: c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S, built in or from a TOML file."""
 
 from fluxforge.pde._document import BUILT_IN, find, from_document, to_document
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._heat import HEAT
 from fluxforge.pde._parameter import Parameter, Rank, Where
 from fluxforge.pde._units import NUMBER, Clash, Unit, Verdict, dimensions, multiply_units, unit
@@ -17,6 +17,7 @@ __all__ = [
     "Unit",
     "Verdict",
     "Where",
+    "differentiate",
     "dimensions",
     "find",
     "from_document",

@@ -137,11 +137,22 @@ class Equation:
         cells = [p.name for p in self.parameters if p.where is Where.CELL] if end else []
         return formula.xreplace({self.u: u, **{symbol(name): symbol(f"{name}_{end}") for name in cells}})
 
+    def slopes(self, P: sp.Symbol, N: sp.Symbol) -> tuple[sp.Expr, sp.Expr]:
+        """∂F/∂u_P and ∂F/∂u_P + ∂F/∂u_N: the slope of the flux out of P, and where N moves with P, as behind a wall."""
+        flux = self.flux(P, N)
+        own, other = (differentiate(flux, end) for end in (P, N))
+        return own, own + other
+
     @property
     def linear(self) -> bool:
         """Whether f, r and K∇u are affine in the unknown."""
         curved = (sp.diff(part, self.u, 2) for part in (self.transported, self.reaction))
         return not any(part != 0 for part in curved) and self.u not in self.diffusion.free_symbols
+
+
+def differentiate(formula: sp.Expr, variable: sp.Symbol) -> sp.Expr:
+    """The derivative, with the step of |·|, min and max as (1 + sign)/2: what our evaluator knows."""
+    return sp.diff(formula, variable).replace(sp.Heaviside, lambda at, *_: (1 + sp.sign(at)) / 2)
 
 
 def _components(parameter: Parameter, dimension: int, given: Mapping[str, Given]) -> Sequence[sp.Expr]:
