@@ -4,7 +4,7 @@ from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, 
 from fluxforge.mesh._dual import DualGraph, dual
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameters import ParameterFields, Setting, resolve
+from fluxforge.mesh._parameters import NO_PARAMETERS, ParameterFields, Setting, resolve
 from fluxforge.mesh._picture import draw_field, mesh_picture, save_figure
 from fluxforge.mesh._quality import (
     MeshInfo,
@@ -35,6 +35,7 @@ from fluxforge.mesh.generation._shapes import disk, polygon, square
 
 __all__ = [
     "FAMILIES",
+    "NO_PARAMETERS",
     "AbstractDomain",
     "Condition",
     "Conditions",

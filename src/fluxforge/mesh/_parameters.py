@@ -29,6 +29,9 @@ class ParameterFields:
     slots: Mapping[str, SlotField]
 
 
+NO_PARAMETERS = ParameterFields({}, {}, {})
+
+
 def resolve(equation: Equation, graph: DualGraph, values: Mapping[str, Setting]) -> ParameterFields:
     """Evaluate an equation's parameters on a graph; those left out take their defaults.
 

@@ -4,9 +4,11 @@ from fluxforge.neighbourhood._device import put
 from fluxforge.neighbourhood._ghosts import View, node_volumes, view
 from fluxforge.neighbourhood._hops import Average, Neighbourhood, Neighbourhoods
 from fluxforge.neighbourhood._pad import Size, padded, size, stacked
+from fluxforge.neighbourhood._stages import AbstractRound, evaluate_stages, visit_stages
 from fluxforge.neighbourhood._surroundings import Shown, Slots, Surroundings, surroundings
 
 __all__ = [
+    "AbstractRound",
     "Average",
     "Neighbourhood",
     "Neighbourhoods",
@@ -15,6 +17,7 @@ __all__ = [
     "Slots",
     "Surroundings",
     "View",
+    "evaluate_stages",
     "node_volumes",
     "padded",
     "put",
@@ -22,4 +25,5 @@ __all__ = [
     "stacked",
     "surroundings",
     "view",
+    "visit_stages",
 ]

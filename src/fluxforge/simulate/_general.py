@@ -9,9 +9,8 @@ from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.mesh import DualGraph
-from fluxforge.neighbourhood import Surroundings, put, surroundings
+from fluxforge.neighbourhood import Surroundings, evaluate_stages, put, surroundings
 from fluxforge.scheme import Scheme
-from fluxforge.simulate._stages import staged
 from fluxforge.simulate._stepper import AbstractStepper, entered, repeated
 
 
@@ -41,7 +40,7 @@ class GeneralStepper(AbstractStepper):
     def advance(self, T: State) -> State:
         """One step: messages, sums, outputs, stage by stage."""
         parameters = {"dt": self.dt, "alpha": self.diffusivity}
-        return staged(self.scheme.stages, self.around, T, self.S, parameters=parameters)
+        return evaluate_stages(self.scheme.stages, self.around, T, self.S, parameters=parameters)
 
 
 def general_stepper(

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluxforge.mesh import DualGraph
-from fluxforge.neighbourhood import surroundings
+from fluxforge.neighbourhood import evaluate_stages, surroundings
 from fluxforge.scheme import Scheme, linear_stages
-from fluxforge.simulate import apply, assemble, staged
+from fluxforge.simulate import apply, assemble
 
 Step = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -23,4 +23,8 @@ def make_step(scheme: Scheme, graph: DualGraph, *, dt: float, diffusivity: float
         return lambda T, S: np.asarray(apply(stages, T, S))
     around = surroundings(graph, scheme.hops(), dtype="float64")
     parameters = {"dt": dt, "alpha": diffusivity}
-    return lambda T, S: np.asarray(staged(scheme.stages, around, jnp.asarray(T), jnp.asarray(S), parameters=parameters))
+
+    def step(T: np.ndarray, S: np.ndarray) -> np.ndarray:
+        return np.asarray(evaluate_stages(scheme.stages, around, jnp.asarray(T), jnp.asarray(S), parameters=parameters))
+
+    return step
