@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge.distil import _least_absolute, least_absolute
+from fluxforge.distil._objective import _least_corner
 from strategies import few
 
 
@@ -83,3 +84,20 @@ def test_columns_that_depend_on_each_other_are_solved_for_the_shortest_move() ->
     assert np.isfinite(found.move).all()
     # A sum of 60 absolute values of size one.
     assert found.value == pytest.approx(alone.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("start", [1e2, 1e6])
+def test_constants_that_run_away_together_end_without_a_corner_of_their_own(start: float) -> None:
+    """b x/(c + y) is nearest to 2x as b and c grow without end, where both do the same: one row vanishes, not two."""
+    x, y, off = np.random.default_rng(0).normal(size=(3, 200))
+
+    def rows(c: np.ndarray) -> np.ndarray:
+        return np.asarray(c[0] * x / (c[1] + y) - 2.0 * x - 0.1 * off)
+
+    def slopes(c: np.ndarray) -> np.ndarray:
+        return np.stack([x / (c[1] + y), -c[0] * x / (c[1] + y) ** 2], axis=1)
+
+    found, corner = _least_corner(rows, slopes, np.array([2.0 * start, start]), np.array([True, True]), near=None)
+    assert corner is not None
+    assert len(corner) == 1
+    assert found[0] / found[1] == pytest.approx(2.0, abs=0.1)

@@ -102,6 +102,9 @@ class Objective:
             best, corner = _least_corner(rows, slopes, best, free, near=corner)
         else:
             best, corner = _settled(rows, slopes, best, free), None
+        # Constants that ran away on the way may do the same as others where they ended.
+        free[free] = _determined(slopes(best)[:, free], best[free], noise)
+        corner = corner if corner is not None and len(corner) == free.sum() else None
         error = np.full(len(best), np.inf)
         J = slopes(best)[:, free]
         carried = np.linalg.pinv(J) * noise if corner is None else np.linalg.pinv(J[corner]) * noise[corner]
@@ -189,9 +192,11 @@ def _least_corner(
 ) -> tuple[Constants, np.ndarray | None]:
     """Minimise Σ |rows| over the free constants by Newton steps from vertex to vertex; with the rows that vanish."""
     value = np.abs(rows(c)).sum()
-    corner = near if near is not None and len(near) == free.sum() else None
+    corner = near
     for _ in range(MOST_PROGRAMMES):
-        vertex = least_absolute(rows(c), slopes(c)[:, free], near=corner)
+        # Fewer rows vanish where constants depend on each other: the next programme then has nothing to start from.
+        start = corner if corner is not None and len(corner) == free.sum() else None
+        vertex = least_absolute(rows(c), slopes(c)[:, free], near=start)
         move = np.zeros(len(c))
         move[free] = vertex.move
         corner = vertex.rows

@@ -15,6 +15,7 @@ AS_PRINTED = 1.0
 
 TEXTS: Mapping[str, tuple[str, str]] = {
     "first-order": ("the network learns the exact corresponding first-order FV scheme", "first-order scheme"),
+    "first-order-direct": ("the same, where the network predicts the new temperature itself", "first-order scheme"),
     "first-order-pinn": (
         "the same architecture trained using a physics-informed loss also exactly rediscovers the first-order scheme",
         "first-order scheme",

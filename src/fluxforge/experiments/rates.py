@@ -22,7 +22,7 @@ __all__ = ["Config", "check", "run"]
 
 NAME = "rates"
 Warn = Callable[[str], None]
-RECIPES = ("first-order", "first-order-pinn", "midpoint", "two-hop")
+RECIPES = ("first-order", "first-order-direct", "first-order-pinn", "midpoint", "two-hop")
 # Seeds per recipe. The recipes are the shipped ones, at their own size, at both presets.
 SEEDS = {"quick": 5, "paper": 10}
 # A residual is significantly lower than Euler's if it is at most that part of it.
@@ -36,6 +36,7 @@ TWO_PATHS = {"a2": 1.0, "b": 0.5, "d": 1.0, "e": 0.5}
 # What each recipe's constants are if it found the scheme that the paper speaks of; of a first-order one, all are 1.
 WANTED: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "first-order": ("first-order scheme", {}),
+    "first-order-direct": ("first-order scheme", {}),
     "first-order-pinn": ("first-order scheme", {}),
     "midpoint": ("midpoint rule", HALF_STEP),
     "two-hop": ("midpoint rule", TWO_PATHS),
