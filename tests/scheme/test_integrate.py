@@ -92,4 +92,4 @@ def test_a_capacity_divides_every_rate(tableau: Tableau) -> None:
 def test_a_scheme_claims_only_what_the_equation_allows() -> None:
     assert integrate(EULER, HEAT).claims.stable_to == 2.0
     assert integrate(EULER, FISHER).claims.stable_to is None
-    assert integrate(EULER, FISHER).claims.conservative is None
+    assert integrate(EULER, FISHER).claims.time_order is None

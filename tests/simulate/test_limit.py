@@ -123,7 +123,7 @@ def test_the_fourier_step_is_sufficient_and_not_necessary(mesh: str, boundary: C
 
 
 def test_the_limit_falls_with_the_diffusivity() -> None:
-    one, five = (step_limit(BUILT_IN["rk4"], GRAPHS["both"], diffusivity=k) for k in (1.0, 5.0))
+    one, five = (step_limit(BUILT_IN["rk4"], GRAPHS["both"], parameters={"alpha": k}) for k in (1.0, 5.0))
     assert one is not None
     assert five is not None
     assert one.dt == pytest.approx(5 * five.dt, rel=1e-10)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import BOUNDARY, OutputFile, SchemeName
+from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, SchemeName
 from fluxforge.cli._output import show
 
 
@@ -24,6 +24,7 @@ class Target(StrEnum):
 def export(
     scheme: SchemeName,
     to: Annotated[Target, typer.Option(help="Language of the result; json is the scheme.json other commands read.")],
+    equation: EquationName = None,
     output: OutputFile = None,
     mesh: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --to c and -o: also write this mesh, as a C header.")
@@ -42,7 +43,7 @@ def export(
     from fluxforge._files import write_text
     from fluxforge.scheme import find
 
-    code = _code(find(scheme), to)
+    code = _code(find(scheme, equation), to)
     if output is None:
         typer.echo(code, nl=False)
         return

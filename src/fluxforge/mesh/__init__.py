@@ -4,7 +4,7 @@ from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, 
 from fluxforge.mesh._dual import DualGraph, dual
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameters import NO_PARAMETERS, ParameterFields, Setting, resolve
+from fluxforge.mesh._parameters import NO_PARAMETERS, ParameterFields, Setting, Settings, resolve
 from fluxforge.mesh._picture import draw_field, mesh_picture, save_figure
 from fluxforge.mesh._quality import (
     MeshInfo,
@@ -50,6 +50,7 @@ __all__ = [
     "Polygon",
     "Ring",
     "Setting",
+    "Settings",
     "Value",
     "cell_diameters",
     "cell_quality",

@@ -45,6 +45,11 @@ class DualGraph(eqx.Module):
     origin: str = eqx.field(static=True)
 
     @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return self.x.shape[1]
+
+    @property
     def cells(self) -> int:
         """Number of cells."""
         return len(self.V)

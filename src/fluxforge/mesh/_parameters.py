@@ -16,6 +16,10 @@ Setting: TypeAlias = Value | np.ndarray | Sequence[Any]
 """A number, a formula in the coordinates, a function of them, an array; one of these per component of a vector."""
 
 
+Settings: TypeAlias = Mapping[str, Setting]
+"""The parameters of an equation by name; those left out take their defaults."""
+
+
 @dataclass(frozen=True)
 class ParameterFields:
     """What the symbols of an equation's parameters stand for on one graph.
@@ -32,12 +36,13 @@ class ParameterFields:
 NO_PARAMETERS = ParameterFields({}, {}, {})
 
 
-def resolve(equation: Equation, graph: DualGraph, values: Mapping[str, Setting]) -> ParameterFields:
+def resolve(equation: Equation, graph: DualGraph, values: Settings | None) -> ParameterFields:
     """Evaluate an equation's parameters on a graph; those left out take their defaults.
 
     Raises EquationError for a parameter the equation does not have and for one without a value, InputError for a value
     of another size, that is not finite, or a tensor that is not symmetric and positive definite.
     """
+    values = values or {}
     for name in values:
         equation.parameter(name)
     constants: dict[str, float] = {}
@@ -64,7 +69,7 @@ def _along_normal(p: Parameter, given: Setting, graph: DualGraph, what: str) -> 
     if p.rank is Rank.VECTOR:
         along: FaceField = np.einsum("fi,fi->f", _vectors(given, graph, what), graph.n)
         return along[graph.slot_face] * graph.slot_sign
-    K = _tensor(given, graph.n.shape[1], what)
+    K = _tensor(given, graph.dimension, what)
     normal: FaceField = np.einsum("fi,ij,fj->f", graph.n, K, graph.n)
     return normal[graph.slot_face]
 

@@ -1,6 +1,5 @@
 """The step that every explicit scheme is measured by: Fourier's of diffusion, Courant's of transport, and both."""
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -10,7 +9,7 @@ import sympy as sp
 from fluxforge.errors import InputError
 from fluxforge.expression import evaluate, symbol
 from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._parameters import ParameterFields, Setting, resolve
+from fluxforge.mesh._parameters import ParameterFields, Settings, resolve
 from fluxforge.pde import HEAT, Equation, differentiate
 
 _P, _N = symbol("T_P"), symbol("T_N")
@@ -19,7 +18,7 @@ _P, _N = symbol("T_P"), symbol("T_N")
 def reference_step(
     equation: Equation,
     graph: DualGraph,
-    values: Mapping[str, Setting] | None = None,
+    values: Settings | None = None,
     state: np.ndarray | None = None,
 ) -> float:
     """The least c V / (Σ A |∂F/∂u_P| + V max(0, −r′)) over the cells; infinite where nothing is exchanged.
@@ -27,7 +26,7 @@ def reference_step(
     F is the equation's two-point flux. The ghost behind a Neumann face moves with its owner: diffusion through it does
     not count, and outflow does. An equation whose flux or reaction is not linear needs the `state` it is taken at.
     """
-    fields = resolve(equation, graph, values or {})
+    fields = resolve(equation, graph, values)
     own, both = exchange_slopes(equation)
     values_on = _SlotValues(graph, fields, state, equation)
     per_slot = np.abs(values_on(own))

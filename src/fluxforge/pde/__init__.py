@@ -6,6 +6,8 @@ from fluxforge.pde._heat import HEAT
 from fluxforge.pde._parameter import Parameter, Rank, Where
 from fluxforge.pde._units import NUMBER, Clash, Unit, Verdict, dimensions, multiply_units, unit
 
+equation = find
+
 __all__ = [
     "BUILT_IN",
     "HEAT",
@@ -19,6 +21,7 @@ __all__ = [
     "Where",
     "differentiate",
     "dimensions",
+    "equation",
     "find",
     "from_document",
     "multiply_units",

@@ -16,6 +16,8 @@ Given: TypeAlias = "sp.Expr | Sequence[Any]"
 """The value of a parameter as formulas of x, y, z and t: one, one per coordinate, or rows of a tensor."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+# A velocity, and the rows of a positive definite tensor, without symmetry.
+_EXAMPLE = ((1.0, 0.4, 0.7), (1.3, 0.2, 0.1), (0.2, 0.9, 0.3), (0.1, 0.3, 1.1))
 OF_UNKNOWN = unit(unknown=1)
 
 _TAKEN = frozenset((*WORDS, *COORDINATES, TIME, "A", "V", "S", "T", "delta", "chi", "dt", "n", "d", "theta", "f"))
@@ -69,6 +71,36 @@ class Equation:
                 return each
         known = ", ".join(each.name for each in self.parameters) or "none"
         raise EquationError(f"equation {self.name!r} has no parameter {name!r:.60}; it has: {known}")
+
+    def settings(self, values: Mapping[str, Any] | None = None, **words: Any) -> dict[str, Any]:
+        """Values by parameter, those of `words` by what a parameter means: `diffusivity=2` sets heat's α.
+
+        Raises EquationError for a word that no parameter means and for one that is given twice; None gives nothing.
+        """
+        found = dict(values or {})
+        for word, value in words.items():
+            if value is None:
+                continue
+            meant = next((p.name for p in self.parameters if p.meaning == word), None)
+            if meant is None:
+                names = ", ".join(p.name for p in self.parameters) or "none"
+                raise EquationError(f"equation {self.name!r} has no {word}; its parameters are: {names}")
+            if meant in found:
+                raise EquationError(f"equation {self.name!r}: {word} and {meant} are the same parameter: give one")
+            found[meant] = value
+        return found
+
+    def example(self, dimension: int, scale: float = 1.0) -> dict[str, Any]:
+        """Values to try a scheme with, times `scale`: defaults, and numbers without symmetry where there are none."""
+        found: dict[str, Any] = {}
+        for p in self.parameters:
+            if p.rank is Rank.VECTOR:
+                found[p.name] = tuple(scale * a for a in _EXAMPLE[0][:dimension])
+            elif p.rank is Rank.TENSOR:
+                found[p.name] = tuple(tuple(scale * k for k in row[:dimension]) for row in _EXAMPLE[1:][:dimension])
+            else:
+                found[p.name] = scale * (1.0 if p.default is None else p.default)
+        return found
 
     def strong(self, u: sp.Expr, dimension: int, values: Mapping[str, Given] | None = None) -> sp.Expr:
         """The source S that makes u(x, …, t) a solution: c ∂u/∂t + ∇·(a f(u)) − ∇·(K∇u) − r(u).
@@ -142,6 +174,11 @@ class Equation:
         flux = self.flux(P, N)
         own, other = (differentiate(flux, end) for end in (P, N))
         return own, own + other
+
+    @property
+    def only_diffuses(self) -> bool:
+        """Whether there is neither transport nor a reaction: then K says all there is to say."""
+        return self.velocity is None and self.reaction == 0
 
     @property
     def linear(self) -> bool:

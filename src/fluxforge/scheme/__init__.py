@@ -11,12 +11,13 @@ from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import NEXT, Ghost, Hop, message_symbols, output_symbols, symbol_units
-from fluxforge.scheme._tableau import Row, Tableau, runge_kutta
+from fluxforge.scheme._tableau import TABLEAUX, Row, Tableau, runge_kutta
 
 __all__ = [
     "FAMILIES",
     "HIGHEST_ORDER",
     "NEXT",
+    "TABLEAUX",
     "Affine",
     "Claims",
     "Ghost",

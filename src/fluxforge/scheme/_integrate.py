@@ -50,11 +50,11 @@ def integrate(tableau: Tableau, equation: Equation, *, space: Mapping[str, float
     stages = tuple(work.stage(i) for i in range(len(tableau.rows)))
     linear = equation.linear
     claims = Claims(
-        conservative=True if equation.reaction == 0 else None,
+        conservative=True,
         time_order=tableau.order if linear else None,
-        generator=True,
+        generator=True if linear else None,
         space=space or {},
-        stable_to=tableau.stable_to if linear and equation.velocity is None and equation.reaction == 0 else None,
+        stable_to=tableau.stable_to if linear else None,
     )
     summary = f"two-point flux, {tableau.summary}"
     return Scheme(tableau.name, stages, tableau.theta, summary, claims, equation)

@@ -97,3 +97,7 @@ def rkl2(s: int) -> Tableau:
 @cache
 def _b(j: int) -> sp.Rational:
     return sp.Rational(1, 3) if j < 2 else sp.Rational(j * j + j - 2, 2 * j * (j + 1))
+
+
+TABLEAUX: Mapping[str, Tableau] = {tableau.name: tableau for tableau in (EULER, MIDPOINT, RK4, rkl2(8), CRANK_NICOLSON)}
+"""The methods that serve every equation, by name."""

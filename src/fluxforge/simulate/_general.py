@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.mesh import DualGraph
+from fluxforge.mesh import DualGraph, Settings, resolve
 from fluxforge.neighbourhood import Surroundings, evaluate_stages, put, surroundings
 from fluxforge.scheme import Scheme
 from fluxforge.simulate._stepper import AbstractStepper, entered, repeated
@@ -19,7 +19,7 @@ class GeneralStepper(AbstractStepper):
 
     scheme: Scheme = eqx.field(static=True)
     dt: float = eqx.field(static=True)
-    diffusivity: float = eqx.field(static=True)
+    constants: tuple[tuple[str, float], ...] = eqx.field(static=True)
     dtype: Literal["float32", "float64"] = eqx.field(static=True)
     S: State
     around: Surroundings
@@ -39,7 +39,7 @@ class GeneralStepper(AbstractStepper):
     @eqx.filter_jit
     def advance(self, T: State) -> State:
         """One step: messages, sums, outputs, stage by stage."""
-        parameters = {"dt": self.dt, "alpha": self.diffusivity}
+        parameters = {"dt": self.dt, **dict(self.constants)}
         return evaluate_stages(self.scheme.stages, self.around, T, self.S, parameters=parameters)
 
 
@@ -48,16 +48,17 @@ def general_stepper(
     graph: DualGraph,
     *,
     dt: float,
-    diffusivity: float,
+    parameters: Settings | None,
     source: Float[np.ndarray, " cells"],
     dtype: Literal["float32", "float64"],
 ) -> GeneralStepper:
     """Put a graph's neighbourhoods on the device for a scheme that may be anything."""
+    fields = resolve(scheme.equation, graph, parameters)
     return GeneralStepper(
         scheme=scheme,
         dt=dt,
-        diffusivity=diffusivity,
+        constants=tuple(fields.constants.items()),
         dtype=dtype,
         S=put(source, dtype),
-        around=surroundings(graph, scheme.hops(), dtype=dtype),
+        around=surroundings(graph, scheme.hops(), parameters=fields, dtype=dtype),
     )

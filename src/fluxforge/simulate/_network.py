@@ -11,7 +11,7 @@ from fluxforge.errors import InputError
 from fluxforge.gnn import Network, cast
 from fluxforge.mesh import DualGraph, unit_volume
 from fluxforge.neighbourhood import Surroundings, put, surroundings
-from fluxforge.simulate._build import _check_numbers
+from fluxforge.simulate._build import check_diffusivity, check_step
 from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._stepper import AbstractStepper, entered, repeated
 
@@ -56,7 +56,8 @@ def network_stepper(
 
     With x ↦ x/ℓ, Δt ↦ Δt/ℓ², S ↦ S ℓ² and ℓ² the mean cell volume, the heat equation and α stay as they are.
     """
-    _check_numbers(dt=dt, diffusivity=diffusivity)
+    check_step(dt)
+    check_diffusivity(diffusivity)
     if precision == "float64" and not jax.config.read("jax_enable_x64"):
         raise InputError(
             "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first, "

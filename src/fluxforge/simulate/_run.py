@@ -1,4 +1,4 @@
-"""Running a heat problem: dT/dt = α ∇²T + S."""
+"""Running a problem of a scheme's equation on a mesh."""
 
 import math
 import os
@@ -12,9 +12,10 @@ from jaxtyping import Float
 
 from fluxforge._types import State
 from fluxforge.errors import InputError, InstabilityError
-from fluxforge.mesh import Conditions, DualGraph, Mesh, Value, dual, fourier_step, read
+from fluxforge.mesh import Conditions, DualGraph, Mesh, Settings, Value, dual, read, reference_step
+from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme, find
-from fluxforge.simulate._build import Precision, Solver, stepper
+from fluxforge.simulate._build import Precision, Solver, check_diffusivity, stepper
 from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._limit import step_limit
 from fluxforge.simulate._stepper import AbstractStepper
@@ -64,7 +65,9 @@ def simulate(
     scheme: str | os.PathLike[str] | Scheme,
     mesh: Mesh | str | os.PathLike[str],
     *,
-    diffusivity: float = 1.0,
+    equation: str | os.PathLike[str] | Equation | None = None,
+    parameters: Settings | None = None,
+    diffusivity: float | None = None,
     initial: Value | np.ndarray = 0.0,
     source: Value | np.ndarray = 0.0,
     boundary: Conditions = None,
@@ -78,22 +81,26 @@ def simulate(
     solver: Solver = "auto",
     progress: Callable[[int], None] | None = None,
 ) -> Simulation:
-    """March a heat problem from T(0) = `initial` and keep about twenty fields (or every `save_every` steps).
+    """March a problem from `initial` and keep about twenty fields (or every `save_every` steps).
 
-    `mesh` is a mesh or the path of its file. The step is `dt`, or `dt_fraction` of the Fourier step. One above the
+    `equation` is a name, a TOML file or an Equation, the scheme's own (heat) unless given, and `parameters` its
+    parameters by name; `diffusivity` is the word for heat's α. `mesh` is a mesh or the path of its file. The step is
+    `dt`, or `dt_fraction` of the reference step, which for heat is the Fourier step. One above the
     scheme's stability limit is refused unless `force`; a run that blows up raises InstabilityError naming the step,
     unless `throw` is false.
     """
-    scheme = find(scheme)
+    scheme = find(scheme, equation)
     mesh = mesh if isinstance(mesh, Mesh) else read(mesh)
     graph = dual(mesh, boundary)
     T = field_on_cells(initial, graph, "the initial temperature")
+    check_diffusivity(diffusivity)
+    parameters = scheme.equation.settings(parameters, diffusivity=diffusivity)
     step, fourier, limit = choose_step(
-        scheme, graph, diffusivity=diffusivity, dt=dt, dt_fraction=dt_fraction, force=force
+        scheme, graph, parameters=parameters, state=T, dt=dt, dt_fraction=dt_fraction, force=force
     )
     every = _check_steps(steps, save_every)
     with jax.enable_x64(dtype == "float64"):
-        advance = stepper(scheme, graph, step, diffusivity=diffusivity, source=source, dtype=dtype, solver=solver)
+        advance = stepper(scheme, graph, step, parameters=parameters, source=source, dtype=dtype, solver=solver)
         run = _march(advance, T, steps=steps, every=every, progress=progress)
     result = Simulation(
         scheme=scheme.name,
@@ -114,15 +121,22 @@ def simulate(
 
 
 def choose_step(
-    scheme: Scheme, graph: DualGraph, *, diffusivity: float, dt: float | None, dt_fraction: float, force: bool
+    scheme: Scheme,
+    graph: DualGraph,
+    *,
+    parameters: Settings | None = None,
+    state: np.ndarray | None = None,
+    dt: float | None,
+    dt_fraction: float,
+    force: bool,
 ) -> tuple[float, float, float | None]:
-    """The time step, the Fourier step and the stability limit; an unstable step is refused unless forced.
+    """The time step, the reference step and the stability limit; an unstable step is refused unless forced.
+
+    The reference step of an equation that is not linear is taken at the `state`.
 
     On large meshes the limit is a step that is certainly stable, close below the largest.
     """
-    if not (math.isfinite(diffusivity) and diffusivity > 0):
-        raise InputError(f"diffusivity should be a positive number, got {diffusivity}")
-    fourier = fourier_step(graph, diffusivity)
+    fourier = reference_step(scheme.equation, graph, parameters, state)
     if dt is None:
         if not (math.isfinite(dt_fraction) and dt_fraction > 0):
             raise InputError(f"dt_fraction should be a positive number, got {dt_fraction}")
@@ -131,9 +145,9 @@ def choose_step(
         dt = dt_fraction * fourier
     if not (math.isfinite(dt) and dt > 0):
         raise InputError(f"dt should be a positive number, got {dt}")
-    found = step_limit(scheme, graph, diffusivity=diffusivity, precise=graph.cells <= PRECISE_UP_TO)
+    found = step_limit(scheme, graph, parameters=parameters, precise=graph.cells <= PRECISE_UP_TO)
     if found is not None and found.certain < dt <= found.dt:
-        found = step_limit(scheme, graph, diffusivity=diffusivity)
+        found = step_limit(scheme, graph, parameters=parameters)
     if found is not None and dt > found.dt * (1 + 1e-9) and not force:
         raise InputError(
             f"dt = {dt:.4g} is above the stability limit of {scheme.name!r} on this mesh, {found.dt:.4g} "

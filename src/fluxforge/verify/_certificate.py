@@ -46,6 +46,7 @@ class FamilyResult:
     patch: PatchTest | None
     diffusivity: np.ndarray | None
     studies: tuple[SpaceStudy, ...] = ()
+    only_diffuses: bool = True
 
     @property
     def convergent(self) -> bool:
@@ -55,6 +56,8 @@ class FamilyResult:
     @property
     def consistent(self) -> bool:
         """Whether the steady errors go to zero, or linear fields are exact; and the diffusivity is α."""
+        if not self.only_diffuses:
+            return self.convergent
         if self.diffusivity is None:
             return False
         off = float(np.abs(self.diffusivity - np.eye(2)).max())
