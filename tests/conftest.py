@@ -19,6 +19,7 @@ THREADS = int(os.environ.get("FLUXFORGE_TEST_THREADS", "1"))
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "PJRT_NPROC"):
     os.environ[_name] = str(THREADS)
 threadpool_limits(THREADS)
+os.environ.setdefault("XLA_FLAGS", compiled.quick_flags())  # XLA reads it when it compiles for the first time
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
