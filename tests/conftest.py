@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import compiled
 import machine
+import type_checks
 from long_files import LONG
 
 # Workers share the cores already: more threads only disturb the others. The variables are for workers and for processes
@@ -21,6 +22,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "PJR
 threadpool_limits(THREADS)
 os.environ.setdefault("XLA_FLAGS", compiled.quick_flags())  # XLA reads it when it compiles for the first time
 
+type_checks.install()
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 matplotlib.use("Agg")
