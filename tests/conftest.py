@@ -1,5 +1,6 @@
 """JAX at its strictest: 64-bit, no silent promotion of ranks. One thread per worker, one compilation cache per run."""
 
+import gc
 import os
 import random
 import sys
@@ -66,6 +67,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """PyOperon starts a thread per core; their number changes no result (see tests/distil/test_symbolic_operon.py)."""
+    """PyOperon starts a thread per core; their number changes no result (see tests/distil/test_symbolic_operon.py).
+
+    What is imported by now stays until the end: the garbage collector need not look at it again and again.
+    """
+    gc.freeze()
     if (operon := sys.modules.get("fluxforge.distil._operon_run")) is not None:
         operon.threads = lambda: THREADS
