@@ -1,5 +1,6 @@
 """JAX at its strictest: 64-bit, no silent promotion of ranks. One thread per worker, one compilation cache per run."""
 
+import gc
 import os
 import random
 import sys
@@ -11,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 import compiled
 import machine
+import type_checks
 from long_files import LONG
 
 # Workers share the cores already: more threads only disturb the others. The variables are for workers and for processes
@@ -19,7 +21,9 @@ THREADS = int(os.environ.get("FLUXFORGE_TEST_THREADS", "1"))
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "PJRT_NPROC"):
     os.environ[_name] = str(THREADS)
 threadpool_limits(THREADS)
+os.environ.setdefault("XLA_FLAGS", compiled.quick_flags())  # XLA reads it when it compiles for the first time
 
+type_checks.install()
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 matplotlib.use("Agg")
@@ -63,6 +67,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """PyOperon starts a thread per core; their number changes no result (see tests/distil/test_symbolic_operon.py)."""
+    """PyOperon starts a thread per core; their number changes no result (see tests/distil/test_symbolic_operon.py).
+
+    What is imported by now stays until the end: the garbage collector need not look at it again and again.
+    """
+    gc.freeze()
     if (operon := sys.modules.get("fluxforge.distil._operon_run")) is not None:
         operon.threads = lambda: THREADS

@@ -1,5 +1,6 @@
 """The processor and the libraries that decide the last digits of a result: the head of every test run."""
 
+import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
@@ -50,5 +51,5 @@ def describe() -> list[str]:
     return [
         f"processor: {model}; instruction sets: {' '.join(instruction_sets(flags())) or 'unknown'}",
         f"python {platform.python_version()}, " + ", ".join(f"{name} {version(name)}" for name in names),
-        f"BLAS cores × threads: {blas_cores()}",
+        f"BLAS cores × threads: {blas_cores()}; XLA_FLAGS: {os.environ.get('XLA_FLAGS') or 'none'}",
     ]

@@ -8,6 +8,7 @@ from pathlib import Path
 import jax
 from jax._src.lru_cache import LRUCache
 
+from compiled import quick_flags
 from long_files import LONG
 
 TESTS = Path(__file__).parent
@@ -39,6 +40,19 @@ def test_an_entry_appears_whole_and_is_not_replaced(tmp_path: Path) -> None:
     cache.put("key", b"second")
     assert cache.get("key") == b"first"
     assert [path.name for path in tmp_path.iterdir()] == ["key-cache"]
+
+
+def test_xla_is_given_flags_it_knows_and_those_of_the_caller_come_first() -> None:
+    assert "fusion" in quick_flags("0.10.2")
+    assert "fusion" not in quick_flags("1.10.2")
+    code = "import os, conftest, jax; print(os.environ['XLA_FLAGS'], jax.jit(lambda x: x * 2.0)(3.0))"
+    for given, wanted in ((None, f"{quick_flags()} 6.0"), ("", " 6.0")):
+        environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+        environment |= {} if given is None else {"XLA_FLAGS": given}
+        told = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=TESTS, env=environment
+        )
+        assert told.stdout.rstrip("\n") == wanted
 
 
 def test_the_files_that_start_first_are_there() -> None:

@@ -80,7 +80,7 @@ def test_the_answer_is_that_of_the_law(kind: str, law: str) -> None:
 @pytest.mark.parametrize("kind", DATA)
 def test_the_law_of_heat_spelt_out_is_the_default(kind: str) -> None:
     plain, spelt = drawn(kind), drawn(kind, law=FLUX)
-    assert np.asarray(spelt.T == plain.T).all()
+    assert np.asarray(spelt.T) == pytest.approx(np.asarray(plain.T), rel=0.0, abs=1e-14)  # within [-1, 1], as below
     assert np.asarray(spelt.answer) == pytest.approx(np.asarray(plain.answer), rel=1e-13, abs=1e-14)
 
 
@@ -99,7 +99,8 @@ def test_other_steps_have_the_same_law_and_the_same_noise() -> None:
 def test_noise_has_the_size_that_was_asked_for_and_depends_on_the_key_alone(kind: str) -> None:
     clean, noisy, again = drawn(kind), drawn(kind, noise=0.1), drawn(kind, noise=0.1)
     other = drawn(kind, noise=0.1, seed=6)
-    assert np.asarray(clean.T == noisy.T).all()
+    # Two programs: the same fields, within [-1, 1], up to a few roundings that the compiler may place differently.
+    assert np.asarray(noisy.T) == pytest.approx(np.asarray(clean.T), rel=0.0, abs=1e-14)
     assert np.asarray(noisy.answer == again.answer).all()
     live = np.asarray(clean.around.live)
     change = np.where(live, clean.answer - clean.T, 0.0)

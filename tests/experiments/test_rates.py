@@ -169,11 +169,20 @@ def test_residuals_are_counted_where_all_seeds_have_one() -> None:
 
 
 def test_powers_of_the_two_hop_term_are_told_apart() -> None:
-    rows = [_row(constants=PATHS, far=TWICE), _row(constants=PATHS, far=FLAT), _row("refused", far=None)]
+    off = {**TWICE, "A_PN": 0.5}
+    rows = [
+        _row("approximation", constants=PATHS, far=TWICE),
+        # A formula with the flux applied twice explains the network, whatever powers are fitted to its weights.
+        _row(constants=PATHS, far=off),
+        _row("approximation", constants=PATHS, far=off),
+        _row("approximation", constants=PATHS, far=FLAT),
+        _row("refused", far=None),
+    ]
     found = rates._together("two-hop", rows)["rates"]
-    assert found["two-hop term is the flux twice"] == {"reached": 1, "of": 3}
+    assert found["two-hop term is the flux twice"] == {"reached": 2, "of": 5}
+    assert found["two-hop term is something else"] == {"reached": 2, "of": 5}
     # The power of Δt is no matter of areas and distances.
-    assert found["two-hop term without A and δ"] == {"reached": 1, "of": 3}
+    assert found["two-hop term without A and δ"] == {"reached": 1, "of": 5}
 
 
 @pytest.mark.parametrize(

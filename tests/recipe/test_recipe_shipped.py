@@ -34,7 +34,9 @@ def test_the_paper_s_networks_are_wider_and_trained_for_longer(name: str) -> Non
     assert paper.training.steps * paper.training.batch >= 2 * quick.training.steps * quick.training.batch
     if isinstance(paper.data, Meshes):
         assert paper.data.cells == (100, 600)
-        assert replace(paper.data, cells=quick.data.cells) == quick.data
+        assert replace(paper.data, cells=quick.data.cells, fourier=quick.data.fourier) == quick.data
+        # Small networks learn the shortest steps too badly to be read there.
+        assert paper.data.fourier[0] <= quick.data.fourier[0] < quick.data.fourier[1] == paper.data.fourier[1]
     else:
         assert paper.data == quick.data
     assert paper.loss == quick.loss

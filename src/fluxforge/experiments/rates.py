@@ -183,8 +183,11 @@ def _judged(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[bool
         found["lower residual than Euler"] = [_over_euler(row["residual"]) <= LOWER for row in rows]
     if name == "two-hop":
         found["two-hop term without A and δ"] = [row["far"] is not None and _is_flat(row["far"]) for row in rows]
-        found["two-hop term is the flux twice"] = [row["far"] is not None and _is_twice(row["far"]) for row in rows]
-        found["two-hop term is something else"] = [row["far"] is not None and not _is_twice(row["far"]) for row in rows]
+        twice = [_is_flux_twice(row) for row in rows]
+        found["two-hop term is the flux twice"] = twice
+        found["two-hop term is something else"] = [
+            row["far"] is not None and not own for row, own in zip(rows, twice, strict=True)
+        ]
     return found
 
 
@@ -199,6 +202,15 @@ def _is(row: Mapping[str, Any], wanted: Mapping[str, float]) -> bool:
 
 def _is_flat(exponents: Mapping[str, float]) -> bool:
     return all(abs(power) <= POWER for name, power in exponents.items() if name[0] in "Ad" and name != "dt")
+
+
+def _is_flux_twice(row: Mapping[str, Any]) -> bool:
+    """Whether a formula with the flux applied twice was recovered, or the powers of the two-hop term alone say so.
+
+    Powers are fitted to weights of all sizes, and are off by up to a half where the formula explains 99 % of the step.
+    """
+    recovered = row["verdict"] == "recovered" and _is(row, TWO_PATHS)
+    return recovered or (row["far"] is not None and _is_twice(row["far"]))
 
 
 def _is_twice(exponents: Mapping[str, float]) -> bool:

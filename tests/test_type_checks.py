@@ -1,0 +1,64 @@
+"""Wrong types are refused in every kind of function of the package, whichever checker looks at it."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from beartype import beartype
+from beartype.roar import BeartypeCallHintViolation
+from jaxtyping import Array, Float, PRNGKeyArray, TypeCheckError
+
+from fluxforge.mesh import dual, fourier_step, squares
+from fluxforge.neighbourhood._ghosts import view
+from type_checks import jaxtyped, names_axes
+
+
+def field(T: Float[Array, " cells"], S: Float[Array, " cells"]) -> Float[Array, " cells"]:
+    return T + S
+
+
+def count(word: str, how: Literal["once", "twice"] = "once") -> int:
+    return len(word) if how == "once" else 0.5  # type: ignore[return-value]
+
+
+def apply(step: Callable[[Float[Array, " cells"]], int], n: int) -> int:
+    return n
+
+
+def draw(key: PRNGKeyArray | None, n: "int") -> dict[str, tuple[int, ...]]:
+    return {"n": (n,)}
+
+
+@pytest.mark.parametrize(("function", "wanted"), [(field, True), (count, False), (apply, True), (draw, True)])
+def test_functions_with_named_axes_are_told_from_others(function: Any, wanted: bool) -> None:
+    assert names_axes(function) is wanted
+
+
+def test_axes_of_one_name_have_one_length() -> None:
+    checked = jaxtyped(typechecker=beartype)(field)
+    assert checked(jnp.zeros(3), jnp.ones(3)).sum() == 3.0
+    with pytest.raises(TypeCheckError):
+        checked(jnp.zeros(3), jnp.ones(4))
+    with pytest.raises(TypeCheckError):
+        checked(jnp.zeros(3), np.ones(3))
+
+
+def test_arguments_and_answers_are_checked_without_axes() -> None:
+    checked = jaxtyped(typechecker=beartype)(count)
+    assert checked("abc") == 3
+    for wrong in (lambda: checked(3), lambda: checked("abc", "thrice"), lambda: checked("abc", "twice")):
+        with pytest.raises(BeartypeCallHintViolation):
+            wrong()
+
+
+def test_the_package_s_functions_are_checked() -> None:
+    graph = dual(squares(2))
+    assert fourier_step(graph) > 0.0
+    with pytest.raises(BeartypeCallHintViolation):
+        view(graph, "dirichlet")
+    with pytest.raises((BeartypeCallHintViolation, TypeCheckError)):
+        fourier_step("a graph")
+    with pytest.raises(TypeCheckError):
+        type(graph)(**{**vars(graph), "V": graph.V[:, None]})
