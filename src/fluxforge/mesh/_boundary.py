@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression import field
+from fluxforge.expression import COORDINATES, field
 
-Value: TypeAlias = float | int | str | Callable[[np.ndarray, np.ndarray], np.ndarray]
+Value: TypeAlias = float | int | str | Callable[..., np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def conditions_on_faces(
     *,
     tags: tuple[str, ...],
     tag: Int[np.ndarray, " boundary"],
-    centre: Float[np.ndarray, "boundary 2"],
+    centre: Float[np.ndarray, "boundary dimension"],
 ) -> FaceConditions:
     """Evaluate the conditions at the face centres. Tags that are not named hold T = 0, as in the paper."""
     per_tag = _per_tag(conditions, tags)
@@ -73,12 +73,12 @@ def _per_tag(conditions: Conditions, tags: tuple[str, ...]) -> Mapping[str, Cond
     return conditions
 
 
-def evaluate_at(value: Value, x: Float[np.ndarray, "places 2"], what: str) -> Float[np.ndarray, " places"]:
+def evaluate_at(value: Value, x: Float[np.ndarray, "places dimension"], what: str) -> Float[np.ndarray, " places"]:
     """A number, formula or function at the given places; anything but finite numbers is refused."""
     try:
         if isinstance(value, str):
-            value = field(value)
-        given = value(x[:, 0], x[:, 1]) if callable(value) else value
+            value = field(value, COORDINATES[: x.shape[1]])
+        given = value(*x.T) if callable(value) else value
     except ExpressionError as error:
         raise ExpressionError(f"{what}: {error}") from error
     numbers = np.asarray(given, dtype=float)
@@ -87,5 +87,6 @@ def evaluate_at(value: Value, x: Float[np.ndarray, "places 2"], what: str) -> Fl
     result = np.broadcast_to(numbers, (len(x),))
     if not np.isfinite(result).all():
         k = int(np.flatnonzero(~np.isfinite(result))[0])
-        raise InputError(f"{what} is {result[k]} at ({x[k, 0]:g}, {x[k, 1]:g}); it should be finite")
+        place = ", ".join(f"{coordinate:g}" for coordinate in x[k])
+        raise InputError(f"{what} is {result[k]} at ({place}); it should be finite")
     return result.copy()

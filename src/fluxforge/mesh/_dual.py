@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fluxforge._types import CellField, CellVectors, FaceField, FaceIndex, FaceVectors, SlotField, SlotIndex, SlotMask
+from fluxforge.expression import COORDINATES
 from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces
 from fluxforge.mesh._faces import Faces, boundary_tags, faces
 from fluxforge.mesh._geometry import cell_areas, cell_centroids
@@ -72,15 +73,10 @@ class DualGraph(eqx.Module):
     def legs(self) -> dict[str, SlotField]:
         """The geometry of every slot's face as the receiving cell sees it: n and d point away from it."""
         face, sign = self.slot_face, self.slot_sign
-        return {
-            "A": self.A[face],
-            "delta": self.delta[face],
-            "n_x": self.n[face, 0] * sign,
-            "n_y": self.n[face, 1] * sign,
-            "d_x": self.d[face, 0] * sign,
-            "d_y": self.d[face, 1] * sign,
-            "chi": self.moving[face].astype(float),
-        }
+        axes = COORDINATES[: self.dimension]
+        vectors = {"n": self.n, "d": self.d}
+        parts = {f"{name}_{axis}": v[face, i] * sign for name, v in vectors.items() for i, axis in enumerate(axes)}
+        return {"A": self.A[face], "delta": self.delta[face], **parts, "chi": self.moving[face].astype(float)}
 
 
 def dual(mesh: Mesh, boundary: Conditions = None) -> DualGraph:

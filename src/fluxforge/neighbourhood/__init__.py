@@ -2,7 +2,7 @@
 
 from fluxforge.neighbourhood._device import put
 from fluxforge.neighbourhood._ghosts import View, node_volumes, view
-from fluxforge.neighbourhood._hops import Average, Neighbourhood, Neighbourhoods
+from fluxforge.neighbourhood._hops import Average, Neighbourhood, Neighbourhoods, check_dimension
 from fluxforge.neighbourhood._pad import Size, padded, size, stacked
 from fluxforge.neighbourhood._stages import AbstractRound, evaluate_stages, visit_stages
 from fluxforge.neighbourhood._surroundings import Shown, Slots, Surroundings, surroundings
@@ -17,6 +17,7 @@ __all__ = [
     "Slots",
     "Surroundings",
     "View",
+    "check_dimension",
     "evaluate_stages",
     "node_volumes",
     "padded",

@@ -8,9 +8,19 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Bool, Float, Int
 
+from fluxforge.errors import SchemeError
+from fluxforge.expression import COORDINATES, symbol
 from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields, Paths, Ring, paths, ring
 from fluxforge.neighbourhood._ghosts import node_volumes
-from fluxforge.scheme import Hop, symbol
+from fluxforge.scheme import Hop, Scheme
+
+
+def check_dimension(scheme: Scheme, graph: DualGraph) -> None:
+    """Raise SchemeError where a scheme's formulas are written for another number of coordinates than the graph has."""
+    if scheme.dimension not in (None, graph.dimension):
+        raise SchemeError(
+            f"scheme {scheme.name!r} is written for {scheme.dimension} dimensions, and the mesh has {graph.dimension}"
+        )
 
 
 @dataclass(frozen=True)
@@ -102,9 +112,8 @@ class Neighbourhoods:
             for name in ("A_PN", "delta_PN", "A_NQ", "delta_NQ")
         }
         geometry |= {
-            symbol("delta_PQ"): np.hypot(apart[..., 0], apart[..., 1]),
-            symbol("d_PQ_x"): apart[..., 0],
-            symbol("d_PQ_y"): apart[..., 1],
+            symbol("delta_PQ"): np.hypot.reduce(apart, axis=-1),
+            **{symbol(f"d_PQ_{axis}"): apart[..., i] for i, axis in enumerate(COORDINATES[: self.graph.dimension])},
             **{symbol(f"{name}_N"): average.of(value[self.paths.middle]) for name, value in self.held.items()},
         }
         return Neighbourhood(ends, geometry | self._held_at(ends), around.mask, average)

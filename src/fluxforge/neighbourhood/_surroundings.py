@@ -10,6 +10,7 @@ import sympy as sp
 from jaxtyping import Array, Bool, Float, Int
 
 from fluxforge._types import Precision, State
+from fluxforge.errors import SchemeError
 from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields
 from fluxforge.neighbourhood._device import put
 from fluxforge.neighbourhood._ghosts import view
@@ -58,6 +59,8 @@ class Slots(eqx.Module):
         if name in self.geometry:
             return self.geometry[name]
         field, _, end = name.rpartition("_")
+        if field not in nodes:
+            raise SchemeError(f"a message contains {name}, which this mesh does not have")
         return self.at(end, nodes[field])
 
 

@@ -10,12 +10,13 @@ from fluxforge.scheme._find import find
 from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
-from fluxforge.scheme._symbols import NEXT, Ghost, Hop, message_symbols, output_symbols, symbol_units
+from fluxforge.scheme._symbols import IN_SPACE, NEXT, Ghost, Hop, message_symbols, output_symbols, symbol_units
 from fluxforge.scheme._tableau import TABLEAUX, Row, Tableau, runge_kutta
 
 __all__ = [
     "FAMILIES",
     "HIGHEST_ORDER",
+    "IN_SPACE",
     "NEXT",
     "TABLEAUX",
     "Affine",

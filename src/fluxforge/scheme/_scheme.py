@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import sympy as sp
 
 from fluxforge.errors import SchemeError
-from fluxforge.expression import WORDS
+from fluxforge.expression import COORDINATES, WORDS
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._symbols import (
@@ -108,6 +108,14 @@ class Scheme:
         for stage in self.stages:
             rules.update({name: output.ghost for name, output in stage.outputs.items()})
         return rules
+
+    @property
+    def dimension(self) -> int | None:
+        """The number of coordinates its formulas are written for; None where they contain no components of vectors."""
+        messages = (message for stage in self.stages for message in stage.messages.values())
+        names = {found.name for message in messages for found in message.expression.free_symbols}
+        axes = {part for name in names if name[0] in "nd" for part in name.split("_")[1:] if part in COORDINATES}
+        return None if not axes else 3 if "z" in axes else 2
 
     def hops(self) -> frozenset[Hop]:
         """The kinds of neighbourhood the messages are summed over."""

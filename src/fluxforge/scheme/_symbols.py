@@ -9,7 +9,7 @@ from functools import cache
 
 import sympy as sp
 
-from fluxforge.expression import symbols_of
+from fluxforge.expression import COORDINATES, symbols_of
 from fluxforge.pde import HEAT, NUMBER, Equation, Unit, Where, dimensions, multiply_units, unit
 
 
@@ -42,16 +42,20 @@ NODE_FIELDS = ("T", "S")
 
 NODE_GEOMETRY = ("V",)
 EDGE_GEOMETRY = ("A", "delta", "n_x", "n_y", "d_x", "d_y", "chi")
+IN_SPACE = ("n_z", "d_z")
+"""What a face of a mesh in space has besides."""
+
 ENDS = {Hop.EDGE: ("P", "N"), Hop.PATH: ("P", "N", "Q"), Hop.RING: ("P", "N", "Q")}
 LEGS = {Hop.EDGE: ("",), Hop.PATH: ("_PN", "_NQ"), Hop.RING: ()}
 GEOMETRY = {
-    Hop.EDGE: EDGE_GEOMETRY,
-    Hop.PATH: tuple(f"{name}{leg}" for leg in LEGS[Hop.PATH] for name in EDGE_GEOMETRY),
+    Hop.EDGE: (*EDGE_GEOMETRY, *IN_SPACE),
+    Hop.PATH: tuple(f"{name}{leg}" for leg in LEGS[Hop.PATH] for name in (*EDGE_GEOMETRY, *IN_SPACE)),
     Hop.RING: (
         *(f"{name}{leg}" for leg in LEGS[Hop.PATH] for name in ("A", "delta")),
         "delta_PQ",
         "d_PQ_x",
         "d_PQ_y",
+        "d_PQ_z",
     ),
 }
 NEXT = "T_new"
@@ -85,7 +89,8 @@ def symbol_units(equation: Equation = HEAT, dimension: int = 2) -> Mapping[str, 
     """
     length, time = unit(length=1), unit(time=1)
     known = {"A": unit(length=dimension - 1), "V": unit(length=dimension), "delta": length, STEP: time}
-    known |= dict.fromkeys(("n_x", "n_y", "chi"), NUMBER) | dict.fromkeys(("d_x", "d_y", "d_PQ_x", "d_PQ_y"), length)
+    known |= dict.fromkeys((*(f"n_{axis}" for axis in COORDINATES), "chi"), NUMBER)
+    known |= {f"{name}_{axis}": length for name in ("d", "d_PQ") for axis in COORDINATES}
     for p in equation.parameters:
         if p.unit is not None:
             known |= dict.fromkeys((*p.cell_names, *p.edge_names()), p.unit)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from fluxforge.errors import SchemeError
 from fluxforge.expression import evaluate
 from fluxforge.mesh import DualGraph, Settings, resolve
-from fluxforge.neighbourhood import Neighbourhood, Neighbourhoods, View, view
+from fluxforge.neighbourhood import Neighbourhood, Neighbourhoods, View, check_dimension, view
 from fluxforge.scheme import Affine, Ghost, Hop, LinearStage, Scheme, linear_stages, symbol
 
 Column = Inexact[np.ndarray, " cells"]
@@ -146,6 +146,7 @@ class _Assembly:
     def __init__(self, scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None) -> None:
         self.name = scheme.name
         self.graph = graph
+        check_dimension(scheme, graph)
         fields = resolve(scheme.equation, graph, parameters)
         self.hops = Neighbourhoods(graph, fields)
         self.rules = scheme.ghost_rules() | {"S": Ghost.ZERO}

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.mesh import DualGraph, Settings, resolve
-from fluxforge.neighbourhood import Surroundings, evaluate_stages, put, surroundings
+from fluxforge.neighbourhood import Surroundings, check_dimension, evaluate_stages, put, surroundings
 from fluxforge.scheme import Scheme
 from fluxforge.simulate._stepper import AbstractStepper, entered, repeated
 
@@ -53,6 +53,7 @@ def general_stepper(
     dtype: Literal["float32", "float64"],
 ) -> GeneralStepper:
     """Put a graph's neighbourhoods on the device for a scheme that may be anything."""
+    check_dimension(scheme, graph)
     fields = resolve(scheme.equation, graph, parameters)
     return GeneralStepper(
         scheme=scheme,

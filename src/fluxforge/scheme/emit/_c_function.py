@@ -6,7 +6,7 @@ import sympy as sp
 
 from fluxforge.pde import Equation
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, Ghost, Hop, constants
+from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop, constants
 from fluxforge.scheme.emit._c_names import SLOTS, CNames
 from fluxforge.scheme.emit._plan import Arguments, expressions, names, sums
 from fluxforge.scheme.emit._print_infix import c_dialect, infix
@@ -97,7 +97,7 @@ class _CStage:
 
     def _on_edge(self, name: str) -> str:
         field, _, end = name.rpartition("_")
-        if name in EDGE_GEOMETRY:
+        if name in GEOMETRY[Hop.EDGE]:
             return f"mesh->{name}[e]"
         if name in self._slots:
             return f"{SLOTS.format(name)}[e]"

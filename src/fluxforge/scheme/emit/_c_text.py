@@ -24,6 +24,7 @@ typedef struct fluxforge_mesh {
     const unsigned char *ghost_neumann; /* [ghosts] 1 for Neumann, 0 for Dirichlet */
     const double *ghost_value;          /* [ghosts] q or g */
     const double *ghost_delta;          /* [ghosts] distance from the owner's centroid */
+    const double *n_z, *d_z;            /* in space: the third components; NULL in the plane */
 } fluxforge_mesh;
 #endif
 """

@@ -7,7 +7,7 @@ from string import Template
 import sympy as sp
 
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, Ghost, Hop
+from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop
 from fluxforge.scheme.emit._plan import Arguments, expressions, names, sums
 from fluxforge.scheme.emit._print_infix import array_dialect, infix, plain_dialect
 from fluxforge.scheme.emit._python_text import CALL, HELPERS, MESH, NEEDS
@@ -95,7 +95,7 @@ class _Function:
         """The function's text."""
         self._lines.extend(entry)
         present = names(expressions(stages))
-        here = [name for name in (*EDGE_GEOMETRY, "V") if name in present]
+        here = [name for name in (*GEOMETRY[Hop.EDGE], "V") if name in present]
         self._held |= {name: f"mesh.{name}" for name in here}
         if here:
             self._lines.append(f"{', '.join(here)} = {', '.join(self._held[name] for name in here)}")
@@ -138,7 +138,7 @@ class _Function:
     def _gathered(self, name: str, hop: Hop) -> str:
         """Where a symbol of a message comes from."""
         field, _, end = name.rpartition("_")
-        if name in EDGE_GEOMETRY:
+        if name in GEOMETRY[Hop.EDGE]:
             return f"mesh.{name}"
         if name == "delta_PQ":
             for part in ("d_PQ_x", "d_PQ_y"):

@@ -20,6 +20,8 @@ class Mesh(NamedTuple):
     ghost_neumann: $Array  # (ghosts,) bool: Neumann or Dirichlet
     ghost_value: $Array  # (ghosts,): q or g
     ghost_delta: $Array  # (ghosts,): distance from the owner's centroid
+    n_z: $Array | None = None  # in space: the third components
+    d_z: $Array | None = None
 '''
 
 HELPERS = {
