@@ -1,7 +1,7 @@
 """The folder of one training run: its lock, its checkpoints, its metrics, its finished stages."""
 
 from fluxforge.run._checkpoint import Checkpoints
-from fluxforge.run._durable import remove_strays, write_durably
+from fluxforge.run._durable import explained, remove_strays, write_durably
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._lock import exclusive
 from fluxforge.run._metrics import Metrics
@@ -15,6 +15,7 @@ __all__ = [
     "altered",
     "digests",
     "exclusive",
+    "explained",
     "remove_strays",
     "write_durably",
 ]

@@ -60,7 +60,9 @@ class RunFolder:
         with exclusive(folder), hold_folder(folder):
             for place in (folder, folder / _CHECKPOINTS, folder / _STAGES):
                 remove_strays(place)
-            yield cls._of(folder, warn)
+            found = cls._of(folder, warn)
+            found.checkpoints.tidy()
+            yield found
 
     @classmethod
     def _of(cls, folder: Path, warn: Warn) -> "RunFolder":
