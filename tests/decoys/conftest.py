@@ -18,7 +18,7 @@ SMALL = {
         "network.depth": 1,
         "search.restarts": 1,
         "search.samples": 400,
-        "search.seconds": 2.0,
+        "search.evaluations": 6_000,
     },
     "midpoint": {**controls.QUICK["midpoint"], "data.meshes": 3},
 }
