@@ -14,7 +14,8 @@ import toy_pipeline
 from fluxforge.cli import main
 from fluxforge.discover import _discover, _modules, discover, resume
 from fluxforge.distil import Front
-from fluxforge.errors import DiscoveryError, FluxforgeError, InputError, StorageError
+from fluxforge.errors import DiscoveryError, DocumentError, FluxforgeError, InputError, StorageError
+from fluxforge.run import RunFolder
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -109,6 +110,17 @@ def test_a_finished_run_whose_recipe_was_changed_is_refused(run: Path) -> None:
     (run / "run.json").write_text(described.replace('"width": 64', '"width": 32'))
     with pytest.raises(InputError, match=r"run\.json: the run was made by another architecture or recipe"):
         resume(run)
+
+
+@pytest.mark.parametrize("name", ["../escaped.json", "/tmp/escaped.json", "a/../../escaped.json", ""])
+def test_a_record_that_names_files_elsewhere_is_refused(name: str, run: Path) -> None:
+    with RunFolder.open(run, warn=pytest.fail) as folder:
+        record = folder.finished("outputs")
+        assert record is not None
+        folder.finish("outputs", {**record, "files": {name: "0" * 64}, "texts": {name: "mine"}})
+    with pytest.raises(DocumentError, match=r"outputs\.json: is no record of a run's files"):
+        resume(run)
+    assert not (run.parent / "escaped.json").exists()
 
 
 def test_outputs_that_the_disk_has_no_room_for_are_an_error(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from fluxforge.mesh import save_figure
 from fluxforge.reproduction._inputs import digest, finished, inputs
 from fluxforge.reproduction._part import Part, Warn
 from fluxforge.reproduction._parts import PARTS
-from fluxforge.run import altered, digests, exclusive, explained, remove_strays
+from fluxforge.run import altered, digests, exclusive, explained, read_record, remove_strays
 
 # The record of a part's files, and the lock that one process at a time holds while it runs the part.
 OUTPUTS, LOCK = "outputs.json", "part.lock"
@@ -107,7 +107,8 @@ def _record(own: Path, paths: Iterable[Path], others: Mapping[str, str] | None =
 def _check_outputs(part: Part, result: Mapping[str, Any], own: Path, warn: Warn) -> None:
     """Compare a finished part's files with their record; draw figures that are missing, tell of what is changed."""
     recorded = (own / OUTPUTS).exists()
-    record = read_document(own / OUTPUTS, "outputs", 1)["files"] if recorded else {}
+    document = read_document(own / OUTPUTS, "outputs", 1) if recorded else {"files": {}}
+    record = read_record(document.get("files"), own / OUTPUTS)
     found = altered(own, record)
     for name in found.changed:
         made = "remove it to have it drawn again" if Path(name).stem in part.figures else "--again makes it anew"
@@ -119,8 +120,7 @@ def _check_outputs(part: Part, result: Mapping[str, Any], own: Path, warn: Warn)
     for path in missing:
         warn(f"{path}: was missing and is drawn again")
     # Without a record, a process was killed before it wrote one, or an earlier version finished the part.
-    document = own / f"{own.name}.json"
-    _record(own, [document, *_figures(part, own)], {name: record[name] for name in found.changed})
+    _record(own, [own / f"{own.name}.json", *_figures(part, own)], {name: record[name] for name in found.changed})
 
 
 def _figures(part: Part, folder: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from fluxforge.run._durable import explained, remove_strays, write_durably
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._lock import exclusive
 from fluxforge.run._metrics import Metrics
-from fluxforge.run._outputs import Altered, altered, digests
+from fluxforge.run._outputs import Altered, altered, digests, read_record
 
 __all__ = [
     "Altered",
@@ -16,6 +16,7 @@ __all__ = [
     "digests",
     "exclusive",
     "explained",
+    "read_record",
     "remove_strays",
     "write_durably",
 ]

@@ -3,8 +3,10 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
+from fluxforge.errors import DocumentError
 from fluxforge.run._durable import explained
 
 
@@ -25,6 +27,21 @@ def file_digest(path: Path) -> str:
 def digests(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
     """The SHA-256 of each file by its name relative to the folder, with forward slashes."""
     return {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
+
+
+def read_record(value: Any, where: Path) -> dict[str, str]:
+    """A mapping from names of files to texts, read from the file `where`; every name lies within the folder.
+
+    Raises DocumentError otherwise: what is restored is written under these names.
+    """
+    if isinstance(value, dict) and all(isinstance(text, str) and _is_within(name) for name, text in value.items()):
+        return value
+    raise DocumentError(f"{where}: is no record of a run's files: remove it")
+
+
+def _is_within(name: str) -> bool:
+    path = PurePosixPath(name)
+    return name not in ("", ".") and not path.is_absolute() and ".." not in path.parts and not {"\0", "\\"} & set(name)
 
 
 def altered(folder: Path, recorded: Mapping[str, str]) -> Altered:
