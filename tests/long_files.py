@@ -12,6 +12,7 @@ LONG = (
     "scheme/test_emit.py",
     "docs/test_pages_run.py",
     "train/test_train_killed.py",
+    "run/test_run_faults.py",
     "experiments/test_generalisation_study.py",
     "experiments/test_convergence.py",
     "experiments/test_theorems_study.py",
