@@ -1,14 +1,60 @@
 """Files that are whole or absent: atomic writes, and JSON documents that carry their kind and version."""
 
+import errno
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from fluxforge.errors import DocumentError, InputError
+from fluxforge.errors import DocumentError, FluxforgeError, InputError, StorageError
+
+# Names of temporary files; no other program makes such names, so that whatever has one may be removed.
+TEMPORARY = re.compile(r"\.fluxforge-[0-9a-f]{12}-(?P<name>.+)")
+# Failures of the system, whatever path was asked for; all others are a bad path unless they strike in a held folder.
+_SYSTEM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
+# The folders that runs of this process hold, and which folder (device, inode) each was when it was entered.
+_held: dict[Path, tuple[int, int]] = {}
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """While the block lasts, a folder that is removed or replaced is not made anew by a write into it.
+
+    Whatever the system refuses in it is a `StorageError`: the path was good when the run began.
+    """
+    place = Path(os.path.abspath(folder))
+    nested = place in _held
+    _held.setdefault(place, _identity(place))
+    try:
+        yield
+    finally:
+        if not nested:
+            del _held[place]
+
+
+def refuse_removed(path: Path) -> None:
+    """Raise OSError if a held folder around `path` is gone, or another folder has its name."""
+    place = Path(os.path.abspath(path))
+    for folder, identity in _held.items():
+        if place.is_relative_to(folder) and _identity(folder) != identity:
+            raise FileNotFoundError(errno.ENOENT, "another folder is in place of the run's")
+
+
+def failure(path: Path, error: Exception, what: str = "cannot be written") -> FluxforgeError:
+    """What the system refuses as one line about `path`: a failure of the system, or a path that is bad input."""
+    place = Path(os.path.abspath(path))
+    inside = any(place.is_relative_to(folder) for folder in _held)
+    kind = StorageError if inside or getattr(error, "errno", None) in _SYSTEM else InputError
+    return kind(f"{_shown(path)}: {what} ({_reason(error)})")
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    found = os.stat(folder)
+    return found.st_dev, found.st_ino
 
 
 @contextmanager
@@ -19,13 +65,13 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     path = Path(path)
     # The name is known before the file exists, so that an interruption at any moment finds what to remove.
-    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
+    temporary = path.with_name(f".fluxforge-{secrets.token_hex(6)}-{path.name}")
     try:
         _create(temporary, path)
         yield temporary
         os.replace(temporary, path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({_reason(error)})") from error
+        raise failure(path, error) from error
     finally:
         with suppress(OSError, ValueError):
             temporary.unlink(missing_ok=True)
@@ -33,10 +79,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def _create(temporary: Path, path: Path) -> None:
     try:
+        refuse_removed(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except (OSError, ValueError) as error:
-        raise InputError(f"{_shown(path)}: cannot be written ({_reason(error)})") from error
+        raise failure(path, error) from error
 
 
 def _reason(error: Exception) -> str:

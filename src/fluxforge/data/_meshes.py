@@ -12,11 +12,14 @@ from safetensors.numpy import load_file, save_file
 
 from fluxforge import recipe
 from fluxforge._files import atomic_path
-from fluxforge.errors import InputError
+from fluxforge.errors import InputError, StorageError
 from fluxforge.mesh import Mesh, generate, gmsh_problem, read
+from fluxforge.run import remove_strays
 
 # Raised when the same words would give other meshes.
 VERSION = 2
+# What a killed process left in the cache is removed after so long; a mesh is written within seconds.
+AN_HOUR = 3600.0
 
 
 def meshes(spec: recipe.Meshes, seed: int) -> list[Mesh]:
@@ -42,8 +45,9 @@ def cached(plan: list[dict[str, str | int]]) -> list[Mesh]:
         return found
     made = [generate(**arguments) for arguments in plan]  # type: ignore[arg-type]
     # A cache that cannot be written costs time, not results.
-    with suppress(InputError, SafetensorError):
+    with suppress(InputError, StorageError, SafetensorError):
         _save(place, made)
+        remove_strays(place.parent, seconds=AN_HOUR)
     return made
 
 

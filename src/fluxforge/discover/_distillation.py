@@ -26,7 +26,7 @@ from fluxforge.discover._small_steps import (
     timed,
 )
 from fluxforge.distil import Objective, geometry, own_limit, power_law, read_constants, stencil
-from fluxforge.errors import FluxforgeError
+from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import averaged, data_loss, defect_of, norm_of, step_of
 from fluxforge.run import RunFolder
@@ -71,7 +71,9 @@ def explained(
     reference = _reference(network, spec)
     try:
         found = _route(network, spec, folder, document=document, reference=reference, tell=tell)
-    except FluxforgeError as error:
+    except (DiscoveryError, SchemeError, ExpressionError) as error:
+        # Findings about formulas. A full disk, too little memory or a fault of the program is none: it is raised, and
+        # nothing is recorded.
         document["reasons"].append(str(error))
         return document, None
     with timed(seconds, "judge"):
@@ -149,6 +151,7 @@ def _route(
             return _stencil_route.formula(network, spec=spec, tell=tell)
     with timed(seconds, "distil"):
         sampled, fronts = _modules.fronts_of(network, spec, folder, tell)
+    document["ended_by_clock"] = [name for name, front in fronts.items() if front.ended_by_clock]
     document["fronts"] = {each.name: _modules.front_document(each, fronts[each.name], None) for each in sampled}
     with timed(seconds, "refit"):
         tell("choosing formulas and refitting constants", 0, 1)
@@ -177,14 +180,21 @@ def _loss_of(network: Network, problems: Problem, spec: recipe.Recipe) -> float:
 
 
 def _stencil_document(network: Network, found: Found, spec: recipe.Recipe) -> dict[str, Any]:
-    """The stencil's power law from the network alone, beside the formula's, and how far the stencils are apart."""
+    """The stencil's power law from the network alone, beside the formula's, and how far the stencils are apart.
+
+    Nothing if one of them is no power law: a formula without neighbours, for instance, which is refused anyway.
+    """
     with jax.enable_x64(True):
         problems = _close_problems(spec)
         columns = geometry(problems)
         theirs = stencil(step_of(cast(network, "float64")), problems)
         ours = stencil(found.step, problems)
-    apart = float(np.abs(theirs - ours).mean() / np.abs(ours).mean()) if len(ours) else math.inf
-    laws = {name: vars(power_law(values, columns)) for name, values in (("network", theirs), ("formula", ours))}
+    size = float(np.abs(ours).mean()) if len(ours) else 0.0
+    apart = float(np.abs(theirs - ours).mean()) / size if size else math.inf
+    try:
+        laws = {name: vars(power_law(values, columns)) for name, values in (("network", theirs), ("formula", ours))}
+    except DiscoveryError:
+        return {}
     return {**laws, "difference": apart, "agree": apart <= AGREEMENT}
 
 

@@ -102,7 +102,8 @@ def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
 
 def consistent(front: Front, units: Mapping[str, Unit]) -> Front:
     """The candidates of a front whose units do not clash."""
-    return Front(tuple(c for c in front if not isinstance(dimensions(c.expression, units), Clash)))
+    kept = tuple(c for c in front if not isinstance(dimensions(c.expression, units), Clash))
+    return Front(kept, front.ended_by_clock)
 
 
 def _power(base: Verdict, exponent: sp.Expr) -> Verdict:

@@ -12,8 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from fluxforge._files import failure, refuse_removed
 from fluxforge.errors import InputError
-from fluxforge.run._durable import explained, reason, sync, write_durably
+from fluxforge.run._durable import explained, sync, write_durably
 
 
 class Metrics:
@@ -27,6 +28,7 @@ class Metrics:
         line = self._line(record)
         size = None
         try:
+            refuse_removed(self.path)
             size = self._mended_size()
             with self.path.open("ab") as stream:
                 stream.write(line)
@@ -34,7 +36,7 @@ class Metrics:
             if size is not None:
                 with suppress(OSError):
                     os.truncate(self.path, size)
-            raise InputError(f"{self.path}: cannot be written ({reason(error)})") from error
+            raise failure(self.path, error) from error
 
     def sync(self) -> None:
         """Wait until the disk has all records: call it before the checkpoint that follows them."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from fluxforge._files import write_document, write_text
 from fluxforge.mesh import write
+from fluxforge.run import remove_strays
 from fluxforge.simulate._compare import Comparison
 from fluxforge.simulate._field_file import CELL
 from fluxforge.simulate._picture import animation, field_picture, side_by_side
@@ -21,6 +22,7 @@ SUMMARY_VERSION = 1
 def write_run(simulation: Simulation, folder: str | os.PathLike[str], *, gif: bool = False) -> list[Path]:
     """Write `T_*.vtu`, `series.pvd`, `final.png`, `summary.json` and, if asked for, `T.gif`; return their paths."""
     folder = Path(folder)
+    remove_strays(folder)
     written = write_series(simulation, folder)
     field_picture(simulation, folder / "final.png")
     written.append(folder / "final.png")
