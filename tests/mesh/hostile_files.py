@@ -63,7 +63,7 @@ def blank_lines_among_names(folder: Path, lines: int = 100_000) -> Path:
     return _written(folder / "blank.msh", text)
 
 
-def blank_lines_before_a_dataset(folder: Path, lines: int = 100_000) -> Path:
+def blank_lines_before_a_dataset(folder: Path, lines: int = 300_000) -> Path:
     """A .vtk file of blank lines: it has no DATASET."""
     return _written(folder / "blank.vtk", "# vtk DataFile Version 4.2\ntitle\nASCII\n" + "\n" * lines)
 
@@ -138,8 +138,8 @@ def packed_in_many_blocks(folder: Path, blocks: int = 60_000, size: int = 64) ->
     return path
 
 
-def unfinished_tags(folder: Path, tags: int = 20_000) -> Path:
-    """A .vtu in which <AppendedData begins 20,000 times and never ends."""
+def unfinished_tags(folder: Path, tags: int = 100_000) -> Path:
+    """A .vtu in which <AppendedData begins 100,000 times and never ends."""
     return _written(folder / "unfinished.vtu", '<VTKFile type="UnstructuredGrid">' + "<AppendedData " * tags)
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from fluxforge._files import atomic_path, write_document
+from fluxforge._files import atomic_path, open_regular, write_document
 from fluxforge.errors import InputError
 
 _STRAY = re.compile(r"\.(?P<stem>.+)-[0-9a-f]{12}(\.[^.]+)?")
@@ -50,7 +50,7 @@ def write_record(path: Path, kind: str, content: Mapping[str, Any]) -> None:
 
 def sync(path: Path) -> None:
     """Wait until the disk has what was written to a file."""
-    with explained(path), path.open("rb") as stream:
+    with explained(path), open_regular(path) as stream:
         os.fsync(stream.fileno())
 
 

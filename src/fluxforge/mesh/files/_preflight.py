@@ -1,14 +1,13 @@
 """What can be known of a file before a reader touches it: that it is one, of a format we read, and not a trap."""
 
 import math
-import os
 import re
-import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from fluxforge._files import SpecialFileError, open_regular
 from fluxforge.mesh.files._budget import VIEW, Budget
 from fluxforge.mesh.files._numbers import UnreadableError
 from fluxforge.mesh.files._xml import check_xdmf
@@ -90,16 +89,15 @@ def preflight(path: Path) -> tuple[str, bytes]:
 
 def _content(path: Path) -> bytes:
     try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISDIR(mode):
-            raise UnreadableError("is a folder, not a mesh file")
-        # A pipe or a device may never end.
-        if not stat.S_ISREG(mode):
-            raise UnreadableError("is not a plain file")
-        _check_extension(path.suffix)
-        data = path.read_bytes()
+        with open_regular(path) as stream:
+            _check_extension(path.suffix)
+            data = stream.read()
     except FileNotFoundError:
         raise UnreadableError("does not exist") from None
+    except IsADirectoryError:
+        raise UnreadableError("is a folder, not a mesh file") from None
+    except SpecialFileError as error:
+        raise UnreadableError(f"is {error.strerror}") from None
     except (OSError, ValueError) as error:
         raise UnreadableError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from error
     if not data.strip():
