@@ -14,7 +14,7 @@ import pytest
 from mesh_files import msh, refusal
 
 from fluxforge.errors import InputError, MeshError
-from fluxforge.mesh import Disk, Mesh, Polygon, dual, info, jittered, read, right_triangles, squares
+from fluxforge.mesh import Dirichlet, Disk, Mesh, Polygon, dual, info, jittered, read, right_triangles, squares
 from fluxforge.mesh._geometry import cell_centroids
 
 TOO_LARGE, TOO_SMALL = (1.1e100, 1e120, 1e149, 1e150, 1e160, 1e200, 1e300), (9e-101, 1e-120, 1e-150, 1e-160, 1e-300)
@@ -93,6 +93,11 @@ def test_a_mesh_built_in_python_with_cells_that_have_no_area() -> None:
         dual(Mesh(points, np.array([[0, 1, 3], [0, 1, 2]])))
     with pytest.raises(MeshError, match=r"cell 0 has the area -0.5 \(points 0, 3, 1\)"):
         dual(Mesh(points, np.array([[0, 3, 1]])))
+
+
+def test_a_function_that_is_not_finite_on_the_boundary_is_refused_in_words() -> None:
+    with pytest.raises(InputError, match=r"the boundary condition of 'bottom' is inf at \("):
+        dual(squares(2), {"bottom": Dirichlet(lambda x, y: 1.0 / y)})
 
 
 def test_the_terminal_shows_one_line_and_no_warning(tmp_path: Path) -> None:

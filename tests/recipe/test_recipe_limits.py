@@ -16,6 +16,7 @@ from fluxforge.errors import InputError, RecipeError
 from fluxforge.neighbourhood import device_memory
 from fluxforge.recipe import Recipe, TwoCells, listing, load, override, refuse_too_large, training_memory
 from fluxforge.recipe._memory import MARGIN
+from fluxforge.train import train
 from fluxforge.train._chunk import chunk_function
 from fluxforge.train._optimiser import optimiser
 from fluxforge.train._state import begin
@@ -164,6 +165,15 @@ def test_a_discovery_that_cannot_fit_ends_before_it_begins(tmp_path: Any) -> Non
     with pytest.raises(InputError, match=r"GiB are free: lower training.batch, data.cells or "):
         discover(override(ON_MESHES, changes), output=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_polish_that_cannot_fit_is_refused_before_the_first_step() -> None:
+    """Gauss–Newton of 13,000 parameters on 200,000 values: 2.6e9 entries. Nothing is trained first."""
+    spec = override(SMALL, {"training.polish": {"graphs": 100_000}, "training.batch": 4})
+    told: list[int] = []
+    with pytest.raises(InputError, match=r"gauss-newton on \d+ parameters and 200000 values needs too much memory"):
+        train(spec, source(spec), tell=lambda step, *_: told.append(step))
+    assert told == []
 
 
 def test_the_memory_of_the_device_is_known_on_this_machine() -> None:

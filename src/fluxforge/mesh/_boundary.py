@@ -79,7 +79,9 @@ def evaluate_at(value: Value, x: Float[np.ndarray, "places 2"], what: str) -> Fl
     try:
         if isinstance(value, str):
             value = field(value)
-        given = value(x[:, 0], x[:, 1]) if callable(value) else value
+        # What is not finite is refused below, in words: NumPy need not warn of it.
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            given = value(x[:, 0], x[:, 1]) if callable(value) else value
     except ExpressionError as error:
         raise ExpressionError(f"{what}: {error}") from error
     numbers = np.asarray(given, dtype=float)
