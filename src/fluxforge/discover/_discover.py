@@ -24,6 +24,7 @@ from fluxforge.distil import ablate, engine
 from fluxforge.errors import InputError, InstabilityError
 from fluxforge.gnn import Network
 from fluxforge.mesh import save_figure
+from fluxforge.neighbourhood import device_memory
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Scheme, load, save
@@ -68,6 +69,7 @@ def free_folder(spec: recipe.Recipe) -> Path:
 def _refuse_impossible(spec: recipe.Recipe) -> None:
     """What would be found out after minutes of training is said before."""
     recipe.check(spec)
+    recipe.refuse_too_large(spec, device_memory())
     if not spec.arms and spec.search is None:
         raise InputError(f"recipe {spec.name!r}: has neither 'arms' to compare nor a 'search' for formulas")
     if spec.search is not None and in_the_limit(spec) and isinstance(spec.data, recipe.TwoCells):

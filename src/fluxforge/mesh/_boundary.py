@@ -49,8 +49,9 @@ def conditions_on_faces(
     per_tag = _per_tag(conditions, tags)
     neumann = np.zeros(len(tag), bool)
     value = np.zeros(len(tag))
-    for number, name in enumerate(tags):
-        here = tag == number
+    # The faces of each tag, by one sort: a mesh may have as many tags as boundary faces.
+    of_tag = np.split(np.argsort(tag, kind="stable"), np.cumsum(np.bincount(tag, minlength=len(tags)))[:-1])
+    for name, here in zip(tags, of_tag, strict=False):
         condition = per_tag.get(name, Dirichlet(0.0))
         neumann[here] = isinstance(condition, Neumann)
         given = condition.normal_gradient if isinstance(condition, Neumann) else condition.value
@@ -78,7 +79,9 @@ def evaluate_at(value: Value, x: Float[np.ndarray, "places 2"], what: str) -> Fl
     try:
         if isinstance(value, str):
             value = field(value)
-        given = value(x[:, 0], x[:, 1]) if callable(value) else value
+        # What is not finite is refused below, in words: NumPy need not warn of it.
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            given = value(x[:, 0], x[:, 1]) if callable(value) else value
     except ExpressionError as error:
         raise ExpressionError(f"{what}: {error}") from error
     numbers = np.asarray(given, dtype=float)

@@ -41,6 +41,7 @@ def info(mesh: Mesh) -> MeshInfo:
     graph = dual(mesh)
     quality = cell_quality(mesh)
     angle = nonorthogonality(graph)
+    tagged = np.bincount(graph.tag, minlength=len(graph.tags)).tolist()
     triangles = int(((mesh.cells >= 0).sum(axis=1) == 3).sum())
     return MeshInfo(
         cells=graph.cells,
@@ -49,7 +50,7 @@ def info(mesh: Mesh) -> MeshInfo:
         points=len(mesh.points),
         faces=len(graph.A),
         boundary_faces=graph.ghosts,
-        boundary_tags={name: int((graph.tag == k).sum()) for k, name in enumerate(graph.tags)},
+        boundary_tags=dict(zip(graph.tags, tagged, strict=True)),
         area=float(graph.V.sum()),
         h=float(cell_diameters(mesh).max()),
         cell_area_min=float(graph.V.min()),

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from fluxforge.recipe._numbers import Count, Positive
+from fluxforge.recipe._numbers import Positive
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -28,9 +28,9 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(min_length=1),
     ] = ("add", "sub", "mul", "div")
     samples: Annotated[int, Meta(ge=50, le=1_000_000)] = 2_000
-    restarts: Count = 3
+    restarts: Annotated[int, Meta(ge=1, le=1000)] = 3
     evaluations: Annotated[int, Meta(ge=1, le=100_000_000)] = 12_000
-    seconds: Positive | None = None
+    seconds: Annotated[float, Meta(gt=0, le=604_800)] | None = None
     most_complex: Annotated[int, Meta(ge=1, le=200)] = 25
     threshold: Positive = 0.1
     explain: Annotated[float, Meta(ge=0.5, le=1.0)] = 0.97

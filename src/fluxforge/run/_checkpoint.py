@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jaxtyping import PyTree
 
+from fluxforge._files import open_regular
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.run._archive import DamagedError, packed, unpacked
 from fluxforge.run._durable import explained, make_folder, reason, write_durably
@@ -138,9 +139,9 @@ def _sealed(path: Path, *digests: str) -> bytes:
 def _check_seal(path: Path) -> str:
     """The SHA-256 of a file that fits the one beside it."""
     try:
-        with _seal(path).open("rb") as stream:
+        with open_regular(_seal(path)) as stream:
             wanted = _DIGEST.findall(stream.read(_SEAL_SIZE))
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError as error:
         raise DamagedError("it has no SHA-256 beside it") from error

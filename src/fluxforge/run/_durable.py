@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from fluxforge._files import TEMPORARY, atomic_path, failure, refuse_removed, write_document
+from fluxforge._files import TEMPORARY, atomic_path, failure, open_regular, refuse_removed, write_document
 from fluxforge.errors import FluxforgeError, InputError
 
 
@@ -49,7 +49,7 @@ def write_record(path: Path, kind: str, content: Mapping[str, Any]) -> None:
 
 def sync(path: Path) -> None:
     """Wait until the disk has what was written to a file."""
-    with explained(path), path.open("rb") as stream:
+    with explained(path), open_regular(path) as stream:
         os.fsync(stream.fileno())
 
 

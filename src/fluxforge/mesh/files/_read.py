@@ -17,6 +17,7 @@ from fluxforge.mesh.files._meshio import read_with_meshio
 from fluxforge.mesh.files._msh import read_msh
 from fluxforge.mesh.files._numbers import UnreadableError
 from fluxforge.mesh.files._preflight import preflight
+from fluxforge.mesh.files._vtu import read_vtu
 
 # Heights that differ by less than this fraction of the mesh are one height.
 LEVEL = 1e-9
@@ -42,7 +43,13 @@ def read(path: str | os.PathLike[str]) -> Mesh:
 
 def _read(path: Path, origin: str) -> Mesh:
     format_name, data = preflight(path)
-    drawing = read_msh(data) if format_name == "gmsh" else read_with_meshio(path, format_name, data)
+    match format_name:
+        case "gmsh":
+            drawing = read_msh(data)
+        case "vtu":
+            drawing = read_vtu(data)
+        case _:
+            drawing = read_with_meshio(path, format_name, data)
     cells, edges = cells_of(drawing), edges_of(drawing)
     check_coordinates(drawing.points, origin)
     points = _flattened(drawing.points, cells)
