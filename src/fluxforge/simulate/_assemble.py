@@ -170,7 +170,7 @@ class _Assembly:
         return self.parameters | {symbol("V"): self.graph.V} | known
 
     def _column(self, expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> Column:
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             value = np.asarray(evaluate(expression, values, np))
         column = np.broadcast_to(value, (self.graph.cells,)) + np.zeros(1)
         self._refuse_infinite(column, "an output's coefficient")
@@ -179,7 +179,9 @@ class _Assembly:
     def _refuse_infinite(self, column: Column, what: str) -> None:
         if not np.isfinite(column).all():
             cell = int(np.flatnonzero(~np.isfinite(column))[0])
-            raise SchemeError(f"scheme {self.name!r}: {what} is not finite at cell {cell}: it divides by zero there")
+            raise SchemeError(
+                f"scheme {self.name!r}: {what} is not finite at cell {cell}: it divides by zero or overflows there"
+            )
 
     def _along(self, hop: Hop, expression: sp.Expr) -> np.ndarray:
         """A geometric expression in every slot of a hop."""
@@ -191,7 +193,7 @@ class _Assembly:
             if around.over_paths is not None:
                 values[symbol(f"{name}_N")] = around.over_paths.of(shown[around.over_paths.middle])
         # Unused slots hold some other face's geometry: whatever it gives there is masked by the caller.
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             value = np.asarray(evaluate(expression, values, np))
         return np.broadcast_to(value, around.mask.shape)
 
