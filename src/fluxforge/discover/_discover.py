@@ -19,13 +19,13 @@ from fluxforge.discover._picture import field_figure
 from fluxforge.discover._progress import Progress, silent
 from fluxforge.discover._small_steps import in_the_limit, timed
 from fluxforge.distil import ablate, engine
-from fluxforge.errors import FluxforgeError, InputError
+from fluxforge.errors import InputError
 from fluxforge.gnn import Network
 from fluxforge.mesh import save_figure
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Scheme, save
-from fluxforge.verify import Certificate, verify
+from fluxforge.verify import NUMERICAL_FAILURES, Certificate, verify
 from fluxforge.verify.time_order import time_order
 
 FAMILIES = ("squares", "right", "irregular")
@@ -134,7 +134,7 @@ def _unrounded_order(document: Mapping[str, Any], found: Found, spec: recipe.Rec
     scheme = Scheme(f"unrounded-{spec.name}", found.free.filled(document["limit"]))
     try:
         return time_order(scheme).order
-    except (FluxforgeError, ArithmeticError, ValueError):
+    except NUMERICAL_FAILURES:
         return None
 
 

@@ -4,6 +4,7 @@ from fluxforge.simulate._assemble import AffineMap, Operator, apply, assemble, g
 from fluxforge.simulate._build import Precision, Solver, stepper
 from fluxforge.simulate._bytes import bytes_per_cell
 from fluxforge.simulate._compare import Comparison, compare
+from fluxforge.simulate._factors import factorise
 from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._field_file import read_field
 from fluxforge.simulate._folder import prepare_folder
@@ -36,6 +37,7 @@ __all__ = [
     "bytes_per_cell",
     "choose_step",
     "compare",
+    "factorise",
     "fastest_eigenvalues",
     "field_on_cells",
     "field_picture",

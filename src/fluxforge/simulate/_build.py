@@ -24,6 +24,7 @@ Solver = Literal["auto", "direct", "cg"]
 DIRECT_MOST_CELLS = 100_000
 
 
+@np.errstate(all="ignore")
 def stepper(
     scheme: str | os.PathLike[str] | Scheme,
     graph: DualGraph,

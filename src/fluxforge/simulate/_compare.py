@@ -27,7 +27,8 @@ class Comparison:
         A scheme that blew up before the end has no differences.
         """
         first = self.simulations[0]
-        return [_row(first, other) for other in self.simulations]
+        with np.errstate(all="ignore"):
+            return [_row(first, other) for other in self.simulations]
 
 
 def compare(

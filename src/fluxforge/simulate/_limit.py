@@ -93,6 +93,8 @@ def _lanczos(A: csr_array, steps: int) -> tuple[float, float]:
         if beta <= 1e-12 * abs(diagonal[0]):
             break
         before, q = q, r / beta
+    if not np.isfinite([*diagonal, *aside]).all():
+        raise NumericalError("the scheme's generator is not finite, so it has no fastest rate")
     values, vectors = eigh_tridiagonal(np.array(diagonal), np.array(aside[:-1]))
     return float(values[-1]), abs(aside[-1] * vectors[-1, -1])
 
@@ -130,13 +132,20 @@ def real_interval(factor: sp.Expr) -> float:
     for level in (1, -1):
         polynomial = sp.Poly(sp.expand(numerator - level * denominator), x)
         if not polynomial.is_zero:
-            roots |= {float(root) for root in polynomial.real_roots() if root > 0}
+            roots |= {float(root) for root in _real_roots(polynomial) if root > 0}
     edges = [0.0, *sorted(roots)]
     middles = [0.5 * (a + b) for a, b in pairwise(edges)] + [2 * edges[-1] + 1.0]
     for start, middle in zip(edges, middles, strict=True):
         if abs(along.subs(x, sp.Float(middle, 30))) > 1:
             return start
     return math.inf
+
+
+def _real_roots(polynomial: sp.Poly) -> list[sp.Expr]:
+    try:
+        return list(polynomial.real_roots())
+    except NotImplementedError as error:
+        raise NumericalError(f"the real roots of {polynomial.as_expr()} are not found ({error})") from error
 
 
 def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = None) -> np.ndarray:

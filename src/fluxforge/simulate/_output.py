@@ -20,6 +20,8 @@ from fluxforge.simulate._run import Simulation
 SUMMARY_VERSION = 1
 
 
+# Matplotlib's scales overflow beside fields near the largest number; the picture is drawn all the same.
+@np.errstate(all="ignore")
 def write_run(
     simulation: Simulation, folder: str | os.PathLike[str], *, gif: bool = False, overwrite: bool = False
 ) -> list[Path]:
@@ -78,6 +80,7 @@ def _remove_older(folder: Path, frames: list[Path]) -> None:
             path.unlink()
 
 
+@np.errstate(all="ignore")
 def write_comparison(
     comparison: Comparison, folder: str | os.PathLike[str], *, gif: bool = False, overwrite: bool = False
 ) -> list[Path]:

@@ -50,7 +50,7 @@ class Simulation:
         `finite`, `unlimited` or `unknown`.
         """
         T, V = self.fields[-1], self.graph.V
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             sums = {"mean": V @ (T / V.sum()), "energy": 0.5 * V @ T**2, "heat": V @ T}
         return {
             "scheme": self.scheme,
@@ -76,6 +76,8 @@ def limit_kind(limit: float | None) -> str:
     return "unlimited" if math.isinf(limit) else "finite"
 
 
+# What overflows shows as a field that is not finite, and is judged there: NumPy's warnings would say nothing new.
+@np.errstate(all="ignore")
 def simulate(
     scheme: str | os.PathLike[str] | Scheme,
     mesh: Mesh | str | os.PathLike[str],
@@ -115,8 +117,7 @@ def simulate(
     )
     envelope = data_envelope(graph, initial=T, source=S, diffusivity=diffusivity)
     _check_fits(dtype, {"the initial temperature": T, "the source": S, "the boundary condition": graph.value})
-    # What overflows shows as a field that is not finite, and is judged there.
-    with jax.enable_x64(dtype == "float64"), np.errstate(all="ignore"):
+    with jax.enable_x64(dtype == "float64"):
         advance = stepper(scheme, graph, step, diffusivity=diffusivity, source=S, dtype=dtype, solver=solver)
         run = _march(advance, T, envelope, dt=step, steps=steps, every=every, progress=progress)
     result = Simulation(
@@ -163,8 +164,9 @@ def choose_step(
     fourier = fourier_step(graph, diffusivity)
     if dt is None:
         fraction = check_positive(dt_fraction, "dt_fraction")
-        if math.isinf(fourier):
-            raise InputError("no cell of this mesh exchanges heat, so there is no Fourier step: give dt itself")
+        if not 0 < fourier < math.inf:
+            what = "no cell of this mesh exchanges heat" if fourier else "the exchange overflows"
+            raise InputError(f"diffusivity = {diffusivity:g}: {what}, so there is no Fourier step: give dt itself")
         dt = fraction * fourier
     dt = check_positive(dt, "dt")
     found = _known_limit(scheme, graph, diffusivity=diffusivity, precise=graph.cells <= PRECISE_UP_TO)

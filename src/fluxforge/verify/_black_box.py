@@ -12,7 +12,7 @@ from fluxforge._types import State
 from fluxforge.mesh import DualGraph, Mesh, Neumann, dual, fourier_step, generate, jittered, squares
 from fluxforge.verify import _lines
 from fluxforge.verify._certificate import Certificate
-from fluxforge.verify._evidence import Line, Verdict, judged
+from fluxforge.verify._evidence import Line, Verdict, judged, unknown
 from fluxforge.verify.conservation import ROLLOUT, TOLERANCE, Conservation, drift_between, signed_states
 from fluxforge.verify.linearity import Linearity, hops_used, linearity_defects
 
@@ -106,6 +106,8 @@ def _constants_line(make_step: MakeStep, graph: DualGraph) -> Line:
 def _growth_line(make_step: MakeStep, graph: DualGraph, fraction: float) -> Line:
     dt = fraction * fourier_step(graph)
     M = jacobian(make_step, graph, dt, np.zeros(graph.cells))
+    if not np.isfinite(M).all():
+        return unknown(f"at {fraction:g} Δt_Fourier", "the Jacobian is not finite, linearised at T = 0")
     radius = float(np.abs(np.linalg.eigvals(M)).max())
     least = float(min(M.min(), (1 - M.sum(axis=1)).min()))
     evidence = f"spectral radius {radius:.6f}, least weight {least:.1e}, linearised at T = 0"
