@@ -4,6 +4,7 @@ import math
 import numbers
 import os
 from collections.abc import Callable, Collection
+from types import UnionType
 from typing import Any, TypeVar
 
 from fluxforge.errors import InputError
@@ -50,12 +51,12 @@ def check_positive(value: Any, name: str) -> float:
     return found
 
 
-def check_whole(value: Any, name: str, *, least: int) -> int:
-    """A whole number of at least `least`, as an int; 2.0 and True are none."""
+def check_whole(value: Any, name: str, *, least: int | None = None) -> int:
+    """A whole number, of at least `least` if that is given, as an int; 2.0 and True are none."""
     scalar = getattr(value, "shape", None) == () and getattr(getattr(value, "dtype", None), "kind", "") in "iu"
     if isinstance(value, bool) or not (isinstance(value, numbers.Integral) or scalar):
         raise InputError(f"{name} should be a whole number, got {describe_value(value)}")
-    if int(value) < least:
+    if least is not None and int(value) < least:
         raise InputError(f"{name} should be {least} or more, got {describe_value(int(value))}")
     return int(value)
 
@@ -75,11 +76,16 @@ def check_choice(value: Any, name: str, choices: Collection[str]) -> str:
     return value
 
 
-def check_kind(value: Any, name: str, kind: type[Kind], wanted: str) -> Kind:
-    """A value of a class, which `wanted` says in words."""
+def check_kind(value: Any, name: str, kind: "type[Kind] | UnionType", wanted: str) -> Kind:
+    """A value of a class, or of one of several, which `wanted` says in words."""
     if not isinstance(value, kind):
         raise InputError(f"{name} should be {wanted}, got {describe_value(value)}")
     return value
+
+
+def check_text(value: Any, name: str) -> str:
+    """A text."""
+    return check_kind(value, name, str, "a text")
 
 
 def check_path(value: Any, name: str, wanted: str = "a path") -> str:

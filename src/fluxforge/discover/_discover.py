@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluxforge import recipe
+from fluxforge._arguments import check_function, check_kind, check_path, check_text
 from fluxforge._files import write_document
 from fluxforge.discover._distillation import distilled, explained
 from fluxforge.discover._folder import Warn, description, finite, recipe_of, run_folder
@@ -46,6 +47,15 @@ def discover(
     dots, such as `{"training.steps": 5000}`. The folder is runs/RECIPE, with a number after it if that is taken,
     unless `output` is given.
     """
+    if not isinstance(source, recipe.Recipe):
+        check_path(source, "source", "a recipe, the name of a shipped one or the path of a .toml file")
+    if changes is not None:
+        check_kind(changes, "changes", Mapping, "a mapping from fields to values")
+        for field in changes:
+            check_text(field, "changes: a field")
+    if output is not None:
+        check_path(output, "output", "the path of a folder")
+    check_text(command, "command"), check_function(tell, "tell"), check_function(warn, "warn")
     spec = source if isinstance(source, recipe.Recipe) else recipe.load(source)
     spec = recipe.override(spec, changes) if changes else spec
     output = free_folder(spec) if output is None else Path(output)

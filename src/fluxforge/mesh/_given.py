@@ -1,10 +1,8 @@
-"""Meshes and graphs as callers give them."""
+"""A mesh, or the path of its file."""
 
 import os
-from typing import Any
 
-from fluxforge._arguments import check_kind, check_path
-from fluxforge.mesh._dual import DualGraph
+from fluxforge._arguments import check_path
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh.files._read import read
 
@@ -14,8 +12,3 @@ MESH = "a mesh (such as fluxforge.mesh.square()) or the path of a mesh file"
 def as_mesh(mesh: Mesh | str | os.PathLike[str], name: str = "mesh") -> Mesh:
     """The mesh itself, or the one in the file of that path; InputError, naming the argument, for anything else."""
     return mesh if isinstance(mesh, Mesh) else read(check_path(mesh, name, MESH))
-
-
-def check_graph(graph: Any, name: str = "graph") -> DualGraph:
-    """The dual graph itself; InputError, naming the argument, for anything else."""
-    return check_kind(graph, name, DualGraph, "a dual graph (fluxforge.dual(mesh, boundary))")

@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
+from fluxforge._arguments import check_path
 from fluxforge._files import atomic_path
 from fluxforge._types import CellField
 from fluxforge.mesh._geometry import cell_areas
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._mesh import Mesh, check_mesh
 
 EDGES_UP_TO = 20_000
 
@@ -42,6 +43,7 @@ def draw_field(
 
 def mesh_picture(mesh: Mesh, path: str | os.PathLike[str]) -> None:
     """A picture of the mesh, each cell coloured by its size relative to the largest, as in the paper's figure."""
+    check_mesh(mesh), check_path(path, "path")
     V = cell_areas(mesh.points, mesh.cells)
     figure = Figure(figsize=(6, 5.2), layout="constrained")
     axes = figure.add_subplot()

@@ -11,9 +11,10 @@ from scipy.linalg import eigh_tridiagonal
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import ArpackError, eigs, eigsh
 
+from fluxforge._arguments import check_positive
 from fluxforge.errors import NumericalError
-from fluxforge.mesh import DualGraph
-from fluxforge.scheme import Scheme, amplification
+from fluxforge.mesh import DualGraph, check_graph
+from fluxforge.scheme import Scheme, amplification, check_scheme
 from fluxforge.simulate._assemble import generator
 from fluxforge.simulate._one_operator import is_one_operator
 
@@ -43,6 +44,7 @@ def step_limit(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0, pr
     On large meshes the eigenvalue takes long to find to five digits. Unless `precise`, it is enclosed by a few dozen
     Lanczos steps where V·G is symmetric. Raises NumericalError where the eigenvalues are not found.
     """
+    check_scheme(scheme), check_graph(graph), check_positive(diffusivity, "diffusivity")
     factor = amplification(scheme) if is_one_operator(scheme) else None
     if factor is None:
         return None
