@@ -164,7 +164,7 @@ def _best(trained: Trained, spec: recipe.Recipe) -> tuple[Network, int]:
         failed = sum(bool(trained.failed[k]) for k in range(trained.seeds))
         raise TrainingError(
             f"none of the {trained.seeds} trained networks has a finite loss on problems it has not seen "
-            f"({failed} of them failed in training): lower training.rate, or change the seed"
+            f"({failed} of them failed in training): lower training.learning_rate, or change the seed"
         )
     return trained.member(best), best
 
