@@ -48,6 +48,10 @@ class InstabilityError(FluxforgeError):
     """A run that blew up: the message says at which step."""
 
 
+class NumericalError(FluxforgeError):
+    """A numerical method that gave no answer: an iteration that did not converge, a singular system."""
+
+
 class TrainingError(FluxforgeError):
     """A training run that cannot go on: the message says which seeds failed, at which step, and what is kept."""
 

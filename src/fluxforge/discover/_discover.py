@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fluxforge import recipe
+from fluxforge._arguments import check_function, check_kind, check_path, check_text
 from fluxforge._files import write_document
 from fluxforge.discover._distillation import distilled, explained
 from fluxforge.discover._folder import Warn, description, finite, recipe_of, run_folder
@@ -21,14 +22,14 @@ from fluxforge.discover._picture import field_figure
 from fluxforge.discover._progress import Progress, silent
 from fluxforge.discover._small_steps import in_the_limit, timed
 from fluxforge.distil import ablate, engine
-from fluxforge.errors import InputError, InstabilityError
+from fluxforge.errors import InputError
 from fluxforge.gnn import Network
 from fluxforge.mesh import save_figure
 from fluxforge.neighbourhood import device_memory
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Scheme, load, save
-from fluxforge.verify import Certificate, verify
+from fluxforge.verify import NUMERICAL_FAILURES, Certificate, verify
 from fluxforge.verify.time_order import time_order
 
 FAMILIES = ("squares", "right", "irregular")
@@ -50,6 +51,15 @@ def discover(
     dots, such as `{"training.steps": 5000}`. The folder is runs/RECIPE, with a number after it if that is taken,
     unless `output` is given.
     """
+    if not isinstance(source, recipe.Recipe):
+        check_path(source, "source", "a recipe, the name of a shipped one or the path of a .toml file")
+    if changes is not None:
+        check_kind(changes, "changes", Mapping, "a mapping from fields to values")
+        for field in changes:
+            check_text(field, "changes: a field")
+    if output is not None:
+        check_path(output, "output", "the path of a folder")
+    check_text(command, "command"), check_function(tell, "tell"), check_function(warn, "warn")
     spec = source if isinstance(source, recipe.Recipe) else recipe.load(source)
     spec = recipe.override(spec, changes) if changes else spec
     output = free_folder(spec) if output is None else Path(output)
@@ -163,7 +173,7 @@ def _unrounded_order(document: Mapping[str, Any], found: Found, spec: recipe.Rec
     try:
         scheme = Scheme(f"unrounded-{spec.name}", found.free.filled(document["limit"]))
         return time_order(scheme).order
-    except (InputError, InstabilityError, ArithmeticError, np.linalg.LinAlgError):
+    except NUMERICAL_FAILURES:
         return None
 
 

@@ -1,7 +1,7 @@
 """Train, distil, refit, judge: from a recipe to a formula with a verdict, or to the reason why there is none."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from fluxforge.discover._small_steps import (
     timed,
 )
 from fluxforge.distil import Objective, geometry, own_limit, power_law, read_constants, stencil
-from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError
+from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, TrainingError
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import averaged, data_loss, defect_of, norm_of, step_of
 from fluxforge.run import RunFolder
@@ -162,8 +162,20 @@ def _best(trained: Trained, spec: recipe.Recipe) -> tuple[Network, int]:
     """Of several seeds the one with the least loss on problems none has seen."""
     fresh = drawn(source(spec), spec, _JUDGE, 64 if isinstance(spec.data, recipe.Meshes) else 512)
     losses = [math.inf if trained.failed[k] else _loss_of(trained.member(k), fresh, spec) for k in range(trained.seeds)]
-    best = int(np.argmin(losses))
+    best = least_finite(losses)
+    if best is None:
+        failed = sum(bool(trained.failed[k]) for k in range(trained.seeds))
+        raise TrainingError(
+            f"none of the {trained.seeds} trained networks has a finite loss on problems it has not seen "
+            f"({failed} of them failed in training): lower training.learning_rate, or change the seed"
+        )
     return trained.member(best), best
+
+
+def least_finite(losses: Sequence[float]) -> int | None:
+    """The place of the least finite loss; None where none is finite. (argmin would choose the first NaN.)"""
+    finite = [k for k, loss in enumerate(losses) if math.isfinite(loss)]
+    return min(finite, key=lambda k: losses[k], default=None)
 
 
 def _reference(network: Network, spec: recipe.Recipe) -> float:

@@ -1,7 +1,8 @@
 """Meshes and their dual graphs: geometry, NumPy only."""
 
 from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._dual import DualGraph, check_graph, dual
+from fluxforge.mesh._given import as_mesh
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._picture import draw_field, mesh_picture, save_figure
@@ -48,8 +49,10 @@ __all__ = [
     "Polygon",
     "Ring",
     "Value",
+    "as_mesh",
     "cell_diameters",
     "cell_quality",
+    "check_graph",
     "components",
     "cross_triangles",
     "disk",

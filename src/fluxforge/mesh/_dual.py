@@ -1,15 +1,18 @@
 """The dual graph: a node per cell, an edge per face, a ghost node per boundary face."""
 
+from typing import Any
+
 import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from fluxforge._arguments import check_kind
 from fluxforge._types import CellField, CellVectors, FaceField, FaceIndex, FaceVectors, SlotField, SlotIndex, SlotMask
 from fluxforge.errors import MeshError
 from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces
 from fluxforge.mesh._faces import Faces, boundary_tags, faces
 from fluxforge.mesh._geometry import cell_areas, cell_centroids
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._mesh import Mesh, check_mesh
 from fluxforge.mesh.checks._cells import check_coordinates, check_extent, name_corners
 
 
@@ -80,12 +83,18 @@ class DualGraph(eqx.Module):
         }
 
 
+def check_graph(graph: Any, name: str = "graph") -> DualGraph:
+    """The dual graph itself; InputError, naming the argument, for anything else."""
+    return check_kind(graph, name, DualGraph, "a dual graph (fluxforge.dual(mesh, boundary))")
+
+
 def dual(mesh: Mesh, boundary: Conditions = None) -> DualGraph:
     """The dual graph of a mesh under the given boundary conditions (T = 0 everywhere by default).
 
     `boundary` is one condition for all faces, or a mapping from tag to condition:
     `dual(mesh, {"left": Dirichlet("sin(pi*y)"), "right": Neumann()})`.
     """
+    check_mesh(mesh)
     check_coordinates(mesh.points, mesh.origin)
     check_extent(mesh.points, mesh.cells, mesh.origin)
     found = faces(mesh)

@@ -6,10 +6,11 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from fluxforge._arguments import check_number
 from fluxforge._types import CellField, FaceField, SlotField
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._dual import DualGraph, check_graph, dual
 from fluxforge.mesh._geometry import cell_areas, half_edges
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._mesh import Mesh, check_mesh
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class MeshInfo:
 
 def info(mesh: Mesh) -> MeshInfo:
     """Describe a mesh; `dt_fourier` is for α = 1 and T given on the whole boundary."""
-    graph = dual(mesh)
+    graph = dual(check_mesh(mesh))
     quality = cell_quality(mesh)
     angle = nonorthogonality(graph)
     tagged = np.bincount(graph.tag, minlength=len(graph.tags)).tolist()
@@ -67,6 +68,7 @@ def info(mesh: Mesh) -> MeshInfo:
 
 def cell_diameters(mesh: Mesh) -> CellField:
     """The largest distance between two corners of each cell."""
+    check_mesh(mesh)
     corners = mesh.points[np.where(mesh.cells < 0, mesh.cells[:, :1], mesh.cells)]
     apart = corners[:, :, None] - corners[:, None, :]
     return np.hypot(apart[..., 0], apart[..., 1]).max(axis=(1, 2))
@@ -74,7 +76,7 @@ def cell_diameters(mesh: Mesh) -> CellField:
 
 def cell_quality(mesh: Mesh) -> CellField:
     """C V / Σ l², 1 for an equilateral triangle (c = 4√3) and for a square (c = 4), 0 for a flat cell."""
-    start, end = half_edges(mesh.cells)
+    start, end = half_edges(check_mesh(mesh).cells)
     edge = np.where((start >= 0)[..., None], mesh.points[end] - mesh.points[start], 0.0)
     scale = np.where((mesh.cells >= 0).sum(axis=1) == 3, 4 * np.sqrt(3.0), 4.0)
     return scale * cell_areas(mesh.points, mesh.cells) / np.square(edge).sum(axis=(1, 2))
@@ -82,7 +84,7 @@ def cell_quality(mesh: Mesh) -> CellField:
 
 def nonorthogonality(graph: DualGraph) -> FaceField:
     """The angle in degrees between the face normal and the line of centroids, on the faces between two cells."""
-    inside = slice(graph.interior)
+    inside = slice(check_graph(graph).interior)
     n, d = graph.n[inside], graph.d[inside]
     # atan2 keeps its digits where arccos loses them: near zero.
     across = np.abs(n[:, 0] * d[:, 1] - n[:, 1] * d[:, 0])
@@ -91,6 +93,7 @@ def nonorthogonality(graph: DualGraph) -> FaceField:
 
 def weights(graph: DualGraph, diffusivity: float = 1.0) -> SlotField:
     """W = α A/δ in each cell's slots, 0 where the slot is unused or the face is a Neumann face."""
+    check_graph(graph), check_number(diffusivity, "diffusivity")
     w = np.where(graph.moving, diffusivity * graph.A / graph.delta, 0.0)
     return np.where(graph.slot_mask, w[graph.slot_face], 0.0)
 
@@ -104,7 +107,7 @@ def fourier_step(graph: DualGraph, diffusivity: float = 1.0) -> float:
 
 def components(graph: DualGraph) -> int:
     """Number of parts that no face connects."""
-    inside = slice(graph.interior)
+    inside = slice(check_graph(graph).interior)
     links = coo_array(
         (np.ones(graph.interior), (graph.owner[inside], graph.neighbour[inside])), shape=(graph.cells, graph.cells)
     )

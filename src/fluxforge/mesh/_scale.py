@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._dual import DualGraph, check_graph
 
 
 def unit_volume(graph: DualGraph) -> tuple[DualGraph, float]:
@@ -12,7 +12,7 @@ def unit_volume(graph: DualGraph) -> tuple[DualGraph, float]:
 
     The heat equation keeps its form, and α its value, if time is measured in units of ℓ²: Δt ↦ Δt/ℓ², S ↦ S ℓ².
     """
-    length = float(np.sqrt(graph.V.mean()))
+    length = float(np.sqrt(check_graph(graph).V.mean()))
     return replace(
         graph,
         V=graph.V / length**2,

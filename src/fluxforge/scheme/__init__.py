@@ -7,7 +7,7 @@ from fluxforge.scheme._claims import FAMILIES, Claims
 from fluxforge.scheme._document import claims_to_document, from_document, load, save, to_document
 from fluxforge.scheme._find import find
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
-from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
+from fluxforge.scheme._scheme import Message, Output, Scheme, Stage, check_scheme
 from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols, symbol
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Stage",
     "affine_form",
     "amplification",
+    "check_scheme",
     "claims_to_document",
     "find",
     "from_document",

@@ -4,6 +4,7 @@ import difflib
 import os
 from pathlib import Path
 
+from fluxforge._arguments import check_path
 from fluxforge.errors import SchemeError
 from fluxforge.scheme._document import load
 from fluxforge.scheme._scheme import Scheme
@@ -14,7 +15,7 @@ def find(scheme: str | os.PathLike[str] | Scheme) -> Scheme:
     """The scheme itself, a built-in one by name, or one read from a `scheme.json` or from a run's folder."""
     if isinstance(scheme, Scheme):
         return scheme
-    name = os.fspath(scheme)
+    name = check_path(scheme, "scheme", "a scheme, the name of a built-in one or the path of a scheme.json")
     if name in BUILT_IN:
         return BUILT_IN[name]
     if (Path(name) / "scheme.json").is_file():

@@ -1,15 +1,15 @@
 """From a scheme, a graph and a time step to the stepper that suits them."""
 
-import math
 import os
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fluxforge._arguments import check_choice, check_flag, check_positive
 from fluxforge.errors import InputError
-from fluxforge.mesh import DualGraph, Value
+from fluxforge.mesh import DualGraph, Value, check_graph
 from fluxforge.scheme import Scheme, find, linear_stages
 from fluxforge.simulate._assemble import assemble, operator
 from fluxforge.simulate._field import field_on_cells
@@ -24,6 +24,7 @@ Solver = Literal["auto", "direct", "cg"]
 DIRECT_MOST_CELLS = 100_000
 
 
+@np.errstate(all="ignore")
 def stepper(
     scheme: str | os.PathLike[str] | Scheme,
     graph: DualGraph,
@@ -39,13 +40,14 @@ def stepper(
 
     `scheme` is a scheme, a built-in name or a path to a `scheme.json`. `source` is S: a number, a formula in x and y,
     a function of them or an array over cells. `solver` is for implicit schemes: sparse LU (`direct`) up to 10⁵ cells
-    and conjugate gradients (`cg`) beyond, unless said otherwise. float64 needs JAX's 64-bit mode.
+    and conjugate gradients (`cg`) beyond, unless said otherwise. float64 needs JAX's 64-bit mode. Raises InputError,
+    naming the argument, for an argument that cannot be used.
     """
-    scheme = find(scheme)
-    _check_numbers(dt=dt, diffusivity=diffusivity)
-    _check_precision(dtype)
-    if solver not in ("auto", "direct", "cg"):
-        raise InputError(f"solver should be 'auto', 'direct' or 'cg', got {solver!r:.60}")
+    scheme, graph = find(scheme), check_graph(graph)
+    dt, diffusivity = check_positive(dt, "dt"), check_positive(diffusivity, "diffusivity")
+    check_64_bits(check_precision(dtype))
+    check_choice(solver, "solver", ("auto", "direct", "cg"))
+    check_flag(renumber, "renumber")
     S = field_on_cells(source, graph, "the source")
     order = local_order(graph) if renumber else None
     if scheme.implicit:
@@ -80,17 +82,15 @@ def _implicit(
     return conjugate_gradient_stepper(step, V=graph.V, source=S, order=order, dtype=dtype, name=scheme.name)
 
 
-def _check_numbers(*, dt: float, diffusivity: float) -> None:
-    for name, value in {"dt": dt, "diffusivity": diffusivity}.items():
-        if not (math.isfinite(value) and value > 0):
-            raise InputError(f"{name} should be a positive number, got {value}")
+def check_precision(dtype: Any, name: str = "dtype") -> str:
+    """`float32` or `float64`."""
+    return check_choice(dtype, name, ("float32", "float64"))
 
 
-def _check_precision(dtype: str) -> None:
-    if dtype not in ("float32", "float64"):
-        raise InputError(f"dtype should be 'float32' or 'float64', got {dtype!r}")
+def check_64_bits(dtype: str, name: str = "dtype") -> None:
+    """Refuse float64 where JAX would silently compute in float32."""
     if dtype == "float64" and not jax.config.read("jax_enable_x64"):
         raise InputError(
             "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first, "
-            "or pass dtype='float32'"
+            f"or pass {name}='float32'"
         )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fluxforge._arguments import check_text, check_whole
 from fluxforge._files import SpecialFileError, open_regular
 from fluxforge.errors import InputError
 from fluxforge.mesh import read_cell_data
@@ -13,6 +14,7 @@ CELL = "cell"
 
 def read_field(spec: str, cells: int) -> np.ndarray:
     """The field that `spec` names, one finite number per cell, in the mesh's order of cells."""
+    check_text(spec, "spec"), check_whole(cells, "cells", least=1)
     path, _, name = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "")
     values = _from_array_file(path) if Path(path).suffix == ".npy" else _from_mesh_file(path, name or "T")
     if values.shape != (cells,):

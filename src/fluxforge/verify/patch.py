@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fluxforge.mesh import DualGraph, Mesh
-from fluxforge.scheme import Scheme
+from fluxforge._arguments import check_positive
+from fluxforge.mesh import DualGraph, Mesh, check_graph
+from fluxforge.scheme import Scheme, check_scheme
 from fluxforge.simulate import generator
 from fluxforge.verify._problems import Problem, with_walls
 
@@ -68,6 +69,7 @@ def linear_field_defect(scheme: Scheme, graph: DualGraph, *, diffusivity: float 
 
     0 is exact. The fluxes are the terms G_PN (p_N − p_P) of the generator's row and the wall's share.
     """
+    check_scheme(scheme), check_graph(graph), check_positive(diffusivity, "diffusivity")
     walls = graph.centre[graph.interior :]
     return max(_defect(scheme, with_walls(graph, value=walls[:, k]), graph.x[:, k], diffusivity) for k in range(2))
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import eye_array
 
 from fluxforge.mesh import Dirichlet, DualGraph, dual, squares
-from fluxforge.scheme import Scheme
+from fluxforge.scheme import Scheme, check_scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import Operator, generator
 from fluxforge.verify._problems import functions, with_mixed_walls
@@ -95,6 +95,7 @@ def other_equation(scheme: Scheme) -> str | None:
     On squares every consistent flux is exact for quadratic fields, so a wrong diffusivity, drift, source or factor α
     shows there without any error of the mesh.
     """
+    check_scheme(scheme)
     alpha = ALPHAS[-1]
     on_squares = lattice_equation(scheme, "squares", diffusivity=alpha)
     if on_squares.drift.any():

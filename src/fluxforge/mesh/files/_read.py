@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from fluxforge._arguments import check_path
 from fluxforge._types import Corners, Points
 from fluxforge.errors import MeshError, MeshReadError
 from fluxforge.mesh._mesh import Mesh
@@ -30,7 +31,7 @@ def read(path: str | os.PathLike[str]) -> Mesh:
     file or `tag-<number>`; any other kind of cell is refused. The mesh is checked (see `checked`), and its `notes` say
     what was mended. Whatever is wrong with the file is a MeshReadError of one line that opens with the path.
     """
-    origin = os.fspath(path)
+    origin = check_path(path, "path", "the path of a mesh file")
     try:
         return _read(Path(path), origin)
     except UnreadableError as error:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from fluxforge._arguments import check_number, describe_value
 from fluxforge._types import Points
 from fluxforge.errors import InputError
 
@@ -95,8 +96,10 @@ class Polygon(AbstractDomain):
 
     def __post_init__(self) -> None:
         p = _as_vertices(self.vertices)
+        if self.tags is not None and not isinstance(self.tags, Sequence):
+            raise InputError(f"field 'tags': should be a list of names, got {describe_value(self.tags)}")
         names = tuple(f"side-{k}" for k in range(len(p))) if self.tags is None else tuple(self.tags)
-        if len(names) != len(p) or not all(names):
+        if len(names) != len(p) or not all(isinstance(name, str) and name for name in names):
             raise InputError(f"field 'tags': {len(p)} sides need as many tags, none of them empty; got {list(names)!r}")
         _check_simple(p)
         if _shoelace(p) < 0:
@@ -155,7 +158,11 @@ class Disk(AbstractDomain):
     radius: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (np.abs(self.centre) < VASTEST).all():
+        check_number(self.radius, "field 'radius'")
+        pair = self.centre if isinstance(self.centre, Sequence | np.ndarray) and len(self.centre) == 2 else ()
+        if not len(pair):
+            raise InputError(f"field 'centre': should be a pair of numbers, got {describe_value(self.centre)}")
+        if not (np.abs([check_number(one, "field 'centre'") for one in pair]) < VASTEST).all():
             raise InputError(f"field 'centre': {self.centre} should be a pair of finite numbers below {VASTEST:g}")
         if not 0.0 < self.radius < math.inf:
             raise InputError(f"field 'radius': {self.radius} should be positive and finite")
