@@ -3,6 +3,7 @@
 # Files of many seconds, the longest first: whoever starts one last makes the others wait. Any order is correct.
 LONG = (
     "decoys/test_fakes.py",
+    "run/test_run_faults.py",
     "experiments/test_convergence.py",
     "decoys/test_decoy_laws.py",
     "verify/test_fooled_certificates.py",

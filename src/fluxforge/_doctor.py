@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Literal
+
+from fluxforge._machine import free_memory
 
 Status = Literal["ok", "missing", "optional"]
 OLDEST_PYTHON = (3, 11)
@@ -147,19 +148,6 @@ def _compiler() -> Check:
 def _memory() -> Check:
     free = free_memory()
     return Check("free memory", "ok", "unknown" if free is None else f"{free / 2**30:.1f} GiB")
-
-
-def free_memory(meminfo: Path = Path("/proc/meminfo")) -> int | None:
-    """Bytes that programs can still take, or None where the system does not say."""
-    try:
-        lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-        return int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, LookupError, ValueError):
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
 
 
 def cores() -> int:

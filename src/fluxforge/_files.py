@@ -1,14 +1,119 @@
-"""Files that are whole or absent: atomic writes, and JSON documents that carry their kind and version."""
+"""Files: plain ones only are read, atomic writes, and JSON documents that carry their kind and version."""
 
+import errno
 import json
 import os
+import re
 import secrets
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from fluxforge.errors import DocumentError, InputError
+from fluxforge.errors import DocumentError, FluxforgeError, InputError, StorageError
+
+# Names of temporary files; no other program makes such names, so that whatever has one may be removed.
+TEMPORARY = re.compile(r"\.fluxforge-[0-9a-f]{12}-(?P<name>.+)")
+# Failures of the system, whatever path was asked for; all others are a bad path unless they strike in a held folder.
+_SYSTEM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
+# The folders that runs of this process hold, and which folder (device, inode) each was when it was entered.
+_held: dict[Path, tuple[int, int]] = {}
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """While the block lasts, a folder that is removed or replaced is not made anew by a write into it.
+
+    Whatever the system refuses in it is a `StorageError`: the path was good when the run began.
+    """
+    place = Path(os.path.abspath(folder))
+    nested = place in _held
+    _held.setdefault(place, _identity(place))
+    try:
+        yield
+    finally:
+        if not nested:
+            del _held[place]
+
+
+def refuse_removed(path: Path) -> None:
+    """Raise OSError if a held folder around `path` is gone, or another folder has its name."""
+    place = Path(os.path.abspath(path))
+    for folder, identity in _held.items():
+        if place.is_relative_to(folder) and _identity(folder) != identity:
+            raise FileNotFoundError(errno.ENOENT, "another folder is in place of the run's")
+
+
+def failure(path: Path, error: Exception, what: str = "cannot be written") -> FluxforgeError:
+    """What the system refuses as one line about `path`: a failure of the system, or a path that is bad input."""
+    place = Path(os.path.abspath(path))
+    inside = any(place.is_relative_to(folder) for folder in _held)
+    kind = StorageError if inside or getattr(error, "errno", None) in _SYSTEM else InputError
+    return kind(f"{_shown(path)}: {what} ({_reason(error)})")
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    found = os.stat(folder)
+    return found.st_dev, found.st_ino
+
+
+_SPECIAL = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class SpecialFileError(OSError):
+    """A pipe, a socket or a device where a file should be: reading it might never end."""
+
+
+def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
+    """Open a plain file to read its bytes. Every file that a user names is opened here.
+
+    Raises SpecialFileError for a pipe, a socket or a device, IsADirectoryError for a folder, and whatever else the
+    system refuses as an OSError.
+    """
+    # Some devices act when they are opened, so that a look comes first; a pipe that has come in between does not block.
+    _refuse_special(os.stat(path).st_mode)
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        _refuse_special(os.fstat(handle).st_mode)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_regular(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a plain file; raises as `open_regular` does."""
+    with open_regular(path) as stream:
+        return stream.read()
+
+
+def _refuse_special(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        what = _SPECIAL.get(stat.S_IFMT(mode), "something else")
+        raise SpecialFileError(errno.EINVAL, f"not a plain file but {what}")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises ValueError where it is not JSON, or an object has a key twice."""
+    return json.loads(text, object_pairs_hook=_without_twins)
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {twice!r:.60} is given twice")
+    return content
 
 
 @contextmanager
@@ -19,13 +124,13 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     path = Path(path)
     # The name is known before the file exists, so that an interruption at any moment finds what to remove.
-    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
+    temporary = path.with_name(f".fluxforge-{secrets.token_hex(6)}-{path.name}")
     try:
         _create(temporary, path)
         yield temporary
         os.replace(temporary, path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({_reason(error)})") from error
+        raise failure(path, error) from error
     finally:
         with suppress(OSError, ValueError):
             temporary.unlink(missing_ok=True)
@@ -33,10 +138,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def _create(temporary: Path, path: Path) -> None:
     try:
+        refuse_removed(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except (OSError, ValueError) as error:
-        raise InputError(f"{_shown(path)}: cannot be written ({_reason(error)})") from error
+        raise failure(path, error) from error
 
 
 def _reason(error: Exception) -> str:
@@ -64,12 +170,12 @@ def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict
     """Read a JSON document of the given kind; a newer version than ours is refused by name."""
     path = Path(path)
     try:
-        text = path.read_bytes()
+        text = read_regular(path)
     except (OSError, ValueError) as error:
         raise DocumentError(f"{_shown(path)}: cannot be read ({_reason(error)})") from error
     try:
-        # ValueError: what is not UTF-8 or not JSON, and numbers of thousands of digits.
-        document = json.loads(text)
+        # ValueError: what is not UTF-8 or not JSON, keys given twice, and numbers of thousands of digits.
+        document = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"{path}: is not JSON we can use ({error})") from error
     if not isinstance(document, dict) or document.get("format") != f"fluxforge-{kind}":

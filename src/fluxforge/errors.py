@@ -13,6 +13,13 @@ class InputError(FluxforgeError, ValueError):
     exit_code = 2
 
 
+class StorageError(FluxforgeError):
+    """A file that the system could not write or read (disk full, folder removed): exit code 1.
+
+    It says nothing about what was computed: once the cause is gone, a run can be resumed.
+    """
+
+
 class MeshError(InputError):
     """A mesh that cannot be used: the message names the cell, the point or the edge."""
 
@@ -45,9 +52,16 @@ class InstabilityError(FluxforgeError):
     """A run that blew up: the message says at which step."""
 
 
+class NumericalError(FluxforgeError):
+    """A numerical method that gave no answer: an iteration that did not converge, a singular system."""
+
+
 class TrainingError(FluxforgeError):
     """A training run that cannot go on: the message says which seeds failed, at which step, and what is kept."""
 
 
 class DiscoveryError(FluxforgeError):
-    """A discovery that found nothing to believe: the message names the stage."""
+    """A discovery whose result is that no formula was found or accepted: the message names the stage.
+
+    The only error that becomes the reason of a `refused` verdict; failures of the system and of the program do not.
+    """

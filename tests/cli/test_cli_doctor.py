@@ -75,7 +75,21 @@ def test_only_what_is_missing_spoils_the_examination() -> None:
 def test_free_memory_is_read_from_the_kernels_file(tmp_path: Path) -> None:
     told = tmp_path / "meminfo"
     told.write_text("MemTotal:       100 kB\nMemAvailable:    42 kB\n")
-    assert free_memory(told) == 42 * 1024
+    assert free_memory(told, tmp_path) == 42 * 1024
+
+
+@pytest.mark.parametrize(
+    "names", [("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")]
+)
+def test_free_memory_is_what_a_container_leaves(tmp_path: Path, names: tuple[str, str]) -> None:
+    told = tmp_path / "meminfo"
+    told.write_text("MemAvailable:    42 kB\n")
+    (tmp_path / "memory").mkdir()
+    for name, size in zip(names, ("30000\n", "10000\n"), strict=True):
+        (tmp_path / name).write_text(size)
+    assert free_memory(told, tmp_path) == 20_000
+    (tmp_path / names[0]).write_text("max\n")
+    assert free_memory(told, tmp_path) == 42 * 1024
 
 
 @pytest.mark.parametrize("content", [None, "", "MemAvailable:\n", "MemFree: 1 kB\n"])
@@ -87,9 +101,9 @@ def test_free_memory_falls_back_to_what_the_system_says(
         told.write_text(content)
     answers = {"SC_AVPHYS_PAGES": 10, "SC_PAGE_SIZE": 4096}
     monkeypatch.setattr(_doctor.os, "sysconf", answers.__getitem__)
-    assert free_memory(told) == 40960
+    assert free_memory(told, tmp_path) == 40960
     monkeypatch.delattr(_doctor.os, "sysconf")
-    assert free_memory(told) is None
+    assert free_memory(told, tmp_path) is None
 
 
 def test_there_is_a_core() -> None:

@@ -122,3 +122,20 @@ def test_a_scheme_file_that_is_broken_is_one_line(cli: Cli, tmp_path: Path) -> N
     failed = cli("schemes", path, "--json")
     assert (failed.code, failed.out) == (2, "")
     assert str(path) in only_line(failed.err)
+
+
+def test_a_file_that_is_there_is_not_written_over_unless_asked(cli: Cli, tmp_path: Path, mesh_file: Path) -> None:
+    code, header = tmp_path / "heat.c", tmp_path / "heat_mesh.h"
+    export = ("export", "euler", "--to", "c", "-o", code)
+    header.write_text("mine", encoding="utf-8")
+    refused = cli(*export, "--mesh", mesh_file)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"{header}: exists already: give another file, or --overwrite" in " ".join(refused.err.split())
+    assert not code.exists()
+    assert cli(*export).code == 0
+    refused = cli(*export)
+    assert (refused.code, refused.out) == (2, "")
+    assert header.read_text(encoding="utf-8") == "mine"
+    assert cli(*export, "--mesh", mesh_file, "--overwrite").code == 0
+    assert header.read_text(encoding="utf-8") != "mine"
+    assert cli("export", "euler", "--to", "c", "--overwrite").code == 2

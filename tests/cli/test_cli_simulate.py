@@ -145,3 +145,43 @@ def test_a_nonlinear_scheme_is_told_so(cli: Cli, tmp_path: Path, mesh_file: Path
     run = ("--mesh", mesh_file, *HOT, "--steps", 2, "--json")
     (note,) = cli("simulate", tmp_path / "cubic.json", *run).json["notes"]
     assert note.startswith("cubic: nonlinear")
+
+
+def test_an_earlier_run_is_not_written_over_unless_asked(cli: Cli, tmp_path: Path, mesh_file: Path) -> None:
+    folder = tmp_path / "out"
+    run = ("simulate", "euler", "--mesh", mesh_file, *HOT, "-o", folder, "--steps")
+    assert cli(*run, 5, "--gif").code == 0
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    refused = cli(*run, 1)
+    assert (refused.code, refused.out) == (2, "")
+    assert "holds an earlier run (summary.json): give another folder, or --overwrite" in only_line(refused.err)
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+    # It is refused before anything is computed or read.
+    assert "earlier run" in cli("simulate", "euler", "--mesh", tmp_path / "none.msh", "-o", folder).err
+    assert cli(*run, 1, "--overwrite").code == 0
+    assert {path.name for path in folder.iterdir()} == {
+        *("T_0.vtu", "T_1.vtu", "series.pvd", "final.png", "summary.json")
+    }
+    nowhere = cli("simulate", "euler", "--mesh", mesh_file, "--overwrite")
+    assert (nowhere.code, "give -o FOLDER" in only_line(nowhere.err)) == (2, True)
+
+
+def test_walls_of_any_temperature_are_no_explosion(cli: Cli, mesh_file: Path) -> None:
+    told = cli("simulate", "euler", "--mesh", mesh_file, "--boundary", "1e11", "--steps", 20)
+    assert (told.code, told.err) == (0, "")
+    assert "T is 0 everywhere" not in told.out
+    forced = cli("simulate", "euler", "--mesh", mesh_file, "--boundary", "1", "--steps", 9, "--dt", 1e300, "--force")
+    assert forced.code == 1
+    assert "blew up at step 1 " in only_line(forced.err)
+    assert "T is 0 everywhere" not in forced.out
+
+
+def test_the_document_tells_an_unlimited_step_from_an_unknown_one(cli: Cli, tmp_path: Path, mesh_file: Path) -> None:
+    run = ("--mesh", mesh_file, *HOT, "--steps", 1, "--dt-fraction", 0.1, "--json")
+    builder = SchemeBuilder().stage({"z": "alpha*A/delta*(T_N**3 - T_P**3)"}, {"T_new": "T + dt/V*z"})
+    save(builder.build("cubic"), tmp_path / "cubic.json")
+    kinds = {"euler": "finite", "crank-nicolson": "unlimited", tmp_path / "cubic.json": "unknown"}
+    for scheme, kind in kinds.items():
+        told = cli("simulate", scheme, *run).json
+        assert told["dt_limit_kind"] == kind
+        assert (told["dt_limit"] is None) == (kind != "finite")

@@ -18,7 +18,7 @@ SMALL = {
         "network.depth": 1,
         "search.restarts": 1,
         "search.samples": 400,
-        "search.seconds": 60.0,  # it ends by its generations, after about two seconds of a quiet core
+        "search.evaluations": 6_000,
     },
     "midpoint": {**controls.QUICK["midpoint"], "data.meshes": 3},
 }

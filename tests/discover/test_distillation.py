@@ -1,6 +1,8 @@
 """From a network to a believed formula, with networks whose functions are known: a gauge, a wrong sign, noise."""
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from jaxtyping import Array, Float
 
 from fluxforge import recipe
 from fluxforge.discover import _distillation, discover, resume
+from fluxforge.errors import TrainingError
 from fluxforge.gnn import AbstractMLP, Network, build
 from fluxforge.scheme import find
 from fluxforge.train import Trained
@@ -105,3 +108,31 @@ def test_a_network_that_diffuses_twice_too_fast_is_not_believed(found: Any, tmp_
     assert any(reason.startswith("NO") for reason in document["reasons"])
     assert not (tmp_path / "run" / "scheme.json").exists()
     assert (tmp_path / "run" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("losses", "best"),
+    [
+        ([3.0, 1.0, 2.0], 1),
+        ([math.nan, 1.0, 2.0], 1),
+        ([3.0, math.nan, 2.0], 2),
+        ([math.inf, math.nan, 7.0], 2),
+        ([math.nan, math.nan], None),
+        ([math.inf, math.nan], None),
+    ],
+)
+def test_the_least_loss_is_a_number(losses: list[float], best: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy's argmin chooses the first NaN, and with it a network that gives no numbers."""
+    own = spec()
+    one = trained(own)
+    count = len(losses)
+    several = jax.tree.map(lambda leaf: jnp.repeat(leaf, count, axis=0) if eqx.is_array(leaf) else leaf, one.network)
+    ensemble = replace(one, network=several, seeds=count, failed=(False,) * count)
+    monkeypatch.setattr(_distillation, "drawn", lambda *_: None)
+    left = iter(losses)
+    monkeypatch.setattr(_distillation, "_loss_of", lambda *_: next(left))
+    if best is None:
+        with pytest.raises(TrainingError, match=r"none of the 2 trained networks has a finite loss .*\(0 of them"):
+            _distillation._best(ensemble, own)
+    else:
+        assert _distillation._best(ensemble, own)[1] == best

@@ -100,3 +100,38 @@ def test_a_sum_that_nobody_reads_keeps_its_message() -> None:
     (stage,) = canonical(compose(ONE, {"z1": 0.3 * FLUX, "T_new": V * S}), diffusivity=1.0)
     assert stage.outputs["T_new"].expression == T + dt * S
     assert numbers(stage.messages["z1"].expression) == [0.3]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [T_N, 0.7 * T_N, A / delta, 0.3 * A * (T_N + T_P), symbol("V_N") * T_N, A / delta * (T_N - T_P / 2)],
+    ids=str,
+)
+def test_a_message_that_is_no_flux_gets_no_alpha(message: sp.Expr) -> None:
+    """Its number is the same at every diffusivity: a factor α/α_trained would be right at the trained one alone."""
+    stages = compose(ONE, {"z1": message, "T_new": 2.0 * z + V * S})
+    (stage,) = canonical(stages, diffusivity=0.4)
+    found = stage.messages["z1"].expression
+    assert not found.has(alpha)
+    assert sp.expand(found - 2.0 * message) == 0
+
+
+def test_a_message_with_an_alpha_of_its_own_gets_no_second_one() -> None:
+    (stage,) = canonical(compose(ONE, {"z1": alpha * FLUX, "T_new": z + V * S}), diffusivity=0.4)
+    assert sp.expand(stage.messages["z1"].expression - alpha * FLUX) == 0
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        A / delta * (T_N - 1.02 * T_P),
+        A / delta * (T_N**3 - T_P**3),
+        A * sp.sin(T_N - T_P),
+        A * (symbol("S_N") - symbol("S_P")),
+    ],
+    ids=str,
+)
+def test_differences_of_fields_are_fluxes_though_their_constants_are_still_rough(message: sp.Expr) -> None:
+    (stage,) = canonical(compose(ONE, {"z1": message, "T_new": z + V * S}), diffusivity=0.5)
+    ratio = stage.messages["z1"].expression / (alpha * message)
+    assert float(sp.simplify(ratio)) == pytest.approx(2.0)

@@ -6,8 +6,8 @@ import pytest
 import sympy as sp
 from symbolic_tables import T_N, T_P, A, delta, flux_table, is_flux
 
-from fluxforge.distil import OPERATORS, AbstractBackend, Search, engine, knee
-from fluxforge.errors import FluxforgeError, InputError
+from fluxforge.distil import OPERATORS, AbstractBackend, Explored, Search, engine, knee
+from fluxforge.errors import DiscoveryError, FluxforgeError, InputError
 
 FLUX = flux_table()
 WRITTEN = 0.299 * A * T_N / delta - 0.3 * A * T_P / delta + 1e-4
@@ -18,7 +18,7 @@ class Scripted(AbstractBackend):
     """Hands out what it was given, a list per restart."""
 
     def __init__(self, *finds, hint=None):
-        self.finds, self.hint, self.seeds, self.seconds = finds, hint, [], []
+        self.finds, self.hint, self.seeds, self.ends = finds, hint, [], []
 
     @property
     def name(self):
@@ -27,11 +27,11 @@ class Scripted(AbstractBackend):
     def available(self):
         return self.hint
 
-    def explore(self, table, search, *, seed, seconds):
+    def explore(self, table, search, *, seed, end):
         self.seeds.append(seed)
-        self.seconds.append(seconds)
+        self.ends.append(end)
         assert len(table.y) <= search.rows
-        return self.finds[len(self.seeds) - 1]
+        return Explored(self.finds[len(self.seeds) - 1])
 
 
 def test_restarts_have_seeds_of_their_own_and_are_merged_into_one_front():
@@ -61,7 +61,8 @@ def test_what_is_not_finite_is_dropped_and_nothing_left_is_an_error():
     broken = [sp.log(T_N), 1 / (A - A), sp.zoo, sp.nan]
     assert len(Scripted([*broken, WRITTEN]).fit(FLUX, Search(restarts=1), seed=0)) > 0
     with pytest.raises(
-        FluxforgeError, match="scripted: no formula of at most 25 symbols in 60 s; give it more seconds"
+        DiscoveryError,
+        match="scripted: no formula of at most 25 symbols in 12000 evaluations per restart; give it more",
     ):
         Scripted(broken).fit(FLUX, Search(restarts=1), seed=0)
 
@@ -70,8 +71,16 @@ def test_no_restart_begins_after_the_time_is_spent(monkeypatch):
     clock = iter([0.0, 1.0, 8.0, 11.0])
     monkeypatch.setattr("fluxforge.distil._backend.time.monotonic", lambda: next(clock))
     backend = Scripted([WRITTEN], [WRITTEN], [WRITTEN])
-    backend.fit(FLUX, Search(restarts=3, seconds=10.0), seed=0)
-    assert backend.seconds == [9.0, 2.0]
+    assert backend.fit(FLUX, Search(restarts=3, seconds=10.0), seed=0).ended_by_clock
+    assert backend.ends == [10.0, 10.0]
+
+
+def test_without_a_limit_in_seconds_the_clock_ends_nothing(monkeypatch):
+    hours = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr("fluxforge.distil._backend.time.monotonic", lambda: float(next(hours)))
+    backend = Scripted([WRITTEN], [WRITTEN], [WRITTEN])
+    assert not backend.fit(FLUX, Search(restarts=3), seed=0).ended_by_clock
+    assert len(backend.seeds) == 3
 
 
 def test_an_engine_that_is_not_installed_says_how_to_install_it():
@@ -101,7 +110,7 @@ def test_a_missing_engine_is_refused_with_the_line_that_installs_it(monkeypatch)
         ({"restarts": 0}, "restarts should be at least 1, got 0"),
         ({"max_complexity": 2}, "max_complexity should be at least 3, got 2"),
         ({"population": 9}, "population should be at least 10"),
-        ({"generations": 0}, "generations should be at least 1"),
+        ({"evaluations": 0}, "evaluations should be at least 1"),
         ({"rows": 9}, "rows should be at least 10"),
     ],
 )

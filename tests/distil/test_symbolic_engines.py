@@ -9,7 +9,7 @@ from fluxforge.distil import ENGINES, Search, complexity, measure
 from fluxforge.expression import parse
 
 TABLE = flux_table(rows=300)
-SEARCH = Search(restarts=2, population=150, generations=6, rows=200, max_complexity=15)
+SEARCH = Search(restarts=2, population=150, evaluations=900, rows=200, max_complexity=15)
 
 
 @pytest.fixture(scope="module", params=ENGINES)

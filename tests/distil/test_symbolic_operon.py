@@ -19,7 +19,7 @@ from fluxforge.distil.operon import Operon
 from fluxforge.errors import FluxforgeError
 from fluxforge.scheme import symbol
 
-SMALL = Search(restarts=1, population=100, generations=5, rows=100)
+SMALL = Search(restarts=1, population=100, evaluations=500, rows=100)
 
 
 def test_the_flux_is_at_the_knee():
@@ -50,7 +50,7 @@ def test_trees_become_the_expressions_that_operon_evaluates(operators):
     rng = np.random.default_rng(0)
     X = rng.uniform(0.5, 2, (60, 3))
     table = tabulate("abc", X, np.exp(-X[:, 0]) * np.sqrt(X[:, 1]) + np.abs(np.sin(3 * X[:, 2])) - np.log(X[:, 0]))
-    search = Search(operators=operators, population=150, generations=2)
+    search = Search(operators=operators, population=150, evaluations=300)
     evolution = run.Evolution(pyoperon, table, search, seed=1)
     evolution.run(lambda: False)
     scaled = tabulate("abc", X / np.sqrt(np.mean(X**2, axis=0)), table.y)
@@ -82,8 +82,10 @@ def test_units_of_any_size_are_found():
 
 
 def test_the_time_limit_stops_an_evolution_that_would_not_end():
-    endless = Search(restarts=1, generations=10**9, population=50, rows=50, seconds=0.5)
-    assert len(Operon().fit(flux_table(rows=100), endless, seed=0)) > 0
+    endless = Search(restarts=1, evaluations=10**10, population=50, rows=50, seconds=0.5)
+    front = Operon().fit(flux_table(rows=100), endless, seed=0)
+    assert len(front) > 0
+    assert front.ended_by_clock
 
 
 @pytest.fixture
@@ -96,7 +98,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("interruptible")
 def test_an_interruption_stops_the_evolution():
-    endless = Search(restarts=1, generations=10**9, population=50, rows=50, seconds=1e6)
+    endless = Search(restarts=1, evaluations=10**10, population=50, rows=50, seconds=1e6)
     alarm = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     alarm.start()
     with pytest.raises(KeyboardInterrupt):

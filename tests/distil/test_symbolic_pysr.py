@@ -1,4 +1,5 @@
 import importlib.machinery
+import math
 import sys
 import types
 
@@ -68,15 +69,16 @@ def test_the_hall_of_fame_becomes_a_front_in_the_tables_own_names(fake):
 
 
 def test_texts_that_our_parser_refuses_are_left_out(fake):
-    found = PySR().explore(TABLE, Search(), seed=0, seconds=1.0)
+    found = PySR().explore(TABLE, Search(), seed=0, end=math.inf).formulas
     assert len(found) == len(HALL_OF_FAME) - 2
     assert found[1] == -0.31 * T_N
     assert found[3] == -0.3012 * A / delta * (T_N - T_P)
 
 
-def test_the_search_is_deterministic_serial_silent_and_bounded(fake):
-    search = Search(operators=("+", "*", "square", "exp"), max_complexity=5, generations=7, population=270)
-    PySR().explore(TABLE, search, seed=11, seconds=2.5)
+def test_the_search_is_deterministic_serial_silent_and_bounded(fake, monkeypatch):
+    search = Search(operators=("+", "*", "square", "exp"), max_complexity=5, evaluations=1_890, population=270)
+    monkeypatch.setattr("fluxforge.distil.pysr.time.monotonic", lambda: 100.0)
+    assert not PySR().explore(TABLE, search, seed=11, end=102.5).ended_by_clock
     settings = FakeRegressor.last.settings
     assert settings["binary_operators"] == ["+", "*"]
     assert settings["unary_operators"] == ["square", "exp"]
@@ -89,7 +91,7 @@ def test_the_search_is_deterministic_serial_silent_and_bounded(fake):
 
 def test_its_files_go_to_a_folder_that_is_gone_afterwards(fake, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    PySR().explore(TABLE, Search(), seed=0, seconds=1.0)
+    assert PySR().explore(TABLE, Search(), seed=0, end=0.0).ended_by_clock
     assert FakeRegressor.last.settings["output_directory"].startswith(str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
@@ -106,7 +108,7 @@ def test_a_failure_of_julia_is_one_line(fake, monkeypatch):
 
     monkeypatch.setattr(FakeRegressor, "fit", fail)
     with pytest.raises(FluxforgeError) as failure:
-        PySR().explore(TABLE, Search(), seed=0, seconds=1.0)
+        PySR().explore(TABLE, Search(), seed=0, end=math.inf)
     assert str(failure.value) == "pysr: the search failed (Couldn't find equation file!)"
 
 

@@ -172,7 +172,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[symbolic.C
         "evaluation.cells": 40,
         "evaluation.engine": "builtin",
         "evaluation.rollout": 3,
-        "search.seconds": 1.0,
+        "search.evaluations": 600,
         "search.restarts": 1,
         "search.samples": 100,
         "search.most_complex": 7,

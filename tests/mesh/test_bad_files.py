@@ -42,7 +42,7 @@ def test_an_unreadable_file(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.msh")
-    assert refusal(tmp_path / "pipe.msh") == "is not a plain file"
+    assert refusal(tmp_path / "pipe.msh") == "is not a plain file but a named pipe"
 
 
 @pytest.mark.parametrize("name", ["mesh.png", "mesh.stl", "mesh"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hostile_files import SHAPES, limited, needs_limits
 from mesh_files import WRITERS, write_sample
 
 from fluxforge.errors import MeshReadError
@@ -15,6 +16,7 @@ from fluxforge.mesh.checks._check import checked
 from fluxforge.mesh.files._read import read
 
 MUTATIONS_PER_FORMAT = 25
+SWOLLEN_PER_FORMAT = 6
 MOST_BYTES = 100_000_000
 NUMBERS = [b"99999999999", b"-1", b"nan", b"1e308", b"0", b"4294967296", b"-9223372036854775808", b"inf", b"3.5"]
 
@@ -53,6 +55,21 @@ def overwrite_count(data: bytes, rng: random.Random) -> bytes:
     return data[:place] + value.to_bytes(width, rng.choice(["little", "big"])) + data[place + width :]
 
 
+def swell(data: bytes, rng: random.Random) -> bytes:
+    """One line, one XML element or one number, repeated thousands of times."""
+    pattern = rng.choice([rb"[^\n]*\n", rb"<(\w+)[^>]*>[^<]*</\1>", rb"<[^>]*/?>", rb"[-\d.e]+ "])
+    pieces = list(re.finditer(pattern, data)) or list(re.finditer(rb"(?s).{1,30}", data))
+    found = rng.choice(pieces)
+    return data[: found.end()] + found[0] * rng.choice([2_000, 20_000]) + data[found.end() :]
+
+
+def scatter_blanks(data: bytes, rng: random.Random) -> bytes:
+    """Blank lines, tabs or unfinished tags by the thousand."""
+    place = rng.randrange(len(data))
+    return data[:place] + rng.choice([b"\n", b"\n\t", b" ", b"<AppendedData ", b"$"]) * 20_000 + data[place:]
+
+
+SWELLING = [swell, swell, scatter_blanks]
 MUTATIONS = [flip_bytes, cut, repeat_line, drop_line, replace_number, replace_number, overwrite_count]
 
 
@@ -85,6 +102,35 @@ def test_a_damaged_file_is_a_mesh_or_a_typed_error(
     tracemalloc.stop()
     assert peak < MOST_BYTES
     assert capsys.readouterr() == ("", "")
+
+
+@needs_limits
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_swollen_file_is_a_mesh_or_a_typed_error(name: str, tmp_path: Path) -> None:
+    """Time that grows with the square of the file would take hours here: the processor's time is limited."""
+    rng = random.Random(f"swollen {name}")
+    whole = write_sample(name, tmp_path).read_bytes()
+    for _ in range(SWOLLEN_PER_FORMAT):
+        path = tmp_path / f"swollen{Path(name).suffix}"
+        path.write_bytes(rng.choice(SWELLING)(whole, rng))
+        with limited():
+            outcome = read_or_refuse(path)
+        assert isinstance(outcome, Mesh) or outcome.startswith(f"{path}: ")
+        assert "needs more memory" not in str(outcome)
+
+
+@needs_limits
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_damaged_hostile_file_is_a_mesh_or_a_typed_error(shape: str, tmp_path: Path) -> None:
+    rng = random.Random(shape)
+    path = SHAPES[shape](tmp_path)
+    whole = path.read_bytes()
+    for mutation in (flip_bytes, cut):
+        path.write_bytes(mutation(whole, rng))
+        with limited():
+            outcome = read_or_refuse(path)
+        assert isinstance(outcome, Mesh) or outcome.startswith(f"{path}: ")
+        assert "needs more memory" not in str(outcome)
 
 
 def test_noise_under_every_extension_is_a_typed_error(tmp_path: Path) -> None:

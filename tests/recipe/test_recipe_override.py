@@ -54,7 +54,7 @@ def test_a_list_may_be_a_tuple() -> None:
 @pytest.mark.parametrize(
     ("assignments", "message"),
     [
-        ({"training.steps": 0}, "field 'training.steps': expected a whole number >= 1, got 0"),
+        ({"training.steps": 0}, "field 'training.steps': expected a whole number from 1 to 100000000, got 0"),
         ({"trainin.steps": 3}, "unknown field 'trainin' (did you mean 'training'?)"),
         ({"training.step": 3}, "unknown field 'training.step' (did you mean 'training.steps'?)"),
         ({"steps": 3}, "unknown field 'steps' (did you mean 'training.steps'?)"),

@@ -2,14 +2,15 @@
 
 import errno
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from filelock import FileLock
 
-from fluxforge._files import read_document, write_document
-from fluxforge.errors import DocumentError, InputError
+from fluxforge._files import read_document, write_document, write_text
+from fluxforge.errors import DocumentError, InputError, StorageError
 from fluxforge.run import RunFolder
 
 DESCRIPTION: dict[str, Any] = {"recipe": {"name": "first-order", "widths": [32, 32]}, "command": "discover", "seed": 7}
@@ -151,7 +152,7 @@ def test_a_beginning_that_fails_leaves_nothing(culprit: str, tmp_path: Path, mon
     with monkeypatch.context() as patch:
         patch.setattr(os, culprit, refused(errno.ENOSPC))
         for path in (tmp_path / "a" / "b" / "run", tmp_path / "empty"):
-            with pytest.raises(InputError, match=r"run\.json: cannot be written \(No space left on device\)"):
+            with pytest.raises(StorageError, match=r"run\.json: cannot be written \(No space left on device\)"):
                 begin(path)
     assert names(tmp_path) == {"empty"}
     begin(tmp_path / "a" / "b" / "run")
@@ -219,19 +220,21 @@ def test_two_that_begin_one_folder_at_once_do_not_both_get_it(tmp_path: Path, mo
 
 def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     begin(tmp_path)
-    strays = [".run-0123456789ab.json", "checkpoints/.step-000000001-0123456789ab.safetensors"]
-    strays += ["checkpoints/.step-000000001.safetensors-0123456789ab.sha256", "stages/.train-ffffffffffff.json"]
+    strays = [".fluxforge-0123456789ab-run.json", "checkpoints/.fluxforge-0123456789ab-step-000000001.safetensors"]
+    strays += ["stages/.fluxforge-ffffffffffff-train.json", ".fluxforge-0123456789ab-report.html"]
     others = [".gitignore", ".nfs0123456789ab", "checkpoints/.DS_Store", "notes-0123456789ab.txt", ".old-xyz.json"]
+    others += [".notes-0123456789ab.txt", ".fluxforge-notes.txt"]  # a user's, though they look like ours
     for name in strays + others:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
-    (tmp_path / ".folder-0123456789ab").mkdir()
+    (tmp_path / ".fluxforge-0123456789ab-folder").mkdir()
     reopen(tmp_path)
-    assert names(tmp_path) == {*others, "run.json", "run.lock", "checkpoints", "stages", ".folder-0123456789ab"}
+    kept = {"run.json", "run.lock", "checkpoints", "stages", ".fluxforge-0123456789ab-folder"}
+    assert names(tmp_path) == {*others, *kept}
 
 
 def test_a_beginning_killed_half_way_can_be_begun_again(tmp_path: Path) -> None:
-    for name in ("run.lock", ".run-0123456789ab.json", ".mine-0123456789ab.json"):
+    for name in ("run.lock", ".fluxforge-0123456789ab-run.json", ".mine-0123456789ab.json"):
         (tmp_path / name).write_text("")
     begin(tmp_path)
     assert names(tmp_path) == {"run.json", "run.lock", ".mine-0123456789ab.json"}
@@ -245,6 +248,51 @@ def test_a_folder_removed_during_the_run_is_not_made_anew(tmp_path: Path) -> Non
             lambda: folder.checkpoints.save(1, {}, fingerprint="f"),
             lambda: folder.metrics.append({"step": 1}),
         ):
-            with pytest.raises(InputError, match=r"run/.*: cannot be written \(No such file or directory\)"):
+            with pytest.raises(StorageError, match=r"run/.*: cannot be written \(No such file or directory\)"):
                 ask()
+        assert not (tmp_path / "run").exists()
+        (tmp_path / "run").mkdir()
+        for name in ("report.html", "below/figure.png"):
+            with pytest.raises(StorageError, match="another folder is in place of the run's"):
+                write_text(tmp_path / "run" / name, "x")
+        assert names(tmp_path / "run") == set()
+    write_text(tmp_path / "run" / "report.html", "x")  # nobody holds it any more
+
+
+@pytest.mark.parametrize("name", ["report.html", "stages/train.json", "figures/new/loss.png"])
+def test_an_output_is_not_written_to_a_folder_that_is_gone(name: str, tmp_path: Path) -> None:
+    with RunFolder.create(tmp_path / "run", description={}, warn=pytest.fail):
+        shutil.rmtree(tmp_path / "run")
+        with pytest.raises(StorageError, match=r"cannot be written \(No such file or directory\)") as caught:
+            write_text(tmp_path / "run" / name, "x")
+        assert caught.value.exit_code == 1
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EIO])
+def test_what_the_system_refuses_during_a_run_is_a_failure_and_no_bad_input(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RunFolder.create(tmp_path / "run", description={}, warn=pytest.fail) as folder:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", refused(code))
+            for ask in (
+                lambda: folder.finish("train", {}),
+                lambda: folder.checkpoints.save(1, {}, fingerprint="f"),
+                lambda: write_text(folder.path / "report.html", "x"),
+            ):
+                with pytest.raises(StorageError, match=r"cannot be written"):
+                    ask()
+        folder.finish("train", {})
+
+
+def test_a_stage_that_cannot_be_read_is_not_taken_for_one_that_is_not_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RunFolder.create(tmp_path / "run", description={}, warn=pytest.fail) as folder:
+        folder.finish("train", {"loss": 1.0})
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "read_bytes", refused(errno.EIO))
+            with pytest.raises(StorageError, match=r"train\.json: cannot be read \(Input/output error\)"):
+                folder.finished("train")
+        assert folder.finished("train") == {"loss": 1.0}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from run_checkpoints import F, loud, pair, same_bits, saved, seal, steps, tree
 
-from fluxforge.errors import InputError
+from fluxforge.errors import InputError, StorageError
 from fluxforge.run import Checkpoints
 
 
@@ -42,7 +42,7 @@ def test_wherever_saving_fails_a_whole_checkpoint_remains(
     watched = Checkpoints(checkpoints.folder, warn=lambda _: None, keep=1)
     with monkeypatch.context() as patch:
         failing(name, at, error, patch)
-        with suppress(Crash, InputError):
+        with suppress(Crash, StorageError):
             watched.save(step, after, fingerprint=F)
     found = checkpoints.latest(tree(0), fingerprint=F)
     assert found is not None
@@ -65,7 +65,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_rubbish(
     with monkeypatch.context() as patch:
         failing("replace", 1, OSError(errno.ENOSPC, "No space left on device"), patch)
         message = r"step-000000002.safetensors: cannot be written \(No space left on device\)"
-        with pytest.raises(InputError, match=message) as caught:
+        with pytest.raises(StorageError, match=message) as caught:
             saved(checkpoints, 2)
     assert "\n" not in str(caught.value)
     assert steps(checkpoints) == pair(1)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fluxforge.errors import InputError
+from fluxforge.errors import InputError, StorageError
 from fluxforge.run import Metrics
 
 
@@ -144,7 +144,7 @@ def test_a_full_disk_while_cutting_leaves_the_file_as_it_was(metrics: Metrics, m
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match=r"metrics\.jsonl: cannot be written \(No space left on device\)"):
+    with pytest.raises(StorageError, match=r"metrics\.jsonl: cannot be written \(No space left on device\)"):
         metrics.truncate(1)
     assert metrics.path.read_bytes() == before
     assert [item.name for item in metrics.path.parent.iterdir()] == ["metrics.jsonl"]

@@ -1,17 +1,20 @@
 """The stable step: what is promised holds, what is forbidden diverges."""
 
 import math
+import sys
+from typing import Any
 
 import numpy as np
 import pytest
 import sympy as sp
 from scipy.sparse import csr_array
+from scipy.sparse.linalg import ArpackNoConvergence
 
-from fluxforge.errors import FluxforgeError
+from fluxforge.errors import FluxforgeError, NumericalError
 from fluxforge.mesh import Conditions, DualGraph, Mesh, Neumann, dual, fourier_step, jittered, squares
 from fluxforge.scheme import Claims, Hop, Scheme, SchemeBuilder, amplification
 from fluxforge.scheme.reference import BUILT_IN, rkl2
-from fluxforge.simulate import fastest_eigenvalues, generator, real_interval, step_limit
+from fluxforge.simulate import choose_step, fastest_eigenvalues, generator, real_interval, step_limit
 from fluxforge.simulate._limit import enclosed_rate
 from strategies import BOUNDARIES, MESHES, SIDED, noise, whole_step
 
@@ -263,3 +266,28 @@ def test_a_scheme_that_is_no_function_of_its_generator_is_not_promised_a_step_it
     if limit is not None and limit.dt > 0:
         dt = min(0.9 * limit.dt, 1e3 * fourier_step(graph))
         assert spectral_radius(scheme, graph, dt) <= 1 + 1e-9
+
+
+def unconverged(*_: object, **__: object) -> None:
+    """ARPACK with one value found, far below the largest."""
+    raise ArpackNoConvergence("ARPACK error -1: No convergence (%d/%d eigenvectors converged)", np.array([-1.0]), None)
+
+
+@pytest.mark.parametrize(("name", "solver"), [("corrected", "eigs"), ("euler", "eigsh")])
+def test_eigenvalues_that_did_not_converge_bound_nothing(
+    name: str, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one value that converged would allow a step thousands of times too long."""
+    graph = dual(jittered(13, 0.2, seed=2))
+    wanted = step_limit(BUILT_IN[name], graph)
+    assert wanted is not None
+    monkeypatch.setattr(sys.modules["fluxforge.simulate._limit"], solver, unconverged)
+    with pytest.raises(NumericalError, match="the fastest eigenvalues of 338 cells were not found"):
+        step_limit(BUILT_IN[name], graph)
+    problem: dict[str, Any] = {"dt": None, "dt_fraction": 0.5, "force": False}
+    _, _, limit = choose_step(BUILT_IN[name], graph, parameters={"alpha": 1.0}, **problem)
+    if name == "euler":
+        assert limit == pytest.approx(wanted.dt, rel=1e-2)
+        assert limit <= wanted.dt * (1 + 1e-5)
+    else:
+        assert limit is None

@@ -37,7 +37,7 @@ def test_a_run_is_its_steps_and_keeps_the_fields_at_the_times_it_says() -> None:
 
 @pytest.mark.parametrize(
     ("steps", "every", "marks"),
-    [(0, None, [0]), (3, None, [0, 1, 2, 3]), (41, None, [*range(0, 41, 3), 41]), (5, 9, [0, 5]), (6, 3, [0, 3, 6])],
+    [(1, None, [0, 1]), (3, None, [0, 1, 2, 3]), (41, None, [*range(0, 41, 3), 41]), (5, 9, [0, 5]), (6, 3, [0, 3, 6])],
 )
 def test_about_twenty_fields_are_kept_and_the_last_always(steps: int, every: int | None, marks: list[int]) -> None:
     seen: list[int] = []
@@ -62,7 +62,7 @@ def test_about_twenty_fields_are_kept_and_the_last_always(steps: int, every: int
 def test_the_initial_field_is_a_number_a_formula_a_function_or_an_array(
     given: object, wanted: Callable[..., object]
 ) -> None:
-    found = simulate("euler", MESH, initial=given, steps=0)  # type: ignore[arg-type]
+    found = simulate("euler", MESH, initial=given, steps=1)  # type: ignore[arg-type]
     assert found.fields[0] == pytest.approx(wanted(*GRAPH.x.T), rel=1e-15)
     assert found.fields.dtype == float
 
@@ -109,6 +109,7 @@ def test_an_implicit_run_takes_steps_as_long_as_it_likes() -> None:
     found = simulate("crank-nicolson", MESH, dt_fraction=100.0, steps=3, initial="x")
     assert found.dt_limit == np.inf
     assert found.summary()["dt_limit"] is None
+    assert found.summary()["dt_limit_kind"] == "unlimited"
     assert found.summary()["dt_over_fourier"] == pytest.approx(100.0)
 
 
@@ -147,6 +148,84 @@ def test_a_run_that_overflows_names_a_step_too() -> None:
     assert found.steps == 0
 
 
+LARGE = 1e11
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        {"boundary": Dirichlet(LARGE)},
+        {"boundary": {"left": Dirichlet(-LARGE), "right": Neumann()}},
+        {"source": LARGE},
+        {"source": -1e30},
+        {"boundary": Neumann(1e12)},
+        {"boundary": Neumann(1e200)},
+    ],
+    ids=["walls", "one wall", "source", "sink", "flux", "huge flux"],
+)
+@pytest.mark.parametrize("scheme", ["euler", "crank-nicolson"])
+def test_large_data_are_no_explosion(scheme: str, problem: dict[str, Any]) -> None:
+    """From zero, a field follows its walls, sources and fluxes, however large they are."""
+    found = simulate(scheme, MESH, dt_fraction=0.4, steps=60, **problem)
+    assert (found.blew_up_at, found.steps) == (None, 60)
+    size = max(abs(found.fields.min()), found.fields.max())
+    assert size > 1e9
+    assert found.summary()["heat"] is not None
+
+
+@pytest.mark.parametrize("problem", [{"boundary": Dirichlet(LARGE)}, {"source": LARGE}, {"boundary": Neumann(LARGE)}])
+def test_large_data_blow_up_later_and_relative_to_their_size(problem: dict[str, Any]) -> None:
+    assert LIMIT is not None
+    found = simulate("euler", MESH, dt=3 * LIMIT.dt, force=True, steps=400, throw=False, **problem)
+    assert found.blew_up_at is not None
+    assert found.blew_up_at > 2
+    assert np.abs(found.fields).max() <= 1e8 * (1 + LARGE + LARGE * 1e3 * found.times[-1])
+
+
+def test_a_source_counts_by_the_time_it_has_acted() -> None:
+    """The same growth is an explosion early on, and what a source brings later."""
+    assert LIMIT is not None
+    late = simulate("euler", MESH, dt=1.5 * LIMIT.dt, force=True, steps=400, source=1.0, initial="x", throw=False)
+    none = simulate("euler", MESH, dt=1.5 * LIMIT.dt, force=True, steps=400, initial="x", throw=False)
+    assert late.blew_up_at is not None
+    assert none.blew_up_at is not None
+    # In units of the mesh a source of 1 brings less than 1 in so short a time: a factor of two, one or two steps.
+    assert 0 <= late.blew_up_at - none.blew_up_at <= 3
+
+
+def test_numbers_of_a_summary_that_overflow_are_left_out() -> None:
+    summary = simulate("euler", MESH, initial=1e200, steps=2).summary()
+    assert summary["energy"] is None
+    assert summary["heat"] == pytest.approx(1e200, rel=0.7)
+
+
+def test_data_beyond_single_precision_are_refused_there() -> None:
+    for problem in ({"initial": 1e39}, {"source": 1e39}, {"boundary": Dirichlet(1e39)}):
+        with pytest.raises(InputError, match=r"beyond 3\.4e\+38, the largest number of float32: use float64"):
+            simulate("euler", MESH, steps=1, dtype="float32", **problem)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("solver", ["direct", "cg"])
+@pytest.mark.parametrize("share", [1e3, 1e9, 1e13])
+def test_an_insulated_box_keeps_its_heat_at_any_step_that_is_allowed(share: float, solver: Any) -> None:
+    found = simulate(
+        "crank-nicolson", MESH, boundary=Neumann(), initial="x", dt_fraction=share, steps=50, solver=solver
+    )
+    start = found.graph.V @ found.fields[0]
+    # Differences of T_θ are about 1/Δt of those of T, so that the fluxes of a step are of the size of the field. What a
+    # cell gives and its neighbour receives are equal to a few ε of that; there are at most four of them and 50 steps.
+    assert found.summary()["heat"] == pytest.approx(start, rel=50 * 10 * np.finfo(float).eps)
+    assert np.abs(found.fields).max() <= 2.0
+
+
+@pytest.mark.parametrize(("dtype", "share"), [("float64", 1e14), ("float64", 1e200), ("float32", 1e6)])
+def test_an_implicit_step_that_rounding_would_ruin_is_refused(dtype: Any, share: float) -> None:
+    problem: dict[str, Any] = {"boundary": Neumann(), "initial": "x", "dt_fraction": share, "steps": 2, "dtype": dtype}
+    with pytest.raises(InputError, match=rf"rounding errors of {dtype} would exceed the field: take at most"):
+        simulate("crank-nicolson", MESH, **problem)
+    assert simulate("crank-nicolson", MESH, **problem, force=True, throw=False).dt > 0
+
+
 def test_single_precision_runs_with_and_without_64_bits() -> None:
     problem: dict[str, Any] = {"initial": "sin(pi*x)", "source": "y", "boundary": BOUNDARIES["both"], "steps": 20}
     double = simulate("midpoint", MESH, **problem)
@@ -166,8 +245,9 @@ def test_numbers_out_of_range_are_refused_by_name(field: str, bad: float) -> Non
 
 
 def test_counts_out_of_range_are_refused_by_name() -> None:
-    with pytest.raises(InputError, match=r"^steps should be 0 or more, got -1"):
-        simulate("euler", MESH, steps=-1)
+    for steps in (0, -1):
+        with pytest.raises(InputError, match=rf"^steps should be 1 or more, got {steps}"):
+            simulate("euler", MESH, steps=steps)
     with pytest.raises(InputError, match=r"^save_every should be 1 or more, got 0"):
         simulate("euler", MESH, save_every=0)
 
@@ -198,6 +278,7 @@ def test_a_scheme_that_is_not_linear_runs_without_a_limit() -> None:
     found = simulate(stage.build("hot", summary="", claims=Claims()), MESH, initial="x*y", dt_fraction=0.1, steps=3)
     assert found.dt_limit is None
     assert found.summary()["dt_limit"] is None
+    assert found.summary()["dt_limit_kind"] == "unknown"
     assert found.steps == 3
 
 
@@ -211,6 +292,7 @@ def test_the_summary_is_that_of_the_last_field() -> None:
     assert (summary["cells"], summary["steps"], summary["scheme"]) == (24, 2, "euler")
     assert summary["time"] == found.times[-1]
     assert summary["dt_limit"] == found.dt_limit
+    assert summary["dt_limit_kind"] == "finite"
 
 
 def test_schemes_are_compared_with_the_first() -> None:

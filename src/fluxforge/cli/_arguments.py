@@ -132,3 +132,6 @@ OutputFolder = Annotated[
         "-o", "--output", metavar="FOLDER", help="Folder to write to.", callback=folder, rich_help_panel="Output"
     ),
 ]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace what an earlier run left there.", rich_help_panel="Output")
+]

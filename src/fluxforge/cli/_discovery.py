@@ -15,6 +15,7 @@ from fluxforge.cli._progress import counted, question_bar
 from fluxforge.cli._reproduction import show_arms
 from fluxforge.cli._signals import TerminatedError
 from fluxforge.discover import Progress, discover, free_folder, resume
+from fluxforge.errors import StorageError
 
 
 def begin(name: str, output: Path | None, preset: str | None, changes: Mapping[str, Any], as_json: bool) -> None:
@@ -45,8 +46,15 @@ def _shown(work: Callable[[Progress], dict[str, Any]], name: str, folder: Path, 
             result = work(counted(tell))
     except (KeyboardInterrupt, TerminatedError):
         if (folder / "run.json").exists():
-            say("go on with", f"fluxforge discover --resume {shlex.quote(str(folder))}", style="bold")
+            say("go on with", _resuming(folder), style="bold")
         raise
+    except StorageError as error:
+        if not (folder / "run.json").exists():
+            raise
+        raise StorageError(f"{error}; once that is mended, go on with: {_resuming(folder)}") from error
+    if names := result.get("ended_by_clock"):
+        limit = "the limit search.seconds ended the search for"
+        _warn(f"{limit} {', '.join(names)}: on another machine, or a busier one, it may find other formulas")
     if as_json:
         show_json(result)
     elif "summary" in result:
@@ -57,6 +65,10 @@ def _shown(work: Callable[[Progress], dict[str, Any]], name: str, folder: Path, 
     if result.get("as_expected") is False:
         say("error", f"{_unexpected(result)}; see {folder}", style="bold red")
         raise typer.Exit(1)
+
+
+def _resuming(folder: Path) -> str:
+    return f"fluxforge discover --resume {shlex.quote(str(folder))}"
 
 
 def _unexpected(result: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, SchemeName
+from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, Overwrite, SchemeName
 from fluxforge.cli._output import show
 
 
@@ -26,6 +26,7 @@ def export(
     to: Annotated[Target, typer.Option(help="Language of the result; json is the scheme.json other commands read.")],
     equation: EquationName = None,
     output: OutputFile = None,
+    overwrite: Overwrite = False,
     mesh: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --to c and -o: also write this mesh, as a C header.")
     ] = None,
@@ -40,15 +41,21 @@ def export(
         raise typer.BadParameter("--mesh is written beside C code: give --to c and -o FILE with it")
     if boundary and mesh is None:
         raise typer.BadParameter("--boundary belongs to a mesh: give --mesh FILE with it")
+    if overwrite and output is None:
+        raise typer.BadParameter("--overwrite is about a file to write: give -o FILE with it")
     from fluxforge._files import write_text
+    from fluxforge.errors import InputError
     from fluxforge.scheme import find
 
+    beside = None if output is None else output.with_name(f"{output.stem}_mesh.h")
+    for path in (output, None if mesh is None else beside):
+        if path is not None and path.exists() and not overwrite:
+            raise InputError(f"{path}: exists already: give another file, or --overwrite to replace it")
     code = _code(find(scheme, equation), to)
-    if output is None:
+    if output is None or beside is None:
         typer.echo(code, nl=False)
         return
     # The mesh first: one that is refused leaves nothing half written.
-    beside = output.with_name(f"{output.stem}_mesh.h")
     header = None if mesh is None else _header(mesh, boundary or [], beside.stem)
     write_text(output, code)
     show(f"wrote {output}")

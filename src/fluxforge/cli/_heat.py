@@ -16,7 +16,7 @@ from fluxforge.cli._suitability import notes
 from fluxforge.errors import InputError, InstabilityError
 from fluxforge.mesh import Conditions, Mesh, dual, read
 from fluxforge.scheme import find
-from fluxforge.simulate import Comparison, Simulation, compare, read_field, write_comparison, write_run
+from fluxforge.simulate import Comparison, Simulation, compare, prepare_folder, read_field, write_comparison, write_run
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,13 @@ class Request:
     schemes: tuple[str, ...]
     folder: Path | None
     gif: bool
+    overwrite: bool
     as_json: bool
+
+    def prepare(self) -> None:
+        """Refuse a folder that holds an earlier run, before anything is computed."""
+        if self.folder is not None:
+            prepare_folder(self.folder, [find(name).name for name in self.schemes], overwrite=self.overwrite)
 
 
 @dataclass(frozen=True)
@@ -112,8 +118,8 @@ def _write(comparison: Comparison, request: Request) -> list[Path]:
     if request.folder is None:
         return []
     if len(comparison.simulations) > 1:
-        return write_comparison(comparison, request.folder, gif=request.gif)
-    return write_run(comparison.simulations[0], request.folder, gif=request.gif)
+        return write_comparison(comparison, request.folder, gif=request.gif, overwrite=request.overwrite)
+    return write_run(comparison.simulations[0], request.folder, gif=request.gif, overwrite=request.overwrite)
 
 
 def _document(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
@@ -133,7 +139,7 @@ def _show(comparison: Comparison, problem: Problem, files: Sequence[Path]) -> No
         show()
     for note in problem.mesh.notes:
         show(f"note: {note}")
-    if not np.any(first.fields):
+    if first.blew_up_at is None and not np.any(first.fields):
         show("note: T is 0 everywhere: give --initial, --source or --boundary to have something happen")
     for folder in dict.fromkeys(path.parent for path in files):
         show(f"wrote {folder}{os.sep}: {_contents([path for path in files if path.parent == folder])}")
@@ -151,13 +157,8 @@ def _pairs(done: Simulation) -> Iterator[tuple[str, str]]:
     yield "scheme", done.scheme
     yield "cells", f"{done.graph.cells:,}"
     yield "steps", f"{done.steps:,}, to time {number(float(done.times[-1]))}"
-    limit = (
-        "no limit is known"
-        if done.dt_limit is None
-        else "unlimited"
-        if done.dt_limit == np.inf
-        else number(done.dt_limit)
-    )
+    limits = {"unknown": "no limit is known", "unlimited": "unlimited", "finite": number(done.dt_limit)}
+    limit = limits[summary["dt_limit_kind"]]
     share = summary["dt_over_fourier"]
     of_fourier = "" if share is None else f", {number(share)} of the Fourier step"
     yield "Δt", f"{number(done.dt)}{of_fourier}; stability limit: {limit}"

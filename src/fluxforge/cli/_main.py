@@ -3,7 +3,9 @@
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -23,7 +25,7 @@ def run(arguments: Sequence[str] | None) -> int:
     arguments, debug = _without_debug(sys.argv[1:] if arguments is None else arguments)
     _show_any_character()
     try:
-        with answering():
+        with answering(), _without_warnings(debug):
             code = _invoke(arguments)
             sys.stdout.flush()
     except BrokenPipeError:
@@ -46,6 +48,18 @@ def _without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     kept = [word for word in arguments[:end] if word != "--debug"]
     return [*kept, *arguments[end:]], len(kept) < end
+
+
+@contextmanager
+def _without_warnings(debug: bool) -> Iterator[None]:
+    """Keep warnings of overflow and the like off the terminal, unless they were asked for (`--debug`, `python -W`).
+
+    What they are about is judged by the commands themselves: a field that is not finite, a line not established.
+    """
+    with warnings.catch_warnings():
+        if not (debug or sys.warnoptions):
+            warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 def _invoke(arguments: list[str]) -> int:

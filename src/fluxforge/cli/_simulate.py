@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from fluxforge.cli._arguments import BOUNDARY, EquationName, Json, OutputFolder, SchemeName, complete_schemes, count
+from fluxforge.cli._arguments import (
+    BOUNDARY,
+    EquationName,
+    Json,
+    OutputFolder,
+    Overwrite,
+    SchemeName,
+    complete_schemes,
+    count,
+)
 from fluxforge.cli._output import show
 
 PROBLEM, TIME, OUTPUT = "Problem", "Time steps", "Output"
@@ -84,6 +93,7 @@ def simulate(
         int | None, count("--save-every", text="Keep every Nth field (about 20 unless given).", rich_help_panel=OUTPUT)
     ] = None,
     output: OutputFolder = None,
+    overwrite: Overwrite = False,
     gif: Annotated[bool, typer.Option("--gif", help="Also write an animation.", rich_help_panel=OUTPUT)] = False,
     as_json: Json = False,
 ) -> None:
@@ -92,6 +102,8 @@ def simulate(
         raise typer.BadParameter("give --dt or --dt-fraction, not both")
     if gif and output is None:
         raise typer.BadParameter("--gif needs a folder to write to: give -o FOLDER")
+    if overwrite and output is None:
+        raise typer.BadParameter("--overwrite is about a folder to write to: give -o FOLDER")
     from fluxforge.cli._progress import doing
 
     with doing(f"reading {mesh}", quiet=as_json):
@@ -101,8 +113,10 @@ def simulate(
             schemes=tuple(dict.fromkeys([scheme, *(name for names in compare or [] for name in _names(names))])),
             folder=output,
             gif=gif,
+            overwrite=overwrite,
             as_json=as_json,
         )
+        request.prepare()
         problem = Problem.read(
             mesh, initial=initial, source=source, boundary=boundary or [], equation=equation, settings=settings or []
         )

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from fluxforge.errors import FluxforgeError
 from fluxforge.mesh import Mesh, dual
 from fluxforge.scheme import TABLEAUX, Scheme, find, linear_stages
-from fluxforge.verify import linear_field_defect, other_equation
+from fluxforge.verify import NUMERICAL_FAILURES, linear_field_defect, other_equation
 
 # Linear fields that are off by less than this share of the fluxes are kept to round-off.
 KEPT = 1e-8
@@ -36,7 +35,7 @@ def _doubt(scheme: Scheme, mesh: Mesh) -> str | None:
         try:
             wrong = other_equation(scheme)
             return _doubt_on_mesh(scheme, mesh) if wrong is None else f"solves another equation: {wrong}"
-        except (FluxforgeError, ArithmeticError, ValueError, RuntimeError) as error:
+        except NUMERICAL_FAILURES as error:
             reason = " ".join(str(error).split())
             return f"that it solves the {scheme.equation.name} equation is not established ({reason})"
 

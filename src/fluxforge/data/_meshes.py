@@ -11,12 +11,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from fluxforge import recipe
-from fluxforge._files import atomic_path
-from fluxforge.errors import InputError
+from fluxforge._files import atomic_path, open_regular, parse_json
+from fluxforge.errors import InputError, StorageError
 from fluxforge.mesh import Mesh, generate, gmsh_problem, read
+from fluxforge.run import remove_strays
 
 # Raised when the same words would give other meshes.
 VERSION = 2
+# What a killed process left in the cache is removed after so long; a mesh is written within seconds.
+AN_HOUR = 3600.0
 
 
 def meshes(spec: recipe.Meshes, seed: int) -> list[Mesh]:
@@ -42,8 +45,9 @@ def cached(plan: list[dict[str, str | int]]) -> list[Mesh]:
         return found
     made = [generate(**arguments) for arguments in plan]  # type: ignore[arg-type]
     # A cache that cannot be written costs time, not results.
-    with suppress(InputError, SafetensorError):
+    with suppress(InputError, StorageError, SafetensorError):
         _save(place, made)
+        remove_strays(place.parent, seconds=AN_HOUR)
     return made
 
 
@@ -74,6 +78,8 @@ def _save(place: Path, made: list[Mesh]) -> None:
 def _load(place: Path) -> list[Mesh] | None:
     """The meshes of a cache file, or None if it is absent or not as it was written."""
     try:
+        # safetensors would wait for a pipe.
+        open_regular(place).close()
         with safe_open(place, framework="np") as held:
             metadata = held.metadata() or {}
         arrays = load_file(place)
@@ -83,7 +89,7 @@ def _load(place: Path) -> list[Mesh] | None:
     if metadata.get("digest") != _digest(arrays, words):
         return None
     found = []
-    for k, (origin, notes, tags) in enumerate(json.loads(words)):
+    for k, (origin, notes, tags) in enumerate(parse_json(words)):
         boundary = {tag: arrays[f"{k}/boundary/{tag}"] for tag in tags}
         found.append(Mesh(arrays[f"{k}/points"], arrays[f"{k}/cells"], boundary, tuple(notes), origin))
     return found

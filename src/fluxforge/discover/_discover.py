@@ -1,5 +1,6 @@
 """`discover`: a recipe in, a run folder out."""
 
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -9,26 +10,30 @@ from typing import Any
 import numpy as np
 
 from fluxforge import recipe
+from fluxforge._arguments import check_function, check_kind, check_path, check_text
 from fluxforge._files import write_document
 from fluxforge.discover._distillation import distilled, explained
 from fluxforge.discover._folder import Warn, description, finite, recipe_of, run_folder
 from fluxforge.discover._found import Found
 from fluxforge.discover._generalisation import generalise, summary
 from fluxforge.discover._judge import is_expected
+from fluxforge.discover._outputs import check_outputs, record_outputs
 from fluxforge.discover._picture import field_figure
 from fluxforge.discover._progress import Progress, silent
 from fluxforge.discover._small_steps import in_the_limit, timed
 from fluxforge.distil import ablate, engine
-from fluxforge.errors import FluxforgeError, InputError
+from fluxforge.errors import InputError
 from fluxforge.gnn import Network
 from fluxforge.mesh import save_figure
+from fluxforge.neighbourhood import device_memory
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
 from fluxforge.run import RunFolder
-from fluxforge.scheme import Scheme, save
-from fluxforge.verify import Certificate, verify
+from fluxforge.scheme import Scheme, load, save
+from fluxforge.verify import NUMERICAL_FAILURES, Certificate, verify
 from fluxforge.verify.time_order import time_order
 
 FAMILIES = ("squares", "right", "irregular")
+CANDIDATE = ("candidate.json", "candidate-certificate.json")
 
 
 def discover(
@@ -46,6 +51,15 @@ def discover(
     dots, such as `{"training.steps": 5000}`. The folder is runs/RECIPE, with a number after it if that is taken,
     unless `output` is given.
     """
+    if not isinstance(source, recipe.Recipe):
+        check_path(source, "source", "a recipe, the name of a shipped one or the path of a .toml file")
+    if changes is not None:
+        check_kind(changes, "changes", Mapping, "a mapping from fields to values")
+        for field in changes:
+            check_text(field, "changes: a field")
+    if output is not None:
+        check_path(output, "output", "the path of a folder")
+    check_text(command, "command"), check_function(tell, "tell"), check_function(warn, "warn")
     spec = source if isinstance(source, recipe.Recipe) else recipe.load(source)
     spec = recipe.override(spec, changes) if changes else spec
     output = free_folder(spec) if output is None else Path(output)
@@ -65,6 +79,7 @@ def free_folder(spec: recipe.Recipe) -> Path:
 def _refuse_impossible(spec: recipe.Recipe) -> None:
     """What would be found out after minutes of training is said before."""
     recipe.check(spec)
+    recipe.refuse_too_large(spec, device_memory())
     if not spec.arms and spec.search is None:
         raise InputError(f"recipe {spec.name!r}: has neither 'arms' to compare nor a 'search' for formulas")
     if spec.search is not None and in_the_limit(spec) and isinstance(spec.data, recipe.TwoCells):
@@ -85,14 +100,26 @@ def _run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str, An
 
 
 def _generalisation(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str, Any]:
+    if (done := folder.finished("generalisation")) is not None:
+        check_outputs(folder, spec, lambda into: _write_generalisation(spec, done, into))
+        return done
     found = generalise(spec, folder, tell)
     result = {"recipe": spec.name, "seeds": spec.seeds, **found, "summary": summary(spec, found)}
-    write_document(folder.path / "generalisation.json", "generalisation", 1, result)
+    record_outputs(folder, spec, _write_generalisation(spec, result, folder.path))
+    folder.finish("generalisation", result)
+    return result
+
+
+def _write_generalisation(spec: recipe.Recipe, result: Mapping[str, Any], folder: Path) -> list[Path]:
+    """The document of a run with arms and its figures; returns their paths."""
+    paths = [folder / "generalisation.json"]
+    write_document(paths[0], "generalisation", 1, result)
     if {"sparse", "dense"} <= set(spec.arms):
         for name, draw in (("generalisation", generalisation_figure), ("extrapolation", extrapolation_figure)):
             for suffix in ("png", "svg"):
-                save_figure(draw(result), folder.path / f"{name}.{suffix}")
-    return result
+                paths.append(folder / f"{name}.{suffix}")
+                save_figure(draw(result), paths[-1])
+    return paths
 
 
 def _certified(
@@ -101,18 +128,28 @@ def _certified(
     """The certificate, in the document and as files whose names say whether the formula is recovered."""
     with timed(document["seconds"], "certify"):
         scheme = found.scheme(spec.name)
-        certificate = verify(
-            scheme, families=FAMILIES, quick=True, progress=lambda what, k, of: tell(f"certifying: {what}", k - 1, of)
-        )
+        certificate = _verified(scheme, tell)
         order = None if certificate.time is None else certificate.time.order
         document["findings"] = _findings(certificate, order, _unrounded_order(document, found, spec))
         document["order_in_time"] = order
         document["as_expected"] = is_expected(spec, document["verdict"], order)
         document["certificate"] = certificate.to_document()
-    recovered = document["recovered"]
-    save(scheme, folder.path / ("scheme.json" if recovered else "candidate.json"))
-    certificate.save(folder.path / ("certificate.json" if recovered else "candidate-certificate.json"))
+    own, beside = _named(document, folder)
+    save(scheme, own)
+    certificate.save(beside)
     return scheme, certificate
+
+
+def _verified(scheme: Scheme, tell: Progress) -> Certificate:
+    return verify(
+        scheme, families=FAMILIES, quick=True, progress=lambda what, k, of: tell(f"certifying: {what}", k - 1, of)
+    )
+
+
+def _named(document: Mapping[str, Any], folder: RunFolder) -> tuple[Path, Path]:
+    """Where a formula and its certificate lie: the names say whether it is recovered."""
+    names = ("scheme.json", "certificate.json") if document["recovered"] else CANDIDATE
+    return folder.path / names[0], folder.path / names[1]
 
 
 def _findings(certificate: Certificate, order: float | None, unrounded: float | None) -> list[str]:
@@ -131,10 +168,12 @@ def _findings(certificate: Certificate, order: float | None, unrounded: float | 
 
 def _unrounded_order(document: Mapping[str, Any], found: Found, spec: recipe.Recipe) -> float | None:
     """The order in time with the constants that the network itself has."""
-    scheme = Scheme(f"unrounded-{spec.name}", found.free.filled(document["limit"]))
+    if not all(math.isfinite(value) for value in document["limit"].values()):
+        return None
     try:
+        scheme = Scheme(f"unrounded-{spec.name}", found.free.filled(document["limit"]))
         return time_order(scheme).order
-    except (FluxforgeError, ArithmeticError, ValueError):
+    except NUMERICAL_FAILURES:
         return None
 
 
@@ -142,11 +181,13 @@ def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progre
     """From a network that is trained already to its formula and certificate: the document of a run, and its folder."""
     with run_folder(output, spec, warn=lambda _: None) as folder:
         if (done := folder.finished("discovery")) is not None:
+            check_outputs(folder, spec, lambda into: None)
             return done
         document, found = explained(network, spec, folder, document={"recipe": spec.name, "seed": spec.seed}, tell=tell)
         if found is not None:
             _certified(document, found, spec, folder, tell)
         document = finite(document)
+        record_outputs(folder, spec, (), texts=() if found is None else _named(document, folder))
         folder.finish("discovery", document)
     return document
 
@@ -154,6 +195,7 @@ def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progre
 def _formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str, Any]:
     """Scheme, certificate and report in the folder, under names that say whether the formula is believed."""
     if (done := folder.finished("discovery")) is not None:
+        check_outputs(folder, spec, lambda into: _remake(done, spec, folder, into, tell))
         return done
     document, found = distilled(spec, folder, tell)
     document["expected"] = spec.expect
@@ -162,22 +204,43 @@ def _formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str
     if found is not None:
         scheme, certificate = _certified(document, found, spec, folder, tell)
     tell("searching without a network", 0, 1)
-    spent = sum(document["seconds"].values())
-    # At most a fifth of the whole run, itself included.
-    document["ablations"] = ablate(spec, seconds=spent / 4.0).document()
+    document["ablations"] = ablate(spec).document()
     document["seconds"]["ablations"] = document["ablations"]["seconds"]
     tell("writing the report", 0, 1)
     began = time.perf_counter()
-    write_discovery(
+    paths = _write_report(document, spec, folder, folder.path, scheme=scheme, certificate=certificate)
+    document["seconds"]["report"] = time.perf_counter() - began
+    document = finite(document)
+    record_outputs(folder, spec, paths, texts=() if found is None else _named(document, folder))
+    folder.finish("discovery", document)
+    return document
+
+
+def _write_report(
+    document: Mapping[str, Any],
+    spec: recipe.Recipe,
+    folder: RunFolder,
+    into: Path,
+    *,
+    scheme: Scheme | None,
+    certificate: Certificate | None,
+) -> list[Path]:
+    return write_discovery(
         document,
-        folder.path,
+        into,
         scheme=scheme,
         certificate=certificate,
         metrics=folder.metrics.read(),
         command=str(folder.description.get("command", "")),
         picture=None if scheme is None else field_figure(scheme, spec.diffusivity),
     )
-    document["seconds"]["report"] = time.perf_counter() - began
-    document = finite(document)
-    folder.finish("discovery", document)
-    return document
+
+
+def _remake(done: Mapping[str, Any], spec: recipe.Recipe, folder: RunFolder, into: Path, tell: Progress) -> None:
+    """The report of a finished run again; its scheme is in that folder, and is verified anew for the certificate."""
+    seconds = {name: value for name, value in done["seconds"].items() if name != "report"}  # not known to the first one
+    scheme = certificate = None
+    if (path := into / _named(done, folder)[0].name).exists():
+        scheme = load(path)
+        certificate = _verified(scheme, tell)
+    _write_report({**done, "seconds": seconds}, spec, folder, into, scheme=scheme, certificate=certificate)

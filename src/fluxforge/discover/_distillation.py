@@ -1,7 +1,7 @@
 """Train, distil, refit, judge: from a recipe to a formula with a verdict, or to the reason why there is none."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from fluxforge.discover._small_steps import (
     timed,
 )
 from fluxforge.distil import Objective, geometry, own_limit, power_law, read_constants, stencil
-from fluxforge.errors import FluxforgeError
+from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, TrainingError
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import averaged, data_loss, defect_of, norm_of, step_of
 from fluxforge.run import RunFolder
@@ -71,7 +71,9 @@ def explained(
     reference = _reference(network, spec)
     try:
         found = _route(network, spec, folder, document=document, reference=reference, tell=tell)
-    except FluxforgeError as error:
+    except (DiscoveryError, SchemeError, ExpressionError) as error:
+        # Findings about formulas. A full disk, too little memory or a fault of the program is none: it is raised, and
+        # nothing is recorded.
         document["reasons"].append(str(error))
         return document, None
     with timed(seconds, "judge"):
@@ -149,6 +151,7 @@ def _route(
             return _stencil_route.formula(network, spec=spec, tell=tell)
     with timed(seconds, "distil"):
         sampled, fronts = _modules.fronts_of(network, spec, folder, tell)
+    document["ended_by_clock"] = [name for name, front in fronts.items() if front.ended_by_clock]
     document["fronts"] = {each.name: _modules.front_document(each, fronts[each.name], None) for each in sampled}
     with timed(seconds, "refit"):
         tell("choosing formulas and refitting constants", 0, 1)
@@ -159,8 +162,20 @@ def _best(trained: Trained, spec: recipe.Recipe) -> tuple[Network, int]:
     """Of several seeds the one with the least loss on problems none has seen."""
     fresh = drawn(source(spec), spec, _JUDGE, 64 if isinstance(spec.data, recipe.Meshes) else 512)
     losses = [math.inf if trained.failed[k] else _loss_of(trained.member(k), fresh, spec) for k in range(trained.seeds)]
-    best = int(np.argmin(losses))
+    best = least_finite(losses)
+    if best is None:
+        failed = sum(bool(trained.failed[k]) for k in range(trained.seeds))
+        raise TrainingError(
+            f"none of the {trained.seeds} trained networks has a finite loss on problems it has not seen "
+            f"({failed} of them failed in training): lower training.learning_rate, or change the seed"
+        )
     return trained.member(best), best
+
+
+def least_finite(losses: Sequence[float]) -> int | None:
+    """The place of the least finite loss; None where none is finite. (argmin would choose the first NaN.)"""
+    finite = [k for k, loss in enumerate(losses) if math.isfinite(loss)]
+    return min(finite, key=lambda k: losses[k], default=None)
 
 
 def _reference(network: Network, spec: recipe.Recipe) -> float:
@@ -177,14 +192,21 @@ def _loss_of(network: Network, problems: Problem, spec: recipe.Recipe) -> float:
 
 
 def _stencil_document(network: Network, found: Found, spec: recipe.Recipe) -> dict[str, Any]:
-    """The stencil's power law from the network alone, beside the formula's, and how far the stencils are apart."""
+    """The stencil's power law from the network alone, beside the formula's, and how far the stencils are apart.
+
+    Nothing if one of them is no power law: a formula without neighbours, for instance, which is refused anyway.
+    """
     with jax.enable_x64(True):
         problems = _close_problems(spec)
         columns = geometry(problems)
         theirs = stencil(step_of(cast(network, "float64")), problems)
         ours = stencil(found.step, problems)
-    apart = float(np.abs(theirs - ours).mean() / np.abs(ours).mean()) if len(ours) else math.inf
-    laws = {name: vars(power_law(values, columns)) for name, values in (("network", theirs), ("formula", ours))}
+    size = float(np.abs(ours).mean()) if len(ours) else 0.0
+    apart = float(np.abs(theirs - ours).mean()) / size if size else math.inf
+    try:
+        laws = {name: vars(power_law(values, columns)) for name, values in (("network", theirs), ("formula", ours))}
+    except DiscoveryError:
+        return {}
     return {**laws, "difference": apart, "agree": apart <= AGREEMENT}
 
 

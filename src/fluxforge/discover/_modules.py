@@ -34,7 +34,7 @@ from fluxforge.distil import (
     small_steps,
     units_of,
 )
-from fluxforge.errors import DiscoveryError
+from fluxforge.errors import DiscoveryError, InputError
 from fluxforge.expression import parse
 from fluxforge.gnn import Network
 from fluxforge.run import RunFolder
@@ -50,7 +50,7 @@ def fronts_of(
 ) -> tuple[list[Sampled], dict[str, Front]]:
     """A table and a search per MLP; searches finished before are read back."""
     assert spec.search is not None
-    sampled = sample(network, drawn(source(spec), spec, _SAMPLES, spec.search.samples), rows=spec.search.samples)
+    sampled = _sampled(network, spec, spec.search.samples)
     found: dict[str, Front] = {}
     for k, each in enumerate(sampled):
         done = folder.finished(f"front-{k + 1}")
@@ -60,6 +60,14 @@ def fronts_of(
             folder.finish(f"front-{k + 1}", done)
         found[each.name] = _front_from(done, each)
     return sampled, found
+
+
+def _sampled(network: Network, spec: recipe.Recipe, rows: int) -> list[Sampled]:
+    problems = drawn(source(spec), spec, _SAMPLES, rows)
+    try:
+        return sample(network, problems, rows=rows)
+    except InputError as error:  # numbers that are not finite, of a network that overflows
+        raise DiscoveryError(f"stage distil: {error}") from error
 
 
 def _searched(each: Sampled, spec: recipe.Recipe) -> Front:
@@ -73,6 +81,7 @@ def _searched(each: Sampled, spec: recipe.Recipe) -> Front:
     search = Search(
         operators=tuple(OPERATORS.get(name, name) for name in wanted.operators),
         max_complexity=wanted.most_complex,
+        evaluations=wanted.evaluations,
         seconds=wanted.seconds,
         restarts=wanted.restarts,
     )
@@ -135,7 +144,7 @@ def front_document(each: Sampled, front: Front, chosen: Candidate | None) -> dic
     """A front as plain JSON, and which of its rows was chosen."""
     rows = [{"complexity": c, "error": error, "formula": text} for c, error, text in front.rows()]
     place = list(front).index(chosen) if chosen is not None else None
-    return {"kind": each.kind, "chosen": place, "rows": rows}
+    return {"kind": each.kind, "chosen": place, "ended_by_clock": front.ended_by_clock, "rows": rows}
 
 
 def _front_from(document: Mapping[str, Any], each: Sampled) -> Front:
@@ -143,5 +152,6 @@ def _front_from(document: Mapping[str, Any], each: Sampled) -> Front:
         tuple(
             Candidate(parse(row["formula"], each.table.names), int(row["complexity"]), float(row["error"]))
             for row in document["rows"]
-        )
+        ),
+        bool(document.get("ended_by_clock", False)),
     )

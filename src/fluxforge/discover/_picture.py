@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from fluxforge.errors import FluxforgeError
+from fluxforge.errors import InputError, InstabilityError
 from fluxforge.mesh import Dirichlet, draw_field, generate
 from fluxforge.scheme import Scheme
 from fluxforge.simulate import simulate
@@ -17,7 +17,7 @@ def field_figure(scheme: Scheme, diffusivity: float) -> Figure | None:
     """The temperature after a short run, cells outlined; nothing where the scheme cannot be run so."""
     try:
         return _drawn(scheme, diffusivity)
-    except FluxforgeError:  # A picture is no reason to lose a discovery.
+    except (InputError, InstabilityError):  # A picture is no reason to lose a discovery.
         return None
 
 

@@ -1,7 +1,7 @@
 """From samples of a network to formulas: symbolic regression, simplification, and the choice of one."""
 
 from fluxforge.distil._ablation import Ablation, Ablations, ablate, no_ablation
-from fluxforge.distil._backend import AbstractBackend
+from fluxforge.distil._backend import AbstractBackend, Explored
 from fluxforge.distil._choose import Choice, choose
 from fluxforge.distil._complexity import complexity
 from fluxforge.distil._compose import canonical, compose
@@ -32,6 +32,7 @@ __all__ = [
     "AbstractBackend",
     "Candidate",
     "Choice",
+    "Explored",
     "Fitted",
     "Free",
     "Front",

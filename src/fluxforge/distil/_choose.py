@@ -17,7 +17,7 @@ from fluxforge.distil._constants import Fitted, refit
 from fluxforge.distil._free import Free, set_free
 from fluxforge.distil._front import Candidate, Front
 from fluxforge.distil._sample import Sampled
-from fluxforge.errors import FluxforgeError, SchemeError
+from fluxforge.errors import DiscoveryError, SchemeError
 from fluxforge.gnn import Network
 
 # What a symbol of complexity has to lower the loss by, as on a single front; losses below FLOOR are all the same.
@@ -62,7 +62,7 @@ def choose(
     """
     worthy = {name: [each for each in front if each.error <= threshold] for name, front in fronts.items()}
     if short := [name for name, found in worthy.items() if not found]:
-        raise FluxforgeError(
+        raise DiscoveryError(
             f"no formula for {short[0]!r} is within {threshold:g} of the network: the best has an error of "
             f"{fronts[short[0]].best_error:.3g}; train longer, or search longer"
         )
@@ -83,7 +83,7 @@ def choose(
         if found.fitted.loss <= network_loss:
             return found
     if best is None:
-        raise FluxforgeError(
+        raise DiscoveryError(
             "none of the formulas found can be composed into a scheme: no update is linear in its sums"
         )
     return best

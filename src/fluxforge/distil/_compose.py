@@ -6,11 +6,17 @@ update's factor of each sum carries no number, so that all of it is in the messa
 
 from collections.abc import Mapping
 
+import numpy as np
 import sympy as sp
 
 from fluxforge.errors import SchemeError
+from fluxforge.expression import evaluate
 from fluxforge.gnn import F, Network
-from fluxforge.scheme import Message, Output, Stage, symbol
+from fluxforge.scheme import Hop, Message, Output, Stage, symbol
+from fluxforge.scheme._symbols import ENDS
+
+# A message is a difference of fields if equal ones leave less than this share of its terms.
+DIFFERENCE = 0.1
 
 
 def compose(network: Network, formulas: Mapping[str, sp.Expr]) -> tuple[Stage, ...]:
@@ -28,7 +34,12 @@ def compose(network: Network, formulas: Mapping[str, sp.Expr]) -> tuple[Stage, .
 
 
 def canonical(stages: tuple[Stage, ...], *, diffusivity: float) -> tuple[Stage, ...]:
-    """The gauge fixed, and messages written with α: the number left in each is relative to α."""
+    """The gauge fixed, and fluxes written with α: the number left in each is relative to α.
+
+    A flux is a message that vanishes where the fields at its ends are equal. Others, such as the sum of the neighbours'
+    values or of their A/δ, and messages with an α of their own, keep their numbers: a factor α would make them wrong
+    at every diffusivity but the trained one.
+    """
     return tuple(_canonical(stage, diffusivity) for stage in stages)
 
 
@@ -38,9 +49,41 @@ def _canonical(stage: Stage, diffusivity: float) -> Stage:
         scale = _scale(name, outputs)
         z = symbol(name)
         outputs = {key: Output(_unscaled(out.expression, z, scale), out.ghost) for key, out in outputs.items()}
-        factored = sp.factor_terms(sp.expand(scale * message.expression / diffusivity))
-        messages[name] = Message(symbol("alpha") * factored, message.hop)
+        flux = _is_flux(message)
+        scaled = scale * message.expression / (diffusivity if flux else 1)
+        factored = sp.factor_terms(sp.expand(scaled))
+        messages[name] = Message(symbol("alpha") * factored if flux else factored, message.hop)
     return Stage(messages, outputs)
+
+
+def _is_flux(message: Message) -> bool:
+    """Whether a message without α depends on fields, and vanishes where each has one value at all ends.
+
+    Its constants are still to be refitted, so that T_N − 1.02 T_P is taken for a difference: what is left of the terms
+    is compared with their size, at random geometries and fields.
+    """
+    expression, hop = message.expression, message.hop
+    symbols = sorted(expression.free_symbols, key=str)
+    if expression.has(symbol("alpha")) or all(_field(each.name, hop) is None for each in symbols):
+        return False
+    rng = np.random.default_rng(0)
+    draws: dict[str, np.ndarray] = {}
+    # The same draws for a field at every end.
+    values = {
+        each: draws.setdefault(_field(each.name, hop) or each.name, rng.uniform(0.3, 1.7, 32)) for each in symbols
+    }
+    with np.errstate(all="ignore"):
+        terms = np.array(
+            [evaluate(term, values, np) + np.zeros(32) for term in sp.Add.make_args(sp.expand(expression))]
+        )
+    left, size = np.abs(terms.sum(axis=0)).sum(), np.abs(terms).sum()
+    return bool(left <= DIFFERENCE * size)
+
+
+def _field(name: str, hop: Hop) -> str | None:
+    """T of T_N: the field whose value at an end a symbol is; None for geometry, cell volumes included."""
+    stem, _, end = name.rpartition("_")
+    return stem if end in ENDS[hop] and stem != "V" else None
 
 
 def _scale(name: str, outputs: Mapping[str, Output]) -> sp.Expr:

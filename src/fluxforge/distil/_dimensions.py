@@ -15,4 +15,5 @@ def units_of(names: tuple[str, ...]) -> dict[str, Unit]:
 
 def consistent(front: Front, units: Mapping[str, Unit]) -> Front:
     """The candidates of a front whose units do not clash."""
-    return Front(tuple(c for c in front if not isinstance(dimensions(c.expression, units), Clash)))
+    kept = tuple(c for c in front if not isinstance(dimensions(c.expression, units), Clash))
+    return Front(kept, front.ended_by_clock)

@@ -4,7 +4,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy as sp
@@ -32,9 +32,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Front:
-    """Candidates none of which is beaten in both length and error, the shortest first."""
+    """Candidates none of which is beaten in both length and error, the shortest first.
+
+    `ended_by_clock`: the search stopped at its limit in seconds before its evaluations were done.
+    """
 
     candidates: tuple[Candidate, ...]
+    ended_by_clock: bool = False
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self.candidates)
@@ -70,8 +74,9 @@ def front_of(candidates: Iterable[Candidate]) -> Front:
 
 
 def merge(*fronts: Front) -> Front:
-    """The Pareto set of several."""
-    return front_of(candidate for front in fronts for candidate in front)
+    """The Pareto set of several; ended by the clock if one of them was."""
+    found = front_of(candidate for front in fronts for candidate in front)
+    return replace(found, ended_by_clock=any(front.ended_by_clock for front in fronts))
 
 
 def measure(expr: sp.Expr, table: Table) -> Candidate | None:

@@ -35,6 +35,7 @@ class Evolution:
     def __init__(self, op: Any, table: Table, search: Search, *, seed: int) -> None:
         self._op, self._search = op, search
         self._parts: list[Any] = []
+        self.stopped = False
         self._length = search.max_complexity
         self._sizes = np.sqrt(np.mean(table.X**2, axis=0))
         self._sizes[self._sizes == 0] = 1.0
@@ -45,10 +46,14 @@ class Evolution:
         self._algorithm = self._algorithm_of(seed)
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Evolves until the generations are done, or `stopped()` says so after one of them."""
+        """Evolves until the generations are done, or `stopped()` says so after one of them but the last."""
+        asked = 0  # once after the first random population, and once after each generation
 
         def check() -> None:
-            if stopped():
+            nonlocal asked
+            asked += 1
+            if not self.stopped and asked <= self._search.generations and stopped():
+                self.stopped = True
                 self._error.Budget = 0
 
         self._algorithm.Run(self._rng, check, threads(), False)

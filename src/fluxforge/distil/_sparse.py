@@ -12,6 +12,7 @@ import sympy as sp
 from jaxtyping import Bool, Float
 
 from fluxforge.distil._edges import Edges
+from fluxforge.errors import NumericalError
 from fluxforge.expression import evaluate
 from fluxforge.scheme import Message, Output, Stage, symbol
 
@@ -90,6 +91,9 @@ def fit_sparse(edges: Edges, judged: Edges) -> Sparse:
         for (threshold, ridge), kept in _supports(X, y / size).items()
         for c in (np.linalg.lstsq(X[:, kept], y / size, rcond=None)[0],)
     ]
+    models = [model for model in models if np.isfinite(model.error)]
+    if not models:
+        raise NumericalError("no sparse model of the step has a finite error")
     limit = max(WITHIN * min(model.error for model in models), EXACT)
     best = min((model for model in models if model.error <= limit), key=lambda model: (len(model.c), model.error))
     numbers = best.c * size / sizes[best.kept]

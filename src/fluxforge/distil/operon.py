@@ -2,16 +2,13 @@
 
 import threading
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import final
 
-import sympy as sp
-
-from fluxforge.distil._backend import AbstractBackend
+from fluxforge.distil._backend import AbstractBackend, Explored
 from fluxforge.distil._operon_run import Evolution
 from fluxforge.distil._operon_tree import to_sympy
 from fluxforge.distil._refit import scaled
@@ -33,12 +30,13 @@ class Operon(AbstractBackend):
         """PyOperon is one wheel, and a dependency of the package."""
         return None if find_spec("pyoperon") else "operon is not installed: pip install pyoperon"
 
-    def explore(self, table: Table, search: Search, *, seed: int, seconds: float) -> Sequence[sp.Expr]:
+    def explore(self, table: Table, search: Search, *, seed: int, end: float) -> Explored:
         """The front of one evolution."""
         evolution = Evolution(_pyoperon(), table, search, seed=seed)
-        _run(evolution, time.monotonic() + seconds)
+        _run(evolution, end)
         variables = evolution.variables(table.names)
-        return [scaled(to_sympy(nodes, variables), table) for nodes in evolution.trees()]
+        formulas = [scaled(to_sympy(nodes, variables), table) for nodes in evolution.trees()]
+        return Explored(formulas, ended_by_clock=evolution.stopped)
 
 
 def _pyoperon() -> ModuleType:

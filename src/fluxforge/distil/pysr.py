@@ -1,8 +1,10 @@
 """PySR: the paper's engine. It runs in Julia, which it downloads when it is first imported, so it is an extra."""
 
+import math
 import re
+import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,10 +13,10 @@ from typing import Any, final
 
 import sympy as sp
 
-from fluxforge.distil._backend import AbstractBackend
+from fluxforge.distil._backend import AbstractBackend, Explored
 from fluxforge.distil._search import Search
 from fluxforge.distil._table import Table
-from fluxforge.errors import ExpressionError, FluxforgeError
+from fluxforge.errors import ExpressionError, FluxforgeError, StorageError
 from fluxforge.expression import parse
 from fluxforge.scheme import symbol
 
@@ -41,8 +43,9 @@ class PySR(AbstractBackend):
         """Asked without importing it: that would start Julia."""
         return None if find_spec("pysr") else "pysr is not installed: pip install 'fluxforge[pysr]'"
 
-    def explore(self, table: Table, search: Search, *, seed: int, seconds: float) -> Sequence[sp.Expr]:
+    def explore(self, table: Table, search: Search, *, seed: int, end: float) -> Explored:
         """The hall of fame of one search."""
+        seconds = None if end == math.inf else max(end - time.monotonic(), 0.0)
         # PySR refuses names that SymPy has a meaning for, such as S.
         columns = {f"x{k}": symbol(name) for k, name in enumerate(table.names)}
         with TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -53,12 +56,16 @@ class PySR(AbstractBackend):
                 )
                 model.fit(table.X, table.y, variable_names=list(columns))
                 texts = [] if model.equations_ is None else [str(text) for text in model.equations_["equation"]]
+            except OSError as error:
+                raise StorageError(f"pysr: its folder cannot be written ({_first_line(error)})") from error
+            except MemoryError:
+                raise
             except Exception as error:
                 raise FluxforgeError(f"pysr: the search failed ({_first_line(error)})") from error
-        return list(_readable(texts, columns))
+        return Explored(list(_readable(texts, columns)), ended_by_clock=time.monotonic() >= end)
 
 
-def _settings(search: Search, *, seed: int, seconds: float) -> dict[str, Any]:
+def _settings(search: Search, *, seed: int, seconds: float | None) -> dict[str, Any]:
     return {
         "binary_operators": [name for name in search.operators if name in _BINARY],
         "unary_operators": [name for name in search.operators if name not in _BINARY],

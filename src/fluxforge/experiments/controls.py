@@ -29,7 +29,7 @@ QUICK: Mapping[str, Mapping[str, Any]] = {
         "training.batch": 64,
         "training.checkpoint_every": 3000,
         "search.restarts": 2,
-        "search.seconds": 2.5,
+        "search.evaluations": 7_200,
     },
     "midpoint": {
         "network.standardise": False,

@@ -1,7 +1,8 @@
 """Meshes and their dual graphs: geometry, NumPy only."""
 
 from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._dual import DualGraph, check_graph, dual
+from fluxforge.mesh._given import as_mesh
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import NO_PARAMETERS, ParameterFields, Setting, Settings, resolve
@@ -14,7 +15,7 @@ from fluxforge.mesh._quality import (
     info,
     nonorthogonality,
 )
-from fluxforge.mesh._reference_step import exchange_slopes, fourier_step, reference_step
+from fluxforge.mesh._reference_step import exchange_weights, fourier_step, reference_step
 from fluxforge.mesh._scale import unit_volume
 from fluxforge.mesh.files._cell_data import read_cell_data
 from fluxforge.mesh.files._read import read
@@ -52,8 +53,10 @@ __all__ = [
     "Setting",
     "Settings",
     "Value",
+    "as_mesh",
     "cell_diameters",
     "cell_quality",
+    "check_graph",
     "components",
     "cross_triangles",
     "disk",
@@ -61,7 +64,7 @@ __all__ = [
     "dual",
     "equilateral",
     "evaluate_at",
-    "exchange_slopes",
+    "exchange_weights",
     "fourier_step",
     "generate",
     "gmsh_problem",

@@ -1,5 +1,6 @@
 """What holds on the boundary, per tag."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -7,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from fluxforge._arguments import describe_value
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression import COORDINATES, field
 
@@ -49,8 +51,9 @@ def conditions_on_faces(
     per_tag = _per_tag(conditions, tags)
     neumann = np.zeros(len(tag), bool)
     value = np.zeros(len(tag))
-    for number, name in enumerate(tags):
-        here = tag == number
+    # The faces of each tag, by one sort: a mesh may have as many tags as boundary faces.
+    of_tag = np.split(np.argsort(tag, kind="stable"), np.cumsum(np.bincount(tag, minlength=len(tags)))[:-1])
+    for name, here in zip(tags, of_tag, strict=False):
         condition = per_tag.get(name, Dirichlet(0.0))
         neumann[here] = isinstance(condition, Neumann)
         given = condition.normal_gradient if isinstance(condition, Neumann) else condition.value
@@ -63,12 +66,15 @@ def _per_tag(conditions: Conditions, tags: tuple[str, ...]) -> Mapping[str, Cond
         return {}
     if isinstance(conditions, Dirichlet | Neumann):
         return dict.fromkeys(tags, conditions)
-    given: Mapping[str, object] = conditions
+    given: object = conditions
+    if not isinstance(given, Mapping):
+        wanted = "Dirichlet(...), Neumann(...) or a mapping from boundary tags to these"
+        raise InputError(f"boundary should be {wanted}, got {describe_value(given)}")
     for tag, condition in given.items():
         if not isinstance(condition, Dirichlet | Neumann):
             wanted = "Dirichlet(...) or Neumann(...)"
             raise InputError(f"the boundary condition of {tag!r} should be {wanted}, got {condition!r:.60}")
-    if stray := sorted(set(conditions) - set(tags)):
+    if stray := sorted(set(conditions) - set(tags), key=str):
         raise InputError(f"boundary tag {stray[0]!r} is not in the mesh; it has: {', '.join(tags)}")
     return conditions
 
@@ -78,10 +84,18 @@ def evaluate_at(value: Value, x: Float[np.ndarray, "places dimension"], what: st
     try:
         if isinstance(value, str):
             value = field(value, COORDINATES[: x.shape[1]])
-        given = value(*x.T) if callable(value) else value
+        if callable(value):
+            _check_takes_places(value, x.shape[1], what)
+        # What is not finite is refused below, in words: NumPy need not warn of it.
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            given = value(*x.T) if callable(value) else value
     except ExpressionError as error:
         raise ExpressionError(f"{what}: {error}") from error
-    numbers = np.asarray(given, dtype=float)
+    try:
+        numbers = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        wanted = "numbers: give a number, a formula of x and y, a function of them, or an array over cells"
+        raise InputError(f"{what} should be {wanted}; got {describe_value(given)}") from error
     if numbers.shape not in ((), (len(x),)):
         raise InputError(f"{what} gives values of shape {numbers.shape} for {len(x)} places; one each is wanted")
     result = np.broadcast_to(numbers, (len(x),))
@@ -90,3 +104,15 @@ def evaluate_at(value: Value, x: Float[np.ndarray, "places dimension"], what: st
         place = ", ".join(f"{coordinate:g}" for coordinate in x[k])
         raise InputError(f"{what} is {result[k]} at ({place}); it should be finite")
     return result.copy()
+
+
+def _check_takes_places(function: Callable[..., object], dimension: int, what: str) -> None:
+    try:
+        inspect.signature(function).bind(*[None] * dimension)
+    except TypeError as error:
+        names = " and ".join([", ".join(COORDINATES[: dimension - 1]), COORDINATES[dimension - 1]])
+        count = ("one", "two", "three")[dimension - 1]
+        raise InputError(f"{what} should be a function of {names}, that is of {count} arguments ({error})") from error
+    except ValueError:
+        # A function without a signature, such as NumPy's own, shows what it takes when it is called.
+        return

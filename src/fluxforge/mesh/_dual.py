@@ -1,15 +1,20 @@
 """The dual graph: a node per cell, an edge per face, a ghost node per boundary face."""
 
+from typing import Any
+
 import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from fluxforge._arguments import check_kind
 from fluxforge._types import CellField, CellVectors, FaceField, FaceIndex, FaceVectors, SlotField, SlotIndex, SlotMask
+from fluxforge.errors import MeshError
 from fluxforge.expression import COORDINATES
 from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces
 from fluxforge.mesh._faces import Faces, boundary_tags, faces
 from fluxforge.mesh._geometry import cell_areas, cell_centroids
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._mesh import Mesh, check_mesh
+from fluxforge.mesh.checks._cells import check_coordinates, check_extent, name_corners
 
 
 class DualGraph(eqx.Module):
@@ -79,13 +84,23 @@ class DualGraph(eqx.Module):
         return {"A": self.A[face], "delta": self.delta[face], **parts, "chi": self.moving[face].astype(float)}
 
 
+def check_graph(graph: Any, name: str = "graph") -> DualGraph:
+    """The dual graph itself; InputError, naming the argument, for anything else."""
+    return check_kind(graph, name, DualGraph, "a dual graph (fluxforge.dual(mesh, boundary))")
+
+
 def dual(mesh: Mesh, boundary: Conditions = None) -> DualGraph:
     """The dual graph of a mesh under the given boundary conditions (T = 0 everywhere by default).
 
     `boundary` is one condition for all faces, or a mapping from tag to condition:
     `dual(mesh, {"left": Dirichlet("sin(pi*y)"), "right": Neumann()})`.
     """
+    check_mesh(mesh)
+    check_coordinates(mesh.points, mesh.origin)
+    check_extent(mesh.points, mesh.cells, mesh.origin)
     found = faces(mesh)
+    V = cell_areas(mesh.points, mesh.cells)
+    _refuse_areas(mesh, V)
     x = cell_centroids(mesh.points, mesh.cells)
     p, q = mesh.points[found.start], mesh.points[found.end]
     along, centre = q - p, 0.5 * (p + q)
@@ -98,7 +113,7 @@ def dual(mesh: Mesh, boundary: Conditions = None) -> DualGraph:
     neighbour = np.concatenate([found.neighbour[: found.interior], ghost])
     node, sign = _slots(found, neighbour)
     return DualGraph(
-        V=cell_areas(mesh.points, mesh.cells),
+        V=V,
         x=x,
         owner=found.owner,
         neighbour=neighbour,
@@ -117,6 +132,16 @@ def dual(mesh: Mesh, boundary: Conditions = None) -> DualGraph:
         tags=tags,
         origin=mesh.origin,
     )
+
+
+def _refuse_areas(mesh: Mesh, V: CellField) -> None:
+    """Refuse cells without an area, which have no centroid, and clockwise ones: meshes that were read have none."""
+    if (bad := np.flatnonzero(~(V > 0))).size:
+        cell = bad[0]
+        raise MeshError(
+            f"{mesh.origin}: cell {cell} has the area {V[cell]:g} ({name_corners(mesh.cells, cell)}): "
+            "list the corners of every cell counter-clockwise, around an area above 0"
+        )
 
 
 def _centroid_vectors(

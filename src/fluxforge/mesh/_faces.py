@@ -85,15 +85,20 @@ def boundary_tags(mesh: Mesh, found: Faces) -> tuple[tuple[str, ...], Int[np.nda
     An edge named by two tags keeps the first; one named by none belongs to "boundary".
     """
     keys = edge_keys(found.start[found.interior :], found.end[found.interior :], len(mesh.points))
-    tags: list[str] = []
-    number = np.full(len(keys), -1, np.int32)
-    for name, edges in mesh.boundary.items():
-        here = np.isin(keys, edge_keys(edges[:, 0], edges[:, 1], len(mesh.points))) & (number < 0)
-        if here.any():
-            number[here] = len(tags)
-            tags.append(name)
-    if (number < 0).any():
+    names, place = list(mesh.boundary), np.full(len(keys), -1)
+    if names:
+        edges = [np.reshape(mesh.boundary[name], (-1, 2)) for name in names]
+        owner = np.repeat(np.arange(len(names)), [len(each) for each in edges])
+        # One sort, whatever the number of tags; `first` is an edge's first occurrence, whose tag keeps it.
+        joined = np.concatenate(edges)
+        named, first = np.unique(edge_keys(joined[:, 0], joined[:, 1], len(mesh.points)), return_index=True)
+        if len(named):
+            nearest = np.searchsorted(named, keys).clip(max=len(named) - 1)
+            place = np.where(named[nearest] == keys, owner[first[nearest]], -1)
+    tags = [names[k] for k in np.unique(place[place >= 0]).tolist()]
+    number = np.searchsorted(np.unique(place[place >= 0]), place).astype(np.int32)
+    if (place < 0).any():
         if "boundary" not in tags:
             tags.append("boundary")
-        number[number < 0] = tags.index("boundary")
+        number[place < 0] = tags.index("boundary")
     return tuple(tags), number

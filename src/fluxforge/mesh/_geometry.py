@@ -16,10 +16,13 @@ def cell_areas(points: Points, cells: Corners) -> CellField:
 def cell_centroids(points: Points, cells: Corners) -> CellVectors:
     """x̄ = 1/(6V) Σ (x_k + x_{k+1}) (x_k y_{k+1} − x_{k+1} y_k)."""
     r = _around_first_corner(points, cells)
+    # The moment is of the third power of a length. A power of two takes it near 1 without rounding.
+    unit = np.ldexp(1.0, np.frexp(np.abs(r).max(initial=0.0))[1])
+    r = r / unit
     cross = _cross_terms(r)
     pairs = r + np.roll(r, -1, axis=1)
     moment = np.einsum("cke,ck->ce", pairs, cross)
-    return points[cells[:, 0]] + moment / (3.0 * cross.sum(axis=1, keepdims=True))
+    return points[cells[:, 0]] + unit * (moment / (3.0 * cross.sum(axis=1, keepdims=True)))
 
 
 def _around_first_corner(points: Points, cells: Corners) -> Float[np.ndarray, "cells corners 2"]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int
 
-from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._dual import DualGraph, check_graph
 
 
 class Paths(NamedTuple):
@@ -24,7 +24,7 @@ class Paths(NamedTuple):
 
 def paths(graph: DualGraph) -> Paths:
     """All directed two-hop paths, in fixed slots."""
-    slots = graph.slot_node.shape[1]
+    slots = check_graph(graph).slot_node.shape[1]
     first, second = np.divmod(np.arange(slots * slots), slots)
     cell = np.arange(graph.cells, dtype=np.int32)[:, None]
     middle = graph.slot_node[:, first]

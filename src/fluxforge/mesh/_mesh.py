@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
+from fluxforge._arguments import check_kind
 from fluxforge._types import Corners, Points
 
 
@@ -24,3 +26,8 @@ class Mesh:
     boundary: Mapping[str, Int[np.ndarray, "edges 2"]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     origin: str = "mesh"
+
+
+def check_mesh(mesh: Any, name: str = "mesh") -> Mesh:
+    """The mesh itself; InputError, naming the argument, for anything else."""
+    return check_kind(mesh, name, Mesh, "a mesh (such as fluxforge.mesh.square(), or fluxforge.mesh.read(path))")

@@ -1,20 +1,25 @@
 """Pictures of a mesh and of a field on it."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
+from fluxforge._arguments import check_path
 from fluxforge._files import atomic_path
 from fluxforge._types import CellField
 from fluxforge.mesh._geometry import cell_areas
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._mesh import Mesh, check_mesh
 
 EDGES_UP_TO = 20_000
+# What each format calls the date it would write; PNG has none.
+DATES: Mapping[str, dict[str, str | None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 def draw_field(
@@ -42,6 +47,7 @@ def draw_field(
 
 def mesh_picture(mesh: Mesh, path: str | os.PathLike[str]) -> None:
     """A picture of the mesh, each cell coloured by its size relative to the largest, as in the paper's figure."""
+    check_mesh(mesh), check_path(path, "path")
     V = cell_areas(mesh.points, mesh.cells)
     figure = Figure(figsize=(6, 5.2), layout="constrained")
     axes = figure.add_subplot()
@@ -52,9 +58,13 @@ def mesh_picture(mesh: Mesh, path: str | os.PathLike[str]) -> None:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> None:
-    """Save a figure, whole or not at all; the suffix chooses the format."""
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, dpi=dpi, bbox_inches="tight", pad_inches=0.1)
+    """Save a figure, whole or not at all; the suffix chooses the format. The same data give the same bytes.
+
+    Without a date in the file, and with identifiers made from the content instead of at random.
+    """
+    metadata = DATES.get(os.path.splitext(path)[1].lower())
+    with atomic_path(path) as temporary, rc_context({"svg.hashsalt": "fluxforge"}):
+        figure.savefig(temporary, dpi=dpi, bbox_inches="tight", pad_inches=0.1, metadata=metadata)
 
 
 def _outlines(mesh: Mesh) -> Float[np.ndarray, "cells corners 2"]:

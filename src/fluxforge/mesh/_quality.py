@@ -7,9 +7,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from fluxforge._types import CellField, FaceField
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._dual import DualGraph, check_graph, dual
 from fluxforge.mesh._geometry import cell_areas, half_edges
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._mesh import Mesh, check_mesh
 from fluxforge.mesh._reference_step import fourier_step
 
 
@@ -39,9 +39,10 @@ class MeshInfo:
 
 def info(mesh: Mesh) -> MeshInfo:
     """Describe a mesh; `dt_fourier` is for α = 1 and T given on the whole boundary."""
-    graph = dual(mesh)
+    graph = dual(check_mesh(mesh))
     quality = cell_quality(mesh)
     angle = nonorthogonality(graph)
+    tagged = np.bincount(graph.tag, minlength=len(graph.tags)).tolist()
     triangles = int(((mesh.cells >= 0).sum(axis=1) == 3).sum())
     return MeshInfo(
         cells=graph.cells,
@@ -50,7 +51,7 @@ def info(mesh: Mesh) -> MeshInfo:
         points=len(mesh.points),
         faces=len(graph.A),
         boundary_faces=graph.ghosts,
-        boundary_tags={name: int((graph.tag == k).sum()) for k, name in enumerate(graph.tags)},
+        boundary_tags=dict(zip(graph.tags, tagged, strict=True)),
         area=float(graph.V.sum()),
         h=float(cell_diameters(mesh).max()),
         cell_area_min=float(graph.V.min()),
@@ -67,6 +68,7 @@ def info(mesh: Mesh) -> MeshInfo:
 
 def cell_diameters(mesh: Mesh) -> CellField:
     """The largest distance between two corners of each cell."""
+    check_mesh(mesh)
     corners = mesh.points[np.where(mesh.cells < 0, mesh.cells[:, :1], mesh.cells)]
     apart = corners[:, :, None] - corners[:, None, :]
     return np.hypot(apart[..., 0], apart[..., 1]).max(axis=(1, 2))
@@ -74,7 +76,7 @@ def cell_diameters(mesh: Mesh) -> CellField:
 
 def cell_quality(mesh: Mesh) -> CellField:
     """C V / Σ l², 1 for an equilateral triangle (c = 4√3) and for a square (c = 4), 0 for a flat cell."""
-    start, end = half_edges(mesh.cells)
+    start, end = half_edges(check_mesh(mesh).cells)
     edge = np.where((start >= 0)[..., None], mesh.points[end] - mesh.points[start], 0.0)
     scale = np.where((mesh.cells >= 0).sum(axis=1) == 3, 4 * np.sqrt(3.0), 4.0)
     return scale * cell_areas(mesh.points, mesh.cells) / np.square(edge).sum(axis=(1, 2))
@@ -82,7 +84,7 @@ def cell_quality(mesh: Mesh) -> CellField:
 
 def nonorthogonality(graph: DualGraph) -> FaceField:
     """The angle in degrees between the face normal and the line of centroids, on the faces between two cells."""
-    inside = slice(graph.interior)
+    inside = slice(check_graph(graph).interior)
     n, d = graph.n[inside], graph.d[inside]
     # atan2 keeps its digits where arccos loses them: near zero.
     across = np.abs(n[:, 0] * d[:, 1] - n[:, 1] * d[:, 0])
@@ -91,7 +93,7 @@ def nonorthogonality(graph: DualGraph) -> FaceField:
 
 def components(graph: DualGraph) -> int:
     """Number of parts that no face connects."""
-    inside = slice(graph.interior)
+    inside = slice(check_graph(graph).interior)
     links = coo_array(
         (np.ones(graph.interior), (graph.owner[inside], graph.neighbour[inside])), shape=(graph.cells, graph.cells)
     )

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from fluxforge._arguments import check_number
+from fluxforge._types import SlotField
 from fluxforge.errors import InputError
 from fluxforge.expression import evaluate, symbol
-from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._dual import DualGraph, check_graph
 from fluxforge.mesh._parameters import ParameterFields, Settings, resolve
 from fluxforge.pde import HEAT, Equation, differentiate
 
@@ -39,8 +41,17 @@ def reference_step(
     return float(steps.min())
 
 
+def exchange_weights(
+    equation: Equation, graph: DualGraph, values: Settings | None = None, state: np.ndarray | None = None
+) -> SlotField:
+    """A |∂F/∂u_P| in each cell's slots, walls of any kind included: α A/δ of heat."""
+    own, _ = exchange_slopes(equation)
+    return np.abs(_SlotValues(graph, resolve(equation, graph, values), state, equation)(own))
+
+
 def fourier_step(graph: DualGraph, diffusivity: float = 1.0) -> float:
     """The reference step of heat: min_P V_P / Σ_N α A/δ, Dirichlet faces in the sum."""
+    check_graph(graph), check_number(diffusivity, "diffusivity")
     return reference_step(HEAT, graph, {"alpha": diffusivity})
 
 

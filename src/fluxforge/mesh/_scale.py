@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._dual import DualGraph, check_graph
 
 
 def unit_volume(graph: DualGraph) -> tuple[DualGraph, float]:
@@ -12,7 +12,7 @@ def unit_volume(graph: DualGraph) -> tuple[DualGraph, float]:
 
     The heat equation keeps its form, and α its value, if time is measured in units of ℓ²: Δt ↦ Δt/ℓ², S ↦ S ℓ².
     """
-    d = graph.dimension
+    d = check_graph(graph).dimension
     mean = graph.V.mean()
     length = float(np.sqrt(mean) if d == 2 else mean ** (1 / d))
     return replace(

@@ -1,6 +1,6 @@
 """Who is around each cell, over one hop or two, and what every node shows: in NumPy, and on the device, padded."""
 
-from fluxforge.neighbourhood._device import put
+from fluxforge.neighbourhood._device import device_memory, put
 from fluxforge.neighbourhood._ghosts import View, node_volumes, view
 from fluxforge.neighbourhood._hops import Average, Neighbourhood, Neighbourhoods, check_dimension
 from fluxforge.neighbourhood._pad import Size, padded, size, stacked
@@ -18,6 +18,7 @@ __all__ = [
     "Surroundings",
     "View",
     "check_dimension",
+    "device_memory",
     "evaluate_stages",
     "node_volumes",
     "padded",

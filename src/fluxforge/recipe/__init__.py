@@ -7,6 +7,7 @@ from fluxforge.recipe._document import fingerprint, from_dict
 from fluxforge.recipe._evaluation import Evaluation
 from fluxforge.recipe._law import exchange_law
 from fluxforge.recipe._loss import Loss, Residual, Sparsity, Supervised
+from fluxforge.recipe._memory import refuse_too_large, training_memory
 from fluxforge.recipe._network import Aggregate, Network
 from fluxforge.recipe._override import override
 from fluxforge.recipe._read import PRESETS, listing, load, text
@@ -41,6 +42,8 @@ __all__ = [
     "listing",
     "load",
     "override",
+    "refuse_too_large",
     "text",
     "to_dict",
+    "training_memory",
 ]

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from fluxforge.recipe._numbers import Count, Fraction, NotNegative, Positive, Range
+from fluxforge.recipe._numbers import Batch, Cells, Fraction, MeshCount, Noise, Positive, Range
 
 # The kinds of random field, by number.
 FIELDS = ("smooth", "noise", "mixed")
@@ -27,13 +27,13 @@ class TwoCells(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, ta
     - `negated`: their negatives too, without which nothing drives the update negative in a corner case.
     """
 
-    graphs: Count = 100
+    graphs: Batch = 100
     faces: Faces = "none"
     time_step: Positive = 0.1
     corner_cases: bool = True
     negated: bool = False
     law: str | None = None
-    noise: NotNegative = 0.0
+    noise: Noise = 0.0
 
 
 class Pairs(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="pairs"):
@@ -54,7 +54,7 @@ class Pairs(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_f
     stretch: Annotated[float, Meta(ge=0, le=0.35)] = 0.3
     size: Range = (0.5, 2.0)
     law: str | None = None
-    noise: NotNegative = 0.0
+    noise: Noise = 0.0
 
 
 class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="meshes"):
@@ -65,8 +65,8 @@ class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_
     - `fourier`: Δt is uniform in this range, in units of each mesh's Fourier step.
     """
 
-    meshes: Count = 100
-    cells: tuple[Annotated[int, Meta(ge=8)], Annotated[int, Meta(le=100_000)]] = (100, 600)
+    meshes: MeshCount = 100
+    cells: tuple[Cells, Cells] = (100, 600)
     kinds: Annotated[tuple[Literal["regular", "irregular"], ...], Meta(min_length=1)] = ("regular", "irregular")
     engine: Literal["auto", "gmsh", "builtin"] = "auto"
     fields: Annotated[tuple[Literal["smooth", "noise", "mixed"], ...], Meta(min_length=1)] = (
@@ -77,7 +77,7 @@ class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_
     fourier: Range = (0.05, 0.5)
     files: tuple[str, ...] | None = None
     law: str | None = None
-    noise: NotNegative = 0.0
+    noise: Noise = 0.0
 
 
 Data: TypeAlias = TwoCells | Pairs | Meshes

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from fluxforge.recipe._numbers import Count, Positive
+from fluxforge.recipe._numbers import Cells, Positive
 
 
 class Evaluation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -13,8 +13,8 @@ class Evaluation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `fourier`: Δt on each mesh, in units of its Fourier step.
     """
 
-    meshes: Annotated[int, Meta(ge=0)] = 100
-    cells: Annotated[int, Meta(ge=8, le=100_000)] = 300
+    meshes: Annotated[int, Meta(ge=0, le=100_000)] = 100
+    cells: Cells = 300
     engine: Literal["auto", "gmsh", "builtin"] = "auto"
-    rollout: Count = 50
+    rollout: Annotated[int, Meta(ge=1, le=1_000_000)] = 50
     fourier: Positive = 0.5

@@ -1,16 +1,16 @@
 """What a network is trained for."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from fluxforge.recipe._numbers import Fraction, NotNegative
+from fluxforge.recipe._numbers import Fraction, Weight
 
 
 class Supervised(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Mean |T' − F(T)|, F the first-order scheme; with norm `l2` the mean square. `per_step` divides by Δt."""
 
-    weight: NotNegative = 1.0
+    weight: Weight = 1.0
     norm: Literal["l1", "l2"] = "l1"
     per_step: bool = False
 
@@ -21,17 +21,17 @@ class Residual(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     `fourier_power` p divides each mesh's residual by Fo^p, which aims at the limit of small steps.
     """
 
-    weight: NotNegative = 1.0
+    weight: Weight = 1.0
     kind: Literal["theta", "hermite"] = "theta"
     theta: Fraction = 0.5
     norm: Literal["l1", "l2"] = "l1"
-    fourier_power: NotNegative = 0.0
+    fourier_power: Annotated[float, Meta(ge=0, le=16)] = 0.0
 
 
 class Sparsity(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """η ‖θ‖₁ over all weights and biases; η grows from 0 over the first `warm_up` part of the steps."""
 
-    weight: NotNegative = 1e-3
+    weight: Weight = 1e-3
     warm_up: Fraction = 0.0
 
 

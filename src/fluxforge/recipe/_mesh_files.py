@@ -5,6 +5,7 @@ import os
 
 from msgspec.structs import replace
 
+from fluxforge._files import open_regular
 from fluxforge.recipe._data import Meshes
 from fluxforge.recipe._messages import Place, visible
 from fluxforge.recipe._recipe import Recipe
@@ -33,7 +34,7 @@ def _found(file: str, folder: str | os.PathLike[str], where: str) -> str:
 def digest(file: str, where: str) -> str:
     """SHA-256 of a mesh file's content."""
     try:
-        with open(file, "rb") as stream:
+        with open_regular(file) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no such name is possible"

@@ -4,8 +4,6 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from fluxforge.recipe._numbers import Count, Positive
-
 Features: TypeAlias = Literal["simplified", "primitive"]
 Aggregate: TypeAlias = Literal["sum", "mean", "min", "max"]
 
@@ -29,8 +27,8 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     depth: Annotated[int, Meta(ge=1, le=16)] = 3
     width: Annotated[int, Meta(ge=1, le=4096)] = 64
     message_width: Annotated[int, Meta(ge=1, le=64)] = 1
-    hidden: Count = 1
+    hidden: Annotated[int, Meta(ge=1, le=1024)] = 1
     aggregate: Aggregate = "sum"
     update: Literal["direct", "residual"] = "residual"
-    gain: Positive | None = None
+    gain: Annotated[float, Meta(gt=0, le=1000)] | None = None
     standardise: bool = False

@@ -8,6 +8,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from fluxforge._files import open_regular
 from fluxforge.errors import RecipeError
 from fluxforge.recipe._document import from_dict
 from fluxforge.recipe._mesh_files import located
@@ -85,7 +86,7 @@ def _file(name: str, preset: str) -> Traversable:
 def _from_file(path: Path) -> Recipe:
     where = _shown(path)
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             content = stream.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -8,7 +8,7 @@ from fluxforge.recipe._data import Data, Pairs
 from fluxforge.recipe._evaluation import Evaluation
 from fluxforge.recipe._loss import Loss
 from fluxforge.recipe._network import Network
-from fluxforge.recipe._numbers import NotNegative, Positive, Seed
+from fluxforge.recipe._numbers import Positive, Seed, Weight
 from fluxforge.recipe._search import Search
 from fluxforge.recipe._training import Training
 
@@ -30,7 +30,7 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     diffusivity: Positive = 1.0
     expect: Literal["recovered", "approximation"] = "recovered"
     order: Annotated[int, Meta(ge=1, le=8)] | None = None
-    arms: dict[str, NotNegative] = {}
+    arms: dict[str, Weight] = {}
     data: Data = Pairs()
     network: Network = Network()
     loss: Loss = Loss()

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from fluxforge.recipe._numbers import Count, Positive
+from fluxforge.recipe._numbers import Positive
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -13,7 +13,9 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `route`: `modules` looks for a formula of every MLP by symbolic regression; `stencil` reads the network's own
       stencil, which no choice of messages can change, as powers of the geometry, and fits what repeats that flux;
     - `samples`: points at which an MLP is evaluated, over the domain it was trained on;
-    - `seconds`: time budget of one MLP's search;
+    - `restarts`, `evaluations`: searches of one MLP, and formulas that each of them creates and fits; the same seed
+      gives the same formulas however busy the machine is;
+    - `seconds`: a hard limit for one MLP's search, none unless given; a search that it ends is reported as such;
     - `threshold`: normalised error above which a formula is not believed;
     - `explain`: the share of the network's step that a recovered formula explains, at every Δt tried;
     - `units`: candidates whose sums mix units are dropped.
@@ -26,8 +28,9 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(min_length=1),
     ] = ("add", "sub", "mul", "div")
     samples: Annotated[int, Meta(ge=50, le=1_000_000)] = 2_000
-    restarts: Count = 3
-    seconds: Positive = 20.0
+    restarts: Annotated[int, Meta(ge=1, le=1000)] = 3
+    evaluations: Annotated[int, Meta(ge=1, le=100_000_000)] = 12_000
+    seconds: Annotated[float, Meta(gt=0, le=604_800)] | None = None
     most_complex: Annotated[int, Meta(ge=1, le=200)] = 25
     threshold: Positive = 0.1
     explain: Annotated[float, Meta(ge=0.5, le=1.0)] = 0.97

@@ -4,15 +4,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from fluxforge.recipe._numbers import Count, Fraction, NotNegative, Positive
+from fluxforge.recipe._numbers import Batch, Fraction, Steps, Weight
 
 
 class Polish(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A second phase in float64 on a fixed set of graphs: `lbfgs`, or `gauss-newton` (Levenberg–Marquardt)."""
 
     method: Literal["lbfgs", "gauss-newton"] = "gauss-newton"
-    steps: Count = 100
-    graphs: Count = 512
+    steps: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
+    graphs: Batch = 512
 
 
 class Training(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -26,17 +26,17 @@ class Training(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `most_skips`: so many steps in a row with a loss or gradient that is not finite, or explodes, end a seed.
     """
 
-    steps: Count = 10_000
-    batch: Count = 64
+    steps: Steps = 10_000
+    batch: Batch = 64
     optimizer: Literal["adam", "adamw", "nadam", "radam", "lion", "rmsprop", "sgd"] = "adam"
-    learning_rate: Positive = 1e-3
+    learning_rate: Annotated[float, Meta(gt=0, le=100)] = 1e-3
     schedule: Literal["constant", "cosine", "linear"] = "cosine"
     warm_up: Fraction = 0.0
     decay_from: Fraction = 0.0
-    clip: NotNegative = 1.0
+    clip: Weight = 1.0
     precision: Literal["float32", "float64"] = "float32"
-    chunk: Count = 500
-    checkpoint_every: Count = 2_000
-    patience: Annotated[int, Meta(ge=0)] = 0
-    most_skips: Count = 100
+    chunk: Annotated[int, Meta(ge=1, le=1_000_000)] = 500
+    checkpoint_every: Steps = 2_000
+    patience: Annotated[int, Meta(ge=0, le=100_000_000)] = 0
+    most_skips: Steps = 100
     polish: Polish | None = None

@@ -56,6 +56,7 @@ ABSENT: Record = {
     "update": "",
     "reasons": (),
     "ablations": None,
+    "ended_by_clock": (),
     "loss": None,
     "stencil": None,
     "evaluation": None,

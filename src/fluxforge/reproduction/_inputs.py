@@ -10,7 +10,7 @@ from typing import Any
 from fluxforge import recipe
 from fluxforge._files import read_document
 from fluxforge.discover import environment
-from fluxforge.errors import DocumentError
+from fluxforge.errors import DocumentError, StorageError
 from fluxforge.reproduction._part import Part
 
 # Of the environment, what does not change a result.
@@ -54,6 +54,8 @@ def _document(folder: Path | None, name: str) -> dict[str, Any] | None:
         return None
     try:
         return read_document(path, name, 1)
-    except DocumentError:
+    except DocumentError as error:
+        if isinstance(error.__cause__, OSError):
+            raise StorageError(str(error)) from error
         # Damaged or newer: it is made again, over it.
         return None

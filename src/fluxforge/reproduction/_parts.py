@@ -122,6 +122,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             "has to be recovered: heat, an α that is 4 % off, heat with 1 % of noise, a gauge.",
             {},
             recipes=("first-order", "midpoint"),
+            version=2,
             recipe_preset="quick",
             table=report.controls_table,
         ),

@@ -1,17 +1,24 @@
 """One part after the other, each in a folder of its own, none twice."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fluxforge._files import read_document, write_document
+from fluxforge._files import hold_folder, read_document, write_document
 from fluxforge.discover import Progress, silent
 from fluxforge.errors import InputError
 from fluxforge.mesh import save_figure
 from fluxforge.reproduction._inputs import digest, finished, inputs
 from fluxforge.reproduction._part import Part, Warn
 from fluxforge.reproduction._parts import PARTS
+from fluxforge.run import altered, digests, exclusive, explained, read_record, remove_strays
+
+# The record of a part's files, and the lock that one process at a time holds while it runs the part.
+OUTPUTS, LOCK = "outputs.json", "part.lock"
+# What a killed process left beside the parts is removed after so long: other parts may be written there now.
+AN_HOUR = 3600.0
 
 
 def reproduce(
@@ -26,23 +33,52 @@ def reproduce(
 ) -> dict[str, Any]:
     """Run one part; with a folder, leave its document, its figures and its runs there, and go on from them.
 
-    A part that is finished there is not repeated unless its inputs have changed, or `again` is asked for. Runs within
-    a part have inputs of their own: a network that is trained stays trained.
+    A part that is finished there is not repeated unless its inputs have changed, or `again` is asked for: its files are
+    compared with the digests recorded when it finished, figures that are missing are drawn, and `warn` is told of what
+    was missing or is changed. Runs within a part have inputs of their own: a network that is trained stays trained.
+    Raises InputError if another process runs the part in the same folder.
     """
     part = named(name)
     changes = changes or {}
-    wanted = digest(inputs(part, preset, changes, folder))
-    if not again and (done := finished(folder, name, wanted)) is not None:
-        _draw_missing(part, done, folder and folder / name)
-        return done
-    began = time.perf_counter()
-    own = None if folder is None else folder / name
-    result = part.run(preset, changes, own, tell, warn)
-    result |= {"preset": preset, "inputs": wanted, "took_s": round(time.perf_counter() - began, 1)}
-    if own is not None:
+    if folder is None:
+        return _made(part, preset, changes, None, inputs(part, preset, changes, None), tell, warn)
+    with _held(folder, name) as own:
+        wanted = inputs(part, preset, changes, folder)
+        if not again and (done := finished(folder, name, digest(wanted))) is not None:
+            _check_outputs(part, done, own, warn)
+            return done
+        result = _made(part, preset, changes, own, wanted, tell, warn)
+        with explained(own):
+            (own / OUTPUTS).unlink(missing_ok=True)  # the record of what is now written over
         write_document(own / f"{name}.json", name, 1, result)
-        _draw(part, result, own)
+        _record(own, [own / f"{name}.json", *_draw(part, result, own)])
     return result
+
+
+def _made(
+    part: Part,
+    preset: str,
+    changes: Mapping[str, Any],
+    own: Path | None,
+    wanted: Mapping[str, Any],
+    tell: Progress,
+    warn: Warn,
+) -> dict[str, Any]:
+    began = time.perf_counter()
+    result = part.run(preset, changes, own, tell, warn)
+    return result | {"preset": preset, "inputs": digest(wanted), "took_s": round(time.perf_counter() - began, 1)}
+
+
+@contextmanager
+def _held(folder: Path, name: str) -> Iterator[Path]:
+    """The part's own folder, made if need be, held by this process alone; what killed processes left is removed."""
+    own = folder / name
+    with explained(own):
+        own.mkdir(parents=True, exist_ok=True)
+    with exclusive(own, LOCK), hold_folder(own):
+        remove_strays(own)
+        remove_strays(folder, seconds=AN_HOUR)
+        yield own
 
 
 def named(name: str) -> Part:
@@ -63,13 +99,40 @@ def documents(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _draw_missing(part: Part, result: Mapping[str, Any], folder: Path | None) -> None:
-    if folder is not None and not all((folder / f"{title}.png").exists() for title in part.figures):
-        _draw(part, result, folder)
+def _record(own: Path, paths: Iterable[Path], others: Mapping[str, str] | None = None) -> None:
+    """Record digests; `others` are recorded as they were before: what was changed since stays changed."""
+    write_document(own / OUTPUTS, "outputs", 1, {"files": {**digests(own, paths), **(others or {})}})
 
 
-def _draw(part: Part, result: Mapping[str, Any], folder: Path) -> None:
+def _check_outputs(part: Part, result: Mapping[str, Any], own: Path, warn: Warn) -> None:
+    """Compare a finished part's files with their record; draw figures that are missing, tell of what is changed."""
+    recorded = (own / OUTPUTS).exists()
+    document = read_document(own / OUTPUTS, "outputs", 1) if recorded else {"files": {}}
+    record = read_record(document.get("files"), own / OUTPUTS)
+    found = altered(own, record)
+    for name in found.changed:
+        made = "remove it to have it drawn again" if Path(name).stem in part.figures else "--again makes it anew"
+        warn(f"{own / name}: is not as the part left it (its SHA-256 is another one); {made}")
+    missing = [path for path in _figures(part, own) if not path.exists()]
+    if recorded and not missing:
+        return
+    _draw(part, result, own, missing)
+    for path in missing:
+        warn(f"{path}: was missing and is drawn again")
+    # Without a record, a process was killed before it wrote one, or an earlier version finished the part.
+    _record(own, [own / f"{own.name}.json", *_figures(part, own)], {name: record[name] for name in found.changed})
+
+
+def _figures(part: Part, folder: Path) -> list[Path]:
+    return [folder / f"{title}.{suffix}" for title in part.figures for suffix in ("png", "svg")]
+
+
+def _draw(part: Part, result: Mapping[str, Any], folder: Path, wanted: Collection[Path] | None = None) -> list[Path]:
+    """Draw the part's figures, all or those wanted; return their paths."""
+    paths = [path for path in _figures(part, folder) if wanted is None or path in wanted]
     for title, drawn in part.figures.items():
-        figure = drawn.draw(result)
-        for suffix in ("png", "svg"):
-            save_figure(figure, folder / f"{title}.{suffix}")
+        if own := [path for path in paths if path.stem == title]:
+            figure = drawn.draw(result)
+            for path in own:
+                save_figure(figure, path)
+    return paths

@@ -8,6 +8,7 @@ from jaxtyping import PyTree
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from fluxforge._files import parse_json
 from fluxforge.errors import InputError
 from fluxforge.run._durable import reason
 from fluxforge.run._leaves import Kind, filled, kind, named_leaves, stored
@@ -55,7 +56,7 @@ def unpacked(path: Path, template: PyTree, *, step: int, fingerprint: str) -> Py
 
 def _note(metadata: dict[str, str] | None, step: int) -> dict[str, Any]:
     try:
-        note = json.loads((metadata or {})[_NOTE])
+        note = parse_json((metadata or {})[_NOTE])
     except (KeyError, ValueError, RecursionError) as error:
         raise DamagedError("its header is none of ours") from error
     fields = {"format_version": int, "step": int, "fingerprint": str, "keys": dict}

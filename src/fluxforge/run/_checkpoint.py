@@ -2,13 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 
 from jaxtyping import PyTree
 
+from fluxforge._files import open_regular
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.run._archive import DamagedError, packed, unpacked
 from fluxforge.run._durable import explained, make_folder, reason, write_durably
@@ -69,6 +70,16 @@ class Checkpoints:
             )
         return None
 
+    def tidy(self) -> None:
+        """Finish what a killed `save` had still to remove: whole checkpoints beyond the newest `keep`, lone digests.
+
+        Damaged ones stay, for `latest` to tell of.
+        """
+        steps = self._steps()
+        whole = [path for path in map(self._path, steps) if len(steps) > self.keep and _whole_digest(path)]
+        lone = self._seals() - {_seal(self._path(step)) for step in steps}
+        self._remove(whole[self.keep :], (*map(_seal, whole[self.keep :]), *lone))
+
     def _path(self, step: int) -> Path:
         return self.folder / f"step-{step:09d}.safetensors"
 
@@ -95,12 +106,13 @@ class Checkpoints:
         paths = [self._path(step) for step in self._steps()]
         whole = [path for path in paths if path == saved or _whole_digest(path)]
         kept = {saved, *whole[: self.keep]}
+        self._remove(set(paths) - kept, self._seals() - {_seal(path) for path in kept})
+
+    def _remove(self, paths: Iterable[Path], seals: Iterable[Path]) -> None:
         try:
             # The file before its SHA-256, for the reason it appeared after.
-            for path in set(paths) - kept:
+            for path in (*paths, *seals):
                 path.unlink(missing_ok=True)
-            for seal in self._seals() - {_seal(path) for path in kept}:
-                seal.unlink(missing_ok=True)
         except OSError as error:
             self._warn(f"old checkpoints in {self.folder} cannot be removed ({reason(error)})")
 
@@ -127,9 +139,9 @@ def _sealed(path: Path, *digests: str) -> bytes:
 def _check_seal(path: Path) -> str:
     """The SHA-256 of a file that fits the one beside it."""
     try:
-        with _seal(path).open("rb") as stream:
+        with open_regular(_seal(path)) as stream:
             wanted = _DIGEST.findall(stream.read(_SEAL_SIZE))
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError as error:
         raise DamagedError("it has no SHA-256 beside it") from error

@@ -1,16 +1,15 @@
 """Files that are whole or absent, and on the disk before the call returns: what was said done outlives a power cut."""
 
 import os
-import re
+import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from fluxforge._files import atomic_path, write_document
-from fluxforge.errors import InputError
-
-_STRAY = re.compile(r"\.(?P<stem>.+)-[0-9a-f]{12}(\.[^.]+)?")
+from fluxforge._files import TEMPORARY, atomic_path, failure, open_regular, refuse_removed, write_document
+from fluxforge.errors import FluxforgeError, InputError
 
 
 @contextmanager
@@ -19,7 +18,7 @@ def explained(path: Path, what: str = "cannot be written") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path}: {what} ({reason(error)})") from error
+        raise failure(path, error, what) from error
 
 
 def reason(error: Exception) -> str:
@@ -40,7 +39,7 @@ def write_record(path: Path, kind: str, content: Mapping[str, Any]) -> None:
     """Write a JSON document of version 1, and wait until the disk has it."""
     try:
         write_document(path, kind, 1, content)
-    except InputError:
+    except FluxforgeError:
         raise
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be written (its content is not plain JSON: {error})") from error
@@ -50,13 +49,14 @@ def write_record(path: Path, kind: str, content: Mapping[str, Any]) -> None:
 
 def sync(path: Path) -> None:
     """Wait until the disk has what was written to a file."""
-    with explained(path), path.open("rb") as stream:
+    with explained(path), open_regular(path) as stream:
         os.fsync(stream.fileno())
 
 
 def make_folder(folder: Path) -> None:
     """Make a folder, but not its parents: a run folder that is gone is not made anew."""
     with explained(folder):
+        refuse_removed(folder)
         folder.mkdir(exist_ok=True)
     sync_folder(folder.parent)
 
@@ -72,10 +72,18 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def remove_strays(folder: Path, stem: str | None = None) -> None:
-    """Remove the temporary files that killed writers left in a folder, all or those of one file's stem."""
+def remove_strays(folder: Path, name: str | None = None, *, seconds: float = 0.0) -> None:
+    """Remove the temporary files that killed writers left in a folder, all or those of one file.
+
+    The caller holds the folder's lock, or gives an age in seconds that no writer which is alive needs: its file would
+    be removed too.
+    """
+    newest = time.time() - seconds
     with explained(folder, "cannot be tidied"):
         for item in folder.iterdir() if folder.is_dir() else ():
-            match = _STRAY.fullmatch(item.name)
-            if match and stem in (None, match["stem"]) and item.is_file() and not item.is_symlink():
-                item.unlink(missing_ok=True)
+            match = TEMPORARY.fullmatch(item.name)
+            if not match or name not in (None, match["name"]):
+                continue
+            with suppress(FileNotFoundError):  # its writer may have been alive, and done with it
+                if stat.S_ISREG((found := item.lstat()).st_mode) and found.st_mtime <= newest:
+                    item.unlink()

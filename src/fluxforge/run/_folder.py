@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from fluxforge._files import read_document
+from fluxforge._files import hold_folder, read_document, refuse_removed
 from fluxforge.errors import InputError
 from fluxforge.run._checkpoint import Checkpoints
 from fluxforge.run._durable import explained, remove_strays, sync_folder, write_record
@@ -34,6 +34,7 @@ class RunFolder:
     description: Mapping[str, Any]
     checkpoints: Checkpoints
     metrics: Metrics
+    warn: Warn
     _stages: Stages
 
     @classmethod
@@ -47,7 +48,8 @@ class RunFolder:
         with _made(folder), exclusive(folder):
             _refuse_a_run(folder)
             _begin(folder, description)
-            yield cls._of(folder, warn)
+            with hold_folder(folder):
+                yield cls._of(folder, warn)
 
     @classmethod
     @contextmanager
@@ -55,10 +57,12 @@ class RunFolder:
         """Hold a folder that holds a run for the block, and remove what killed writers left in it."""
         folder = _path(path)
         _refuse_no_run(folder)
-        with exclusive(folder):
+        with exclusive(folder), hold_folder(folder):
             for place in (folder, folder / _CHECKPOINTS, folder / _STAGES):
                 remove_strays(place)
-            yield cls._of(folder, warn)
+            found = cls._of(folder, warn)
+            found.checkpoints.tidy()
+            yield found
 
     @classmethod
     def _of(cls, folder: Path, warn: Warn) -> "RunFolder":
@@ -68,6 +72,7 @@ class RunFolder:
             description={name: value for name, value in document.items() if name not in _HEAD},
             checkpoints=Checkpoints(folder / _CHECKPOINTS, warn=warn),
             metrics=Metrics(folder / _METRICS),
+            warn=warn,
             _stages=Stages(folder / _STAGES, warn=warn),
         )
 
@@ -114,6 +119,7 @@ def _made(folder: Path) -> Iterator[None]:
         absent = [item for item in (folder, *folder.parents) if not item.exists()]
     try:
         with explained(folder):
+            refuse_removed(folder)
             folder.mkdir(parents=True, exist_ok=True)
         for item in absent:
             sync_folder(item.parent)
@@ -127,7 +133,7 @@ def _made(folder: Path) -> Iterator[None]:
 
 def _begin(folder: Path, description: Mapping[str, Any]) -> None:
     try:
-        remove_strays(folder, "run")
+        remove_strays(folder, _RUN)
         write_record(folder / _RUN, "run", description)
     except BaseException:
         for name in (_RUN, LOCK):

@@ -13,9 +13,9 @@ LOCK = "run.lock"
 
 
 @contextmanager
-def exclusive(folder: Path) -> Iterator[None]:
+def exclusive(folder: Path, name: str = LOCK) -> Iterator[None]:
     """Hold a folder for the block. The system holds the lock, so that it vanishes with a killed process."""
-    lock = FileLock(folder / LOCK, thread_local=False)
+    lock = FileLock(folder / name, thread_local=False)
     try:
         lock.acquire(blocking=False)
     except Timeout as error:  # before OSError, which it is

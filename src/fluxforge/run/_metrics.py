@@ -12,8 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from fluxforge._files import failure, parse_json, read_regular, refuse_removed
 from fluxforge.errors import InputError
-from fluxforge.run._durable import explained, reason, sync, write_durably
+from fluxforge.run._durable import explained, sync, write_durably
 
 
 class Metrics:
@@ -27,6 +28,7 @@ class Metrics:
         line = self._line(record)
         size = None
         try:
+            refuse_removed(self.path)
             size = self._mended_size()
             with self.path.open("ab") as stream:
                 stream.write(line)
@@ -34,7 +36,7 @@ class Metrics:
             if size is not None:
                 with suppress(OSError):
                     os.truncate(self.path, size)
-            raise InputError(f"{self.path}: cannot be written ({reason(error)})") from error
+            raise failure(self.path, error) from error
 
     def sync(self) -> None:
         """Wait until the disk has all records: call it before the checkpoint that follows them."""
@@ -64,7 +66,7 @@ class Metrics:
     def _content(self) -> bytes:
         with explained(self.path, "cannot be read"):
             try:
-                return self.path.read_bytes()
+                return read_regular(self.path)
             except FileNotFoundError:
                 return b""
 
@@ -74,9 +76,9 @@ class Metrics:
 
     def _record(self, line: bytes, number: int) -> dict[str, Any]:
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            record = None
+            record = parse_json(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.path}: line {number} is not a record ({error}): remove that line") from error
         if not isinstance(record, dict) or type(record.get("step")) is not int:
             raise InputError(f"{self.path}: line {number} is not a record with a whole number 'step': remove that line")
         return record

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fluxforge._files import read_document
-from fluxforge.errors import DocumentError, InputError
-from fluxforge.run._durable import make_folder, write_record
+from fluxforge.errors import DocumentError, InputError, StorageError
+from fluxforge.run._durable import explained, make_folder, write_record
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -23,11 +23,14 @@ class Stages:
         self._warn = warn
 
     def finished(self, stage: str) -> dict[str, Any] | None:
-        """What a stage gave, or None if it is not finished."""
+        """What a stage gave, or None if it is not finished. A file that the system cannot read is an error."""
         path = self._path(stage)
         try:
-            return _result(path, stage) if path.exists() else None
-        except (DocumentError, OSError) as error:
+            with explained(path, "cannot be read"):
+                return _result(path, stage) if path.exists() else None
+        except DocumentError as error:
+            if isinstance(error.__cause__, OSError):
+                raise StorageError(str(error)) from error
             self._warn(f"stage {stage} counts as not finished: {error}")
             return None
 

@@ -9,7 +9,7 @@ from fluxforge.scheme._document import claims_to_document, from_document, load, 
 from fluxforge.scheme._find import find
 from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
-from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
+from fluxforge.scheme._scheme import Message, Output, Scheme, Stage, check_scheme
 from fluxforge.scheme._symbols import IN_SPACE, NEXT, Ghost, Hop, message_symbols, output_symbols, symbol_units
 from fluxforge.scheme._tableau import TABLEAUX, Row, Tableau, runge_kutta
 
@@ -34,6 +34,7 @@ __all__ = [
     "Tableau",
     "affine_form",
     "amplification",
+    "check_scheme",
     "claims_to_document",
     "find",
     "from_document",

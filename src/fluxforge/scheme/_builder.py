@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fluxforge.errors import ExpressionError
+from fluxforge._arguments import describe_value
+from fluxforge.errors import ExpressionError, SchemeError
 from fluxforge.expression import parse
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme._claims import Claims
@@ -32,6 +33,8 @@ class SchemeBuilder:
         `where` opens the message of an error, so that a file's reader learns which stage is meant.
         """
         where = where or f"stage {len(self._stages) + 1}"
+        for argument, parts in {"messages": messages, "outputs": outputs}.items():
+            _check_parts(parts, f"{where}: {argument}")
         parsed: dict[str, Message] = {}
         for name, given in messages.items():
             hop, text = (Hop.EDGE, given) if isinstance(given, str) else given
@@ -52,6 +55,17 @@ class SchemeBuilder:
         """The finished scheme; without claims it claims nothing."""
         claims = claims or Claims()
         return Scheme(name, tuple(self._stages), theta, summary, claims, self._equation)
+
+
+def _check_parts(parts: object, where: str) -> None:
+    """A mapping from names to texts, or to pairs of a word and a text."""
+    if not isinstance(parts, Mapping):
+        raise SchemeError(f"{where} should be a mapping from names to formulas, got {describe_value(parts)}")
+    for name, given in parts.items():
+        pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Hop | Ghost)
+        text = given[1] if pair else given
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise SchemeError(f"{where}, {name!r:.60}: should be a formula as text, got {describe_value(given)}")
 
 
 def _parsed(text: str, symbols: Mapping[str, sp.Symbol], where: str) -> sp.Expr:

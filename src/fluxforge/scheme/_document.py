@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 import sympy as sp
 
 from fluxforge import pde
+from fluxforge._arguments import check_path
 from fluxforge._files import read_document, write_document
 from fluxforge.errors import DocumentError, EquationError, ExpressionError, SchemeError
 from fluxforge.expression import parse, to_text
 from fluxforge.scheme._builder import SchemeBuilder
 from fluxforge.scheme._claims import FAMILIES, Claims
-from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.scheme._symbols import Ghost, Hop
 
 KIND, VERSION = "scheme", 2
@@ -24,6 +25,7 @@ T = TypeVar("T")
 
 def save(scheme: Scheme, path: str | os.PathLike[str]) -> None:
     """Write a scheme as JSON. One that could not be read back is refused, and nothing is written."""
+    check_path(path, "path")
     document = to_document(scheme)
     from_document(document)
     write_document(path, KIND, VERSION, document)
@@ -31,7 +33,7 @@ def save(scheme: Scheme, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Scheme:
     """Read a scheme; whatever is malformed, unknown or hostile is refused with the file, the field and the reason."""
-    document = read_document(path, KIND, VERSION)
+    document = read_document(check_path(path, "path"), KIND, VERSION)
     try:
         return from_document(document)
     except (SchemeError, ExpressionError, EquationError, DocumentError) as error:
@@ -40,6 +42,7 @@ def load(path: str | os.PathLike[str]) -> Scheme:
 
 def to_document(scheme: Scheme) -> dict[str, Any]:
     """The scheme as plain JSON values."""
+    check_scheme(scheme)
     return {
         "name": scheme.name,
         "summary": scheme.summary,

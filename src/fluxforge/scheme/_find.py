@@ -4,6 +4,7 @@ import difflib
 import os
 from pathlib import Path
 
+from fluxforge._arguments import check_path
 from fluxforge.errors import SchemeError
 from fluxforge.pde import HEAT, Equation
 from fluxforge.pde import find as find_equation
@@ -34,7 +35,7 @@ def find(scheme: str | os.PathLike[str] | Scheme, equation: str | os.PathLike[st
 def _find(scheme: str | os.PathLike[str] | Scheme, equation: Equation | None) -> Scheme:
     if isinstance(scheme, Scheme):
         return scheme
-    name = os.fspath(scheme)
+    name = check_path(scheme, "scheme", "a scheme, the name of a built-in one or the path of a scheme.json")
     if name in TABLEAUX and equation is not None and equation != HEAT:
         return integrate(TABLEAUX[name], equation)
     if name in BUILT_IN:

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import sympy as sp
 
+from fluxforge._arguments import check_kind, check_text, describe_value
 from fluxforge.errors import SchemeError
 from fluxforge.expression import COORDINATES, WORDS
 from fluxforge.pde import HEAT, Equation
@@ -75,6 +77,12 @@ class Scheme:
 
     def __post_init__(self) -> None:
         """Refuse what no graph could evaluate, naming the stage and the message or output."""
+        check_text(self.name, "name"), check_text(self.summary, "summary")
+        check_kind(self.claims, "claims", Claims, "Claims(...)")
+        if not isinstance(self.stages, tuple) or not all(isinstance(stage, Stage) for stage in self.stages):
+            raise SchemeError(f"scheme {self.name!r}: stages should be a tuple of Stage(...)")
+        if not isinstance(self.theta, sp.Expr):
+            raise SchemeError(f"scheme {self.name!r}: theta should be a SymPy number, got {describe_value(self.theta)}")
         if not self.stages:
             raise SchemeError(f"scheme {self.name!r} has no stages")
         if not (self.theta.is_number and self.theta.is_real and 0 <= self.theta <= 1):
@@ -120,6 +128,11 @@ class Scheme:
     def hops(self) -> frozenset[Hop]:
         """The kinds of neighbourhood the messages are summed over."""
         return frozenset(message.hop for stage in self.stages for message in stage.messages.values())
+
+
+def check_scheme(scheme: Any, name: str = "scheme") -> Scheme:
+    """The scheme itself; InputError, naming the argument, for anything else."""
+    return check_kind(scheme, name, Scheme, "a scheme (fluxforge.scheme.find(name) is a built-in one)")
 
 
 def _check_stage(stage: Stage, earlier: tuple[str, ...], equation: Equation, where: str) -> None:

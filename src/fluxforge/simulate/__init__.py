@@ -4,8 +4,10 @@ from fluxforge.simulate._assemble import AffineMap, Operator, apply, assemble, g
 from fluxforge.simulate._build import Precision, Solver, stepper
 from fluxforge.simulate._bytes import bytes_per_cell
 from fluxforge.simulate._compare import Comparison, compare
+from fluxforge.simulate._factors import factorise
 from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._field_file import read_field
+from fluxforge.simulate._folder import prepare_folder
 from fluxforge.simulate._general import GeneralStepper, general_stepper
 from fluxforge.simulate._implicit import sides
 from fluxforge.simulate._limit import StepLimit, fastest_eigenvalues, real_interval, step_limit
@@ -13,7 +15,7 @@ from fluxforge.simulate._network import NetworkStepper, network_stepper
 from fluxforge.simulate._one_operator import is_one_operator, step_matrix
 from fluxforge.simulate._output import write_comparison, write_run, write_series
 from fluxforge.simulate._picture import animation, field_picture, side_by_side
-from fluxforge.simulate._run import Simulation, choose_step, simulate
+from fluxforge.simulate._run import Simulation, choose_step, limit_kind, simulate
 from fluxforge.simulate._stepper import AbstractStepper, LinearStepper
 
 __all__ = [
@@ -34,14 +36,17 @@ __all__ = [
     "bytes_per_cell",
     "choose_step",
     "compare",
+    "factorise",
     "fastest_eigenvalues",
     "field_on_cells",
     "field_picture",
     "general_stepper",
     "generator",
     "is_one_operator",
+    "limit_kind",
     "network_stepper",
     "operator",
+    "prepare_folder",
     "read_field",
     "real_interval",
     "side_by_side",

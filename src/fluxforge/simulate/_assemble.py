@@ -11,9 +11,9 @@ from scipy.sparse import csr_array, diags_array, eye_array
 
 from fluxforge.errors import SchemeError
 from fluxforge.expression import evaluate
-from fluxforge.mesh import DualGraph, Settings, resolve
+from fluxforge.mesh import DualGraph, Settings, check_graph, resolve
 from fluxforge.neighbourhood import Neighbourhood, Neighbourhoods, View, check_dimension, view
-from fluxforge.scheme import Affine, Ghost, Hop, LinearStage, Scheme, linear_stages, symbol
+from fluxforge.scheme import Affine, Ghost, Hop, LinearStage, Scheme, check_scheme, linear_stages, symbol
 
 Column = Inexact[np.ndarray, " cells"]
 
@@ -40,7 +40,8 @@ def assemble(
     scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None
 ) -> tuple[Mapping[str, AffineMap], ...]:
     """Each stage's outputs as affine maps of the fields and of earlier outputs."""
-    stages = linear_stages(scheme)
+    stages = linear_stages(check_scheme(scheme))
+    check_graph(graph)
     if stages is None:
         raise SchemeError(f"scheme {scheme.name!r} is not linear in T and S, so it has no matrix")
     work = _Assembly(scheme, graph, dt=dt, parameters=parameters)
@@ -49,7 +50,7 @@ def assemble(
 
 def operator(scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None = None) -> Operator:
     """The whole step as one affine map of T and S, by composing the stages."""
-    n = graph.cells
+    n = check_graph(graph).cells
     known = {
         "T": (eye_array(n, format="csr"), csr_array((n, n)), np.zeros(n)),
         "S": (csr_array((n, n)), eye_array(n, format="csr"), np.zeros(n)),
@@ -73,8 +74,8 @@ def generator(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None =
     Each coefficient's slope by a complex step, Im c(iε)/ε, which loses no digits; the stages compose to first order,
     (C₀ + ΔtC₁)(M₀ + ΔtM₁) = C₀M₀ + Δt(C₁M₀ + C₀M₁), so the stencil does not grow with their number.
     """
-    _refuse_kinks(scheme)
-    n = graph.cells
+    _refuse_kinks(check_scheme(scheme))
+    n = check_graph(graph).cells
     nothing, one = csr_array((n, n)), eye_array(n, format="csr")
     zero = np.zeros(n)
     known = {
@@ -174,7 +175,7 @@ class _Assembly:
         return self.parameters | self.cells | {symbol("V"): self.graph.V} | known
 
     def _column(self, expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> Column:
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             value = np.asarray(evaluate(expression, values, np))
         column = np.broadcast_to(value, (self.graph.cells,)) + np.zeros(1)
         self._refuse_infinite(column, "an output's coefficient")
@@ -183,7 +184,9 @@ class _Assembly:
     def _refuse_infinite(self, column: Column, what: str) -> None:
         if not np.isfinite(column).all():
             cell = int(np.flatnonzero(~np.isfinite(column))[0])
-            raise SchemeError(f"scheme {self.name!r}: {what} is not finite at cell {cell}: it divides by zero there")
+            raise SchemeError(
+                f"scheme {self.name!r}: {what} is not finite at cell {cell}: it divides by zero or overflows there"
+            )
 
     def _along(self, hop: Hop, expression: sp.Expr) -> np.ndarray:
         """A geometric expression in every slot of a hop."""
@@ -195,7 +198,7 @@ class _Assembly:
             if around.over_paths is not None:
                 values[symbol(f"{name}_N")] = around.over_paths.of(shown[around.over_paths.middle])
         # Unused slots hold some other face's geometry: whatever it gives there is masked by the caller.
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             value = np.asarray(evaluate(expression, values, np))
         return np.broadcast_to(value, around.mask.shape)
 

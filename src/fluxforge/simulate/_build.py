@@ -1,15 +1,15 @@
 """From a scheme, a graph and a time step to the stepper that suits them."""
 
-import math
 import os
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fluxforge._arguments import check_choice, check_flag, check_positive
 from fluxforge.errors import InputError
-from fluxforge.mesh import DualGraph, Settings, Value
+from fluxforge.mesh import DualGraph, Settings, Value, check_graph
 from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme, find, linear_stages
 from fluxforge.simulate._assemble import assemble, operator
@@ -25,6 +25,7 @@ Solver = Literal["auto", "direct", "cg"]
 DIRECT_MOST_CELLS = 100_000
 
 
+@np.errstate(all="ignore")
 def stepper(
     scheme: str | os.PathLike[str] | Scheme,
     graph: DualGraph,
@@ -41,18 +42,17 @@ def stepper(
     """T' = step(T), with everything that does not depend on T evaluated once.
 
     `scheme` is a scheme, a built-in name or a path to a `scheme.json`. `source` is S: a number, a formula in x and y,
-    a function of them or an array over cells. `equation` is the one the scheme
-    serves, its own unless given, and `parameters` are its parameters by name; `diffusivity` is the
-    word for heat's α. `solver` is for implicit schemes: sparse LU (`direct`) up to 10⁵ cells
-    and conjugate gradients (`cg`) beyond, unless said otherwise. float64 needs JAX's 64-bit mode.
+    a function of them or an array over cells. `equation` is the one the scheme serves, its own unless given, and
+    `parameters` are its parameters by name; `diffusivity` is the word for heat's α. `solver` is for implicit schemes:
+    sparse LU (`direct`) up to 10⁵ cells and conjugate gradients (`cg`) beyond, unless said otherwise. float64 needs
+    JAX's 64-bit mode. Raises InputError, naming the argument, for an argument that cannot be used.
     """
-    scheme = find(scheme, equation)
-    check_step(dt)
-    check_diffusivity(diffusivity)
+    scheme, graph = find(scheme, equation), check_graph(graph)
+    dt, diffusivity = check_positive(dt, "dt"), check_diffusivity(diffusivity)
     parameters = scheme.equation.settings(parameters, diffusivity=diffusivity)
-    _check_precision(dtype)
-    if solver not in ("auto", "direct", "cg"):
-        raise InputError(f"solver should be 'auto', 'direct' or 'cg', got {solver!r:.60}")
+    check_64_bits(check_precision(dtype))
+    check_choice(solver, "solver", ("auto", "direct", "cg"))
+    check_flag(renumber, "renumber")
     S = field_on_cells(source, graph, "the source")
     order = local_order(graph) if renumber else None
     if scheme.implicit:
@@ -87,23 +87,20 @@ def _implicit(
     return conjugate_gradient_stepper(step, V=graph.V, source=S, order=order, dtype=dtype, name=scheme.name)
 
 
-def check_step(dt: float) -> None:
-    """Raise InputError for a time step that is not a positive number."""
-    if not (math.isfinite(dt) and dt > 0):
-        raise InputError(f"dt should be a positive number, got {dt}")
+def check_diffusivity(diffusivity: float | None) -> float | None:
+    """A diffusivity that is given as a positive number; InputError for any other."""
+    return None if diffusivity is None else check_positive(diffusivity, "diffusivity")
 
 
-def check_diffusivity(diffusivity: float | None) -> None:
-    """Raise InputError for a diffusivity that is given and not a positive number."""
-    if diffusivity is not None and not (math.isfinite(diffusivity) and diffusivity > 0):
-        raise InputError(f"diffusivity should be a positive number, got {diffusivity}")
+def check_precision(dtype: Any, name: str = "dtype") -> str:
+    """`float32` or `float64`."""
+    return check_choice(dtype, name, ("float32", "float64"))
 
 
-def _check_precision(dtype: str) -> None:
-    if dtype not in ("float32", "float64"):
-        raise InputError(f"dtype should be 'float32' or 'float64', got {dtype!r}")
+def check_64_bits(dtype: str, name: str = "dtype") -> None:
+    """Refuse float64 where JAX would silently compute in float32."""
     if dtype == "float64" and not jax.config.read("jax_enable_x64"):
         raise InputError(
             "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first, "
-            "or pass dtype='float32'"
+            f"or pass {name}='float32'"
         )

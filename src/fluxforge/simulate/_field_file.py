@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fluxforge._arguments import check_text, check_whole
+from fluxforge._files import SpecialFileError, open_regular
 from fluxforge.errors import InputError
 from fluxforge.mesh import read_cell_data
 
@@ -12,6 +14,7 @@ CELL = "cell"
 
 def read_field(spec: str, cells: int) -> np.ndarray:
     """The field that `spec` names, one finite number per cell, in the mesh's order of cells."""
+    check_text(spec, "spec"), check_whole(cells, "cells", least=1)
     path, _, name = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "")
     values = _from_array_file(path) if Path(path).suffix == ".npy" else _from_mesh_file(path, name or "T")
     if values.shape != (cells,):
@@ -24,10 +27,16 @@ def read_field(spec: str, cells: int) -> np.ndarray:
 
 def _from_array_file(path: str) -> np.ndarray:
     try:
+        open_regular(path).close()
+        # Mapped, so that a header that announces more than the file holds costs nothing.
         loaded = np.load(path, mmap_mode="r", allow_pickle=False)
+        if not isinstance(loaded, np.ndarray):
+            raise ValueError("it is an archive")
         if loaded.dtype.kind not in "fiu":
             raise ValueError(f"it holds {loaded.dtype}")
         return np.array(loaded, dtype=float)
+    except SpecialFileError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (OSError, ValueError, EOFError, TypeError) as error:
         raise InputError(f"{path}: is not a readable .npy array of numbers ({error})") from error
 

@@ -14,12 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.sparse import csr_array, diags_array, eye_array
-from scipy.sparse.linalg import SuperLU, splu
+from scipy.sparse.linalg import SuperLU
 
 from fluxforge._types import State
 from fluxforge.errors import InputError
 from fluxforge.neighbourhood import put
 from fluxforge.simulate._assemble import AffineMap, Operator
+from fluxforge.simulate._factors import factorise
 from fluxforge.simulate._rows import StageRows, stage_rows
 from fluxforge.simulate._stepper import AbstractStepper, Order, entered, left, repeated
 
@@ -52,8 +53,7 @@ class _Factors:
     """A sparse LU factorisation, compared by identity so that it can be a static field."""
 
     def __init__(self, matrix: csr_array) -> None:
-        # The pattern is symmetric, so an ordering of A + Aᵀ fills in less than one for columns alone.
-        self.lu: SuperLU = splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+        self.lu: SuperLU = factorise(matrix, symmetric_pattern=True)
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         return np.asarray(self.lu.solve(right))

@@ -9,11 +9,12 @@ import sympy as sp
 from jaxtyping import Float
 from scipy.linalg import eigh_tridiagonal
 from scipy.sparse import csr_array, diags_array
-from scipy.sparse.linalg import ArpackNoConvergence, eigs, eigsh
+from scipy.sparse.linalg import ArpackError, eigs, eigsh
 
-from fluxforge.expression import evaluate
-from fluxforge.mesh import DualGraph, Settings
-from fluxforge.scheme import Scheme, amplification, symbol
+from fluxforge.errors import NumericalError
+from fluxforge.expression import evaluate, symbol
+from fluxforge.mesh import DualGraph, Settings, check_graph
+from fluxforge.scheme import Scheme, amplification, check_scheme
 from fluxforge.simulate._assemble import generator
 from fluxforge.simulate._one_operator import is_one_operator
 
@@ -45,8 +46,9 @@ def step_limit(
     function R of one operator.
 
     On large meshes the eigenvalue takes long to find to five digits. Unless `precise`, it is enclosed by a few dozen
-    Lanczos steps where V·G is symmetric.
+    Lanczos steps where V·G is symmetric. Raises NumericalError where the eigenvalues are not found.
     """
+    check_scheme(scheme), check_graph(graph)
     factor = amplification(scheme) if is_one_operator(scheme) else None
     if factor is None:
         return None
@@ -136,6 +138,8 @@ def _lanczos(A: csr_array, steps: int) -> tuple[float, float]:
         if beta <= 1e-12 * abs(diagonal[0]):
             break
         before, q = q, r / beta
+    if not np.isfinite([*diagonal, *aside]).all():
+        raise NumericalError("the scheme's generator is not finite, so it has no fastest rate")
     values, vectors = eigh_tridiagonal(np.array(diagonal), np.array(aside[:-1]))
     return float(values[-1]), abs(aside[-1] * vectors[-1, -1])
 
@@ -173,7 +177,7 @@ def real_interval(factor: sp.Expr) -> float:
     for level in (1, -1):
         polynomial = sp.Poly(sp.expand(numerator - level * denominator), x)
         if not polynomial.is_zero:
-            roots |= {float(root) for root in polynomial.real_roots() if root > 0}
+            roots |= {float(root) for root in _real_roots(polynomial) if root > 0}
     edges = [0.0, *sorted(roots)]
     middles = [0.5 * (a + b) for a, b in pairwise(edges)] + [2 * edges[-1] + 1.0]
     for start, middle in zip(edges, middles, strict=True):
@@ -182,8 +186,15 @@ def real_interval(factor: sp.Expr) -> float:
     return math.inf
 
 
+def _real_roots(polynomial: sp.Poly) -> list[sp.Expr]:
+    try:
+        return list(polynomial.real_roots())
+    except NotImplementedError as error:
+        raise NumericalError(f"the real roots of {polynomial.as_expr()} are not found ({error})") from error
+
+
 def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = None) -> np.ndarray:
-    """The eigenvalues of largest modulus, to about five digits.
+    """The eigenvalues of largest modulus, to about five digits; NumericalError where the iteration does not converge.
 
     A conservative flux makes V·G symmetric: then Lanczos on V^½ G V^−½ finds its end of the spectrum in a few dozen
     products, where Arnoldi would labour on the cluster that meshes have there.
@@ -203,10 +214,9 @@ def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = No
             eigs(G, k=4, which=end, return_eigenvectors=False, v0=start, tol=_ROUGHLY, ncv=60) for end in ("LM", "LI")
         ]
         return np.concatenate(ends)
-    except ArpackNoConvergence as error:
-        # The largest row sum bounds every eigenvalue: a step it allows is stable, if smaller than need be.
-        bound = abs(G).sum(axis=1).max()
-        return np.asarray(error.eigenvalues) if len(error.eigenvalues) else np.array([-bound])
+    except ArpackError as error:
+        # Those that did converge need not be the largest, so that nothing follows from them.
+        raise NumericalError(f"the fastest eigenvalues of {n} cells were not found ({error})") from error
 
 
 def _symmetric(matrix: csr_array) -> bool:

@@ -1,17 +1,16 @@
 """A trained network on a mesh, with the interface of a scheme's stepper."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from fluxforge._arguments import check_kind, check_positive
 from fluxforge._types import Precision, State
-from fluxforge.errors import InputError
 from fluxforge.gnn import Network, cast
-from fluxforge.mesh import DualGraph, unit_volume
+from fluxforge.mesh import DualGraph, check_graph, unit_volume
 from fluxforge.neighbourhood import Surroundings, put, surroundings
-from fluxforge.simulate._build import check_diffusivity, check_step
+from fluxforge.simulate._build import check_64_bits, check_precision
 from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._stepper import AbstractStepper, entered, repeated
 
@@ -56,13 +55,10 @@ def network_stepper(
 
     With x ↦ x/ℓ, Δt ↦ Δt/ℓ², S ↦ S ℓ² and ℓ² the mean cell volume, the heat equation and α stay as they are.
     """
-    check_step(dt)
-    check_diffusivity(diffusivity)
-    if precision == "float64" and not jax.config.read("jax_enable_x64"):
-        raise InputError(
-            "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first, "
-            "or pass precision='float32'"
-        )
+    check_kind(network, "network", Network, "a network")
+    check_graph(graph)
+    dt, diffusivity = check_positive(dt, "dt"), check_positive(diffusivity, "diffusivity")
+    check_64_bits(check_precision(precision, "precision"), "precision")
     scaled, length = unit_volume(graph)
     S = field_on_cells(source, graph, "the source") * length**2
     return NetworkStepper(

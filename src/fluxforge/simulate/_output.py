@@ -8,19 +8,41 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from fluxforge._arguments import check_flag, check_kind, check_path
 from fluxforge._files import write_document, write_text
 from fluxforge.mesh import write
 from fluxforge.simulate._compare import Comparison
 from fluxforge.simulate._field_file import CELL
+from fluxforge.simulate._folder import folder_names, replaced_folder
 from fluxforge.simulate._picture import animation, field_picture, side_by_side
 from fluxforge.simulate._run import Simulation
 
 SUMMARY_VERSION = 1
 
 
-def write_run(simulation: Simulation, folder: str | os.PathLike[str], *, gif: bool = False) -> list[Path]:
-    """Write `T_*.vtu`, `series.pvd`, `final.png`, `summary.json` and, if asked for, `T.gif`; return their paths."""
-    folder = Path(folder)
+# Matplotlib's scales overflow beside fields near the largest number; the picture is drawn all the same.
+@np.errstate(all="ignore")
+def write_run(
+    simulation: Simulation, folder: str | os.PathLike[str], *, gif: bool = False, overwrite: bool = False
+) -> list[Path]:
+    """Write `T_*.vtu`, `series.pvd`, `final.png`, `summary.json` and, if asked for, `T.gif`; return their paths.
+
+    Raises InputError where the folder holds an earlier run, unless `overwrite`: then all its files are replaced, once
+    the new ones are complete.
+    """
+    check_kind(simulation, "simulation", Simulation, "what simulate(...) returned")
+    target = _output_folder(folder, gif=gif, overwrite=overwrite)
+    with replaced_folder(target, [simulation.scheme], overwrite=overwrite) as writing:
+        written = _write_run(simulation, writing, gif=gif)
+    return [target / path.relative_to(writing) for path in written]
+
+
+def _output_folder(folder: str | os.PathLike[str], *, gif: bool, overwrite: bool) -> Path:
+    check_flag(gif, "gif"), check_flag(overwrite, "overwrite")
+    return Path(check_path(folder, "folder", "the path of a folder"))
+
+
+def _write_run(simulation: Simulation, folder: Path, *, gif: bool) -> list[Path]:
     written = write_series(simulation, folder)
     field_picture(simulation, folder / "final.png")
     written.append(folder / "final.png")
@@ -58,23 +80,23 @@ def _remove_older(folder: Path, frames: list[Path]) -> None:
             path.unlink()
 
 
-def _folder_names(comparison: Comparison) -> list[str]:
-    """A folder's name for each scheme: a scheme's name may come from a file, and may be another's too."""
-    names: list[str] = []
-    for simulation in comparison.simulations:
-        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", simulation.scheme).strip("-")[:60] or "scheme"
-        taken = sum(name == plain or name.startswith(f"{plain}~") for name in names)
-        names.append(f"{plain}~{taken + 1}" if taken else plain)
-    return names
+@np.errstate(all="ignore")
+def write_comparison(
+    comparison: Comparison, folder: str | os.PathLike[str], *, gif: bool = False, overwrite: bool = False
+) -> list[Path]:
+    """A folder per scheme as `write_run` makes it, all final fields side by side, and the table as JSON.
 
-
-def write_comparison(comparison: Comparison, folder: str | os.PathLike[str], *, gif: bool = False) -> list[Path]:
-    """A folder per scheme as `write_run` makes it, all final fields side by side, and the table as JSON."""
-    folder = Path(folder)
-    written: list[Path] = []
-    for name, simulation in zip(_folder_names(comparison), comparison.simulations, strict=True):
-        written += write_run(simulation, folder / name, gif=gif)
-    side_by_side(comparison, folder / "compare.png")
-    content: dict[str, Any] = {"schemes": comparison.table()}
-    write_document(folder / "compare.json", "comparison", SUMMARY_VERSION, content)
-    return [*written, folder / "compare.png", folder / "compare.json"]
+    Raises InputError where the folder holds an earlier run, unless `overwrite`.
+    """
+    check_kind(comparison, "comparison", Comparison, "what compare(...) returned")
+    target = _output_folder(folder, gif=gif, overwrite=overwrite)
+    schemes = [simulation.scheme for simulation in comparison.simulations]
+    with replaced_folder(target, schemes, overwrite=overwrite) as writing:
+        written: list[Path] = []
+        for name, simulation in zip(folder_names(schemes), comparison.simulations, strict=True):
+            written += _write_run(simulation, writing / name, gif=gif)
+        side_by_side(comparison, writing / "compare.png")
+        content: dict[str, Any] = {"schemes": comparison.table()}
+        write_document(writing / "compare.json", "comparison", SUMMARY_VERSION, content)
+        written += [writing / "compare.png", writing / "compare.json"]
+    return [target / path.relative_to(writing) for path in written]

@@ -3,25 +3,29 @@
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import jax
 import numpy as np
 from jaxtyping import Float
 
+from fluxforge._arguments import check_flag, check_function, check_positive, check_whole
 from fluxforge._types import State
-from fluxforge.errors import InputError, InstabilityError
-from fluxforge.mesh import Conditions, DualGraph, Mesh, Settings, Value, dual, read, reference_step
+from fluxforge.errors import InputError, InstabilityError, NumericalError
+from fluxforge.mesh import Conditions, DualGraph, Mesh, Settings, Value, as_mesh, dual, reference_step
 from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme, find
-from fluxforge.simulate._build import Precision, Solver, check_diffusivity, stepper
+from fluxforge.simulate._build import Precision, Solver, check_diffusivity, check_precision, stepper
+from fluxforge.simulate._envelope import Envelope, data_envelope
 from fluxforge.simulate._field import field_on_cells
-from fluxforge.simulate._limit import step_limit
+from fluxforge.simulate._limit import StepLimit, step_limit
 from fluxforge.simulate._stepper import AbstractStepper
 
-BLOWN_UP = 1e8
 PRECISE_UP_TO = 5000
+# An implicit step adds Δt times an exchange of round-off size to the field; beyond this many Fourier steps (a hundredth
+# of 1/ε) that is no longer small beside the field.
+LONGEST_STEP = {"float64": 0.01 / np.finfo(np.float64).eps, "float32": 0.01 / float(np.finfo(np.float32).eps)}
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,14 @@ class Simulation:
     blew_up_at: int | None
 
     def summary(self) -> dict[str, object]:
-        """The numbers of the last saved field, volume-weighted, as plain JSON values."""
+        """The numbers of the last saved field, volume-weighted, as plain JSON values; None for one that overflows.
+
+        `dt_limit` is None both for a step that has no limit and where none is known: `dt_limit_kind` says which,
+        `finite`, `unlimited` or `unknown`.
+        """
         T, V = self.fields[-1], self.graph.V
+        with np.errstate(all="ignore"):
+            sums = {"mean": V @ (T / V.sum()), "energy": 0.5 * V @ T**2, "heat": V @ T}
         return {
             "scheme": self.scheme,
             "cells": self.graph.cells,
@@ -50,17 +60,25 @@ class Simulation:
             "time": float(self.times[-1]),
             "dt": self.dt,
             "dt_over_fourier": self.dt / self.dt_fourier if math.isfinite(self.dt_fourier) else None,
-            "dt_limit": self.dt_limit if self.dt_limit is not None and math.isfinite(self.dt_limit) else None,
+            "dt_limit": None if self.dt_limit is None or math.isinf(self.dt_limit) else self.dt_limit,
+            "dt_limit_kind": limit_kind(self.dt_limit),
             "min": float(T.min()),
             "max": float(T.max()),
-            "mean": float(V @ T / V.sum()),
-            "energy": float(0.5 * V @ T**2),
-            "heat": float(V @ T),
+            **{name: float(value) if np.isfinite(value) else None for name, value in sums.items()},
             "seconds_per_step": self.seconds_per_step,
             "blew_up_at": self.blew_up_at,
         }
 
 
+def limit_kind(limit: float | None) -> str:
+    """`unknown` for None, `unlimited` for infinity, otherwise `finite`."""
+    if limit is None:
+        return "unknown"
+    return "unlimited" if math.isinf(limit) else "finite"
+
+
+# What overflows shows as a field that is not finite, and is judged there: NumPy's warnings would say nothing new.
+@np.errstate(all="ignore")
 def simulate(
     scheme: str | os.PathLike[str] | Scheme,
     mesh: Mesh | str | os.PathLike[str],
@@ -87,21 +105,27 @@ def simulate(
     parameters by name; `diffusivity` is the word for heat's α. `mesh` is a mesh or the path of its file. The step is
     `dt`, or `dt_fraction` of the reference step, which for heat is the Fourier step. One above the
     scheme's stability limit is refused unless `force`; a run that blows up raises InstabilityError naming the step,
-    unless `throw` is false.
+    unless `throw` is false. A field blows up when it is not finite, or 1e8 times larger than the initial and the
+    boundary values and all that sources and Neumann walls have brought allow. Raises InputError, naming the argument,
+    for an argument that cannot be used.
     """
     scheme = find(scheme, equation)
-    mesh = mesh if isinstance(mesh, Mesh) else read(mesh)
+    every = _check_steps(steps, save_every)
+    check_flag(force, "force"), check_flag(throw, "throw"), check_function(progress, "progress")
+    check_precision(dtype)
+    mesh = as_mesh(mesh)
     graph = dual(mesh, boundary)
     T = field_on_cells(initial, graph, "the initial temperature")
-    check_diffusivity(diffusivity)
-    parameters = scheme.equation.settings(parameters, diffusivity=diffusivity)
+    S = field_on_cells(source, graph, "the source")
+    parameters = scheme.equation.settings(parameters, diffusivity=check_diffusivity(diffusivity))
     step, fourier, limit = choose_step(
-        scheme, graph, parameters=parameters, state=T, dt=dt, dt_fraction=dt_fraction, force=force
+        scheme, graph, parameters=parameters, state=T, dt=dt, dt_fraction=dt_fraction, force=force, dtype=dtype
     )
-    every = _check_steps(steps, save_every)
+    envelope = data_envelope(scheme.equation, graph, parameters, initial=T, source=S)
+    _check_fits(dtype, {"the initial temperature": T, "the source": S, "the boundary condition": graph.value})
     with jax.enable_x64(dtype == "float64"):
-        advance = stepper(scheme, graph, step, parameters=parameters, source=source, dtype=dtype, solver=solver)
-        run = _march(advance, T, steps=steps, every=every, progress=progress)
+        advance = stepper(scheme, graph, step, parameters=parameters, source=S, dtype=dtype, solver=solver)
+        run = _march(advance, T, envelope, dt=step, steps=steps, every=every, progress=progress)
     result = Simulation(
         scheme=scheme.name,
         mesh=mesh,
@@ -120,6 +144,14 @@ def simulate(
     return result
 
 
+def _check_fits(dtype: Precision, fields: Mapping[str, np.ndarray]) -> None:
+    """Refuse data beyond the largest number of the precision, which would enter as infinity."""
+    largest = float(np.finfo(dtype).max)
+    for what, values in fields.items():
+        if values.size and float(np.abs(values).max()) > largest:
+            raise InputError(f"{what} has values beyond {largest:.3g}, the largest number of {dtype}: use float64")
+
+
 def choose_step(
     scheme: Scheme,
     graph: DualGraph,
@@ -129,39 +161,64 @@ def choose_step(
     dt: float | None,
     dt_fraction: float,
     force: bool,
+    dtype: Precision = "float64",
 ) -> tuple[float, float, float | None]:
     """The time step, the reference step and the stability limit; an unstable step is refused unless forced.
 
     The reference step of an equation that is not linear is taken at the `state`.
 
-    On large meshes the limit is a step that is certainly stable, close below the largest.
+    On large meshes the limit is a step that is certainly stable, close below the largest. None where it is not known.
     """
     fourier = reference_step(scheme.equation, graph, parameters, state)
     if dt is None:
-        if not (math.isfinite(dt_fraction) and dt_fraction > 0):
-            raise InputError(f"dt_fraction should be a positive number, got {dt_fraction}")
-        if math.isinf(fourier):
-            raise InputError("no cell of this mesh exchanges heat, so there is no Fourier step: give dt itself")
-        dt = dt_fraction * fourier
-    if not (math.isfinite(dt) and dt > 0):
-        raise InputError(f"dt should be a positive number, got {dt}")
-    found = step_limit(scheme, graph, parameters=parameters, precise=graph.cells <= PRECISE_UP_TO)
+        fraction = check_positive(dt_fraction, "dt_fraction")
+        if not 0 < fourier < math.inf:
+            what = "no cell of this mesh exchanges heat" if fourier else "the exchange overflows"
+            raise InputError(f"{_in_words(parameters)}{what}, so there is no Fourier step: give dt itself")
+        dt = fraction * fourier
+    dt = check_positive(dt, "dt")
+    found = _known_limit(scheme, graph, parameters, precise=graph.cells <= PRECISE_UP_TO)
     if found is not None and found.certain < dt <= found.dt:
-        found = step_limit(scheme, graph, parameters=parameters)
-    if found is not None and dt > found.dt * (1 + 1e-9) and not force:
+        found = _known_limit(scheme, graph, parameters, precise=True)
+    if not force:
+        _refuse_step(scheme, dt, fourier, found, dtype)
+    return dt, fourier, None if found is None else found.certain
+
+
+def _in_words(parameters: Settings | None) -> str:
+    """The parameters that are numbers, to open a message with."""
+    numbers = [f"{name} = {value:g}" for name, value in (parameters or {}).items() if isinstance(value, int | float)]
+    return f"{', '.join(numbers)}: " if numbers else ""
+
+
+def _known_limit(scheme: Scheme, graph: DualGraph, parameters: Settings | None, *, precise: bool) -> StepLimit | None:
+    """The limit, enclosed where it cannot be found to five digits; None where its eigenvalues are not found either."""
+    for attempt in (True, False) if precise else (False,):
+        try:
+            return step_limit(scheme, graph, parameters=parameters, precise=attempt)
+        except NumericalError:
+            continue
+    return None
+
+
+def _refuse_step(scheme: Scheme, dt: float, fourier: float, found: StepLimit | None, dtype: Precision) -> None:
+    if found is not None and dt > found.dt * (1 + 1e-9):
         raise InputError(
             f"dt = {dt:.4g} is above the stability limit of {scheme.name!r} on this mesh, {found.dt:.4g} "
             f"({found.dt / fourier:.3g} of the Fourier step): take a smaller one, or force it (--force, or force=True)"
         )
-    return dt, fourier, None if found is None else found.certain
+    if scheme.implicit and dt > LONGEST_STEP[dtype] * fourier:
+        raise InputError(
+            f"dt = {dt:.4g} is {dt / fourier:.2g} Fourier steps, so long that rounding errors of {dtype} would exceed "
+            f"the field: take at most {LONGEST_STEP[dtype] * fourier:.2g}, or force it (--force, or force=True)"
+        )
 
 
 def _check_steps(steps: int, save_every: int | None) -> int:
-    if steps < 0:
-        raise InputError(f"steps should be 0 or more, got {steps}")
-    if save_every is not None and save_every < 1:
-        raise InputError(f"save_every should be 1 or more, got {save_every}")
-    return save_every or max(1, math.ceil(steps / 20))
+    steps = check_whole(steps, "steps", least=1)
+    if save_every is None:
+        return max(1, math.ceil(steps / 20))
+    return check_whole(save_every, "save_every", least=1)
 
 
 @dataclass
@@ -173,14 +230,19 @@ class _March:
 
 
 def _march(
-    advance: AbstractStepper, T: np.ndarray, *, steps: int, every: int, progress: Callable[[int], None] | None
+    advance: AbstractStepper,
+    T: np.ndarray,
+    envelope: Envelope,
+    *,
+    dt: float,
+    steps: int,
+    every: int,
+    progress: Callable[[int], None] | None,
 ) -> _March:
     """Step in chunks between saved fields; the clock starts once the step is compiled."""
     run = _March([0], [T])
     state = advance.enter(T)
-    bound = BLOWN_UP * (1.0 + float(np.abs(T).max()))
-    if steps:
-        jax.block_until_ready(advance.repeat(state, 1))
+    jax.block_until_ready(advance.repeat(state, 1))
     seconds = 0.0
     while run.marks[-1] < steps:
         count = min(every, steps - run.marks[-1])
@@ -188,8 +250,8 @@ def _march(
         after = _chunk(advance, state, count, seconds / max(run.marks[-1], 1))
         seconds += time.perf_counter() - start
         field = np.asarray(advance.leave(after), float)
-        if not (np.abs(field) <= bound).all():
-            run.blew_up_at = _which_step(advance, state, run.marks[-1], bound)
+        if not (np.abs(field) <= envelope.bound(dt * (run.marks[-1] + count))).all():
+            run.blew_up_at = _which_step(advance, state, run.marks[-1], count, envelope, dt)
             break
         state = after
         run.marks.append(run.marks[-1] + count)
@@ -209,10 +271,10 @@ def _chunk(advance: AbstractStepper, state: State, count: int, seconds_each: flo
     return state
 
 
-def _which_step(advance: AbstractStepper, state: State, done: int, bound: float) -> int:
-    """Walk the bad chunk again, one step at a time."""
-    while True:
+def _which_step(advance: AbstractStepper, state: State, done: int, count: int, envelope: Envelope, dt: float) -> int:
+    """Walk the bad chunk again, one step at a time; the last step of it was seen to be too large."""
+    for step in range(done + 1, done + count):
         state = advance.repeat(state, 1)
-        done += 1
-        if not (np.abs(np.asarray(state)) <= bound).all():
-            return done
+        if not (np.abs(np.asarray(state)) <= envelope.bound(dt * step)).all():
+            return step
+    return done + count

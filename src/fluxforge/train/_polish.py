@@ -38,18 +38,22 @@ def _polished(network: Network, problems: Problem, spec: recipe.Loss, how: recip
             lambda v: sum(data_loss(spec)(eqx.combine(unravel(v), static), problems).values()), flat, how.steps
         )
     else:
-        rows = problems.T.size
-        if rows * len(flat) > MOST_ENTRIES:
-            raise InputError(
-                f"field 'training.polish.method': gauss-newton on {len(flat)} parameters and {rows} values needs too "
-                f"much memory; use 'lbfgs', or fewer 'training.polish.graphs'"
-            )
+        refuse_large_jacobian(how, rows=problems.T.size, parameters=len(flat))
         found = _gauss_newton(
             lambda v: jax.vmap(lambda p: defects(spec)(eqx.combine(unravel(v), static), p))(problems).ravel(),
             flat,
             how.steps,
         )
     return eqx.combine(unravel(found), static)
+
+
+def refuse_large_jacobian(how: recipe.Polish, *, rows: int, parameters: int) -> None:
+    """Refuse Gauss–Newton whose dense Jacobian, of so many values by so many parameters, would not fit."""
+    if how.method == "gauss-newton" and rows * parameters > MOST_ENTRIES:
+        raise InputError(
+            f"field 'training.polish.method': gauss-newton on {parameters} parameters and {rows} values needs too "
+            f"much memory; use 'lbfgs', or fewer 'training.polish.graphs'"
+        )
 
 
 def _lbfgs(loss: Callable[[Any], Any], start: Float[Array, " parameters"], steps: int) -> Float[Array, " parameters"]:

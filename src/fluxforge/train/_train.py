@@ -17,7 +17,7 @@ from fluxforge.gnn import Network
 from fluxforge.run import RunFolder
 from fluxforge.train._chunk import Means, chunk_function
 from fluxforge.train._optimiser import learning_rate, optimiser
-from fluxforge.train._polish import polish
+from fluxforge.train._polish import polish, refuse_large_jacobian
 from fluxforge.train._state import State, begin
 
 # Keeps the polish's problems apart from every batch.
@@ -62,9 +62,20 @@ def train(
     """
     with jax.enable_x64(spec.training.precision == "float64"):
         run = _Run(spec, source, folder, tell or (lambda *_: None))
-        state = run.to_the_end(run.start())
+        state = run.start()
+        if spec.training.polish is not None:
+            _refuse_polish(state, source, spec.training.polish)
+        state = run.to_the_end(state)
     found = _trained(spec, state)
     return found if spec.training.polish is None else _polished(found, spec, source, spec.training.polish)
+
+
+def _refuse_polish(state: State, source: AbstractSource, how: recipe.Polish) -> None:
+    """What the second phase would refuse after the first has been trained is refused before."""
+    values = jax.eval_shape(lambda key: source.batch(key, how.graphs).T, jax.random.key(0)).size
+    members = len(state.skipped)
+    weights = jax.tree.leaves(eqx.filter(state.network, eqx.is_inexact_array))
+    refuse_large_jacobian(how, rows=values, parameters=sum(leaf.size for leaf in weights) // members)
 
 
 def _polished(found: Trained, spec: recipe.Recipe, source: AbstractSource, how: recipe.Polish) -> Trained:

@@ -8,11 +8,12 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.sparse import csr_array
 
+from fluxforge._arguments import check_kind, check_text
 from fluxforge._types import State
-from fluxforge.mesh import DualGraph, Mesh, Neumann, dual, fourier_step, generate, jittered, squares
+from fluxforge.mesh import DualGraph, Mesh, Neumann, as_mesh, dual, fourier_step, generate, jittered, squares
 from fluxforge.verify import _lines
 from fluxforge.verify._certificate import Certificate
-from fluxforge.verify._evidence import Line, Verdict, judged
+from fluxforge.verify._evidence import Line, Verdict, judged, unknown
 from fluxforge.verify.conservation import ROLLOUT, TOLERANCE, Conservation, drift_between, signed_states
 from fluxforge.verify.linearity import Linearity, hops_used, linearity_defects
 
@@ -29,7 +30,9 @@ def verify_step(make_step: MakeStep, *, name: str = "step", mesh: Mesh | None = 
     Lines: linearity, hops, conservation under insulation, constants kept, growth and maximum principle at several
     fractions of the Fourier step, and the diffusivity on squares. Without a source, and α = 1.
     """
-    mesh = generate(kind="irregular", cells=200, seed=1, engine="builtin") if mesh is None else mesh
+    check_kind(make_step, "make_step", Callable, "a function of a graph and a time step")  # type: ignore[arg-type]
+    check_text(name, "name")
+    mesh = generate(kind="irregular", cells=200, seed=1, engine="builtin") if mesh is None else as_mesh(mesh)
     with jax.enable_x64(True):
         reach = _linearity(make_step, dual(mesh))
         kept = _conservation(make_step, jittered(6, 0.2, 5))
@@ -106,6 +109,8 @@ def _constants_line(make_step: MakeStep, graph: DualGraph) -> Line:
 def _growth_line(make_step: MakeStep, graph: DualGraph, fraction: float) -> Line:
     dt = fraction * fourier_step(graph)
     M = jacobian(make_step, graph, dt, np.zeros(graph.cells))
+    if not np.isfinite(M).all():
+        return unknown(f"at {fraction:g} Δt_Fourier", "the Jacobian is not finite, linearised at T = 0")
     radius = float(np.abs(np.linalg.eigvals(M)).max())
     least = float(min(M.min(), (1 - M.sum(axis=1)).min()))
     evidence = f"spectral radius {radius:.6f}, least weight {least:.1e}, linearised at T = 0"

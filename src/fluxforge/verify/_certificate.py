@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from fluxforge._files import write_document
+from fluxforge.simulate import limit_kind
 from fluxforge.verify._claims import ClaimCheck
 from fluxforge.verify._evidence import Line
 from fluxforge.verify._families import LATTICES
 from fluxforge.verify.conservation import Conservation
 from fluxforge.verify.cost import Cost, CostCurve
 from fluxforge.verify.linearity import Linearity
-from fluxforge.verify.maximum import MaximumPrinciple
+from fluxforge.verify.maximum import LARGEST, MaximumPrinciple
 from fluxforge.verify.modified import ModifiedEquation
 from fluxforge.verify.order import SpaceStudy
 from fluxforge.verify.patch import PatchTest
@@ -127,7 +128,12 @@ class Certificate:
         return "not established" if self.not_established else "as claimed"
 
     def to_document(self) -> dict[str, Any]:
-        """The certificate as plain JSON values."""
+        """The certificate as plain JSON values, null for what is not established.
+
+        Of `stability`, the numbers are null also where there is no limit: `dt_limit_kind` and `real_interval_kind` say
+        which, `finite`, `unlimited` or `unknown`. A maximum principle that holds at every step tried has no number:
+        then `maximum_principle_tried_to`, in Fourier steps, has one.
+        """
         return {
             "scheme": self.scheme,
             "quick": self.quick,
@@ -145,6 +151,7 @@ class Certificate:
             "transient_growth": _transient(self.transient),
             "meshes": [_study(study) for study in self.meshes],
             "maximum_principle_over_fourier": None if self.maximum is None else self.maximum.over_fourier,
+            "maximum_principle_tried_to": None if self.maximum is None else LARGEST,
             "cost": _cost(self.cost, self.curves),
             "claims": [vars(check) for check in self.claims],
             "lines": [
@@ -214,12 +221,20 @@ def _transient(found: TransientGrowth | None) -> dict[str, Any] | None:
 
 def _stability(found: Stability | None) -> dict[str, Any]:
     if found is None or (found.interval is None and found.dt_max is None):
-        return {"real_interval": None, "unlimited": None, "dt_max_over_fourier": None, "amplification": None}
-    unlimited = found.dt_max is not None and math.isinf(found.dt_max)
+        unknown = limit_kind(None)
+        return {
+            **{"real_interval": None, "unlimited": None, "dt_max_over_fourier": None, "amplification": None},
+            **{"dt_limit_kind": unknown, "real_interval_kind": unknown},
+        }
+    # Steps that were tried are no bound: that all of them were stable does not make the step unlimited.
+    limit = found.dt_max if found.bound or not (found.dt_max is not None and math.isinf(found.dt_max)) else None
+    unlimited = None if limit is None else math.isinf(limit)
     return {
         "real_interval": None if found.interval is None or math.isinf(found.interval) else -found.interval,
         "unlimited": unlimited,
         "dt_max_over_fourier": found.over_fourier,
+        "dt_limit_kind": limit_kind(limit),
+        "real_interval_kind": limit_kind(found.interval),
         "amplification": None if found.factor is None else str(found.factor),
         "one_operator": found.one_operator,
         "bound": found.bound,

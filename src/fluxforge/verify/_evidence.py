@@ -4,6 +4,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from numpy.linalg import LinAlgError
+
+from fluxforge.errors import InputError, InstabilityError, NumericalError
+
+# What a scheme can do to a measurement: our own refusals, division by zero and overflow, a matrix without solution.
+# Anything else is a fault of the program, and ends the certificate instead of becoming a line of it.
+NUMERICAL_FAILURES = (InputError, InstabilityError, NumericalError, ArithmeticError, LinAlgError)
+
 
 class Verdict(StrEnum):
     """What a line says: the property holds, does not, was only measured, could not be, or was not asked for."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from fluxforge._arguments import check_kind, check_whole
 from fluxforge.errors import InputError
 from fluxforge.mesh import FAMILIES as GENERATORS
 from fluxforge.mesh import Mesh, generate
@@ -53,9 +54,10 @@ class Levels:
 def choose(families: tuple[str, ...] | None, levels: int | None, *, quick: bool) -> tuple[Levels, ...]:
     """The families asked for (all by default), each with its sizes; more levels go on doubling the last."""
     wanted = FAMILIES if families is None else families
+    check_kind(wanted, "families", tuple | list, "a tuple of names")
     if stray := [family for family in wanted if family not in FAMILIES]:
-        raise InputError(f"unknown mesh family {stray[0]!r}; known: {', '.join(FAMILIES)}")
-    if levels is not None and not 1 <= levels <= 7:
+        raise InputError(f"unknown mesh family {stray[0]!r:.60}; known: {', '.join(FAMILIES)}")
+    if levels is not None and not 1 <= check_whole(levels, "levels") <= 7:
         raise InputError(f"levels should be between 1 and 7, got {levels}")
     chosen = QUICK if quick else FULL
     return tuple(Levels(family, _extended(chosen[family], levels)) for family in wanted)

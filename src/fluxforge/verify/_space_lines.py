@@ -96,4 +96,10 @@ def number(value: float | None) -> str:
 
 
 def _tensor(K: np.ndarray) -> str:
-    return "[" + ", ".join("[" + ", ".join(f"{value + 0.0:.4f}" for value in row) + "]" for row in K.round(10)) + "]"
+    return "[" + ", ".join("[" + ", ".join(f"{value + 0.0:.4f}" for value in row) + "]" for row in _rounded(K)) + "]"
+
+
+def _rounded(K: np.ndarray) -> np.ndarray:
+    """To ten decimals; numbers that overflow by it have no decimals to round."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(np.abs(K) < 1e10, K.round(10), K)

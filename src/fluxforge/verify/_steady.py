@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse import csc_array, eye_array
-from scipy.sparse.linalg import LinearOperator, gmres, splu
+from scipy.sparse import csr_array, eye_array
+from scipy.sparse.linalg import LinearOperator, gmres
 
-from fluxforge.errors import FluxforgeError
+from fluxforge.errors import NumericalError
 from fluxforge.mesh import DualGraph, Settings
 from fluxforge.scheme import Scheme
-from fluxforge.simulate import apply, assemble, generator, operator
+from fluxforge.simulate import apply, assemble, factorise, generator, operator
 from fluxforge.verify._problems import study_step
 
 MOST_STAGES_FORMED = 2
@@ -28,8 +28,8 @@ def steady_solver(scheme: Scheme, graph: DualGraph, *, parameters: Settings | No
     make = _direct if len(scheme.stages) <= MOST_STAGES_FORMED else _by_gmres
     try:
         solve = make(scheme, graph, dt, parameters)
-    except RuntimeError as error:
-        raise FluxforgeError(f"scheme {scheme.name!r} has no unique steady state here ({error})") from error
+    except NumericalError as error:
+        raise NumericalError(f"scheme {scheme.name!r} has no unique steady state here: {error}") from error
     return solve
 
 
@@ -40,7 +40,7 @@ def steady_state(scheme: Scheme, graph: DualGraph, S: np.ndarray, *, parameters:
 
 def _direct(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> Solve:
     step = operator(scheme, graph, dt=dt, parameters=parameters)
-    factors = splu(csc_array(eye_array(graph.cells) - step.M))
+    factors = factorise(csr_array(eye_array(graph.cells) - step.M))
     return lambda S: np.asarray(factors.solve(step.N @ S + step.b))
 
 
@@ -49,7 +49,7 @@ def _by_gmres(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings 
     stages = assemble(scheme, graph, dt=dt, parameters=parameters)
     nothing = np.zeros(n)
     shift = apply(stages, nothing, nothing)
-    factors = splu(csc_array(-dt * generator(scheme, graph, parameters=parameters).M))
+    factors = factorise(-dt * generator(scheme, graph, parameters=parameters).M)
     matrix = LinearOperator((n, n), matvec=lambda T: T - (apply(stages, T, nothing) - shift), dtype=float)
     inverse = LinearOperator((n, n), matvec=factors.solve, dtype=float)
 
@@ -60,7 +60,7 @@ def _by_gmres(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings 
         # What the residual left means for T, since the residual itself sits on round-off where Δt is small.
         error = np.abs(factors.solve(matrix @ T - constant)).max() / np.abs(T).max(initial=1e-300)
         if not error <= ACCURACY:
-            raise FluxforgeError(f"scheme {scheme.name!r}: GMRES found the steady state only to {error:.1e}")
+            raise NumericalError(f"scheme {scheme.name!r}: GMRES found the steady state only to {error:.1e}")
         return np.asarray(T)
 
     return solve

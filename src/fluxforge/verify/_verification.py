@@ -7,13 +7,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from fluxforge.errors import FluxforgeError
 from fluxforge.mesh import DualGraph, Mesh, dual
 from fluxforge.scheme import Scheme, linear_stages
 from fluxforge.verify import _lines, _space_lines
 from fluxforge.verify._certificate import Certificate, FamilyResult, worst_study
 from fluxforge.verify._claims import ClaimCheck, Measured, check_claims
-from fluxforge.verify._evidence import Line, unknown
+from fluxforge.verify._evidence import NUMERICAL_FAILURES, Line, unknown
 from fluxforge.verify._families import Levels
 from fluxforge.verify._problems import PROBLEMS
 from fluxforge.verify._request import Request, claim_reasons, generator_holds, left_out, space_finding
@@ -140,7 +139,9 @@ class Verification:
         modified = self._modified() if self.mesh is None else {}
         space = {levels.family: self._family(levels, patch) for levels in self.request.families}
         meshes = self._meshes()
-        curves = error_against_cost(s, **p) if self.linear and self.mesh is None and not self.quick else ()
+        curves: tuple[CostCurve, ...] = ()
+        if self.linear and self.mesh is None and not self.quick:
+            curves = self._try("cost at equal accuracy", lambda: error_against_cost(s, **p)) or ()
         price = self._ask("cost of a step", lambda: cost(s, g, **p), lambda f: _lines.cost_line(f, curves, s.name))
         return _Findings(
             reach, kept, same, patch, system, time, steady, growth, maximum, modified, space, meshes, curves, price
@@ -177,7 +178,7 @@ class Verification:
         try:
             with np.errstate(all="ignore"):
                 return measure()
-        except (FluxforgeError, ArithmeticError, ValueError, RuntimeError) as error:
+        except NUMERICAL_FAILURES as error:
             self._unknown(name, " ".join(str(error).split()) or type(error).__name__)
             return None
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import jax
 
-from fluxforge.errors import InputError
-from fluxforge.mesh import Mesh, read
+from fluxforge._arguments import check_flag, check_function, check_text
+from fluxforge.errors import ExpressionError, InputError
+from fluxforge.mesh import Mesh, as_mesh
 from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme, find
 from fluxforge.verify._certificate import Certificate
@@ -27,7 +28,7 @@ def verify(
     families: tuple[str, ...] | None = None,
     levels: int | None = None,
     quick: bool = False,
-    mesh: Mesh | None = None,
+    mesh: Mesh | str | os.PathLike[str] | None = None,
     meshes: Sequence[str | os.PathLike[str] | Mesh] = (),
     exact: str | None = None,
     progress: Progress | None = None,
@@ -43,14 +44,20 @@ def verify(
     certificate's verdict "not established". Raises InputError for options that exclude each other.
     """
     scheme = find(scheme, equation)
+    check_flag(quick, "quick"), check_function(progress, "progress")
+    mesh = None if mesh is None else as_mesh(mesh)
     if mesh is not None and meshes:
         raise InputError("give one mesh or a sequence of meshes, not both")
     if meshes and (families is not None or levels is not None):
         raise InputError("a sequence of meshes takes the place of families and levels: give one or the other")
     if exact is not None:
+        check_text(exact, "exact")
         if not meshes:
             raise InputError("an exact solution belongs to a sequence of meshes: give meshes too")
-        functions(exact)
+        try:
+            functions(exact)
+        except ExpressionError as error:
+            raise ExpressionError(f"exact: {error}") from error
     own = _load(meshes)
     chosen = () if mesh is not None or own else choose(families, levels, quick=quick)
     for one in (*own, *([mesh] if mesh is not None else [])):
@@ -65,8 +72,8 @@ def verify(
 
 def _load(meshes: Sequence[str | os.PathLike[str] | Mesh]) -> tuple[Mesh, ...]:
     """The meshes, read where they are paths."""
-    if isinstance(meshes, str | os.PathLike | Mesh):
+    if isinstance(meshes, str | os.PathLike | Mesh) or not isinstance(meshes, Sequence):
         raise InputError("meshes should be a sequence of at least two meshes or paths, from coarse to fine")
     if meshes and not 2 <= len(meshes) <= MOST_MESHES:
         raise InputError(f"a sequence of meshes has 2 to {MOST_MESHES} of them, from coarse to fine; got {len(meshes)}")
-    return tuple(one if isinstance(one, Mesh) else read(one) for one in meshes)
+    return tuple(as_mesh(one, f"meshes[{k}]") for k, one in enumerate(meshes))

@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 import jax
 import numpy as np
-from scipy.sparse import csc_array
-from scipy.sparse.linalg import splu
 
 from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, jittered
 from fluxforge.scheme import Scheme, find
-from fluxforge.simulate import LinearStepper, Operator, bytes_per_cell, generator, operator, sides, stepper
+from fluxforge.simulate import LinearStepper, Operator, bytes_per_cell, factorise, generator, operator, sides, stepper
 from fluxforge.verify._problems import strength, study_step
 from fluxforge.verify.time_order import exact_solution, march
 
@@ -49,7 +47,7 @@ def cost(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None
 
 def _implicit_cost(step: Operator, stages: int, n: int) -> Cost:
     left, right = sides(step)
-    factors = splu(csc_array(left), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    factors = factorise(left, symmetric_pattern=True)
     entries = factors.L.nnz + factors.U.nnz + right.nnz
     return Cost(stages, 2 * entries / n, (12 * entries + 40 * n) / n, (12 * entries + 24 * n) / n)
 

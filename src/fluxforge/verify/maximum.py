@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fluxforge.errors import NumericalError
 from fluxforge.mesh import DualGraph, Settings
 from fluxforge.scheme import Scheme
 from fluxforge.simulate import step_matrix
@@ -32,7 +33,10 @@ def maximum_principle(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
     def worst(fraction: float) -> tuple[float, int]:
         M = step_matrix(scheme, graph, fraction * fourier, parameters=parameters)
         least = np.minimum(M.min(axis=1).toarray().ravel(), 1.0 - M.sum(axis=1))
+        # argmin finds a NaN before any number, and a comparison with it would be taken for a principle that holds.
         cell = int(np.argmin(least))
+        if not np.isfinite(least[cell]):
+            raise NumericalError(f"a step of {fraction:.3g} Fourier steps is not finite at cell {cell}")
         return float(least[cell]), cell
 
     low, high = 0.0, None

@@ -14,6 +14,7 @@ import sympy as sp
 from fluxforge.errors import FluxforgeError
 from fluxforge.expression import to_text
 from fluxforge.scheme import Affine, Hop, LinearStage, Scheme, linear_stages, symbol
+from fluxforge.scheme._symbols import NEXT
 from fluxforge.verify._lattice import Lattice, Vector, square_lattice, triangle_lattice
 
 Shifts = dict[tuple[int, Vector], sp.Expr]
@@ -47,7 +48,10 @@ def _term(key: tuple[int, int], coefficient: sp.Expr) -> str:
 
 
 def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | None:
-    """Leading and first error term on the lattice; None where the scheme is not linear or keeps no constants there."""
+    """Leading and first error term on the lattice; None where the scheme is not linear or keeps no constants there.
+
+    Raises FluxforgeError for formulas that are not attempted, or have no expansion in h.
+    """
     stages = linear_stages(scheme)
     if stages is None:
         return None
@@ -60,8 +64,17 @@ def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | No
     fixed: dict[str, tuple[sp.Expr, ...]] = {}
     for stage in stages:
         _advance(stage, lattice, known, fixed)
+    if NEXT not in known:
+        raise FluxforgeError(f"{NEXT} does not depend on T or S, so that there is no equation")
+    try:
+        return _expanded(lattice, known[NEXT])
+    except sp.PolynomialError as error:
+        raise FluxforgeError(f"its coefficients have no expansion in h ({error})") from error
+
+
+def _expanded(lattice: Lattice, step: Field) -> ModifiedEquation | None:
     dt = symbol("dt")
-    slope = tuple({key: sp.simplify(c.coeff(dt, 1)) for key, c in shifts.items()} for shifts in known["T_new"])
+    slope = tuple({key: sp.simplify(c.coeff(dt, 1)) for key, c in shifts.items()} for shifts in step)
     eigenvalue = _vanishing_eigenvalue(_symbol_matrix(slope))
     return None if eigenvalue is None else _equation(lattice.name, eigenvalue)
 

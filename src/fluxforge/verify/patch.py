@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fluxforge.mesh import DualGraph, Mesh, Settings
-from fluxforge.scheme import Scheme
+from fluxforge.mesh import DualGraph, Mesh, Settings, check_graph
+from fluxforge.scheme import Scheme, check_scheme
 from fluxforge.simulate import generator
 from fluxforge.verify._problems import Problem, strength, with_walls
 
@@ -66,6 +66,7 @@ def linear_field_defect(scheme: Scheme, graph: DualGraph, *, parameters: Setting
 
     0 is exact. The fluxes are the terms G_PN (p_N − p_P) of the generator's row and the wall's share.
     """
+    check_scheme(scheme), check_graph(graph)
     walls = graph.centre[graph.interior :]
     return max(_defect(scheme, with_walls(graph, value=walls[:, k]), graph.x[:, k], parameters) for k in range(2))
 

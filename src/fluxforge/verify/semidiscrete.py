@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import eye_array
 
 from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, squares
-from fluxforge.scheme import Scheme, find
+from fluxforge.scheme import Scheme, check_scheme, find
 from fluxforge.simulate import Operator, generator
 from fluxforge.verify._problems import functions, times, with_mixed_walls
 from fluxforge.verify.diffusivity import lattice_equation
@@ -104,6 +104,7 @@ def other_equation(scheme: Scheme) -> str | None:
     On squares every consistent flux is exact for quadratic fields, so a wrong diffusivity, drift, source or factor α
     shows there without any error of the mesh.
     """
+    check_scheme(scheme)
     parameters = scheme.equation.example(2, FACTORS[-1])
     on_squares = lattice_equation(scheme, "squares", parameters=parameters)
     if on_squares.drift.any():

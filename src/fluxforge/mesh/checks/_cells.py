@@ -11,8 +11,9 @@ from fluxforge.mesh._geometry import cell_areas, half_edges
 
 # A cell is flat when |area| ≤ FLAT · (longest edge)²: far below any boundary layer, far above round-off.
 FLAT = 1e-12
-# Beyond these, areas and moments leave the range of double precision.
-LARGEST, SMALLEST = 1e150, 1e-150
+# Lengths within these have areas, and products of areas with cells a thousandth as long, in the range of doubles.
+LARGEST, SMALLEST = 1e100, 1e-100
+RESCALE = f"lengths should lie between {SMALLEST:g} and {LARGEST:g}, or areas overflow or vanish: rescale the mesh"
 
 
 def refuse(origin: str, reason: str) -> NoReturn:
@@ -43,7 +44,14 @@ def check_coordinates(points: Float[np.ndarray, "points axes"], origin: str) -> 
         refuse(origin, f"point {bad[0]} is at ({where}): every coordinate should be a finite number")
     if points.size and np.abs(points).max() > LARGEST:
         point, axis = np.unravel_index(np.abs(points).argmax(), points.shape)
-        refuse(origin, f"point {point} has the coordinate {points[point, axis]:g}, too large to compute with")
+        refuse(origin, f"point {point} has the coordinate {points[point, axis]:g}, and {RESCALE}, say to 1 across")
+
+
+def check_extent(points: Points, cells: Corners, origin: str) -> None:
+    """Refuse a mesh that is so small that areas vanish; `check_coordinates` has refused one that is too large."""
+    extent = np.ptp(points[cells[cells >= 0]], axis=0).max()
+    if extent < SMALLEST:
+        refuse(origin, f"is {extent:g} across, and {RESCALE}, say to 1 across")
 
 
 def check_corners(points: Points, cells: Corners, origin: str) -> None:
@@ -66,8 +74,7 @@ def name_corners(cells: Corners, cell: int | np.integer) -> str:
 
 def oriented(points: Points, cells: Corners, origin: str) -> tuple[Corners, tuple[str, ...]]:
     """The cells, all counter-clockwise, and notes; flat cells and quadrilaterals that cross themselves are refused."""
-    if np.ptp(points[cells[cells >= 0]], axis=0).max() < SMALLEST:
-        refuse(origin, f"is smaller than {SMALLEST:g} across, too small to compute with")
+    check_extent(points, cells, origin)
     notes = _check_quadrilaterals(points, cells, origin)
     area = cell_areas(points, cells)
     if (flat := np.flatnonzero(np.abs(area) <= _negligible(points, cells))).size:

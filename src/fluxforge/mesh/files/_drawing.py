@@ -12,6 +12,8 @@ from fluxforge.mesh.files._numbers import UnreadableError
 
 USED = {"triangle": 3, "quad": 4}
 IGNORED = ("line", "vertex")
+# Where formats keep the tags of lines, in the order we look.
+TAG_FIELDS = ("gmsh:physical", "medit:ref", "cell_tags", "CellEntityIds")
 # No node has this number, so it can mark the missing fourth corner of a triangle.
 NOTHING = np.iinfo(np.int64).min
 
@@ -72,16 +74,20 @@ def edges_of(drawing: Drawing) -> dict[str, Int[np.ndarray, "edges 2"]]:
     if not lines:
         return {}
     physical = np.concatenate([block.physical for block in lines])
-    corners = np.concatenate([block.corners for block in lines])
+    # One sort, whatever the number of tags: a file may have as many tags as lines.
+    order = np.argsort(physical, kind="stable")
+    order = order[physical[order] != 0]
+    if not len(order):
+        return {}
+    physical, corners = physical[order], np.concatenate([block.corners for block in lines])[order]
+    points = point_of(drawing.number, corners)
+    if (lost := np.flatnonzero(points < 0)).size:
+        tag, node = physical[lost[0] // 2], corners.flat[lost[0]]
+        raise UnreadableError(f"a line of tag {tag} refers to node {node}, which the file does not list")
     edges: dict[str, list[Int[np.ndarray, "edges 2"]]] = {}
-    for tag in np.unique(physical[physical != 0]).tolist():
-        ends = corners[physical == tag]
-        points = point_of(drawing.number, ends)
-        if (lost := np.flatnonzero(points < 0)).size:
-            raise UnreadableError(
-                f"a line of tag {tag} refers to node {ends.flat[lost[0]]}, which the file does not list"
-            )
-        edges.setdefault(drawing.names.get(tag) or f"tag-{tag}", []).append(points)
+    first = np.flatnonzero(np.diff(physical, prepend=0))
+    for tag, piece in zip(physical[first].tolist(), np.split(points, first[1:]), strict=True):
+        edges.setdefault(drawing.names.get(tag) or f"tag-{tag}", []).append(piece)
     return {name: np.concatenate(pieces) for name, pieces in edges.items()}
 
 

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from fluxforge.mesh.files._drawing import Block, Drawing
+from fluxforge.mesh.files._drawing import TAG_FIELDS, Block, Drawing
 from fluxforge.mesh.files._numbers import UnreadableError
 
-# Where formats keep the tags of lines, in the order we look.
-TAG_FIELDS = ("gmsh:physical", "medit:ref", "cell_tags", "CellEntityIds")
 VTK_CELLS = re.compile(rb"^[ \t]*CELLS[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
 ENDLESS = 100
 

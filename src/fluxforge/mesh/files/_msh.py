@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fluxforge.mesh.files import _msh2, _msh4
+from fluxforge.mesh.files._budget import Budget
 from fluxforge.mesh.files._drawing import Drawing, in_order
 from fluxforge.mesh.files._numbers import BinaryNumbers, UnreadableError, text_numbers
 
 SECTION = re.compile(rb"\s*\$(?!End)([A-Za-z]\w*)[^\n]*(?:\n|$)")
-PHYSICAL_NAME = re.compile(rb'^\s*(\d+)\s+(-?\d+)\s+"(.*)"\s*$', re.MULTILINE)
+# Within a line: \s would cross blank lines, from each of them anew.
+PHYSICAL_NAME = re.compile(rb'^[ \t]*(\d{1,9})[ \t]+(-?\d{1,18})[ \t]+"(.*)"[ \t\r]*$', re.MULTILINE)
 BLANK = re.compile(rb"\s*\Z")
 # By version and whether the file is binary.
 PARSERS: dict[tuple[int, bool], dict[str, Callable[[Any], Any]]] = {
@@ -42,7 +44,7 @@ def read_msh(data: bytes) -> Drawing:
     points, number = sections["Nodes"]
     blocks = sections["Elements"]
     if sections["MeshFormat"].version == 4:
-        blocks = _msh4.blocks(blocks, sections.get("Entities", {}))
+        blocks = _msh4.blocks(blocks, sections.get("Entities", {}), Budget(len(data)))
     notes = (PARTITIONED,) if "PartitionedEntities" in sections else ()
     return in_order(Drawing(points, number, blocks, sections.get("PhysicalNames", {}), notes))
 
@@ -123,8 +125,9 @@ def _closed(data: bytes, name: str, place: int) -> int:
 
 def _names(text: bytes) -> dict[int, str]:
     """The names of the physical curves, by tag."""
-    return {
-        abs(int(tag)): name.decode(errors="replace")
-        for dimension, tag, name in PHYSICAL_NAME.findall(text)
-        if int(dimension) == 1
-    }
+    found = PHYSICAL_NAME.findall(text)
+    count = text.split(maxsplit=1)[:1]
+    if count != [str(len(found)).encode()]:
+        announced = count[0][:20].decode(errors="replace") if count else "nothing"
+        raise UnreadableError(f"announces {announced} names and lists {len(found)}: it is damaged")
+    return {abs(int(tag)): name.decode(errors="replace") for dimension, tag, name in found if int(dimension) == 1}

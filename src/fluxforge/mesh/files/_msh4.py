@@ -6,9 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from fluxforge.mesh.files._budget import Budget
 from fluxforge.mesh.files._drawing import Block
 from fluxforge.mesh.files._kinds import kind_of
 from fluxforge.mesh.files._numbers import AbstractNumbers, UnreadableError
+
+# Bytes that a line takes for each of its tags until it is an edge of the mesh: numbers, copies of them and their order.
+LISTED = 200
 
 
 class EntityBlock(NamedTuple):
@@ -61,13 +65,23 @@ def elements(numbers: AbstractNumbers) -> list[EntityBlock]:
     return found
 
 
-def blocks(found: Sequence[EntityBlock], physicals: Mapping[tuple[int, int], tuple[int, ...]]) -> list[Block]:
-    """The elements with the physical tags of their entity; lines with several tags are listed once for each."""
+def blocks(
+    found: Sequence[EntityBlock], physicals: Mapping[tuple[int, int], tuple[int, ...]], budget: Budget
+) -> list[Block]:
+    """The elements with the physical tags of their entity; lines with several tags are listed once for each.
+
+    Tags times lines can be any number, so that what they take is charged to the budget first.
+    """
     listed = []
     for block in found:
         tags = physicals.get(block.entity, ()) or (0,)
-        for tag in tags if block.kind == "line" else tags[:1]:
-            listed.append(Block(block.kind, block.rows[:, 0], block.rows[:, 1:], np.full(len(block.rows), tag)))
+        if block.kind == "line":
+            lines = len(block.rows)
+            budget.spend(LISTED * lines * len(tags), f"gives {lines} lines {len(tags)} physical tags each, which is")
+        else:
+            tags = tags[:1]
+        rows = np.tile(block.rows, (len(tags), 1)) if len(block.rows) else block.rows
+        listed.append(Block(block.kind, rows[:, 0], rows[:, 1:], np.repeat(np.array(tags), len(block.rows))))
     return listed
 
 

@@ -1,18 +1,18 @@
 """What can be known of a file before a reader touches it: that it is one, of a format we read, and not a trap."""
 
 import math
-import os
 import re
-import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from fluxforge._files import SpecialFileError, open_regular
+from fluxforge.mesh.files._budget import VIEW, Budget
 from fluxforge.mesh.files._numbers import UnreadableError
-from fluxforge.mesh.files._xml import check_vtu, check_xdmf
+from fluxforge.mesh.files._xml import check_xdmf
 
-# Extension → the format's name in meshio. ".msh" is read by ourselves.
+# Extension → the format's name in meshio. ".msh" and ".vtu" are read by ourselves.
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
         ".msh": "gmsh",
@@ -51,6 +51,13 @@ OTHER_FILES: Mapping[bytes, str] = MappingProxyType(
     }
 )
 VTK_TYPES = rb"bit|(?:unsigned_)?(?:char|short|int|long)|float|double|vtktype\w+|vtkidtype|string"
+VTK_CELLS = re.compile(rb"^[ \t]*CELLS[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
+VTK_ITEMS = re.compile(rb"^[ \t]*(?:POINT|CELL)_DATA[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
+VTK_COLOURS = re.compile(rb"^[ \t]*COLOR_SCALARS[ \t]+\S+[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
+VTK_ARRAYS = re.compile(
+    rb"^[ \t]*(?:(?:SCALARS|VECTORS|TENSORS|NORMALS)\b|\S+(?:[ \t]+\d+){2}[ \t]+(?:" + VTK_TYPES + rb")[ \t\r]*$)",
+    re.MULTILINE | re.IGNORECASE,
+)
 # Where a text announces how many items follow: one count or a few, or two that multiply. An item takes a byte or more.
 COUNTS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
     {
@@ -74,8 +81,7 @@ def preflight(path: Path) -> tuple[str, bytes]:
     match format_name:
         case "vtk":
             _check_vtk(data)
-        case "vtu":
-            check_vtu(data)
+            _check_vtk_arrays(data)
         case "xdmf":
             check_xdmf(data, path.parent)
     return format_name, data
@@ -83,16 +89,15 @@ def preflight(path: Path) -> tuple[str, bytes]:
 
 def _content(path: Path) -> bytes:
     try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISDIR(mode):
-            raise UnreadableError("is a folder, not a mesh file")
-        # A pipe or a device may never end.
-        if not stat.S_ISREG(mode):
-            raise UnreadableError("is not a plain file")
-        _check_extension(path.suffix)
-        data = path.read_bytes()
+        with open_regular(path) as stream:
+            _check_extension(path.suffix)
+            data = stream.read()
     except FileNotFoundError:
         raise UnreadableError("does not exist") from None
+    except IsADirectoryError:
+        raise UnreadableError("is a folder, not a mesh file") from None
+    except SpecialFileError as error:
+        raise UnreadableError(f"is {error.strerror}") from None
     except (OSError, ValueError) as error:
         raise UnreadableError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from error
     if not data.strip():
@@ -142,8 +147,20 @@ def _whole(word: bytes) -> int | None:
 
 
 def _check_vtk(data: bytes) -> None:
-    found = re.search(rb"^\s*DATASET\s+(\w+)", data, re.MULTILINE | re.IGNORECASE)
+    # Within a line: \s would cross blank lines, from each of them anew.
+    found = re.search(rb"^[ \t]*DATASET[ \t]+(\w+)", data, re.MULTILINE | re.IGNORECASE)
     if found is None:
         raise UnreadableError("has no DATASET: it is damaged or cut short")
     if found[1].upper() != b"UNSTRUCTURED_GRID":
-        raise UnreadableError(f"holds {found[1].decode()}, not an UNSTRUCTURED_GRID: save it as one")
+        raise UnreadableError(f"holds {found[1].decode(errors='replace')}, not an UNSTRUCTURED_GRID: save it as one")
+
+
+def _check_vtk_arrays(data: bytes) -> None:
+    """Charge what meshio makes of arrays beside the numbers they list: views for each cell, rows of colours."""
+    budget = Budget(len(data))
+    cells = max((_whole(found[1]) or 0 for found in VTK_CELLS.finditer(data)), default=0)
+    arrays = sum(1 for _ in VTK_ARRAYS.finditer(data))
+    budget.spend(VIEW * cells * arrays, f"lists {arrays} arrays of {cells} cells, which is")
+    items = max((_whole(found[1]) or 0 for found in VTK_ITEMS.finditer(data)), default=0)
+    for found in VTK_COLOURS.finditer(data):
+        budget.spend(8 * items * (_whole(found[1]) or 0), f"lists colours of {items} places, which is")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from fluxforge._arguments import check_path
 from fluxforge._types import Corners, Points
 from fluxforge.errors import MeshError, MeshReadError
 from fluxforge.mesh._mesh import Mesh
@@ -17,6 +18,7 @@ from fluxforge.mesh.files._meshio import read_with_meshio
 from fluxforge.mesh.files._msh import read_msh
 from fluxforge.mesh.files._numbers import UnreadableError
 from fluxforge.mesh.files._preflight import preflight
+from fluxforge.mesh.files._vtu import read_vtu
 
 # Heights that differ by less than this fraction of the mesh are one height.
 LEVEL = 1e-9
@@ -29,7 +31,7 @@ def read(path: str | os.PathLike[str]) -> Mesh:
     file or `tag-<number>`; any other kind of cell is refused. The mesh is checked (see `checked`), and its `notes` say
     what was mended. Whatever is wrong with the file is a MeshReadError of one line that opens with the path.
     """
-    origin = os.fspath(path)
+    origin = check_path(path, "path", "the path of a mesh file")
     try:
         return _read(Path(path), origin)
     except UnreadableError as error:
@@ -42,7 +44,13 @@ def read(path: str | os.PathLike[str]) -> Mesh:
 
 def _read(path: Path, origin: str) -> Mesh:
     format_name, data = preflight(path)
-    drawing = read_msh(data) if format_name == "gmsh" else read_with_meshio(path, format_name, data)
+    match format_name:
+        case "gmsh":
+            drawing = read_msh(data)
+        case "vtu":
+            drawing = read_vtu(data)
+        case _:
+            drawing = read_with_meshio(path, format_name, data)
     cells, edges = cells_of(drawing), edges_of(drawing)
     check_coordinates(drawing.points, origin)
     points = _flattened(drawing.points, cells)

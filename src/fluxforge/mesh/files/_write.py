@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int, Num, Shaped
 
+from fluxforge._arguments import check_kind, check_path
 from fluxforge._files import atomic_path
 from fluxforge.errors import FluxforgeError, InputError
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._mesh import Mesh, check_mesh
 from fluxforge.mesh.files._meshio import quiet
 from fluxforge.mesh.files._preflight import FORMATS
 from fluxforge.mesh.files._write_msh import msh_text
@@ -35,7 +36,10 @@ def write(
     Coordinates and `cell_data` (a number or a vector per cell) keep every digit. Only `.msh` keeps the boundary tags,
     as physical names, and the order of cells; elsewhere triangles come before quadrilaterals, their data with them.
     """
-    path = Path(path)
+    check_mesh(mesh)
+    path = Path(check_path(path, "path"))
+    if cell_data is not None:
+        check_kind(cell_data, "cell_data", Mapping, "a mapping from names to arrays")
     format_name = FORMATS.get(path.suffix.lower())
     if format_name is None:
         raise InputError(f"{path}: the extension {path.suffix!r} is not one of {' '.join(FORMATS)}")

@@ -1,5 +1,6 @@
 """What to mesh: plane domains bounded by one closed curve, and how finely."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from fluxforge._arguments import check_number, describe_value
 from fluxforge._types import Points
 from fluxforge.errors import InputError
 
@@ -14,6 +16,7 @@ from fluxforge.errors import InputError
 THINNEST = 1e-6
 # Lengths beyond this (or below its inverse) would leave the range of floats once squared.
 VASTEST = 1e100
+RANGE = f"{1.0 / VASTEST:g} and {VASTEST:g}, or areas overflow or vanish: rescale the domain"
 # A domain smaller than this share of its coordinates leaves a mesh too few of their digits.
 REMOTEST = 1e-7
 # In a domain of area ℓ², edges are shortest up to CORE · ℓ from an attraction point, and full-length from REACH · ℓ.
@@ -93,8 +96,10 @@ class Polygon(AbstractDomain):
 
     def __post_init__(self) -> None:
         p = _as_vertices(self.vertices)
+        if self.tags is not None and not isinstance(self.tags, Sequence):
+            raise InputError(f"field 'tags': should be a list of names, got {describe_value(self.tags)}")
         names = tuple(f"side-{k}" for k in range(len(p))) if self.tags is None else tuple(self.tags)
-        if len(names) != len(p) or not all(names):
+        if len(names) != len(p) or not all(isinstance(name, str) and name for name in names):
             raise InputError(f"field 'tags': {len(p)} sides need as many tags, none of them empty; got {list(names)!r}")
         _check_simple(p)
         if _shoelace(p) < 0:
@@ -153,10 +158,16 @@ class Disk(AbstractDomain):
     radius: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (np.abs(self.centre) < VASTEST).all():
-            raise InputError(f"field 'centre': {self.centre} should be a pair of finite numbers")
-        if not 1.0 / VASTEST < self.radius < VASTEST:
+        check_number(self.radius, "field 'radius'")
+        pair = self.centre if isinstance(self.centre, Sequence | np.ndarray) and len(self.centre) == 2 else ()
+        if not len(pair):
+            raise InputError(f"field 'centre': should be a pair of numbers, got {describe_value(self.centre)}")
+        if not (np.abs([check_number(one, "field 'centre'") for one in pair]) < VASTEST).all():
+            raise InputError(f"field 'centre': {self.centre} should be a pair of finite numbers below {VASTEST:g}")
+        if not 0.0 < self.radius < math.inf:
             raise InputError(f"field 'radius': {self.radius} should be positive and finite")
+        if not 1.0 / VASTEST < self.radius < VASTEST:
+            raise InputError(f"field 'radius': {self.radius:g} should lie between {RANGE}")
         if self.radius < REMOTEST * np.abs(self.centre).max():
             raise InputError(f"field 'radius': {self.radius} is too small beside the centre {self.centre}; move it")
 
@@ -203,8 +214,14 @@ def _as_vertices(vertices: Sequence[Sequence[float]]) -> Points:
     if p.ndim != 2 or p.shape[1] != 2 or len(p) < 3:
         raise InputError(f"field 'vertices': should be at least three pairs of numbers, got shape {p.shape}")
     if (bad := np.flatnonzero(~(np.abs(p) < VASTEST).all(axis=1))).size:
-        raise InputError(f"field 'vertices': vertex {bad[0]} is {tuple(p[bad[0]].tolist())}; give finite numbers")
-    if np.ptp(p, axis=0).max() < max(1.0 / VASTEST, REMOTEST * np.abs(p).max()):
+        where = f"vertex {bad[0]} is {tuple(p[bad[0]].tolist())}"
+        if not np.isfinite(p[bad[0]]).all():
+            raise InputError(f"field 'vertices': {where}; give finite numbers")
+        raise InputError(f"field 'vertices': {where}, and lengths should lie between {RANGE}")
+    if np.ptp(p, axis=0).max() < 1.0 / VASTEST:
+        extent = np.ptp(p, axis=0).max()
+        raise InputError(f"field 'vertices': the polygon is {extent:g} across; lengths should lie between {RANGE}")
+    if np.ptp(p, axis=0).max() < REMOTEST * np.abs(p).max():
         raise InputError("field 'vertices': the polygon is too small for where it lies; move it towards the origin")
     return p
 

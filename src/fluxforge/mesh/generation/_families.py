@@ -6,6 +6,7 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Float, Int
 
+from fluxforge._arguments import check_number, check_whole
 from fluxforge._types import Corners, Points
 from fluxforge.errors import InputError
 from fluxforge.mesh._mesh import Mesh
@@ -62,7 +63,7 @@ def jittered(n: int, jitter: float = 0.2, seed: int = 0) -> Mesh:
     We stop at jitter = 0.3, where altitudes are at least h/10.
     """
     _check_size(n, 2)
-    if not 0.0 <= jitter <= MAX_JITTER:
+    if not 0.0 <= check_number(jitter, "field 'jitter'") <= MAX_JITTER:
         raise InputError(
             f"field 'jitter': {jitter} is not between 0 and {MAX_JITTER}; larger moves could fold the mesh"
         )
@@ -94,7 +95,7 @@ FAMILIES: Mapping[str, Callable[[int, int], Mesh]] = MappingProxyType(
 
 
 def _check_size(n: int, per_square: int) -> None:
-    if n < 1:
+    if check_whole(n, "field 'n'") < 1:
         raise InputError(f"field 'n': {n} is not a number of squares per side; it should be at least 1")
     if per_square * n * n > MAX_FAMILY_CELLS:
         raise InputError(
@@ -104,7 +105,7 @@ def _check_size(n: int, per_square: int) -> None:
 
 def check_seed(seed: int) -> None:
     """Refuse a seed that is no seed."""
-    if seed < 0:
+    if check_whole(seed, "field 'seed'") < 0:
         raise InputError(f"field 'seed': {seed} should not be negative")
 
 

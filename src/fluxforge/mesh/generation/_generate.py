@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from fluxforge._arguments import check_kind, check_number, check_text, check_whole
 from fluxforge._types import Points
 from fluxforge.errors import InputError, MeshError
 from fluxforge.mesh._geometry import cell_areas
@@ -52,6 +53,8 @@ def generate(
     per cent, except for seed 0. The engine `auto` is gmsh where it loads, and otherwise the built-in one, with a note.
     """
     domain = unit_square() if domain is None else domain
+    wanted = "a domain (such as fluxforge.mesh.Disk())"
+    check_kind(domain, "field 'domain'", AbstractDomain, wanted)
     _check(kind, engine, cells, size)
     check_seed(seed)
     if engine == "auto" and (problem := gmsh_problem()) is not None:
@@ -74,15 +77,15 @@ def generate(
 
 
 def _check(kind: str, engine: str, cells: int | None, size: float | None) -> None:
-    if kind not in KINDS:
+    if check_text(kind, "field 'kind'") not in KINDS:
         raise InputError(f"field 'kind': {kind!r} is unknown; use one of {', '.join(KINDS)}")
-    if engine not in ENGINES:
+    if check_text(engine, "field 'engine'") not in ENGINES:
         raise InputError(f"field 'engine': {engine!r} is unknown; use one of {', '.join(ENGINES)}")
     if cells is not None and size is not None:
         raise InputError("fields 'cells' and 'size': give one of them, not both")
-    if cells is not None and not 2 <= cells <= MAX_CELLS:
+    if cells is not None and not 2 <= check_whole(cells, "field 'cells'") <= MAX_CELLS:
         raise InputError(f"field 'cells': {cells} is not between 2 and {MAX_CELLS}")
-    if size is not None and not 0.0 < size < np.inf:
+    if size is not None and not 0.0 < check_number(size, "field 'size'") < np.inf:
         raise InputError(f"field 'size': {size} is not a length; it should be positive and finite")
 
 

@@ -30,4 +30,4 @@ def disk(radius: float = 1.0, centre: tuple[float, float] = (0.0, 0.0), **option
 
 def polygon(vertices: Sequence[tuple[float, float]], **options: Unpack[GenerateOptions]) -> Mesh:
     """The polygon with these vertices, meshed with triangles."""
-    return generate(Polygon(tuple(vertices)), **options)
+    return generate(Polygon(vertices), **options)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from fluxforge.errors import InputError
-from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.scheme.emit._c import emit_c
 from fluxforge.scheme.emit._c_mesh import emit_c_mesh
 from fluxforge.scheme.emit._jax import emit_jax
@@ -23,6 +23,7 @@ TARGETS = tuple(_EMITTERS)
 
 def emit(scheme: Scheme, target: str) -> str:
     """The scheme as text in one of `TARGETS`; the text depends on nothing of ours, and is the same every time."""
-    if target not in _EMITTERS:
+    check_scheme(scheme)
+    if not isinstance(target, str) or target not in _EMITTERS:
         raise InputError(f"no target {target!r:.60} to export to; known: {', '.join(TARGETS)}")
     return _EMITTERS[target](scheme)

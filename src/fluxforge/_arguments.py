@@ -1,0 +1,105 @@
+"""Checks of the arguments of public functions: each refuses a wrong value with one line that names the argument."""
+
+import math
+import numbers
+import os
+from collections.abc import Callable, Collection
+from types import UnionType
+from typing import Any, TypeVar
+
+from fluxforge.errors import InputError
+
+Kind = TypeVar("Kind")
+
+
+def describe_value(value: object) -> str:
+    """A value for a message, in one line of at most about 60 characters: arrays by shape, functions as such."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"an array of shape {shape}"
+    if callable(value) and not isinstance(value, type):
+        return f"a function ({getattr(value, '__name__', type(value).__name__)})"
+    # A container may be too large, or too deep, to be written out.
+    text = repr(value) if isinstance(value, str | bytes | numbers.Number | None) else _short(value)
+    return " ".join(f"{text:.60}".split())
+
+
+def _short(value: object) -> str:
+    kind = type(value).__name__
+    if isinstance(value, list | tuple | dict | set | frozenset):
+        return f"a {kind} of {len(value)}"
+    return f"{value}" if getattr(value, "shape", None) == () else f"a value of type {kind}"
+
+
+def check_number(value: Any, name: str) -> float:
+    """A real number, Python's, NumPy's or an array of no dimensions, as a float; NaN and infinity pass."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    scalar = getattr(value, "shape", None) == () and getattr(getattr(value, "dtype", None), "kind", "") in "fiu"
+    if not (real or scalar):
+        raise InputError(f"{name} should be a number, got {describe_value(value)}")
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise InputError(f"{name} should be a number below 1e308, got a larger one") from error
+
+
+def check_positive(value: Any, name: str) -> float:
+    """A finite number above zero, as a float."""
+    found = check_number(value, name)
+    if not (math.isfinite(found) and found > 0):
+        raise InputError(f"{name} should be a positive number, got {found}")
+    return found
+
+
+def check_whole(value: Any, name: str, *, least: int | None = None) -> int:
+    """A whole number, of at least `least` if that is given, as an int; 2.0 and True are none."""
+    scalar = getattr(value, "shape", None) == () and getattr(getattr(value, "dtype", None), "kind", "") in "iu"
+    if isinstance(value, bool) or not (isinstance(value, numbers.Integral) or scalar):
+        raise InputError(f"{name} should be a whole number, got {describe_value(value)}")
+    if least is not None and int(value) < least:
+        raise InputError(f"{name} should be {least} or more, got {describe_value(int(value))}")
+    return int(value)
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """True or False."""
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise InputError(f"{name} should be True or False, got {describe_value(value)}")
+    return bool(value)
+
+
+def check_choice(value: Any, name: str, choices: Collection[str]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        *first, last = (repr(choice) for choice in choices)
+        raise InputError(f"{name} should be {', '.join(first)} or {last}, got {describe_value(value)}")
+    return value
+
+
+def check_kind(value: Any, name: str, kind: "type[Kind] | UnionType", wanted: str) -> Kind:
+    """A value of a class, or of one of several, which `wanted` says in words."""
+    if not isinstance(value, kind):
+        raise InputError(f"{name} should be {wanted}, got {describe_value(value)}")
+    return value
+
+
+def check_text(value: Any, name: str) -> str:
+    """A text."""
+    return check_kind(value, name, str, "a text")
+
+
+def check_path(value: Any, name: str, wanted: str = "a path") -> str:
+    """A path, as text."""
+    found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(found, str):
+        raise InputError(f"{name} should be {wanted}, got {describe_value(value)}")
+    if "\0" in found or not found:
+        raise InputError(f"{name} should be {wanted}, got {found!r:.60}")
+    return found
+
+
+def check_function(value: Any, name: str) -> Callable[..., Any] | None:
+    """A function, or None."""
+    if value is not None and not callable(value):
+        raise InputError(f"{name} should be a function, got {describe_value(value)}")
+    return value

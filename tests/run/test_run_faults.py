@@ -1,0 +1,251 @@
+"""Faults at the writes and in the stages of `discover` and `reproduce`, and how they end and can be gone on with.
+
+The numerical work is replaced by constants (`toy_pipeline`); folders, writes, signals and exit codes are the real ones.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fault_worker import NOBODY, Ended, Fault, Nursery, started
+from fluxforge.mesh import two_cells, write
+from fluxforge.simulate import simulate, write_run
+from toy_pipeline import STAGES
+
+TIMES = ("seconds", "took_s", "sha256")
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    with started(tmp_path_factory.mktemp("nursery")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def whole(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], int]:
+    """What an uninterrupted run leaves, and with how many writes."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    ended = nursery.run("discover", "first-order", "-o", folder, folder=folder)
+    assert (ended.code, ended.err) == (0, "")
+    return contents(folder), ended.writes
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    """Every file by its name: the bytes, or of JSON the document without what differs from run to run."""
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {name: _plain(json.loads(path.read_bytes())) if name.endswith(".json") else path.read_bytes()
+            for name, path in files.items()}  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """Without times, the command line that began the run, and digests of documents that contain these."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items() if not name.endswith((*TIMES, "command", ".json"))}
+    return value
+
+
+def resumed(nursery: Nursery, folder: Path, **how: Any) -> Ended:
+    """Go on with a run, or begin it if nothing was begun."""
+    if (folder / "run.json").exists():
+        return nursery.run("discover", "--resume", folder, folder=folder, **how)
+    return nursery.run("discover", "first-order", "-o", folder, folder=folder, **how)
+
+
+# All writes in `make validate`; here every third one, from the last: that is where a run says that it is finished.
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_killed_at_any_write_a_run_ends_as_one_that_was_not(
+    every: int, nursery: Nursery, whole: tuple[dict[str, Any], int], tmp_path: Path
+) -> None:
+    wanted, writes = whole
+    assert writes > 40
+    for number in range(writes - 1, -1, -every):
+        folder = tmp_path / f"run-{number}"
+        ended = resumed(nursery, folder, fault=Fault("SIGKILL", write=number))
+        assert ended.code == -9
+        ended = resumed(nursery, folder)
+        assert (ended.code, ended.err) == (0, ""), number
+        assert contents(folder) == wanted, number  # strays are gone, too
+        shutil.rmtree(folder)
+
+
+def test_killed_again_and_again_a_run_still_ends(
+    nursery: Nursery, whole: tuple[dict[str, Any], int], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    kills = 0
+    while resumed(nursery, folder, fault=Fault("SIGKILL", write=7 + 2 * kills)).code == -9:
+        kills += 1
+    assert kills > 3
+    assert contents(folder) == whole[0]
+
+
+@pytest.mark.parametrize(("kind", "code", "said"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "interrupted")])
+def test_a_signal_in_any_stage_is_answered_and_the_run_can_be_gone_on_with(
+    kind: str, code: int, said: str, nursery: Nursery, whole: tuple[dict[str, Any], int], tmp_path: Path
+) -> None:
+    for stage in STAGES:
+        folder = tmp_path / stage.replace(" ", "-")
+        ended = resumed(nursery, folder, fault=Fault(kind, stage=stage))
+        assert ended.code == code, stage
+        how, last = ended.err.splitlines()
+        assert how == f"go on with: fluxforge discover --resume {folder}"
+        assert last.startswith(said)
+        assert not list(folder.rglob(".*"))
+        assert resumed(nursery, folder).code == 0
+        assert contents(folder) == whole[0], stage
+
+
+def test_a_disk_that_fails_is_an_error_and_no_finding(
+    nursery: Nursery, whole: tuple[dict[str, Any], int], tmp_path: Path
+) -> None:
+    wanted, writes = whole
+    kinds = {"ENOSPC": "No space left on device", "EROFS": "Read-only file system", "EIO": "Input/output error"}
+    for number in range(4, writes, 5):  # the first four write run.json
+        kind, words = list(kinds.items())[number % 3]
+        folder = tmp_path / f"run-{number}"
+        ended = resumed(nursery, folder, fault=Fault(kind, write=number))
+        if ended.code == 0:  # a name that the disk may not have yet; the system is not asked for more
+            assert number >= writes - 3
+            continue
+        assert ended.code == 1, ended.err
+        (line,) = ended.err.splitlines()
+        assert line.startswith(f"error: {folder}")
+        assert words in line
+        assert line.endswith(f"go on with: fluxforge discover --resume {folder}")
+        assert not (folder / "stages" / "discovery.json").exists()
+        ended = resumed(nursery, folder)
+        assert (ended.code, ended.err) == (0, "")
+        assert contents(folder) == wanted
+
+
+def test_a_folder_that_is_removed_is_an_error_and_is_not_made_anew(nursery: Nursery, tmp_path: Path) -> None:
+    for stage in STAGES:
+        folder = tmp_path / "run"
+        ended = resumed(nursery, folder, fault=Fault("remove", stage=stage))
+        assert ended.code == 1, stage
+        (line,) = ended.err.splitlines()
+        assert line.startswith(f"error: {folder}")
+        assert "No such file or directory" in line
+        assert not folder.exists(), stage
+
+
+def test_a_second_process_is_refused_and_the_first_goes_on(
+    nursery: Nursery, whole: tuple[dict[str, Any], int], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    fault = Fault("second", stage="certify", second=("discover", "--resume", str(folder)))
+    assert resumed(nursery, folder, fault=fault).code == 0
+    assert (tmp_path / "run.second").read_text() == (
+        f"error: {folder}: is in use by another process: wait for it to end, or stop it\n"
+    )
+    assert contents(folder) == whole[0]
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that any user may write to: pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory(prefix="fluxforge-test-") as name:
+        os.chmod(name, 0o777)
+        yield Path(name)
+
+
+@pytest.mark.parametrize("stage", ["train 3", "search z1", "certify", "report"])
+def test_a_folder_that_becomes_read_only_for_its_user(
+    stage: str, nursery: Nursery, whole: tuple[dict[str, Any], int], open_folder: Path
+) -> None:
+    folder = open_folder / "run"
+    ended = resumed(nursery, folder, fault=Fault("lock away", stage=stage), nobody=True)
+    assert ended.code == 1
+    (line,) = ended.err.splitlines()
+    assert "Permission denied" in line
+    assert (folder / "run.json").stat().st_uid == (NOBODY if os.geteuid() == 0 else os.geteuid())
+    for place in (folder, *(item for item in folder.rglob("*") if item.is_dir())):
+        place.chmod(0o755)
+    ended = resumed(nursery, folder, nobody=True)
+    assert (ended.code, ended.err) == (0, "")
+    assert contents(folder) == whole[0]
+
+
+PARTS = ("rates", "controls", "symbolic")
+
+
+@pytest.fixture(scope="module")
+def parts(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
+    """A folder with three parts of the paper, and the writes that each takes."""
+    folder = tmp_path_factory.mktemp("parts")
+    writes = {}
+    for name in PARTS:
+        ended = nursery.run("reproduce", name, "-o", folder, folder=folder)
+        assert (ended.code, ended.err) == (0, "")
+        writes[name] = ended.writes
+    return folder, writes
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_that_is_killed_or_stopped_ends_as_one_that_was_not(
+    name: str, nursery: Nursery, parts: tuple[Path, dict[str, int]], tmp_path: Path
+) -> None:
+    whole, writes = parts
+    struck = {"SIGINT": 130, "SIGTERM": 143, "SIGKILL": -9, "ENOSPC": 1}
+    for place, (kind, code) in enumerate(struck.items(), start=1):
+        folder = tmp_path / kind
+        for before in PARTS[: PARTS.index(name)]:
+            shutil.copytree(whole / before, folder / before)  # what a part builds on is one of its inputs
+        number = writes[name] * place // 5
+        ended = nursery.run("reproduce", name, "-o", folder, fault=Fault(kind, write=number), folder=folder)
+        assert ended.code == code, ended.err
+        if kind == "ENOSPC":
+            (line,) = ended.err.splitlines()
+            assert "No space left on device" in line
+        assert not (folder / name / f"{name}.json").exists()
+        ended = nursery.run("reproduce", name, "-o", folder, folder=folder)
+        assert (ended.code, ended.err) == (0, ""), kind
+        assert contents(folder / name) == contents(whole / name)
+
+
+def test_two_processes_on_one_mesh_cache_get_the_same_meshes(nursery: Nursery, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    alone = nursery.run("cached", tmp_path / "other", folder=tmp_path)
+    # The second process makes and keeps the meshes while the first is about to: between its writing and its renaming.
+    both = nursery.run(
+        "cached", cache, fault=Fault("second", write=0, second=("cached", str(cache))), folder=tmp_path / "shared"
+    )
+    assert (both.code, both.err) == (0, alone.err)
+    assert (tmp_path / "shared.second").read_text() == alone.err
+    (kept,) = cache.iterdir()
+    assert nursery.run("cached", cache, folder=tmp_path).writes == 0  # it is whole, and is read
+    kept.unlink()
+    assert nursery.run("cached", cache, fault=Fault("SIGKILL", write=0), folder=tmp_path).code == -9
+    (stray,) = cache.iterdir()
+    assert stray.name.startswith(".fluxforge-")
+    os.utime(stray, (0, 0))  # as old as one that nobody writes to any more
+    again = nursery.run("cached", cache, folder=tmp_path)
+    assert (again.code, again.err) == (0, alone.err)
+    assert [path.name for path in cache.iterdir()] == [kept.name]
+
+
+@pytest.mark.parametrize(("kind", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGKILL", -9)])
+def test_a_simulation_that_is_stopped_while_it_saves_leaves_whole_files(
+    kind: str, code: int, nursery: Nursery, tmp_path: Path
+) -> None:
+    write(two_cells(), tmp_path / "m.msh")
+    folder = tmp_path / "out"
+    words = ("--mesh", tmp_path / "m.msh", "--initial", "x", "--steps", 20, "--save-every", 1, "-o", folder)
+    ended = nursery.run("simulate", "euler", *words, fault=Fault(kind, write=8), folder=folder)
+    assert ended.code == code
+    whole = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    assert len(whole) == 8
+    assert all(path.read_bytes().rstrip().endswith(b"</VTKFile>") for path in whole)
+    strays = [path for path in folder.iterdir() if path.name.startswith(".")]
+    assert len(strays) == (kind == "SIGKILL")
+    (folder / ".mine-0123456789ab.vtu").write_text("x")
+    write_run(simulate("euler", two_cells(), initial="x", steps=2, save_every=1), folder)
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == [".mine-0123456789ab.vtu"]

@@ -1,0 +1,266 @@
+"""Wrong arguments of every public function: one line of InputError that names the argument."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jaxtyping
+import numpy as np
+import pytest
+import sympy as sp
+
+import fluxforge as ff
+from fluxforge.errors import InputError
+from fluxforge.mesh import Disk, Polygon
+from fluxforge.scheme import SchemeBuilder, emit
+from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.simulate import generator, operator, read_field, step_limit, write_comparison, write_run
+from fluxforge.verify import linear_field_defect, other_equation, verify_step
+
+X = sp.Symbol("x")
+
+
+@pytest.fixture(autouse=True)
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the type checks that tests add to every function, and users do not have."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+MESH = ff.mesh.squares(2)
+GRAPH = ff.dual(MESH)
+EULER = BUILT_IN["euler"]
+
+NO_NUMBER: dict[str, Any] = {
+    "text": "0.1",
+    "formula": "x*y",
+    "array": np.ones(3),
+    "list": [0.1],
+    "lambda": lambda x, y: x,
+    "symbol": X,
+    "complex": 1j,
+    "flag": True,
+    "mesh": MESH,
+}
+NOT_POSITIVE: dict[str, Any] = NO_NUMBER | {"zero": 0.0, "negative": -1.0, "nan": float("nan"), "inf": float("inf")}
+NOT_WHOLE: dict[str, Any] = NO_NUMBER | {"fraction": 2.5, "nan": float("nan"), "none": 2.0}
+NOT_COUNTED: dict[str, Any] = NOT_WHOLE | {"zero": 0, "negative": -3}
+NO_MESH: dict[str, Any] = {
+    "list": [MESH],
+    "number": 3.0,
+    "array": np.ones((3, 2)),
+    "graph": GRAPH,
+    "empty": "",
+    "nul": "a\0b",
+}
+NO_GRAPH: dict[str, Any] = {"mesh": MESH, "list": [GRAPH], "number": 3, "none": None, "text": "m.msh"}
+NO_SCHEME: dict[str, Any] = {"number": 3, "list": ["euler"], "lambda": lambda T: T, "none": None, "array": np.ones(3)}
+NO_SCHEME_OBJECT = NO_SCHEME | {"name": "euler"}
+NO_FIELD: dict[str, Any] = {
+    "none": None,
+    "short": np.ones(3),
+    "texts": ["a", "b", "c", "d"],
+    "nan": float("nan"),
+    "unknown": "x + t",
+    "one": lambda x: x,
+    "mapping": {"x": 1},
+    "symbol": X,
+}
+NO_CONDITION: dict[str, Any] = {"number": 1.0, "text": "insulated", "list": [ff.Neumann()], "value": {"left": 1.0}}
+NO_FLAG: dict[str, Any] = {"text": "yes", "number": 1, "none": None}
+NO_WORD: dict[str, Any] = {"unknown": "best", "number": 64, "list": ["cg"], "none": None, "dtype": np.float64}
+NO_FUNCTION: dict[str, Any] = {"text": "print", "number": 1}
+NO_PATH: dict[str, Any] = {"number": 3, "list": ["a"], "none": None, "nul": "a\0b", "empty": "", "bytes": b"out"}
+NO_TEXT: dict[str, Any] = {"number": 3, "list": ["x"], "lambda": lambda x, y: x}
+
+
+def problem(**arguments: Any) -> Any:
+    return ff.simulate(**({"scheme": "euler", "mesh": MESH, "steps": 1} | arguments))
+
+
+def step(**arguments: Any) -> Any:
+    return ff.stepper(**({"scheme": "euler", "graph": GRAPH, "dt": 1e-3} | arguments))
+
+
+def stage(**arguments: Any) -> Any:
+    return SchemeBuilder().stage(**({"messages": {"z": "A*(T_N - T_P)"}, "outputs": {"T_new": "T + z"}} | arguments))
+
+
+def build(**arguments: Any) -> Any:
+    builder = SchemeBuilder().stage({"z": "A*(T_N - T_P)"}, {"T_new": "T + z"})
+    return builder.build(**({"name": "mine"} | arguments))
+
+
+# Function, argument, values that are none; the function with every other argument right.
+CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
+    *((problem, name, NOT_POSITIVE) for name in ("diffusivity", "dt", "dt_fraction")),
+    (problem, "steps", NOT_COUNTED),
+    (problem, "save_every", NOT_COUNTED),
+    (problem, "mesh", NO_MESH),
+    (problem, "scheme", NO_SCHEME),
+    (problem, "initial", NO_FIELD),
+    (problem, "source", NO_FIELD),
+    (problem, "boundary", NO_CONDITION),
+    *((problem, name, NO_FLAG) for name in ("force", "throw")),
+    *((problem, name, NO_WORD) for name in ("dtype", "solver")),
+    (problem, "progress", NO_FUNCTION),
+    (
+        lambda schemes: ff.compare(schemes, MESH),
+        "schemes",
+        {"text": "euler", "scheme": EULER, "number": 3, "empty": []},
+    ),
+    (lambda mesh: ff.compare(["euler"], mesh), "mesh", NO_MESH),
+    (lambda progress: ff.compare(["euler"], MESH, progress=progress), "progress", NO_FUNCTION),
+    (lambda speed: ff.compare(["euler"], MESH, speed=speed), "speed", {"unknown": 1.0}),
+    *((step, name, NOT_POSITIVE) for name in ("diffusivity", "dt")),
+    (step, "graph", NO_GRAPH),
+    (step, "scheme", NO_SCHEME),
+    (step, "source", NO_FIELD),
+    *((step, name, NO_WORD) for name in ("dtype", "solver")),
+    (step, "renumber", NO_FLAG),
+    (ff.dual, "mesh", NO_MESH),
+    (lambda boundary: ff.dual(MESH, boundary), "boundary", NO_CONDITION),
+    (lambda boundary: ff.dual(MESH, ff.Dirichlet(boundary)), "boundary", NO_FIELD),
+    (lambda boundary: ff.dual(MESH, {"left": ff.Neumann(boundary)}), "boundary", NO_FIELD),
+    (ff.verify, "scheme", NO_SCHEME),
+    (lambda mesh: ff.verify("euler", mesh=mesh), "mesh", NO_MESH),
+    (
+        lambda meshes: ff.verify("euler", meshes=meshes),
+        "meshes",
+        {"one": MESH, "text": "m.msh", "number": 3, "few": [MESH]},
+    ),
+    (lambda meshes: ff.verify("euler", meshes=[MESH, meshes]), "meshes", {"number": 3, "array": np.ones(3)}),
+    (lambda families: ff.verify("euler", families=families), "famil", {"text": "squares", "number": 3, "stray": (3,)}),
+    (lambda levels: ff.verify("euler", levels=levels), "levels", NOT_COUNTED),
+    (lambda quick: ff.verify("euler", quick=quick), "quick", NO_FLAG),
+    (lambda exact: ff.verify("euler", meshes=[MESH, MESH], exact=exact), "exact", NO_TEXT | {"formula": "x + t"}),
+    (lambda progress: ff.verify("euler", progress=progress), "progress", NO_FUNCTION),
+    (ff.discover, "source", {"number": 3, "list": ["first-order"], "none": None, "lambda": lambda x: x}),
+    (lambda output: ff.discover("first-order", output), "output", {"number": 3, "nul": "a\0b", "empty": ""}),
+    (
+        lambda changes: ff.discover("first-order", changes=changes),
+        "changes",
+        {"list": ["seed"], "text": "seed=3", "key": {3: 1}},
+    ),
+    (lambda seed: ff.discover("first-order", changes={"seed": seed}), "seed", NOT_WHOLE),
+    (lambda command: ff.discover("first-order", command=command), "command", NO_TEXT),
+    (lambda tell: ff.discover("first-order", tell=tell), "tell", NO_FUNCTION),
+    (lambda warn: ff.discover("first-order", warn=warn), "warn", NO_FUNCTION),
+    *((make, "n", NOT_COUNTED) for make in (ff.mesh.squares, ff.mesh.right_triangles, ff.mesh.cross_triangles)),
+    *((make, "n", NOT_COUNTED) for make in (ff.mesh.equilateral, ff.mesh.jittered)),
+    (lambda jitter: ff.mesh.jittered(2, jitter), "jitter", NO_NUMBER | {"large": 0.5, "nan": float("nan")}),
+    (lambda seed: ff.mesh.jittered(2, seed=seed), "seed", NOT_WHOLE | {"negative": -1}),
+    (lambda seed: ff.mesh.square(seed=seed, cells=10), "seed", NOT_WHOLE | {"negative": -1}),
+    (lambda cells: ff.mesh.square(cells=cells), "cells", NOT_COUNTED),
+    (lambda size: ff.mesh.square(size=size), "size", NOT_POSITIVE),
+    (lambda kind: ff.mesh.square(kind=kind), "kind", NO_WORD),
+    (lambda engine: ff.mesh.square(engine=engine), "engine", NO_WORD),
+    (
+        lambda domain: ff.mesh.generate(domain),
+        "domain",
+        {"text": "square", "list": [(0, 0), (1, 0), (0, 1)], "mesh": MESH},
+    ),
+    (ff.mesh.disk, "radius", NOT_POSITIVE),
+    (
+        lambda centre: ff.mesh.disk(1.0, centre),
+        "centre",
+        {"number": 1.0, "three": (0, 0, 0), "text": "00", "none": None},
+    ),
+    (ff.mesh.polygon, "vertices", {"number": 1.0, "text": "abc", "none": None, "two": [(0, 0), (1, 1)]}),
+    (lambda tags: Polygon([(0, 0), (1, 0), (0, 1)], tags), "tags", {"few": ("a",), "number": 3, "numbers": (1, 2, 3)}),
+    (lambda centre: Disk(centre), "centre", {"nan": (0.0, float("nan")), "texts": ("0", "1")}),
+    (ff.mesh.read, "path", NO_PATH),
+    (lambda mesh: ff.mesh.write(mesh, "m.msh"), "mesh", NO_MESH),
+    (lambda path: ff.mesh.write(MESH, path), "path", NO_PATH),
+    (lambda data: ff.mesh.write(MESH, "m.vtu", cell_data=data), "cell_data", {"list": [1.0], "array": np.ones(4)}),
+    (ff.mesh.info, "mesh", NO_MESH),
+    (ff.mesh.cell_quality, "mesh", NO_MESH),
+    (ff.mesh.cell_diameters, "mesh", NO_MESH),
+    (lambda mesh: ff.mesh.mesh_picture(mesh, "m.png"), "mesh", NO_MESH),
+    (lambda path: ff.mesh.mesh_picture(MESH, path), "path", NO_PATH),
+    *((ask, "graph", NO_GRAPH) for ask in (ff.mesh.fourier_step, ff.mesh.weights, ff.mesh.components, ff.mesh.paths)),
+    *((ask, "graph", NO_GRAPH) for ask in (ff.mesh.nonorthogonality, ff.mesh.ring, ff.mesh.unit_volume)),
+    (lambda diffusivity: ff.mesh.fourier_step(GRAPH, diffusivity), "diffusivity", NO_NUMBER),
+    (ff.scheme.find, "scheme", NO_SCHEME | {"unknown": "eulr"}),
+    (ff.scheme.load, "path", NO_PATH),
+    (lambda path: ff.scheme.save(EULER, path), "path", NO_PATH),
+    (lambda scheme: ff.scheme.save(scheme, "s.json"), "scheme", NO_SCHEME_OBJECT),
+    (ff.scheme.to_document, "scheme", NO_SCHEME_OBJECT),
+    (ff.scheme.from_document, "scheme", {"number": 3, "list": [1], "empty": {}}),
+    (lambda scheme: emit.emit(scheme, "c"), "scheme", NO_SCHEME_OBJECT),
+    (lambda target: emit.emit(EULER, target), "target", NO_WORD),
+    (
+        stage,
+        "messages",
+        {"list": ["T_N"], "number": 3, "lambda": {"z": lambda: 1}, "array": {"z": np.ones(3)}, "key": {3: "T_N"}},
+    ),
+    (stage, "outputs", {"list": ["T"], "number": 3, "symbol": {"T_new": X}, "pair": {"T_new": ("dirichlet", "T")}}),
+    (build, "name", NO_TEXT),
+    (build, "summary", NO_TEXT),
+    (build, "claims", {"mapping": {"conservative": True}, "list": [1]}),
+    (build, "theta", NO_NUMBER | {"large": sp.Integer(2)}),
+    (lambda scheme: step_limit(scheme, GRAPH), "scheme", NO_SCHEME_OBJECT),
+    (lambda graph: step_limit(EULER, graph), "graph", NO_GRAPH),
+    (lambda diffusivity: step_limit(EULER, GRAPH, parameters={"alpha": diffusivity}), "diffusivity", NOT_POSITIVE),
+    *(
+        (lambda scheme, ask=ask: ask(scheme, GRAPH), "scheme", NO_SCHEME_OBJECT)
+        for ask in (generator, linear_field_defect)
+    ),
+    *((lambda graph, ask=ask: ask(EULER, graph), "graph", NO_GRAPH) for ask in (generator, linear_field_defect)),
+    (lambda graph: operator(EULER, graph, dt=1.0), "graph", NO_GRAPH),
+    (other_equation, "scheme", NO_SCHEME_OBJECT),
+    (lambda step: verify_step(step), "make_step", {"number": 3, "text": "euler", "none": None}),
+    (lambda mesh: verify_step(lambda graph, dt: lambda T: T, mesh=mesh), "mesh", NO_MESH),
+    (lambda run: write_run(run, "out"), "simulation", {"number": 3, "none": None, "list": []}),
+    (lambda run: write_comparison(run, "out"), "comparison", {"number": 3, "none": None, "list": []}),
+    (lambda spec: read_field(spec, 4), "spec", NO_TEXT),
+    (lambda cells: read_field("T.npy", cells), "cells", NOT_COUNTED),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "value"),
+    [
+        pytest.param(function, argument, value, id=f"{k}-{argument}-{kind}")
+        for k, (function, argument, values) in enumerate(CASES)
+        for kind, value in values.items()
+    ],
+)
+def test_a_wrong_argument_is_bad_input_that_names_it(
+    function: Callable[..., Any], argument: str, value: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    by_name = argument in inspect.signature(function).parameters or function in (problem, step, stage, build)
+    with pytest.raises(InputError) as caught:
+        function(**{argument: value}) if by_name else function(value)
+    message = str(caught.value)
+    assert argument in message
+    assert "\n" not in message
+    assert len(message) < 300
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_public_function_is_asked() -> None:
+    """Whatever is added to the package, to its meshes and to its schemes, is added above or set aside here."""
+    aside = {"Dirichlet", "Neumann", "compare", "dual", "simulate", "stepper", "verify", "discover"}
+    assert aside == {name for name in ff.__all__ if callable(getattr(ff, name))}
+    asked = Path(__file__).read_text(encoding="utf-8")
+    functions = [name for name in ff.mesh.__all__ if inspect.isfunction(getattr(ff.mesh, name))]
+    # Helpers of the rooms above, and functions without arguments.
+    inner = {
+        "as_mesh",
+        "check_graph",
+        "draw_field",
+        "dual",
+        "evaluate_at",
+        "gmsh_problem",
+        "read_cell_data",
+        "save_figure",
+    }
+    inner |= {"two_cells", "unit_square"}
+    assert [name for name in functions if name not in inner and f"mesh.{name}" not in asked] == []
+
+
+@pytest.mark.parametrize("number", [np.float64(0.25), np.float32(0.25), np.array(0.25), sp.Rational(1, 4), 1])
+def test_numbers_of_other_kinds_are_numbers(number: Any) -> None:
+    assert problem(diffusivity=number, steps=np.int64(2), save_every=np.array(1)).steps == 2

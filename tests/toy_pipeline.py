@@ -1,0 +1,156 @@
+"""Discoveries and parts of the paper whose numerical work takes no time: what they write, and when, is the real thing.
+
+`install` replaces training, searches, fits and certificates by constants, everywhere they are used. `reached` is called
+with the name of each stage, so that a fault can strike there.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from fluxforge import recipe
+from fluxforge._files import write_document, write_text
+from fluxforge.discover import _discover, _distillation, _folder, _modules, _stencil_route
+from fluxforge.discover._found import Found, Own
+from fluxforge.distil import Ablations, Candidate, Fitted, Free, Front, Reading, Sampled, tabulate
+from fluxforge.experiments import controls, rates, symbolic
+from fluxforge.gnn import Network
+from fluxforge.reproduction import _inputs, _run
+from fluxforge.run import RunFolder
+from fluxforge.scheme import Scheme, find, symbol
+from fluxforge.verify import Certificate
+
+STEPS = 6
+NETWORK = object.__new__(Network)  # nobody asks it anything
+STAGES = ("train 3", "search z1", "search T_new", "choose", "judge", "certify", "ablate", "report")
+# Told of every stage that is reached.
+hooks: list[Callable[[str], None]] = []
+_X = np.random.default_rng(0).uniform(1.0, 2.0, (50, 2))
+TABLE = tabulate(("A", "delta"), _X, _X[:, 0] / _X[:, 1])
+
+
+def reached(stage: str) -> None:
+    for hook in hooks:
+        hook(stage)
+
+
+def train(spec: recipe.Recipe, batches: object, *, folder: RunFolder | None = None, tell: Any = None) -> Any:
+    """Six steps: a record each, a checkpoint every other one; from the last checkpoint, if there is one."""
+    state = {"w": np.zeros(4)}
+    if folder is not None:
+        found = folder.checkpoints.latest(state, fingerprint=recipe.fingerprint(spec))
+        step, state = (0, state) if found is None else found
+        folder.metrics.truncate(step)
+        while step < STEPS:
+            step, state = step + 1, {"w": state["w"] + 0.1}
+            reached(f"train {step}")
+            folder.metrics.append({"step": step, "supervised": [1.0 / step], "skipped": [0]})
+            if step % 2 == 0:
+                folder.metrics.sync()
+                folder.checkpoints.save(step, state, fingerprint=recipe.fingerprint(spec))
+            if tell is not None:
+                tell(step, STEPS, {"supervised": 1.0 / step})
+    return SimpleNamespace(network=None, member=lambda k: NETWORK, seeds=1, skipped=(0,), failed=(False,))
+
+
+def _search(each: Sampled, spec: recipe.Recipe) -> Front:
+    reached(f"search {each.name}")
+    return Front((Candidate(symbol("A") / symbol("delta"), 3, 0.5), Candidate(sp.Float(0.25) * symbol("A"), 2, 0.7)))
+
+
+def _formula(*_: object, **__: object) -> Found:
+    reached("choose")
+    values = {"c1": 1.0}
+    return Found(Free(find("euler").stages, values), Fitted(values, {"c1": 0.0}, 0.0, {}, 0.0, exact=True))
+
+
+def _read(network: object, found: Found, spec: recipe.Recipe) -> Own:
+    reached("judge")
+    one, none = {"c1": 1.0}, {"c1": 0.0}
+    reading = Reading(0.1, one, none, none, one, none, explained=1.0, explained_by_least=1.0, loss=0.0, exact=True)
+    return Own((reading,), one, none)
+
+
+def _verified(scheme: Scheme, tell: object) -> Certificate:
+    reached("certify")
+    return Certificate(scheme.name, True, (), (), None, None, None, None, {}, {}, None, None, None, ())
+
+
+def _ablate(spec: recipe.Recipe) -> Ablations:
+    reached("ablate")
+    return Ablations((), 0.0, "a toy has none")
+
+
+def _write_report(result: Mapping[str, Any], folder: Path, *, metrics: Any, **_: object) -> list[Path]:
+    for name in ("report.html", "front.csv", "loss.png"):
+        reached("report" if name == "front.csv" else "figures")
+        write_text(folder / name, f"{name} of {result['recipe']}, {len(metrics)} records\n")
+    return [folder / name for name in ("report.html", "front.csv", "loss.png")]
+
+
+def _against_step(config: Any, theta: float, folder: Path, tell: Any) -> dict[str, Any]:
+    symbolic._trained(symbolic._spec("first-order-pinn", config), folder / f"residual-{theta:g}", tell)
+    constants = {"a1": 1.0, "c1": 1.0}
+    return {"rows": [{"step": 0.1, "constants": constants}], "limit": constants}
+
+
+def _page(folder: Path, *, command: str = "") -> dict[str, Any]:
+    write_document(folder / "claims.json", "claims", 1, {"counts": {}, "claims": []})
+    return {"counts": {}, "claims": [], "page": "index.html"}
+
+
+def _parts() -> dict[str, Any]:
+    """Three real parts, with few and small runs."""
+    small: dict[str, tuple[ModuleType, dict[str, Any]]] = {
+        "rates": (rates, {"recipes": ("first-order", "first-order-pinn"), "seeds": 1}),
+        "controls": (controls, {"decoys": ("heat", "alpha-1.04")}),
+        "symbolic": (symbolic, {"diffusivities": (0.3,), "seeds": 1, "thetas": (0.0,)}),
+    }
+    found = {}
+    for name, (module, own) in small.items():
+        shape = SimpleNamespace(Config=partial(module.Config, **own), run=module.run, check=module.check)
+        figures = {title: replace(drawn, draw=lambda _: None) for title, drawn in _run.PARTS[name].figures.items()}
+        found[name] = replace(_run.PARTS[name], module=shape, figures=figures)
+    return found
+
+
+def install(patch: Callable[[Any, str, Any], None]) -> None:
+    """Replace the work; `patch` is `setattr`, or a monkeypatch's."""
+    versions = {"python": "toy", "platform": "toy"}
+    for module in (_folder, _distillation, _inputs, rates, controls, symbolic):
+        patch(module, "environment", lambda: versions)
+    for module in (_distillation, rates, controls, symbolic):
+        patch(module, "train", train)
+        patch(module, "source", lambda *_, **__: None)
+    patch(_distillation, "_best", lambda *_: (NETWORK, 0))
+    patch(_distillation, "_reference", lambda *_: 1.0)
+    patch(_distillation, "read_network", _read)
+    patch(_distillation, "_law", lambda *_: None)
+    patch(_distillation, "_stencil_document", lambda *_: {})
+    patch(_distillation, "_evaluation", lambda *_: {"meshes": 0})
+    tables = [Sampled("z1", "message", 0, TABLE, ()), Sampled("T_new", "update", 0, TABLE, ())]
+    patch(_modules, "_sampled", lambda *_: tables)
+    patch(_modules, "_searched", _search)
+    patch(_modules, "formula", _formula)
+    patch(_stencil_route, "formula", _formula)
+    patch(_discover, "_verified", _verified)
+    patch(_discover, "_unrounded_order", lambda *_: None)
+    patch(_discover, "is_expected", lambda *_: True)
+    patch(_discover, "ablate", _ablate)
+    patch(_discover, "field_figure", lambda *_: None)
+    patch(_discover, "write_discovery", _write_report)
+    patch(rates, "_residual", lambda *_: None)
+    patch(controls, "is_law", lambda *_: True)
+    patch(controls, "departure", lambda *_: None)
+    patch(symbolic, "_against_step", _against_step)
+    patch(_run, "PARTS", _parts())
+    patch(_run, "save_figure", lambda figure, path: write_text(path, "drawn\n"))
+    from fluxforge.cli import _reproduction
+
+    patch(_reproduction, "write_reproduction", _page)
