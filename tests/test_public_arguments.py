@@ -178,7 +178,7 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     (ff.mesh.cell_diameters, "mesh", NO_MESH),
     (lambda mesh: ff.mesh.mesh_picture(mesh, "m.png"), "mesh", NO_MESH),
     (lambda path: ff.mesh.mesh_picture(MESH, path), "path", NO_PATH),
-    *((ask, "graph", NO_GRAPH) for ask in (ff.mesh.fourier_step, ff.mesh.weights, ff.mesh.components, ff.mesh.paths)),
+    *((ask, "graph", NO_GRAPH) for ask in (ff.mesh.fourier_step, ff.mesh.components, ff.mesh.paths)),
     *((ask, "graph", NO_GRAPH) for ask in (ff.mesh.nonorthogonality, ff.mesh.ring, ff.mesh.unit_volume)),
     (lambda diffusivity: ff.mesh.fourier_step(GRAPH, diffusivity), "diffusivity", NO_NUMBER),
     (ff.scheme.find, "scheme", NO_SCHEME | {"unknown": "eulr"}),
@@ -201,7 +201,8 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     (build, "theta", NO_NUMBER | {"large": sp.Integer(2)}),
     (lambda scheme: step_limit(scheme, GRAPH), "scheme", NO_SCHEME_OBJECT),
     (lambda graph: step_limit(EULER, graph), "graph", NO_GRAPH),
-    (lambda diffusivity: step_limit(EULER, GRAPH, parameters={"alpha": diffusivity}), "diffusivity", NOT_POSITIVE),
+    (lambda alpha: step_limit(EULER, GRAPH, parameters={"alpha": alpha}), "alpha", NOT_POSITIVE),
+    (lambda graph: ff.mesh.reference_step(EULER.equation, graph), "graph", NO_GRAPH),
     *(
         (lambda scheme, ask=ask: ask(scheme, GRAPH), "scheme", NO_SCHEME_OBJECT)
         for ask in (generator, linear_field_defect)

@@ -6,10 +6,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from fluxforge._arguments import describe_value
 from fluxforge._types import CellField, FaceField, SlotField
 from fluxforge.errors import EquationError, InputError
+from fluxforge.expression import evaluate, symbol
 from fluxforge.mesh._boundary import Value, evaluate_at
-from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._dual import DualGraph, check_graph
 from fluxforge.pde import Equation, Parameter, Rank, Where
 
 Setting: TypeAlias = Value | np.ndarray | Sequence[Any]
@@ -43,6 +45,7 @@ def resolve(equation: Equation, graph: DualGraph, values: Settings | None) -> Pa
     of another size, that is not finite, or a tensor that is not symmetric and positive definite.
     """
     values = values or {}
+    check_graph(graph)
     for name in values:
         equation.parameter(name)
     constants: dict[str, float] = {}
@@ -61,7 +64,21 @@ def resolve(equation: Equation, graph: DualGraph, values: Settings | None) -> Pa
             slots[p.name] = _field(given, graph.centre, what)[graph.slot_face]
         else:
             slots[p.normal_name] = _along_normal(p, given, graph, what)
-    return ParameterFields(constants, cells, slots)
+    fields = ParameterFields(constants, cells, slots)
+    _check_signs(equation, fields)
+    return fields
+
+
+def _check_signs(equation: Equation, fields: ParameterFields) -> None:
+    """C and K are positive where they are numbers of the cells; K may vanish beside transport or a reaction."""
+    known = {symbol(name): value for name, value in {**fields.constants, **fields.cells, **fields.slots}.items()}
+    for what, formula in (("capacity", equation.capacity), ("diffusion", equation.diffusion)):
+        if not formula.free_symbols or formula.free_symbols - set(known):
+            continue
+        least = float(np.min(evaluate(formula, known, np)))
+        if least < 0 or (least == 0 and (what == "capacity" or equation.only_diffuses)):
+            names = ", ".join(sorted(found.name for found in formula.free_symbols))
+            raise InputError(f"parameter {names}: the {what} should be positive, got {least:g}")
 
 
 def _along_normal(p: Parameter, given: Setting, graph: DualGraph, what: str) -> SlotField:
@@ -76,11 +93,11 @@ def _along_normal(p: Parameter, given: Setting, graph: DualGraph, what: str) -> 
 
 def _number(given: Setting, what: str) -> float:
     try:
-        number = float(given)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+        number = np.nan if isinstance(given, bool) else float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
         number = np.nan
     if not np.isfinite(number):
-        raise InputError(f"{what} should be a finite number, got {given!r:.60}")
+        raise InputError(f"{what} should be a finite number, got {describe_value(given)}")
     return number
 
 
