@@ -157,7 +157,7 @@ class Step(NamedTuple):
 
 def whole_step(scheme: Scheme, graph: DualGraph, dt: float, diffusivity: float = 1.0) -> Step:
     """One step of any linear scheme as dense matrices, by `operator`."""
-    found = operator(scheme, graph, dt=dt, diffusivity=diffusivity)
+    found = operator(scheme, graph, dt=dt, parameters={"alpha": diffusivity})
     if not scheme.implicit:
         return Step(found.M.toarray(), found.N.toarray(), found.b)
     left, right = (side.toarray() for side in sides(found))

@@ -201,7 +201,7 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     (build, "theta", NO_NUMBER | {"large": sp.Integer(2)}),
     (lambda scheme: step_limit(scheme, GRAPH), "scheme", NO_SCHEME_OBJECT),
     (lambda graph: step_limit(EULER, graph), "graph", NO_GRAPH),
-    (lambda diffusivity: step_limit(EULER, GRAPH, diffusivity=diffusivity), "diffusivity", NOT_POSITIVE),
+    (lambda diffusivity: step_limit(EULER, GRAPH, parameters={"alpha": diffusivity}), "diffusivity", NOT_POSITIVE),
     *(
         (lambda scheme, ask=ask: ask(scheme, GRAPH), "scheme", NO_SCHEME_OBJECT)
         for ask in (generator, linear_field_defect)

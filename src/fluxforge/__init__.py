@@ -1,7 +1,8 @@
 """Discover finite-volume schemes, distil them to formulas, certify them.
 
 The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.stepper`, `ff.simulate`,
-`ff.compare`, `ff.verify`, `ff.discover`. Each is loaded when first asked for: importing the package costs nothing.
+`ff.compare`, `ff.verify`, `ff.discover`, `ff.equation`. Each is loaded when first asked for: importing the package
+costs nothing.
 """
 
 import importlib
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from fluxforge import mesh, scheme
     from fluxforge.discover import discover
     from fluxforge.mesh import Dirichlet, Neumann, dual
+    from fluxforge.pde import equation
     from fluxforge.simulate import compare, simulate, stepper
     from fluxforge.verify import verify
 
@@ -26,6 +28,7 @@ __all__ = [
     "compare",
     "discover",
     "dual",
+    "equation",
     "mesh",
     "scheme",
     "simulate",
@@ -39,6 +42,7 @@ _HOME = {
     "compare": "simulate",
     "discover": "discover",
     "dual": "mesh",
+    "equation": "pde",
     "simulate": "simulate",
     "stepper": "simulate",
     "verify": "verify",

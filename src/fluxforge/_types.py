@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 Precision: TypeAlias = Literal["float32", "float64"]
-Points: TypeAlias = Float[np.ndarray, "points 2"]
+Points: TypeAlias = Float[np.ndarray, "points dimension"]
 Corners: TypeAlias = Int[np.ndarray, "cells corners"]
 CellField: TypeAlias = Float[np.ndarray, " cells"]
-CellVectors: TypeAlias = Float[np.ndarray, "cells 2"]
+CellVectors: TypeAlias = Float[np.ndarray, "cells dimension"]
 FaceField: TypeAlias = Float[np.ndarray, " faces"]
-FaceVectors: TypeAlias = Float[np.ndarray, "faces 2"]
+FaceVectors: TypeAlias = Float[np.ndarray, "faces dimension"]
 FaceIndex: TypeAlias = Int[np.ndarray, " faces"]
 SlotField: TypeAlias = Float[np.ndarray, "cells slots"]
 SlotIndex: TypeAlias = Int[np.ndarray, "cells slots"]

@@ -32,6 +32,10 @@ class ExpressionError(InputError):
     """A formula our parser refuses: the message shows where."""
 
 
+class EquationError(InputError):
+    """An equation that cannot be used: the message opens with its file or its name, and names the field."""
+
+
 class SchemeError(InputError):
     """A scheme that is not well formed: the message names the stage and the message or output."""
 

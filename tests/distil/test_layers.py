@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from fluxforge.distil import Free, layered, two_hop
 from fluxforge.mesh import dual
-from fluxforge.neighbourhood import Surroundings, surroundings
+from fluxforge.neighbourhood import Surroundings, evaluate_stages, surroundings
 from fluxforge.scheme import Hop, Scheme, Stage, find, symbol
-from fluxforge.simulate import staged
 from strategies import BOUNDARIES, SIDED, few, noise
 
 FLUX = symbol("alpha") * symbol("A") / symbol("delta")
@@ -31,7 +30,7 @@ def graph(mesh: str, boundary: str) -> Surroundings:
 def after(stages: tuple[Stage, ...], around: Surroundings, seed: int = 0, dt: float = 0.004) -> np.ndarray:
     cells = len(around.V)
     T, S = (jax.numpy.asarray(noise(cells, seed + k)) for k in (1, 2))
-    return np.asarray(staged(stages, around, T, S, parameters={"dt": dt, "alpha": 1.7}))
+    return np.asarray(evaluate_stages(stages, around, T, S, parameters={"dt": dt, "alpha": 1.7}))
 
 
 def gap(one: np.ndarray, other: np.ndarray) -> float:

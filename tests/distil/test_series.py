@@ -13,8 +13,8 @@ from fluxforge import recipe
 from fluxforge.data import Problem, ensemble, meshes, unseen_problems
 from fluxforge.distil import Series, layered, series
 from fluxforge.mesh import Conditions, Dirichlet, Neumann
+from fluxforge.neighbourhood import evaluate_stages
 from fluxforge.scheme import Hop, find, symbol
-from fluxforge.simulate import staged
 from strategies import few
 
 ALPHA = 1.7
@@ -34,7 +34,7 @@ def problems() -> Problem:
 def of(name: str, order: int) -> Series:
     stages = find(name).stages
     return series(
-        lambda p: staged(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity}),
+        lambda p: evaluate_stages(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity}),
         problems(),
         order,
     )
@@ -86,7 +86,7 @@ def test_padding_is_not_looked_at() -> None:
     stages = find("midpoint").stages
 
     def step(p: Problem) -> jax.Array:
-        after = staged(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
+        after = evaluate_stages(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
         return jnp.where(p.around.live, after, -1e9)
 
     found = series(step, spoilt, 2)
@@ -103,7 +103,7 @@ def test_the_constants_of_a_layered_scheme_are_found_again(layers: int, data: st
     }
     stages = layered(FLUX, values, layers).filled(values)
     found = series(
-        lambda p: staged(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity}),
+        lambda p: evaluate_stages(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity}),
         problems(),
         layers,
     )

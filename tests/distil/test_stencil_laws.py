@@ -14,8 +14,8 @@ from fluxforge.data import Problem, ensemble, meshes, unseen_problems
 from fluxforge.distil import far_stencil, geometry, power_law, stencil
 from fluxforge.distil._stencil import Step
 from fluxforge.errors import DiscoveryError
+from fluxforge.neighbourhood import evaluate_stages
 from fluxforge.scheme import Hop, find
-from fluxforge.simulate import staged
 from strategies import few
 
 ALPHA = 1.7
@@ -34,7 +34,7 @@ def step_of(name: str) -> Step:
     stages = find(name).stages
 
     def step(p: Problem) -> jax.Array:
-        return staged(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
+        return evaluate_stages(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
 
     return step
 

@@ -3,13 +3,14 @@ from fractions import Fraction
 import pytest
 from symbolic_tables import flux_table
 
-from fluxforge.distil import Clash, consistent, dimensions, front_of, measure, unit, units_of
+from fluxforge.distil import consistent, front_of, measure, units_of
 from fluxforge.expression import parse
+from fluxforge.pde import Clash, dimensions, unit
 from fluxforge.scheme import Hop, message_symbols, output_symbols
 
 NAMES = ("A", "delta", "T_N", "T_P", "T", "S", "dt", "V", "alpha", "z", "d_x")
 UNITS = units_of(NAMES)
-TEMPERATURE = unit(temperature=1)
+TEMPERATURE = unit(unknown=1)
 
 
 def verdict(text, units=UNITS):
@@ -17,7 +18,7 @@ def verdict(text, units=UNITS):
 
 
 def test_units_of_a_scheme_in_two_dimensions():
-    assert verdict("alpha*A/delta*(T_N - T_P)") == unit(length=2, time=-1, temperature=1)
+    assert verdict("alpha*A/delta*(T_N - T_P)") == unit(length=2, time=-1, unknown=1)
     assert verdict("dt*alpha/V") == unit()
     assert verdict("T + dt*S") == TEMPERATURE
     assert verdict("sqrt(V)") == unit(length=1)
@@ -61,9 +62,9 @@ def test_a_fitted_constant_carries_the_unit_that_is_missing():
 
 def test_a_symbol_without_a_unit_may_have_any():
     assert verdict("T + dt/V*z") == TEMPERATURE
-    known = {**UNITS, "z": unit(length=2, temperature=1)}
+    known = {**UNITS, "z": unit(length=2, unknown=1)}
     assert isinstance(verdict("T + dt/V*z", known), Clash)
-    known["z"] = unit(length=2, time=-1, temperature=1)
+    known["z"] = unit(length=2, time=-1, unknown=1)
     assert verdict("T + dt/V*z", known) == TEMPERATURE
 
 

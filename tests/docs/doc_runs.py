@@ -14,7 +14,7 @@ import pytest
 import typer
 from doc_pages import ROOT, Block, blocks, shape
 
-from fluxforge import recipe
+from fluxforge import pde, recipe
 from fluxforge.cli import main
 from fluxforge.cli._app import app
 from fluxforge.scheme import Claims, find, load, save
@@ -99,9 +99,11 @@ class Page:
         return done.returncode, done.stdout + done.stderr
 
     def _toml(self, block: Block) -> None:
-        """A recipe, or tables that replace those of the recipe above."""
+        """An equation, a recipe, or tables that replace those of the recipe above."""
         given = tomllib.loads(block.text)
-        if "name" in given:
+        if {"diffusion", "transported", "reaction"} & set(given):
+            pde.find(_written(block, self.path.name))
+        elif "name" in given:
             Path(block.file or "recipe.toml").write_text(block.text, encoding="utf-8")
             recipe.load(block.file or "recipe.toml")
             self.recipe = given

@@ -42,10 +42,16 @@ from fluxforge.mesh import (
     jittered,
     right_triangles,
     squares,
-    weights,
 )
 from fluxforge.neighbourhood import surroundings
 from strategies import EXPLICIT, few, noise, seeds, whole_step
+
+
+def weights(graph: DualGraph, alpha: float = 1.0) -> np.ndarray:
+    """W = α A/δ in each cell's slots, 0 where the slot is unused or the face is a Neumann face."""
+    w = np.where(graph.moving, alpha * graph.A / graph.delta, 0.0)
+    return np.where(graph.slot_mask, w[graph.slot_face], 0.0)
+
 
 SHAPES = [(1, 2, 2), (1, 3, 5), (2, 2, 32), (2, 4, 3), (3, 2, 2), (3, 3, 4)]
 SIDES: Conditions = {

@@ -19,7 +19,7 @@ from strategies import BOUNDARIES, MESHES, noise
 
 GRAPH = dual(MESHES["mixed"], BOUNDARIES["both"])
 ALPHA = 1.7
-FLOW = generator(BUILT_IN["euler"], GRAPH, diffusivity=ALPHA)
+FLOW = generator(BUILT_IN["euler"], GRAPH, parameters={"alpha": ALPHA})
 L, R = FLOW.M.toarray(), FLOW.b
 LONGEST = fourier_step(GRAPH, ALPHA)
 T, S = noise(GRAPH.cells, 1), noise(GRAPH.cells, 2)

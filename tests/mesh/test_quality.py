@@ -26,7 +26,6 @@ from fluxforge.mesh import (
     right_triangles,
     squares,
     two_cells,
-    weights,
 )
 from strategies import BOUNDARIES, MESHES, SIDED, angles, few, moved, scales, shifts
 
@@ -65,16 +64,6 @@ def test_insulated_faces_are_kept_out_of_the_sum_of_weights() -> None:
     assert fourier_step(dual(mesh, Neumann())) == pytest.approx(1.0, rel=1e-15)
     # Each wall is at the inradius 1/√3: w = 2√3, twice, beside w = √3 within.
     assert fourier_step(dual(mesh)) == pytest.approx(1 / 5, rel=1e-15)
-
-
-def test_weights_are_zero_in_unused_slots_and_on_neumann_faces() -> None:
-    graph = dual(MESHES["mixed"], BOUNDARIES["both"])
-    w = weights(graph, 2.5)
-    for P, k in np.ndindex(w.shape):
-        face = graph.slot_face[P, k]
-        neumann = face >= graph.interior and graph.neumann[face - graph.interior]
-        used = graph.slot_mask[P, k] and not neumann
-        assert w[P, k] == (pytest.approx(2.5 * graph.A[face] / graph.delta[face], rel=1e-15) if used else 0.0)
 
 
 def test_a_cell_that_exchanges_nothing_has_no_fourier_step() -> None:

@@ -55,7 +55,7 @@ def test_temperatures_are_kept_and_slopes_are_per_the_new_length() -> None:
 def test_the_heat_equation_keeps_its_form(name: str) -> None:
     """ℓ² (L T + r) is what the scaled graph's own L and r say, boundary data included."""
     scaled, length = unit_volume(GRAPH)
-    before, after = (generator(BUILT_IN[name], graph, diffusivity=0.7) for graph in (GRAPH, scaled))
+    before, after = (generator(BUILT_IN[name], graph, parameters={"alpha": 0.7}) for graph in (GRAPH, scaled))
     assert abs(after.M - length**2 * before.M).max() <= 1e-12 * abs(after.M).max()
     assert np.abs(after.b - length**2 * before.b).max() <= 1e-12 * np.abs(after.b).max()
     assert fourier_step(scaled) == pytest.approx(fourier_step(GRAPH) / length**2, rel=1e-14)

@@ -46,7 +46,7 @@ def test_boundary_data_enter_every_stage_as_a_source_would(name: str, graph: Dua
     """dT/dt = G T + r + S: whatever a method makes of a constant S it must make of r, stage by stage."""
     dt = 0.7 * fourier_step(graph, 1.3)
     step = whole_step(BUILT_IN[name], graph, dt, 1.3)
-    r = generator(BUILT_IN[name], graph, diffusivity=1.3).b
+    r = generator(BUILT_IN[name], graph, parameters={"alpha": 1.3}).b
     assert np.abs(r).max() > 1
     assert np.abs(step.b - step.N @ r).max() <= 1e-13 * np.abs(step.b).max()
 

@@ -41,7 +41,8 @@ def longer(field: np.ndarray, length: int, fill: float = 0.0) -> jax.Array:
 
 def general(scheme: Scheme, graph: DualGraph, to: Size | None = None) -> GeneralStepper:
     dt = 0.5 * fourier_step(graph)
-    step = general_stepper(scheme, graph, dt=dt, diffusivity=1.5, source=noise(graph.cells, 2), dtype="float64")
+    S = noise(graph.cells, 2)
+    step = general_stepper(scheme, graph, dt=dt, parameters={"alpha": 1.5}, source=S, dtype="float64")
     if to is None:
         return step
     within = Size(to.cells, to.ghosts, {name: to.slots[name] for name in step.around.hops}, to.paths)

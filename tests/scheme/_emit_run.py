@@ -3,7 +3,7 @@
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ class CLibrary:
         S: np.ndarray,
         table: dict[str, np.ndarray],
         dt: float,
-        alpha: float,
+        parameters: float | Sequence[float | np.ndarray],
         cells: int | None = None,
     ) -> tuple[int, np.ndarray]:
         """The status and the new field."""
@@ -69,8 +69,13 @@ class CLibrary:
         mesh = CMesh(cells=size, slots=kept["node"].shape[1], ghosts=len(kept["ghost_value"]), **pointers)
         out = np.full(len(T), np.nan)
         function = getattr(self._library, f"{name.replace('-', '_')}_step")
-        function.argtypes = [ctypes.c_void_p, ctypes.c_double, ctypes.c_double, *[ctypes.c_void_p] * 3]
-        status = function(ctypes.byref(mesh), dt, alpha, *(a.ctypes.data for a in (np.array(T), np.array(S), out)))
+        given = [parameters] if isinstance(parameters, float) else list(parameters)
+        arrays = [np.ascontiguousarray(a, float) if isinstance(a, np.ndarray) else a for a in given]
+        kind = [ctypes.c_void_p if isinstance(a, np.ndarray) else ctypes.c_double for a in arrays]
+        function.argtypes = [ctypes.c_void_p, ctypes.c_double, *kind, *[ctypes.c_void_p] * 3]
+        values = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in arrays]
+        fields = (np.array(T), np.array(S), out)
+        status = function(ctypes.byref(mesh), dt, *values, *(a.ctypes.data for a in fields))
         return status, out
 
 

@@ -79,7 +79,7 @@ GRAPHS = {
 def test_a_step_is_the_factor_of_the_generator(scheme: Scheme, graph: DualGraph) -> None:
     dt = 0.7 * fourier_step(graph, 2.5)
     factor = amplification(scheme)
-    G = dt * generator(scheme, graph, diffusivity=2.5).M.toarray()
+    G = dt * generator(scheme, graph, parameters={"alpha": 2.5}).M.toarray()
     if scheme.name == "crank-nicolson-printed":
         G = -G  # its own generator is −L, and R is written in z = −Δt·|rate|
     numerator, denominator = (

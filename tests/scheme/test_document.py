@@ -9,8 +9,22 @@ import pytest
 import sympy as sp
 from scheme_documents import document, refused
 
+from fluxforge import pde
 from fluxforge.errors import DocumentError, InputError
-from fluxforge.scheme import Claims, Message, Output, Scheme, Stage, from_document, load, save, symbol, to_document
+from fluxforge.scheme import (
+    Claims,
+    Message,
+    Output,
+    Scheme,
+    Stage,
+    _tableau,
+    from_document,
+    integrate,
+    load,
+    save,
+    symbol,
+    to_document,
+)
 from fluxforge.scheme.reference import BUILT_IN, rkl2
 
 
@@ -28,7 +42,7 @@ def test_a_scheme_comes_back_equal(scheme: Scheme, path: Path) -> None:
     assert again.ghost_rules() == scheme.ghost_rules()
     assert hash(again) == hash(scheme)
     assert from_document(to_document(scheme)) == scheme
-    assert json.loads(path.read_text())["format_version"] == 1
+    assert json.loads(path.read_text())["format_version"] == 2
 
 
 @pytest.mark.parametrize("scheme", BUILT_IN.values(), ids=str)
@@ -178,10 +192,10 @@ def test_a_scheme_that_parses_but_is_none_is_refused(path: Path) -> None:
     refused(path, content, "at most 64 entries")
 
 
-@pytest.mark.parametrize("version", [2, 17, 10**30])
+@pytest.mark.parametrize("version", [3, 17, 10**30])
 def test_a_newer_format_is_refused_by_its_number(version: int, path: Path) -> None:
     refused(
-        path, document() | {"format_version": version}, rf"format_version {version}, .*reads up to 1: upgrade fluxforge"
+        path, document() | {"format_version": version}, rf"format_version {version}, .*reads up to 2: upgrade fluxforge"
     )
 
 
@@ -245,3 +259,41 @@ def test_what_a_file_would_not_say_is_not_saved(path: Path) -> None:
     with pytest.raises(InputError, match="gamma"):
         save(Scheme("mine", (stage,), summary="words"), path)
     assert not path.exists()
+
+
+FISHER = pde.from_document(
+    {"name": "fisher", "diffusion": "D", "reaction": "r*u*(1 - u)", "parameters": {"D": {"default": 0.1}, "r": {}}}
+)
+
+
+def test_a_scheme_of_another_equation_comes_back_with_it(path: Path) -> None:
+    scheme = integrate(_tableau.RK4, FISHER)
+    save(scheme, path)
+    assert load(path) == scheme
+    assert load(path).equation == FISHER
+    assert json.loads(path.read_text())["equation"]["reaction"] == "r*u*(1 - u)"
+    save(BUILT_IN["euler"], path)
+    assert json.loads(path.read_text())["equation"] == "heat"
+
+
+def test_files_of_version_one_are_schemes_of_heat(path: Path) -> None:
+    save(BUILT_IN["rk4"], path)
+    old = json.loads(path.read_text()) | {"format_version": 1}
+    del old["equation"]
+    path.write_text(json.dumps(old))
+    assert load(path) == BUILT_IN["rk4"]
+
+
+@pytest.mark.parametrize(
+    ("equation", "words"),
+    [
+        ("haet", "field 'equation' should be an object or one of heat"),
+        ("/etc/passwd", "field 'equation' should be"),
+        (["heat"], "field 'equation' should be"),
+        (None, "field 'equation' should be"),
+        ({"name": "x", "reaction": "open(1)"}, "field 'equation': field 'reaction'"),
+        ({"name": "x"}, "unknown symbol 'alpha'"),
+    ],
+)
+def test_an_equation_that_is_none_is_refused(equation: object, words: str, path: Path) -> None:
+    refused(path, document() | {"equation": equation, "format_version": 2}, words)

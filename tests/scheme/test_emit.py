@@ -45,7 +45,7 @@ def reference(scheme: Scheme, graph_name: str, direct: bool) -> np.ndarray:
     graph = GRAPHS[graph_name]()
     T, S = _emit_meshes.fields(graph)
     if direct:
-        step = general_stepper(scheme, graph, dt=DT, diffusivity=ALPHA, source=S, dtype="float64")
+        step = general_stepper(scheme, graph, dt=DT, parameters={"alpha": ALPHA}, source=S, dtype="float64")
     else:
         step = stepper(scheme, graph, DT, diffusivity=ALPHA, source=S)
     return np.asarray(step(T))
@@ -145,7 +145,7 @@ def test_the_preconditioner_is_the_diagonal_of_the_scheme_s_matrix(scheme):
     space = python(emit(scheme, "numpy"))
     graph = GRAPHS["mixed"]()
     found = space["_diagonal"](arrays(space, _emit_meshes.table(graph)), DT, ALPHA)
-    assert relative(found, operator(scheme, graph, dt=DT, diffusivity=ALPHA).M.diagonal()) < 1e-13
+    assert relative(found, operator(scheme, graph, dt=DT, parameters={"alpha": ALPHA}).M.diagonal()) < 1e-13
 
 
 def test_the_header_of_an_implicit_scheme_asks_for_chi_which_its_diagonal_reads():

@@ -126,7 +126,7 @@ def test_the_fourier_step_is_sufficient_and_not_necessary(mesh: str, boundary: C
 
 
 def test_the_limit_falls_with_the_diffusivity() -> None:
-    one, five = (step_limit(BUILT_IN["rk4"], GRAPHS["both"], diffusivity=k) for k in (1.0, 5.0))
+    one, five = (step_limit(BUILT_IN["rk4"], GRAPHS["both"], parameters={"alpha": k}) for k in (1.0, 5.0))
     assert one is not None
     assert five is not None
     assert one.dt == pytest.approx(5 * five.dt, rel=1e-10)
@@ -285,7 +285,7 @@ def test_eigenvalues_that_did_not_converge_bound_nothing(
     with pytest.raises(NumericalError, match="the fastest eigenvalues of 338 cells were not found"):
         step_limit(BUILT_IN[name], graph)
     problem: dict[str, Any] = {"dt": None, "dt_fraction": 0.5, "force": False}
-    _, _, limit = choose_step(BUILT_IN[name], graph, diffusivity=1.0, **problem)
+    _, _, limit = choose_step(BUILT_IN[name], graph, parameters={"alpha": 1.0}, **problem)
     if name == "euler":
         assert limit == pytest.approx(wanted.dt, rel=1e-2)
         assert limit <= wanted.dt * (1 + 1e-5)

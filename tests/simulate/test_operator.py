@@ -50,7 +50,7 @@ def test_the_generator_is_the_same_semi_discrete_system(name: str, conditions: C
     """dT/dt = L T + S + r, column by column from the loops; `corrected` has an operator of its own."""
     mesh = SIDED["mixed"]
     graph = dual(mesh, conditions)
-    found = generator(BUILT_IN[name], graph, diffusivity=1.7)
+    found = generator(BUILT_IN[name], graph, parameters={"alpha": 1.7})
     assert gap(found.N.toarray(), np.eye(graph.cells)) <= 1e-13
     if name == "corrected":
         return
@@ -194,7 +194,7 @@ def test_applying_the_stages_is_applying_the_matrices(name: str) -> None:
     graph = dual(MESHES["mixed"], BOUNDARIES["both"])
     dt = 0.5 * fourier_step(graph)
     T, S = noise(graph.cells, 7), noise(graph.cells, 8)
-    stages = assemble(BUILT_IN[name], graph, dt=dt, diffusivity=1.0)
+    stages = assemble(BUILT_IN[name], graph, dt=dt, parameters={"alpha": 1.0})
     assert gap(apply(stages, T, S), whole_step(BUILT_IN[name], graph, dt)(T, S)) <= 1e-13
 
 

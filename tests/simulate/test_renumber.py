@@ -26,7 +26,7 @@ def test_a_shuffled_mesh_is_put_in_order_and_a_sorted_one_left_alone() -> None:
 def test_the_order_of_a_stepper_is_invisible(scheme: Scheme) -> None:
     T, S = noise(SHUFFLED.cells, 1), noise(SHUFFLED.cells, 2)
     dt = 0.5 * fourier_step(SHUFFLED, 1.3)
-    found = operator(scheme, SHUFFLED, dt=dt, diffusivity=1.3)
+    found = operator(scheme, SHUFFLED, dt=dt, parameters={"alpha": 1.3})
     wanted = found.M @ T + found.N @ S + found.b
     if scheme.implicit:
         left, right = sides(found)

@@ -87,7 +87,7 @@ def test_another_number_of_steps_compiles_nothing() -> None:
 @pytest.mark.parametrize("scheme", EXPLICIT.values(), ids=list(EXPLICIT))
 def test_the_stages_as_they_are_written_give_the_same_step(scheme: Scheme) -> None:
     T, S, dt = problem(BOTH, 2.5)
-    step = general_stepper(scheme, BOTH, dt=dt, diffusivity=2.5, source=S, dtype="float64")
+    step = general_stepper(scheme, BOTH, dt=dt, parameters={"alpha": 2.5}, source=S, dtype="float64")
     assert gap(once(step, T), whole_step(scheme, BOTH, dt, 2.5)(T, S)) <= 1e-13
 
 
@@ -96,7 +96,7 @@ def test_the_stages_as_they_are_written_give_the_same_step(scheme: Scheme) -> No
 def test_the_stages_as_they_are_written_on_other_meshes(name: str, mesh: str, boundary: str) -> None:
     graph = dual(SIDED[mesh], BOUNDARIES[boundary])
     T, S, dt = problem(graph, 0.4)
-    step = general_stepper(BUILT_IN[name], graph, dt=dt, diffusivity=0.4, source=S, dtype="float64")
+    step = general_stepper(BUILT_IN[name], graph, dt=dt, parameters={"alpha": 0.4}, source=S, dtype="float64")
     assert gap(once(step, T), whole_step(BUILT_IN[name], graph, dt, 0.4)(T, S)) <= 1e-13
 
 
@@ -111,7 +111,7 @@ def test_single_precision_agrees_to_single_precision(scheme: Scheme) -> None:
 
 def test_single_precision_of_the_stages_as_they_are_written() -> None:
     T, S, dt = problem(BOTH, 2.5)
-    step = general_stepper(BUILT_IN["corrected"], BOTH, dt=dt, diffusivity=2.5, source=S, dtype="float32")
+    step = general_stepper(BUILT_IN["corrected"], BOTH, dt=dt, parameters={"alpha": 2.5}, source=S, dtype="float32")
     after = once(step, T)
     assert after.dtype == jnp.float32
     assert gap(after, whole_step(BUILT_IN["corrected"], BOTH, dt, 2.5)(T, S)) <= 2e-5

@@ -12,7 +12,7 @@ from fluxforge.verify import Verdict, verify_step
 def as_function(name):
     def make(graph, dt):
         return general_stepper(
-            BUILT_IN[name], graph, dt=dt, diffusivity=1.0, source=np.zeros(graph.cells), dtype="float64"
+            BUILT_IN[name], graph, dt=dt, parameters={"alpha": 1.0}, source=np.zeros(graph.cells), dtype="float64"
         ).advance
 
     return make

@@ -150,7 +150,7 @@ def test_linear_means_additive_too() -> None:
 
     def make(graph, dt):
         plain = general_stepper(
-            BUILT_IN["euler"], graph, dt=dt, diffusivity=1.0, source=np.zeros(graph.cells), dtype="float64"
+            BUILT_IN["euler"], graph, dt=dt, parameters={"alpha": 1.0}, source=np.zeros(graph.cells), dtype="float64"
         ).advance
         return lambda T: plain(T) + 0.01 * (jnp.median(T) - T)
 

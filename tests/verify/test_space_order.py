@@ -22,7 +22,7 @@ def test_euler_on_right_triangles_has_the_published_errors(n):
 
 def test_the_error_does_not_depend_on_the_diffusivity():
     mesh = right_triangles(10)
-    assert steady_errors(BUILT_IN["corrected"], mesh, diffusivity=3.7) == pytest.approx(
+    assert steady_errors(BUILT_IN["corrected"], mesh, parameters={"alpha": 3.7}) == pytest.approx(
         steady_errors(BUILT_IN["corrected"], mesh), rel=1e-9
     )
 

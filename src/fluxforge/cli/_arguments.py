@@ -111,6 +111,14 @@ def count(*names: str, text: str, **more: object) -> typer.models.OptionInfo:
 SchemeName = Annotated[
     str, typer.Argument(metavar="SCHEME", help="Built-in name or scheme.json.", autocompletion=complete_scheme)
 ]
+EquationName = Annotated[
+    str | None,
+    typer.Option(
+        "--equation",
+        metavar="NAME|FILE",
+        help="Equation the scheme is to serve: a built-in name or a .toml file (its own, heat, unless given).",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
 Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="PICTURE", help="Also draw it (.png, .pdf, .svg).", callback=_file)

@@ -29,6 +29,7 @@ class Request:
     """What to certify, how thoroughly, and where to leave it."""
 
     scheme: str
+    equation: str | None
     families: tuple[str, ...] | None
     levels: int | None
     mesh: Path | None
@@ -41,7 +42,7 @@ class Request:
 
 def run(request: Request) -> None:
     """Certify, write, show; a claim that is contradicted or not established is an error after that."""
-    scheme = find(request.scheme)
+    scheme = find(request.scheme, request.equation)
     mesh = None if request.mesh is None else read(request.mesh)
     if request.meshes is not None and len(request.meshes) < 2:
         raise InputError("--meshes needs at least two files, from coarse to fine: a.msh,b.msh,c.msh")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import BOUNDARY, OutputFile, Overwrite, SchemeName
+from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, Overwrite, SchemeName
 from fluxforge.cli._output import show
 
 
@@ -24,6 +24,7 @@ class Target(StrEnum):
 def export(
     scheme: SchemeName,
     to: Annotated[Target, typer.Option(help="Language of the result; json is the scheme.json other commands read.")],
+    equation: EquationName = None,
     output: OutputFile = None,
     overwrite: Overwrite = False,
     mesh: Annotated[
@@ -50,7 +51,7 @@ def export(
     for path in (output, None if mesh is None else beside):
         if path is not None and path.exists() and not overwrite:
             raise InputError(f"{path}: exists already: give another file, or --overwrite to replace it")
-    code = _code(find(scheme), to)
+    code = _code(find(scheme, equation), to)
     if output is None or beside is None:
         typer.echo(code, nl=False)
         return

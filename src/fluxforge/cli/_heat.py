@@ -1,4 +1,4 @@
-"""Running and reporting heat problems for the command line."""
+"""Running and reporting problems for the command line."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from fluxforge.cli._jax import use_64_bits
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import doing, progress_bar
 from fluxforge.cli._suitability import notes
-from fluxforge.errors import InstabilityError
+from fluxforge.errors import InputError, InstabilityError
 from fluxforge.mesh import Conditions, Mesh, dual, read
 from fluxforge.scheme import find
 from fluxforge.simulate import Comparison, Simulation, compare, prepare_folder, read_field, write_comparison, write_run
@@ -43,23 +43,47 @@ class Problem:
     initial: str | np.ndarray
     source: str | np.ndarray
     boundary: Conditions
+    equation: str | None
+    parameters: Mapping[str, str | np.ndarray]
 
     @staticmethod
-    def read(file: Path, *, initial: str, source: str, boundary: Sequence[str]) -> "Problem":
+    def read(
+        file: Path,
+        *,
+        initial: str,
+        source: str,
+        boundary: Sequence[str],
+        equation: str | None,
+        settings: Sequence[str],
+    ) -> "Problem":
         """Read the mesh and whatever fields are files."""
         mesh = read(file)
         cells = len(mesh.cells)
         conditions = parse_boundary(boundary, lambda: dual(mesh).tags)
-        return Problem(mesh, initial=_given(initial, cells), source=_given(source, cells), boundary=conditions)
+        return Problem(
+            mesh,
+            initial=_given(initial, cells),
+            source=_given(source, cells),
+            boundary=conditions,
+            equation=equation,
+            parameters=dict(_setting(text, cells) for text in settings),
+        )
 
 
 def _given(text: str, cells: int) -> str | np.ndarray:
     return read_field(text[1:], cells) if text.startswith("@") else text
 
 
+def _setting(text: str, cells: int) -> tuple[str, str | np.ndarray]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise InputError(f"--set {text!r:.60} should be NAME=VALUE")
+    return name.strip(), _given(value.strip(), cells)
+
+
 def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> None:
     """Run the schemes, write what is asked for, print the outcome; a run that blew up is an error after that."""
-    schemes = [find(name) for name in request.schemes]
+    schemes = [find(name, problem.equation) for name in request.schemes]
     use_64_bits()
     what = schemes[0].name if len(schemes) == 1 else f"{len(schemes)} schemes"
     with progress_bar(what, steps * len(schemes), quiet=request.as_json) as tell:
@@ -69,6 +93,7 @@ def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> No
             initial=problem.initial,
             source=problem.source,
             boundary=problem.boundary,
+            parameters=problem.parameters,
             steps=steps,
             throw=False,
             progress=tell,

@@ -1,4 +1,4 @@
-"""`fluxforge simulate`: a heat problem on a mesh."""
+"""`fluxforge simulate`: a problem on a mesh."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from fluxforge.cli._arguments import BOUNDARY, Json, OutputFolder, Overwrite, SchemeName, complete_schemes, count
+from fluxforge.cli._arguments import (
+    BOUNDARY,
+    EquationName,
+    Json,
+    OutputFolder,
+    Overwrite,
+    SchemeName,
+    complete_schemes,
+    count,
+)
 from fluxforge.cli._output import show
 
 PROBLEM, TIME, OUTPUT = "Problem", "Time steps", "Output"
@@ -33,9 +42,20 @@ FIELD = "A formula of x and y, or a file: @field.npy, @run.vtu:T."
 def simulate(
     scheme: SchemeName,
     mesh: Annotated[Path, typer.Option(metavar="FILE", help="Mesh file.", rich_help_panel=PROBLEM)],
+    equation: EquationName = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A parameter of the equation: a number, a formula, (FORMULA, FORMULA) for a vector, or @file.",
+            rich_help_panel=PROBLEM,
+        ),
+    ] = None,
     diffusivity: Annotated[
-        float, typer.Option(metavar="ALPHA", help="α in dT/dt = α ∇²T + S.", rich_help_panel=PROBLEM)
-    ] = 1.0,
+        float | None,
+        typer.Option(metavar="ALPHA", help="α of heat, dT/dt = α ∇²T + S (1 unless given).", rich_help_panel=PROBLEM),
+    ] = None,
     initial: Annotated[
         str, typer.Option(metavar="FORMULA", help=f"T at the start. {FIELD}", rich_help_panel=PROBLEM)
     ] = "0",
@@ -77,7 +97,7 @@ def simulate(
     gif: Annotated[bool, typer.Option("--gif", help="Also write an animation.", rich_help_panel=OUTPUT)] = False,
     as_json: Json = False,
 ) -> None:
-    """Run a heat problem on a mesh with a scheme; write fields (VTU, PNG, GIF) and a summary."""
+    """Run a problem on a mesh with a scheme, of heat unless another equation is named; write fields and a summary."""
     if dt is not None and dt_fraction is not None:
         raise typer.BadParameter("give --dt or --dt-fraction, not both")
     if gif and output is None:
@@ -97,7 +117,9 @@ def simulate(
             as_json=as_json,
         )
         request.prepare()
-        problem = Problem.read(mesh, initial=initial, source=source, boundary=boundary or [])
+        problem = Problem.read(
+            mesh, initial=initial, source=source, boundary=boundary or [], equation=equation, settings=settings or []
+        )
     run(
         request,
         problem,

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from fluxforge.mesh import Mesh, dual
-from fluxforge.scheme import Scheme, linear_stages
+from fluxforge.scheme import TABLEAUX, Scheme, find, linear_stages
 from fluxforge.verify import NUMERICAL_FAILURES, linear_field_defect, other_equation
 
 # Linear fields that are off by less than this share of the fluxes are kept to round-off.
@@ -26,14 +26,18 @@ def notes(schemes: Sequence[Scheme], mesh: Mesh) -> list[str]:
 
 
 def _doubt(scheme: Scheme, mesh: Mesh) -> str | None:
-    if linear_stages(scheme) is None:
-        return "nonlinear; that it solves the heat equation is not established"
+    if linear_stages(scheme) is None or not scheme.equation.only_diffuses:
+        if scheme.name in TABLEAUX and scheme == find(scheme.name, scheme.equation):
+            return None  # Made from the equation itself.
+        nonlinear = "nonlinear; " if linear_stages(scheme) is None else ""
+        return f"{nonlinear}that it solves the {scheme.equation.name} equation is not established"
     with jax.enable_x64(True), np.errstate(all="ignore"):
         try:
             wrong = other_equation(scheme)
             return _doubt_on_mesh(scheme, mesh) if wrong is None else f"solves another equation: {wrong}"
         except NUMERICAL_FAILURES as error:
-            return f"that it solves the heat equation is not established ({' '.join(str(error).split())})"
+            reason = " ".join(str(error).split())
+            return f"that it solves the {scheme.equation.name} equation is not established ({reason})"
 
 
 def _doubt_on_mesh(scheme: Scheme, mesh: Mesh) -> str | None:

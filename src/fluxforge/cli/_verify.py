@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
-from fluxforge.cli._arguments import Json, OutputFolder, SchemeName
+from fluxforge.cli._arguments import EquationName, Json, OutputFolder, SchemeName
 
 
 def verify(
     scheme: SchemeName,
+    equation: EquationName = None,
     families: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Mesh families to refine: squares,right,irregular (all unless given)."),
@@ -52,6 +53,7 @@ def verify(
     run(
         Request(
             scheme=scheme,
+            equation=equation,
             families=_names(families),
             levels=levels,
             mesh=mesh[0] if mesh else None,

@@ -8,8 +8,8 @@ from typing import Any
 from fluxforge.data import Problem
 from fluxforge.distil import HIDDEN, Fitted, Free, Reading
 from fluxforge.expression import to_text
+from fluxforge.neighbourhood import evaluate_stages
 from fluxforge.scheme import Scheme, Stage
-from fluxforge.simulate import staged
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Found:
 
     def step(self, p: Problem) -> Any:
         """One step of the formula."""
-        return staged(self.stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
+        return evaluate_stages(self.stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
 
     def scheme(self, name: str) -> Scheme:
         """A scheme like any other."""

@@ -6,7 +6,7 @@ from fluxforge.distil._choose import Choice, choose
 from fluxforge.distil._complexity import complexity
 from fluxforge.distil._compose import canonical, compose
 from fluxforge.distil._constants import Fitted, nearest_fraction, nearest_fractions, refit
-from fluxforge.distil._dimensions import UNITS, Clash, Unit, consistent, dimensions, unit, units_of
+from fluxforge.distil._dimensions import consistent, units_of
 from fluxforge.distil._engines import ENGINES, engine
 from fluxforge.distil._free import Free, set_free
 from fluxforge.distil._front import Candidate, Front, front_of, measure, merge
@@ -27,13 +27,11 @@ __all__ = [
     "ENGINES",
     "HIDDEN",
     "OPERATORS",
-    "UNITS",
     "Ablation",
     "Ablations",
     "AbstractBackend",
     "Candidate",
     "Choice",
-    "Clash",
     "Explored",
     "Fitted",
     "Free",
@@ -47,7 +45,6 @@ __all__ = [
     "Search",
     "Series",
     "Table",
-    "Unit",
     "Vertex",
     "ablate",
     "canonical",
@@ -55,7 +52,6 @@ __all__ = [
     "complexity",
     "compose",
     "consistent",
-    "dimensions",
     "engine",
     "extrapolated",
     "far_stencil",
@@ -81,6 +77,5 @@ __all__ = [
     "stencil",
     "tabulate",
     "two_hop",
-    "unit",
     "units_of",
 ]

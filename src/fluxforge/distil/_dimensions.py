@@ -1,127 +1,19 @@
-"""Units of formulas: a check that a sum adds like to like."""
+"""The units of a scheme's symbols, and the candidates of a search that respect them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import NamedTuple
-
-import sympy as sp
 
 from fluxforge.distil._front import Front
-from fluxforge.expression import to_text
-
-
-class Unit(NamedTuple):
-    """length**a · time**b · temperature**c."""
-
-    length: Fraction = Fraction(0)
-    time: Fraction = Fraction(0)
-    temperature: Fraction = Fraction(0)
-
-    def __str__(self) -> str:
-        powers = [
-            letter if power == 1 else f"{letter}^{power}" for letter, power in zip("LtΘ", self, strict=True) if power
-        ]
-        return " ".join(powers) or "1"
-
-
-def unit(length: int = 0, time: int = 0, temperature: int = 0) -> Unit:
-    """A unit with whole exponents."""
-    return Unit(Fraction(length), Fraction(time), Fraction(temperature))
-
-
-NUMBER = unit()
-UNITS: Mapping[str, Unit] = {
-    "T": unit(temperature=1),
-    "S": unit(temperature=1, time=-1),
-    "dt": unit(time=1),
-    "alpha": unit(length=2, time=-1),
-    "V": unit(length=2),
-    "A": unit(length=1),
-    "delta": unit(length=1),
-    "n_x": NUMBER,
-    "n_y": NUMBER,
-    "d_x": unit(length=1),
-    "d_y": unit(length=1),
-    "chi": NUMBER,
-    "d_PQ_x": unit(length=1),
-    "d_PQ_y": unit(length=1),
-}
-"""The symbols of a scheme in two dimensions: a volume is an area, and the area of a face a length."""
-
-_ENDS = ("_P", "_N", "_Q", "_PN", "_NQ", "_PQ")
-
-
-@dataclass(frozen=True)
-class Clash:
-    """A sum of terms in different units, or a function of something that has one."""
-
-    where: str
-    found: tuple[Unit, ...]
-
-    def __str__(self) -> str:
-        return f"{self.where} mixes the units {' and '.join(map(str, self.found))}"
-
-
-Verdict = Unit | Clash | None
-"""The unit, where units clash, or nothing known: a fitted constant carries whatever unit it needs."""
+from fluxforge.pde import HEAT, Clash, Unit, dimensions
+from fluxforge.scheme import symbol_units
 
 
 def units_of(names: tuple[str, ...]) -> dict[str, Unit]:
     """The units of the names that we know, such as T_N or delta_PQ; those of sums of messages depend on the gauge."""
-    found = {}
-    for name in names:
-        stem = next((name.removesuffix(end) for end in _ENDS if name.endswith(end)), name)
-        if (known := UNITS.get(name, UNITS.get(stem))) is not None:
-            found[name] = known
-    return found
-
-
-def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
-    """The unit of a formula whose symbols have the given units.
-
-    Decimals were fitted, so a product with one has any unit, and so has a symbol that is not in `units`; exact numbers
-    have none. Terms of a sum must agree, except those of any unit; arguments of exp, log, sin and cos have no unit.
-    """
-    if expr.is_Symbol:
-        return units.get(expr.name)
-    if expr.is_Float:
-        return None
-    if not expr.args:
-        return NUMBER
-    if expr.is_Pow:
-        return _power(dimensions(expr.base, units), expr.exp)
-    parts = [dimensions(argument, units) for argument in expr.args]
-    if clash := next((part for part in parts if isinstance(part, Clash)), None):
-        return clash
-    known = [part for part in parts if isinstance(part, Unit)]
-    if expr.is_Mul:
-        return _product(known) if len(known) == len(parts) else None
-    return _alike(expr, known)
+    known = symbol_units(HEAT)
+    return {name: found for name in names if (found := known.get(name)) is not None}
 
 
 def consistent(front: Front, units: Mapping[str, Unit]) -> Front:
     """The candidates of a front whose units do not clash."""
     kept = tuple(c for c in front if not isinstance(dimensions(c.expression, units), Clash))
     return Front(kept, front.ended_by_clock)
-
-
-def _power(base: Verdict, exponent: sp.Expr) -> Verdict:
-    if not isinstance(base, Unit):
-        return base
-    power = Fraction(int(exponent.p), int(exponent.q)) if exponent.is_Rational else None
-    if power is None:
-        return NUMBER if base == NUMBER else None
-    return Unit(*(power * part for part in base))
-
-
-def _product(parts: list[Unit]) -> Unit:
-    return Unit(*(sum(column, Fraction(0)) for column in zip(*parts, strict=True)))
-
-
-def _alike(expr: sp.Expr, known: list[Unit]) -> Verdict:
-    """What a sum, a modulus or an extreme makes of its parts, or a function that wants a number."""
-    if isinstance(expr, sp.Add | sp.Abs | sp.Min | sp.Max):
-        different = tuple(dict.fromkeys(known))
-        return Clash(to_text(expr), different) if len(different) > 1 else known[0] if known else None
-    return NUMBER if all(part == NUMBER for part in known) else Clash(to_text(expr), (known[0], NUMBER))

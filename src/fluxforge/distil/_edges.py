@@ -12,8 +12,8 @@ import sympy as sp
 from jaxtyping import Bool, Float
 
 from fluxforge.data import Problem
+from fluxforge.neighbourhood import evaluate_stages
 from fluxforge.scheme import Ghost, Hop, Stage, symbol
-from fluxforge.simulate import staged
 
 EDGE_NAMES = ("T_P", "T_N", "A", "delta", "V_P", "S_P", "dt")
 
@@ -59,7 +59,7 @@ def held_out_error(stage: Stage, problems: Problem) -> float:
     @eqx.filter_jit
     def errors(problems: Problem) -> tuple[jax.Array, jax.Array]:
         def one(p: Problem) -> tuple[jax.Array, jax.Array]:
-            new = staged((stage,), p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
+            new = evaluate_stages((stage,), p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
             live = p.around.live
             return jnp.where(live, new - p.answer, 0.0), jnp.where(live, p.answer - p.T, 0.0)
 

@@ -18,7 +18,7 @@ from fluxforge.data import Problem
 from fluxforge.distil._free import Free
 from fluxforge.distil._least_absolute import least_absolute
 from fluxforge.loss import Defect, averaged, defect_of, norm_of
-from fluxforge.simulate import staged
+from fluxforge.neighbourhood import evaluate_stages
 
 Constants = Float[np.ndarray, " constants"]
 # Evaluations a fit by least squares may take: constants that are hardly determined would otherwise creep for ever.
@@ -159,7 +159,7 @@ class Objective:
     def _step(self, c: Float[Array, " constants"], p: Problem) -> State:
         constants = {name: c[k] for k, name in enumerate(self.free.values)}
         parameters = {"dt": p.dt, "alpha": p.diffusivity, **constants}
-        return staged(self.free.stages, p.around, p.T, p.S, parameters=parameters)
+        return evaluate_stages(self.free.stages, p.around, p.T, p.S, parameters=parameters)
 
 
 Rows = Callable[[Constants], np.ndarray]

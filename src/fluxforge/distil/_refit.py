@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from fluxforge.distil._predict import predict
 from fluxforge.distil._table import Table
+from fluxforge.expression import symbol
 
 _ROUNDS = 20
 _HALVINGS = 4
@@ -95,7 +96,7 @@ def parametrise(expr: sp.Expr) -> tuple[sp.Expr, Mapping[sp.Symbol, float]]:
     """The formula with a symbol for every size of decimal, and their values."""
     decimals = {number: float(number) for number in expr.atoms(sp.Float) if number}
     sizes = sorted({abs(value) for value in decimals.values()})
-    symbols = {size: sp.Symbol(f"_c{k}", real=True) for k, size in enumerate(sizes)}
+    symbols = {size: symbol(f"_c{k}") for k, size in enumerate(sizes)}
     signed = {number: symbols[value] if value > 0 else -symbols[-value] for number, value in decimals.items()}
     return expr.xreplace(signed), {symbols[size]: size for size in sizes}
 
@@ -103,5 +104,5 @@ def parametrise(expr: sp.Expr) -> tuple[sp.Expr, Mapping[sp.Symbol, float]]:
 def structure(expr: sp.Expr) -> tuple[sp.Expr, int]:
     """What a formula has in common with those that differ in the values of its constants only."""
     decimals = expr.atoms(sp.Float)
-    mask = sp.Symbol("_c", real=True)
+    mask = symbol("_c")
     return expr.xreplace(dict.fromkeys(decimals, mask)), len({abs(number) for number in decimals})

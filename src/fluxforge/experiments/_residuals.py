@@ -15,8 +15,8 @@ from fluxforge.data import EnsembleSource, Problem, exchange, hops_of, restepped
 from fluxforge.distil import series
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import averaged, defect_of, step_of
+from fluxforge.neighbourhood import evaluate_stages
 from fluxforge.scheme import Ghost, Hop, find
-from fluxforge.simulate import staged
 
 Step: TypeAlias = Callable[[Problem], State]
 # Explicit schemes that networks are compared with.
@@ -75,7 +75,7 @@ def constants(network: Network, spec: recipe.Recipe, fourier: float) -> dict[str
 def _explicit(name: str) -> Step:
     """Always the same function for a scheme, which is what compiled code is kept under."""
     stages = find(name).stages
-    return lambda p: staged(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
+    return lambda p: evaluate_stages(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
 
 
 def crank_nicolson(p: Problem) -> State:

@@ -15,6 +15,7 @@ from fluxforge import recipe
 from fluxforge.data import Problem, meshes, source
 from fluxforge.discover import Progress, environment, silent
 from fluxforge.experiments._theorem_claims import check
+from fluxforge.expression import symbol
 from fluxforge.gnn import Network, cast
 from fluxforge.gnn.exact import (
     biased_network,
@@ -119,7 +120,7 @@ def _simple_weights(taught: Problem) -> dict[str, Any]:
 
 def least_l1() -> dict[str, Any]:
     """All minimisers (W₂, w) of |W₂| + |w| with W₂w = 1, in exact arithmetic: stationary points for either sign."""
-    x = sp.Symbol("x", positive=True)
+    x = symbol("x", "positive")
     # w = 1/W₂ has the sign of W₂, so that both signs have the same sizes.
     sizes = sp.solve(sp.diff(x + 1 / x, x), x)
     least = min(size + 1 / size for size in sizes)

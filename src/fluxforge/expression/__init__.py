@@ -5,8 +5,9 @@ from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._field import field
 from fluxforge.expression._parse import parse
 from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import COORDINATES, TIME, symbol, symbols_of
 
 # Names that mean something to the parser, so that no symbol may bear them.
 WORDS = frozenset((*ARITY, "pi"))
 
-__all__ = ["WORDS", "evaluate", "field", "parse", "to_text"]
+__all__ = ["COORDINATES", "TIME", "WORDS", "evaluate", "field", "parse", "symbol", "symbols_of", "to_text"]

@@ -4,21 +4,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import sympy as sp
 
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._errors import excerpt
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import parse
+from fluxforge.expression._symbols import COORDINATES, symbols_of
 
 
-def field(text: str, variables: Sequence[str] = ("x", "y")) -> Callable[..., np.ndarray]:
+def field(text: str, variables: Sequence[str] = COORDINATES[:2]) -> Callable[..., np.ndarray]:
     """f(x, y) = text: a function of as many arrays (or numbers) as there are variables.
 
     It returns float64 of the shape its arguments broadcast to, and raises an `ExpressionError` that names a point
     where the formula is not finite.
     """
-    symbols = {name: sp.Symbol(name, real=True) for name in variables}
+    symbols = symbols_of(variables)
     expr = parse(text, symbols)
 
     def function(*coordinates: Any) -> np.ndarray:

@@ -10,6 +10,7 @@ from fluxforge.expression._bracket import Bracket
 from fluxforge.expression._errors import RefusalError, error_at, excerpt, known_names, visible
 from fluxforge.expression._limits import MAX_DEPTH, MAX_DIGITS
 from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import symbols_of
 from fluxforge.expression._tokens import NAME, Token, tokenize
 
 _ROUNDS = 5
@@ -45,7 +46,7 @@ def _settle(text: str, expr: sp.Expr, by_name: Mapping[str, sp.Symbol]) -> sp.Ex
 
 
 def _symbol_table(symbols: Mapping[str, sp.Symbol] | Iterable[str]) -> dict[str, sp.Symbol]:
-    table = dict(symbols) if isinstance(symbols, Mapping) else {name: sp.Symbol(name, real=True) for name in symbols}
+    table = dict(symbols) if isinstance(symbols, Mapping) else symbols_of(symbols)
     for name in sorted({*table, *(symbol.name for symbol in table.values())}):
         if not NAME.match(name) or name == "pi" or name in ARITY:
             raise ExpressionError(f"'{visible(name)}' cannot name a symbol: letters, digits and _, and no function")

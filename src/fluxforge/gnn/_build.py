@@ -12,8 +12,8 @@ from fluxforge import recipe
 from fluxforge.expression import parse
 from fluxforge.gnn._layer import Layer, Messages, Update
 from fluxforge.gnn._mlp import MLP, AbstractMLP, GatedMLP
-from fluxforge.gnn._network import NEXT, Network
-from fluxforge.scheme import Ghost, Hop, message_symbols, output_symbols, symbol
+from fluxforge.gnn._network import Network
+from fluxforge.scheme import NEXT, Ghost, Hop, message_symbols, output_symbols, symbol
 
 # Features per hop. {h} is the state a layer starts from: T at first, later what the layer before gave.
 EDGE: Mapping[str, tuple[str, ...]] = MappingProxyType(

@@ -10,10 +10,10 @@ import sympy as sp
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
+from fluxforge.expression import symbol
 from fluxforge.gnn._layer import rows
 from fluxforge.gnn._network import Network
-from fluxforge.neighbourhood import Surroundings, put
-from fluxforge.scheme import Ghost, symbol
+from fluxforge.neighbourhood import Surroundings, put, visit_stages
 
 
 @runtime_checkable
@@ -48,20 +48,16 @@ def _all(
 def _one(
     network: Network, around: Surroundings, T: State, S: State, parameters: Mapping[str, Any]
 ) -> tuple[list[Array], list[Array]]:
-    fields, rules = {"T": T, "S": S}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
     tables, used = [], []
-    for layer in network.layers:
-        nodes, node = around.nodes(fields, rules), {**fields, **parameters}
+    visits = visit_stages(network.layers, around, T, S, parameters=parameters)
+    for layer, visit in zip(network.layers, visits, strict=True):
         for messages in layer.messages:
             hop = around.hops[messages.hop]
             wanted = frozenset[sp.Symbol]().union(*(feature.free_symbols for feature in messages.features))
-            values = hop.values(wanted, nodes, parameters)
+            values = hop.values(wanted, visit.nodes, parameters)
             tables.append(rows(messages.features, values, hop.mask.shape, around.V.dtype))
             used.append(hop.mask.ravel())
-            node |= messages(around, nodes, parameters)
-        at_node = {symbol(name): value for name, value in node.items()} | {symbol("V"): around.V}
-        tables.append(rows(layer.update.features, at_node, around.V.shape, around.V.dtype))
+        in_cell = {symbol(name): value for name, value in visit.cell.items()}
+        tables.append(rows(layer.update.features, in_cell, around.V.shape, around.V.dtype))
         used.append(around.live)
-        fields |= layer.update(around, node)
-        rules |= dict(zip(layer.update.names, layer.update.ghosts, strict=True))
     return tables, used

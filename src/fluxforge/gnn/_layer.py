@@ -54,9 +54,9 @@ class Update(eqx.Module):
     forms: tuple[sp.Expr, ...] = eqx.field(static=True)
     ghosts: tuple[Ghost, ...] = eqx.field(static=True)
 
-    def __call__(self, around: Surroundings, node: Mapping[str, Any]) -> dict[str, State]:
+    def __call__(self, around: Surroundings, cell: Mapping[str, Any]) -> dict[str, State]:
         """The outputs in every cell."""
-        values = {symbol(name): value for name, value in node.items()} | {symbol("V"): around.V}
+        values = {symbol(name): value for name, value in cell.items()}
         found = self.f(rows(self.features, values, around.V.shape, around.V.dtype))
         return {
             name: jnp.broadcast_to(evaluate(form, values | {F: found[:, k]}, jnp), around.V.shape)
@@ -65,10 +65,25 @@ class Update(eqx.Module):
 
 
 class Layer(eqx.Module):
-    """Messages over one or several hops, then an update of every cell."""
+    """Messages over one or several hops, then an update of every cell: a round for the evaluator of stages."""
 
     messages: tuple[Messages, ...]
     update: Update
+
+    @property
+    def ghosts(self) -> Mapping[str, Ghost]:
+        """What a ghost shows of each output."""
+        return dict(zip(self.update.names, self.update.ghosts, strict=True))
+
+    def sums(
+        self, around: Surroundings, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
+    ) -> dict[str, State]:
+        """What every cell receives."""
+        return {name: z for each in self.messages for name, z in each(around, nodes, parameters).items()}
+
+    def outputs(self, around: Surroundings, cell: Mapping[str, Any]) -> dict[str, State]:
+        """The update of every cell."""
+        return self.update(around, cell)
 
 
 # Stands for the network's value in the formula that makes an output of it.

@@ -7,10 +7,8 @@ from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.gnn._layer import Layer
-from fluxforge.neighbourhood import Surroundings
-from fluxforge.scheme import Ghost, Hop
-
-NEXT = "T_new"
+from fluxforge.neighbourhood import Surroundings, evaluate_stages
+from fluxforge.scheme import Hop
 
 
 class Network(eqx.Module):
@@ -32,16 +30,7 @@ class Network(eqx.Module):
     ) -> State:
         """One step on any graph, of any size."""
         parameters: dict[str, Any] = {"dt": dt, "alpha": diffusivity}
-        fields = {"T": T, "S": S}
-        rules = {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
-        for layer in self.layers:
-            nodes = around.nodes(fields, rules)
-            node = fields | parameters
-            for messages in layer.messages:
-                node |= messages(around, nodes, parameters)
-            fields |= layer.update(around, node)
-            rules |= dict(zip(layer.update.names, layer.update.ghosts, strict=True))
-        return fields[NEXT]
+        return evaluate_stages(self.layers, around, T, S, parameters=parameters)
 
     @property
     def hops(self) -> frozenset[Hop]:

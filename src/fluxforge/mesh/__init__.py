@@ -5,17 +5,17 @@ from fluxforge.mesh._dual import DualGraph, check_graph, dual
 from fluxforge.mesh._given import as_mesh
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import NO_PARAMETERS, ParameterFields, Setting, Settings, resolve
 from fluxforge.mesh._picture import draw_field, mesh_picture, save_figure
 from fluxforge.mesh._quality import (
     MeshInfo,
     cell_diameters,
     cell_quality,
     components,
-    fourier_step,
     info,
     nonorthogonality,
-    weights,
 )
+from fluxforge.mesh._reference_step import exchange_weights, fourier_step, reference_step
 from fluxforge.mesh._scale import unit_volume
 from fluxforge.mesh.files._cell_data import read_cell_data
 from fluxforge.mesh.files._read import read
@@ -36,6 +36,7 @@ from fluxforge.mesh.generation._shapes import disk, polygon, square
 
 __all__ = [
     "FAMILIES",
+    "NO_PARAMETERS",
     "AbstractDomain",
     "Condition",
     "Conditions",
@@ -45,9 +46,12 @@ __all__ = [
     "Mesh",
     "MeshInfo",
     "Neumann",
+    "ParameterFields",
     "Paths",
     "Polygon",
     "Ring",
+    "Setting",
+    "Settings",
     "Value",
     "as_mesh",
     "cell_diameters",
@@ -60,6 +64,7 @@ __all__ = [
     "dual",
     "equilateral",
     "evaluate_at",
+    "exchange_weights",
     "fourier_step",
     "generate",
     "gmsh_problem",
@@ -71,6 +76,8 @@ __all__ = [
     "polygon",
     "read",
     "read_cell_data",
+    "reference_step",
+    "resolve",
     "right_triangles",
     "ring",
     "save_figure",
@@ -79,6 +86,5 @@ __all__ = [
     "two_cells",
     "unit_square",
     "unit_volume",
-    "weights",
     "write",
 ]

@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float, Int
 
 from fluxforge._arguments import describe_value
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression import field
+from fluxforge.expression import COORDINATES, field
 
-Value: TypeAlias = float | int | str | Callable[[np.ndarray, np.ndarray], np.ndarray]
+Value: TypeAlias = float | int | str | Callable[..., np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def conditions_on_faces(
     *,
     tags: tuple[str, ...],
     tag: Int[np.ndarray, " boundary"],
-    centre: Float[np.ndarray, "boundary 2"],
+    centre: Float[np.ndarray, "boundary dimension"],
 ) -> FaceConditions:
     """Evaluate the conditions at the face centres. Tags that are not named hold T = 0, as in the paper."""
     per_tag = _per_tag(conditions, tags)
@@ -79,16 +79,16 @@ def _per_tag(conditions: Conditions, tags: tuple[str, ...]) -> Mapping[str, Cond
     return conditions
 
 
-def evaluate_at(value: Value, x: Float[np.ndarray, "places 2"], what: str) -> Float[np.ndarray, " places"]:
+def evaluate_at(value: Value, x: Float[np.ndarray, "places dimension"], what: str) -> Float[np.ndarray, " places"]:
     """A number, formula or function at the given places; anything but finite numbers is refused."""
     try:
         if isinstance(value, str):
-            value = field(value)
+            value = field(value, COORDINATES[: x.shape[1]])
         if callable(value):
-            _check_takes_x_and_y(value, what)
+            _check_takes_places(value, x.shape[1], what)
         # What is not finite is refused below, in words: NumPy need not warn of it.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            given = value(x[:, 0], x[:, 1]) if callable(value) else value
+            given = value(*x.T) if callable(value) else value
     except ExpressionError as error:
         raise ExpressionError(f"{what}: {error}") from error
     try:
@@ -101,15 +101,18 @@ def evaluate_at(value: Value, x: Float[np.ndarray, "places 2"], what: str) -> Fl
     result = np.broadcast_to(numbers, (len(x),))
     if not np.isfinite(result).all():
         k = int(np.flatnonzero(~np.isfinite(result))[0])
-        raise InputError(f"{what} is {result[k]} at ({x[k, 0]:g}, {x[k, 1]:g}); it should be finite")
+        place = ", ".join(f"{coordinate:g}" for coordinate in x[k])
+        raise InputError(f"{what} is {result[k]} at ({place}); it should be finite")
     return result.copy()
 
 
-def _check_takes_x_and_y(function: Callable[..., object], what: str) -> None:
+def _check_takes_places(function: Callable[..., object], dimension: int, what: str) -> None:
     try:
-        inspect.signature(function).bind(None, None)
+        inspect.signature(function).bind(*[None] * dimension)
     except TypeError as error:
-        raise InputError(f"{what} should be a function of x and y, that is of two arguments ({error})") from error
+        names = " and ".join([", ".join(COORDINATES[: dimension - 1]), COORDINATES[dimension - 1]])
+        count = ("one", "two", "three")[dimension - 1]
+        raise InputError(f"{what} should be a function of {names}, that is of {count} arguments ({error})") from error
     except ValueError:
         # A function without a signature, such as NumPy's own, shows what it takes when it is called.
         return

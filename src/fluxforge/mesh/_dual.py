@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from fluxforge._arguments import check_kind
 from fluxforge._types import CellField, CellVectors, FaceField, FaceIndex, FaceVectors, SlotField, SlotIndex, SlotMask
 from fluxforge.errors import MeshError
+from fluxforge.expression import COORDINATES
 from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces
 from fluxforge.mesh._faces import Faces, boundary_tags, faces
 from fluxforge.mesh._geometry import cell_areas, cell_centroids
@@ -50,6 +51,11 @@ class DualGraph(eqx.Module):
     origin: str = eqx.field(static=True)
 
     @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return self.x.shape[1]
+
+    @property
     def cells(self) -> int:
         """Number of cells."""
         return len(self.V)
@@ -72,15 +78,10 @@ class DualGraph(eqx.Module):
     def legs(self) -> dict[str, SlotField]:
         """The geometry of every slot's face as the receiving cell sees it: n and d point away from it."""
         face, sign = self.slot_face, self.slot_sign
-        return {
-            "A": self.A[face],
-            "delta": self.delta[face],
-            "n_x": self.n[face, 0] * sign,
-            "n_y": self.n[face, 1] * sign,
-            "d_x": self.d[face, 0] * sign,
-            "d_y": self.d[face, 1] * sign,
-            "chi": self.moving[face].astype(float),
-        }
+        axes = COORDINATES[: self.dimension]
+        vectors = {"n": self.n, "d": self.d}
+        parts = {f"{name}_{axis}": v[face, i] * sign for name, v in vectors.items() for i, axis in enumerate(axes)}
+        return {"A": self.A[face], "delta": self.delta[face], **parts, "chi": self.moving[face].astype(float)}
 
 
 def check_graph(graph: Any, name: str = "graph") -> DualGraph:

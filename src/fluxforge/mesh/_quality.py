@@ -1,4 +1,4 @@
-"""The numbers the theorems speak of: sizes, shapes, angles, and the Fourier step."""
+"""The numbers the theorems speak of: sizes, shapes, angles."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,11 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from fluxforge._arguments import check_number
-from fluxforge._types import CellField, FaceField, SlotField
+from fluxforge._types import CellField, FaceField
 from fluxforge.mesh._dual import DualGraph, check_graph, dual
 from fluxforge.mesh._geometry import cell_areas, half_edges
 from fluxforge.mesh._mesh import Mesh, check_mesh
+from fluxforge.mesh._reference_step import fourier_step
 
 
 @dataclass(frozen=True)
@@ -89,20 +89,6 @@ def nonorthogonality(graph: DualGraph) -> FaceField:
     # atan2 keeps its digits where arccos loses them: near zero.
     across = np.abs(n[:, 0] * d[:, 1] - n[:, 1] * d[:, 0])
     return np.degrees(np.arctan2(across, (n * d).sum(axis=1)))
-
-
-def weights(graph: DualGraph, diffusivity: float = 1.0) -> SlotField:
-    """W = α A/δ in each cell's slots, 0 where the slot is unused or the face is a Neumann face."""
-    check_graph(graph), check_number(diffusivity, "diffusivity")
-    w = np.where(graph.moving, diffusivity * graph.A / graph.delta, 0.0)
-    return np.where(graph.slot_mask, w[graph.slot_face], 0.0)
-
-
-def fourier_step(graph: DualGraph, diffusivity: float = 1.0) -> float:
-    """Δt_Fourier = min_P V_P / Σ_N α A/δ, Dirichlet faces in the sum; infinite where nothing is exchanged."""
-    total = weights(graph, diffusivity).sum(axis=1)
-    with np.errstate(divide="ignore"):
-        return float((graph.V / total).min())
 
 
 def components(graph: DualGraph) -> int:

@@ -2,11 +2,13 @@
 
 from fluxforge.neighbourhood._device import device_memory, put
 from fluxforge.neighbourhood._ghosts import View, node_volumes, view
-from fluxforge.neighbourhood._hops import Average, Neighbourhood, Neighbourhoods
+from fluxforge.neighbourhood._hops import Average, Neighbourhood, Neighbourhoods, check_dimension
 from fluxforge.neighbourhood._pad import Size, padded, size, stacked
+from fluxforge.neighbourhood._stages import AbstractRound, evaluate_stages, visit_stages
 from fluxforge.neighbourhood._surroundings import Shown, Slots, Surroundings, surroundings
 
 __all__ = [
+    "AbstractRound",
     "Average",
     "Neighbourhood",
     "Neighbourhoods",
@@ -15,7 +17,9 @@ __all__ = [
     "Slots",
     "Surroundings",
     "View",
+    "check_dimension",
     "device_memory",
+    "evaluate_stages",
     "node_volumes",
     "padded",
     "put",
@@ -23,4 +27,5 @@ __all__ = [
     "stacked",
     "surroundings",
     "view",
+    "visit_stages",
 ]

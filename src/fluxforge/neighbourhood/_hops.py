@@ -8,9 +8,19 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Bool, Float, Int
 
-from fluxforge.mesh import DualGraph, Paths, Ring, paths, ring
+from fluxforge.errors import SchemeError
+from fluxforge.expression import COORDINATES, symbol
+from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields, Paths, Ring, paths, ring
 from fluxforge.neighbourhood._ghosts import node_volumes
-from fluxforge.scheme import Hop, symbol
+from fluxforge.scheme import Hop, Scheme
+
+
+def check_dimension(scheme: Scheme, graph: DualGraph) -> None:
+    """Raise SchemeError where a scheme's formulas are written for another number of coordinates than the graph has."""
+    if scheme.dimension not in (None, graph.dimension):
+        raise SchemeError(
+            f"scheme {scheme.name!r} is written for {scheme.dimension} dimensions, and the mesh has {graph.dimension}"
+        )
 
 
 @dataclass(frozen=True)
@@ -47,14 +57,17 @@ class Neighbourhoods:
     """The hops of a graph, each worked out the first time it is asked for."""
 
     graph: DualGraph
+    parameters: ParameterFields = NO_PARAMETERS
 
     def __getitem__(self, hop: Hop) -> Neighbourhood:
         return {Hop.EDGE: lambda: self.edge, Hop.PATH: lambda: self.path, Hop.RING: lambda: self.ring}[hop]()
 
     @cached_property
-    def volumes(self) -> Float[np.ndarray, " nodes"]:
-        """V of every node."""
-        return node_volumes(self.graph)
+    def held(self) -> dict[str, Float[np.ndarray, " nodes"]]:
+        """What every node has besides fields: V, and parameters given per cell, of which a ghost has its owner's."""
+        owner = self.graph.owner[self.graph.interior :]
+        cells = {name: np.concatenate([value, value[owner]]) for name, value in self.parameters.cells.items()}
+        return {"V": node_volumes(self.graph), **cells}
 
     @cached_property
     def paths(self) -> Paths:
@@ -68,7 +81,7 @@ class Neighbourhoods:
         cell = np.arange(g.cells, dtype=np.int32)[:, None]
         ends = {"P": np.broadcast_to(cell, g.slot_node.shape), "N": g.slot_node}
         geometry = {symbol(name): value for name, value in self._leg.items()}
-        return Neighbourhood(ends, geometry | self._volumes_at(ends), g.slot_mask)
+        return Neighbourhood(ends, geometry | self._held_at(ends), g.slot_mask)
 
     @cached_property
     def path(self) -> Neighbourhood:
@@ -84,7 +97,7 @@ class Neighbourhoods:
                 ("NQ", slots[steps.middle, steps.second_slot]),
             )
         }
-        return Neighbourhood(ends, geometry | self._volumes_at(ends), steps.mask)
+        return Neighbourhood(ends, geometry | self._held_at(ends), steps.mask)
 
     @cached_property
     def ring(self) -> Neighbourhood:
@@ -99,18 +112,18 @@ class Neighbourhoods:
             for name in ("A_PN", "delta_PN", "A_NQ", "delta_NQ")
         }
         geometry |= {
-            symbol("delta_PQ"): np.hypot(apart[..., 0], apart[..., 1]),
-            symbol("d_PQ_x"): apart[..., 0],
-            symbol("d_PQ_y"): apart[..., 1],
-            symbol("V_N"): average.of(self.volumes[self.paths.middle]),
+            symbol("delta_PQ"): np.hypot.reduce(apart, axis=-1),
+            **{symbol(f"d_PQ_{axis}"): apart[..., i] for i, axis in enumerate(COORDINATES[: self.graph.dimension])},
+            **{symbol(f"{name}_N"): average.of(value[self.paths.middle]) for name, value in self.held.items()},
         }
-        return Neighbourhood(ends, geometry | self._volumes_at(ends), around.mask, average)
+        return Neighbourhood(ends, geometry | self._held_at(ends), around.mask, average)
 
     @cached_property
     def _leg(self) -> dict[str, Float[np.ndarray, "cells slots"]]:
-        return self.graph.legs()
+        return self.graph.legs() | dict(self.parameters.slots)
 
-    def _volumes_at(
+    def _held_at(
         self, ends: Mapping[str, Int[np.ndarray, "cells slots"]]
     ) -> dict[sp.Symbol, Float[np.ndarray, "cells slots"]]:
-        return {symbol(f"V_{end}"): self.volumes[node] for end, node in ends.items()}
+        at = ((name, end) for name in self.held for end in ends)
+        return {symbol(f"{name}_{end}"): self.held[name][ends[end]] for name, end in at}

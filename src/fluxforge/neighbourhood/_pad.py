@@ -51,6 +51,7 @@ def padded(around: Surroundings, to: Size) -> Surroundings:
         live=_longer(around.live, to.cells, False),
         shown={name: _shown(shown, has, to) for name, shown in around.shown.items()},
         hops={name: _slots(hop, has, to, to.slots[name]) for name, hop in around.hops.items()},
+        cells={name: _longer(value, to.cells, 1.0) for name, value in around.cells.items()},
     )
 
 

@@ -10,7 +10,8 @@ import sympy as sp
 from jaxtyping import Array, Bool, Float, Int
 
 from fluxforge._types import Precision, State
-from fluxforge.mesh import DualGraph
+from fluxforge.errors import SchemeError
+from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields
 from fluxforge.neighbourhood._device import put
 from fluxforge.neighbourhood._ghosts import view
 from fluxforge.neighbourhood._hops import Neighbourhood, Neighbourhoods
@@ -58,12 +59,15 @@ class Slots(eqx.Module):
         if name in self.geometry:
             return self.geometry[name]
         field, _, end = name.rpartition("_")
+        if field not in nodes:
+            raise SchemeError(f"a message contains {name}, which this mesh does not have")
         return self.at(end, nodes[field])
 
 
 class Surroundings(eqx.Module):
     """All that a step needs to know of a graph.
 
+    `cells` are the parameters of the equation that are given per cell; what faces have of them is in `hops`.
     Cells where `live` is false are padding: they have no neighbours, volume 1, and are nobody's neighbour.
     """
 
@@ -71,6 +75,7 @@ class Surroundings(eqx.Module):
     live: Bool[Array, " cells"]
     shown: dict[str, Shown]
     hops: dict[str, Slots]
+    cells: dict[str, Float[Array, " cells"]] = eqx.field(default_factory=dict)
 
     def nodes(self, fields: Mapping[str, State], rules: Mapping[str, Ghost]) -> dict[str, Float[Array, " nodes"]]:
         """Every field as every node shows it under its ghost rule."""
@@ -80,17 +85,24 @@ class Surroundings(eqx.Module):
         """The same graph with other boundary data: g at Dirichlet ghosts, q δ at Neumann ghosts, 0 at cells."""
         rule = str(Ghost.DIRICHLET)
         held = eqx.tree_at(lambda shown: shown.constant, self.shown[rule], value)
-        return Surroundings(self.V, self.live, {**self.shown, rule: held}, self.hops)
+        return Surroundings(self.V, self.live, {**self.shown, rule: held}, self.hops, self.cells)
 
 
-def surroundings(graph: DualGraph, hops: Iterable[Hop] = (Hop.EDGE,), *, dtype: Precision = "float64") -> Surroundings:
-    """Put a graph's neighbourhoods on the device."""
-    around = Neighbourhoods(graph)
+def surroundings(
+    graph: DualGraph,
+    hops: Iterable[Hop] = (Hop.EDGE,),
+    *,
+    parameters: ParameterFields = NO_PARAMETERS,
+    dtype: Precision = "float64",
+) -> Surroundings:
+    """Put a graph's neighbourhoods on the device, with the parameters that vary from cell to cell or face to face."""
+    around = Neighbourhoods(graph, parameters)
     return Surroundings(
         V=put(graph.V, dtype),
         live=put(np.ones(graph.cells, bool)),
         shown={str(rule): _shown(graph, rule, dtype) for rule in Ghost},
         hops={str(hop): _slots(around[hop], dtype) for hop in sorted(set(hops))},
+        cells={name: put(value, dtype) for name, value in parameters.cells.items()},
     )
 
 

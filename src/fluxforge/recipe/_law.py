@@ -25,10 +25,11 @@ def exchange_law(data: Data) -> "sp.Expr | None":
 def _parsed(text: str) -> "sp.Expr":
     # Imported here, like NumPy below: recipes are read without them, and few have a law.
     from fluxforge.expression import parse
-    from fluxforge.scheme import Hop, message_symbols, symbol
+    from fluxforge.scheme import IN_SPACE, Hop, message_symbols, symbol
 
-    # The volume of a boundary face's far side is infinite, so that a law of it would not be finite there.
-    known = {name: own for name, own in message_symbols(Hop.EDGE, ()).items() if name != "V_N"}
+    # The volume of a boundary face's far side is infinite, so that a law of it would not be finite there;
+    # data are made in the plane.
+    known = {name: own for name, own in message_symbols(Hop.EDGE, ()).items() if name not in ("V_N", *IN_SPACE)}
     return parse(text, {**known, "V": symbol("V_P")})
 
 

@@ -1,18 +1,24 @@
 """Schemes as algebra: stages of messages and outputs, built in, from a file, or discovered."""
 
+from fluxforge.expression import symbol
 from fluxforge.scheme import reference
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
 from fluxforge.scheme._builder import SchemeBuilder
 from fluxforge.scheme._claims import FAMILIES, Claims
 from fluxforge.scheme._document import claims_to_document, from_document, load, save, to_document
 from fluxforge.scheme._find import find
+from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage, check_scheme
-from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols, symbol
+from fluxforge.scheme._symbols import IN_SPACE, NEXT, Ghost, Hop, message_symbols, output_symbols, symbol_units
+from fluxforge.scheme._tableau import TABLEAUX, Row, Tableau, runge_kutta
 
 __all__ = [
     "FAMILIES",
     "HIGHEST_ORDER",
+    "IN_SPACE",
+    "NEXT",
+    "TABLEAUX",
     "Affine",
     "Claims",
     "Ghost",
@@ -21,22 +27,27 @@ __all__ = [
     "Message",
     "OneCellOrder",
     "Output",
+    "Row",
     "Scheme",
     "SchemeBuilder",
     "Stage",
+    "Tableau",
     "affine_form",
     "amplification",
     "check_scheme",
     "claims_to_document",
     "find",
     "from_document",
+    "integrate",
     "linear_stages",
     "load",
     "message_symbols",
     "one_cell_order",
     "output_symbols",
     "reference",
+    "runge_kutta",
     "save",
     "symbol",
+    "symbol_units",
     "to_document",
 ]

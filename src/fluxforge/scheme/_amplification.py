@@ -8,17 +8,20 @@ from functools import lru_cache
 
 import sympy as sp
 
+from fluxforge.expression import symbol
+from fluxforge.pde import Equation, Rank
 from fluxforge.scheme._linear import affine_form, linear_stages
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import NEXT, Ghost, Hop, symbol
+from fluxforge.scheme._symbols import NEXT, Ghost, Hop
 
-Z = sp.Symbol("z")
+Z = symbol("z", "complex")
 
-# One unit square whose four sides hold T = g, with α chosen so that its single decay rate is 1.
+# One unit square whose four sides hold T = g, with a diffusivity that makes its single decay rate 1.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
-_ALPHA = sp.Rational(1, 8)
+_EIGHTH = sp.Rational(1, 8)
+_VELOCITY = (sp.Rational(1, 3), sp.Rational(1, 5), sp.Rational(1, 7))
 _HALF = sp.Rational(1, 2)
-_WALL = sp.Symbol("g", real=True)
+_WALL = symbol("g")
 
 # Orders are compared up to this power of Δt.
 HIGHEST_ORDER = 6
@@ -139,7 +142,7 @@ def _same(a: sp.Expr, b: sp.Expr) -> bool:
 
 def _outputs_of_one_cell(stage: Stage, known: dict[str, sp.Expr], scheme: Scheme) -> dict[str, sp.Expr]:
     here = {symbol(name): value for name, value in known.items()}
-    here |= {symbol("V"): sp.Integer(1), symbol("alpha"): _ALPHA}
+    here |= {symbol("V"): sp.Integer(1), **_parameters(scheme.equation)}
     for name, message in stage.messages.items():
         # No path leaves a ghost and no ring surrounds one cell: those sums are empty.
         sides = _SIDES if message.hop is Hop.EDGE else ()
@@ -151,11 +154,21 @@ def _outputs_of_one_cell(stage: Stage, known: dict[str, sp.Expr], scheme: Scheme
 def _side(side: tuple[int, int], known: dict[str, sp.Expr], scheme: Scheme) -> dict[sp.Symbol, sp.Expr]:
     """Every symbol of an edge from the cell to the ghost on one side."""
     x, y = (sp.Integer(component) for component in side)
-    values = {"A": 1, "delta": _HALF, "n_x": x, "n_y": y, "d_x": x / 2, "d_y": y / 2, "chi": 1, "alpha": _ALPHA}
+    values = {"A": 1, "delta": _HALF, "n_x": x, "n_y": y, "d_x": x / 2, "d_y": y / 2, "chi": 1}
     values |= {"V_P": 1, "V_N": sp.oo}
     rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
     for name, value in known.items():
         shown = {Ghost.OWNER: value, Ghost.ZERO: sp.Integer(0), Ghost.DIRICHLET: _WALL}
         values[f"{name}_P"] = value
         values[f"{name}_N"] = shown[rules[name]]
-    return {symbol(name): sp.S(value) for name, value in values.items()}
+    return {symbol(name): sp.S(value) for name, value in values.items()} | _parameters(scheme.equation, (x, y))
+
+
+def _parameters(equation: Equation, n: tuple[sp.Expr, ...] = ()) -> dict[sp.Symbol, sp.Expr]:
+    """Every scalar and n·K n are 1/8, and a·n that of a flow without symmetry; on an edge with its normal."""
+    values: dict[str, sp.Expr] = {}
+    for p in equation.parameters:
+        along = sp.Add(*(a * component for a, component in zip(_VELOCITY, n, strict=False)))
+        value = along if p.rank is Rank.VECTOR else _EIGHTH
+        values |= dict.fromkeys((*p.edge_names(), *p.cell_names) if n else p.cell_names, value)
+    return {symbol(name): value for name, value in values.items()}

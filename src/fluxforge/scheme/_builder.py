@@ -7,6 +7,7 @@ import sympy as sp
 from fluxforge._arguments import describe_value
 from fluxforge.errors import ExpressionError, SchemeError
 from fluxforge.expression import parse
+from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._scheme import EXPLICIT, Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols
@@ -15,7 +16,8 @@ from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbol
 class SchemeBuilder:
     """Write a scheme as text, stage by stage: each expression is parsed with just the symbols it may contain."""
 
-    def __init__(self) -> None:
+    def __init__(self, equation: Equation = HEAT) -> None:
+        self._equation = equation
         self._stages: list[Stage] = []
         self._earlier: tuple[str, ...] = ()
 
@@ -37,9 +39,10 @@ class SchemeBuilder:
         for name, given in messages.items():
             hop, text = (Hop.EDGE, given) if isinstance(given, str) else given
             parsed[name] = Message(
-                _parsed(text, message_symbols(hop, self._earlier), f"{where}, message {name!r:.60}"), hop
+                _parsed(text, message_symbols(hop, self._earlier, self._equation), f"{where}, message {name!r:.60}"),
+                hop,
             )
-        symbols = output_symbols(parsed, self._earlier)
+        symbols = output_symbols(parsed, self._earlier, self._equation)
         done: dict[str, Output] = {}
         for name, given_output in outputs.items():
             ghost, text = (Ghost.DIRICHLET, given_output) if isinstance(given_output, str) else given_output
@@ -50,7 +53,8 @@ class SchemeBuilder:
 
     def build(self, name: str, *, summary: str = "", claims: Claims | None = None, theta: sp.Expr = EXPLICIT) -> Scheme:
         """The finished scheme; without claims it claims nothing."""
-        return Scheme(name, tuple(self._stages), theta=theta, summary=summary, claims=claims or Claims())
+        claims = claims or Claims()
+        return Scheme(name, tuple(self._stages), theta, summary, claims, self._equation)
 
 
 def _check_parts(parts: object, where: str) -> None:

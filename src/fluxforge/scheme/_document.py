@@ -7,16 +7,17 @@ from typing import Any, TypeVar
 
 import sympy as sp
 
+from fluxforge import pde
 from fluxforge._arguments import check_path
 from fluxforge._files import read_document, write_document
-from fluxforge.errors import DocumentError, ExpressionError, SchemeError
+from fluxforge.errors import DocumentError, EquationError, ExpressionError, SchemeError
 from fluxforge.expression import parse, to_text
 from fluxforge.scheme._builder import SchemeBuilder
 from fluxforge.scheme._claims import FAMILIES, Claims
 from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.scheme._symbols import Ghost, Hop
 
-KIND, VERSION = "scheme", 1
+KIND, VERSION = "scheme", 2
 MAX_STAGES, MAX_NAMES = 64, 64
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ def load(path: str | os.PathLike[str]) -> Scheme:
     document = read_document(check_path(path, "path"), KIND, VERSION)
     try:
         return from_document(document)
-    except (SchemeError, ExpressionError, DocumentError) as error:
+    except (SchemeError, ExpressionError, EquationError, DocumentError) as error:
         raise DocumentError(f"{os.fspath(path)}: {error}") from error
 
 
@@ -45,6 +46,7 @@ def to_document(scheme: Scheme) -> dict[str, Any]:
     return {
         "name": scheme.name,
         "summary": scheme.summary,
+        "equation": _named(scheme.equation),
         "theta": to_text(scheme.theta),
         "stages": [
             {
@@ -63,6 +65,22 @@ def to_document(scheme: Scheme) -> dict[str, Any]:
     }
 
 
+def _named(equation: pde.Equation) -> str | dict[str, Any]:
+    """A built-in equation by its name, any other in full."""
+    return equation.name if pde.BUILT_IN.get(equation.name) == equation else pde.to_document(equation)
+
+
+def _equation(given: Any) -> pde.Equation:
+    """The equation a document names; those of version 1 name none and are schemes of heat."""
+    if isinstance(given, dict):
+        return pde.from_document(given, "field 'equation'")
+    if not isinstance(given, str) or given not in pde.BUILT_IN:
+        raise DocumentError(
+            f"field 'equation' should be an object or one of {', '.join(pde.BUILT_IN)}; got {given!r:.60}"
+        )
+    return pde.BUILT_IN[given]
+
+
 def claims_to_document(claims: Claims) -> dict[str, Any]:
     """The claims that are made, as plain JSON values; an unlimited interval is the word "unlimited"."""
     made = {name: getattr(claims, name) for name in ("conservative", "linear_exact", "time_order", "generator")}
@@ -75,8 +93,9 @@ def claims_to_document(claims: Claims) -> dict[str, Any]:
 
 def from_document(document: Mapping[str, Any]) -> Scheme:
     """A scheme from JSON values of our own format."""
-    _only(document, "the scheme", {"format", "format_version", "name", "summary", "theta", "stages", "claims"})
-    builder = SchemeBuilder()
+    known = {"format", "format_version", "name", "summary", "equation", "theta", "stages", "claims"}
+    _only(document, "the scheme", known)
+    builder = SchemeBuilder(_equation(document.get("equation", "heat")))
     stages = _typed(document, "stages", list, "the scheme")
     if not 0 < len(stages) <= MAX_STAGES:
         raise DocumentError(f"field 'stages' should list 1 to {MAX_STAGES} stages, got {len(stages)}")

@@ -6,8 +6,9 @@ from functools import lru_cache
 
 import sympy as sp
 
+from fluxforge.expression import symbol
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import ENDS, NODE_FIELDS, Hop, symbol
+from fluxforge.scheme._symbols import ENDS, NODE_FIELDS, Hop
 
 
 @dataclass(frozen=True)

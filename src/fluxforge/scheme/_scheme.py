@@ -9,7 +9,8 @@ import sympy as sp
 
 from fluxforge._arguments import check_kind, check_text, describe_value
 from fluxforge.errors import SchemeError
-from fluxforge.expression import WORDS
+from fluxforge.expression import COORDINATES, WORDS
+from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._symbols import (
     ENDS,
@@ -17,7 +18,7 @@ from fluxforge.scheme._symbols import (
     NEXT,
     NODE_FIELDS,
     NODE_GEOMETRY,
-    PARAMETERS,
+    STEP,
     Ghost,
     Hop,
     message_symbols,
@@ -25,9 +26,7 @@ from fluxforge.scheme._symbols import (
 )
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
-_RESERVED = frozenset(
-    (*PARAMETERS, *NODE_FIELDS, *NODE_GEOMETRY, *WORDS, *(name for hop in Hop for name in GEOMETRY[hop]))
-)
+_RESERVED = frozenset((STEP, *NODE_FIELDS, *NODE_GEOMETRY, *WORDS, *(name for hop in Hop for name in GEOMETRY[hop])))
 
 # θ of a scheme that solves no system.
 EXPLICIT = sp.Integer(0)
@@ -64,6 +63,8 @@ class Stage:
 class Scheme:
     """T' = F(T): the stages in order; the last one has the single output `T_new`.
 
+    T is the unknown of the scheme's equation, whatever that calls it; the stages may contain the equation's parameters.
+
     With θ > 0 the scheme is implicit:  T' − T = (1 − θ)(F(T) − T) + θ(F(T') − T').
     """
 
@@ -72,6 +73,7 @@ class Scheme:
     theta: sp.Expr = EXPLICIT
     summary: str = ""
     claims: Claims = field(default_factory=Claims)
+    equation: Equation = HEAT
 
     def __post_init__(self) -> None:
         """Refuse what no graph could evaluate, naming the stage and the message or output."""
@@ -86,7 +88,7 @@ class Scheme:
         if not (self.theta.is_number and self.theta.is_real and 0 <= self.theta <= 1):
             raise SchemeError(f"scheme {self.name!r}: theta should be a number from 0 to 1, got {self.theta}")
         for number, stage, earlier in self.walk():
-            _check_stage(stage, earlier, f"scheme {self.name!r}, stage {number + 1}")
+            _check_stage(stage, earlier, self.equation, f"scheme {self.name!r}, stage {number + 1}")
         if list(self.stages[-1].outputs) != [NEXT]:
             raise SchemeError(f"scheme {self.name!r}: the last stage should have exactly one output, {NEXT!r}")
 
@@ -94,7 +96,7 @@ class Scheme:
         return self.name
 
     def __hash__(self) -> int:
-        return hash((self.name, self.stages, self.theta))
+        return hash((self.name, self.stages, self.theta, self.equation))
 
     @property
     def implicit(self) -> bool:
@@ -115,6 +117,14 @@ class Scheme:
             rules.update({name: output.ghost for name, output in stage.outputs.items()})
         return rules
 
+    @property
+    def dimension(self) -> int | None:
+        """The number of coordinates its formulas are written for; None where they contain no components of vectors."""
+        messages = (message for stage in self.stages for message in stage.messages.values())
+        names = {found.name for message in messages for found in message.expression.free_symbols}
+        axes = {part for name in names if name[0] in "nd" for part in name.split("_")[1:] if part in COORDINATES}
+        return None if not axes else 3 if "z" in axes else 2
+
     def hops(self) -> frozenset[Hop]:
         """The kinds of neighbourhood the messages are summed over."""
         return frozenset(message.hop for stage in self.stages for message in stage.messages.values())
@@ -125,25 +135,28 @@ def check_scheme(scheme: Any, name: str = "scheme") -> Scheme:
     return check_kind(scheme, name, Scheme, "a scheme (fluxforge.scheme.find(name) is a built-in one)")
 
 
-def _check_stage(stage: Stage, earlier: tuple[str, ...], where: str) -> None:
+def _check_stage(stage: Stage, earlier: tuple[str, ...], equation: Equation, where: str) -> None:
     if not stage.outputs:
         raise SchemeError(f"{where} has no outputs")
-    _check_names((*stage.messages, *stage.outputs), earlier, where)
+    _check_names((*stage.messages, *stage.outputs), {*earlier, *_parameter_names(equation)}, where)
     for name, message in stage.messages.items():
-        allowed = frozenset(message_symbols(message.hop, earlier).values())
+        allowed = frozenset(message_symbols(message.hop, earlier, equation).values())
         if stray := message.expression.free_symbols - allowed:
             raise SchemeError(
                 f"{where}: message {name!r} of hop {str(message.hop)!r} contains {_listed(stray)}, "
                 f"which that hop does not carry"
             )
-    allowed = frozenset(output_symbols(stage.messages, earlier).values())
+    allowed = frozenset(output_symbols(stage.messages, earlier, equation).values())
     for name, output in stage.outputs.items():
         if stray := output.expression.free_symbols - allowed:
             raise SchemeError(f"{where}: output {name!r} contains {_listed(stray)}, which a cell does not have")
 
 
-def _check_names(names: tuple[str, ...], earlier: tuple[str, ...], where: str) -> None:
-    taken = set(earlier)
+def _parameter_names(equation: Equation) -> set[str]:
+    return {name for p in equation.parameters for name in (p.name, *p.edge_names())}
+
+
+def _check_names(names: tuple[str, ...], taken: set[str], where: str) -> None:
     for name in names:
         if not _NAME.fullmatch(name) or name.rpartition("_")[2] in ENDS[Hop.PATH] or len(name) > 40:
             raise SchemeError(

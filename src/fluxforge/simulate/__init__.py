@@ -16,7 +16,6 @@ from fluxforge.simulate._one_operator import is_one_operator, step_matrix
 from fluxforge.simulate._output import write_comparison, write_run, write_series
 from fluxforge.simulate._picture import animation, field_picture, side_by_side
 from fluxforge.simulate._run import Simulation, choose_step, limit_kind, simulate
-from fluxforge.simulate._stages import staged
 from fluxforge.simulate._stepper import AbstractStepper, LinearStepper
 
 __all__ = [
@@ -53,7 +52,6 @@ __all__ = [
     "side_by_side",
     "sides",
     "simulate",
-    "staged",
     "step_limit",
     "step_matrix",
     "stepper",

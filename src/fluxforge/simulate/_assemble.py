@@ -11,8 +11,8 @@ from scipy.sparse import csr_array, diags_array, eye_array
 
 from fluxforge.errors import SchemeError
 from fluxforge.expression import evaluate
-from fluxforge.mesh import DualGraph, check_graph
-from fluxforge.neighbourhood import Neighbourhood, Neighbourhoods, View, view
+from fluxforge.mesh import DualGraph, Settings, check_graph, resolve
+from fluxforge.neighbourhood import Neighbourhood, Neighbourhoods, View, check_dimension, view
 from fluxforge.scheme import Affine, Ghost, Hop, LinearStage, Scheme, check_scheme, linear_stages, symbol
 
 Column = Inexact[np.ndarray, " cells"]
@@ -37,25 +37,25 @@ class Operator:
 
 
 def assemble(
-    scheme: Scheme, graph: DualGraph, *, dt: complex, diffusivity: float
+    scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None
 ) -> tuple[Mapping[str, AffineMap], ...]:
     """Each stage's outputs as affine maps of the fields and of earlier outputs."""
     stages = linear_stages(check_scheme(scheme))
     check_graph(graph)
     if stages is None:
         raise SchemeError(f"scheme {scheme.name!r} is not linear in T and S, so it has no matrix")
-    work = _Assembly(scheme, graph, dt=dt, diffusivity=diffusivity)
+    work = _Assembly(scheme, graph, dt=dt, parameters=parameters)
     return tuple(work.stage(stage) for stage in stages)
 
 
-def operator(scheme: Scheme, graph: DualGraph, *, dt: complex, diffusivity: float = 1.0) -> Operator:
+def operator(scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None = None) -> Operator:
     """The whole step as one affine map of T and S, by composing the stages."""
     n = check_graph(graph).cells
     known = {
         "T": (eye_array(n, format="csr"), csr_array((n, n)), np.zeros(n)),
         "S": (csr_array((n, n)), eye_array(n, format="csr"), np.zeros(n)),
     }
-    for stage in assemble(scheme, graph, dt=dt, diffusivity=diffusivity):
+    for stage in assemble(scheme, graph, dt=dt, parameters=parameters):
         done = {}
         for name, affine in stage.items():
             M, N, b = csr_array((n, n)), csr_array((n, n)), affine.constant
@@ -68,7 +68,7 @@ def operator(scheme: Scheme, graph: DualGraph, *, dt: complex, diffusivity: floa
     return Operator(csr_array(M), csr_array(N), b, float(scheme.theta))
 
 
-def generator(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> Operator:
+def generator(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Operator:
     """∂M/∂Δt, ∂N/∂Δt and ∂b/∂Δt at Δt = 0: the semi-discrete system dT/dt = G T + s S + r the scheme integrates.
 
     Each coefficient's slope by a complex step, Im c(iε)/ε, which loses no digits; the stages compose to first order,
@@ -82,7 +82,7 @@ def generator(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> 
         "T": _FirstOrder((one, nothing, zero), (nothing, nothing, zero)),
         "S": _FirstOrder((nothing, one, zero), (nothing, nothing, zero)),
     }
-    for stage in assemble(scheme, graph, dt=1j * _EPSILON, diffusivity=diffusivity):
+    for stage in assemble(scheme, graph, dt=1j * _EPSILON, parameters=parameters):
         known |= {name: _first_order(affine, known) for name, affine in stage.items()}
     slope = known["T_new"].slope
     return Operator(csr_array(slope[0]), csr_array(slope[1]), slope[2], float(scheme.theta))
@@ -144,12 +144,16 @@ def apply(stages: tuple[Mapping[str, AffineMap], ...], T: Column, S: Column) -> 
 class _Assembly:
     """The values known so far: parameters, geometry, and outputs that turned out to be geometry."""
 
-    def __init__(self, scheme: Scheme, graph: DualGraph, *, dt: complex, diffusivity: float) -> None:
+    def __init__(self, scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None) -> None:
         self.name = scheme.name
         self.graph = graph
-        self.hops = Neighbourhoods(graph)
+        check_dimension(scheme, graph)
+        fields = resolve(scheme.equation, graph, parameters)
+        self.hops = Neighbourhoods(graph, fields)
         self.rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
-        self.parameters: dict[sp.Symbol, Any] = {symbol("dt"): dt, symbol("alpha"): diffusivity}
+        self.parameters: dict[sp.Symbol, Any] = {symbol("dt"): dt}
+        self.parameters |= {symbol(name): value for name, value in fields.constants.items()}
+        self.cells = {symbol(name): value for name, value in fields.cells.items()}
         self.fixed: dict[str, np.ndarray] = {}
 
     def stage(self, stage: LinearStage) -> dict[str, AffineMap]:
@@ -168,7 +172,7 @@ class _Assembly:
 
     def _at_node(self) -> dict[sp.Symbol, Any]:
         known = {symbol(name): value for name, value in self.fixed.items()}
-        return self.parameters | {symbol("V"): self.graph.V} | known
+        return self.parameters | self.cells | {symbol("V"): self.graph.V} | known
 
     def _column(self, expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> Column:
         with np.errstate(all="ignore"):

@@ -9,7 +9,8 @@ import numpy as np
 
 from fluxforge._arguments import check_choice, check_flag, check_positive
 from fluxforge.errors import InputError
-from fluxforge.mesh import DualGraph, Value, check_graph
+from fluxforge.mesh import DualGraph, Settings, Value, check_graph
+from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme, find, linear_stages
 from fluxforge.simulate._assemble import assemble, operator
 from fluxforge.simulate._field import field_on_cells
@@ -30,7 +31,9 @@ def stepper(
     graph: DualGraph,
     dt: float,
     *,
-    diffusivity: float = 1.0,
+    equation: str | os.PathLike[str] | Equation | None = None,
+    diffusivity: float | None = None,
+    parameters: Settings | None = None,
     source: Value | np.ndarray = 0.0,
     dtype: Precision = "float64",
     solver: Solver = "auto",
@@ -39,22 +42,24 @@ def stepper(
     """T' = step(T), with everything that does not depend on T evaluated once.
 
     `scheme` is a scheme, a built-in name or a path to a `scheme.json`. `source` is S: a number, a formula in x and y,
-    a function of them or an array over cells. `solver` is for implicit schemes: sparse LU (`direct`) up to 10⁵ cells
-    and conjugate gradients (`cg`) beyond, unless said otherwise. float64 needs JAX's 64-bit mode. Raises InputError,
-    naming the argument, for an argument that cannot be used.
+    a function of them or an array over cells. `equation` is the one the scheme serves, its own unless given, and
+    `parameters` are its parameters by name; `diffusivity` is the word for heat's α. `solver` is for implicit schemes:
+    sparse LU (`direct`) up to 10⁵ cells and conjugate gradients (`cg`) beyond, unless said otherwise. float64 needs
+    JAX's 64-bit mode. Raises InputError, naming the argument, for an argument that cannot be used.
     """
-    scheme, graph = find(scheme), check_graph(graph)
-    dt, diffusivity = check_positive(dt, "dt"), check_positive(diffusivity, "diffusivity")
+    scheme, graph = find(scheme, equation), check_graph(graph)
+    dt, diffusivity = check_positive(dt, "dt"), check_diffusivity(diffusivity)
+    parameters = scheme.equation.settings(parameters, diffusivity=diffusivity)
     check_64_bits(check_precision(dtype))
     check_choice(solver, "solver", ("auto", "direct", "cg"))
     check_flag(renumber, "renumber")
     S = field_on_cells(source, graph, "the source")
     order = local_order(graph) if renumber else None
     if scheme.implicit:
-        return _implicit(scheme, graph, dt=dt, diffusivity=diffusivity, S=S, dtype=dtype, solver=solver, order=order)
+        return _implicit(scheme, graph, dt=dt, parameters=parameters, S=S, dtype=dtype, solver=solver, order=order)
     if linear_stages(scheme) is None:
-        return general_stepper(scheme, graph, dt=dt, diffusivity=diffusivity, source=S, dtype=dtype)
-    stages = assemble(scheme, graph, dt=dt, diffusivity=diffusivity)
+        return general_stepper(scheme, graph, dt=dt, parameters=parameters, source=S, dtype=dtype)
+    stages = assemble(scheme, graph, dt=dt, parameters=parameters)
     return LinearStepper(
         stages=tuple(stage_rows(stage, source=S, order=order, dtype=np.dtype(dtype)) for stage in stages if stage),
         order=Order.of(order),
@@ -68,7 +73,7 @@ def _implicit(
     graph: DualGraph,
     *,
     dt: float,
-    diffusivity: float,
+    parameters: Settings,
     S: np.ndarray,
     dtype: Precision,
     solver: Solver,
@@ -76,10 +81,15 @@ def _implicit(
 ) -> AbstractStepper:
     if linear_stages(scheme) is None:
         raise InputError(f"scheme {scheme.name!r} is implicit and not linear: no solver here takes it")
-    step = operator(scheme, graph, dt=dt, diffusivity=diffusivity)
+    step = operator(scheme, graph, dt=dt, parameters=parameters)
     if solver == "direct" or (solver == "auto" and graph.cells <= DIRECT_MOST_CELLS):
         return direct_stepper(step, S)
     return conjugate_gradient_stepper(step, V=graph.V, source=S, order=order, dtype=dtype, name=scheme.name)
+
+
+def check_diffusivity(diffusivity: float | None) -> float | None:
+    """A diffusivity that is given as a positive number; InputError for any other."""
+    return None if diffusivity is None else check_positive(diffusivity, "diffusivity")
 
 
 def check_precision(dtype: Any, name: str = "dtype") -> str:

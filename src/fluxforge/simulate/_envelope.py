@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fluxforge.mesh import DualGraph
+from fluxforge.mesh import DualGraph, Settings, exchange_weights
+from fluxforge.pde import Equation
 
 # A field this many times larger than the data allow has blown up.
 BLOWN_UP = 1e8
@@ -15,7 +16,7 @@ class Envelope:
     """|T(t)| ≤ `start` + `rate` t for the exact solution of the semi-discrete system of the plain flux.
 
     `start` is the largest of |initial| and of |g| on Dirichlet walls; `rate` the largest over cells of
-    |S| + Σ α|q|A/V, the sum over the cell's Neumann faces.
+    |S| + Σ A|∂F/∂u| |q|δ/V (for heat, α|q|A/V), the sum over the cell's Neumann faces.
     """
 
     start: float
@@ -28,13 +29,18 @@ class Envelope:
         return float(np.nan_to_num(limit, nan=np.finfo(float).max, posinf=np.finfo(float).max))
 
 
-def data_envelope(graph: DualGraph, *, initial: np.ndarray, source: np.ndarray, diffusivity: float) -> Envelope:
-    """The envelope of a heat problem's data."""
+def data_envelope(
+    equation: Equation, graph: DualGraph, parameters: Settings | None, *, initial: np.ndarray, source: np.ndarray
+) -> Envelope:
+    """The envelope of a problem's data; unlimited where a reaction may let the field grow."""
+    if equation.reaction != 0:
+        return Envelope(np.inf, 0.0)
     held = np.abs(graph.value[~graph.neumann])
     start = max(float(np.abs(initial).max()), float(held.max(initial=0.0)))
     with np.errstate(over="ignore", invalid="ignore"):
         entering = np.abs(source).astype(float)
-        flux = diffusivity * np.abs(graph.value) * graph.A[graph.interior :] * graph.neumann
-        np.add.at(entering, graph.owner[graph.interior :], flux / graph.V[graph.owner[graph.interior :]])
+        slope = np.concatenate([np.zeros(graph.interior), np.where(graph.neumann, np.abs(graph.value), 0.0)])
+        across = (slope * graph.delta)[graph.slot_face] * graph.slot_mask
+        entering += (across * exchange_weights(equation, graph, parameters, initial)).sum(axis=1) / graph.V
         rate = float(entering.max())
     return Envelope(start, rate)

@@ -8,10 +8,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.mesh import DualGraph
-from fluxforge.neighbourhood import Surroundings, put, surroundings
+from fluxforge.mesh import DualGraph, Settings, resolve
+from fluxforge.neighbourhood import Surroundings, check_dimension, evaluate_stages, put, surroundings
 from fluxforge.scheme import Scheme
-from fluxforge.simulate._stages import staged
 from fluxforge.simulate._stepper import AbstractStepper, entered, repeated
 
 
@@ -20,7 +19,7 @@ class GeneralStepper(AbstractStepper):
 
     scheme: Scheme = eqx.field(static=True)
     dt: float = eqx.field(static=True)
-    diffusivity: float = eqx.field(static=True)
+    constants: tuple[tuple[str, float], ...] = eqx.field(static=True)
     dtype: Literal["float32", "float64"] = eqx.field(static=True)
     S: State
     around: Surroundings
@@ -40,8 +39,8 @@ class GeneralStepper(AbstractStepper):
     @eqx.filter_jit
     def advance(self, T: State) -> State:
         """One step: messages, sums, outputs, stage by stage."""
-        parameters = {"dt": self.dt, "alpha": self.diffusivity}
-        return staged(self.scheme.stages, self.around, T, self.S, parameters=parameters)
+        parameters = {"dt": self.dt, **dict(self.constants)}
+        return evaluate_stages(self.scheme.stages, self.around, T, self.S, parameters=parameters)
 
 
 def general_stepper(
@@ -49,16 +48,18 @@ def general_stepper(
     graph: DualGraph,
     *,
     dt: float,
-    diffusivity: float,
+    parameters: Settings | None,
     source: Float[np.ndarray, " cells"],
     dtype: Literal["float32", "float64"],
 ) -> GeneralStepper:
     """Put a graph's neighbourhoods on the device for a scheme that may be anything."""
+    check_dimension(scheme, graph)
+    fields = resolve(scheme.equation, graph, parameters)
     return GeneralStepper(
         scheme=scheme,
         dt=dt,
-        diffusivity=diffusivity,
+        constants=tuple(fields.constants.items()),
         dtype=dtype,
         S=put(source, dtype),
-        around=surroundings(graph, scheme.hops(), dtype=dtype),
+        around=surroundings(graph, scheme.hops(), parameters=fields, dtype=dtype),
     )

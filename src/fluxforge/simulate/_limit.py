@@ -11,9 +11,9 @@ from scipy.linalg import eigh_tridiagonal
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import ArpackError, eigs, eigsh
 
-from fluxforge._arguments import check_positive
 from fluxforge.errors import NumericalError
-from fluxforge.mesh import DualGraph, check_graph
+from fluxforge.expression import evaluate, symbol
+from fluxforge.mesh import DualGraph, Settings, check_graph
 from fluxforge.scheme import Scheme, amplification, check_scheme
 from fluxforge.simulate._assemble import generator
 from fluxforge.simulate._one_operator import is_one_operator
@@ -21,6 +21,8 @@ from fluxforge.simulate._one_operator import is_one_operator
 _DENSE = 300
 _TOLERANCE = 1e-5
 _ROUGHLY = 1e-4
+# Of a modulus of 1, and of sums of a few entries of G.
+_ROUNDED = 1e-12
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,23 @@ class StepLimit:
     certain: float
 
 
-def step_limit(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0, precise: bool = True) -> StepLimit | None:
+def step_limit(
+    scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None, precise: bool = True
+) -> StepLimit | None:
     """|R(Δt λ)| ≤ 1 for the fastest eigenvalues λ of the scheme's generator; None where the scheme is not a
     function R of one operator.
 
     On large meshes the eigenvalue takes long to find to five digits. Unless `precise`, it is enclosed by a few dozen
     Lanczos steps where V·G is symmetric. Raises NumericalError where the eigenvalues are not found.
     """
-    check_scheme(scheme), check_graph(graph), check_positive(diffusivity, "diffusivity")
+    check_scheme(scheme), check_graph(graph)
     factor = amplification(scheme) if is_one_operator(scheme) else None
     if factor is None:
         return None
     interval = real_interval(factor)
-    G = generator(scheme, graph, diffusivity=diffusivity).M
+    if scheme.equation.velocity is not None:
+        return _within_discs(factor, generator(scheme, graph, parameters=parameters).M, interval)
+    G = generator(scheme, graph, parameters=parameters).M
     if not precise and 0 < interval < math.inf and _symmetric(csr_array(diags_array(graph.V) @ G)) and G.nnz:
         low, high = enclosed_rate(G, graph.V)
         return StepLimit(interval / low, interval, low, interval / high)
@@ -62,6 +68,43 @@ def step_limit(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0, pr
     else:
         limit = _shrunk(factor, fastest, interval / rate)
     return StepLimit(limit, interval, rate, limit)
+
+
+def _within_discs(factor: sp.Expr, G: csr_array, interval: float) -> StepLimit | None:
+    """The step at which Gershgorin's discs of G lie in the region |R| ≤ 1: eigenvalues of transport are not real.
+
+    G is far from normal, so that its eigenvalues themselves would promise too much. None where a disc reaches into the
+    right half plane, as in a flow that converges.
+    """
+    diagonal = -G.diagonal()
+    off = np.asarray(abs(G).sum(axis=1)).ravel() - np.abs(diagonal)
+    if not (off <= diagonal * (1 + _ROUNDED) + _ROUNDED * diagonal.max(initial=0.0)).all():
+        return None
+    rate = float(diagonal.max(initial=0.0))
+    limit = disc_radius(factor) / rate if rate else math.inf
+    return StepLimit(limit, interval, rate, limit)
+
+
+def disc_radius(factor: sp.Expr) -> float:
+    """The largest r with |R| ≤ 1 on the disc |z + r| ≤ r, by bisection: such discs are nested; infinite beyond 1e4.
+
+    R has no pole there, so that its largest modulus is on the circle.
+    """
+    z = next(iter(factor.free_symbols), None)
+    if z is None:
+        return math.inf if abs(factor) <= 1 else 0.0
+    circle = np.exp(1j * np.linspace(0.0, np.pi, 721)) - 1
+
+    def inside(r: float) -> bool:
+        return bool((np.abs(evaluate(factor, {z: r * circle}, np)) <= 1 + _ROUNDED).all())
+
+    low, high = 0.0, 1e4
+    if inside(high):
+        return math.inf
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if inside(middle) else (low, middle)
+    return low
 
 
 def enclosed_rate(G: csr_array, V: Float[np.ndarray, " cells"], steps: int = 60) -> tuple[float, float]:
@@ -127,7 +170,7 @@ def real_interval(factor: sp.Expr) -> float:
     if not symbols:
         return math.inf if abs(factor) <= 1 else 0.0
     z = next(iter(symbols))
-    x = sp.Symbol("x", positive=True)
+    x = symbol("x", "positive")
     along = sp.cancel(factor.subs(z, -x))
     numerator, denominator = sp.fraction(along)
     roots: set[float] = set()

@@ -7,7 +7,7 @@ import sympy as sp
 from scipy.sparse import csr_array
 
 from fluxforge.errors import FluxforgeError
-from fluxforge.mesh import Condition, Dirichlet, DualGraph, Neumann, dual, fourier_step, jittered, squares
+from fluxforge.mesh import Condition, Dirichlet, DualGraph, Neumann, Settings, dual, jittered, reference_step, squares
 from fluxforge.scheme import Scheme, amplification, linear_stages
 from fluxforge.simulate._assemble import generator, operator
 from fluxforge.simulate._implicit import sides
@@ -28,9 +28,10 @@ def is_one_operator(scheme: Scheme) -> bool:
 
 
 def _is_one_operator_on(graph: DualGraph, scheme: Scheme, factor: sp.Expr) -> bool:
-    dt = 0.7 * fourier_step(graph)
-    Z = dt * generator(scheme, graph).M.toarray()
-    found = step_matrix(scheme, graph, dt).toarray()
+    parameters = scheme.equation.example(graph.dimension)
+    dt = 0.7 * reference_step(scheme.equation, graph, parameters)
+    Z = dt * generator(scheme, graph, parameters=parameters).M.toarray()
+    found = step_matrix(scheme, graph, dt, parameters=parameters).toarray()
     numerator, denominator = _coefficients(factor)
     # R was taken along decay; a generator that grows runs through it backwards.
     for turned in (Z, -Z):
@@ -40,9 +41,9 @@ def _is_one_operator_on(graph: DualGraph, scheme: Scheme, factor: sp.Expr) -> bo
     return False
 
 
-def step_matrix(scheme: Scheme, graph: DualGraph, dt: float, *, diffusivity: float = 1.0) -> csr_array:
+def step_matrix(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None = None) -> csr_array:
     """∂T'/∂T; an implicit scheme is solved for, which fills the matrix, so its mesh must be small."""
-    step = operator(scheme, graph, dt=dt, diffusivity=diffusivity)
+    step = operator(scheme, graph, dt=dt, parameters=parameters)
     if step.theta == 0:
         return step.M
     if graph.cells > MOST_CELLS_SOLVED:

@@ -1,4 +1,4 @@
-"""Running a heat problem: dT/dt = α ∇²T + S."""
+"""Running a problem of a scheme's equation on a mesh."""
 
 import math
 import os
@@ -13,9 +13,10 @@ from jaxtyping import Float
 from fluxforge._arguments import check_flag, check_function, check_positive, check_whole
 from fluxforge._types import State
 from fluxforge.errors import InputError, InstabilityError, NumericalError
-from fluxforge.mesh import Conditions, DualGraph, Mesh, Value, as_mesh, dual, fourier_step
+from fluxforge.mesh import Conditions, DualGraph, Mesh, Settings, Value, as_mesh, dual, reference_step
+from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme, find
-from fluxforge.simulate._build import Precision, Solver, check_precision, stepper
+from fluxforge.simulate._build import Precision, Solver, check_diffusivity, check_precision, stepper
 from fluxforge.simulate._envelope import Envelope, data_envelope
 from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._limit import StepLimit, step_limit
@@ -82,7 +83,9 @@ def simulate(
     scheme: str | os.PathLike[str] | Scheme,
     mesh: Mesh | str | os.PathLike[str],
     *,
-    diffusivity: float = 1.0,
+    equation: str | os.PathLike[str] | Equation | None = None,
+    parameters: Settings | None = None,
+    diffusivity: float | None = None,
     initial: Value | np.ndarray = 0.0,
     source: Value | np.ndarray = 0.0,
     boundary: Conditions = None,
@@ -96,15 +99,17 @@ def simulate(
     solver: Solver = "auto",
     progress: Callable[[int], None] | None = None,
 ) -> Simulation:
-    """March a heat problem from T(0) = `initial` and keep about twenty fields (or every `save_every` steps).
+    """March a problem from `initial` and keep about twenty fields (or every `save_every` steps).
 
-    `mesh` is a mesh or the path of its file. The step is `dt`, or `dt_fraction` of the Fourier step. One above the
+    `equation` is a name, a TOML file or an Equation, the scheme's own (heat) unless given, and `parameters` its
+    parameters by name; `diffusivity` is the word for heat's α. `mesh` is a mesh or the path of its file. The step is
+    `dt`, or `dt_fraction` of the reference step, which for heat is the Fourier step. One above the
     scheme's stability limit is refused unless `force`; a run that blows up raises InstabilityError naming the step,
     unless `throw` is false. A field blows up when it is not finite, or 1e8 times larger than the initial and the
     boundary values and all that sources and Neumann walls have brought allow. Raises InputError, naming the argument,
     for an argument that cannot be used.
     """
-    scheme = find(scheme)
+    scheme = find(scheme, equation)
     every = _check_steps(steps, save_every)
     check_flag(force, "force"), check_flag(throw, "throw"), check_function(progress, "progress")
     check_precision(dtype)
@@ -112,13 +117,14 @@ def simulate(
     graph = dual(mesh, boundary)
     T = field_on_cells(initial, graph, "the initial temperature")
     S = field_on_cells(source, graph, "the source")
+    parameters = scheme.equation.settings(parameters, diffusivity=check_diffusivity(diffusivity))
     step, fourier, limit = choose_step(
-        scheme, graph, diffusivity=diffusivity, dt=dt, dt_fraction=dt_fraction, force=force, dtype=dtype
+        scheme, graph, parameters=parameters, state=T, dt=dt, dt_fraction=dt_fraction, force=force, dtype=dtype
     )
-    envelope = data_envelope(graph, initial=T, source=S, diffusivity=diffusivity)
+    envelope = data_envelope(scheme.equation, graph, parameters, initial=T, source=S)
     _check_fits(dtype, {"the initial temperature": T, "the source": S, "the boundary condition": graph.value})
     with jax.enable_x64(dtype == "float64"):
-        advance = stepper(scheme, graph, step, diffusivity=diffusivity, source=S, dtype=dtype, solver=solver)
+        advance = stepper(scheme, graph, step, parameters=parameters, source=S, dtype=dtype, solver=solver)
         run = _march(advance, T, envelope, dt=step, steps=steps, every=every, progress=progress)
     result = Simulation(
         scheme=scheme.name,
@@ -150,38 +156,46 @@ def choose_step(
     scheme: Scheme,
     graph: DualGraph,
     *,
-    diffusivity: float,
+    parameters: Settings | None = None,
+    state: np.ndarray | None = None,
     dt: float | None,
     dt_fraction: float,
     force: bool,
     dtype: Precision = "float64",
 ) -> tuple[float, float, float | None]:
-    """The time step, the Fourier step and the stability limit; an unstable step is refused unless forced.
+    """The time step, the reference step and the stability limit; an unstable step is refused unless forced.
+
+    The reference step of an equation that is not linear is taken at the `state`.
 
     On large meshes the limit is a step that is certainly stable, close below the largest. None where it is not known.
     """
-    diffusivity = check_positive(diffusivity, "diffusivity")
-    fourier = fourier_step(graph, diffusivity)
+    fourier = reference_step(scheme.equation, graph, parameters, state)
     if dt is None:
         fraction = check_positive(dt_fraction, "dt_fraction")
         if not 0 < fourier < math.inf:
             what = "no cell of this mesh exchanges heat" if fourier else "the exchange overflows"
-            raise InputError(f"diffusivity = {diffusivity:g}: {what}, so there is no Fourier step: give dt itself")
+            raise InputError(f"{_in_words(parameters)}{what}, so there is no Fourier step: give dt itself")
         dt = fraction * fourier
     dt = check_positive(dt, "dt")
-    found = _known_limit(scheme, graph, diffusivity=diffusivity, precise=graph.cells <= PRECISE_UP_TO)
+    found = _known_limit(scheme, graph, parameters, precise=graph.cells <= PRECISE_UP_TO)
     if found is not None and found.certain < dt <= found.dt:
-        found = _known_limit(scheme, graph, diffusivity=diffusivity, precise=True)
+        found = _known_limit(scheme, graph, parameters, precise=True)
     if not force:
         _refuse_step(scheme, dt, fourier, found, dtype)
     return dt, fourier, None if found is None else found.certain
 
 
-def _known_limit(scheme: Scheme, graph: DualGraph, *, diffusivity: float, precise: bool) -> StepLimit | None:
+def _in_words(parameters: Settings | None) -> str:
+    """The parameters that are numbers, to open a message with."""
+    numbers = [f"{name} = {value:g}" for name, value in (parameters or {}).items() if isinstance(value, int | float)]
+    return f"{', '.join(numbers)}: " if numbers else ""
+
+
+def _known_limit(scheme: Scheme, graph: DualGraph, parameters: Settings | None, *, precise: bool) -> StepLimit | None:
     """The limit, enclosed where it cannot be found to five digits; None where its eigenvalues are not found either."""
     for attempt in (True, False) if precise else (False,):
         try:
-            return step_limit(scheme, graph, diffusivity=diffusivity, precise=attempt)
+            return step_limit(scheme, graph, parameters=parameters, precise=attempt)
         except NumericalError:
             continue
     return None

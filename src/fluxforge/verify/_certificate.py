@@ -47,6 +47,7 @@ class FamilyResult:
     patch: PatchTest | None
     diffusivity: np.ndarray | None
     studies: tuple[SpaceStudy, ...] = ()
+    only_diffuses: bool = True
 
     @property
     def convergent(self) -> bool:
@@ -56,6 +57,8 @@ class FamilyResult:
     @property
     def consistent(self) -> bool:
         """Whether the steady errors go to zero, or linear fields are exact; and the diffusivity is α."""
+        if not self.only_diffuses:
+            return self.convergent
         if self.diffusivity is None:
             return False
         off = float(np.abs(self.diffusivity - np.eye(2)).max())

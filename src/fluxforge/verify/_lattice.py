@@ -6,7 +6,9 @@ from functools import cache
 
 import sympy as sp
 
-h = sp.Symbol("h", positive=True)
+from fluxforge.expression import symbol
+
+h = symbol("h", "positive")
 
 Vector = tuple[sp.Expr, sp.Expr]
 

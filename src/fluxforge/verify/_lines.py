@@ -35,6 +35,10 @@ def linearity_line(found: Linearity, where: str) -> Line:
 def conservation_line(found: Conservation, where: str) -> Line:
     """Conservation under insulation."""
     parts = []
+    if not found.states:
+        kept = "antisymmetric" if found.antisymmetric else "not antisymmetric"
+        evidence = f"fluxes between cells are {kept}; what passes walls and what reacts is left aside"
+        return Line("conservative", judged(found.holds), evidence, "from the algebra: F changes sign with its cells")
     if found.defect is not None:
         parts.append(f"max |VᵀM − Vᵀ|/V = {found.defect:.1e} at cell {found.cell}")
     if found.states > 1:
@@ -104,7 +108,10 @@ def stability_line(found: Stability, where: str) -> Line:
     """The largest stable step."""
     method = "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01" if found.one_operator else "spectral radius"
     if found.dt_max is None:
-        return Line("stability", Verdict.UNKNOWN, "the scheme is not linear, so it has no amplification factor", method)
+        reason = "the scheme is not linear, so it has no amplification factor"
+        if found.factor is not None:
+            reason = "the flow converges somewhere, so that no disc around the eigenvalues bounds the step"
+        return Line("stability", Verdict.UNKNOWN, reason, method)
     factor = f"R(z) = {found.factor}" if found.one_operator else "not a function of one operator, so no R(z) bounds it"
     if found.dt_max == 0:
         reason = "|R| > 1 for every Δt > 0" if found.one_operator else "modes grow at the smallest steps"
@@ -132,11 +139,12 @@ def _tried_line(found: Stability, evidence: str, method: str) -> Line:
 
 
 def _rollouts(found: Stability) -> str:
-    return f"rollouts: {_yes(found.stable_below)}stable at 0.99, {_yes(found.diverges_above)}divergent at 1.01"
+    below = f"rollouts: {_yes(found.stable_below)}stable at 0.99"
+    return below if found.diverges_above is None else f"{below}, {_yes(found.diverges_above)}divergent at 1.01"
 
 
 def _confirmed(found: Stability) -> Verdict:
-    agree = found.stable_below is True and found.diverges_above is True
+    agree = found.stable_below is True and found.diverges_above is not False
     return Verdict.MEASURED if agree else Verdict.FAILS
 
 

@@ -1,23 +1,28 @@
-"""Manufactured problems: −α∇²u = S with u known, on walls that hold u or its normal gradient."""
+"""Manufactured problems: S from the strong form of an equation and a known u, on walls of u or its normal gradient."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 import sympy as sp
 
-from fluxforge.errors import InputError
-from fluxforge.expression import field, parse, to_text
-from fluxforge.mesh import DualGraph, Mesh, dual
+from fluxforge.errors import ExpressionError, InputError
+from fluxforge.expression import COORDINATES, evaluate, field, parse, symbol, symbols_of, to_text
+from fluxforge.mesh import DualGraph, Mesh, Settings, dual, reference_step
+from fluxforge.pde import HEAT, Equation
+from fluxforge.scheme import Scheme
 
 Function = Callable[..., np.ndarray]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A steady problem with the known solution `exact`, a formula of x and y.
+    """A steady problem of an equation with the known solution `exact`, a formula of x and y.
+
+    The equation's parameters are as given, or its example values times `scale`.
 
     With `mixed` walls, those that face right or down (n_x > ½ or n_y < −¾) prescribe ∂u/∂n, the others u; otherwise
     every wall holds u.
@@ -25,8 +30,10 @@ class Problem:
 
     name: str
     exact: str
-    diffusivity: float = 1.0
+    scale: float = 1.0
     mixed: bool = False
+    equation: Equation = HEAT
+    parameters: Settings | None = None
 
     def graph(self, mesh: Mesh) -> DualGraph:
         """The mesh's graph with this problem's boundary data."""
@@ -39,31 +46,78 @@ class Problem:
         """The solution u at the centroids."""
         return functions(self.exact).u(*graph.x.T)
 
+    def settings(self, dimension: int) -> Settings:
+        """The parameters of the equation."""
+        return self.equation.example(dimension, self.scale) if self.parameters is None else self.parameters
+
     def source(self, graph: DualGraph) -> np.ndarray:
-        """The source S = −α∇²u at the centroids."""
-        return -self.diffusivity * functions(self.exact).laplacian(*graph.x.T)
+        """The source S for which the solution is steady, at the centroids."""
+        settings = self.settings(graph.dimension)
+        places = dict(zip(COORDINATES, graph.x.T, strict=False))
+        given = {name: as_formula(value) for name, value in settings.items()}
+        S = self.equation.strong(parse(self.exact, COORDINATES[: graph.dimension]), graph.dimension, given)
+        found = evaluate(S, {symbol(name): value for name, value in places.items()}, np)
+        values = np.broadcast_to(np.asarray(found, float), (graph.cells,)).copy()
+        if not np.isfinite(values).all():
+            raise ExpressionError(f"the source of the exact solution {self.exact!r:.60} is not finite in every cell")
+        return values
+
+
+def as_formula(value: Any) -> Any:
+    """A parameter's value as formulas of the coordinates: of a number, a text, or one of these per component.
+
+    Raises InputError for an array or a function, which cannot be differentiated.
+    """
+    if isinstance(value, str):
+        return parse(value, COORDINATES)
+    if isinstance(value, tuple | list):
+        return tuple(as_formula(part) for part in value)
+    if isinstance(value, int | float):
+        return sp.Float(float(value))
+    raise InputError("an exact solution needs parameters that are numbers or formulas")
+
+
+def study_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> float:
+    """The reference step of the scheme's equation; of one that is not linear, at states from 0 to 1."""
+    state = None if scheme.equation.linear else np.linspace(0.0, 1.0, graph.cells)
+    return reference_step(scheme.equation, graph, parameters, state)
+
+
+def times(value: Any, factor: float) -> Any:
+    """A parameter that is a number, or tuples of numbers, times a factor."""
+    return tuple(times(part, factor) for part in value) if isinstance(value, tuple) else factor * value
+
+
+def strength(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
+    """The size of the diffusion K, by which fluxes are measured: α of heat; 1 where it is not one number."""
+    values = equation.example(dimension) if parameters is None else {**equation.example(dimension), **parameters}
+    tensor = equation.diffusion_tensor
+    if tensor is not None:
+        return float(np.trace(np.asarray(values[tensor.name], float)) / dimension)
+    given = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
+    if equation.diffusion == 0 or equation.diffusion.free_symbols - set(given):
+        return 1.0
+    return float(evaluate(equation.diffusion, given, np))
 
 
 @dataclass(frozen=True)
 class Functions:
-    """A solution, its gradient and its Laplacian, as functions of arrays x and y."""
+    """A solution and its gradient, as functions of arrays x and y."""
 
     u: Function
     gradient: tuple[Function, Function]
-    laplacian: Function
 
 
 @cache
 def functions(exact: str) -> Functions:
     """Differentiate a formula symbolically; a formula without second derivatives is refused."""
-    symbols = {name: sp.Symbol(name, real=True) for name in ("x", "y")}
+    symbols = symbols_of(COORDINATES[:2])
     u = parse(exact, symbols)
     x, y = symbols["x"], symbols["y"]
     if u.atoms(sp.Abs, sp.sign, sp.Min, sp.Max):
-        raise InputError(f"the exact solution {exact!r:.60} is not smooth: its Laplacian is the source")
-    parts = [sp.diff(u, x), sp.diff(u, y), sp.diff(u, x, 2) + sp.diff(u, y, 2)]
-    along_x, along_y, laplacian = (field(to_text(part)) for part in parts)
-    return Functions(field(exact), (along_x, along_y), laplacian)
+        raise InputError(f"the exact solution {exact!r:.60} is not smooth: its derivatives make the source")
+    along_x, along_y = (field(to_text(sp.diff(u, axis))) for axis in (x, y))
+    return Functions(field(exact), (along_x, along_y))
 
 
 # Neither is symmetric under exchange of x and y, both are non-zero on all walls, and every second derivative of both
@@ -71,6 +125,12 @@ def functions(exact: str) -> Functions:
 HELD = Problem("held walls", "1 + exp(x)*sin(2*y + 1/2) + x*y/2", 0.7)
 MIXED = Problem("mixed walls", "2 + exp(3*y/4)*cos(2*x + 3/10) - x*y**2/2", 2.5, mixed=True)
 PROBLEMS = (HELD, MIXED)
+
+
+def problems_of(equation: Equation) -> tuple[Problem, ...]:
+    """The manufactured problems of an equation."""
+    return tuple(replace(problem, equation=equation) for problem in PROBLEMS)
+
 
 # The solution whose errors are published: symmetric, and zero on the walls of the unit square.
 SINES = Problem("sines", "sin(pi*x)*sin(pi*y)")
@@ -104,6 +164,6 @@ def scaled_to(problem: Problem, mesh: Mesh) -> Problem:
     low = mesh.points.min(axis=0)
     size = float((mesh.points.max(axis=0) - low).max())
     x, y = (f"((v - ({float(corner)!r}))/{size!r})".replace("v", name) for name, corner in zip("xy", low, strict=True))
-    symbols = {name: sp.Symbol(name, real=True) for name in ("x", "y")}
+    symbols = symbols_of(COORDINATES[:2])
     moved = parse(problem.exact, symbols).xreplace({symbols["x"]: parse(x, symbols), symbols["y"]: parse(y, symbols)})
-    return Problem(problem.name, to_text(moved), problem.diffusivity, problem.mixed)
+    return replace(problem, exact=to_text(moved))

@@ -5,22 +5,27 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
-from fluxforge.mesh import DualGraph
-from fluxforge.neighbourhood import surroundings
+from fluxforge.mesh import DualGraph, Settings, resolve
+from fluxforge.neighbourhood import evaluate_stages, surroundings
 from fluxforge.scheme import Scheme, linear_stages
-from fluxforge.simulate import apply, assemble, staged
+from fluxforge.simulate import apply, assemble
 
 Step = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def make_step(scheme: Scheme, graph: DualGraph, *, dt: float, diffusivity: float = 1.0) -> Step:
+def make_step(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None = None) -> Step:
     """(T, S) ↦ F(T); of an implicit scheme the F that its θ-formula refers to. Needs JAX's 64-bit mode.
 
     A linear scheme is assembled, any other is evaluated as it is written.
     """
     if linear_stages(scheme) is not None:
-        stages = assemble(scheme, graph, dt=dt, diffusivity=diffusivity)
+        stages = assemble(scheme, graph, dt=dt, parameters=parameters)
         return lambda T, S: np.asarray(apply(stages, T, S))
-    around = surroundings(graph, scheme.hops(), dtype="float64")
-    parameters = {"dt": dt, "alpha": diffusivity}
-    return lambda T, S: np.asarray(staged(scheme.stages, around, jnp.asarray(T), jnp.asarray(S), parameters=parameters))
+    fields = resolve(scheme.equation, graph, parameters)
+    around = surroundings(graph, scheme.hops(), parameters=fields, dtype="float64")
+    constants = {"dt": dt, **fields.constants}
+
+    def step(T: np.ndarray, S: np.ndarray) -> np.ndarray:
+        return np.asarray(evaluate_stages(scheme.stages, around, jnp.asarray(T), jnp.asarray(S), parameters=constants))
+
+    return step

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from fluxforge.mesh import DualGraph, dual
+from fluxforge.mesh import DualGraph, Mesh, dual
 from fluxforge.scheme import Scheme, linear_stages
 from fluxforge.verify import _lines, _space_lines
 from fluxforge.verify._certificate import Certificate, FamilyResult, worst_study
@@ -35,8 +35,8 @@ T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 
 NOT_LINEAR = "the scheme is not linear in T, so it has no matrix to ask"
-# K/α is read off at this α: a scheme that forgets α shows.
-ALPHA = PROBLEMS[-1].diffusivity
+# K is read off with parameters of this size: a scheme that forgets a factor shows.
+SCALE = PROBLEMS[-1].scale
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class Verification:
         self.lines: list[Line] = []
         self.reasons: dict[str, str] = {}
         self.linear = linear_stages(self.scheme) is not None
+        self.parameters = self.scheme.equation.example(2)
         self.graph: DualGraph = default_graph() if self.mesh is None else dual(self.mesh)
         self.where = "on an irregular mesh" if self.mesh is None else f"on {self.mesh.origin}"
 
@@ -110,10 +111,13 @@ class Verification:
 
     def _measure(self) -> _Findings:
         s, g, where = self.scheme, self.graph, self.where
-        reach = self._ask("linearity", lambda: linearity(s, g), lambda f: _lines.linearity_line(f, where), always=True)
+        p = {"parameters": self.parameters}
+        reach = self._ask(
+            "linearity", lambda: linearity(s, g, **p), lambda f: _lines.linearity_line(f, where), always=True
+        )
         kept = self._ask(
             "conservation",
-            lambda: conservation(s, self.mesh),
+            lambda: conservation(s, self.mesh, **p),
             lambda f: _lines.conservation_line(f, where),
             always=True,
         )
@@ -121,20 +125,24 @@ class Verification:
         patch = self._patch()
         system = None
         if patch is not None:
-            system = self._ask("generator", lambda: semidiscrete(s, study_graph(), patch), _lines.generator_line)
-        time = self._ask("order in time", lambda: time_order(s), _lines.time_line) if self.mesh is None else None
-        steady = self._ask("stability", lambda: stability(s, g), lambda f: _lines.stability_line(f, where))
+            system = self._ask("generator", lambda: semidiscrete(s, study_graph(), patch, **p), _lines.generator_line)
+        time = (
+            self._ask("order in time", lambda: time_order(s, parameters=self.parameters), _lines.time_line)
+            if self.mesh is None
+            else None
+        )
+        steady = self._ask("stability", lambda: stability(s, g, **p), lambda f: _lines.stability_line(f, where))
         growth = self._transient(steady)
         maximum = self._ask(
-            "maximum principle", lambda: maximum_principle(s, g), lambda f: _lines.maximum_line(f, where)
+            "maximum principle", lambda: maximum_principle(s, g, **p), lambda f: _lines.maximum_line(f, where)
         )
         modified = self._modified() if self.mesh is None else {}
         space = {levels.family: self._family(levels, patch) for levels in self.request.families}
         meshes = self._meshes()
         curves: tuple[CostCurve, ...] = ()
         if self.linear and self.mesh is None and not self.quick:
-            curves = self._try("cost at equal accuracy", lambda: error_against_cost(s)) or ()
-        price = self._ask("cost of a step", lambda: cost(s, g), lambda f: _lines.cost_line(f, curves, s.name))
+            curves = self._try("cost at equal accuracy", lambda: error_against_cost(s, **p)) or ()
+        price = self._ask("cost of a step", lambda: cost(s, g, **p), lambda f: _lines.cost_line(f, curves, s.name))
         return _Findings(
             reach, kept, same, patch, system, time, steady, growth, maximum, modified, space, meshes, curves, price
         )
@@ -183,7 +191,7 @@ class Verification:
         mesh = Levels("irregular", (9,)).mesh(9) if self.mesh is None else self.mesh
         tests = self._ask(
             "patch tests",
-            lambda: tuple(patch_test(self.scheme, mesh, walls=walls) for walls in ("held", "mixed")),
+            lambda: _patch_tests(self.scheme, mesh),
             lambda found: _space_lines.patch_line(found, self.where),
         )
         if tests is None:
@@ -199,7 +207,7 @@ class Verification:
             graph, limit, where = small_graph(), None, "on 72 jittered triangles"
         return self._ask(
             "transient growth",
-            lambda: transient_growth(self.scheme, graph, limit=limit),
+            lambda: transient_growth(self.scheme, graph, limit=limit, parameters=self.parameters),
             lambda found: _lines.transient_line(found, where),
         )
 
@@ -223,10 +231,14 @@ class Verification:
         studies = self._try(levels.family, lambda: space_studies(self.scheme, levels, progress=self.tell))
         if not self.quick:
             patch = self._try(f"patch tests, {levels.family}", partial(_patch_of_family, self.scheme, levels))
-        tensor = self._try(
-            f"diffusivity, {levels.family}", lambda: effective_diffusivity(self.scheme, levels, diffusivity=ALPHA)
-        )
-        found = FamilyResult(None if studies is None else worst_study(studies), patch, tensor, studies or ())
+        equation, tensor = self.scheme.equation, None
+        scaled = equation.example(2, SCALE)
+        if equation.only_diffuses:
+            tensor = self._try(
+                f"diffusivity, {levels.family}", lambda: effective_diffusivity(self.scheme, levels, parameters=scaled)
+            )
+        worst = None if studies is None else worst_study(studies)
+        found = FamilyResult(worst, patch, tensor, studies or (), equation.only_diffuses)
         if studies is not None:
             self.lines.append(_space_lines.space_line(levels.family, found))
         if patch is not None and not self.quick:
@@ -248,5 +260,11 @@ class Verification:
 
 
 def _patch_of_family(scheme: Scheme, levels: Levels) -> PatchTest:
-    mesh = levels.mesh(levels.sizes[0])
-    return worse(*(patch_test(scheme, mesh, walls=walls) for walls in ("held", "mixed")))
+    return worse(*_patch_tests(scheme, levels.mesh(levels.sizes[0])))
+
+
+def _patch_tests(scheme: Scheme, mesh: Mesh) -> tuple[PatchTest, PatchTest]:
+    """With held and with mixed walls."""
+    parameters = scheme.equation.example(2)
+    held, mixed = (patch_test(scheme, mesh, parameters=parameters, walls=walls) for walls in ("held", "mixed"))
+    return held, mixed

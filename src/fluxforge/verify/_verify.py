@@ -8,6 +8,7 @@ import jax
 from fluxforge._arguments import check_flag, check_function, check_text
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.mesh import Mesh, as_mesh
+from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme, find
 from fluxforge.verify._certificate import Certificate
 from fluxforge.verify._families import choose
@@ -23,6 +24,7 @@ MOST_MESHES = 8
 def verify(
     scheme: str | os.PathLike[str] | Scheme,
     *,
+    equation: str | os.PathLike[str] | Equation | None = None,
     families: tuple[str, ...] | None = None,
     levels: int | None = None,
     quick: bool = False,
@@ -31,7 +33,7 @@ def verify(
     exact: str | None = None,
     progress: Progress | None = None,
 ) -> Certificate:
-    """Certify a scheme: a built-in name, a `scheme.json` or a Scheme.
+    """Certify a scheme: a built-in name, a `scheme.json` or a Scheme; of a built-in method, for an `equation`.
 
     `families` and `levels` limit the refinement studies, `quick` makes them smaller. With `mesh`, the lines that need
     no refinement (stencil, conservation, patch tests, largest stable step, maximum principle) are established on it,
@@ -41,7 +43,7 @@ def verify(
     Claims that were left out this way do not count; a claim that was asked for and could not be measured makes the
     certificate's verdict "not established". Raises InputError for options that exclude each other.
     """
-    scheme = find(scheme)
+    scheme = find(scheme, equation)
     check_flag(quick, "quick"), check_function(progress, "progress")
     mesh = None if mesh is None else as_mesh(mesh)
     if mesh is not None and meshes:
@@ -62,7 +64,7 @@ def verify(
         if len(one.cells) > MOST_CELLS:
             raise InputError(f"{one.origin}: has {len(one.cells)} cells; a certificate takes up to {MOST_CELLS}")
     if own:
-        check_sequence(own, exact)
+        check_sequence(own, exact, scheme.equation)
     request = Request(scheme, mesh, chosen, own, exact, quick)
     with jax.enable_x64(True):
         return Verification(request, progress).run()

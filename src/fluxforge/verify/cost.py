@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from fluxforge.mesh import Dirichlet, DualGraph, dual, fourier_step, jittered
-from fluxforge.scheme import Scheme
-from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, jittered
+from fluxforge.scheme import Scheme, find
 from fluxforge.simulate import LinearStepper, Operator, bytes_per_cell, factorise, generator, operator, sides, stepper
+from fluxforge.verify._problems import strength, study_step
 from fluxforge.verify.time_order import exact_solution, march
 
 PEERS = ("euler", "crank-nicolson", "rkl2-8")
@@ -25,15 +25,15 @@ class Cost:
     memory: float
 
 
-def cost(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> Cost:
+def cost(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Cost:
     """Read off the stepper itself: the arrays it holds, what a step reads and writes of them, and its operations."""
-    dt = 0.5 * fourier_step(graph, diffusivity)
+    dt = 0.5 * study_step(scheme, graph, parameters)
     n = graph.cells
     if scheme.implicit:
-        return _implicit_cost(operator(scheme, graph, dt=dt, diffusivity=diffusivity), len(scheme.stages), n)
+        return _implicit_cost(operator(scheme, graph, dt=dt, parameters=parameters), len(scheme.stages), n)
     with jax.enable_x64(True):
         # A source, so that its term is counted.
-        step = stepper(scheme, graph, dt, diffusivity=diffusivity, source=1.0)
+        step = stepper(scheme, graph, dt, parameters=parameters, source=1.0)
     assert isinstance(step, LinearStepper)
     terms = [term for stage in step.stages for found in stage.terms.values() for term in found]
     flops = sum(2 * len(term.off) + 2 * (term.diagonal is not None) for term in terms)
@@ -79,24 +79,25 @@ class CostCurve:
         return float(np.exp(np.interp(wanted, e[order], b[order])))
 
 
-def error_against_cost(scheme: Scheme, *, diffusivity: float = 1.0) -> tuple[CostCurve, ...]:
+def error_against_cost(scheme: Scheme, *, parameters: Settings | None = None) -> tuple[CostCurve, ...]:
     """The scheme and its peers on one smooth problem, against the exact solution of the same semi-discrete system."""
     graph = dual(jittered(8, 0.2, 2), Dirichlet("x"))
-    named = {scheme.name: scheme} | {name: BUILT_IN[name] for name in PEERS}
-    return tuple(_curve(one, graph, diffusivity) for one in named.values())
+    peers = (find(name, scheme.equation) for name in PEERS)
+    named = {scheme.name: scheme} | {peer.name: peer for peer in peers}
+    return tuple(_curve(one, graph, parameters) for one in named.values())
 
 
-def _curve(scheme: Scheme, graph: DualGraph, diffusivity: float) -> CostCurve:
-    fourier = fourier_step(graph, diffusivity)
+def _curve(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> CostCurve:
+    fourier = study_step(scheme, graph, parameters)
     x, y = graph.x.T
     T0 = x + np.sin(np.pi * x) * np.sin(2 * np.pi * y)
-    S = 20 * diffusivity * np.exp(-20 * ((x - 0.4) ** 2 + (y - 0.6) ** 2))
+    S = 20 * strength(scheme.equation, parameters) * np.exp(-20 * ((x - 0.4) ** 2 + (y - 0.6) ** 2))
     end = 64 * fourier
-    exact = exact_solution(generator(scheme, graph, diffusivity=diffusivity), T0, S, end)
-    per_step = cost(scheme, graph, diffusivity=diffusivity).bytes
+    exact = exact_solution(generator(scheme, graph, parameters=parameters), T0, S, end)
+    per_step = cost(scheme, graph, parameters=parameters).bytes
     fractions, errors, moved = [], [], []
     for count in (8, 16, 32, 64, 128, 256, 512, 1024):
-        step = operator(scheme, graph, dt=end / count, diffusivity=diffusivity)
+        step = operator(scheme, graph, dt=end / count, parameters=parameters)
         with np.errstate(over="ignore", invalid="ignore"):
             apart = np.abs(march(step, T0, S, count) - exact).max() / np.abs(exact).max()
         if np.isfinite(apart) and 1e-13 < apart < 1.0:

@@ -19,10 +19,12 @@ from scipy.sparse import csr_array
 
 from fluxforge.errors import FluxforgeError
 from fluxforge.expression import field, parse, to_text
-from fluxforge.mesh import DualGraph, Mesh, dual
+from fluxforge.mesh import DualGraph, Mesh, Settings, dual
+from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme
 from fluxforge.simulate import generator
 from fluxforge.verify._families import LATTICES, Levels
+from fluxforge.verify._problems import strength
 from fluxforge.verify._steady import steady_solver
 
 # Cells per period of each lattice, and a size whose middle period sees no boundary through any scheme of few hops.
@@ -41,31 +43,42 @@ class LatticeEquation:
     drift: np.ndarray
 
 
-def effective_diffusivity(scheme: Scheme, levels: Levels, *, diffusivity: float = 1.0) -> np.ndarray:
+def effective_diffusivity(scheme: Scheme, levels: Levels, *, parameters: Settings | None = None) -> np.ndarray:
     """K/α on a family: exact on lattices, fitted on the finest level elsewhere.
 
     Raises FluxforgeError where the scheme has a first-order drift on a lattice: then no diffusivity describes it.
     """
     if levels.family not in LATTICES:
-        return fitted_diffusivity(scheme, levels.mesh(levels.sizes[-1]), diffusivity=diffusivity)
-    found = lattice_equation(scheme, levels.family, diffusivity=diffusivity)
+        fitted = fitted_diffusivity(scheme, levels.mesh(levels.sizes[-1]), parameters=parameters)
+        return _relative(fitted, scheme.equation, parameters)
+    found = lattice_equation(scheme, levels.family, parameters=parameters)
     if found.drift.any():
         raise FluxforgeError(
             f"smooth fields drift, T_t = {found.drift[0]:.3g} α T_x + {found.drift[1]:.3g} α T_y + …: "
             f"the equation is not a heat equation"
         )
-    return found.K
+    return _relative(found.K, scheme.equation, parameters)
 
 
-def lattice_diffusivity(scheme: Scheme, family: str, *, diffusivity: float = 1.0) -> np.ndarray:
+def _relative(K: np.ndarray, equation: Equation, parameters: Settings | None) -> np.ndarray:
+    """W K W with W² the inverse of the equation's own tensor over its size: the unit matrix, if both are the same."""
+    tensor = equation.diffusion_tensor
+    if tensor is None:
+        return K
+    values, vectors = np.linalg.eigh(np.asarray((parameters or equation.example(2))[tensor.name], float))
+    W = vectors @ np.diag(np.sqrt(strength(equation, parameters) / values)) @ vectors.T
+    return np.asarray(W @ K @ W)
+
+
+def lattice_diffusivity(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> np.ndarray:
     """K/α on one period in the middle of the lattice; a drift, if there is one, is set apart."""
-    return lattice_equation(scheme, family, diffusivity=diffusivity).K
+    return lattice_equation(scheme, family, parameters=parameters).K
 
 
-def lattice_equation(scheme: Scheme, family: str, *, diffusivity: float = 1.0) -> LatticeEquation:
+def lattice_equation(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> LatticeEquation:
     """The cell problem on one period in the middle of the lattice."""
     graph = dual(Levels(family, (LATTICE_SIZE,)).mesh(LATTICE_SIZE))
-    G = generator(scheme, graph, diffusivity=diffusivity).M / diffusivity
+    G = generator(scheme, graph, parameters=parameters).M / strength(scheme.equation, parameters)
     count = PERIODS[family]
     n = LATTICE_SIZE
     first = ((n // 2) * n + n // 2) * count
@@ -117,7 +130,7 @@ def _null_vector(matrix: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.svd(matrix)[2][-1])
 
 
-def fitted_diffusivity(scheme: Scheme, mesh: Mesh, *, diffusivity: float = 1.0) -> np.ndarray:
+def fitted_diffusivity(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> np.ndarray:
     """The least-squares fit of the weak form; for meshes of the unit square.
 
     The φ vanish with their first derivatives on the boundary, so that what a scheme does there does not enter.
@@ -127,13 +140,14 @@ def fitted_diffusivity(scheme: Scheme, mesh: Mesh, *, diffusivity: float = 1.0) 
     V = graph.V
     tests = [tuple(function(x, y) for function in functions) for functions in _test_functions()]
     rows, right = [], []
-    solve = steady_solver(scheme, graph, diffusivity=diffusivity)
+    solve = steady_solver(scheme, graph, parameters=parameters)
+    size = strength(scheme.equation, parameters)
     for m, n in MODES:
-        S = diffusivity * 2 * np.pi**2 * np.sin(m * np.pi * x) * np.sin(n * np.pi * y)
+        S = size * 2 * np.pi**2 * np.sin(m * np.pi * x) * np.sin(n * np.pi * y)
         T = solve(S)
         for phi, xx, xy, yy in tests:
             rows.append([V @ (xx * T), 2 * V @ (xy * T), V @ (yy * T)])
-            right.append(-V @ (S * phi) / diffusivity)
+            right.append(-V @ (S * phi) / size)
     kxx, kxy, kyy = np.linalg.lstsq(np.array(rows), np.array(right), rcond=None)[0]
     return np.array([[kxx, kxy], [kxy, kyy]])
 

@@ -7,9 +7,10 @@ import jax
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from fluxforge.mesh import DualGraph, fourier_step
+from fluxforge.mesh import DualGraph, Settings
 from fluxforge.scheme import Scheme, linear_stages
 from fluxforge.simulate import general_stepper, step_matrix
+from fluxforge.verify._problems import study_step
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,14 @@ class Linearity:
     additivity: float = 0.0
 
 
-def linearity(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> Linearity:
+def linearity(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Linearity:
     """From the algebra where the scheme is linear, from automatic differentiation otherwise."""
-    dt = 0.1 * fourier_step(graph, diffusivity)
+    dt = 0.1 * study_step(scheme, graph, parameters)
     if linear_stages(scheme) is not None:
-        M = step_matrix(scheme, graph, dt, diffusivity=diffusivity)
+        M = step_matrix(scheme, graph, dt, parameters=parameters)
         return _found(graph, M, (0.0, 0.0), linear=True, implicit=scheme.implicit)
     zero = np.zeros(graph.cells)
-    step = general_stepper(scheme, graph, dt=dt, diffusivity=diffusivity, source=zero, dtype="float64")
+    step = general_stepper(scheme, graph, dt=dt, parameters=parameters, source=zero, dtype="float64")
     T = np.random.default_rng(0).random(graph.cells)
     M = csr_array(np.asarray(jax.jacfwd(step.advance)(step.enter(T))))
     defects = linearity_defects(lambda T: np.asarray(step(T)), graph.cells)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fluxforge.errors import NumericalError
-from fluxforge.mesh import DualGraph, fourier_step
+from fluxforge.mesh import DualGraph, Settings
 from fluxforge.scheme import Scheme
 from fluxforge.simulate import step_matrix
+from fluxforge.verify._problems import study_step
 
 TOLERANCE = 1e-12
 LARGEST = 64.0
@@ -25,12 +26,12 @@ class MaximumPrinciple:
     weight: float | None
 
 
-def maximum_principle(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> MaximumPrinciple:
+def maximum_principle(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> MaximumPrinciple:
     """Every entry of ∂T'/∂T non-negative and every row's sum at most 1: what remains is the boundary's share."""
-    fourier = fourier_step(graph, diffusivity)
+    fourier = study_step(scheme, graph, parameters)
 
     def worst(fraction: float) -> tuple[float, int]:
-        M = step_matrix(scheme, graph, fraction * fourier, diffusivity=diffusivity)
+        M = step_matrix(scheme, graph, fraction * fourier, parameters=parameters)
         least = np.minimum(M.min(axis=1).toarray().ravel(), 1.0 - M.sum(axis=1))
         # argmin finds a NaN before any number, and a comparison with it would be taken for a principle that holds.
         cell = int(np.argmin(least))

@@ -20,7 +20,7 @@ from fluxforge.verify._lattice import Lattice, Vector, square_lattice, triangle_
 Shifts = dict[tuple[int, Vector], sp.Expr]
 Field = tuple[Shifts, ...]
 
-KX, KY, EPS = sp.symbols("k_x k_y epsilon", real=True)
+KX, KY, EPS = map(symbol, ("k_x", "k_y", "epsilon"))
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from itertools import pairwise
 import numpy as np
 
 from fluxforge.errors import InputError
-from fluxforge.mesh import Mesh
+from fluxforge.mesh import Mesh, Settings
+from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import Scheme
 from fluxforge.verify._families import Levels
-from fluxforge.verify._problems import PROBLEMS, SINES, Problem, scaled_to
+from fluxforge.verify._problems import SINES, Problem, problems_of, scaled_to
 from fluxforge.verify._rates import LEAST_LEVELS, Rates
 from fluxforge.verify._steady import steady_state
 
@@ -22,7 +23,7 @@ LEAST_MESHES = 3
 
 @dataclass(frozen=True)
 class SpaceStudy:
-    """Relative errors of the steady state of −α∇²u = S for one manufactured u.
+    """Relative errors of the steady state of the scheme's equation for one manufactured u.
 
     The error is against u at the centroids: L2 is volume-weighted, both are relative to the norm of u. On random
     families it is the root mean square over several meshes of each size.
@@ -36,14 +37,14 @@ class SpaceStudy:
 
 
 def space_order(
-    scheme: Scheme, levels: Levels, *, diffusivity: float = 1.0, progress: Callable[[str], None] | None = None
+    scheme: Scheme, levels: Levels, *, parameters: Settings | None = None, progress: Callable[[str], None] | None = None
 ) -> SpaceStudy:
     """Refine one family with u = sin πx sin πy, the solution of the published errors.
 
     This solution is zero on the walls and symmetric in x and y, so it cannot tell every wrong scheme: certificates use
     `space_studies`.
     """
-    problem = replace(SINES, diffusivity=diffusivity)
+    problem = replace(SINES, equation=scheme.equation, parameters=parameters)
     return _refine(scheme, levels, (problem,), progress=progress, below=np.inf)[0]
 
 
@@ -51,10 +52,11 @@ def space_studies(
     scheme: Scheme,
     levels: Levels,
     *,
-    problems: tuple[Problem, ...] = PROBLEMS,
+    problems: tuple[Problem, ...] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[SpaceStudy, ...]:
-    """Refine one family; a study per manufactured problem, on the same meshes."""
+    """Refine one family; a study per manufactured problem of the scheme's equation, on the same meshes."""
+    problems = problems_of(scheme.equation) if problems is None else problems
     return _refine(scheme, levels, problems, progress=progress, below=LARGEST_ERROR)
 
 
@@ -108,7 +110,7 @@ def _studies(
     )
 
 
-def check_sequence(meshes: Sequence[Mesh], exact: str | None) -> tuple[Problem, ...]:
+def check_sequence(meshes: Sequence[Mesh], exact: str | None, equation: Equation = HEAT) -> tuple[Problem, ...]:
     """The problems to be solved on the given meshes, from coarse to fine.
 
     With `exact`, a formula of x and y, the one problem whose solution it is, held on every wall; otherwise the two
@@ -123,8 +125,8 @@ def check_sequence(meshes: Sequence[Mesh], exact: str | None) -> tuple[Problem, 
                 f"{mesh.origin}: has {len(mesh.cells)} cells, no more than the mesh before it: coarse meshes come first"
             )
     if exact is None:
-        return tuple(scaled_to(problem, meshes[-1]) for problem in PROBLEMS)
-    problem = Problem(exact, exact, diffusivity=1.0)
+        return tuple(scaled_to(problem, meshes[-1]) for problem in problems_of(equation))
+    problem = Problem(exact, exact, equation=equation)
     for mesh in meshes:
         problem.source(problem.graph(mesh))
     return (problem,)
@@ -138,7 +140,7 @@ def mesh_studies(
     progress: Callable[[str], None] | None = None,
 ) -> tuple[SpaceStudy, ...]:
     """Errors of steady states on the given meshes; a study per problem of `check_sequence`, and its exceptions."""
-    problems = check_sequence(meshes, exact)
+    problems = check_sequence(meshes, exact, scheme.equation)
     errors = []
     for mesh in meshes:
         if progress is not None:
@@ -148,15 +150,15 @@ def mesh_studies(
     return _studies("meshes", found, problems, below=LARGEST_ERROR, least=LEAST_MESHES)
 
 
-def steady_errors(scheme: Scheme, mesh: Mesh, *, diffusivity: float = 1.0) -> tuple[float, float]:
+def steady_errors(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> tuple[float, float]:
     """Relative L2 and L∞ error of the steady state u = sin πx sin πy on one mesh."""
-    return problem_errors(scheme, mesh, replace(SINES, diffusivity=diffusivity))
+    return problem_errors(scheme, mesh, replace(SINES, equation=scheme.equation, parameters=parameters))
 
 
 def problem_errors(scheme: Scheme, mesh: Mesh, problem: Problem) -> tuple[float, float]:
     """Relative L2 and L∞ error of the steady state of a manufactured problem on one mesh."""
     graph = problem.graph(mesh)
     u = problem.solution(graph)
-    T = steady_state(scheme, graph, problem.source(graph), diffusivity=problem.diffusivity)
+    T = steady_state(scheme, graph, problem.source(graph), parameters=problem.settings(graph.dimension))
     apart, V = T - u, graph.V
     return float(np.sqrt(V @ apart**2 / (V @ u**2))), float(np.abs(apart).max() / np.abs(u).max())

@@ -4,25 +4,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fluxforge._arguments import check_positive
-from fluxforge.mesh import DualGraph, Mesh, check_graph
+from fluxforge.mesh import DualGraph, Mesh, Settings, check_graph
 from fluxforge.scheme import Scheme, check_scheme
 from fluxforge.simulate import generator
-from fluxforge.verify._problems import Problem, with_walls
+from fluxforge.verify._problems import Problem, strength, with_walls
 
 EXACT = 1e-10
 
-# Name and Laplacian, by degree.
-POLYNOMIALS = {
-    0: (("1", 0.0),),
-    1: (("x", 0.0), ("y", 0.0)),
-    2: (("x*x", 2.0), ("x*y", 0.0), ("y*y", 2.0)),
-}
+# By degree.
+POLYNOMIALS = {0: ("1",), 1: ("x", "y"), 2: ("x*x", "x*y", "y*y")}
 
 
 @dataclass(frozen=True)
 class PatchTest:
-    """max |G p + r − α∇²p| over cells and polynomials of each degree, times h²/(α max|p|); 0 is exact.
+    """max |G p + r + N S_p| over cells and polynomials p of each degree, times h²/(K max|p|); 0 is exact.
+
+    S_p is the source that makes p a steady solution of the equation, and K the size of its diffusion.
 
     `cell` is where the worst of degree 1 sits: a linear field the scheme does not keep is a counterexample. `walls` is
     that cell's boundary data: "held" (p given on every wall) or "mixed" (∂p/∂n on the right and lower ones).
@@ -38,19 +35,19 @@ class PatchTest:
         return all(self.residual[k] <= EXACT for k in range(degree + 1))
 
 
-def patch_test(scheme: Scheme, mesh: Mesh, *, diffusivity: float = 1.0, walls: str = "held") -> PatchTest:
+def patch_test(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None, walls: str = "held") -> PatchTest:
     """Polynomials given at the centroids and by the boundary conditions at the face centres."""
     residual: dict[int, float] = {}
     worst = (-1.0, 0, "x")
     for degree, family in POLYNOMIALS.items():
         residual[degree] = 0.0
-        for text, laplacian in family:
-            problem = Problem(text, text, diffusivity, mixed=walls == "mixed")
+        for text in family:
+            problem = Problem(text, text, equation=scheme.equation, parameters=parameters, mixed=walls == "mixed")
             graph = problem.graph(mesh)
-            system = generator(scheme, graph, diffusivity=diffusivity)
+            system = generator(scheme, graph, parameters=parameters)
             p = problem.solution(graph)
-            scale = graph.V.mean() / (diffusivity * np.abs(p).max())
-            left = np.abs(system.M @ p + system.b - diffusivity * laplacian) * scale
+            scale = graph.V.mean() / (strength(scheme.equation, parameters) * np.abs(p).max())
+            left = np.abs(system.M @ p + system.b + system.N @ problem.source(graph)) * scale
             # Not a number is not exact.
             left = np.where(np.isnan(left), np.inf, left)
             residual[degree] = max(residual[degree], float(left.max()))
@@ -64,18 +61,18 @@ def worse(one: PatchTest, other: PatchTest) -> PatchTest:
     return one if one.residual[1] >= other.residual[1] else other
 
 
-def linear_field_defect(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> float:
+def linear_field_defect(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> float:
     """By how much linear fields are off on a graph whose walls are all held: |Σ fluxes| over Σ|fluxes|, the worst cell.
 
     0 is exact. The fluxes are the terms G_PN (p_N − p_P) of the generator's row and the wall's share.
     """
-    check_scheme(scheme), check_graph(graph), check_positive(diffusivity, "diffusivity")
+    check_scheme(scheme), check_graph(graph)
     walls = graph.centre[graph.interior :]
-    return max(_defect(scheme, with_walls(graph, value=walls[:, k]), graph.x[:, k], diffusivity) for k in range(2))
+    return max(_defect(scheme, with_walls(graph, value=walls[:, k]), graph.x[:, k], parameters) for k in range(2))
 
 
-def _defect(scheme: Scheme, graph: DualGraph, p: np.ndarray, diffusivity: float) -> float:
-    system = generator(scheme, graph, diffusivity=diffusivity)
+def _defect(scheme: Scheme, graph: DualGraph, p: np.ndarray, parameters: Settings | None) -> float:
+    system = generator(scheme, graph, parameters=parameters)
     rows = system.M.tocoo()
     terms = rows.data * (p[rows.col] - p[rows.row])
     inside = np.bincount(rows.row, terms, minlength=graph.cells)

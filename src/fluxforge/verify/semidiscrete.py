@@ -5,26 +5,28 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import eye_array
 
-from fluxforge.mesh import Dirichlet, DualGraph, dual, squares
-from fluxforge.scheme import Scheme, check_scheme
-from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, squares
+from fluxforge.scheme import Scheme, check_scheme, find
 from fluxforge.simulate import Operator, generator
-from fluxforge.verify._problems import functions, with_mixed_walls
+from fluxforge.verify._problems import functions, times, with_mixed_walls
 from fluxforge.verify.diffusivity import lattice_equation
 from fluxforge.verify.patch import PatchTest
 
 SAME = 1e-10
-# Each is asked for beside the diffusivity given: a factor forgotten shows at any α but one.
-ALPHAS = (1.0, 0.37, 2.9)
+# All parameters of the equation are multiplied by each: a factor forgotten shows at any but one.
+FACTORS = (1.0, 0.37, 2.9)
 
 
 @dataclass(frozen=True)
 class SemiDiscrete:
-    """How far dT/dt = G T + s S + r is from the plain flux's system, the worst of three α and of two kinds of wall.
+    """How far dT/dt = G T + s S + r is from the plain flux's system, the worst of three sizes of the
+    parameters and of two kinds of wall.
 
-    `plain_flux`: max |G − L|/max|L|, L the plain flux α A/δ; `walls`: the same of r, with Dirichlet walls and with
-    Neumann walls of q ≠ 0; `source`: max |s − I|; `proportional`: max |G(α) − α G(1)|/max|G(α)|, and of r.
-    `diffusivity`: the eigenvalue of K/α on squares farthest from 1, `drift` the first-order drift there.
+    `plain_flux`: max |G − L|/max|L|, L the equation's two-point flux; `walls`: the same of r, with
+    Dirichlet walls and with Neumann walls of q ≠ 0; `source`: the same of s; `proportional`: how far G and r are from
+    being multiplied with all parameters.
+    `diffusivity`: the eigenvalue of K/α on squares farthest from 1, `drift` the first-order drift there; not a
+    number where the equation has more than diffusion, and then only the two-point flux is right.
     The generator is right if G and r are L's, or those of another operator that keeps linear fields (a corrected flux),
     has the right diffusivity and no drift; if it is proportional to α; and if the source enters as it is.
     """
@@ -49,24 +51,31 @@ class SemiDiscrete:
         return (self.plain or right) and self.proportional <= SAME and self.source <= SAME
 
 
-def semidiscrete(scheme: Scheme, graph: DualGraph, patch: PatchTest, *, diffusivity: float = 1.0) -> SemiDiscrete:
+def semidiscrete(
+    scheme: Scheme, graph: DualGraph, patch: PatchTest, *, parameters: Settings | None = None
+) -> SemiDiscrete:
     """Compare with the plain flux on one mesh; `patch` is the patch test on an irregular one.
 
     The graph's walls are taken as they are, and once more with those to the right and below prescribing ∂T/∂n.
     """
+    parameters = scheme.equation.example(graph.dimension) if parameters is None else parameters
+    plain_flux = find("euler", scheme.equation)
     graphs = (graph, with_mixed_walls(graph, functions("1 + 2*x - 3*y + x*y").gradient))
     plain = walls = source = proportional = 0.0
     for walled in graphs:
-        first = generator(scheme, walled, diffusivity=diffusivity)
-        for factor in ALPHAS:
-            alpha = factor * diffusivity
-            system = generator(scheme, walled, diffusivity=alpha)
-            wanted = generator(BUILT_IN["euler"], walled, diffusivity=alpha)
+        first = generator(scheme, walled, parameters=parameters)
+        for factor in FACTORS:
+            values = {name: times(value, factor) for name, value in parameters.items()}
+            system = generator(scheme, walled, parameters=values)
+            wanted = generator(plain_flux, walled, parameters=values)
             plain = _worse(plain, abs(system.M - wanted.M).max() / abs(wanted.M).max())
             walls = _worse(walls, np.abs(system.b - wanted.b).max() / np.abs(wanted.b).max())
-            source = _worse(source, abs(system.N - eye_array(graph.cells)).max())
-            proportional = _worse(proportional, _off_proportion(first, system, factor))
-    on_squares = lattice_equation(scheme, "squares", diffusivity=diffusivity)
+            source = _worse(source, abs(system.N - wanted.N).max())
+            if not scheme.equation.capacity.free_symbols:
+                proportional = _worse(proportional, _off_proportion(first, system, factor))
+    if not scheme.equation.only_diffuses:
+        return SemiDiscrete(plain, walls, source, proportional, float("nan"), 0.0, patch.exact(1))
+    on_squares = lattice_equation(scheme, "squares", parameters=parameters)
     eigenvalues = np.linalg.eigvalsh(on_squares.K)
     # The eigenvalue farthest from 1 speaks for all.
     farthest = float(eigenvalues[np.abs(eigenvalues - 1.0).argmax()])
@@ -96,14 +105,14 @@ def other_equation(scheme: Scheme) -> str | None:
     shows there without any error of the mesh.
     """
     check_scheme(scheme)
-    alpha = ALPHAS[-1]
-    on_squares = lattice_equation(scheme, "squares", diffusivity=alpha)
+    parameters = scheme.equation.example(2, FACTORS[-1])
+    on_squares = lattice_equation(scheme, "squares", parameters=parameters)
     if on_squares.drift.any():
         return f"smooth fields drift with {np.hypot(*on_squares.drift):.3g} α"
     if np.abs(on_squares.K - np.eye(2)).max() > 1e-6:
         xx, xy, yy = (round(float(on_squares.K[k]), 4) + 0.0 for k in ((0, 0), (0, 1), (1, 1)))
         return f"on squares its diffusivity is [[{xx:g}, {xy:g}], [{xy:g}, {yy:g}]] times α"
     graph = dual(squares(3), Dirichlet("1 + x"))
-    system = generator(scheme, graph, diffusivity=alpha)
+    system = generator(scheme, graph, parameters=parameters)
     off = float(abs(system.N - eye_array(graph.cells)).max())
     return None if off <= SAME else f"the source enters with an error of {off:.2g}"

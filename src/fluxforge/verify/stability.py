@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
-from fluxforge.mesh import DualGraph, dual, fourier_step, generate
+from fluxforge.mesh import DualGraph, Settings, dual, generate
 from fluxforge.scheme import Scheme, amplification, linear_stages
 from fluxforge.simulate import fastest_eigenvalues, generator, is_one_operator, real_interval, step_limit, step_matrix
+from fluxforge.verify._problems import study_step
 
 STEPS = 3000
 GROWN = 1e9
@@ -54,26 +55,28 @@ class Stability:
         return None if self.dt_max is None or math.isinf(self.dt_max) else self.dt_max / self.fourier
 
 
-def stability(scheme: Scheme, graph: DualGraph, *, diffusivity: float = 1.0) -> Stability:
+def stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Stability:
     """Measured on the graph given, its boundary data taken as zero."""
-    fourier = fourier_step(graph, diffusivity)
+    fourier = study_step(scheme, graph, parameters)
     factor = amplification(scheme) if linear_stages(scheme) is not None else None
     if factor is None:
         return Stability(None, None, None, None, fourier, None, None, None, None)
     one = is_one_operator(scheme)
     if one:
-        found = step_limit(scheme, graph, diffusivity=diffusivity)
-        assert found is not None
+        found = step_limit(scheme, graph, parameters=parameters)
+        if found is None:
+            return Stability(factor, one, None, None, fourier, None, None, None, None)
         limit, rate = found.dt, found.rate
     else:
-        G = generator(scheme, graph, diffusivity=diffusivity).M
+        G = generator(scheme, graph, parameters=parameters).M
         rate = float(np.abs(fastest_eigenvalues(G)).max())
         growing = graph.cells <= DENSE and np.linalg.eigvals(G.toarray()).real.max() > GROWING * rate
-        limit = 0.0 if growing else _by_bisection(scheme, graph, diffusivity=diffusivity, start=fourier)
+        limit = 0.0 if growing else _by_bisection(scheme, graph, parameters=parameters, start=fourier)
     below = above = None
     if 0 < limit < math.inf:
-        below = not _grows(scheme, graph, 0.99 * limit, diffusivity=diffusivity)
-        above = _grows(scheme, graph, 1.01 * limit, diffusivity=diffusivity)
+        below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters)
+        # Discs around the eigenvalues of transport bound the step from one side only.
+        above = None if scheme.equation.velocity else _grows(scheme, graph, 1.01 * limit, parameters=parameters)
     interval = real_interval(factor) if one else None
     return Stability(factor, one, interval, limit, fourier, rate, _oscillation(factor) if one else None, below, above)
 
@@ -88,9 +91,9 @@ def _oscillation(factor: sp.Expr) -> float | None:
     return min(roots) if roots else None
 
 
-def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, diffusivity: float) -> bool:
+def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None) -> bool:
     """Whether noise, without source or boundary data, ends up growing from step to step."""
-    M = step_matrix(scheme, graph, dt, diffusivity=diffusivity)
+    M = step_matrix(scheme, graph, dt, parameters=parameters)
     T = np.random.default_rng(0).standard_normal(graph.cells)
     for step in range(STEPS):
         T = M @ T
@@ -102,14 +105,14 @@ def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, diffusivity: float) -
     return bool(size > before * (1 + 1e-6) ** WATCHED)
 
 
-def _by_bisection(scheme: Scheme, graph: DualGraph, *, diffusivity: float, start: float) -> float:
+def _by_bisection(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None, start: float) -> float:
     """The largest Δt tried below which the spectral radius of M(Δt) was at most 1, found by scanning upwards.
 
     Steps between those tried are not known to be stable: this is no bound.
     """
 
     def stable(dt: float) -> bool:
-        values = fastest_eigenvalues(step_matrix(scheme, graph, dt, diffusivity=diffusivity))
+        values = fastest_eigenvalues(step_matrix(scheme, graph, dt, parameters=parameters))
         return bool(np.abs(values).max() <= 1 + 1e-10)
 
     grid = start * np.geomspace(*TRIED)

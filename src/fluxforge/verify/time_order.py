@@ -7,10 +7,10 @@ import numpy as np
 from scipy.linalg import expm
 
 from fluxforge.errors import NumericalError
-from fluxforge.mesh import Dirichlet, DualGraph, dual, fourier_step, jittered
+from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, jittered
 from fluxforge.scheme import HIGHEST_ORDER, OneCellOrder, Scheme, one_cell_order
 from fluxforge.simulate import Operator, factorise, generator, operator, sides
-from fluxforge.verify._problems import functions, with_mixed_walls
+from fluxforge.verify._problems import functions, study_step, with_mixed_walls
 from fluxforge.verify._rates import Rates
 
 LEVELS = 7
@@ -69,40 +69,40 @@ def study_graph() -> DualGraph:
     return dual(jittered(5, 0.2, 3), Dirichlet("1 + x*y"))
 
 
-def time_order(scheme: Scheme, graph: DualGraph | None = None, *, diffusivity: float = 1.0) -> TimeStudy:
+def time_order(scheme: Scheme, graph: DualGraph | None = None, *, parameters: Settings | None = None) -> TimeStudy:
     """Halve Δt from a quarter of the Fourier step, at least four times, and compare at t = 2 Δt_Fourier."""
     graph = study_graph() if graph is None else graph
-    fourier = fourier_step(graph, diffusivity)
+    fourier = study_step(scheme, graph, parameters)
     rng = np.random.default_rng(0)
     T0, S = rng.standard_normal(graph.cells), rng.standard_normal(graph.cells)
     zero = np.zeros(graph.cells)
-    system = generator(scheme, graph, diffusivity=diffusivity)
+    system = generator(scheme, graph, parameters=parameters)
     runs = {"free": (T0, zero), "driven": (zero, S)}
     errors: dict[str, list[float]] = {name: [] for name in runs}
     steps = [8 * 2**k for k in range(LEVELS)]
     for count in steps:
         dt = 2 * fourier / count
-        step = operator(scheme, graph, dt=dt, diffusivity=diffusivity)
+        step = operator(scheme, graph, dt=dt, parameters=parameters)
         for name, (start, source) in runs.items():
             exact = exact_solution(system, start, source, 2 * fourier)
             apart = march(step, start, source, count) - exact
             errors[name].append(float(np.abs(apart).max() / max(np.abs(exact).max(), 1e-300)))
     sizes = tuple(1.0 / count for count in steps)
     free, driven = (_above_round_off(Rates(sizes, tuple(errors[name]))) for name in runs)
-    return TimeStudy(free, driven, one_cell_order(scheme), series_order(scheme, diffusivity=diffusivity))
+    return TimeStudy(free, driven, one_cell_order(scheme), series_order(scheme, parameters=parameters))
 
 
-def series_order(scheme: Scheme, *, diffusivity: float = 1.0) -> int:
+def series_order(scheme: Scheme, *, parameters: Settings | None = None) -> int:
     """How many Taylor coefficients in Δt of T' = M T + N S + b are those of the exact solution, up to 6.
 
     M_k = G^k/k!, N_k = G^(k−1)s/k! and b_k = G^(k−1)r/k!, the coefficients from complex steps around a circle; on an
     irregular mesh with Dirichlet and Neumann walls, compared to 1e-9 of the largest entry.
     """
     graph = with_mixed_walls(study_graph(), functions("1 + 2*x - 3*y + x*y").gradient)
-    radius = 0.5 * fourier_step(graph, diffusivity)
-    system = generator(scheme, graph, diffusivity=diffusivity)
+    radius = 0.5 * study_step(scheme, graph, parameters)
+    system = generator(scheme, graph, parameters=parameters)
     S = np.random.default_rng(0).standard_normal(graph.cells)
-    found = _taylor(scheme, graph, S, radius, diffusivity)
+    found = _taylor(scheme, graph, S, radius, parameters)
     G = system.M.toarray() * radius
     power = np.eye(graph.cells)
     columns = np.stack([system.N @ S, system.b], axis=1) * radius
@@ -117,12 +117,12 @@ def series_order(scheme: Scheme, *, diffusivity: float = 1.0) -> int:
     return HIGHEST_ORDER
 
 
-def _taylor(scheme: Scheme, graph: DualGraph, S: np.ndarray, radius: float, diffusivity: float) -> np.ndarray:
+def _taylor(scheme: Scheme, graph: DualGraph, S: np.ndarray, radius: float, parameters: Settings | None) -> np.ndarray:
     """The coefficients of (Δt/radius)^k of the columns M, N S and b, by the discrete Fourier transform."""
     values = []
     # The values at conjugate Δt are conjugate: half the circle is enough.
     for k in range(POINTS // 2 + 1):
-        step = operator(scheme, graph, dt=radius * np.exp(2j * np.pi * k / POINTS), diffusivity=diffusivity)
+        step = operator(scheme, graph, dt=radius * np.exp(2j * np.pi * k / POINTS), parameters=parameters)
         columns = np.stack([step.N @ S, step.b], axis=1)
         left, right = (side.toarray() for side in sides(step))
         both = np.hstack([right, columns])

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fluxforge.mesh import DualGraph, dual, fourier_step, jittered
+from fluxforge.mesh import DualGraph, Settings, dual, jittered
 from fluxforge.scheme import Scheme
 from fluxforge.simulate import step_limit, step_matrix
+from fluxforge.verify._problems import study_step
 from fluxforge.verify.stability import Stability, stability
 
 MOST_CELLS = 300
@@ -39,14 +40,14 @@ def small_graph() -> DualGraph:
 
 
 def transient_growth(
-    scheme: Scheme, graph: DualGraph, *, limit: Stability | None = None, diffusivity: float = 1.0
+    scheme: Scheme, graph: DualGraph, *, limit: Stability | None = None, parameters: Settings | None = None
 ) -> TransientGrowth:
     """At 0.99 of the largest stable step, or the Fourier step where there is no limit; `limit` if already known."""
-    largest = _largest_step(scheme, graph, diffusivity) if limit is None else limit.dt_max
-    fourier = fourier_step(graph, diffusivity)
+    largest = _largest_step(scheme, graph, parameters) if limit is None else limit.dt_max
+    fourier = study_step(scheme, graph, parameters)
     dt = 0.99 * largest if largest is not None and 0 < largest < np.inf else fourier
     root = np.sqrt(graph.V)
-    M = step_matrix(scheme, graph, dt, diffusivity=diffusivity).toarray()
+    M = step_matrix(scheme, graph, dt, parameters=parameters).toarray()
     B = root[:, None] * M / root
     if np.abs(B - B.T).max() <= NORMAL * np.abs(B).max():
         radius = float(np.abs(np.linalg.eigvalsh(0.5 * (B + B.T))).max())
@@ -54,10 +55,10 @@ def transient_growth(
     return _of_powers(B, dt / fourier)
 
 
-def _largest_step(scheme: Scheme, graph: DualGraph, diffusivity: float) -> float | None:
+def _largest_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> float | None:
     """From R(z) where there is one; otherwise the largest of the steps that were tried."""
-    found = step_limit(scheme, graph, diffusivity=diffusivity)
-    return found.dt if found is not None else stability(scheme, graph, diffusivity=diffusivity).dt_max
+    found = step_limit(scheme, graph, parameters=parameters)
+    return found.dt if found is not None else stability(scheme, graph, parameters=parameters).dt_max
 
 
 def _of_powers(B: np.ndarray, over_fourier: float) -> TransientGrowth:

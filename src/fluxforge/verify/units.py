@@ -1,8 +1,8 @@
 """Units: other units of length, time and temperature, and another zero of temperature, must change nothing.
 
-The heat equation is unchanged if lengths are multiplied by λ and times by λ²; if α is multiplied by λ and times are
-divided by it; if temperatures, sources and boundary data are multiplied by anything; and if a constant is added to all
-temperatures. A scheme that is not unchanged has a number with a unit in it, or solves another equation.
+Every quantity is multiplied by what its unit says: lengths by λ with times by λ², in which a diffusivity keeps its
+value; times by 1/λ; the unknown, its sources and boundary data by anything. If the equation does not mind, a constant
+is added to the unknown. A scheme that is not unchanged has a number with a unit in it, or solves another equation.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,9 +13,12 @@ import equinox as eqx
 import numpy as np
 import sympy as sp
 
-from fluxforge.mesh import DualGraph, fourier_step
-from fluxforge.scheme import Scheme, message_symbols, output_symbols
-from fluxforge.verify._problems import functions, with_mixed_walls
+from fluxforge.errors import EquationError
+from fluxforge.expression import parse, symbol
+from fluxforge.mesh import DualGraph, Settings, reference_step
+from fluxforge.pde import NUMBER, Equation, Unit
+from fluxforge.scheme import Scheme, message_symbols, output_symbols, symbol_units
+from fluxforge.verify._problems import functions, times, with_mixed_walls
 from fluxforge.verify._step import make_step
 from fluxforge.verify.time_order import study_graph
 
@@ -25,18 +28,17 @@ SHIFTS = (-300.0, 0.7, 1e3)
 # Of the largest change in a step: round-off is about 1e-16 times the largest shift over that change, which is near 1.
 SAME = 1e-9
 
-# By which power of λ each symbol is multiplied.
-_LENGTHS = {"A": 1, "delta": 1, "d_x": 1, "d_y": 1, "V": 2, "dt": 2, "S": -2}
-_TIMES = {"alpha": 1, "dt": -1, "S": 1}
-_TEMPERATURES = {"T": 1, "S": 1}
+# By which powers of λ lengths, times and the unknown are multiplied in each of the three changes of units.
+_CHANGES = {"lengths": (1, 2, 0), "times": (0, -1, 0), "temperatures": (0, 0, 1)}
 
 
 @dataclass(frozen=True)
 class Units:
     """By how much T' − T changes, relative to its largest entry, the worst of several factors.
 
-    `lengths`: lengths × λ, times × λ²; `times`: α × λ, times / λ; `temperatures`: × anything, −1 among them; `shift`: a
-    constant added. `algebra` lists which of the first three follow from the dimensions of the formulas, for every λ.
+    `lengths`: lengths × λ, times × λ²; `times`: times / λ; `temperatures`: the unknown × anything, −1 among them where
+    the equation is linear; `shift`: a constant added, 0 where the equation minds. `algebra` lists which of the first
+    three follow from the dimensions of the formulas, for every λ.
     """
 
     lengths: float
@@ -52,20 +54,33 @@ class Units:
 
 
 def units(scheme: Scheme) -> Units:
-    """One step on a small irregular mesh with Dirichlet and Neumann walls, again in other units."""
+    """One step on a small irregular mesh with Dirichlet and Neumann walls, again in other units.
+
+    Raises EquationError where the equation does not state the units of its parameters.
+    """
+    equation = scheme.equation
+    if any(p.unit is None for p in equation.parameters):
+        raise EquationError(f"equation {equation.name!r} does not state the units of its parameters")
     graph = with_mixed_walls(study_graph(), functions("1 + 2*x - 3*y + x*y").gradient)
     rng = np.random.default_rng(0)
     T, S = rng.standard_normal(graph.cells), 10 * rng.standard_normal(graph.cells)
-    alpha = 1.3
-    case = _Case(scheme, graph, T, S, alpha, 0.3 * fourier_step(graph, alpha))
+    parameters = equation.example(graph.dimension, 1.3)
+    case = _Case(scheme, graph, T, S, parameters, 0.3 * reference_step(equation, graph, parameters, T))
     wanted = case.step() - T
-    return Units(
-        lengths=_worst(case.lengths(k).step() - T - wanted for k in FACTORS) / _size(wanted),
-        times=_worst(case.times(k).step() - T - wanted for k in FACTORS) / _size(wanted),
-        temperatures=_worst(case.temperatures(k).step() / k - T - wanted for k in TEMPERATURES) / _size(wanted),
-        shift=_worst(case.shifted(c).step() - c - T - wanted for c in SHIFTS) / _size(wanted),
-        algebra=dimensions(scheme),
-    )
+    worst = {}
+    for name, powers in _CHANGES.items():
+        factors = FACTORS if name != "temperatures" else TEMPERATURES if equation.linear else TEMPERATURES[1:]
+        changes = (case.scaled(*(k**power for power in powers)).step() - T - wanted for k in factors)
+        worst[name] = _worst(changes) / _size(wanted)
+    shifts = SHIFTS if _minds_no_constant(equation) else ()
+    shift = _worst(case.shifted(c).step() - c - T - wanted for c in shifts) / _size(wanted) if shifts else 0.0
+    return Units(**worst, shift=shift, algebra=dimensions(scheme))
+
+
+def _minds_no_constant(equation: Equation) -> bool:
+    """Whether u + c solves the equation with u, for constant parameters."""
+    u, c = parse("x**2*y + x*t", ("x", "y", "t")), symbol("c")
+    return bool(sp.simplify(equation.strong(u + c, 2) - equation.strong(u, 2)) == 0)
 
 
 @dataclass(frozen=True)
@@ -74,31 +89,39 @@ class _Case:
     graph: DualGraph
     T: np.ndarray
     S: np.ndarray
-    alpha: float
+    parameters: Settings
     dt: float
+    scale: float = 1.0
 
     def step(self) -> np.ndarray:
+        """T' in the units of the first case."""
         with np.errstate(all="ignore"):
-            return make_step(self.scheme, self.graph, dt=self.dt, diffusivity=self.alpha)(self.T, self.S)
+            after = make_step(self.scheme, self.graph, dt=self.dt, parameters=self.parameters)(self.T, self.S)
+            return after / self.scale
 
-    def lengths(self, k: float) -> "_Case":
-        g = self.graph
-        value = np.where(g.neumann, g.value / k, g.value)
-        parts = (g.V * k**2, g.x * k, g.A * k, g.d * k, g.delta * k, g.centre * k, value)
-        scaled = eqx.tree_at(lambda m: (m.V, m.x, m.A, m.d, m.delta, m.centre, m.value), g, parts)
-        return _Case(self.scheme, scaled, self.T, self.S / k**2, self.alpha, self.dt * k**2)
+    def scaled(self, length: float, time: float, unknown: float) -> "_Case":
+        """The same in other units: every quantity times what its unit says."""
+        g, equation = self.graph, self.scheme.equation
+        known = symbol_units(equation, g.dimension)
 
-    def times(self, k: float) -> "_Case":
-        return _Case(self.scheme, self.graph, self.T, self.S * k, self.alpha * k, self.dt / k)
+        def factor(unit: Unit) -> float:
+            return float(length ** int(unit.length) * time ** int(unit.time) * unknown ** int(unit.unknown))
 
-    def temperatures(self, k: float) -> "_Case":
-        scaled = eqx.tree_at(lambda m: m.value, self.graph, self.graph.value * k)
-        return _Case(self.scheme, scaled, self.T * k, self.S * k, self.alpha, self.dt)
+        geometry = {name: factor(known[name]) for name in ("V", "A", "delta")}
+        scale = factor(known["T"])
+        value = g.value * np.where(g.neumann, scale / length, scale)
+        delta = geometry["delta"]
+        parts = (g.V * geometry["V"], g.x * delta, g.A * geometry["A"], g.d * delta, g.delta * delta, g.centre * delta)
+        scaled = eqx.tree_at(lambda m: (m.V, m.x, m.A, m.d, m.delta, m.centre, m.value), g, (*parts, value))
+        factors = {p.name: factor(p.unit or NUMBER) for p in equation.parameters}
+        parameters = {name: times(given, factors[name]) for name, given in self.parameters.items()}
+        S = self.S * factor(known["S"])
+        return _Case(self.scheme, scaled, self.T * scale, S, parameters, self.dt * time, scale)
 
     def shifted(self, c: float) -> "_Case":
         value = np.where(self.graph.neumann, self.graph.value, self.graph.value + c)
         moved = eqx.tree_at(lambda m: m.value, self.graph, value)
-        return _Case(self.scheme, moved, self.T + c, self.S, self.alpha, self.dt)
+        return _Case(self.scheme, moved, self.T + c, self.S, self.parameters, self.dt)
 
 
 def _size(change: np.ndarray) -> float:
@@ -118,27 +141,28 @@ def dimensions(scheme: Scheme) -> tuple[str, ...]:
     What is listed holds for every factor λ > 0. What is not may still hold: formulas that are not rational functions,
     and sums of parts with different dimensions that cancel, are not decided.
     """
-    asked = {"lengths": (_LENGTHS, 0), "times": (_TIMES, 0), "temperatures": (_TEMPERATURES, 1)}
-    return tuple(name for name, (powers, wanted) in asked.items() if _degree_of_step(scheme, powers) == wanted)
+    return tuple(name for name, powers in _CHANGES.items() if _keeps_degree(scheme, powers))
 
 
-def _degree_of_step(scheme: Scheme, base: Mapping[str, int]) -> sp.Expr | None:
-    """The power of λ that T' is multiplied by; None where it is none."""
-    powers: dict[str, sp.Expr] = {name: sp.Integer(power) for name, power in base.items()}
+def _keeps_degree(scheme: Scheme, change: tuple[int, int, int]) -> bool:
+    """Whether T' is multiplied by the same power of λ as T."""
+    known_units = symbol_units(scheme.equation)
+    degrees = {name: sum(a * b for a, b in zip(unit, change, strict=True)) for name, unit in known_units.items()}
+    powers: dict[str, sp.Expr] = {name: sp.Rational(power) for name, power in degrees.items()}
     for _, stage, earlier in scheme.walk():
         for name, message in stage.messages.items():
-            known = message_symbols(message.hop, earlier)
+            known = message_symbols(message.hop, earlier, scheme.equation)
             degree = _degree(message.expression, {known[key]: _power_of(key, powers) for key in known})
             if degree is None:
-                return None
+                return False
             powers[name] = degree
-        known = output_symbols(stage.messages, earlier)
+        known = output_symbols(stage.messages, earlier, scheme.equation)
         for name, output in stage.outputs.items():
             degree = _degree(output.expression, {known[key]: _power_of(key, powers) for key in known})
             if degree is None:
-                return None
+                return False
             powers[name] = degree
-    return powers["T_new"]
+    return bool(powers["T_new"] == powers["T"])
 
 
 def _power_of(name: str, powers: Mapping[str, sp.Expr]) -> sp.Expr:
@@ -148,7 +172,7 @@ def _power_of(name: str, powers: Mapping[str, sp.Expr]) -> sp.Expr:
     for part in ("_P", "_N", "_Q", "_PN", "_NQ", "_PQ"):
         if name.endswith(part) and name.removesuffix(part) in powers:
             return powers[name.removesuffix(part)]
-    return powers.get("d_x", sp.Integer(0)) if name.startswith("d_PQ_") else sp.Integer(0)
+    return sp.Integer(0)
 
 
 def _degree(expression: sp.Expr, powers: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr | None:

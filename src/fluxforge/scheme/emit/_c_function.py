@@ -4,27 +4,43 @@ from collections.abc import Mapping
 
 import sympy as sp
 
+from fluxforge.pde import Equation
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, PARAMETERS, Ghost, Hop
-from fluxforge.scheme.emit._c_names import CNames
-from fluxforge.scheme.emit._plan import expressions, names, sums
+from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop, constants
+from fluxforge.scheme.emit._c_names import SLOTS, CNames
+from fluxforge.scheme.emit._plan import Arguments, expressions, names, sums
 from fluxforge.scheme.emit._print_infix import c_dialect, infix
 from fluxforge.scheme.emit._words import wrapped
 
 
 def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, opening: str, fields: str) -> str:
-    """The function's text; `opening` is what stands before its brackets, `fields` its parameters after alpha."""
+    """The function's text; `opening` is what stands before its brackets, `fields` its last parameters."""
     used = names(expressions(stages))
-    outputs = [CNames(prefix).spelled(name) for stage in stages for name in stage.outputs if name != NEXT]
-    body = [f"(void){name};" for name in (*PARAMETERS, *_fields_of(fields)) if not _mentions(name, used)]
+    spelled = CNames(prefix, scheme.equation).spelled
+    outputs = [spelled(name) for stage in stages for name in stage.outputs if name != NEXT]
+    taken = Arguments.of(scheme.equation)
+    # α before Δt, then arrays, as these casts were always written.
+    given = {name: spelled(name) for name in (*constants(scheme.equation), *taken.cells)}
+    given |= {name: SLOTS.format(name) for name in taken.slots} | {name: name for name in _fields_of(fields)}
+    body = [f"(void){written};" for name, written in given.items() if not _mentions(name, used)]
     body += _workspace(outputs)
     for number, stage in enumerate(stages, start=1):
         body += [f"/* Stage {number} */"] if len(stages) > 1 else []
         body += _CStage(scheme, prefix).of(stage)
     body += ["free(work);"] if outputs else []
     lines = [f"    {line}" for text in (*body, "return 0;") for line in text.split("\n")]
-    head = f"{opening}(const fluxforge_mesh *mesh, double dt, double alpha,\n    {fields})"
+    typed = c_arguments(scheme.equation, prefix)["typed"]
+    head = f"{opening}(const fluxforge_mesh *mesh, {typed},\n    {fields})"
     return "\n".join([head, "{", *lines, "}", ""])
+
+
+def c_arguments(equation: Equation, prefix: str) -> dict[str, str]:
+    """The parameters of a step as they are passed on (`arguments`) and as they are declared (`typed`)."""
+    found, spelled = Arguments.of(equation), CNames(prefix, equation).spelled
+    numbers = [spelled(name) for name in found.constants]
+    arrays = [*map(spelled, found.cells), *map(SLOTS.format, found.slots)]
+    typed = [*(f"double {name}" for name in numbers), *(f"const double *{name}" for name in arrays)]
+    return {"arguments": ", ".join([*numbers, *arrays]), "typed": ", ".join(typed)}
 
 
 def _fields_of(parameters: str) -> list[str]:
@@ -32,7 +48,7 @@ def _fields_of(parameters: str) -> list[str]:
 
 
 def _mentions(name: str, used: set[str]) -> bool:
-    return bool(used & {name, *(f"{name}_{end}" for end in "PNQ")})
+    return bool(used & {name, *(f"{name}_{end}" for end in (*"PNQ", "PN", "NQ"))})
 
 
 def _workspace(outputs: list[str]) -> list[str]:
@@ -51,9 +67,12 @@ class _CStage:
 
     def __init__(self, scheme: Scheme, prefix: str) -> None:
         self._prefix = prefix
-        self._names = CNames(prefix)
+        self._names = CNames(prefix, scheme.equation)
+        self._constants = set(constants(scheme.equation))
+        self._slots = Arguments.of(scheme.equation).slots
         self._dialect = c_dialect(prefix)
         self._rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
+        self._rules |= dict.fromkeys(Arguments.of(scheme.equation).cells, Ghost.OWNER)
 
     def of(self, stage: Stage) -> list[str]:
         """The lines of the loop."""
@@ -72,18 +91,20 @@ class _CStage:
         found = names(messages.values())
         if any(name.endswith("_N") for name in found):
             lines.append("const size_t N = (size_t)mesh->node[e];")
-        for name in sorted(found - set(PARAMETERS)):
+        for name in sorted(found - self._constants):
             lines.append(f"const double {name} = {self._on_edge(name)};")
         return _loop("size_t k = 0; k < mesh->slots; k++", lines + self._added(messages))
 
     def _on_edge(self, name: str) -> str:
         field, _, end = name.rpartition("_")
-        if name in EDGE_GEOMETRY:
+        if name in GEOMETRY[Hop.EDGE]:
             return f"mesh->{name}[e]"
+        if name in self._slots:
+            return f"{SLOTS.format(name)}[e]"
         return self._names.at_cell(field) if end == "P" else self._at_node(field, end)
 
     def _paths(self, messages: Mapping[str, sp.Expr]) -> list[str]:
-        found = names(messages.values()) - set(PARAMETERS)
+        found = names(messages.values()) - self._constants
         lines = ["const size_t second = N*mesh->slots + l;", "if (!mesh->used[second]) continue;"]
         if any(name.endswith("_Q") for name in found):
             lines.append("const size_t Q = (size_t)mesh->node[second];")
@@ -101,7 +122,7 @@ class _CStage:
         return _loop("size_t k = 0; k < mesh->slots; k++", outer + inner)
 
     def _ring(self, messages: Mapping[str, sp.Expr]) -> list[str]:
-        found = sorted(names(messages.values()) - set(PARAMETERS))
+        found = sorted(names(messages.values()) - self._constants)
         means = [name for name in found if name.rpartition("_")[2] in ("N", "PN", "NQ")]
         lines = [f"if (!{self._prefix}_in_ring(mesh, P, path)) continue;"]
         if means or any(name.endswith("_Q") for name in found):
@@ -133,9 +154,12 @@ class _CStage:
 
     def _added(self, messages: Mapping[str, sp.Expr]) -> list[str]:
         return [
-            _statement(f"{self._names.spelled(name)} +=", infix(expression, self._dialect, str))
+            _statement(f"{self._names.spelled(name)} +=", infix(expression, self._dialect, self._symbol))
             for name, expression in messages.items()
         ]
+
+    def _symbol(self, name: str) -> str:
+        return self._names.spelled(name) if name in self._constants else name
 
     def _at_node(self, field: str, end: str) -> str:
         if field == "V":

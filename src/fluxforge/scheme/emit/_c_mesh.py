@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fluxforge.expression import COORDINATES
 from fluxforge.mesh import DualGraph
 from fluxforge.scheme.emit._c_text import MESH
 from fluxforge.scheme.emit._words import c_comment, identifier
@@ -12,7 +13,7 @@ PER_LINE = 8
 
 
 def emit_c_mesh(graph: DualGraph, name: str = "mesh") -> str:
-    """A header with a fluxforge_mesh of that name, its arrays, and the centroids of the cells, NAME_x and NAME_y.
+    """A header with a fluxforge_mesh of that name, its arrays, and the cells' centroids, NAME_x, NAME_y (and NAME_z).
 
     The number of cells is a constant, NAME_cells, so that fields can be arrays of that size.
     """
@@ -20,7 +21,7 @@ def emit_c_mesh(graph: DualGraph, name: str = "mesh") -> str:
     tables = c_tables(graph)
     sizes = {"cells": graph.cells, "slots": graph.slot_node.shape[1], "ghosts": graph.ghosts}
     members = {**sizes, **{key: f"{name}_{key}" for key in tables}}
-    arrays = {**tables, "x": graph.x[:, 0], "y": graph.x[:, 1]}
+    arrays = {**tables, **dict(zip(COORDINATES, graph.x.T, strict=False))}
     return "\n".join(
         [
             f"/* {_title(graph)}: {graph.cells} cells, {graph.ghosts} boundary faces. */",

@@ -2,8 +2,10 @@
 
 import re
 
-from fluxforge.scheme._symbols import PARAMETERS
+from fluxforge.pde import Equation
+from fluxforge.scheme._symbols import constants
 from fluxforge.scheme.emit._c_text import HELPERS
+from fluxforge.scheme.emit._plan import Arguments
 
 _KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
@@ -15,10 +17,16 @@ _RESERVED = frozenset(f"{_KEYWORDS} {_CALLED} {_LOCALS}".split())
 _MACRO_LIKE = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 
 
+# An array over slots, beside the value in one of them.
+SLOTS = "{}_of"
+
+
 class CNames:
     """Names in the file of a scheme whose functions all open with `prefix`."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, equation: Equation) -> None:
+        self._constants = constants(equation)
+        self._slots = Arguments.of(equation).slots
         self._reserved = _RESERVED | {f"{prefix}_{helper}" for helper in HELPERS}
 
     def spelled(self, name: str) -> str:
@@ -27,13 +35,14 @@ class CNames:
 
     def at_cell(self, name: str, cell: str = "P") -> str:
         """A parameter, V, a field or an output in a cell."""
-        if name in PARAMETERS:
-            return name
+        if name in self._constants:
+            return self.spelled(name)
         return f"mesh->V[{cell}]" if name == "V" else f"{self.spelled(name)}[{cell}]"
 
     def on_path(self, name: str) -> str:
         """A symbol of one path P → N → Q at P, at N or along a leg, N being a cell."""
         field, _, end = name.rpartition("_")
         if end in ("PN", "NQ"):
-            return f"mesh->{field}[{'first' if end == 'PN' else 'second'}]"
+            table = SLOTS.format(field) if field in self._slots else f"mesh->{field}"
+            return f"{table}[{'first' if end == 'PN' else 'second'}]"
         return self.at_cell(field, end)

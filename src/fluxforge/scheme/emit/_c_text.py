@@ -1,7 +1,7 @@
 """The parts of an emitted C file that are the same for every scheme; `$name` is the scheme's."""
 
 CALL = """\
-int $name_step(mesh, dt, alpha, T, S, T_new) takes T and the sources S of the cells
+int $name_step(mesh, $arguments, T, S, T_new) takes T and the sources S of the cells
 and writes T one time step later to T_new, which must not overlap them. Returns $answer."""
 
 INCLUDES = "#include <math.h>\n#include <stddef.h>\n#include <stdlib.h>\n"
@@ -24,6 +24,7 @@ typedef struct fluxforge_mesh {
     const unsigned char *ghost_neumann; /* [ghosts] 1 for Neumann, 0 for Dirichlet */
     const double *ghost_value;          /* [ghosts] q or g */
     const double *ghost_delta;          /* [ghosts] distance from the owner's centroid */
+    const double *n_z, *d_z;            /* in space: the third components; NULL in the plane */
 } fluxforge_mesh;
 #endif
 """
@@ -112,10 +113,10 @@ NEEDS = {"in_ring": ("end",)}
 
 CG = """\
 /* out = V (x - theta (F' x - x)); `still` is the mesh with boundary values 0, `nothing` a field of zeros. */
-static int $name_system(const fluxforge_mesh *still, double dt, double alpha,
+static int $name_system(const fluxforge_mesh *still, $typed,
     const double *x, const double *nothing, double *out)
 {
-    if ($name_explicit(still, dt, alpha, x, nothing, out)) return 1;
+    if ($name_explicit(still, $arguments, x, nothing, out)) return 1;
     for (size_t P = 0; P < still->cells; P++) out[P] = still->V[P]*(x[P] - $theta*(out[P] - x[P]));
     return 0;
 }
@@ -128,7 +129,7 @@ static double $name_dot(size_t n, const double *a, const double *b)
 }
 
 /* Conjugate gradients from T_new = T on: r the residual, p the direction, q the system's p. */
-static int $name_solve(const fluxforge_mesh *mesh, double dt, double alpha,
+static int $name_solve(const fluxforge_mesh *mesh, $typed,
     const double *T, const double *S, double *T_new, double *work)
 {
     const double tolerance = 1e-13;
@@ -139,9 +140,9 @@ static int $name_solve(const fluxforge_mesh *mesh, double dt, double alpha,
     fluxforge_mesh still = *mesh;
     still.ghost_value = nothing + n;
 
-    if ($name_diagonal(mesh, dt, alpha, diagonal)) return 1;
-    if ($name_explicit(mesh, dt, alpha, T, S, r)) return 1;
-    if ($name_system(&still, dt, alpha, T, nothing, q)) return 1;
+    if ($name_diagonal(mesh, $arguments, diagonal)) return 1;
+    if ($name_explicit(mesh, $arguments, T, S, r)) return 1;
+    if ($name_system(&still, $arguments, T, nothing, q)) return 1;
     for (size_t i = 0; i < n; i++) {
         T_new[i] = T[i];
         diagonal[i] = mesh->V[i]*(1.0 + $theta*(1.0 - diagonal[i]));
@@ -153,7 +154,7 @@ static int $name_solve(const fluxforge_mesh *mesh, double dt, double alpha,
     double rho = $name_dot(n, r, y);
     for (int iteration = 0; iteration < max_iterations; iteration++) {
         if (sqrt($name_dot(n, r, r)) <= small) return 0;
-        if ($name_system(&still, dt, alpha, p, nothing, q)) return 1;
+        if ($name_system(&still, $arguments, p, nothing, q)) return 1;
         const double curvature = $name_dot(n, p, q);
         if (!(curvature > 0.0)) return 2;
         for (size_t i = 0; i < n; i++) {
@@ -168,12 +169,12 @@ static int $name_solve(const fluxforge_mesh *mesh, double dt, double alpha,
     return 2;
 }
 
-int $name_step(const fluxforge_mesh *mesh, double dt, double alpha,
+int $name_step(const fluxforge_mesh *mesh, $typed,
     const double *T, const double *S, double *T_new)
 {
     double *const work = calloc(6*mesh->cells + mesh->ghosts + 1, sizeof *work);
     if (work == NULL) return 1;
-    const int status = $name_solve(mesh, dt, alpha, T, S, T_new, work);
+    const int status = $name_solve(mesh, $arguments, T, S, T_new, work);
     free(work);
     return status;
 }

@@ -16,5 +16,5 @@ _JAX = Flavour(
 
 
 def emit_jax(scheme: Scheme) -> str:
-    """Python source with `step(T, S, mesh, dt, alpha)` on JAX arrays."""
+    """Python source with `step(T, S, mesh, dt, …)` on JAX arrays."""
     return python_module(scheme, _JAX)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 import sympy as sp
 
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop
+from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop, constants
+from fluxforge.scheme.emit._plan import Arguments
 from fluxforge.scheme.emit._print_latex import Latex, Letter, value
 from fluxforge.scheme.emit._words import title
 
@@ -28,7 +29,7 @@ _WIDEST = 62
 
 def emit_latex(scheme: Scheme) -> str:
     r"""`\[ \begin{aligned} … \end{aligned} \]`: a line per message and output. Needs amsmath."""
-    rows = [row for stage in scheme.stages for row in _stage(stage, implicit=scheme.implicit)]
+    rows = [row for stage in scheme.stages for row in _stage(stage, scheme)]
     if scheme.implicit:
         rows.append(_theta(scheme))
     body = " \\\\\n".join(rows)
@@ -46,13 +47,14 @@ def _comments(scheme: Scheme) -> Iterator[str]:
             yield f"% Of {', '.join(shown)} a Dirichlet ghost {words}."
 
 
-def _stage(stage: Stage, *, implicit: bool) -> Iterator[str]:
+def _stage(stage: Stage, scheme: Scheme) -> Iterator[str]:
+    implicit = scheme.implicit
     for name, message in stage.messages.items():
-        latex = Latex(_message_letters(message.hop, implicit=implicit))
+        latex = Latex(_message_letters(message.hop, scheme))
         left = _named(name, "P", implicit=implicit).text
         yield f"{left} &= {_SUMS[message.hop]} {_broken(latex, message.expression, inside=True)}"
     for name, output in stage.outputs.items():
-        latex = Latex(lambda found: _node_letter(found, implicit=implicit))
+        latex = Latex(lambda found: _node_letter(found, scheme))
         left = "F_P(T)" if implicit and name == NEXT else _named(name, "P", implicit=implicit).text
         yield f"{left} &= {_broken(latex, output.expression, inside=False)}"
 
@@ -95,14 +97,20 @@ def _theta(scheme: Scheme) -> str:
     return f"T_P^{{n+1}} - T_P^{{n}} &= {right}"
 
 
-def _message_letters(hop: Hop, *, implicit: bool) -> Callable[[str], Letter]:
+def _message_letters(hop: Hop, scheme: Scheme) -> Callable[[str], Letter]:
+    arguments = Arguments.of(scheme.equation)
+
     def letter(name: str) -> Letter:
-        if name in ("dt", "alpha"):
-            return Letter(_LETTERS[name], coefficient=True)
+        if name in arguments.constants:
+            return _constant(name)
         if name in GEOMETRY[hop]:
             return _geometry(name, hop)
+        if name in arguments.slots:
+            return Letter(
+                f"{_head(name.partition('_')[0])}_{{{','.join(['PN', *name.split('_')[1:]])}}}", coefficient=True
+            )
         field, _, end = name.rpartition("_")
-        found = _named(field, end, implicit=implicit)
+        found = _named(field, end, implicit=scheme.implicit)
         return _mean(found) if hop is Hop.RING and end == "N" else found
 
     return letter
@@ -121,10 +129,14 @@ def _mean(letter: Letter) -> Letter:
     return Letter(rf"\overline{{{letter.text}}}", coefficient=letter.coefficient)
 
 
-def _node_letter(name: str, *, implicit: bool) -> Letter:
-    if name in ("dt", "alpha"):
-        return Letter(_LETTERS[name], coefficient=True)
-    return _named(name, "P", implicit=implicit)
+def _node_letter(name: str, scheme: Scheme) -> Letter:
+    if name in constants(scheme.equation):
+        return _constant(name)
+    return _named(name, "P", implicit=scheme.implicit)
+
+
+def _constant(name: str) -> Letter:
+    return Letter(_LETTERS.get(name) or _head(name), coefficient=True)
 
 
 def _named(name: str, end: str, *, implicit: bool) -> Letter:

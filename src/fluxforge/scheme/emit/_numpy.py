@@ -16,5 +16,5 @@ _NUMPY = Flavour(
 
 
 def emit_numpy(scheme: Scheme) -> str:
-    """Python source with `step(T, S, mesh, dt, alpha)` on NumPy arrays."""
+    """Python source with `step(T, S, mesh, dt, …)` on NumPy arrays."""
     return python_module(scheme, _NUMPY)

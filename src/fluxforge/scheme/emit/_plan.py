@@ -1,11 +1,48 @@
 """What the code of a scheme has to compute and to read."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import sympy as sp
 
+from fluxforge.expression import symbol
+from fluxforge.pde import Equation, Where
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import EDGE_GEOMETRY, Hop, symbol
+from fluxforge.scheme._symbols import EDGE_GEOMETRY, Hop, constants
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The parameters a step takes: numbers, Δt first; arrays over cells; arrays over the slots of cells, as A is."""
+
+    constants: tuple[str, ...]
+    cells: tuple[str, ...]
+    slots: tuple[str, ...]
+
+    @staticmethod
+    def of(equation: Equation) -> "Arguments":
+        """Those of an equation."""
+        *numbers, step = constants(equation)
+        cells = tuple(p.name for p in equation.parameters if p.where is Where.CELL)
+        slots = tuple(
+            name
+            for p in equation.parameters
+            if p.where is not Where.CELL and p.name not in numbers
+            for name in p.edge_names()
+        )
+        return Arguments((step, *numbers), cells, slots)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, in the order in which they are passed."""
+        return (*self.constants, *self.cells, *self.slots)
+
+    def words(self, slot: str = "{}") -> str:
+        """What the arrays among them are, in a sentence; nothing where there are none. `slot` spells those of slots."""
+        slots = ", ".join(map(slot.format, self.slots))
+        parts = [f"{', '.join(self.cells)}: a number per cell"] if self.cells else []
+        parts += [f"{slots}: a number per slot, as A, with n away from the cell"] if slots else []
+        return f"\n{'; '.join(parts)}." if parts else ""
 
 
 def sums(stage: Stage) -> dict[Hop, dict[str, sp.Expr]]:

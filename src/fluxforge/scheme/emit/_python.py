@@ -7,8 +7,8 @@ from string import Template
 import sympy as sp
 
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, PARAMETERS, Ghost, Hop
-from fluxforge.scheme.emit._plan import expressions, names, sums
+from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop
+from fluxforge.scheme.emit._plan import Arguments, expressions, names, sums
 from fluxforge.scheme.emit._print_infix import array_dialect, infix, plain_dialect
 from fluxforge.scheme.emit._python_text import CALL, HELPERS, MESH, NEEDS
 from fluxforge.scheme.emit._solvable import check_solvable, diagonal_stages
@@ -36,17 +36,18 @@ class Flavour:
 def python_module(scheme: Scheme, flavour: Flavour) -> str:
     """The module's whole text."""
     check_solvable(scheme)
+    arguments = _listed(scheme)
     if scheme.implicit:
-        explicit = _Function(scheme, flavour).of(scheme.stages, "_explicit(T, S, mesh, dt, alpha)", "F(T)")
+        explicit = _Function(scheme, flavour).of(scheme.stages, f"_explicit(T, S, mesh, {arguments})", "F(T)")
         diagonal = _Function(scheme, flavour)
         functions = [
             explicit,
-            diagonal.of(diagonal_stages(scheme), "_diagonal(mesh, dt, alpha)", "The diagonal of F'"),
-            Template(flavour.solver).substitute(theta=infix(scheme.theta, plain_dialect(), str)),
+            diagonal.of(diagonal_stages(scheme), f"_diagonal(mesh, {arguments})", "The diagonal of F'"),
+            Template(flavour.solver).substitute(theta=infix(scheme.theta, plain_dialect(), str), arguments=arguments),
         ]
     else:
         doc = "T one time step later."
-        functions = [_Function(scheme, flavour).of(scheme.stages, "step(T, S, mesh, dt, alpha)", doc, flavour.entry)]
+        functions = [_Function(scheme, flavour).of(scheme.stages, f"step(T, S, mesh, {arguments})", doc, flavour.entry)]
     words = {"np": flavour.np, "Array": flavour.array}
     helpers = [Template(HELPERS[name]).substitute(words) for name in _called("\n".join(functions))]
     mesh = Template(MESH).substitute(words)
@@ -54,8 +55,17 @@ def python_module(scheme: Scheme, flavour: Flavour) -> str:
 
 
 def _docstring(scheme: Scheme, flavour: Flavour) -> str:
-    text = header(scheme, call=CALL, nothing="None", note=flavour.note)
+    text = header(scheme, call=_call(scheme), nothing="None", note=flavour.note)
     return '"""' + text.replace("\\", "\\\\").replace('"""', "'''") + '\n"""\n'
+
+
+def _call(scheme: Scheme) -> str:
+    return Template(CALL).substitute(arguments=_listed(scheme)) + Arguments.of(scheme.equation).words()
+
+
+def _listed(scheme: Scheme) -> str:
+    """The parameters of a step, as its signature names them."""
+    return ", ".join(map(_spelled, Arguments.of(scheme.equation).names))
 
 
 def _called(code: str) -> list[str]:
@@ -74,8 +84,10 @@ class _Function:
 
     def __init__(self, scheme: Scheme, flavour: Flavour) -> None:
         self._flavour = flavour
+        self._arguments = Arguments.of(scheme.equation)
+        self._constants = set(self._arguments.constants)
         self._dialect = array_dialect(flavour.np)
-        self._rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
+        self._rules = scheme.ghost_rules() | {"S": Ghost.ZERO} | dict.fromkeys(self._arguments.cells, Ghost.OWNER)
         self._lines: list[str] = []
         self._held: dict[str, str] = {}
 
@@ -83,7 +95,7 @@ class _Function:
         """The function's text."""
         self._lines.extend(entry)
         present = names(expressions(stages))
-        here = [name for name in (*EDGE_GEOMETRY, "V") if name in present]
+        here = [name for name in (*GEOMETRY[Hop.EDGE], "V") if name in present]
         self._held |= {name: f"mesh.{name}" for name in here}
         if here:
             self._lines.append(f"{', '.join(here)} = {', '.join(self._held[name] for name in here)}")
@@ -108,8 +120,9 @@ class _Function:
     def _sum(self, name: str, expression: sp.Expr, hop: Hop) -> None:
         if hop in _TABLES:
             self._hold("Q", _TABLES[hop][1], target=_TABLES[hop][0])
-        for found in sorted(names([expression]) - set(PARAMETERS)):
-            self._hold(found, self._gathered(found, hop))
+        for found in sorted(names([expression]) - self._constants):
+            if found not in self._arguments.slots:
+                self._hold(found, self._gathered(found, hop))
         text = infix(expression, self._dialect, _spelled)
         line = f"{_spelled(name)} = _sum({text}, {_USED[hop]}, mesh)"
         if len(line) > _WIDTH:
@@ -119,13 +132,13 @@ class _Function:
 
     def _output(self, expression: sp.Expr) -> str:
         text = infix(expression, self._dialect, _spelled)
-        varies = names([expression]) - set(PARAMETERS)
+        varies = names([expression]) - self._constants
         return text if varies else f"{self._flavour.np}.full_like(mesh.V, {text})"
 
     def _gathered(self, name: str, hop: Hop) -> str:
         """Where a symbol of a message comes from."""
         field, _, end = name.rpartition("_")
-        if name in EDGE_GEOMETRY:
+        if name in GEOMETRY[Hop.EDGE]:
             return f"mesh.{name}"
         if name == "delta_PQ":
             for part in ("d_PQ_x", "d_PQ_y"):
@@ -134,7 +147,8 @@ class _Function:
         if name in ("d_PQ_x", "d_PQ_y"):
             return f"{self._flavour.np}.where(ring, mesh.d_{end}[:, k] + mesh.d_{end}[N, l], 1.0)"
         if end in ("PN", "NQ"):
-            return self._along(f"mesh.{field}[:, k]" if end == "PN" else f"mesh.{field}[N, l]", hop)
+            table = _spelled(field) if field in self._arguments.slots else f"mesh.{field}"
+            return self._along(f"{table}[:, k]" if end == "PN" else f"{table}[N, l]", hop)
         return self._at(field, end, hop)
 
     def _at(self, field: str, end: str, hop: Hop) -> str:

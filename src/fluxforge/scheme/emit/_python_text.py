@@ -1,6 +1,6 @@
 """The parts of an emitted Python module that are the same for every scheme; `$np` is `np` or `jnp`."""
 
-CALL = "step(T, S, mesh, dt, alpha) takes T and the sources S of the cells and returns T one time step later."
+CALL = "step(T, S, mesh, $arguments) takes T and the sources S of the cells and returns T one time step later."
 
 MESH = '''\
 class Mesh(NamedTuple):
@@ -20,6 +20,8 @@ class Mesh(NamedTuple):
     ghost_neumann: $Array  # (ghosts,) bool: Neumann or Dirichlet
     ghost_value: $Array  # (ghosts,): q or g
     ghost_delta: $Array  # (ghosts,): distance from the owner's centroid
+    n_z: $Array | None = None  # in space: the third components
+    d_z: $Array | None = None
 '''
 
 HELPERS = {
@@ -87,17 +89,17 @@ NEEDS = {"_ring": ("_paths",)}
 """Helpers that call others."""
 
 CG_NUMPY = '''\
-def step(T, S, mesh, dt, alpha, tolerance=1e-13, max_iterations=10_000):
+def step(T, S, mesh, $arguments, tolerance=1e-13, max_iterations=10_000):
     """T one time step later, by conjugate gradients on V*(I - theta*(F' - I)); RuntimeError if they fail."""
     theta = $theta
     tolerance = max(tolerance, 8 * np.finfo(T.dtype).eps)
     still, nothing = mesh._replace(ghost_value=np.zeros_like(mesh.ghost_value)), np.zeros_like(T)
 
     def system(x):
-        return mesh.V * (x - theta * (_explicit(x, nothing, still, dt, alpha) - x))
+        return mesh.V * (x - theta * (_explicit(x, nothing, still, $arguments) - x))
 
-    diagonal = mesh.V * (1 + theta * (1 - _diagonal(mesh, dt, alpha)))
-    r = mesh.V * (_explicit(T, S, mesh, dt, alpha) - T)
+    diagonal = mesh.V * (1 + theta * (1 - _diagonal(mesh, $arguments)))
+    r = mesh.V * (_explicit(T, S, mesh, $arguments) - T)
     small = tolerance * np.linalg.norm(system(T) + r)
     y = r / diagonal
     p, rho = y, r @ y
@@ -107,7 +109,7 @@ def step(T, S, mesh, dt, alpha, tolerance=1e-13, max_iterations=10_000):
         q = system(p)
         curvature = p @ q
         if not curvature > 0:
-            raise RuntimeError("the system is not positive definite: check the mesh, dt and alpha")
+            raise RuntimeError("the system is not positive definite: check the mesh and the parameters")
         T = T + rho / curvature * p
         r = r - rho / curvature * q
         y = r / diagonal
@@ -117,7 +119,7 @@ def step(T, S, mesh, dt, alpha, tolerance=1e-13, max_iterations=10_000):
 '''
 
 CG_JAX = '''\
-def step(T, S, mesh, dt, alpha, tolerance=1e-13, max_iterations=10_000):
+def step(T, S, mesh, $arguments, tolerance=1e-13, max_iterations=10_000):
     """T one time step later, by conjugate gradients on V*(I - theta*(F' - I)); all nan if they fail."""
     theta = $theta
     mesh, T, S = jax.tree.map(jnp.asarray, (mesh, T, S))
@@ -125,10 +127,10 @@ def step(T, S, mesh, dt, alpha, tolerance=1e-13, max_iterations=10_000):
     still, nothing = mesh._replace(ghost_value=jnp.zeros_like(mesh.ghost_value)), jnp.zeros_like(T)
 
     def system(x):
-        return mesh.V * (x - theta * (_explicit(x, nothing, still, dt, alpha) - x))
+        return mesh.V * (x - theta * (_explicit(x, nothing, still, $arguments) - x))
 
-    diagonal = mesh.V * (1 + theta * (1 - _diagonal(mesh, dt, alpha)))
-    r = mesh.V * (_explicit(T, S, mesh, dt, alpha) - T)
+    diagonal = mesh.V * (1 + theta * (1 - _diagonal(mesh, $arguments)))
+    r = mesh.V * (_explicit(T, S, mesh, $arguments) - T)
     small = tolerance * jnp.linalg.norm(system(T) + r)
     y = r / diagonal
 

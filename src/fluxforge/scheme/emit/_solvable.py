@@ -6,10 +6,13 @@ F'_PP = ∂F/∂T_P, with a Neumann ghost's T_N = T_P + qδ counted: χ = 0 ther
 import sympy as sp
 
 from fluxforge.errors import SchemeError
+from fluxforge.expression import symbol
+from fluxforge.pde import Equation, Rank
 from fluxforge.scheme._amplification import Z, amplification
 from fluxforge.scheme._linear import LinearStage, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
-from fluxforge.scheme._symbols import NEXT, Hop, symbol
+from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, Hop
+from fluxforge.scheme.emit._plan import Arguments
 
 _T, _T_P, _T_N = symbol("T"), symbol("T_P"), symbol("T_N")
 
@@ -51,7 +54,7 @@ def _obstacle(scheme: Scheme) -> str | None:
         return "reaches beyond the nearest neighbours, so its system is not known to be symmetric"
     if _has_constants(last):
         return "has a term without T and S, which belongs in S"
-    return _unsymmetric(last) or _indefinite(scheme)
+    return _unsymmetric(last, scheme.equation) or _indefinite(scheme)
 
 
 def _has_constants(stage: LinearStage) -> bool:
@@ -71,7 +74,7 @@ def _indefinite(scheme: Scheme) -> str | None:
     return None
 
 
-def _unsymmetric(stage: LinearStage) -> str | None:
+def _unsymmetric(stage: LinearStage, equation: Equation) -> str | None:
     """V ∂F/∂T_N must be the same seen from both sides of a face."""
     inner = stage.outputs[NEXT].coefficients
     weight = sp.Integer(0)
@@ -79,18 +82,20 @@ def _unsymmetric(stage: LinearStage) -> str | None:
         weight += inner.get(symbol(name), sp.Integer(0)) * affine.coefficients.get(_T_N, sp.Integer(0))
     weight *= symbol("V")
     ends = {s for s in weight.free_symbols if s.name.endswith(("_P", "_N"))}
-    edge = {symbol(name) for name in ("alpha", "dt", "A", "delta", "n_x", "n_y", "d_x", "d_y", "chi")}
+    arguments = Arguments.of(equation)
+    edge = {symbol(name) for name in (*arguments.constants, *arguments.slots, *EDGE_GEOMETRY)}
     weight = weight.xreplace({s: symbol(f"{s.name}_P") for s in weight.free_symbols - ends - edge})
-    difference = weight - weight.xreplace(_other_side(weight))
+    difference = weight - weight.xreplace(_other_side(weight, equation))
     if sp.simplify(difference) != 0:
         return "its system is not symmetric: the flux through a face differs between its two sides"
     return None
 
 
-def _other_side(weight: sp.Expr) -> dict[sp.Symbol, sp.Expr]:
-    swap = {symbol(name): -symbol(name) for name in ("n_x", "n_y", "d_x", "d_y")}
+def _other_side(weight: sp.Expr, equation: Equation) -> dict[sp.Symbol, sp.Expr]:
+    turned = ("n_x", "n_y", "d_x", "d_y", *(p.normal_name for p in equation.parameters if p.rank is Rank.VECTOR))
+    swap = {symbol(name): -symbol(name) for name in turned}
     for found in weight.free_symbols:
         name, _, end = found.name.rpartition("_")
-        if end in ("P", "N"):
+        if end in ("P", "N") and name:
             swap[found] = symbol(f"{name}_{'N' if end == 'P' else 'P'}")
     return swap

@@ -1,15 +1,15 @@
-"""The midpoint rule written out over two hops, and the paper's two-hop formula."""
+"""The midpoint rule for heat written out over two hops."""
 
 from fluxforge.scheme._builder import SchemeBuilder
 from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._symbols import Hop
-from fluxforge.scheme.reference._flux import FLUX, NO_ORDER, PLAIN_FLUX_ORDERS
+from fluxforge.scheme.reference._space import PLAIN_FLUX_ORDERS
 
 TWO_HOP = (
     SchemeBuilder()
     .stage(
         {
-            "z1": FLUX,
+            "z1": "alpha*A/delta*(T_N - T_P)",
             # A Neumann ghost moves with its owner in the half step, so χ keeps it out of Σw.
             "d": "chi*alpha*A/delta",
             "z_source": "alpha*A/delta*(S_N - S_P)",
@@ -21,18 +21,5 @@ TWO_HOP = (
         "two-hop",
         summary="one stage over directed two-hop paths, equal to midpoint",
         claims=Claims(conservative=True, time_order=2, generator=True, space=PLAIN_FLUX_ORDERS, stable_to=2.0),
-    )
-)
-
-TWO_HOP_PRINTED = (
-    SchemeBuilder()
-    .stage(
-        {"z1": FLUX, "z2": (Hop.RING, "alpha/2*(T_Q - T_P)")},
-        {"T_new": "T + dt*S + dt/V*(z1 + z2)"},
-    )
-    .build(
-        "two-hop-printed",
-        summary="the two-hop formula as the paper prints it: solves another heat equation",
-        claims=Claims(conservative=True, time_order=1, generator=False, space=NO_ORDER, stable_to=2.0),
     )
 )

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from fluxforge.mesh import DualGraph, fourier_step
+from fluxforge.pde import HEAT
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import step_limit
 
@@ -35,7 +36,7 @@ class FourierCheck:
 def fourier_is_sufficient(graph: DualGraph, *, diffusivity: float = 1.0) -> FourierCheck:
     """Δt_Fourier ≤ 2/λ_max, by Gershgorin's circles: the lemma says necessary, and sufficient is what it is."""
     fourier = fourier_step(graph, diffusivity)
-    found = step_limit(BUILT_IN["euler"], graph, diffusivity=diffusivity)
+    found = step_limit(BUILT_IN["euler"], graph, parameters=HEAT.settings(diffusivity=diffusivity))
     assert found is not None
     ratio = 1.0 if math.isinf(fourier) else found.dt / fourier
     return FourierCheck(graph.origin, graph.cells, fourier, found.dt, ratio)

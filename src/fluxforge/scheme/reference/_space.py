@@ -1,6 +1,4 @@
-"""The plain two-point flux and what it claims in space."""
-
-FLUX = "alpha*A/delta*(T_N - T_P)"
+"""What the plain two-point flux of diffusion claims in space."""
 
 PLAIN_FLUX_ORDERS = {"squares": 2.0, "cross": 2.0, "equilateral": 2.0, "right": 0.0, "jittered": 0.0}
 """Order 2 where the line of centroids is perpendicular to the face; no convergence where it is not.
@@ -10,8 +8,3 @@ On unstructured meshes the error falls for as long as the generator makes locall
 
 NO_ORDER = dict.fromkeys(("squares", "cross", "equilateral", "right", "jittered", "irregular"), 0.0)
 """A scheme that solves another equation converges nowhere."""
-
-
-def flux_of(name: str) -> str:
-    """The plain flux of an earlier output."""
-    return f"alpha*A/delta*({name}_N - {name}_P)"

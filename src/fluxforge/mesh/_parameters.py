@@ -1,0 +1,133 @@
+"""The parameters of an equation on a mesh: numbers, fields over cells, and what faces see of vectors and tensors."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fluxforge._types import CellField, FaceField, SlotField
+from fluxforge.errors import EquationError, InputError
+from fluxforge.mesh._boundary import Value, evaluate_at
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.pde import Equation, Parameter, Rank, Where
+
+Setting: TypeAlias = Value | np.ndarray | Sequence[Any]
+"""A number, a formula in the coordinates, a function of them, an array; one of these per component of a vector."""
+
+
+Settings: TypeAlias = Mapping[str, Setting]
+"""The parameters of an equation by name; those left out take their defaults."""
+
+
+@dataclass(frozen=True)
+class ParameterFields:
+    """What the symbols of an equation's parameters stand for on one graph.
+
+    `constants` by name; `cells` of scalars given per cell; `slots` of what a face has, as the cell that receives sees
+    it: a scalar given per face, `a_n` = a·n, `K_nn` = n·K n.
+    """
+
+    constants: Mapping[str, float]
+    cells: Mapping[str, CellField]
+    slots: Mapping[str, SlotField]
+
+
+NO_PARAMETERS = ParameterFields({}, {}, {})
+
+
+def resolve(equation: Equation, graph: DualGraph, values: Settings | None) -> ParameterFields:
+    """Evaluate an equation's parameters on a graph; those left out take their defaults.
+
+    Raises EquationError for a parameter the equation does not have and for one without a value, InputError for a value
+    of another size, that is not finite, or a tensor that is not symmetric and positive definite.
+    """
+    values = values or {}
+    for name in values:
+        equation.parameter(name)
+    constants: dict[str, float] = {}
+    cells: dict[str, CellField] = {}
+    slots: dict[str, SlotField] = {}
+    for p in equation.parameters:
+        given = values.get(p.name, p.default)
+        what = f"parameter {p.name!r}"
+        if given is None:
+            raise EquationError(f"equation {equation.name!r}: {what} has no value: give one (--set {p.name}=VALUE)")
+        if p.rank is Rank.SCALAR and p.where is Where.CONSTANT:
+            constants[p.name] = _number(given, what)
+        elif p.where is Where.CELL:
+            cells[p.name] = _field(given, graph.x, what)
+        elif p.rank is Rank.SCALAR:
+            slots[p.name] = _field(given, graph.centre, what)[graph.slot_face]
+        else:
+            slots[p.normal_name] = _along_normal(p, given, graph, what)
+    return ParameterFields(constants, cells, slots)
+
+
+def _along_normal(p: Parameter, given: Setting, graph: DualGraph, what: str) -> SlotField:
+    """A·n as each cell sees the face, n pointing away from it; n·K n is the same from both sides."""
+    if p.rank is Rank.VECTOR:
+        along: FaceField = np.einsum("fi,fi->f", _vectors(given, graph, what), graph.n)
+        return along[graph.slot_face] * graph.slot_sign
+    K = _tensor(given, graph.dimension, what)
+    normal: FaceField = np.einsum("fi,ij,fj->f", graph.n, K, graph.n)
+    return normal[graph.slot_face]
+
+
+def _number(given: Setting, what: str) -> float:
+    try:
+        number = float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise InputError(f"{what} should be a finite number, got {given!r:.60}")
+    return number
+
+
+def _field(given: Setting, places: np.ndarray, what: str) -> np.ndarray:
+    if not isinstance(given, np.ndarray):
+        return evaluate_at(given, places, what)  # type: ignore[arg-type]
+    if given.dtype.kind not in "fiu" or given.shape != (len(places),) or not np.isfinite(given).all():
+        raise InputError(f"{what} should be {len(places)} finite numbers, got an array of shape {given.shape}")
+    return given.astype(float)
+
+
+def _vectors(given: Setting, graph: DualGraph, what: str) -> np.ndarray:
+    """A vector per face: from one number, formula or function per coordinate, or from an array."""
+    shape = graph.n.shape
+    if isinstance(given, np.ndarray) and given.shape == shape:
+        return np.stack([_field(given[:, i], graph.centre, what) for i in range(shape[1])], axis=1)
+    parts = split_tuple(given) if isinstance(given, str) else given
+    if not isinstance(parts, Sequence | np.ndarray) or isinstance(parts, str) or len(parts) != shape[1]:
+        raise InputError(f"{what} should have {shape[1]} components, such as (1, 0); got {given!r:.60}")
+    columns = (part.item() if isinstance(part, np.generic) else part for part in parts)
+    fields = [_field(column, graph.centre, f"{what}, component {i + 1},") for i, column in enumerate(columns)]
+    return np.stack(fields, axis=1)
+
+
+def split_tuple(text: str) -> list[str]:
+    """`(-y, x)` → its components; commas inside inner brackets belong to a formula."""
+    inner = text.strip()
+    if inner.startswith("(") and inner.endswith(")"):
+        inner = inner[1:-1]
+    parts, depth = [""], 0
+    for character in inner:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
+
+
+def _tensor(given: Setting, dimension: int, what: str) -> np.ndarray:
+    try:
+        K = np.asarray(given, float)
+    except (TypeError, ValueError):
+        K = np.empty(0)
+    wanted = f"{what} should be {dimension} rows of {dimension} numbers"
+    if K.shape != (dimension, dimension) or not np.isfinite(K).all():
+        raise InputError(f"{wanted}, got {given!r:.60}")
+    if not np.allclose(K, K.T, rtol=1e-12, atol=0.0) or not (np.linalg.eigvalsh(K) > 0).all():
+        raise InputError(f"{wanted}, symmetric and positive definite; got {given!r:.60}")
+    return K

@@ -1,0 +1,30 @@
+"""Equations as values: c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S, built in or from a TOML file."""
+
+from fluxforge.pde._document import BUILT_IN, find, from_document, to_document
+from fluxforge.pde._equation import Equation, differentiate
+from fluxforge.pde._heat import HEAT
+from fluxforge.pde._parameter import Parameter, Rank, Where
+from fluxforge.pde._units import NUMBER, Clash, Unit, Verdict, dimensions, multiply_units, unit
+
+equation = find
+
+__all__ = [
+    "BUILT_IN",
+    "HEAT",
+    "NUMBER",
+    "Clash",
+    "Equation",
+    "Parameter",
+    "Rank",
+    "Unit",
+    "Verdict",
+    "Where",
+    "differentiate",
+    "dimensions",
+    "equation",
+    "find",
+    "from_document",
+    "multiply_units",
+    "to_document",
+    "unit",
+]

@@ -1,0 +1,171 @@
+"""Equations as documents: TOML files of users, and the equation that a scheme.json names. Nothing is evaluated."""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import sympy as sp
+
+from fluxforge.errors import EquationError, ExpressionError
+from fluxforge.expression import parse, to_text
+from fluxforge.pde._equation import OF_UNKNOWN, Equation
+from fluxforge.pde._heat import HEAT
+from fluxforge.pde._parameter import Parameter, Rank, Where
+from fluxforge.pde._units import Unit, unit
+
+BUILT_IN: dict[str, Equation] = {equation.name: equation for equation in (HEAT,)}
+
+_LARGEST = 100_000
+_MOST_PARAMETERS = 32
+
+
+class _Powers(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The unit length**a · time**b · unknown**c."""
+
+    length: int = 0
+    time: int = 0
+    unknown: int = 0
+
+
+class _Parameter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """One table [parameters.NAME]."""
+
+    meaning: str = ""
+    rank: Rank = Rank.SCALAR
+    where: Where = Where.CONSTANT
+    units: _Powers | None = None
+    default: float | None = None
+
+
+class _Document(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The fields of a file."""
+
+    name: str
+    unknown: str = "u"
+    summary: str = ""
+    capacity: str = "1"
+    transported: str = "0"
+    velocity: str | None = None
+    diffusion: str = "0"
+    reaction: str = "0"
+    two_point: str | None = None
+    unknown_units: _Powers | None = None
+    parameters: dict[str, _Parameter] = {}
+
+
+def find(equation: str | os.PathLike[str] | Equation) -> Equation:
+    """The equation itself, a built-in one by name, or one read from a TOML file.
+
+    Raises EquationError: for an unknown name with the nearest known one, for a file with its path and the field.
+    """
+    if isinstance(equation, Equation):
+        return equation
+    name = os.fspath(equation)
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    if Path(name).suffix == ".toml" or Path(name).is_file():
+        return _load(Path(name))
+    close = difflib.get_close_matches(name, BUILT_IN, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    known = ", ".join(BUILT_IN)
+    raise EquationError(f"no equation {name!r:.60}: neither a built-in one ({known}) nor a .toml file.{hint}")
+
+
+def from_document(document: Mapping[str, Any], where: str = "the equation") -> Equation:
+    """An equation from the values of a TOML file or of JSON; raises EquationError that opens with `where`."""
+    try:
+        given = msgspec.convert(document, _Document)
+    except msgspec.ValidationError as error:
+        raise EquationError(f"{where}: {error}") from error
+    if not given.name.isprintable() or not 1 <= len(given.name) <= 100 or len(given.parameters) > _MOST_PARAMETERS:
+        raise EquationError(f"{where}: wants a name of one line and at most {_MOST_PARAMETERS} parameters")
+    parameters = tuple(
+        Parameter(name, each.meaning, each.rank, each.where, _unit(each.units), each.default)
+        for name, each in given.parameters.items()
+    )
+    try:
+        formula = _Formulas(given, parameters)
+        return Equation(
+            name=given.name,
+            unknown=given.unknown,
+            summary=given.summary,
+            parameters=parameters,
+            capacity=formula.read("capacity"),
+            transported=formula.read("transported"),
+            velocity=given.velocity,
+            diffusion=formula.read("diffusion"),
+            reaction=formula.read("reaction"),
+            two_point=None if given.two_point is None else formula.read("two_point"),
+            unknown_unit=_unit(given.unknown_units) or OF_UNKNOWN,
+        )
+    except (EquationError, ExpressionError) as error:
+        raise EquationError(f"{where}: {error}") from error
+
+
+def to_document(equation: Equation) -> dict[str, Any]:
+    """The equation as plain values that `from_document` reads back; what is as by default is left out."""
+    found = msgspec.to_builtins(
+        _Document(
+            name=equation.name,
+            unknown=equation.unknown,
+            summary=equation.summary,
+            capacity=to_text(equation.capacity),
+            transported=to_text(equation.transported),
+            velocity=equation.velocity,
+            diffusion=to_text(equation.diffusion),
+            reaction=to_text(equation.reaction),
+            two_point=None if equation.two_point is None else to_text(equation.two_point),
+            unknown_units=None if equation.unknown_unit == OF_UNKNOWN else _powers(equation.unknown_unit),
+            parameters={
+                p.name: _Parameter(p.meaning, p.rank, p.where, None if p.unit is None else _powers(p.unit), p.default)
+                for p in equation.parameters
+            },
+        )
+    )
+    assert isinstance(found, dict)
+    return found
+
+
+class _Formulas:
+    """Reads the formulas of a document, each with the names it may contain."""
+
+    def __init__(self, given: _Document, parameters: tuple[Parameter, ...]) -> None:
+        self._given = given
+        names = [given.unknown, *(p.name for p in parameters)]
+        edge = [f"{given.unknown}_P", f"{given.unknown}_N", "delta", *(n for p in parameters for n in p.edge_names())]
+        self._names = {"two_point": list(dict.fromkeys(edge))}
+        self._otherwise = list(dict.fromkeys(names))
+
+    def read(self, field: str) -> sp.Expr:
+        try:
+            return parse(getattr(self._given, field), self._names.get(field, self._otherwise))
+        except ExpressionError as error:
+            raise ExpressionError(f"field {field!r}: {error}") from error
+
+
+def _unit(powers: _Powers | None) -> Unit | None:
+    return None if powers is None else unit(powers.length, powers.time, powers.unknown)
+
+
+def _powers(found: Unit) -> _Powers:
+    return _Powers(*(int(power) for power in found))
+
+
+def _load(path: Path) -> Equation:
+    try:
+        content = path.read_bytes()[: _LARGEST + 1]
+        if len(content) > _LARGEST:
+            raise EquationError(f"{path}: is larger than {_LARGEST // 1000} kB, which no equation is")
+        # Some editors open a file with a byte-order mark.
+        document = tomllib.loads(content.decode("utf-8-sig"))
+    except OSError as error:
+        raise EquationError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, EquationError):
+            raise
+        raise EquationError(f"{path}: is not TOML ({error})") from error
+    return from_document(document, str(path))

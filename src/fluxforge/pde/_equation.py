@@ -1,0 +1,285 @@
+"""c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S: a scalar conservation law as a value."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import sympy as sp
+
+from fluxforge.errors import EquationError
+from fluxforge.expression import COORDINATES, TIME, WORDS, symbol
+from fluxforge.pde._parameter import PLACES, Parameter, Rank, Where
+from fluxforge.pde._units import Clash, Unit, dimensions, multiply_units, unit
+
+Given: TypeAlias = "sp.Expr | Sequence[Any]"
+"""The value of a parameter as formulas of x, y, z and t: one, one per coordinate, or rows of a tensor."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+# A velocity, and the rows of a positive definite tensor, without symmetry.
+_EXAMPLE = ((1.0, 0.4, 0.7), (1.3, 0.2, 0.1), (0.2, 0.9, 0.3), (0.1, 0.3, 1.1))
+OF_UNKNOWN = unit(unknown=1)
+
+_TAKEN = frozenset((*WORDS, *COORDINATES, TIME, "A", "V", "S", "T", "delta", "chi", "dt", "n", "d", "theta", "f"))
+
+
+@dataclass(frozen=True)
+class Equation:
+    """One unknown, its parameters, and the formulas c, f, K and r of them.
+
+    - `capacity` c and `reaction` r are formulas of scalar parameters; r of the unknown, too;
+    - `transported` is f(u), carried along the vector parameter named `velocity`;
+    - `diffusion` is K: a formula of scalar parameters and the unknown, or the symbol of a tensor parameter;
+    - `two_point` replaces the flux that `flux` makes of a and K, as a formula of `u_P`, `u_N` and what a face has.
+
+    Sign convention: the flux F points out of the cell P along its normal n, F(u, u) = f(u) a·n, and a cell receives
+    −A F. Raises EquationError for names that clash, formulas of what they may not contain, and units that differ.
+    """
+
+    name: str
+    unknown: str = "u"
+    summary: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    capacity: sp.Expr = sp.S.One
+    transported: sp.Expr = sp.S.Zero
+    velocity: str | None = None
+    diffusion: sp.Expr = sp.S.Zero
+    reaction: sp.Expr = sp.S.Zero
+    two_point: sp.Expr | None = None
+    unknown_unit: Unit = OF_UNKNOWN
+
+    def __post_init__(self) -> None:
+        """Refuse what no mesh could evaluate."""
+        _check_names(self)
+        _check_formulas(self)
+        _check_units(self)
+        if self.two_point is not None:
+            _check_consistency(self)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def u(self) -> sp.Symbol:
+        """The symbol of the unknown in the formulas."""
+        return symbol(self.unknown)
+
+    def parameter(self, name: str) -> Parameter:
+        """A parameter by name; raises EquationError where the equation has no such one."""
+        for each in self.parameters:
+            if each.name == name:
+                return each
+        known = ", ".join(each.name for each in self.parameters) or "none"
+        raise EquationError(f"equation {self.name!r} has no parameter {name!r:.60}; it has: {known}")
+
+    def settings(self, values: Mapping[str, Any] | None = None, **words: Any) -> dict[str, Any]:
+        """Values by parameter, those of `words` by what a parameter means: `diffusivity=2` sets heat's α.
+
+        Raises EquationError for a word that no parameter means and for one that is given twice; None gives nothing.
+        """
+        found = dict(values or {})
+        for word, value in words.items():
+            if value is None:
+                continue
+            meant = next((p.name for p in self.parameters if p.meaning == word), None)
+            if meant is None:
+                names = ", ".join(p.name for p in self.parameters) or "none"
+                raise EquationError(f"equation {self.name!r} has no {word}; its parameters are: {names}")
+            if meant in found:
+                raise EquationError(f"equation {self.name!r}: {word} and {meant} are the same parameter: give one")
+            found[meant] = value
+        return found
+
+    def example(self, dimension: int, scale: float = 1.0) -> dict[str, Any]:
+        """Values to try a scheme with, times `scale`: defaults, and numbers without symmetry where there are none."""
+        found: dict[str, Any] = {}
+        for p in self.parameters:
+            if p.rank is Rank.VECTOR:
+                found[p.name] = tuple(scale * a for a in _EXAMPLE[0][:dimension])
+            elif p.rank is Rank.TENSOR:
+                found[p.name] = tuple(tuple(scale * k for k in row[:dimension]) for row in _EXAMPLE[1:][:dimension])
+            else:
+                found[p.name] = scale * (1.0 if p.default is None else p.default)
+        return found
+
+    def strong(self, u: sp.Expr, dimension: int, values: Mapping[str, Given] | None = None) -> sp.Expr:
+        """The source S that makes u(x, …, t) a solution: c ∂u/∂t + ∇·(a f(u)) − ∇·(K∇u) − r(u).
+
+        `values` gives parameters as formulas of the coordinates; those left out stay symbols: `alpha`, `a_x`, `K_xy`.
+        """
+        given = dict(values or {})
+        for name in given:
+            self.parameter(name)
+        axes = [symbol(name) for name in COORDINATES[:dimension]]
+        scalars = {symbol(p.name): given[p.name] for p in self.parameters if p.rank is Rank.SCALAR and p.name in given}
+        at = {self.u: u, **scalars}
+        total = self.capacity.xreplace(at) * sp.diff(u, symbol(TIME)) - self.reaction.xreplace(at)
+        if self.velocity is not None:
+            a = _components(self.parameter(self.velocity), dimension, given)
+            carried = self.transported.xreplace(at)
+            total += sp.Add(*(sp.diff(a[i] * carried, axis) for i, axis in enumerate(axes)))
+        K = self._tensor(dimension, given, at)
+        slope = [sp.diff(u, axis) for axis in axes]
+        flows = [sp.Add(*(K[i * dimension + j] * slope[j] for j in range(dimension))) for i in range(dimension)]
+        return total - sp.Add(*(sp.diff(flow, axis) for flow, axis in zip(flows, axes, strict=True)))
+
+    def _tensor(self, dimension: int, given: Mapping[str, Given], at: Mapping[sp.Symbol, sp.Expr]) -> Sequence[sp.Expr]:
+        """K row by row."""
+        tensor = self.diffusion_tensor
+        if tensor is not None:
+            return _components(tensor, dimension, given)
+        K = self.diffusion.xreplace(at)
+        return [K if i == j else sp.Integer(0) for i in range(dimension) for j in range(dimension)]
+
+    @property
+    def diffusion_tensor(self) -> Parameter | None:
+        """The tensor parameter that K is, if it is one."""
+        tensors = (p for p in self.parameters if p.rank is Rank.TENSOR)
+        return next((p for p in tensors if symbol(p.name) == self.diffusion), None)
+
+    def flux(self, P: sp.Expr, N: sp.Expr, jump: sp.Expr | None = None) -> sp.Expr:
+        """The two-point flux F out of P, the unknown being P and N on either side; `jump` is N − P, as it is to stand.
+
+        Diffusion: K (P − N)/δ, the harmonic mean of K_P and K_N where K varies from cell to cell. Transport: Rusanov's
+        flux ½ a·n (f(P) + f(N)) − ½ |a·n| max(|f′(P)|, |f′(N)|)(N − P), which for f = u is upwind.
+        """
+        if self.two_point is not None:
+            ends = {symbol(f"{self.unknown}_P"): P, symbol(f"{self.unknown}_N"): N}
+            return self.two_point.xreplace(ends)
+        jump = N - P if jump is None else jump
+        total = -self._conductivity(P, N) * jump / symbol("delta")
+        if self.velocity is None:
+            return total
+        along = symbol(self.parameter(self.velocity).normal_name)
+        carried = [self.transported.xreplace({self.u: end}) for end in (P, N)]
+        slope = sp.diff(self.transported, self.u)
+        speeds = {sp.Abs(slope.xreplace({self.u: end})) for end in (P, N)}
+        fastest = sp.Max(*speeds, evaluate=False) if len(speeds) > 1 else speeds.pop()
+        return total + along * sp.Add(*carried) / 2 - sp.Abs(along) * fastest * jump / 2
+
+    def _conductivity(self, P: sp.Expr, N: sp.Expr) -> sp.Expr:
+        tensor = self.diffusion_tensor
+        if tensor is not None:
+            return symbol(tensor.normal_name)
+        sides = [self.at_cell(self.diffusion, P, "P"), self.at_cell(self.diffusion, N, "N")]
+        return sides[0] if sides[0] == sides[1] else 2 * sides[0] * sides[1] / (sides[0] + sides[1])
+
+    def at_cell(self, formula: sp.Expr, u: sp.Expr, end: str = "") -> sp.Expr:
+        """A formula of c, K or r in a cell where the unknown is u; on an edge, in the cell at that end of it."""
+        cells = [p.name for p in self.parameters if p.where is Where.CELL] if end else []
+        return formula.xreplace({self.u: u, **{symbol(name): symbol(f"{name}_{end}") for name in cells}})
+
+    def slopes(self, P: sp.Symbol, N: sp.Symbol) -> tuple[sp.Expr, sp.Expr]:
+        """∂F/∂u_P and ∂F/∂u_P + ∂F/∂u_N: the slope of the flux out of P, and where N moves with P, as behind a wall."""
+        flux = self.flux(P, N)
+        own, other = (differentiate(flux, end) for end in (P, N))
+        return own, own + other
+
+    @property
+    def only_diffuses(self) -> bool:
+        """Whether there is neither transport nor a reaction: then K says all there is to say."""
+        return self.velocity is None and self.reaction == 0
+
+    @property
+    def linear(self) -> bool:
+        """Whether f, r and K∇u are affine in the unknown."""
+        curved = (sp.diff(part, self.u, 2) for part in (self.transported, self.reaction))
+        return not any(part != 0 for part in curved) and self.u not in self.diffusion.free_symbols
+
+
+def differentiate(formula: sp.Expr, variable: sp.Symbol) -> sp.Expr:
+    """The derivative, with the step of |·|, min and max as (1 + sign)/2: what our evaluator knows."""
+    return sp.diff(formula, variable).replace(sp.Heaviside, lambda at, *_: (1 + sp.sign(at)) / 2)
+
+
+def _components(parameter: Parameter, dimension: int, given: Mapping[str, Given]) -> Sequence[sp.Expr]:
+    """The components of a vector, or of a tensor row by row: as given, or symbols."""
+    if parameter.name not in given:
+        return [symbol(name) for name in parameter.component_names(dimension)]
+    rows = given[parameter.name]
+    if parameter.rank is Rank.TENSOR:
+        rows = [entry for row in rows for entry in row]
+    wanted = dimension if parameter.rank is Rank.VECTOR else dimension**2
+    if not isinstance(rows, Sequence) or len(rows) != wanted:
+        raise EquationError(f"parameter {parameter.name!r} should have {wanted} components in {dimension} dimensions")
+    return list(rows)
+
+
+def _check_names(equation: Equation) -> None:
+    where = f"equation {equation.name!r:.60}"
+    names = [equation.unknown, *(p.name for p in equation.parameters)]
+    for name in names:
+        if not _NAME.fullmatch(name) or len(name) > 40:
+            raise EquationError(f"{where}: {name!r:.60} is not a usable name (letters and digits, at most 40)")
+        if (name in _TAKEN and name != "T") or names.count(name) > 1 or name == "T" != equation.unknown:
+            raise EquationError(f"{where}: the name {name!r} is taken")
+    for each in equation.parameters:
+        if each.where not in PLACES[each.rank]:
+            places = " or ".join(sorted(PLACES[each.rank]))
+            raise EquationError(
+                f"{where}: parameter {each.name!r}, a {each.rank}, should be {places}, not {each.where}"
+            )
+    if equation.velocity is not None and equation.parameter(equation.velocity).rank is not Rank.VECTOR:
+        raise EquationError(f"{where}: the velocity {equation.velocity!r} should be a vector parameter")
+    if (equation.velocity is None) != (equation.transported == 0):
+        raise EquationError(f"{where}: 'transported' and 'velocity' belong together; one of them is missing")
+
+
+def _check_formulas(equation: Equation) -> None:
+    scalars = [p for p in equation.parameters if p.rank is Rank.SCALAR]
+    in_cells = {symbol(p.name) for p in scalars if p.where is not Where.FACE}
+    constant = {symbol(p.name) for p in scalars if p.where is Where.CONSTANT}
+    tensor = set() if equation.diffusion_tensor is None else {equation.diffusion}
+    allowed = {
+        "capacity": in_cells,
+        "transported": {*constant, equation.u},
+        "diffusion": {*(symbol(p.name) for p in scalars), equation.u, *tensor},
+        "reaction": {*in_cells, equation.u},
+    }
+    if equation.two_point is not None:
+        ends = {symbol(f"{equation.unknown}_{end}") for end in ("P", "N")}
+        faces = {symbol(name) for p in equation.parameters for name in p.edge_names()}
+        allowed["two_point"] = {*ends, *faces, symbol("delta")}
+    for field, known in allowed.items():
+        if stray := sorted(map(str, getattr(equation, field).free_symbols - known)):
+            raise EquationError(f"equation {equation.name!r}: {field!r} contains {stray[0]}, which it may not")
+
+
+def _check_units(equation: Equation) -> None:
+    """Every term has the unit of c ∂u/∂t, where all parameters have one."""
+    if any(p.unit is None for p in equation.parameters):
+        return
+    units = {p.name: p.unit for p in equation.parameters if p.unit is not None}
+    units[equation.unknown] = equation.unknown_unit
+    per_time = _in_units(equation, "capacity", equation.capacity, units, equation.unknown_unit, unit(time=-1))
+    terms = {
+        "diffusion": _in_units(equation, "diffusion", equation.diffusion, units, equation.unknown_unit, unit(-2)),
+        "reaction": _in_units(equation, "reaction", equation.reaction, units),
+    }
+    if equation.velocity is not None:
+        terms["transported"] = _in_units(
+            equation, "transported", equation.transported, units, units[equation.velocity], unit(-1)
+        )
+    for field, found in terms.items():
+        if getattr(equation, field) != 0 and None not in (found, per_time) and found != per_time:
+            raise EquationError(
+                f"equation {equation.name!r}: the term of {field!r} has the unit {found}, and c ∂u/∂t has {per_time}"
+            )
+
+
+def _in_units(
+    equation: Equation, field: str, formula: sp.Expr, units: Mapping[str, Unit], *others: Unit
+) -> Unit | None:
+    found = dimensions(formula, units)
+    if isinstance(found, Clash):
+        raise EquationError(f"equation {equation.name!r}: {field!r}: {found}")
+    return None if found is None else multiply_units(found, *others)
+
+
+def _check_consistency(equation: Equation) -> None:
+    """F(u, u) = f(u) a·n, by algebra."""
+    u = equation.u
+    along = sp.Integer(0) if equation.velocity is None else symbol(equation.parameter(equation.velocity).normal_name)
+    rest = sp.simplify(equation.flux(u, u) - equation.transported * along)
+    if rest != 0:
+        raise EquationError(f"equation {equation.name!r}: 'two_point' of equal values is off f(u) a·n by {rest!s:.80}")

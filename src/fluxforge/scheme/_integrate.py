@@ -1,0 +1,115 @@
+"""An integrator applied to an equation: the stages of a scheme."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy as sp
+
+from fluxforge.expression import symbol
+from fluxforge.pde import Equation
+from fluxforge.scheme._claims import Claims
+from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
+from fluxforge.scheme._symbols import NEXT, STEP, Ghost
+from fluxforge.scheme._tableau import Row, Tableau
+
+
+@dataclass(frozen=True)
+class State:
+    """A state as a sum Σ weight · field of what cells hold, T and earlier outputs: the flux needs its jump."""
+
+    terms: tuple[tuple[sp.Expr, str], ...] = ((sp.S.One, "T"),)
+
+    def at(self, end: str = "") -> sp.Expr:
+        """The state in a cell, or at one end of an edge."""
+        return sp.Add(*(weight * symbol(f"{name}{end}") for weight, name in self.terms))
+
+    @property
+    def jump(self) -> sp.Expr:
+        """The state at N less that at P, term by term, so that equal values cancel before they are weighted."""
+        return sp.Add(*(weight * (symbol(f"{name}_N") - symbol(f"{name}_P")) for weight, name in self.terms))
+
+
+def received(equation: Equation, state: State) -> Message:
+    """What P receives through a face, −A F."""
+    return Message(-symbol("A") * equation.flux(state.at("_P"), state.at("_N"), state.jump))
+
+
+def rate(equation: Equation, total: str, state: State) -> sp.Expr:
+    """du/dt of a cell, (z/V + S + r(u))/c with z the sum named `total` of what it receives."""
+    reaction = equation.at_cell(equation.reaction, state.at())
+    return (symbol(total) / symbol("V") + symbol("S") + reaction) / equation.at_cell(equation.capacity, state.at())
+
+
+def integrate(tableau: Tableau, equation: Equation, *, space: Mapping[str, float] | None = None) -> Scheme:
+    """The scheme of a tableau and the equation's two-point flux; `space` claims an order per family of meshes.
+
+    A stage keeps what later stages need and nothing else: a rate that is used again, an increment D_i that is added up
+    later, and otherwise the state u + D_i itself, unless the message can be written with rates that are kept anyway.
+    """
+    work = _Integration(tableau, equation)
+    stages = tuple(work.stage(i) for i in range(len(tableau.rows)))
+    linear = equation.linear
+    claims = Claims(
+        conservative=True,
+        time_order=tableau.order if linear else None,
+        generator=True if linear else None,
+        space=space or {},
+        stable_to=tableau.stable_to if linear else None,
+    )
+    summary = f"two-point flux, {tableau.summary}"
+    return Scheme(tableau.name, stages, tableau.theta, summary, claims, equation)
+
+
+class _Integration:
+    """Which rates and increments are kept, under which names, and the state that each stage starts from."""
+
+    def __init__(self, tableau: Tableau, equation: Equation) -> None:
+        self.rows, self.equation, self.labels = tableau.rows, equation, tableau.labels
+        last = len(self.rows)
+        kept = [j for j in range(last) if any(j in row.rates for row in self.rows[j + 1 :])]
+        self.rates = {j: "rate" if len(kept) == 1 else f"k{j + 1}" for j in kept}
+        self.increments = {i: f"D{i}" for i in range(1, last) if any(i in row.states for row in self.rows[i:])}
+        self.start = State()
+
+    def stage(self, i: int) -> Stage:
+        """The stage that evaluates k_i and with it D_{i+1}."""
+        total = self._total(i)
+        message = received(self.equation, self.start)
+        now = rate(self.equation, total, self.start)
+        row, following = self.rows[i], i + 1
+        outputs = {self.rates[i]: Output(now, Ghost.ZERO)} if i in self.rates else {}
+        if following == len(self.rows):
+            outputs[NEXT] = Output(self._moved(row, {i: now}))
+        elif following in self.increments:
+            name = self.increments[following]
+            outputs[name] = Output(self._change(row, {i: now}), Ghost.ZERO)
+            self.start = State(((sp.S.One, "T"), (sp.S.One, name)))
+        elif all(j in self.rates for j in row.rates) and not row.states:
+            rates = ((weight * symbol(STEP), self.rates[j]) for j, weight in row.rates.items())
+            self.start = State(((sp.S.One, "T"), *rates))
+        else:
+            name = self.labels.get(following, f"Y{following}")
+            outputs[name] = Output(self._moved(row, {i: now}))
+            self.start = State(((sp.S.One, name),))
+        return Stage({total: message}, outputs)
+
+    def _total(self, i: int) -> str:
+        if len(self.rows) == 1 or self.labels:
+            return f"z_{self.labels[i]}" if i in self.labels else "z"
+        return f"z{i + 1}"
+
+    def _change(self, row: Row, now: Mapping[int, sp.Expr]) -> sp.Expr:
+        """D_i, the rate of this stage written out, the others as they are kept."""
+        rates = {j: now[j] if j in now else symbol(self.rates[j]) for j in row.rates}
+        if row.states:
+            states = (weight * symbol(self.increments[j]) for j, weight in row.states.items())
+            return sp.Add(*states, *(row.rates[j] * symbol(STEP) * rates[j] for j in rates))
+        common = sp.gcd_list(list(row.rates.values()))
+        return common * symbol(STEP) * sp.Add(*(row.rates[j] / common * rates[j] for j in rates))
+
+    def _moved(self, row: Row, now: Mapping[int, sp.Expr]) -> sp.Expr:
+        """T + D_i; a single rate is multiplied out, T + Δt/V z + Δt S."""
+        if row.states or list(row.rates) != list(now):
+            return symbol("T") + self._change(row, now)
+        ((i, weight),) = row.rates.items()
+        return symbol("T") + sp.Add(*(weight * symbol(STEP) * term for term in sp.Add.make_args(now[i])))

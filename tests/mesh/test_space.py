@@ -1,0 +1,140 @@
+"""Nothing asks for the plane: a graph in space steps, is judged and is exported."""
+
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tetrahedra import six_tetrahedra
+
+from fluxforge.errors import SchemeError
+from fluxforge.mesh import fourier_step, reference_step, resolve, unit_volume
+from fluxforge.pde import HEAT, from_document
+from fluxforge.scheme import SchemeBuilder, find
+from fluxforge.scheme.emit import emit, emit_c_mesh
+from fluxforge.simulate import generator, step_limit, stepper
+from fluxforge.simulate._renumber import morton_order
+from fluxforge.verify.linearity import linearity
+from fluxforge.verify.maximum import maximum_principle
+from fluxforge.verify.stability import stability
+
+METHODS = ["euler", "midpoint", "rk4", "rkl2-8", "crank-nicolson", "two-hop"]
+T = np.random.default_rng(0).random(6)
+
+
+def test_the_graph_is_that_of_a_cube() -> None:
+    graph = six_tetrahedra()
+    assert graph.dimension == 3
+    assert (graph.cells, graph.interior, graph.ghosts) == (6, 6, 12)
+    assert graph.V.sum() == pytest.approx(1.0, rel=1e-15)
+    assert graph.A[graph.interior :].sum() == pytest.approx(6.0, rel=1e-15)
+    closed = ((graph.n * graph.A[:, None])[graph.slot_face] * graph.slot_sign[..., None]).sum(axis=1)
+    assert np.abs(closed).max() < 1e-15
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_steps_and_keeps_heat_under_insulation(name: str) -> None:
+    graph = six_tetrahedra(held=False)
+    after = np.asarray(stepper(name, graph, 0.5 * fourier_step(six_tetrahedra())).rollout(T, 50))
+    assert graph.V @ after == pytest.approx(graph.V @ T, rel=1e-13)
+    # All cells have the same volume, and what is left after fifty steps is the mean.
+    assert np.ptp(after) < 0.1 * np.ptp(T)
+
+
+def test_a_step_is_that_of_plain_loops() -> None:
+    graph = six_tetrahedra(value="z")
+    dt = 0.1 * fourier_step(graph)
+    rate = np.zeros(6)
+    for face in range(len(graph.A)):
+        P, N = graph.owner[face], graph.neighbour[face]
+        shown = T[N] if N < 6 else graph.centre[face, 2]
+        F = 1.3 * graph.A[face] / graph.delta[face] * (T[P] - shown)
+        rate[P] -= F / graph.V[P]
+        if N < 6:
+            rate[N] += F / graph.V[N]
+    after = np.asarray(stepper("euler", graph, dt, diffusivity=1.3)(T))
+    assert np.abs(after - T - dt * rate).max() < 1e-15
+
+
+def test_sources_and_parameters_are_formulas_of_three_coordinates() -> None:
+    graph = six_tetrahedra()
+    x, y, z = graph.x.T
+    still, moved = (np.asarray(stepper("euler", graph, 1e-3, source=S)(T)) for S in (0.0, "x - 2*y + z**2"))
+    assert np.abs(moved - still - 1e-3 * (x - 2 * y + z**2)).max() < 1e-15
+    carried = from_document({"name": "a", "transported": "u", "velocity": "a", "parameters": {"a": {"rank": "vector"}}})
+    along = resolve(carried, graph, {"a": (1.0, 2.0, -1.0)}).slots["a_n"]
+    assert np.abs(along - (graph.n @ (1.0, 2.0, -1.0))[graph.slot_face] * graph.slot_sign).max() < 1e-15
+    assert 0 < reference_step(carried, graph, {"a": (1.0, 2.0, -1.0)}) < math.inf
+
+
+def test_units_of_the_mean_volume_are_cubes() -> None:
+    graph = six_tetrahedra()
+    scaled, length = unit_volume(graph)
+    assert length == pytest.approx((1 / 6) ** (1 / 3), rel=1e-15)
+    assert scaled.V.mean() == pytest.approx(1.0, rel=1e-15)
+    # A/(δ V) goes with ℓ⁻² in every dimension.
+    assert fourier_step(scaled) == pytest.approx(fourier_step(graph) / length**2, rel=1e-13)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_questions_of_a_certificate_are_answered_on_it(name: str) -> None:
+    graph, scheme = six_tetrahedra(), find(name)
+    assert linearity(scheme, graph).linear
+    found = stability(scheme, graph)
+    limit = step_limit(scheme, graph)
+    assert limit is not None
+    assert found.dt_max == limit.dt
+    if not math.isinf(limit.dt):
+        rates = np.linalg.eigvals(generator(scheme, graph).M.toarray())
+        assert limit.dt == pytest.approx(scheme.claims.stable_to / np.abs(rates).max(), rel=1e-9)
+        assert found.stable_below
+        assert found.diverges_above
+    assert maximum_principle(find("euler"), graph).over_fourier == pytest.approx(1.0, rel=1e-6)
+
+
+def test_formulas_of_the_plane_are_refused_in_space_and_the_other_way_round() -> None:
+    from fluxforge.mesh import dual, squares
+
+    with pytest.raises(SchemeError, match="'corrected' is written for 2 dimensions, and the mesh has 3"):
+        stepper("corrected", six_tetrahedra(), 1e-3)
+    along = SchemeBuilder().stage({"z": "A*alpha*n_z*d_z/delta**2*(T_N - T_P)"}, {"T_new": "T + dt*z/V"}).build("along")
+    assert along.dimension == 3
+    with pytest.raises(SchemeError, match="'along' is written for 3 dimensions, and the mesh has 2"):
+        stepper(along, dual(squares(2)), 1e-3)
+    graph = six_tetrahedra()
+    wanted = np.einsum("c,cs->c", 1e-3 / graph.V, _along_z(graph))
+    assert np.abs(np.asarray(stepper(along, graph, 1e-3)(T)) - T - wanted).max() < 1e-15
+
+
+def _along_z(graph) -> np.ndarray:
+    face = graph.slot_face
+    shown = np.concatenate([T, graph.value])[graph.slot_node]
+    return graph.A[face] * graph.n[face, 2] * graph.d[face, 2] / graph.delta[face] ** 2 * (shown - T[:, None])
+
+
+def test_the_order_by_bits_is_one_of_all_cells() -> None:
+    x = np.random.default_rng(0).random((100, 3))
+    order = morton_order(x)
+    assert sorted(order.tolist()) == list(range(100))
+    # Halves of the box along the last coordinate come one after the other.
+    assert (np.diff((x[order, 2] - x[:, 2].min()) / np.ptp(x, axis=0).max() >= 0.5).astype(int) != 0).sum() <= 1
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_the_exported_step_runs_on_the_exported_mesh(tmp_path: Path) -> None:
+    graph = six_tetrahedra(value="x")
+    (tmp_path / "rk4.c").write_text(emit(find("rk4", HEAT), "c"))
+    (tmp_path / "cube.h").write_text(emit_c_mesh(graph, "cube"))
+    values = ", ".join(repr(float(value)) for value in T)
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "rk4.c"\n#include "cube.h"\n'
+        f"int main(void)\n{{\n    const double T[] = {{{values}}}, S[6] = {{0}};\n    double out[6];\n"
+        "    if (rk4_step(&cube, 0.001, 1.5, T, S, out)) return 1;\n"
+        '    for (int i = 0; i < cube_cells; i++) printf("%.17g\\n", out[i]);\n    return (int)cube_z[0];\n}\n'
+    )
+    subprocess.run(["cc", "-std=c99", "main.c", "-o", "run", "-lm"], cwd=tmp_path, check=True)
+    told = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True, check=True).stdout
+    wanted = np.asarray(stepper("rk4", graph, 1e-3, diffusivity=1.5)(T))
+    assert np.abs(np.array(told.split(), float) - wanted).max() < 1e-15

@@ -1,0 +1,77 @@
+"""Code of schemes of other equations takes the step of our stepper: numbers, arrays over cells and over faces."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _emit_run import CLibrary, arrays, python, relative
+
+from fluxforge.mesh import Dirichlet, Neumann, dual, jittered, resolve
+from fluxforge.pde import from_document
+from fluxforge.scheme import find
+from fluxforge.scheme.emit import emit
+from fluxforge.scheme.emit._c_mesh import c_tables
+from fluxforge.simulate import stepper
+
+PER_CELL = {"where": "cell"}
+# Names that Python and C use themselves are among them.
+EVERYTHING = from_document(
+    {
+        "name": "everything",
+        "transported": "u",
+        "velocity": "a",
+        "diffusion": "k",
+        "capacity": "c",
+        "reaction": "-int*u",
+        "parameters": {"a": {"rank": "vector", "where": "face"}, "k": PER_CELL, "c": PER_CELL, "int": {}},
+    }
+)
+FISHER = from_document(
+    {"name": "fisher", "diffusion": "D", "reaction": "r*u*(1 - u)", "parameters": {"D": {}, "r": {}}}
+)
+GRAPH = dual(
+    jittered(4, 0.2, 1), {"left": Dirichlet(1.0), "right": Neumann(0.3), "top": Neumann(), "bottom": Dirichlet("x")}
+)
+VALUES = {
+    "everything": {"a": ("1 + y", "-x"), "k": "1 + x", "c": "2 + y", "int": 3.0},
+    "fisher": {"D": 0.7, "r": 2.0},
+}
+T, S = (np.random.default_rng(seed).random(GRAPH.cells) for seed in (0, 1))
+DT = 1e-3
+# Sums of a few dozen terms of the same size, evaluated in another order.
+ROUNDED = 1e-13
+
+
+def given(equation) -> list:
+    fields = resolve(equation, GRAPH, VALUES[equation.name])
+    return [*fields.constants.values(), *fields.cells.values(), *fields.slots.values()]
+
+
+@pytest.mark.parametrize("equation", [EVERYTHING, FISHER], ids=str)
+@pytest.mark.parametrize("name", ["euler", "midpoint", "rk4"])
+def test_emitted_code_takes_the_step_of_our_stepper(name: str, equation, tmp_path: Path) -> None:
+    scheme = find(name, equation)
+    wanted = np.asarray(stepper(scheme, GRAPH, DT, parameters=VALUES[equation.name], source=S)(T))
+    status, found = CLibrary([scheme], tmp_path).step(name, T, S, c_tables(GRAPH), DT, given(equation))
+    assert status == 0
+    assert relative(found, wanted) < ROUNDED
+    for target in ("numpy", "jax"):
+        space = python(emit(scheme, target))
+        after = space["step"](T, S, arrays(space, c_tables(GRAPH)), DT, *given(equation))
+        assert relative(after, wanted) < ROUNDED
+
+
+def test_an_implicit_scheme_of_conduction_is_solved(tmp_path: Path) -> None:
+    layers = from_document({"name": "layers", "diffusion": "k", "parameters": {"k": {"where": "cell"}}})
+    scheme = find("crank-nicolson", layers)
+    wanted = np.asarray(stepper(scheme, GRAPH, DT, parameters={"k": "1 + x"}, source=S)(T))
+    k = 1 + GRAPH.x[:, 0]
+    status, found = CLibrary([scheme], tmp_path).step("crank-nicolson", T, S, c_tables(GRAPH), DT, [k])
+    assert status == 0
+    # Conjugate gradients stop at a residual of 1e-13 of the right-hand side.
+    assert relative(found, wanted) < 1e-11
+
+
+def test_letters_of_other_parameters_are_set() -> None:
+    text = emit(find("euler", FISHER), "latex")
+    assert r"\frac{A_{PN}\,D}{\delta_{PN}}" in text
