@@ -6,6 +6,7 @@ that compiles nothing. A function none of whose annotations names an array's axe
 checks, once.
 """
 
+import functools
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -25,10 +26,20 @@ def jaxtyped(*, typechecker: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     def decorate(checked: Any) -> Any:
         if isinstance(checked, FunctionType) and not names_axes(checked):
-            return typechecker(checked)
+            return _unless_disabled(checked, typechecker(checked))
         return _with_axes(checked, typechecker=typechecker)
 
     return decorate
+
+
+def _unless_disabled(plain: Callable[..., Any], checked: Callable[..., Any]) -> Callable[..., Any]:
+    """The checked function, or the plain one while jaxtyping's checks are switched off, as jaxtyping's own does."""
+
+    @functools.wraps(plain)
+    def either(*args: Any, **kwargs: Any) -> Any:
+        return (plain if jaxtyping.config.jaxtyping_disable else checked)(*args, **kwargs)
+
+    return either
 
 
 def names_axes(function: FunctionType) -> bool:
