@@ -6,7 +6,7 @@ import numpy as np
 import sympy as sp
 from scipy.sparse import csr_array
 
-from fluxforge.errors import FluxforgeError
+from fluxforge.errors import NumericalError
 from fluxforge.mesh import Condition, Dirichlet, DualGraph, Neumann, Settings, dual, jittered, reference_step, squares
 from fluxforge.scheme import Scheme, amplification, linear_stages
 from fluxforge.simulate._assemble import generator, operator
@@ -47,7 +47,7 @@ def step_matrix(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Sett
     if step.theta == 0:
         return step.M
     if graph.cells > MOST_CELLS_SOLVED:
-        raise FluxforgeError(
+        raise NumericalError(
             f"an implicit scheme's matrix is full: {graph.cells} cells are more than {MOST_CELLS_SOLVED}"
         )
     left, right = sides(step)

@@ -17,7 +17,7 @@ import numpy as np
 import sympy as sp
 from scipy.sparse import csr_array
 
-from fluxforge.errors import FluxforgeError
+from fluxforge.errors import NumericalError
 from fluxforge.expression import field, parse, to_text
 from fluxforge.mesh import DualGraph, Mesh, Settings, dual
 from fluxforge.pde import Equation
@@ -46,14 +46,14 @@ class LatticeEquation:
 def effective_diffusivity(scheme: Scheme, levels: Levels, *, parameters: Settings | None = None) -> np.ndarray:
     """K/α on a family: exact on lattices, fitted on the finest level elsewhere.
 
-    Raises FluxforgeError where the scheme has a first-order drift on a lattice: then no diffusivity describes it.
+    Raises NumericalError where the scheme has a first-order drift on a lattice: then no diffusivity describes it.
     """
     if levels.family not in LATTICES:
         fitted = fitted_diffusivity(scheme, levels.mesh(levels.sizes[-1]), parameters=parameters)
         return _relative(fitted, scheme.equation, parameters)
     found = lattice_equation(scheme, levels.family, parameters=parameters)
     if found.drift.any():
-        raise FluxforgeError(
+        raise NumericalError(
             f"smooth fields drift, T_t = {found.drift[0]:.3g} α T_x + {found.drift[1]:.3g} α T_y + …: "
             f"the equation is not a heat equation"
         )
@@ -88,7 +88,7 @@ def lattice_equation(scheme: Scheme, family: str, *, parameters: Settings | None
     left = _null_vector(G0.T)
     ones = np.ones(count)
     if abs(left @ ones) < 1e-12 or np.abs(G0 @ ones).max() > ROUND_OFF * largest:
-        raise FluxforgeError("the scheme does not keep constants, so it has no diffusivity")
+        raise NumericalError("the scheme does not keep constants, so it has no diffusivity")
     left = left / (left @ ones)
     drift = np.array([left @ G1[e] @ ones for e in range(2)])
     # Without a drift to speak of, the cell problem is solved as if there were none.

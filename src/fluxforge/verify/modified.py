@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from fluxforge.errors import FluxforgeError
+from fluxforge.errors import NumericalError
 from fluxforge.expression import to_text
 from fluxforge.scheme import Affine, Hop, LinearStage, Scheme, linear_stages, symbol
 from fluxforge.scheme._symbols import NEXT
@@ -50,7 +50,7 @@ def _term(key: tuple[int, int], coefficient: sp.Expr) -> str:
 def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | None:
     """Leading and first error term on the lattice; None where the scheme is not linear or keeps no constants there.
 
-    Raises FluxforgeError for formulas that are not attempted, or have no expansion in h.
+    Raises NumericalError for formulas that are not attempted, or have no expansion in h.
     """
     stages = linear_stages(scheme)
     if stages is None:
@@ -65,11 +65,11 @@ def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | No
     for stage in stages:
         _advance(stage, lattice, known, fixed)
     if NEXT not in known:
-        raise FluxforgeError(f"{NEXT} does not depend on T or S, so that there is no equation")
+        raise NumericalError(f"{NEXT} does not depend on T or S, so that there is no equation")
     try:
         return _expanded(lattice, known[NEXT])
     except sp.PolynomialError as error:
-        raise FluxforgeError(f"its coefficients have no expansion in h ({error})") from error
+        raise NumericalError(f"its coefficients have no expansion in h ({error})") from error
 
 
 def _expanded(lattice: Lattice, step: Field) -> ModifiedEquation | None:
@@ -86,7 +86,7 @@ def _refuse_transcendental(scheme: Scheme) -> None:
     for part in parts:
         for function in part.atoms(sp.Function):
             if not isinstance(function, sp.Abs | sp.Min | sp.Max):
-                raise FluxforgeError(f"not attempted: {to_text(function)} is not an algebraic function of the geometry")
+                raise NumericalError(f"not attempted: {to_text(function)} is not an algebraic function of the geometry")
 
 
 def square_equation(scheme: Scheme) -> ModifiedEquation | None:
