@@ -50,7 +50,8 @@ def failure(path: Path, error: Exception, what: str = "cannot be written") -> Fl
     """What the system refuses as one line about `path`: a failure of the system, or a path that is bad input."""
     place = Path(os.path.abspath(path))
     inside = any(place.is_relative_to(folder) for folder in _held)
-    kind = StorageError if inside or getattr(error, "errno", None) in _SYSTEM else InputError
+    system = inside and not isinstance(error, SpecialFileError | IsADirectoryError)
+    kind = StorageError if system or getattr(error, "errno", None) in _SYSTEM else InputError
     return kind(f"{_shown(path)}: {what} ({_reason(error)})")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fluxforge import _files
 from fluxforge.errors import InputError, StorageError
 from fluxforge.reproduction import reproduce
 from fluxforge.run import exclusive
@@ -106,15 +107,15 @@ def test_a_document_that_cannot_be_read_is_an_error_and_not_made_again(
 ) -> None:
     reproduce("first", folder=tmp_path)
 
-    real = Path.read_bytes
+    real = _files.open_regular
 
-    def broken(path: Path) -> bytes:
+    def broken(path: Path) -> Any:
         if path.name == "first.json":
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return real(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", broken)
+        patch.setattr(_files, "open_regular", broken)
         with pytest.raises(StorageError, match=r"first\.json: cannot be read \(Input/output error\)"):
             reproduce("first", folder=tmp_path)
     assert toys[0].runs == 1

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from fluxforge import _files
 from fluxforge._files import read_document, write_document, write_text
 from fluxforge.errors import DocumentError, InputError, StorageError
 from fluxforge.run import RunFolder
@@ -292,7 +293,7 @@ def test_a_stage_that_cannot_be_read_is_not_taken_for_one_that_is_not_finished(
     with RunFolder.create(tmp_path / "run", description={}, warn=pytest.fail) as folder:
         folder.finish("train", {"loss": 1.0})
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "read_bytes", refused(errno.EIO))
+            patch.setattr(_files, "open_regular", refused(errno.EIO))
             with pytest.raises(StorageError, match=r"train\.json: cannot be read \(Input/output error\)"):
                 folder.finished("train")
         assert folder.finished("train") == {"loss": 1.0}

@@ -37,6 +37,7 @@ def answering() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        _asked.clear()
 
 
 def refuse_to_go_on() -> None:
