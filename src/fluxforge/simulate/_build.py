@@ -5,7 +5,6 @@ import os
 from typing import Any, Literal, get_args
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from fluxforge._arguments import check_choice, check_flag, check_positive
@@ -17,10 +16,10 @@ from fluxforge.simulate._assemble import Operator, assemble, operator
 from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._general import general_stepper
 from fluxforge.simulate._implicit import conjugate_gradient_stepper, direct_stepper
+from fluxforge.simulate._linear import linear_stepper
 from fluxforge.simulate._multigrid import condition_bound, multigrid_stepper
 from fluxforge.simulate._renumber import local_order
-from fluxforge.simulate._rows import stage_rows
-from fluxforge.simulate._stepper import AbstractStepper, LinearStepper, Order
+from fluxforge.simulate._stepper import AbstractStepper
 
 Precision = Literal["float32", "float64"]
 Solver = Literal["auto", "direct", "amg", "cg"]
@@ -66,12 +65,7 @@ def stepper(
     if linear_stages(scheme) is None:
         return general_stepper(scheme, graph, dt=dt, parameters=parameters, source=S, dtype=dtype)
     stages = assemble(scheme, graph, dt=dt, parameters=parameters)
-    return LinearStepper(
-        stages=tuple(stage_rows(stage, source=S, order=order, dtype=np.dtype(dtype)) for stage in stages if stage),
-        order=Order.of(order),
-        always=jnp.asarray(True),
-        dtype=dtype,
-    )
+    return linear_stepper(stages, source=S, order=order, dtype=dtype)
 
 
 def _implicit(
