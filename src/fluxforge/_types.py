@@ -1,9 +1,12 @@
 """Array aliases with named axes. A leading space marks an axis name (and keeps ruff content)."""
 
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
+
+if TYPE_CHECKING:
+    from jaxtyping import Array
 
 Precision: TypeAlias = Literal["float32", "float64"]
 Points: TypeAlias = Float[np.ndarray, "points dimension"]
@@ -16,4 +19,14 @@ FaceIndex: TypeAlias = Int[np.ndarray, " faces"]
 SlotField: TypeAlias = Float[np.ndarray, "cells slots"]
 SlotIndex: TypeAlias = Int[np.ndarray, "cells slots"]
 SlotMask: TypeAlias = Bool[np.ndarray, "cells slots"]
-State: TypeAlias = Float[Array | np.ndarray, " cells"]
+if TYPE_CHECKING:
+    State: TypeAlias = Float[Array | np.ndarray, " cells"]
+
+
+def __getattr__(name: str) -> Any:
+    """`State`, on first use: asking jaxtyping for JAX's array imports JAX, which meshes do without."""
+    if name == "State":
+        from jaxtyping import Array
+
+        return Float[Array | np.ndarray, " cells"]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

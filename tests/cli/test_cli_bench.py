@@ -5,12 +5,12 @@ from cli_runs import Cli, only_line
 
 from fluxforge import bench
 
-ROW = {"cells_per_s": 2e6, "seconds_per_step": 5e-4, "bytes_per_cell": 48.0}
+ROW = {"cells_per_s": 2e6, "seconds_per_step": 5e-4, "bytes_per_cell": 48.0, "bandwidth_share": 0.75}
 MEASURED = {
     "cells": 1000,
     "device": "a device",
     "precision": "float64",
-    "schemes": {"euler": ROW, "crank-nicolson": ROW | {"bytes_per_cell": None}},
+    "schemes": {"euler": ROW, "crank-nicolson": ROW | {"bytes_per_cell": None, "bandwidth_share": None}},
     "scipy_csr_cells_per_s": 1e6,
     "bandwidth_gb_per_s": 10.0,
     "roofline_fraction": 0.85,
@@ -39,7 +39,7 @@ def test_what_was_measured_is_shown(cli: Cli, monkeypatch: pytest.MonkeyPatch, c
     monkeypatch.setattr(bench, "bench_step", lambda cells, **options: MEASURED)
     told = cli("bench", "step")
     assert max(map(len, told.out.splitlines())) <= int(columns)
-    for words in ("1,000 cells", "500 µs", "crank-nicolson", "10 GB/s", "0.85", "on 900 cells", "200", "1.01"):
+    for words in ("1,000 cells", "500 µs", "crank-nicolson", "10 GB/s", "0.75", "0.85", "on 900 cells", "200", "1.01"):
         assert words in " ".join(told.out.split())
 
 

@@ -11,17 +11,34 @@ from pathlib import Path
 import pytest
 from cli_runs import start
 
+from fluxforge.mesh import squares, write
+
 LIGHT = """
 import sys
 from fluxforge.cli import main
 code = main(sys.argv[1:])
-sys.exit(str({"jax", "sympy", "scipy", "numpy", "matplotlib"} & set(sys.modules) or "") or code)
+sys.exit(str({HEAVY} & set(sys.modules) or "") or code)
 """
+HEAVY = ("jax", "sympy", "scipy", "numpy", "matplotlib")
+# A description of a mesh needs formulas (SymPy) and connected parts (SciPy's graphs).
+HEAVY_FOR_MESHES = ("jax", "equinox", "matplotlib", "scipy.spatial", "gmsh")
+
+
+def run_light(heavy: tuple[str, ...], *arguments: object) -> None:
+    """Run a command in a process of its own, which fails if it has loaded one of these modules."""
+    code = LIGHT.replace("HEAVY", ", ".join(map(repr, heavy)))
+    subprocess.run([sys.executable, "-c", code, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_help_and_version_load_no_heavy_library(option: str) -> None:
-    subprocess.run([sys.executable, "-c", LIGHT, option], check=True, stdout=subprocess.DEVNULL)
+    run_light(HEAVY, option)
+
+
+@pytest.mark.parametrize("suffix", [".msh", ".vtu"])
+def test_a_mesh_is_described_without_what_simulations_and_pictures_need(tmp_path: Path, suffix: str) -> None:
+    write(squares(3), tmp_path / f"m{suffix}")
+    run_light(HEAVY_FOR_MESHES, "mesh", "info", tmp_path / f"m{suffix}")
 
 
 def test_json_is_all_there_is_on_stdout(mesh_file: Path) -> None:

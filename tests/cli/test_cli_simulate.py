@@ -120,6 +120,12 @@ def test_single_precision_is_coarser(cli: Cli, mesh_file: Path) -> None:
     assert 0 < abs(single - double) < 1e-4 * double
 
 
+def test_solvers_of_an_implicit_scheme_agree(cli: Cli, mesh_file: Path) -> None:
+    run = ("simulate", "crank-nicolson", "--mesh", mesh_file, *HOT, "--dt-fraction", 4, "--json")
+    heat = [cli(*run, "--solver", name).json["heat"] for name in ("direct", "amg", "cg")]
+    assert heat == pytest.approx([heat[0]] * 3, rel=1e-10)
+
+
 def test_a_scheme_that_does_not_suit_the_mesh_is_told_so(cli: Cli, mesh_file: Path) -> None:
     """The file holds right triangles, on which the plain flux keeps no linear field."""
     run = ("--mesh", mesh_file, *HOT, "--steps", 2)

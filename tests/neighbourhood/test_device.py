@@ -1,8 +1,10 @@
 """What is on the device is nobody else's."""
 
+import jax
 import numpy as np
 import pytest
 
+from fluxforge.mesh import dual, squares
 from fluxforge.neighbourhood import put
 
 
@@ -22,3 +24,12 @@ def test_precision_and_kind_are_kept_or_as_asked():
     assert put(np.array([True, False])).dtype == bool
     assert put(np.arange(3.0), np.float32).dtype == np.float32
     assert put(np.float64(2.0)).shape == ()
+
+
+def test_a_graph_is_a_pytree_of_its_arrays() -> None:
+    graph = dual(squares(2))
+    leaves, structure = jax.tree.flatten(graph)
+    assert len(leaves) == 16
+    assert all(isinstance(leaf, np.ndarray) for leaf in leaves)
+    again = jax.tree.unflatten(structure, leaves)
+    assert (again.tags, again.origin, again.cells) == (graph.tags, graph.origin, 4)

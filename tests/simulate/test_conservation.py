@@ -61,7 +61,7 @@ def test_the_heat_does_not_drift_in_ten_thousand_steps(scheme: Scheme) -> None:
     assert np.abs(after - heat / graph.V.sum()).max() <= 1e-9
 
 
-@pytest.mark.parametrize("solver", ["direct", "cg"])
+@pytest.mark.parametrize("solver", ["direct", "amg", "cg"])
 @pytest.mark.parametrize("walls", ["insulated", "neumann"])
 def test_crank_nicolson_keeps_account_of_the_heat_whatever_the_solver_leaves(solver: str, walls: str) -> None:
     """T' − T is an exchange in differences plus what enters: an error in the solution of the system moves no heat."""

@@ -205,7 +205,7 @@ def test_data_beyond_single_precision_are_refused_there() -> None:
             simulate("euler", MESH, steps=1, dtype="float32", **problem)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("solver", ["direct", "cg"])
+@pytest.mark.parametrize("solver", ["direct", "amg", "cg"])
 @pytest.mark.parametrize("share", [1e3, 1e9, 1e13])
 def test_an_insulated_box_keeps_its_heat_at_any_step_that_is_allowed(share: float, solver: Any) -> None:
     found = simulate(

@@ -25,8 +25,9 @@ def bench_step(cells: int = 1_000_000, *, slope: bool = True, progress: Progress
     """Time every scheme's step on a mesh of right triangles with about that many cells.
 
     `roofline_fraction` is euler's: the bytes its step must move, over the bandwidth of a vector add that moves as
-    many. `shuffled_cells_per_s` is euler's on the same mesh with its cells in random order, which the stepper
-    renumbers. `slope` is that of log(time ÷ time of a vector add of the same bytes) against log(cells), plus 1.
+    many; each explicit scheme's own is its `bandwidth_share`. `shuffled_cells_per_s` is euler's on the same mesh with
+    its cells in random order, which the stepper renumbers. `slope` is that of log(time ÷ time of a vector add of the
+    same bytes) against log(cells), plus 1.
     """
     if not 100 <= cells <= 100_000_000:
         raise InputError(f"cells should be between 100 and 1e8, got {cells}")
@@ -51,7 +52,7 @@ def bench_step(cells: int = 1_000_000, *, slope: bool = True, progress: Progress
         "cells": graph.cells,
         "device": str(jax.devices()[0]),
         "precision": "float64",
-        "schemes": {"euler": _row(graph, peers["euler"], moved)},
+        "schemes": {"euler": _row(graph, peers["euler"], moved, peers["add"])},
         "scipy_csr_cells_per_s": graph.cells / peers["scipy"],
         "bandwidth_gb_per_s": bandwidth / 1e9,
         "roofline_fraction": moved * graph.cells / peers["euler"] / bandwidth,
@@ -59,8 +60,11 @@ def bench_step(cells: int = 1_000_000, *, slope: bool = True, progress: Progress
     for name in SCHEMES[1:]:
         tell(name)
         step = stepper(name, graph, dt)
-        seconds = best_seconds({name: _repeat(step, T)}, rounds=3)[name]
-        result["schemes"][name] = _row(graph, seconds, bytes_per_cell(step, graph.cells))
+        tasks, bytes_moved = {"step": _repeat(step, T)}, bytes_per_cell(step, graph.cells)
+        if bytes_moved is not None:
+            tasks["add"] = vector_add(round(bytes_moved * graph.cells / 24))
+        seconds = best_seconds(tasks, rounds=3)
+        result["schemes"][name] = _row(graph, seconds["step"], bytes_moved, seconds.get("add"))
     tell("euler, cells in random order")
     shuffled = best_seconds({"euler": _repeat(stepper("euler", dual(_shuffled(_mesh(cells))), dt), T)}, rounds=3)
     result["shuffled_cells_per_s"] = graph.cells / shuffled["euler"]
@@ -74,8 +78,13 @@ def bench_step(cells: int = 1_000_000, *, slope: bool = True, progress: Progress
     return result
 
 
-def _row(graph: DualGraph, seconds: float, moved: float | None) -> dict[str, float | None]:
-    return {"cells_per_s": graph.cells / seconds, "seconds_per_step": seconds, "bytes_per_cell": moved}
+def _row(graph: DualGraph, seconds: float, moved: float | None, add: float | None) -> dict[str, float | None]:
+    return {
+        "cells_per_s": graph.cells / seconds,
+        "seconds_per_step": seconds,
+        "bytes_per_cell": moved,
+        "bandwidth_share": None if add is None else add / seconds,
+    }
 
 
 def _over(a: float, b: float | None) -> float | None:

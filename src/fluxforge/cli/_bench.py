@@ -36,7 +36,7 @@ def step(
         show_json(measured)
         return
     show(f"{measured['cells']:,} cells, {measured['precision']}, {measured['device']}\n")
-    columns = ("scheme", "cells per second", "per step", "bytes per cell")
+    columns = ("scheme", "cells per second", "per step", "bytes per cell", "of a vector add")
     show_table(columns, [_row(name, timed) for name, timed in measured["schemes"].items()], right=columns[1:])
     show()
     show_pairs(_pairs(measured))
@@ -44,7 +44,7 @@ def step(
 
 def _row(name: str, timed: Mapping[str, Any]) -> tuple[str, ...]:
     speed, moved = number(timed["cells_per_s"]), number(timed["bytes_per_cell"])
-    return name, speed, duration(timed["seconds_per_step"]), moved
+    return name, speed, duration(timed["seconds_per_step"]), moved, number(timed["bandwidth_share"], 3)
 
 
 def _pairs(measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fluxforge.cli._output import number, show, show_json, show_pairs
-from fluxforge.mesh import Mesh, MeshInfo, info, mesh_picture, write
+from fluxforge.mesh import Mesh, MeshInfo, info, write
 
 
 def save(mesh: Mesh, *, file: Path | None, plot: Path | None) -> MeshInfo:
@@ -14,6 +14,8 @@ def save(mesh: Mesh, *, file: Path | None, plot: Path | None) -> MeshInfo:
     if file is not None:
         write(mesh, file)
     if plot is not None:
+        from fluxforge.mesh import mesh_picture
+
         mesh_picture(mesh, plot)
     return described
 

@@ -26,6 +26,7 @@ class SolverName(StrEnum):
 
     AUTO = "auto"
     DIRECT = "direct"
+    AMG = "amg"
     CG = "cg"
 
 
@@ -36,6 +37,7 @@ class PrecisionName(StrEnum):
     FLOAT32 = "float32"
 
 
+SOLVER = "Solver of implicit schemes: sparse LU, or conjugate gradients with multigrid (amg) or the diagonal (cg)."
 FIELD = "A formula of x and y, or a file: @field.npy, @run.vtu:T."
 
 
@@ -79,7 +81,7 @@ def simulate(
     force: Annotated[
         bool, typer.Option("--force", help="Allow a step above the stability limit.", rich_help_panel=TIME)
     ] = False,
-    solver: Annotated[SolverName, typer.Option(help="For implicit schemes.", rich_help_panel=TIME)] = SolverName.AUTO,
+    solver: Annotated[SolverName, typer.Option(help=SOLVER, rich_help_panel=TIME)] = SolverName.AUTO,
     precision: Annotated[
         PrecisionName, typer.Option(help="Numbers of the steps.", rich_help_panel=TIME)
     ] = PrecisionName.FLOAT64,

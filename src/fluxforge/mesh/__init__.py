@@ -1,4 +1,10 @@
-"""Meshes and their dual graphs: geometry, NumPy only."""
+"""Meshes and their dual graphs: geometry, NumPy only.
+
+Pictures are loaded when first asked for, since importing Matplotlib takes longer than reading a mesh.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
 from fluxforge.mesh._dual import DualGraph, check_graph, dual
@@ -6,7 +12,6 @@ from fluxforge.mesh._given import as_mesh
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import NO_PARAMETERS, ParameterFields, Setting, Settings, resolve
-from fluxforge.mesh._picture import draw_field, mesh_picture, save_figure
 from fluxforge.mesh._quality import (
     MeshInfo,
     cell_diameters,
@@ -33,6 +38,9 @@ from fluxforge.mesh.generation._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh.generation._generate import generate
 from fluxforge.mesh.generation._gmsh import gmsh_problem
 from fluxforge.mesh.generation._shapes import disk, polygon, square
+
+if TYPE_CHECKING:
+    from fluxforge.mesh._picture import draw_field, mesh_picture, save_figure
 
 __all__ = [
     "FAMILIES",
@@ -88,3 +96,9 @@ __all__ = [
     "unit_volume",
     "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("draw_field", "mesh_picture", "save_figure"):
+        return getattr(import_module("fluxforge.mesh._picture"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

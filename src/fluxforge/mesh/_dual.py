@@ -1,8 +1,8 @@
 """The dual graph: a node per cell, an edge per face, a ghost node per boundary face."""
 
+from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -17,7 +17,8 @@ from fluxforge.mesh._mesh import Mesh, check_mesh
 from fluxforge.mesh.checks._cells import check_coordinates, check_extent, name_corners
 
 
-class DualGraph(eqx.Module):
+@dataclass(frozen=True, eq=False)
+class DualGraph:
     """Cells as nodes, faces as edges, boundary faces as edges to ghosts.
 
     Faces between two cells come first (`interior` of them), then the boundary faces; boundary face `interior + b` ends
@@ -29,6 +30,8 @@ class DualGraph(eqx.Module):
     Each cell sees its faces through `slots`, a fixed number per mesh (3 for triangles, 4 with quadrilaterals):
     `slot_face`, `slot_node` and `slot_sign` (+1 where the cell owns the face); `slot_mask` is false in the unused
     fourth slot of a triangle, which points at the cell itself.
+
+    `fluxforge.neighbourhood` makes it a JAX pytree: a mesh can be read and described without importing JAX.
     """
 
     V: CellField
@@ -47,8 +50,8 @@ class DualGraph(eqx.Module):
     tag: Int[np.ndarray, " boundary"]
     neumann: Bool[np.ndarray, " boundary"]
     value: Float[np.ndarray, " boundary"]
-    tags: tuple[str, ...] = eqx.field(static=True)
-    origin: str = eqx.field(static=True)
+    tags: tuple[str, ...]
+    origin: str
 
     @property
     def dimension(self) -> int:

@@ -50,12 +50,17 @@ def assemble(
 
 def operator(scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None = None) -> Operator:
     """The whole step as one affine map of T and S, by composing the stages."""
-    n = check_graph(graph).cells
+    stages = assemble(scheme, graph, dt=dt, parameters=parameters)
+    return compose(stages, check_graph(graph).cells, theta=float(scheme.theta))
+
+
+def compose(stages: tuple[Mapping[str, AffineMap], ...], n: int, *, theta: float = 0.0) -> Operator:
+    """Assembled stages of n cells as one affine map of T and S."""
     known = {
         "T": (eye_array(n, format="csr"), csr_array((n, n)), np.zeros(n)),
         "S": (csr_array((n, n)), eye_array(n, format="csr"), np.zeros(n)),
     }
-    for stage in assemble(scheme, graph, dt=dt, parameters=parameters):
+    for stage in stages:
         done = {}
         for name, affine in stage.items():
             M, N, b = csr_array((n, n)), csr_array((n, n)), affine.constant
@@ -65,7 +70,7 @@ def operator(scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Setti
             done[name] = (M, N, b)
         known |= done
     M, N, b = known["T_new"]
-    return Operator(csr_array(M), csr_array(N), b, float(scheme.theta))
+    return Operator(csr_array(M), csr_array(N), b, theta)
 
 
 def generator(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Operator:

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from fluxforge.simulate._rows import StageRows
 from fluxforge.simulate._stepper import AbstractStepper, LinearStepper
 
 
@@ -13,10 +14,11 @@ def bytes_per_cell(step: AbstractStepper, cells: int) -> float | None:
     """
     if not isinstance(step, LinearStepper):
         return None
-    width = np.dtype(step.dtype).itemsize
-    total = 0
-    for stage in step.stages:
-        total += sum(array.nbytes for array in jax.tree.leaves(stage))
-        read = {term.field for terms in stage.terms.values() for term in terms}
-        total += (len(read) + len(stage.terms)) * cells * width
-    return total / cells
+    return sum(stage_bytes(stage, cells, np.dtype(step.dtype).itemsize) for stage in step.stages) / cells
+
+
+def stage_bytes(stage: StageRows, cells: int, width: int) -> int:
+    """The bytes that one stage of a linear scheme moves, in numbers of that width."""
+    held = sum(array.nbytes for array in jax.tree.leaves(stage))
+    read = {term.field for terms in stage.terms.values() for term in terms}
+    return held + (len(read) + len(stage.terms)) * cells * width

@@ -59,7 +59,7 @@ class _Factors:
         return np.asarray(self.lu.solve(right))
 
 
-class _Exchange:
+class HostExchange:
     """(M − I) T in differences, on the host; compared by identity so that it can be a static field."""
 
     def __init__(self, step: Operator) -> None:
@@ -78,7 +78,7 @@ class DirectStepper(AbstractStepper):
     """Factorised once by sparse LU, then two triangular solves a step, on the host."""
 
     factors: _Factors = eqx.field(static=True)
-    exchange: _Exchange = eqx.field(static=True)
+    exchange: HostExchange = eqx.field(static=True)
     constant: Float[np.ndarray, " cells"]
     theta: float = eqx.field(static=True)
 
@@ -153,7 +153,7 @@ def direct_stepper(step: Operator, source: Float[np.ndarray, " cells"]) -> Direc
     """Factorise the left side."""
     left, _ = sides(step)
     constant = step.N @ source + step.b
-    return DirectStepper(factors=_Factors(left), exchange=_Exchange(step), constant=constant, theta=step.theta)
+    return DirectStepper(factors=_Factors(left), exchange=HostExchange(step), constant=constant, theta=step.theta)
 
 
 def conjugate_gradient_stepper(

@@ -60,7 +60,10 @@ def _read(path: Path, origin: str) -> Mesh:
 
 def _flattened(points: Float[np.ndarray, "points 3"], cells: Corners) -> Points:
     """Drop z, if all the points that cells use have the same z to round-off."""
-    used = np.unique(cells[cells >= 0])
+    # By marking, not np.unique, which hashes every corner: a fifth of the time of reading.
+    marked = np.zeros(len(points), bool)
+    marked[cells[cells >= 0]] = True
+    used = np.flatnonzero(marked)
     extent = np.ptp(points[used], axis=0)
     level = LEVEL * extent.max()
     if extent[2] <= level:

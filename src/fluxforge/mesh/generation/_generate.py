@@ -13,7 +13,6 @@ from fluxforge._types import Points
 from fluxforge.errors import InputError, MeshError
 from fluxforge.mesh._geometry import cell_areas
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh.generation._delaunay import mesh_with_scipy
 from fluxforge.mesh.generation._domain import AbstractDomain, Disk, sizing, unit_square
 from fluxforge.mesh.generation._families import FAMILIES, check_seed
 from fluxforge.mesh.generation._gmsh import gmsh_problem, mesh_with_gmsh
@@ -64,7 +63,7 @@ def generate(
     scale = 2.0 ** -floor(log2(_extent(domain)))
     scaled = domain.scaled(scale)
     attractors = _attractors(scaled, KINDS[kind], seed)
-    make = partial(mesh_with_scipy if engine == "builtin" else mesh_with_gmsh, scaled, attractors=attractors, seed=seed)
+    make = partial(_mesher(engine), scaled, attractors=attractors, seed=seed)
     load = _cells_times_size_squared(scaled, attractors)
     if size is None:
         cells = DEFAULT_CELLS if cells is None else cells
@@ -74,6 +73,15 @@ def generate(
         mesh, wanted = make(size=min(size * scale, _extent(scaled))), f"size {size:g}"
     mesh = _checked_cover(mesh, scaled)
     return replace(mesh, points=mesh.points / scale, origin=f"{kind} mesh, {wanted}, seed {seed}")
+
+
+def _mesher(engine: str) -> Callable[..., Mesh]:
+    if engine != "builtin":
+        return mesh_with_gmsh
+    # SciPy's triangulations take long to import, and reading a mesh does without them.
+    from fluxforge.mesh.generation._delaunay import mesh_with_scipy
+
+    return mesh_with_scipy
 
 
 def _check(kind: str, engine: str, cells: int | None, size: float | None) -> None:
