@@ -89,6 +89,7 @@ def generator(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None =
     }
     for stage in assemble(scheme, graph, dt=1j * _EPSILON, parameters=parameters):
         known |= {name: _first_order(affine, known) for name, affine in stage.items()}
+    _refuse_jump(scheme, known["T_new"].value, one)
     slope = known["T_new"].slope
     return Operator(csr_array(slope[0]), csr_array(slope[1]), slope[2], float(scheme.theta))
 
@@ -103,7 +104,16 @@ def _refuse_kinks(scheme: Scheme) -> None:
                 raise SchemeError(f"scheme {scheme.name!r} has no generator: {kink} is not smooth in dt")
 
 
+def _refuse_jump(scheme: Scheme, start: "_Parts", one: csr_array) -> None:
+    """What changes the field in no time integrates no differential equation: M(0) = I, N(0) = 0 and b(0) = 0."""
+    M, N, b = start
+    if max(abs(M - one).max(), abs(N).max(), np.abs(b).max()) > _NO_TIME:
+        raise SchemeError(f"scheme {scheme.name!r} has no generator: a step of dt = 0 changes the field")
+
+
 _EPSILON = 1e-20
+# Weights of stages that add up to 1 leave a few roundings each, of at most some hundred stages.
+_NO_TIME = 1e-12
 _Parts = tuple[csr_array, csr_array, Column]
 
 
