@@ -2,6 +2,7 @@
 
 import pytest
 
+from fluxforge.errors import SchemeError
 from fluxforge.mesh import jittered
 from fluxforge.scheme import SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
@@ -46,9 +47,14 @@ def test_a_wrong_area_is_a_wrong_generator(flux):
     assert not generator_is_right(one_stage(flux, UPDATE))
 
 
-@pytest.mark.parametrize("update", ["T + dt/V*z", "T + dt/V*z + dt*S/2", "T + dt/V*z + S"])
+@pytest.mark.parametrize("update", ["T + dt/V*z", "T + dt/V*z + dt*S/2"])
 def test_a_dropped_or_scaled_source_is_a_wrong_generator(update):
     assert not generator_is_right(one_stage(FLUX, update))
+
+
+def test_a_source_without_dt_leaves_no_generator():
+    with pytest.raises(SchemeError, match="a step of dt = 0 changes the field"):
+        generator_is_right(one_stage(FLUX, "T + dt/V*z + S"))
 
 
 def test_the_volume_of_the_wrong_cell_is_not_conservative():

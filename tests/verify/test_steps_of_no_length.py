@@ -84,3 +84,41 @@ def test_a_conductivity_of_the_receiver_is_not_conservative() -> None:
     one_sided = made(layers, "A*k_P*(T_N - T_P)/delta", "T + dt*z/V + dt*S")
     assert not conservation(one_sided).holds
     assert conservation(find("euler", layers)).holds
+
+
+FISHER = from_document(
+    {
+        "name": "fisher",
+        "diffusion": "D",
+        "reaction": "k*u*(1 - u/m)",
+        "parameters": {
+            "D": {"default": 0.5, "units": AREA_PER_TIME},
+            "k": {"default": 3.0, "units": PER_TIME},
+            "m": {"default": 0.7, "units": {"unknown": 1}},
+        },
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "output", "holds"),
+    [
+        ("A*D*(T_N - T_P)/delta", "T + dt*(z/V + S + k*T*(1 - T/m))", True),
+        ("A*D*(T_N - T_P)/delta", "T + dt*(z/V + S - k*T*(1 - T/m))", False),
+        ("7*A*D*(T_N - T_P)/delta", "T + dt*(z/V + S + k*T*(1 - T/m))", False),
+        ("A*D*(T_N - T_P)/delta", "T/2 + dt*(z/V + S + k*T*(1 - T/m))", False),
+        ("A*D*(T_N - T_P)/delta", "T + dt*(z/V + 2*S + k*T*(1 - T/m))", False),
+        ("1.000001*A*D*(T_N - T_P)/delta", "T + dt*(z/V + S + k*T*(1 - T/m))", False),
+    ],
+)
+def test_a_scheme_of_an_equation_that_is_not_linear_is_held_against_it(message: str, output: str, holds: bool) -> None:
+    scheme = made(FISHER, message, output, Claims(generator=True))
+    certificate = ff.verify(scheme, quick=True, families=())
+    assert certificate.verdict == ("as claimed" if holds else "contradicted")
+
+
+@pytest.mark.parametrize("name", ["euler", "midpoint", "rk4", "rkl2-8"])
+def test_integrators_of_an_equation_that_is_not_linear_are_as_claimed(name: str) -> None:
+    certificate = ff.verify(find(name, FISHER), quick=True, families=())
+    assert certificate.verdict == "as claimed"
+    assert any(line.property.startswith("generator") and line.verdict == "holds" for line in certificate.lines)

@@ -52,7 +52,7 @@ def integrate(tableau: Tableau, equation: Equation, *, space: Mapping[str, float
     claims = Claims(
         conservative=True,
         time_order=tableau.order if linear else None,
-        generator=True if linear else None,
+        generator=True,
         space=space or {},
         stable_to=tableau.stable_to if linear else None,
     )

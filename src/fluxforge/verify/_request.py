@@ -9,6 +9,7 @@ from fluxforge.verify._certificate import FamilyResult
 from fluxforge.verify._claims import SpaceFinding, space_claim
 from fluxforge.verify._families import Levels
 from fluxforge.verify._rates import LEAST_LEVELS
+from fluxforge.verify.rate import Rate
 from fluxforge.verify.semidiscrete import SemiDiscrete
 from fluxforge.verify.stability import Stability
 from fluxforge.verify.units import Units
@@ -66,7 +67,7 @@ def claim_reasons(
     return found
 
 
-def generator_holds(system: SemiDiscrete | None, same: Units | None) -> bool | None:
+def generator_holds(system: SemiDiscrete | Rate | None, same: Units | None) -> bool | None:
     """The right system, in any units; one that is wrong in either is wrong, whether or not the other is known."""
     known = [found.holds for found in (system, same) if found is not None]
     if False in known:

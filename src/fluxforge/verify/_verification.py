@@ -24,6 +24,7 @@ from fluxforge.verify.maximum import MaximumPrinciple, maximum_principle
 from fluxforge.verify.modified import ModifiedEquation, square_equation, triangle_equation
 from fluxforge.verify.order import SpaceStudy, mesh_studies, space_studies
 from fluxforge.verify.patch import PatchTest, patch_test, worse
+from fluxforge.verify.rate import Rate, rate_of_change
 from fluxforge.verify.semidiscrete import SemiDiscrete, semidiscrete
 from fluxforge.verify.stability import Stability, default_graph, stability
 from fluxforge.verify.time_order import TimeStudy, study_graph, time_order
@@ -57,6 +58,7 @@ class _Findings:
     meshes: tuple[SpaceStudy, ...]
     curves: tuple[CostCurve, ...]
     cost: Cost | None
+    rate: Rate | None
 
 
 class Verification:
@@ -126,6 +128,9 @@ class Verification:
         system = None
         if patch is not None:
             system = self._ask("generator", lambda: semidiscrete(s, study_graph(), patch, **p), _lines.generator_line)
+        rate = None
+        if not self.linear and not s.equation.linear:
+            rate = self._ask("generator", lambda: rate_of_change(s, study_graph(), **p), _lines.rate_line, always=True)
         time = (
             self._ask("order in time", lambda: time_order(s, parameters=self.parameters), _lines.time_line)
             if self.mesh is None
@@ -144,7 +149,21 @@ class Verification:
             curves = self._try("cost at equal accuracy", lambda: error_against_cost(s, **p)) or ()
         price = self._ask("cost of a step", lambda: cost(s, g, **p), lambda f: _lines.cost_line(f, curves, s.name))
         return _Findings(
-            reach, kept, same, patch, system, time, steady, growth, maximum, modified, space, meshes, curves, price
+            reach,
+            kept,
+            same,
+            patch,
+            system,
+            time,
+            steady,
+            growth,
+            maximum,
+            modified,
+            space,
+            meshes,
+            curves,
+            price,
+            rate,
         )
 
     def _claims(self, found: _Findings) -> tuple[ClaimCheck, ...]:
@@ -153,7 +172,7 @@ class Verification:
             conservative=None if found.conservation is None else found.conservation.holds,
             linear_exact=None if found.patch is None else found.patch.exact(1),
             time_order=None if found.time is None else found.time.order,
-            generator=generator_holds(found.semidiscrete, found.units),
+            generator=generator_holds(found.rate or found.semidiscrete, found.units),
             stable_to=None if found.stability is None else found.stability.interval,
             space={family: space_finding(one) for family, one in found.space.items() if one.study is not None},
             left_out=left_out(self.request),
