@@ -9,7 +9,7 @@ import sympy as sp
 import fluxforge
 from fluxforge.errors import EquationError
 from fluxforge.expression import parse, symbol
-from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where, find, from_document, to_document, unit
+from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where, differentiate, find, from_document, to_document, unit
 
 FISHER = {
     "name": "fisher",
@@ -175,3 +175,10 @@ def test_an_unknown_name_is_told_with_its_neighbour() -> None:
 def test_units_are_compared_where_all_are_stated() -> None:
     with pytest.raises(EquationError, match="c ∂u/∂t has"):
         replace(HEAT, parameters=(Parameter("alpha", unit=unit(length=1)),))
+
+
+def test_the_derivative_of_a_step_is_a_formula() -> None:
+    """Where a formula jumps its slope counts as 0: no node that the evaluator does not know."""
+    u = symbol("u")
+    assert differentiate(parse("-3*sign(u) + u", ("u",)), u) == 1
+    assert differentiate(parse("u*max(u, 0)", ("u",)), u).has(sp.DiracDelta) is False
