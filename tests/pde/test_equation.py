@@ -144,6 +144,9 @@ def test_heat_is_found_by_name_and_others_by_file(tmp_path: Path) -> None:
         ({"capacity": "u"}, "'capacity' contains u"),
         ({"two_point": "D/delta*(u_P - 2*u_N)"}, "'two_point' of equal values"),
         ({"parameters": {"D": {"units": {"length": 1}}, "r": {"units": {"time": -1}}}}, "the term of 'diffusion'"),
+        ({"diffusion": "-1"}, "the diffusion should be positive, or 0 for none, got -1"),
+        ({"capacity": "0"}, "the capacity should be positive, got 0"),
+        ({"capacity": "-1"}, "the capacity should be positive, got -1"),
         ({"unknown_units": {"unknown": 1}}, "mixes the units"),
     ],
 )

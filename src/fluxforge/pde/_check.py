@@ -56,6 +56,11 @@ def check_formulas(equation: "Equation") -> None:
     for field, known in allowed.items():
         if stray := sorted(map(str, getattr(equation, field).free_symbols - known)):
             raise EquationError(f"equation {equation.name!r}: {field!r} contains {stray[0]}, which it may not")
+    for field, least in (("capacity", "positive"), ("diffusion", "nonnegative")):
+        number = getattr(equation, field)
+        if not number.free_symbols and not getattr(number, f"is_{least}"):
+            words = "positive" if field == "capacity" else "positive, or 0 for none"
+            raise EquationError(f"equation {equation.name!r}: the {field} should be {words}, got {number!s:.40}")
 
 
 def check_units(equation: "Equation") -> None:
