@@ -157,6 +157,7 @@ def test_tuples_are_split_at_their_own_commas(text: str, parts: list[str]) -> No
         (ANISOTROPIC, {"K": "(1, 2)"}, "2 rows of 2 numbers"),
         (ANISOTROPIC, {"K": "((1, 0), (0, x))"}, "2 rows of 2 numbers"),
         (ANISOTROPIC, {"K": "((1, 2), (2, 1))"}, "positive definite"),
+        (PRODUCT, {"k": 1, "m": np.ones(4)}, "'m', given per face, should be 12 finite numbers"),
         (PRODUCT, {"k": 1, "m": "x - 1/2"}, "parameter k, m: the diffusion should be positive"),
     ],
 )

@@ -104,6 +104,23 @@ def test_a_conductivity_per_cell_has_the_harmonic_mean() -> None:
     assert sp.simplify(equation.flux(P, N) - 2 * k_P * k_N / (k_P + k_N) * (P - N) / symbol("delta")) == 0
 
 
+def test_a_conductivity_of_the_unknown_has_the_arithmetic_mean() -> None:
+    """It may vanish on both sides, where a harmonic mean is 0/0: nothing flows between empty cells."""
+    parameters = {"q": {}, "k": {"where": "cell"}, "m": {"where": "cell"}}
+    k_P, k_N, m_P, m_N, q, delta = map(symbol, ("k_P", "k_N", "m_P", "m_N", "q", "delta"))
+    means = {
+        "q*u": q * (P + N) / 2,
+        "q + u**2": q + (P**2 + N**2) / 2,
+        "k*u**2": 2 * k_P * k_N / (k_P + k_N) * (P**2 + N**2) / 2,
+        "k*u + m*u": 2 * (k_P + m_P) * (k_N + m_N) / (k_P + m_P + k_N + m_N) * (P + N) / 2,
+    }
+    for text, mean in means.items():
+        equation = from_document({"name": "porous", "diffusion": text, "parameters": parameters})
+        flux = equation.flux(P, N)
+        assert sp.simplify(flux - mean * (P - N) / delta) == 0
+        assert flux.xreplace({P: sp.Integer(0), N: sp.Integer(0)}) == 0
+
+
 def test_linear_equations_say_so() -> None:
     assert HEAT.linear
     assert not from_document(FISHER).linear

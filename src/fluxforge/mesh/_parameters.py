@@ -62,7 +62,7 @@ def resolve(equation: Equation, graph: DualGraph, values: Settings | None) -> Pa
         elif p.where is Where.CELL:
             cells[p.name] = _field(given, graph.x, what)
         elif p.rank is Rank.SCALAR:
-            slots[p.name] = _field(given, graph.centre, what)[graph.slot_face]
+            slots[p.name] = _field(given, graph.centre, f"{what}, given per face,")[graph.slot_face]
         else:
             slots[p.normal_name] = _along_normal(p, given, graph, what)
     fields = ParameterFields(constants, cells, slots)

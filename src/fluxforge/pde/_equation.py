@@ -138,8 +138,9 @@ class Equation:
     def flux(self, P: sp.Expr, N: sp.Expr, jump: sp.Expr | None = None) -> sp.Expr:
         """The two-point flux F out of P, the unknown being P and N on either side; `jump` is N − P, as it is to stand.
 
-        Diffusion: K (P − N)/δ, the harmonic mean of K_P and K_N where K varies from cell to cell. Transport: Rusanov's
-        flux ½ a·n (f(P) + f(N)) − ½ |a·n| max(|f′(P)|, |f′(N)|)(N − P), which for f = u is upwind.
+        Diffusion: K (P − N)/δ, with the harmonic mean over parameters given per cell, and the arithmetic mean over P
+        and N where K depends on the unknown. Transport: Rusanov's flux ½ a·n (f(P) + f(N)) −
+        ½ |a·n| max(|f′(P)|, |f′(N)|)(N − P), which for f = u is upwind.
         """
         if self.two_point is not None:
             ends = {symbol(f"{self.unknown}_P"): P, symbol(f"{self.unknown}_N"): N}
@@ -159,7 +160,15 @@ class Equation:
         tensor = self.diffusion_tensor
         if tensor is not None:
             return symbol(tensor.normal_name)
-        sides = [self.at_cell(self.diffusion, P, "P"), self.at_cell(self.diffusion, N, "N")]
+        if self.u not in self.diffusion.free_symbols:
+            return self._harmonic(self.diffusion, P)
+        # K = k g(u): g may vanish in both cells, where a harmonic mean would be 0/0.
+        k, g = sp.factor_terms(self.diffusion).as_independent(self.u, as_Add=False)
+        return self._harmonic(k, P) * sp.Add(*(self._harmonic(g, end) for end in (P, N))) / 2
+
+    def _harmonic(self, formula: sp.Expr, u: sp.Expr) -> sp.Expr:
+        """The harmonic mean over the parameters of the two cells, the unknown being u in both."""
+        sides = [self.at_cell(formula, u, end) for end in ("P", "N")]
         return sides[0] if sides[0] == sides[1] else 2 * sides[0] * sides[1] / (sides[0] + sides[1])
 
     def at_cell(self, formula: sp.Expr, u: sp.Expr, end: str = "") -> sp.Expr:
