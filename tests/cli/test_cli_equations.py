@@ -75,6 +75,24 @@ def test_bad_parameters_are_one_line(
     assert said in only_line(told.err)
 
 
+def test_a_file_of_a_parameter_has_one_value_per_cell(cli: Cli, mesh_file: Path, fisher: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "r.npy", np.ones(3))
+    words = ("--set", f"r=@{tmp_path / 'r.npy'}")
+    told = cli("simulate", "euler", "--equation", fisher, "--mesh", mesh_file, *words)
+    assert told.code == 2
+    line = only_line(told.err)
+    assert "--set r: " in line
+    assert line.rstrip().endswith("a file gives one value per cell")
+
+
+def test_a_tensor_is_given_as_rows(cli: Cli, mesh_file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "turned.toml"
+    path.write_text('name = "turned"\ndiffusion = "K"\n[parameters.K]\nrank = "tensor"\n')
+    words = ("simulate", "euler", "--equation", path, "--mesh", mesh_file, "--initial", "x", "--steps", 2, "--json")
+    told = cli(*words, "--set", "K=((1,0),(0,2))")
+    assert (told.code, told.err) == (0, "")
+
+
 def test_an_unknown_equation_is_one_line(cli: Cli, mesh_file: Path) -> None:
     told = cli("simulate", "euler", "--equation", "heet", "--mesh", mesh_file)
     assert told.code == 2

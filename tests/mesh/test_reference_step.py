@@ -7,6 +7,7 @@ import pytest
 
 from fluxforge.errors import EquationError, InputError
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, fourier_step, jittered, reference_step, resolve, squares
+from fluxforge.mesh._parameters import split_tuple
 from fluxforge.pde import HEAT, from_document
 
 ADVECTION = from_document(
@@ -24,6 +25,9 @@ LAYERS = from_document(
     }
 )
 ANISOTROPIC = from_document({"name": "anisotropic", "diffusion": "K", "parameters": {"K": {"rank": "tensor"}}})
+PRODUCT = from_document(
+    {"name": "product", "diffusion": "k*m", "parameters": {"k": {"where": "cell"}, "m": {"where": "face"}}}
+)
 BURGERS = from_document(
     {"name": "burgers", "transported": "u**2/2", "velocity": "a", "parameters": {"a": {"rank": "vector"}}}
 )
@@ -101,9 +105,35 @@ def test_capacity_and_conductivity_may_vary_from_cell_to_cell() -> None:
 
 def test_an_isotropic_tensor_is_a_diffusivity() -> None:
     graph = dual(jittered(5, 0.2, 1))
-    assert reference_step(ANISOTROPIC, graph, {"K": ((2.5, 0), (0, 2.5))}) == pytest.approx(
-        reference_step(HEAT, graph, {"alpha": 2.5}), rel=1e-13
-    )
+    for K in (((2.5, 0), (0, 2.5)), "((2.5, 0), (0, 2.5))", "(2.5,0),(0,2.5)"):
+        assert reference_step(ANISOTROPIC, graph, {"K": K}) == pytest.approx(
+            reference_step(HEAT, graph, {"alpha": 2.5}), rel=1e-13
+        )
+
+
+def test_a_parameter_per_cell_may_be_multiplied_by_one_per_face() -> None:
+    graph = dual(jittered(4, 0.2, 1))
+    found = reference_step(PRODUCT, graph, {"k": "1 + x", "m": 2.0})
+    assert found == pytest.approx(reference_step(PRODUCT, graph, {"k": "2 + 2*x", "m": 1.0}), rel=1e-13)
+    field = 1 + graph.x[:, 0]
+    layers = from_document({"name": "layers", "diffusion": "k", "parameters": {"k": {"where": "cell"}}})
+    assert found == pytest.approx(reference_step(layers, graph, {"k": 2 * field}), rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("(-y, x)", ["-y", "x"]),
+        ("-y, max(x, 0)", ["-y", "max(x, 0)"]),
+        ("(x)*2, (y)", ["(x)*2", "(y)"]),
+        ("((1, 0), (0, 2))", ["(1, 0)", "(0, 2)"]),
+        ("(x)*(y)", ["(x)*(y)"]),
+        ("(2)", ["2"]),
+        ("", [""]),
+    ],
+)
+def test_tuples_are_split_at_their_own_commas(text: str, parts: list[str]) -> None:
+    assert split_tuple(text) == parts
 
 
 @pytest.mark.parametrize(
@@ -124,6 +154,11 @@ def test_an_isotropic_tensor_is_a_diffusivity() -> None:
         (ANISOTROPIC, {"K": ((1, 2), (2, 1))}, "positive definite"),
         (ANISOTROPIC, {"K": ((1, 0.5), (0, 1))}, "positive definite"),
         (ANISOTROPIC, {"K": (1, 2)}, "2 rows of 2 numbers"),
+        (ANISOTROPIC, {"K": "(1, 2)"}, "2 rows of 2 numbers"),
+        (ANISOTROPIC, {"K": "((1, 0), (0, x))"}, "2 rows of 2 numbers"),
+        (ANISOTROPIC, {"K": "((1, 2), (2, 1))"}, "positive definite"),
+        (PRODUCT, {"k": 1, "m": np.ones(4)}, "'m', given per face, should be 12 finite numbers"),
+        (PRODUCT, {"k": 1, "m": "x - 1/2"}, "parameter k, m: the diffusion should be positive"),
     ],
 )
 def test_values_that_do_not_fit_are_refused(equation, values, words) -> None:

@@ -9,7 +9,7 @@ import sympy as sp
 import fluxforge
 from fluxforge.errors import EquationError
 from fluxforge.expression import parse, symbol
-from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where, find, from_document, to_document, unit
+from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where, differentiate, find, from_document, to_document, unit
 
 FISHER = {
     "name": "fisher",
@@ -104,6 +104,23 @@ def test_a_conductivity_per_cell_has_the_harmonic_mean() -> None:
     assert sp.simplify(equation.flux(P, N) - 2 * k_P * k_N / (k_P + k_N) * (P - N) / symbol("delta")) == 0
 
 
+def test_a_conductivity_of_the_unknown_has_the_arithmetic_mean() -> None:
+    """It may vanish on both sides, where a harmonic mean is 0/0: nothing flows between empty cells."""
+    parameters = {"q": {}, "k": {"where": "cell"}, "m": {"where": "cell"}}
+    k_P, k_N, m_P, m_N, q, delta = map(symbol, ("k_P", "k_N", "m_P", "m_N", "q", "delta"))
+    means = {
+        "q*u": q * (P + N) / 2,
+        "q + u**2": q + (P**2 + N**2) / 2,
+        "k*u**2": 2 * k_P * k_N / (k_P + k_N) * (P**2 + N**2) / 2,
+        "k*u + m*u": 2 * (k_P + m_P) * (k_N + m_N) / (k_P + m_P + k_N + m_N) * (P + N) / 2,
+    }
+    for text, mean in means.items():
+        equation = from_document({"name": "porous", "diffusion": text, "parameters": parameters})
+        flux = equation.flux(P, N)
+        assert sp.simplify(flux - mean * (P - N) / delta) == 0
+        assert flux.xreplace({P: sp.Integer(0), N: sp.Integer(0)}) == 0
+
+
 def test_linear_equations_say_so() -> None:
     assert HEAT.linear
     assert not from_document(FISHER).linear
@@ -144,6 +161,9 @@ def test_heat_is_found_by_name_and_others_by_file(tmp_path: Path) -> None:
         ({"capacity": "u"}, "'capacity' contains u"),
         ({"two_point": "D/delta*(u_P - 2*u_N)"}, "'two_point' of equal values"),
         ({"parameters": {"D": {"units": {"length": 1}}, "r": {"units": {"time": -1}}}}, "the term of 'diffusion'"),
+        ({"diffusion": "-1"}, "the diffusion should be positive, or 0 for none, got -1"),
+        ({"capacity": "0"}, "the capacity should be positive, got 0"),
+        ({"capacity": "-1"}, "the capacity should be positive, got -1"),
         ({"unknown_units": {"unknown": 1}}, "mixes the units"),
     ],
 )
@@ -175,3 +195,10 @@ def test_an_unknown_name_is_told_with_its_neighbour() -> None:
 def test_units_are_compared_where_all_are_stated() -> None:
     with pytest.raises(EquationError, match="c ∂u/∂t has"):
         replace(HEAT, parameters=(Parameter("alpha", unit=unit(length=1)),))
+
+
+def test_the_derivative_of_a_step_is_a_formula() -> None:
+    """Where a formula jumps its slope counts as 0: no node that the evaluator does not know."""
+    u = symbol("u")
+    assert differentiate(parse("-3*sign(u) + u", ("u",)), u) == 1
+    assert differentiate(parse("u*max(u, 0)", ("u",)), u).has(sp.DiracDelta) is False

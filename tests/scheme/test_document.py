@@ -282,6 +282,7 @@ def test_files_of_version_one_are_schemes_of_heat(path: Path) -> None:
     del old["equation"]
     path.write_text(json.dumps(old))
     assert load(path) == BUILT_IN["rk4"]
+    refused(path, old | {"format_version": 2}, "field 'equation' is missing")
 
 
 @pytest.mark.parametrize(

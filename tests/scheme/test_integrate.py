@@ -8,7 +8,7 @@ import sympy as sp
 
 from fluxforge.expression import parse, symbol, to_text
 from fluxforge.pde import HEAT, from_document
-from fluxforge.scheme import Ghost, Row, Tableau, amplification, integrate, runge_kutta
+from fluxforge.scheme import Ghost, Row, Tableau, amplification, find, integrate, runge_kutta, to_document
 from fluxforge.scheme import from_document as scheme_from_document
 from fluxforge.scheme._tableau import CRANK_NICOLSON, EULER, MIDPOINT, RK4
 from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
@@ -93,3 +93,13 @@ def test_a_scheme_claims_only_what_the_equation_allows() -> None:
     assert integrate(EULER, HEAT).claims.stable_to == 2.0
     assert integrate(EULER, FISHER).claims.stable_to is None
     assert integrate(EULER, FISHER).claims.time_order is None
+
+
+@pytest.mark.parametrize("name", ["euler", "midpoint", "rk4", "rkl2-8"])
+def test_parameters_may_have_the_names_that_stages_use(name: str) -> None:
+    """The same scheme as with other names, and one that a file brings back."""
+    for word in ("k1", "D1", "Y1", "z1", "rate", "half"):
+        document = {"name": "plain", "diffusion": word, "parameters": {word: {"default": 1.0}}}
+        scheme = find(name, from_document(document))
+        assert scheme_from_document(to_document(scheme)) == scheme
+        assert amplification(scheme) == amplification(find(name)) is not None

@@ -78,7 +78,10 @@ def _setting(text: str, cells: int) -> tuple[str, str | np.ndarray]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip() or not value.strip():
         raise InputError(f"--set {text!r:.60} should be NAME=VALUE")
-    return name.strip(), _given(value.strip(), cells)
+    try:
+        return name.strip(), _given(value.strip(), cells)
+    except InputError as error:
+        raise InputError(f"--set {name.strip()}: {error}; a file gives one value per cell") from error
 
 
 def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> None:

@@ -1,5 +1,6 @@
 """The parameters of an equation on a mesh: numbers, fields over cells, and what faces see of vectors and tensors."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -61,7 +62,7 @@ def resolve(equation: Equation, graph: DualGraph, values: Settings | None) -> Pa
         elif p.where is Where.CELL:
             cells[p.name] = _field(given, graph.x, what)
         elif p.rank is Rank.SCALAR:
-            slots[p.name] = _field(given, graph.centre, what)[graph.slot_face]
+            slots[p.name] = _field(given, graph.centre, f"{what}, given per face,")[graph.slot_face]
         else:
             slots[p.normal_name] = _along_normal(p, given, graph, what)
     fields = ParameterFields(constants, cells, slots)
@@ -71,7 +72,9 @@ def resolve(equation: Equation, graph: DualGraph, values: Settings | None) -> Pa
 
 def _check_signs(equation: Equation, fields: ParameterFields) -> None:
     """C and K are positive where they are numbers of the cells; K may vanish beside transport or a reaction."""
-    known = {symbol(name): value for name, value in {**fields.constants, **fields.cells, **fields.slots}.items()}
+    # A cell's value beside those of its slots.
+    cells = {name: value[:, None] for name, value in fields.cells.items()}
+    known = {symbol(name): value for name, value in {**fields.constants, **cells, **fields.slots}.items()}
     for what, formula in (("capacity", equation.capacity), ("diffusion", equation.diffusion)):
         if not formula.free_symbols or formula.free_symbols - set(known):
             continue
@@ -123,14 +126,15 @@ def _vectors(given: Setting, graph: DualGraph, what: str) -> np.ndarray:
 
 
 def split_tuple(text: str) -> list[str]:
-    """`(-y, x)` → its components; commas inside inner brackets belong to a formula."""
-    inner = text.strip()
-    if inner.startswith("(") and inner.endswith(")"):
-        inner = inner[1:-1]
-    parts, depth = [""], 0
-    for character in inner:
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
+    """`(-y, x)` → its components; commas inside inner brackets belong to a formula, or to a row of a tensor."""
+    whole = text.strip()
+    depths = list(itertools.accumulate((character == "(") - (character == ")") for character in whole))
+    # The first bracket is closed by the last character, and not before, as it is in "(x), (y)".
+    enclosed = whole.startswith("(") and whole.endswith(")") and 0 not in depths[:-1]
+    inner = list(zip(whole, depths, strict=True))
+    parts = [""]
+    for character, depth in inner[1:-1] if enclosed else inner:
+        if character == "," and depth == enclosed:
             parts.append("")
         else:
             parts[-1] += character
@@ -138,11 +142,12 @@ def split_tuple(text: str) -> list[str]:
 
 
 def _tensor(given: Setting, dimension: int, what: str) -> np.ndarray:
+    rows = [split_tuple(row) for row in split_tuple(given)] if isinstance(given, str) else given
     try:
-        K = np.asarray(given, float)
+        K = np.asarray(rows, float)
     except (TypeError, ValueError):
         K = np.empty(0)
-    wanted = f"{what} should be {dimension} rows of {dimension} numbers"
+    wanted = f"{what} should be {dimension} rows of {dimension} numbers, such as ((2, 1), (1, 3))"
     if K.shape != (dimension, dimension) or not np.isfinite(K).all():
         raise InputError(f"{wanted}, got {given!r:.60}")
     if not np.allclose(K, K.T, rtol=1e-12, atol=0.0) or not (np.linalg.eigvalsh(K) > 0).all():

@@ -1,6 +1,5 @@
 """c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S: a scalar conservation law as a value."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -8,19 +7,18 @@ from typing import Any, TypeAlias
 import sympy as sp
 
 from fluxforge.errors import EquationError
-from fluxforge.expression import COORDINATES, TIME, WORDS, symbol
-from fluxforge.pde._parameter import PLACES, Parameter, Rank, Where
-from fluxforge.pde._units import Clash, Unit, dimensions, multiply_units, unit
+from fluxforge.expression import COORDINATES, TIME, symbol
+from fluxforge.pde._check import check_formulas, check_names, check_units
+from fluxforge.pde._parameter import Parameter, Rank, Where
+from fluxforge.pde._two_point import check_two_point
+from fluxforge.pde._units import Unit, unit
 
 Given: TypeAlias = "sp.Expr | Sequence[Any]"
 """The value of a parameter as formulas of x, y, z and t: one, one per coordinate, or rows of a tensor."""
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 # A velocity, and the rows of a positive definite tensor, without symmetry.
 _EXAMPLE = ((1.0, 0.4, 0.7), (1.3, 0.2, 0.1), (0.2, 0.9, 0.3), (0.1, 0.3, 1.1))
 OF_UNKNOWN = unit(unknown=1)
-
-_TAKEN = frozenset((*WORDS, *COORDINATES, TIME, "A", "V", "S", "T", "delta", "chi", "dt", "n", "d", "theta", "f"))
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,8 @@ class Equation:
     - `two_point` replaces the flux that `flux` makes of a and K, as a formula of `u_P`, `u_N` and what a face has.
 
     Sign convention: the flux F points out of the cell P along its normal n, F(u, u) = f(u) a·n, and a cell receives
-    −A F. Raises EquationError for names that clash, formulas of what they may not contain, and units that differ.
+    −A F. Raises EquationError for names that clash, formulas of what they may not contain, units that differ, and a
+    `two_point` that is not a flux of this equation.
     """
 
     name: str
@@ -50,11 +49,10 @@ class Equation:
 
     def __post_init__(self) -> None:
         """Refuse what no mesh could evaluate."""
-        _check_names(self)
-        _check_formulas(self)
-        _check_units(self)
-        if self.two_point is not None:
-            _check_consistency(self)
+        check_names(self)
+        check_formulas(self)
+        check_units(self)
+        check_two_point(self)
 
     def __str__(self) -> str:
         return self.name
@@ -117,11 +115,11 @@ class Equation:
         if self.velocity is not None:
             a = _components(self.parameter(self.velocity), dimension, given)
             carried = self.transported.xreplace(at)
-            total += sp.Add(*(sp.diff(a[i] * carried, axis) for i, axis in enumerate(axes)))
+            total += sp.Add(*(differentiate(a[i] * carried, axis) for i, axis in enumerate(axes)))
         K = self._tensor(dimension, given, at)
         slope = [sp.diff(u, axis) for axis in axes]
         flows = [sp.Add(*(K[i * dimension + j] * slope[j] for j in range(dimension))) for i in range(dimension)]
-        return total - sp.Add(*(sp.diff(flow, axis) for flow, axis in zip(flows, axes, strict=True)))
+        return total - sp.Add(*(differentiate(flow, axis) for flow, axis in zip(flows, axes, strict=True)))
 
     def _tensor(self, dimension: int, given: Mapping[str, Given], at: Mapping[sp.Symbol, sp.Expr]) -> Sequence[sp.Expr]:
         """K row by row."""
@@ -140,8 +138,9 @@ class Equation:
     def flux(self, P: sp.Expr, N: sp.Expr, jump: sp.Expr | None = None) -> sp.Expr:
         """The two-point flux F out of P, the unknown being P and N on either side; `jump` is N − P, as it is to stand.
 
-        Diffusion: K (P − N)/δ, the harmonic mean of K_P and K_N where K varies from cell to cell. Transport: Rusanov's
-        flux ½ a·n (f(P) + f(N)) − ½ |a·n| max(|f′(P)|, |f′(N)|)(N − P), which for f = u is upwind.
+        Diffusion: K (P − N)/δ, with the harmonic mean over parameters given per cell, and the arithmetic mean over P
+        and N where K depends on the unknown. Transport: Rusanov's flux ½ a·n (f(P) + f(N)) −
+        ½ |a·n| max(|f′(P)|, |f′(N)|)(N − P), which for f = u is upwind.
         """
         if self.two_point is not None:
             ends = {symbol(f"{self.unknown}_P"): P, symbol(f"{self.unknown}_N"): N}
@@ -152,7 +151,7 @@ class Equation:
             return total
         along = symbol(self.parameter(self.velocity).normal_name)
         carried = [self.transported.xreplace({self.u: end}) for end in (P, N)]
-        slope = sp.diff(self.transported, self.u)
+        slope = differentiate(self.transported, self.u)
         speeds = {sp.Abs(slope.xreplace({self.u: end})) for end in (P, N)}
         fastest = sp.Max(*speeds, evaluate=False) if len(speeds) > 1 else speeds.pop()
         return total + along * sp.Add(*carried) / 2 - sp.Abs(along) * fastest * jump / 2
@@ -161,7 +160,15 @@ class Equation:
         tensor = self.diffusion_tensor
         if tensor is not None:
             return symbol(tensor.normal_name)
-        sides = [self.at_cell(self.diffusion, P, "P"), self.at_cell(self.diffusion, N, "N")]
+        if self.u not in self.diffusion.free_symbols:
+            return self._harmonic(self.diffusion, P)
+        # K = k g(u): g may vanish in both cells, where a harmonic mean would be 0/0.
+        k, g = sp.factor_terms(self.diffusion).as_independent(self.u, as_Add=False)
+        return self._harmonic(k, P) * sp.Add(*(self._harmonic(g, end) for end in (P, N))) / 2
+
+    def _harmonic(self, formula: sp.Expr, u: sp.Expr) -> sp.Expr:
+        """The harmonic mean over the parameters of the two cells, the unknown being u in both."""
+        sides = [self.at_cell(formula, u, end) for end in ("P", "N")]
         return sides[0] if sides[0] == sides[1] else 2 * sides[0] * sides[1] / (sides[0] + sides[1])
 
     def at_cell(self, formula: sp.Expr, u: sp.Expr, end: str = "") -> sp.Expr:
@@ -182,14 +189,17 @@ class Equation:
 
     @property
     def linear(self) -> bool:
-        """Whether f, r and K∇u are affine in the unknown."""
-        curved = (sp.diff(part, self.u, 2) for part in (self.transported, self.reaction))
-        return not any(part != 0 for part in curved) and self.u not in self.diffusion.free_symbols
+        """Whether f, r, K∇u and a flux of one's own are affine in the unknown."""
+        strong = (sp.diff(part, self.u, 2) for part in (self.transported, self.reaction))
+        ends = [symbol(f"{self.unknown}_{end}") for end in ("P", "N")]
+        flux = (sp.diff(self.two_point or 0, one, other) for one in ends for other in ends)
+        return not any(part != 0 for part in (*strong, *flux)) and self.u not in self.diffusion.free_symbols
 
 
 def differentiate(formula: sp.Expr, variable: sp.Symbol) -> sp.Expr:
-    """The derivative, with the step of |·|, min and max as (1 + sign)/2: what our evaluator knows."""
-    return sp.diff(formula, variable).replace(sp.Heaviside, lambda at, *_: (1 + sp.sign(at)) / 2)
+    """The derivative, with the step of |·|, min and max as (1 + sign)/2, and 0 at a jump: what our evaluator knows."""
+    found = sp.diff(formula, variable).replace(sp.DiracDelta, lambda *_: sp.S.Zero)
+    return found.replace(sp.Heaviside, lambda at, *_: (1 + sp.sign(at)) / 2)
 
 
 def _components(parameter: Parameter, dimension: int, given: Mapping[str, Given]) -> Sequence[sp.Expr]:
@@ -203,83 +213,3 @@ def _components(parameter: Parameter, dimension: int, given: Mapping[str, Given]
     if not isinstance(rows, Sequence) or len(rows) != wanted:
         raise EquationError(f"parameter {parameter.name!r} should have {wanted} components in {dimension} dimensions")
     return list(rows)
-
-
-def _check_names(equation: Equation) -> None:
-    where = f"equation {equation.name!r:.60}"
-    names = [equation.unknown, *(p.name for p in equation.parameters)]
-    for name in names:
-        if not _NAME.fullmatch(name) or len(name) > 40:
-            raise EquationError(f"{where}: {name!r:.60} is not a usable name (letters and digits, at most 40)")
-        if (name in _TAKEN and name != "T") or names.count(name) > 1 or name == "T" != equation.unknown:
-            raise EquationError(f"{where}: the name {name!r} is taken")
-    for each in equation.parameters:
-        if each.where not in PLACES[each.rank]:
-            places = " or ".join(sorted(PLACES[each.rank]))
-            raise EquationError(
-                f"{where}: parameter {each.name!r}, a {each.rank}, should be {places}, not {each.where}"
-            )
-    if equation.velocity is not None and equation.parameter(equation.velocity).rank is not Rank.VECTOR:
-        raise EquationError(f"{where}: the velocity {equation.velocity!r} should be a vector parameter")
-    if (equation.velocity is None) != (equation.transported == 0):
-        raise EquationError(f"{where}: 'transported' and 'velocity' belong together; one of them is missing")
-
-
-def _check_formulas(equation: Equation) -> None:
-    scalars = [p for p in equation.parameters if p.rank is Rank.SCALAR]
-    in_cells = {symbol(p.name) for p in scalars if p.where is not Where.FACE}
-    constant = {symbol(p.name) for p in scalars if p.where is Where.CONSTANT}
-    tensor = set() if equation.diffusion_tensor is None else {equation.diffusion}
-    allowed = {
-        "capacity": in_cells,
-        "transported": {*constant, equation.u},
-        "diffusion": {*(symbol(p.name) for p in scalars), equation.u, *tensor},
-        "reaction": {*in_cells, equation.u},
-    }
-    if equation.two_point is not None:
-        ends = {symbol(f"{equation.unknown}_{end}") for end in ("P", "N")}
-        faces = {symbol(name) for p in equation.parameters for name in p.edge_names()}
-        allowed["two_point"] = {*ends, *faces, symbol("delta")}
-    for field, known in allowed.items():
-        if stray := sorted(map(str, getattr(equation, field).free_symbols - known)):
-            raise EquationError(f"equation {equation.name!r}: {field!r} contains {stray[0]}, which it may not")
-
-
-def _check_units(equation: Equation) -> None:
-    """Every term has the unit of c ∂u/∂t, where all parameters have one."""
-    if any(p.unit is None for p in equation.parameters):
-        return
-    units = {p.name: p.unit for p in equation.parameters if p.unit is not None}
-    units[equation.unknown] = equation.unknown_unit
-    per_time = _in_units(equation, "capacity", equation.capacity, units, equation.unknown_unit, unit(time=-1))
-    terms = {
-        "diffusion": _in_units(equation, "diffusion", equation.diffusion, units, equation.unknown_unit, unit(-2)),
-        "reaction": _in_units(equation, "reaction", equation.reaction, units),
-    }
-    if equation.velocity is not None:
-        terms["transported"] = _in_units(
-            equation, "transported", equation.transported, units, units[equation.velocity], unit(-1)
-        )
-    for field, found in terms.items():
-        if getattr(equation, field) != 0 and None not in (found, per_time) and found != per_time:
-            raise EquationError(
-                f"equation {equation.name!r}: the term of {field!r} has the unit {found}, and c ∂u/∂t has {per_time}"
-            )
-
-
-def _in_units(
-    equation: Equation, field: str, formula: sp.Expr, units: Mapping[str, Unit], *others: Unit
-) -> Unit | None:
-    found = dimensions(formula, units)
-    if isinstance(found, Clash):
-        raise EquationError(f"equation {equation.name!r}: {field!r}: {found}")
-    return None if found is None else multiply_units(found, *others)
-
-
-def _check_consistency(equation: Equation) -> None:
-    """F(u, u) = f(u) a·n, by algebra."""
-    u = equation.u
-    along = sp.Integer(0) if equation.velocity is None else symbol(equation.parameter(equation.velocity).normal_name)
-    rest = sp.simplify(equation.flux(u, u) - equation.transported * along)
-    if rest != 0:
-        raise EquationError(f"equation {equation.name!r}: 'two_point' of equal values is off f(u) a·n by {rest!s:.80}")

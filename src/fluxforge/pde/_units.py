@@ -66,7 +66,8 @@ def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
         return NUMBER
     if expr.is_Pow:
         return _power(dimensions(expr.base, units), expr.exp)
-    parts = [dimensions(argument, units) for argument in expr.args]
+    # 0 has any unit, as in max(a, 0).
+    parts = [dimensions(argument, units) for argument in expr.args if argument != 0]
     if clash := next((part for part in parts if isinstance(part, Clash)), None):
         return clash
     known = [part for part in parts if isinstance(part, Unit)]
@@ -85,8 +86,10 @@ def _power(base: Verdict, exponent: sp.Expr) -> Verdict:
 
 
 def _alike(expr: sp.Expr, known: list[Unit]) -> Verdict:
-    """What a sum, a modulus or an extreme makes of its parts, or a function that wants a number."""
+    """What a sum, a modulus or an extreme makes of its parts, a sign, or a function that wants a number."""
     if isinstance(expr, sp.Add | sp.Abs | sp.Min | sp.Max):
         different = tuple(dict.fromkeys(known))
         return Clash(to_text(expr), different) if len(different) > 1 else known[0] if known else None
+    if isinstance(expr, sp.sign):
+        return NUMBER
     return NUMBER if all(part == NUMBER for part in known) else Clash(to_text(expr), (known[0], NUMBER))

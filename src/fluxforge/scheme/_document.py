@@ -70,8 +70,13 @@ def _named(equation: pde.Equation) -> str | dict[str, Any]:
     return equation.name if pde.BUILT_IN.get(equation.name) == equation else pde.to_document(equation)
 
 
-def _equation(given: Any) -> pde.Equation:
-    """The equation a document names; those of version 1 name none and are schemes of heat."""
+def _equation(document: Mapping[str, Any]) -> pde.Equation:
+    """The equation a document names; those of version 1 may name none and are schemes of heat."""
+    if "equation" not in document and document.get("format_version", 1) != 1:
+        raise DocumentError(
+            "field 'equation' is missing: only files of format_version 1 are schemes of heat without it"
+        )
+    given = document.get("equation", "heat")
     if isinstance(given, dict):
         return pde.from_document(given, "field 'equation'")
     if not isinstance(given, str) or given not in pde.BUILT_IN:
@@ -95,7 +100,7 @@ def from_document(document: Mapping[str, Any]) -> Scheme:
     """A scheme from JSON values of our own format."""
     known = {"format", "format_version", "name", "summary", "equation", "theta", "stages", "claims"}
     _only(document, "the scheme", known)
-    builder = SchemeBuilder(_equation(document.get("equation", "heat")))
+    builder = SchemeBuilder(_equation(document))
     stages = _typed(document, "stages", list, "the scheme")
     if not 0 < len(stages) <= MAX_STAGES:
         raise DocumentError(f"field 'stages' should list 1 to {MAX_STAGES} stages, got {len(stages)}")

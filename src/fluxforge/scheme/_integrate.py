@@ -65,10 +65,12 @@ class _Integration:
 
     def __init__(self, tableau: Tableau, equation: Equation) -> None:
         self.rows, self.equation, self.labels = tableau.rows, equation, tableau.labels
+        self.taken = frozenset(p.name for p in equation.parameters)
         last = len(self.rows)
         kept = [j for j in range(last) if any(j in row.rates for row in self.rows[j + 1 :])]
-        self.rates = {j: "rate" if len(kept) == 1 else f"k{j + 1}" for j in kept}
-        self.increments = {i: f"D{i}" for i in range(1, last) if any(i in row.states for row in self.rows[i:])}
+        self.rates = {j: self._free("rate" if len(kept) == 1 else f"k{j + 1}") for j in kept}
+        added = (i for i in range(1, last) if any(i in row.states for row in self.rows[i:]))
+        self.increments = {i: self._free(f"D{i}") for i in added}
         self.start = State()
 
     def stage(self, i: int) -> Stage:
@@ -88,7 +90,7 @@ class _Integration:
             rates = ((weight * symbol(STEP), self.rates[j]) for j, weight in row.rates.items())
             self.start = State(((sp.S.One, "T"), *rates))
         else:
-            name = self.labels.get(following, f"Y{following}")
+            name = self._free(self.labels.get(following, f"Y{following}"))
             outputs[name] = Output(self._moved(row, {i: now}))
             self.start = State(((sp.S.One, name),))
         return Stage({total: message}, outputs)
@@ -96,7 +98,11 @@ class _Integration:
     def _total(self, i: int) -> str:
         if len(self.rows) == 1 or self.labels:
             return f"z_{self.labels[i]}" if i in self.labels else "z"
-        return f"z{i + 1}"
+        return self._free(f"z{i + 1}")
+
+    def _free(self, name: str) -> str:
+        """The name, or `stage_` and the name where a parameter has it; names of parameters have no underscore."""
+        return f"stage_{name}" if name in self.taken else name
 
     def _change(self, row: Row, now: Mapping[int, sp.Expr]) -> sp.Expr:
         """D_i, the rate of this stage written out, the others as they are kept."""
