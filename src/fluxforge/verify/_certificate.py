@@ -270,5 +270,5 @@ def _cost(found: Cost | None, curves: tuple[CostCurve, ...]) -> dict[str, Any] |
     }
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

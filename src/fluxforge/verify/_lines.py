@@ -52,7 +52,7 @@ def conservation_line(found: Conservation, where: str) -> Line:
 
 def units_line(found: Units) -> Line:
     """Whether other units change anything."""
-    parts = {
+    parts: dict[str, float | None] = {
         "lengths × λ with times × λ²": found.lengths,
         "α × λ with times / λ": found.times,
         "temperatures × anything": found.temperatures,
@@ -64,7 +64,9 @@ def units_line(found: Units) -> Line:
     return Line("unchanged by units", judged(found.holds), changes + algebra, method)
 
 
-def _change(value: float) -> str:
+def _change(value: float | None) -> str:
+    if value is None:
+        return "not asked"
     return "no number" if math.isinf(value) else "same" if value <= SAME_UNITS else f"T' − T changes by {value:.1e}"
 
 
@@ -108,7 +110,7 @@ def stability_line(found: Stability, where: str) -> Line:
     """The largest stable step."""
     method = "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01" if found.one_operator else "spectral radius"
     if found.dt_max is None:
-        reason = "the scheme is not linear, so it has no amplification factor"
+        reason = "no amplification factor: one cell between walls stays as it is, or is not a rational function of Δt"
         if found.factor is not None:
             reason = "the flow converges somewhere, so that no disc around the eigenvalues bounds the step"
         return Line("stability", Verdict.UNKNOWN, reason, method)

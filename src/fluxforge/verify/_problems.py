@@ -100,6 +100,15 @@ def strength(equation: Equation, parameters: Settings | None, dimension: int = 2
     return float(evaluate(equation.diffusion, given, np))
 
 
+def capacity(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
+    """The capacity c, by which rates of change are divided; 1 where it is not one number."""
+    values = equation.example(dimension) if parameters is None else {**equation.example(dimension), **parameters}
+    given = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
+    if equation.capacity.free_symbols - set(given):
+        return 1.0
+    return float(evaluate(equation.capacity, given, np))
+
+
 @dataclass(frozen=True)
 class Functions:
     """A solution and its gradient, as functions of arrays x and y."""

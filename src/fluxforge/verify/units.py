@@ -37,20 +37,20 @@ class Units:
     """By how much T' − T changes, relative to its largest entry, the worst of several factors.
 
     `lengths`: lengths × λ, times × λ²; `times`: times / λ; `temperatures`: the unknown × anything, −1 among them where
-    the equation is linear; `shift`: a constant added, 0 where the equation minds. `algebra` lists which of the first
+    the equation is linear; `shift`: a constant added, None where the equation minds. `algebra` lists which of the first
     three follow from the dimensions of the formulas, for every λ.
     """
 
     lengths: float
     times: float
     temperatures: float
-    shift: float
+    shift: float | None
     algebra: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
         """Whether nothing changes beyond round-off."""
-        return max(self.lengths, self.times, self.temperatures, self.shift) <= SAME
+        return max(self.lengths, self.times, self.temperatures, self.shift or 0.0) <= SAME
 
 
 def units(scheme: Scheme) -> Units:
@@ -73,7 +73,7 @@ def units(scheme: Scheme) -> Units:
         changes = (case.scaled(*(k**power for power in powers)).step() - T - wanted for k in factors)
         worst[name] = _worst(changes) / _size(wanted)
     shifts = SHIFTS if _minds_no_constant(equation) else ()
-    shift = _worst(case.shifted(c).step() - c - T - wanted for c in shifts) / _size(wanted) if shifts else 0.0
+    shift = _worst(case.shifted(c).step() - c - T - wanted for c in shifts) / _size(wanted) if shifts else None
     return Units(**worst, shift=shift, algebra=dimensions(scheme))
 
 
