@@ -10,11 +10,13 @@ from fluxforge.mesh import dual, jittered, squares
 from fluxforge.pde import HEAT, from_document
 from fluxforge.scheme import Message, Output, Scheme, Stage, find, symbol
 from fluxforge.verify import other_equation, verify
+from fluxforge.verify._evidence import Verdict
 from fluxforge.verify._families import Levels
-from fluxforge.verify._lines import units_line
+from fluxforge.verify._lines import maximum_line, units_line
 from fluxforge.verify._problems import problems_of, strength
 from fluxforge.verify.conservation import conservation
 from fluxforge.verify.diffusivity import effective_diffusivity
+from fluxforge.verify.maximum import maximum_principle
 from fluxforge.verify.order import problem_errors, space_studies
 from fluxforge.verify.patch import patch_test
 from fluxforge.verify.semidiscrete import semidiscrete
@@ -208,3 +210,35 @@ def test_a_constant_that_was_not_added_is_not_called_the_same() -> None:
     assert found.shift is None
     assert "a constant added to all: not asked" in units_line(found).evidence
     assert "a constant added to all: same" in units_line(units(find("euler", CARRIED))).evidence
+
+
+@pytest.mark.parametrize("name", ["euler", "crank-nicolson"])
+@pytest.mark.parametrize(
+    ("reaction", "averages", "positive"),
+    [("0", True, True), ("-k*u", False, True), ("k*u", False, True), ("k*w", False, True), ("-k*w", False, False)],
+)
+def test_a_maximum_principle_is_that_of_averages_only(reaction: str, averages: bool, positive: bool, name: str) -> None:
+    parameters = {"D": {}, "k": {}, "w": {"default": 5.0}}
+    equation = from_document({"name": "e", "diffusion": "D", "reaction": reaction, "parameters": parameters})
+    found = maximum_principle(find(name, equation), dual(jittered(4, 0.2, 1)), parameters=equation.example(2))
+    assert found.averages == averages
+    assert (found.over_fourier != 0) == positive
+    if name == "euler" and positive:
+        # Growth delays the first negative weight by k Δt, here some thousandths.
+        assert found.over_fourier == pytest.approx(1.0, abs=1e-9 if reaction != "k*u" else 0.01)
+    line = maximum_line(found, "here")
+    assert line.property == ("maximum principle" if averages else "positivity")
+    assert (line.verdict is Verdict.FAILS) != positive
+
+
+def test_a_field_that_has_to_grow_does_not_make_its_scheme_unstable() -> None:
+    """Growth beyond the decay of the slowest mode, 2π²."""
+    grows = from_document(
+        {"name": "grows", "diffusion": "D", "reaction": "r*u", "parameters": {"D": {}, "r": {"default": 30.0}}}
+    )
+    found = stability(find("euler", grows), dual(jittered(8, 0.2, 1)), parameters=grows.example(2))
+    assert found.dt_max is not None
+    assert found.over_fourier is not None
+    assert found.over_fourier > 1
+    assert found.stable_below
+    assert found.diverges_above is None

@@ -167,20 +167,18 @@ def transient_line(found: TransientGrowth, where: str) -> Line:
 
 
 def maximum_line(found: MaximumPrinciple, where: str) -> Line:
-    """The discrete maximum principle."""
+    """The discrete maximum principle; positivity where T' is no average."""
+    name = "maximum principle" if found.averages else "positivity"
     method = "sign of every entry of ∂T'/∂T and of the boundary's share"
+    if not found.averages:
+        method += ", and of what is added without them"
+        where += "; no maximum principle: constants do not stay as they are"
     if found.over_fourier is None:
-        return Line("maximum principle", Verdict.HOLDS, f"up to {LARGEST:g} Δt_Fourier at least, {where}", method)
-    broken = f"a weight of {found.weight:.1e} at cell {found.cell} beyond" if found.weight is not None else ""
+        return Line(name, Verdict.HOLDS, f"up to {LARGEST:g} Δt_Fourier at least, {where}", method)
+    broken = f"a weight of {found.weight:.1e} at cell {found.cell}" if found.weight is not None else ""
     if found.over_fourier == 0:
-        return Line(
-            "maximum principle",
-            Verdict.FAILS,
-            f"at no Δt: a weight of {found.weight:.1e} at cell {found.cell}, {where}",
-            method,
-        )
-    evidence = f"up to {found.over_fourier:.4f} Δt_Fourier; {broken}, {where}"
-    return Line("maximum principle", Verdict.MEASURED, evidence, method)
+        return Line(name, Verdict.FAILS, f"at no Δt: {broken}, {where}", method)
+    return Line(name, Verdict.MEASURED, f"up to {found.over_fourier:.4f} Δt_Fourier; {broken} beyond, {where}", method)
 
 
 def cost_line(found: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
