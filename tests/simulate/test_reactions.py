@@ -72,3 +72,7 @@ def test_growth_without_any_exchange_runs_with_the_step_given(name: str) -> None
     # Three products of numbers near one.
     assert run.fields[-1] == pytest.approx(factor**3, rel=1e-13)
     assert run.dt_limit == math.inf
+    # Also where eigenvalues are iterated: without the growth nothing is left of the generator.
+    found = step_limit(find(name, ONLY_GROWTH), dual(squares(18)))
+    assert found is not None
+    assert found.dt == math.inf

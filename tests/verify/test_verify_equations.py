@@ -231,6 +231,12 @@ def test_a_maximum_principle_is_that_of_averages_only(reaction: str, averages: b
     assert (line.verdict is Verdict.FAILS) != positive
 
 
+def test_growth_alone_is_certified() -> None:
+    parameters = {"k": {"default": 2.0, "units": PER_TIME}}
+    equation = from_document({"name": "alone", "reaction": "k*u", "parameters": parameters})
+    assert verify(find("euler", equation), quick=True, families=()).verdict == "as claimed"
+
+
 def test_a_field_that_has_to_grow_does_not_make_its_scheme_unstable() -> None:
     """Growth beyond the decay of the slowest mode, 2π²."""
     grows = from_document(

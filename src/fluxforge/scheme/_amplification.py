@@ -42,7 +42,7 @@ def amplification(scheme: Scheme) -> sp.Expr | None:
         return None
     # The one cell's own rate is 1 for the plain flux; a scheme with another generator is measured in its own z.
     rate = -sp.diff(cell.T, dt).xreplace({dt: sp.Integer(0)})
-    if not _may_grow(scheme.equation):
+    if not may_grow(scheme.equation):
         # A scheme that grows where the equation does not is then unstable along all of the negative axis.
         rate = sp.Abs(rate)
     if not rate.is_number or not rate.is_finite or rate == 0:
@@ -53,7 +53,7 @@ def amplification(scheme: Scheme) -> sp.Expr | None:
     return factor_of_step if factor_of_step.is_rational_function(Z) else None
 
 
-def _may_grow(equation: Equation) -> bool:
+def may_grow(equation: Equation) -> bool:
     """Whether the reaction's slope is positive with the parameters of the one cell."""
     slope = sp.diff(equation.reaction, equation.u).xreplace(_parameters(equation))
     return bool(slope.is_number and slope > 0)

@@ -220,6 +220,9 @@ def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = No
     products, where Arnoldi would labour on the cluster that meshes have there.
     """
     n = G.shape[0]
+    if not abs(G).max():
+        # ARPACK finds no direction to begin with.
+        return np.zeros(1)
     if n <= _DENSE:
         found = np.linalg.eigvals(G.toarray())
         return found[np.argsort(-np.abs(found))]

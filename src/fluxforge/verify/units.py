@@ -15,10 +15,10 @@ import sympy as sp
 
 from fluxforge.errors import EquationError
 from fluxforge.expression import parse, symbol
-from fluxforge.mesh import DualGraph, Settings, reference_step
+from fluxforge.mesh import DualGraph, Settings
 from fluxforge.pde import NUMBER, Equation, Unit
 from fluxforge.scheme import Scheme, message_symbols, output_symbols, symbol_units
-from fluxforge.verify._problems import functions, times, with_mixed_walls
+from fluxforge.verify._problems import functions, study_step, times, with_mixed_walls
 from fluxforge.verify._step import make_step
 from fluxforge.verify.time_order import study_graph
 
@@ -65,7 +65,7 @@ def units(scheme: Scheme) -> Units:
     rng = np.random.default_rng(0)
     T, S = rng.standard_normal(graph.cells), 10 * rng.standard_normal(graph.cells)
     parameters = equation.example(graph.dimension, 1.3)
-    case = _Case(scheme, graph, T, S, parameters, 0.3 * reference_step(equation, graph, parameters, T))
+    case = _Case(scheme, graph, T, S, parameters, 0.3 * study_step(scheme, graph, parameters, T))
     wanted = case.step() - T
     worst = {}
     for name, powers in _CHANGES.items():
