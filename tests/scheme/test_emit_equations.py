@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from _emit_run import CLibrary, arrays, python, relative
 
+from fluxforge.errors import SchemeError
 from fluxforge.mesh import Dirichlet, Neumann, dual, jittered, resolve
 from fluxforge.pde import from_document
 from fluxforge.scheme import find
@@ -75,3 +76,10 @@ def test_an_implicit_scheme_of_conduction_is_solved(tmp_path: Path) -> None:
 def test_letters_of_other_parameters_are_set() -> None:
     text = emit(find("euler", FISHER), "latex")
     assert r"\frac{A_{PN}\,D}{\delta_{PN}}" in text
+
+
+def test_an_implicit_scheme_of_growth_has_a_system_that_some_step_makes_singular() -> None:
+    parameters = {"D": {}, "k": {}}
+    growth = from_document({"name": "growth", "diffusion": "D", "reaction": "k*u", "parameters": parameters})
+    with pytest.raises(SchemeError, match="lets fields grow"):
+        emit(find("crank-nicolson", growth), "c")

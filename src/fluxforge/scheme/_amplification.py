@@ -31,23 +31,32 @@ _DECIMAL = 1e-12
 
 @lru_cache(maxsize=256)
 def amplification(scheme: Scheme) -> sp.Expr | None:
-    """R(z) as a rational function, from one cell between cold walls; None where there is none.
+    """R(z) as a rational function, from what multiplies T in one cell between walls; None where there is none.
 
     A scheme that is not linear in T has none. For a scheme that is a function of one operator, T' = R(Δt G) T on every
     mesh. Whether it is one has to be checked on a mesh with more than one cell.
     """
     dt = symbol("dt")
     cell = one_cell(scheme)
-    if cell is None or sp.simplify(cell.constant) != 0:
+    if cell is None:
         return None
     # The one cell's own rate is 1 for the plain flux; a scheme with another generator is measured in its own z.
-    rate = sp.Abs(sp.diff(cell.T, dt).xreplace({dt: sp.Integer(0)}))
+    rate = -sp.diff(cell.T, dt).xreplace({dt: sp.Integer(0)})
+    if not may_grow(scheme.equation):
+        # A scheme that grows where the equation does not is then unstable along all of the negative axis.
+        rate = sp.Abs(rate)
     if not rate.is_number or not rate.is_finite or rate == 0:
         return None
     step = sp.cancel(cell.T.xreplace({dt: -Z / rate}))
     theta = scheme.theta
     factor_of_step = sp.cancel((1 + (1 - theta) * (step - 1)) / (1 - theta * (step - 1)))
     return factor_of_step if factor_of_step.is_rational_function(Z) else None
+
+
+def may_grow(equation: Equation) -> bool:
+    """Whether the reaction's slope is positive with the parameters of the one cell."""
+    slope = sp.diff(equation.reaction, equation.u).xreplace(_parameters(equation))
+    return bool(slope.is_number and slope > 0)
 
 
 @dataclass(frozen=True)

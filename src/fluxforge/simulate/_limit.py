@@ -8,7 +8,7 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Float
 from scipy.linalg import eigh_tridiagonal
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.linalg import ArpackError, eigs, eigsh
 
 from fluxforge.errors import NumericalError
@@ -17,6 +17,7 @@ from fluxforge.mesh import DualGraph, Settings, check_graph
 from fluxforge.scheme import Scheme, amplification, check_scheme
 from fluxforge.simulate._assemble import generator
 from fluxforge.simulate._one_operator import is_one_operator
+from fluxforge.simulate._reaction import linear_reaction
 
 _DENSE = 300
 _TOLERANCE = 1e-5
@@ -29,8 +30,8 @@ _ROUNDED = 1e-12
 class StepLimit:
     """`dt`: the largest stable step (infinite if unlimited, 0 if none); `interval`: [−interval, 0] is where |R| ≤ 1.
 
-    `rate` is the largest |eigenvalue| of the generator. Where it is only known to lie between two values, `certain`
-    is the step that is stable in any case, at most `dt`.
+    `rate` is the largest |eigenvalue| of the generator; modes that grow as the equation lets them do not count. Where
+    it is only known to lie between two values, `certain` is the step that is stable in any case, at most `dt`.
     """
 
     dt: float
@@ -45,6 +46,8 @@ def step_limit(
     """|R(Δt λ)| ≤ 1 for the fastest eigenvalues λ of the scheme's generator; None where the scheme is not a
     function R of one operator.
 
+    Modes that grow, and not faster than the equation's reaction lets a field grow, are not judged: they have to grow.
+
     On large meshes the eigenvalue takes long to find to five digits. Unless `precise`, it is enclosed by a few dozen
     Lanczos steps where V·G is symmetric. Raises NumericalError where the eigenvalues are not found.
     """
@@ -58,8 +61,9 @@ def step_limit(
     G = generator(scheme, graph, parameters=parameters).M
     if not precise and 0 < interval < math.inf and _symmetric(csr_array(diags_array(graph.V) @ G)) and G.nnz:
         low, high = enclosed_rate(G, graph.V)
-        return StepLimit(interval / low, interval, low, interval / high)
-    fastest = fastest_eigenvalues(G, graph.V)
+        if low > 0:
+            return StepLimit(interval / low, interval, low, interval / high)
+    fastest = _judged_eigenvalues(scheme, graph, G, parameters)
     rate = float(np.abs(fastest).max(initial=0.0))
     if interval in (0.0, math.inf) or rate == 0:
         # A wrong-signed generator turns the interval around: growth where R promises decay.
@@ -68,6 +72,22 @@ def step_limit(
     else:
         limit = _shrunk(factor, fastest, interval / rate)
     return StepLimit(limit, interval, rate, limit)
+
+
+def _judged_eigenvalues(scheme: Scheme, graph: DualGraph, G: csr_array, parameters: Settings | None) -> np.ndarray:
+    """The fastest eigenvalues without those in 0 < Re λ ≤ ρ, ρ the largest r′/c of the equation.
+
+    The shift by ρ makes the fastest decay the largest modulus, also where the reaction is faster.
+    """
+    reaction = linear_reaction(scheme.equation, graph, parameters)
+    growth = 0.0 if reaction is None else reaction.growth
+    if growth == 0:
+        return fastest_eigenvalues(G, graph.V)
+    shifted = fastest_eigenvalues(csr_array(G - growth * eye_array(graph.cells)), graph.V)
+    found = shifted + growth
+    # Rounding of G moves its eigenvalues by about ε times the largest; iterated ones are as good as their tolerance.
+    off = (_ROUNDED if graph.cells <= _DENSE else _ROUGHLY) * np.abs(shifted).max(initial=0.0)
+    return found[(found.real <= 0) | (shifted.real > off)]
 
 
 def _within_discs(factor: sp.Expr, G: csr_array, interval: float) -> StepLimit | None:
@@ -200,6 +220,9 @@ def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = No
     products, where Arnoldi would labour on the cluster that meshes have there.
     """
     n = G.shape[0]
+    if not abs(G).max():
+        # ARPACK finds no direction to begin with.
+        return np.zeros(1)
     if n <= _DENSE:
         found = np.linalg.eigvals(G.toarray())
         return found[np.argsort(-np.abs(found))]

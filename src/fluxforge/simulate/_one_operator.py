@@ -29,8 +29,13 @@ def is_one_operator(scheme: Scheme) -> bool:
 
 def _is_one_operator_on(graph: DualGraph, scheme: Scheme, factor: sp.Expr) -> bool:
     parameters = scheme.equation.example(graph.dimension)
-    dt = 0.7 * reference_step(scheme.equation, graph, parameters)
-    Z = dt * generator(scheme, graph, parameters=parameters).M.toarray()
+    G = generator(scheme, graph, parameters=parameters).M.toarray()
+    reference = reference_step(scheme.equation, graph, parameters)
+    if not np.isfinite(reference):
+        # Nothing is exchanged and nothing decays: a step of the size of G's entries.
+        reference = 1.0 / max(np.abs(G).max(initial=0.0), 1e-300)
+    dt = 0.7 * reference
+    Z = dt * G
     found = step_matrix(scheme, graph, dt, parameters=parameters).toarray()
     numerator, denominator = _coefficients(factor)
     # R was taken along decay; a generator that grows runs through it backwards.

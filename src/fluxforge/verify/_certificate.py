@@ -132,7 +132,8 @@ class Certificate:
 
         Of `stability`, the numbers are null also where there is no limit: `dt_limit_kind` and `real_interval_kind` say
         which, `finite`, `unlimited` or `unknown`. A maximum principle that holds at every step tried has no number:
-        then `maximum_principle_tried_to`, in Fourier steps, has one.
+        then `maximum_principle_tried_to`, in Fourier steps, has one. It is 0 where T' is no average of T and of
+        boundary values at any step.
         """
         return {
             "scheme": self.scheme,
@@ -150,7 +151,7 @@ class Certificate:
             "stability": _stability(self.stability),
             "transient_growth": _transient(self.transient),
             "meshes": [_study(study) for study in self.meshes],
-            "maximum_principle_over_fourier": None if self.maximum is None else self.maximum.over_fourier,
+            "maximum_principle_over_fourier": _principle(self.maximum),
             "maximum_principle_tried_to": None if self.maximum is None else LARGEST,
             "cost": _cost(self.cost, self.curves),
             "claims": [vars(check) for check in self.claims],
@@ -205,6 +206,13 @@ def _units(found: Units | None) -> dict[str, Any] | None:
         return None
     parts = {name: _finite(getattr(found, name)) for name in ("lengths", "times", "temperatures", "shift")}
     return {"unchanged": found.holds, **parts, "from_the_algebra": list(found.algebra)}
+
+
+def _principle(found: MaximumPrinciple | None) -> float | None:
+    """0 where positivity was asked instead."""
+    if found is None:
+        return None
+    return found.over_fourier if found.averages else 0.0
 
 
 def _transient(found: TransientGrowth | None) -> dict[str, Any] | None:
@@ -270,5 +278,5 @@ def _cost(found: Cost | None, curves: tuple[CostCurve, ...]) -> dict[str, Any] |
     }
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -53,7 +53,7 @@ def conservation_line(found: Conservation, where: str) -> Line:
 
 def units_line(found: Units) -> Line:
     """Whether other units change anything."""
-    parts = {
+    parts: dict[str, float | None] = {
         "lengths × λ with times × λ²": found.lengths,
         "α × λ with times / λ": found.times,
         "temperatures × anything": found.temperatures,
@@ -65,7 +65,9 @@ def units_line(found: Units) -> Line:
     return Line("unchanged by units", judged(found.holds), changes + algebra, method)
 
 
-def _change(value: float) -> str:
+def _change(value: float | None) -> str:
+    if value is None:
+        return "not asked"
     return "no number" if math.isinf(value) else "same" if value <= SAME_UNITS else f"T' − T changes by {value:.1e}"
 
 
@@ -116,7 +118,7 @@ def stability_line(found: Stability, where: str) -> Line:
     """The largest stable step."""
     method = "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01" if found.one_operator else "spectral radius"
     if found.dt_max is None:
-        reason = "the scheme is not linear, so it has no amplification factor"
+        reason = "no amplification factor: one cell between walls stays as it is, or is not a rational function of Δt"
         if found.factor is not None:
             reason = "the flow converges somewhere, so that no disc around the eigenvalues bounds the step"
         return Line("stability", Verdict.UNKNOWN, reason, method)
@@ -173,20 +175,18 @@ def transient_line(found: TransientGrowth, where: str) -> Line:
 
 
 def maximum_line(found: MaximumPrinciple, where: str) -> Line:
-    """The discrete maximum principle."""
+    """The discrete maximum principle; positivity where T' is no average."""
+    name = "maximum principle" if found.averages else "positivity"
     method = "sign of every entry of ∂T'/∂T and of the boundary's share"
+    if not found.averages:
+        method += ", and of what is added without them"
+        where += "; no maximum principle: constants do not stay as they are"
     if found.over_fourier is None:
-        return Line("maximum principle", Verdict.HOLDS, f"up to {LARGEST:g} Δt_Fourier at least, {where}", method)
-    broken = f"a weight of {found.weight:.1e} at cell {found.cell} beyond" if found.weight is not None else ""
+        return Line(name, Verdict.HOLDS, f"up to {LARGEST:g} Δt_Fourier at least, {where}", method)
+    broken = f"a weight of {found.weight:.1e} at cell {found.cell}" if found.weight is not None else ""
     if found.over_fourier == 0:
-        return Line(
-            "maximum principle",
-            Verdict.FAILS,
-            f"at no Δt: a weight of {found.weight:.1e} at cell {found.cell}, {where}",
-            method,
-        )
-    evidence = f"up to {found.over_fourier:.4f} Δt_Fourier; {broken}, {where}"
-    return Line("maximum principle", Verdict.MEASURED, evidence, method)
+        return Line(name, Verdict.FAILS, f"at no Δt: {broken}, {where}", method)
+    return Line(name, Verdict.MEASURED, f"up to {found.over_fourier:.4f} Δt_Fourier; {broken} beyond, {where}", method)
 
 
 def cost_line(found: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:

@@ -14,6 +14,7 @@ from fluxforge.expression import COORDINATES, evaluate, field, parse, symbol, sy
 from fluxforge.mesh import DualGraph, Mesh, Settings, dual, reference_step
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import Scheme
+from fluxforge.simulate import linear_reaction
 
 Function = Callable[..., np.ndarray]
 
@@ -77,10 +78,18 @@ def as_formula(value: Any) -> Any:
     raise InputError("an exact solution needs parameters that are numbers or formulas")
 
 
-def study_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> float:
-    """The reference step of the scheme's equation; of one that is not linear, at states from 0 to 1."""
-    state = None if scheme.equation.linear else np.linspace(0.0, 1.0, graph.cells)
-    return reference_step(scheme.equation, graph, parameters, state)
+def study_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None, state: np.ndarray | None = None) -> float:
+    """The reference step of the scheme's equation; of one that is not linear, at the `state`, or at states from 0 to 1.
+
+    Where nothing is exchanged and nothing decays, it is the time in which a field grows by e; infinite without growth.
+    """
+    if state is None and not scheme.equation.linear:
+        state = np.linspace(0.0, 1.0, graph.cells)
+    found = reference_step(scheme.equation, graph, parameters, state)
+    if np.isfinite(found):
+        return found
+    reaction = linear_reaction(scheme.equation, graph, parameters)
+    return found if reaction is None or reaction.growth == 0 else 1.0 / reaction.growth
 
 
 def times(value: Any, factor: float) -> Any:
@@ -98,6 +107,15 @@ def strength(equation: Equation, parameters: Settings | None, dimension: int = 2
     if equation.diffusion == 0 or equation.diffusion.free_symbols - set(given):
         return 1.0
     return float(evaluate(equation.diffusion, given, np))
+
+
+def capacity(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
+    """The capacity c, by which rates of change are divided; 1 where it is not one number."""
+    values = equation.example(dimension) if parameters is None else {**equation.example(dimension), **parameters}
+    given = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
+    if equation.capacity.free_symbols - set(given):
+        return 1.0
+    return float(evaluate(equation.capacity, given, np))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme
 from fluxforge.simulate import generator
 from fluxforge.verify._families import LATTICES, Levels
-from fluxforge.verify._problems import strength
+from fluxforge.verify._problems import capacity, strength
 from fluxforge.verify._steady import steady_solver
 
 # Cells per period of each lattice, and a size whose middle period sees no boundary through any scheme of few hops.
@@ -37,7 +37,7 @@ ROUND_OFF = 1e-11
 
 @dataclass(frozen=True)
 class LatticeEquation:
-    """T_t = drift·∇T + ∇·K∇T for smooth T on a lattice, both over α; `drift` is exactly 0 where it is round-off."""
+    """T_t = drift·∇T + ∇·K∇T for smooth T on a lattice, both over α/c; `drift` is exactly 0 where it is round-off."""
 
     K: np.ndarray
     drift: np.ndarray
@@ -78,7 +78,9 @@ def lattice_diffusivity(scheme: Scheme, family: str, *, parameters: Settings | N
 def lattice_equation(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> LatticeEquation:
     """The cell problem on one period in the middle of the lattice."""
     graph = dual(Levels(family, (LATTICE_SIZE,)).mesh(LATTICE_SIZE))
-    G = generator(scheme, graph, parameters=parameters).M / strength(scheme.equation, parameters)
+    # The generator of c T_t = ∇·K∇T is that of K/c.
+    size = strength(scheme.equation, parameters) / capacity(scheme.equation, parameters)
+    G = generator(scheme, graph, parameters=parameters).M / size
     count = PERIODS[family]
     n = LATTICE_SIZE
     first = ((n // 2) * n + n // 2) * count

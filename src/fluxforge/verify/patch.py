@@ -7,7 +7,7 @@ import numpy as np
 from fluxforge.mesh import DualGraph, Mesh, Settings, check_graph
 from fluxforge.scheme import Scheme, check_scheme
 from fluxforge.simulate import generator
-from fluxforge.verify._problems import Problem, strength, with_walls
+from fluxforge.verify._problems import Problem, capacity, strength, with_walls
 
 EXACT = 1e-10
 
@@ -46,7 +46,8 @@ def patch_test(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None
             graph = problem.graph(mesh)
             system = generator(scheme, graph, parameters=parameters)
             p = problem.solution(graph)
-            scale = graph.V.mean() / (strength(scheme.equation, parameters) * np.abs(p).max())
+            size = strength(scheme.equation, parameters) / capacity(scheme.equation, parameters)
+            scale = graph.V.mean() / (size * np.abs(p).max())
             left = np.abs(system.M @ p + system.b + system.N @ problem.source(graph)) * scale
             # Not a number is not exact.
             left = np.where(np.isnan(left), np.inf, left)

@@ -8,7 +8,15 @@ import sympy as sp
 
 from fluxforge.mesh import DualGraph, Settings, dual, generate
 from fluxforge.scheme import Scheme, amplification, linear_stages
-from fluxforge.simulate import fastest_eigenvalues, generator, is_one_operator, real_interval, step_limit, step_matrix
+from fluxforge.simulate import (
+    fastest_eigenvalues,
+    generator,
+    is_one_operator,
+    linear_reaction,
+    real_interval,
+    step_limit,
+    step_matrix,
+)
 from fluxforge.verify._problems import study_step
 
 STEPS = 3000
@@ -28,7 +36,8 @@ class Stability:
     `interval`: |R| ≤ 1 on [−interval, 0]; infinite if unlimited, 0 if never stable; None without R.
     `dt_max` on the mesh, `fourier` its Fourier step; `rate` the generator's largest |eigenvalue|.
     `oscillation`: the smallest x > 0 with R(−x) ≤ 0, beyond which the roughest mode changes sign at every step.
-    `stable_below` and `diverges_above`: what rollouts at 0.99 and 1.01 of dt_max did; None where there is no such step.
+    `stable_below` and `diverges_above`: what rollouts at 0.99 and 1.01 of dt_max did; None where there is no such step,
+    and the second also where the equation itself lets fields grow, and the first is relative to that growth.
 
     Only with R is dt_max a bound. Without it, dt_max is the largest step tried up to which the spectral radius was at
     most one: `bound` is false, steps between those tried may be unstable.
@@ -62,6 +71,8 @@ def stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None =
     if factor is None:
         return Stability(None, None, None, None, fourier, None, None, None, None)
     one = is_one_operator(scheme)
+    reaction = linear_reaction(scheme.equation, graph, parameters)
+    growth = 0.0 if reaction is None else reaction.growth
     if one:
         found = step_limit(scheme, graph, parameters=parameters)
         if found is None:
@@ -70,13 +81,15 @@ def stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None =
     else:
         G = generator(scheme, graph, parameters=parameters).M
         rate = float(np.abs(fastest_eigenvalues(G)).max())
-        growing = graph.cells <= DENSE and np.linalg.eigvals(G.toarray()).real.max() > GROWING * rate
+        growing = graph.cells <= DENSE and np.linalg.eigvals(G.toarray()).real.max() > growth + GROWING * rate
         limit = 0.0 if growing else _by_bisection(scheme, graph, parameters=parameters, start=fourier)
     below = above = None
     if 0 < limit < math.inf:
-        below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters)
-        # Discs around the eigenvalues of transport bound the step from one side only.
-        above = None if scheme.equation.velocity else _grows(scheme, graph, 1.01 * limit, parameters=parameters)
+        below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
+        # Discs around the eigenvalues of transport bound the step from one side only. Where fields have to grow, a step
+        # beyond the limit need not grow faster.
+        if not (scheme.equation.velocity or growth):
+            above = _grows(scheme, graph, 1.01 * limit, parameters=parameters)
     interval = real_interval(factor) if one else None
     return Stability(factor, one, interval, limit, fourier, rate, _oscillation(factor) if one else None, below, above)
 
@@ -91,9 +104,9 @@ def _oscillation(factor: sp.Expr) -> float | None:
     return min(roots) if roots else None
 
 
-def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None) -> bool:
-    """Whether noise, without source or boundary data, ends up growing from step to step."""
-    M = step_matrix(scheme, graph, dt, parameters=parameters)
+def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None, growth: float = 0.0) -> bool:
+    """Whether noise, without source or boundary data, ends up growing from step to step, faster than e^{growth t}."""
+    M = step_matrix(scheme, graph, dt, parameters=parameters) * math.exp(-growth * dt)
     T = np.random.default_rng(0).standard_normal(graph.cells)
     for step in range(STEPS):
         T = M @ T

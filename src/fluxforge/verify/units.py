@@ -15,10 +15,10 @@ import sympy as sp
 
 from fluxforge.errors import EquationError
 from fluxforge.expression import parse, symbol
-from fluxforge.mesh import DualGraph, Settings, reference_step
+from fluxforge.mesh import DualGraph, Settings
 from fluxforge.pde import NUMBER, Equation, Unit
 from fluxforge.scheme import Scheme, message_symbols, output_symbols, symbol_units
-from fluxforge.verify._problems import functions, times, with_mixed_walls
+from fluxforge.verify._problems import functions, study_step, times, with_mixed_walls
 from fluxforge.verify._step import make_step
 from fluxforge.verify.time_order import study_graph
 
@@ -37,20 +37,20 @@ class Units:
     """By how much T' − T changes, relative to its largest entry, the worst of several factors.
 
     `lengths`: lengths × λ, times × λ²; `times`: times / λ; `temperatures`: the unknown × anything, −1 among them where
-    the equation is linear; `shift`: a constant added, 0 where the equation minds. `algebra` lists which of the first
+    the equation is linear; `shift`: a constant added, None where the equation minds. `algebra` lists which of the first
     three follow from the dimensions of the formulas, for every λ.
     """
 
     lengths: float
     times: float
     temperatures: float
-    shift: float
+    shift: float | None
     algebra: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
         """Whether nothing changes beyond round-off."""
-        return max(self.lengths, self.times, self.temperatures, self.shift) <= SAME
+        return max(self.lengths, self.times, self.temperatures, self.shift or 0.0) <= SAME
 
 
 def units(scheme: Scheme) -> Units:
@@ -65,7 +65,7 @@ def units(scheme: Scheme) -> Units:
     rng = np.random.default_rng(0)
     T, S = rng.standard_normal(graph.cells), 10 * rng.standard_normal(graph.cells)
     parameters = equation.example(graph.dimension, 1.3)
-    case = _Case(scheme, graph, T, S, parameters, 0.3 * reference_step(equation, graph, parameters, T))
+    case = _Case(scheme, graph, T, S, parameters, 0.3 * study_step(scheme, graph, parameters, T))
     wanted = case.step() - T
     worst = {}
     for name, powers in _CHANGES.items():
@@ -73,7 +73,7 @@ def units(scheme: Scheme) -> Units:
         changes = (case.scaled(*(k**power for power in powers)).step() - T - wanted for k in factors)
         worst[name] = _worst(changes) / _size(wanted)
     shifts = SHIFTS if _minds_no_constant(equation) else ()
-    shift = _worst(case.shifted(c).step() - c - T - wanted for c in shifts) / _size(wanted) if shifts else 0.0
+    shift = _worst(case.shifted(c).step() - c - T - wanted for c in shifts) / _size(wanted) if shifts else None
     return Units(**worst, shift=shift, algebra=dimensions(scheme))
 
 

@@ -8,7 +8,7 @@ import sympy as sp
 from fluxforge.errors import SchemeError
 from fluxforge.expression import symbol
 from fluxforge.pde import Equation, Rank
-from fluxforge.scheme._amplification import Z, amplification
+from fluxforge.scheme._amplification import Z, amplification, may_grow
 from fluxforge.scheme._linear import LinearStage, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, Hop
@@ -64,6 +64,8 @@ def _has_constants(stage: LinearStage) -> bool:
 
 def _indefinite(scheme: Scheme) -> str | None:
     """The system of one cell between cold walls is V times the denominator of R: no Δt may make it vanish."""
+    if may_grow(scheme.equation):
+        return "its reaction lets fields grow: a mode that grows at 1/(theta*dt) makes its system singular"
     factor = amplification(scheme)
     if factor is None or factor.has(sp.nan, sp.zoo, sp.oo):
         return "it has no rational amplification factor to judge its system by"
