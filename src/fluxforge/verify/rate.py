@@ -48,6 +48,8 @@ def rate_of_change(scheme: Scheme, graph: DualGraph, *, parameters: Settings) ->
 
 def _apart(scheme: Scheme, graph: DualGraph, *, T: np.ndarray, source: np.ndarray, parameters: Settings) -> float:
     unit = reference_step(scheme.equation, graph, parameters, T)
+    # An equation that only grows has none; the unit of time is then as good as any other.
+    unit = unit if np.isfinite(unit) else 1.0
     own, wanted = (
         _slope(each, graph, T=T, source=source, dt=SHORT * unit, parameters=parameters)
         for each in (scheme, find("euler", scheme.equation))
