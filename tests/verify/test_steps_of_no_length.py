@@ -9,6 +9,7 @@ from fluxforge.pde import HEAT, Equation, from_document
 from fluxforge.scheme import Claims, Scheme, SchemeBuilder, find
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import generator
+from fluxforge.verify._lines import conservation_line
 from fluxforge.verify.conservation import conservation
 
 PER_TIME = {"time": -1}
@@ -59,7 +60,9 @@ def test_what_changes_the_field_in_no_time_has_no_generator_and_no_order(
     ],
 )
 def test_fluxes_of_a_reaction_must_be_passed_on_whole(output: str, holds: bool) -> None:
-    assert conservation(made(DECAY, "A*D*(T_N - T_P)/delta", output)).holds is holds
+    found = conservation(made(DECAY, "A*D*(T_N - T_P)/delta", output))
+    assert found.holds is holds
+    assert ("does not add them up whole" in conservation_line(found, "").evidence) is not holds
 
 
 @pytest.mark.parametrize("name", ["euler", "midpoint", "rk4", "rkl2-8"])

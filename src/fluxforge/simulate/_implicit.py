@@ -36,6 +36,12 @@ def sides(step: Operator) -> tuple[csr_array, csr_array]:
     return csr_array(one - step.theta * change), csr_array(one + (1 - step.theta) * change)
 
 
+def symmetric_system(step: Operator, V: Float[np.ndarray, " cells"]) -> csr_array | None:
+    """V·(the left side), which is symmetric for a conservative two-point flux; None where it is not."""
+    left = csr_array(diags_array(V) @ sides(step)[0])
+    return left if abs(left - left.T).max() <= 1e-12 * abs(left).max() else None
+
+
 def exchange_rows(step: Operator) -> csr_array:
     """M − I with each diagonal entry replaced by its row's sum e_P, so that (M − I)T = e_P T_P + Σ m_PN (T_N − T_P).
 
@@ -74,13 +80,8 @@ class HostExchange:
         return self.wall * T + np.bincount(self.cell, fluxes, minlength=len(T))
 
 
-class DirectStepper(AbstractStepper):
-    """Factorised once by sparse LU, then two triangular solves a step, on the host."""
-
-    factors: _Factors = eqx.field(static=True)
-    exchange: HostExchange = eqx.field(static=True)
-    constant: Float[np.ndarray, " cells"]
-    theta: float = eqx.field(static=True)
+class HostStepper(AbstractStepper):
+    """Steps on the host, in the mesh's order of cells and in float64."""
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """The mesh's order is the stepper's."""
@@ -89,6 +90,21 @@ class DirectStepper(AbstractStepper):
     def leave(self, T: State) -> State:
         """The mesh's order is the stepper's."""
         return T
+
+    def repeat(self, T: State, steps: int) -> State:
+        """Many steps."""
+        for _ in range(steps):
+            T = self.advance(T)
+        return T
+
+
+class DirectStepper(HostStepper):
+    """Factorised once by sparse LU, then two triangular solves a step."""
+
+    factors: _Factors = eqx.field(static=True)
+    exchange: HostExchange = eqx.field(static=True)
+    constant: Float[np.ndarray, " cells"]
+    theta: float = eqx.field(static=True)
 
     def advance(self, T: State) -> State:
         """One step."""
@@ -104,12 +120,6 @@ class DirectStepper(AbstractStepper):
             middle = middle + self.factors.solve(left_over)
             change = self.exchange(middle)
         return T + (change + self.constant)
-
-    def repeat(self, T: State, steps: int) -> State:
-        """Many steps."""
-        for _ in range(steps):
-            T = self.advance(T)
-        return T
 
 
 class ConjugateGradientStepper(AbstractStepper):
@@ -165,9 +175,9 @@ def conjugate_gradient_stepper(
     dtype: Literal["float32", "float64"],
     name: str,
 ) -> ConjugateGradientStepper:
-    """Multiply the system by V, which makes it symmetric for a conservative two-point flux, and lay it out in slots."""
-    left = csr_array(diags_array(V) @ sides(step)[0])
-    if abs(left - left.T).max() > 1e-12 * abs(left).max() or left.diagonal().min() <= 0:
+    """Lay V·(the system) out in slots; InputError where that is not symmetric with a positive diagonal."""
+    left = symmetric_system(step, V)
+    if left is None or left.diagonal().min() <= 0:
         raise InputError(f"scheme {name!r} has no symmetric positive system here: use the direct solver")
     lay = partial(stage_rows, source=np.zeros(len(V)), order=order, dtype=np.dtype(dtype))
     volume, constant, diagonal = (

@@ -38,6 +38,7 @@ def conservation_line(found: Conservation, where: str) -> Line:
     parts = []
     if not found.states:
         kept = "antisymmetric" if found.antisymmetric else "not antisymmetric"
+        kept += "" if found.passed_on else ", and a cell does not add them up whole"
         evidence = f"fluxes between cells are {kept}; what passes walls and what reacts is left aside"
         return Line("conservative", judged(found.holds), evidence, "from the algebra: F changes sign with its cells")
     if found.defect is not None:

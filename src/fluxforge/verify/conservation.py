@@ -25,7 +25,7 @@ class Conservation:
     a rollout.
 
     `antisymmetric` says whether each one-hop message of the last stage changes sign when P and N are exchanged
-    (None where it has no such message).
+    (None where it has no such message); `passed_on` whether cells add them up whole (None where it was not asked).
     """
 
     holds: bool
@@ -34,6 +34,7 @@ class Conservation:
     drift: float
     antisymmetric: bool | None
     states: int = 1
+    passed_on: bool | None = None
 
 
 def conservation(scheme: Scheme, mesh: Mesh | None = None, *, parameters: Settings | None = None) -> Conservation:
@@ -43,8 +44,8 @@ def conservation(scheme: Scheme, mesh: Mesh | None = None, *, parameters: Settin
     antisymmetric = messages_antisymmetric(scheme)
     if not scheme.equation.only_diffuses:
         # What flows through walls and what reacts is not conserved: the fluxes between cells are asked.
-        holds = antisymmetric is True and passes_on_fluxes(scheme)
-        return Conservation(holds, None, None, 0.0, antisymmetric, states=0)
+        passed_on = passes_on_fluxes(scheme)
+        return Conservation(antisymmetric is True and passed_on, None, None, 0.0, antisymmetric, 0, passed_on)
     dt = 0.25 * study_step(scheme, dual(mesh), parameters)
     if linear_stages(scheme) is None:
         drift, states = _drift_of_general(scheme, graph, dt=dt, parameters=parameters)
