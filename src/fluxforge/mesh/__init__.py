@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
-from fluxforge.mesh._dual import DualGraph, check_graph, dual
+from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph, dual, normal_part, tangential_length
 from fluxforge.mesh._given import as_mesh
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
@@ -54,6 +54,7 @@ __all__ = [
     "Mesh",
     "MeshInfo",
     "Neumann",
+    "OnDemand",
     "ParameterFields",
     "Paths",
     "Polygon",
@@ -80,6 +81,7 @@ __all__ = [
     "jittered",
     "mesh_picture",
     "nonorthogonality",
+    "normal_part",
     "paths",
     "polygon",
     "read",
@@ -91,6 +93,7 @@ __all__ = [
     "save_figure",
     "square",
     "squares",
+    "tangential_length",
     "two_cells",
     "unit_square",
     "unit_volume",

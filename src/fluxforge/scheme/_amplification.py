@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import sympy as sp
 
-from fluxforge.expression import symbol
+from fluxforge.expression import COORDINATES, symbol
 from fluxforge.pde import Equation, Rank
 from fluxforge.scheme._linear import affine_form, linear_stages
 from fluxforge.scheme._scheme import Scheme, Stage
@@ -16,8 +16,8 @@ from fluxforge.scheme._symbols import NEXT, Ghost, Hop
 
 Z = symbol("z", "complex")
 
-# One unit square whose four sides hold T = g, with a diffusivity that makes its single decay rate 1.
-_SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
+# One unit square whose four sides hold T = g, with a diffusivity that makes its single decay rate 1; for formulas of
+# three coordinates one unit cube.
 _EIGHTH = sp.Rational(1, 8)
 _VELOCITY = (sp.Rational(1, 3), sp.Rational(1, 5), sp.Rational(1, 7))
 _HALF = sp.Rational(1, 2)
@@ -154,23 +154,29 @@ def _outputs_of_one_cell(stage: Stage, known: dict[str, sp.Expr], scheme: Scheme
     here |= {symbol("V"): sp.Integer(1), **_parameters(scheme.equation)}
     for name, message in stage.messages.items():
         # No path leaves a ghost and no ring surrounds one cell: those sums are empty.
-        sides = _SIDES if message.hop is Hop.EDGE else ()
+        sides = _sides(scheme.dimension or 2) if message.hop is Hop.EDGE else ()
         terms = (message.expression.xreplace(_side(side, known, scheme)) for side in sides)
         here[symbol(name)] = sp.Add(*terms)
     return {name: sp.cancel(output.expression.xreplace(here)) for name, output in stage.outputs.items()}
 
 
-def _side(side: tuple[int, int], known: dict[str, sp.Expr], scheme: Scheme) -> dict[sp.Symbol, sp.Expr]:
+def _sides(dimension: int) -> list[tuple[int, ...]]:
+    """The normals of a unit cube in so many dimensions: (1, 0), (−1, 0), (0, 1), (0, −1) in the plane."""
+    return [tuple(sign * (i == axis) for i in range(dimension)) for axis in range(dimension) for sign in (1, -1)]
+
+
+def _side(side: tuple[int, ...], known: dict[str, sp.Expr], scheme: Scheme) -> dict[sp.Symbol, sp.Expr]:
     """Every symbol of an edge from the cell to the ghost on one side."""
-    x, y = (sp.Integer(component) for component in side)
-    values = {"A": 1, "delta": _HALF, "n_x": x, "n_y": y, "d_x": x / 2, "d_y": y / 2, "chi": 1}
-    values |= {"V_P": 1, "V_N": sp.oo}
+    n = tuple(sp.Integer(component) for component in side)
+    values = {"A": 1, "delta": _HALF, "d_n": _HALF, "d_t": 0, "chi": 1, "V_P": 1, "V_N": sp.oo}
+    for axis, component in zip(COORDINATES, n, strict=False):
+        values |= {f"n_{axis}": component, f"d_{axis}": component / 2}
     rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
     for name, value in known.items():
         shown = {Ghost.OWNER: value, Ghost.ZERO: sp.Integer(0), Ghost.DIRICHLET: _WALL}
         values[f"{name}_P"] = value
         values[f"{name}_N"] = shown[rules[name]]
-    return {symbol(name): sp.S(value) for name, value in values.items()} | _parameters(scheme.equation, (x, y))
+    return {symbol(name): sp.S(value) for name, value in values.items()} | _parameters(scheme.equation, n)
 
 
 def _parameters(equation: Equation, n: tuple[sp.Expr, ...] = ()) -> dict[sp.Symbol, sp.Expr]:
@@ -180,4 +186,7 @@ def _parameters(equation: Equation, n: tuple[sp.Expr, ...] = ()) -> dict[sp.Symb
         along = sp.Add(*(a * component for a, component in zip(_VELOCITY, n, strict=False)))
         value = along if p.rank is Rank.VECTOR else _EIGHTH
         values |= dict.fromkeys((*p.edge_names(), *p.cell_names) if n else p.cell_names, value)
+        # The normals are along the axes, and K is a multiple of the identity.
+        across = sp.sqrt(sp.Add(*(a**2 for a in _VELOCITY[: len(n)])) - along**2) if p.rank is Rank.VECTOR else 0
+        values |= dict.fromkeys(p.tangential_names if n else (), sp.S(across))
     return {symbol(name): value for name, value in values.items()}

@@ -41,6 +41,8 @@ class Lattice:
             "n_y": n[1],
             "d_x": edge.d[0],
             "d_y": edge.d[1],
+            "d_n": sp.simplify(delta),
+            "d_t": sp.Integer(0),
             "chi": sp.Integer(1),
         }
 

@@ -8,7 +8,7 @@ from scipy.sparse import eye_array
 
 from fluxforge.mesh import DualGraph, Mesh, Neumann, Settings, dual, jittered
 from fluxforge.pde import Rank, Where
-from fluxforge.scheme import Hop, Scheme, linear_stages, message_symbols, symbol
+from fluxforge.scheme import TURNED, Hop, Scheme, linear_stages, message_symbols, symbol
 from fluxforge.simulate import general_stepper, operator
 from fluxforge.verify._problems import study_step
 from fluxforge.verify.time_order import march
@@ -121,8 +121,7 @@ def messages_antisymmetric(scheme: Scheme) -> bool | None:
         return None
     earlier = [name for stage in scheme.stages[:-1] for name in stage.outputs]
     swap = {}
-    turned = {"n_x", "n_y", "d_x", "d_y"}
-    turned |= {p.normal_name for p in scheme.equation.parameters if p.rank is Rank.VECTOR}
+    turned = {*TURNED, *(p.normal_name for p in scheme.equation.parameters if p.rank is Rank.VECTOR)}
     for name, known in message_symbols(Hop.EDGE, earlier, scheme.equation).items():
         stem, _, end = name.rpartition("_")
         if end in ("P", "N") and stem:
