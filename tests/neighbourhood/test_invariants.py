@@ -21,9 +21,9 @@ from fluxforge.mesh import (
 from fluxforge.neighbourhood import Neighbourhoods, surroundings
 from fluxforge.pde import from_document
 from fluxforge.scheme import Hop, symbol
-from mesh.tetrahedra import six_tetrahedra
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned
 from strategies import few, seeds
+from tetrahedra import six_tetrahedra
 
 EPS = np.finfo(float).eps
 WALLS = {"left": Dirichlet(1.0), "right": Neumann(0.3), "top": Neumann(), "bottom": Dirichlet("x")}

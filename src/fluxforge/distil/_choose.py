@@ -74,6 +74,7 @@ def choose(
         formulas = {name: meanings[name].meaning(each.expression) for name, each in chosen.items()}
         try:
             stages = canonical(compose(network, formulas), diffusivity=spec.diffusivity)
+            stages = (*(each.stage for each in network.before), *stages)
         except SchemeError:
             continue
         free = set_free(stages)

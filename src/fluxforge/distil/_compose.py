@@ -12,7 +12,7 @@ import sympy as sp
 from fluxforge.errors import SchemeError
 from fluxforge.expression import evaluate
 from fluxforge.gnn import F, Network
-from fluxforge.scheme import Hop, Message, Output, Stage, symbol
+from fluxforge.scheme import Hop, Message, Output, Stage, gradient_names, symbol
 from fluxforge.scheme._symbols import ENDS
 
 # A message is a difference of fields if equal ones leave less than this share of its terms.
@@ -67,7 +67,8 @@ def _is_flux(message: Message) -> bool:
     if expression.has(symbol("alpha")) or all(_field(each.name, hop) is None for each in symbols):
         return False
     rng = np.random.default_rng(0)
-    draws: dict[str, np.ndarray] = {}
+    # Gradients vanish where T has one value.
+    draws = dict.fromkeys(gradient_names(3), np.zeros(32))
     # The same draws for a field at every end.
     values = {
         each: draws.setdefault(_field(each.name, hop) or each.name, rng.uniform(0.3, 1.7, 32)) for each in symbols

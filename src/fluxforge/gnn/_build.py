@@ -11,11 +11,23 @@ from jaxtyping import PRNGKeyArray
 from fluxforge import recipe
 from fluxforge.errors import InputError
 from fluxforge.expression import parse
+from fluxforge.gnn._gradient import Gradient
 from fluxforge.gnn._layer import Layer, Messages, Update
 from fluxforge.gnn._mlp import MLP, AbstractMLP, GatedMLP
 from fluxforge.gnn._network import Network
 from fluxforge.pde import HEAT, Equation
-from fluxforge.scheme import NEXT, Ghost, Hop, invariant_names, message_symbols, output_symbols, symbol
+from fluxforge.scheme import (
+    CORRECTION,
+    NEXT,
+    Ghost,
+    Hop,
+    correction_text,
+    gradient_names,
+    invariant_names,
+    message_symbols,
+    output_symbols,
+    symbol,
+)
 
 # Features per hop. {h} is the state a layer starts from: T at first, later what the layer before gave.
 EDGE: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -33,23 +45,25 @@ SUM: Mapping[str, str] = MappingProxyType({"simplified": "dt/V*{z}", "primitive"
 FORM: Mapping[str, str] = MappingProxyType({"direct": "f", "residual": "T + dt/V*f"})
 
 
-def build(spec: recipe.Network, key: PRNGKeyArray, equation: Equation = HEAT) -> Network:
+def build(spec: recipe.Network, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2) -> Network:
     """L layers as the recipe describes them; its invariants are those of the equation's parameters and of faces.
 
-    Raises InputError for an invariant that the equation does not have.
+    Only the correction by gradients, which is written in components, depends on the dimension. Raises InputError for
+    an invariant that the equation does not have.
     """
-    if stray := [name for name in spec.invariants if name not in invariant_names(equation)]:
-        known = ", ".join(invariant_names(equation))
-        raise InputError(f"equation {equation.name!r} has no invariant {stray[0]!r:.60}; it has: {known}")
+    known = (*invariant_names(equation), CORRECTION)
+    if stray := [name for name in spec.invariants if name not in known]:
+        raise InputError(f"equation {equation.name!r} has no invariant {stray[0]!r:.60}; it has: {', '.join(known)}")
+    before = Gradient(dimension) if CORRECTION in spec.invariants else None
     layers: list[Layer] = []
     states: tuple[str, ...] = ("T",)
     outputs: tuple[str, ...] = ()
     for number, own in enumerate(jax.random.split(key, spec.layers)):
         last = number == spec.layers - 1
         names = (NEXT,) if last else tuple(f"h{number + 1}{_letter(k, spec.hidden)}" for k in range(spec.hidden))
-        layers.append(_layer(spec, own, equation, number=number, states=states, earlier=outputs, names=names))
+        layers.append(_layer(spec, own, equation, before, number=number, states=states, earlier=outputs, names=names))
         states, outputs = names, (*outputs, *names)
-    return Network(tuple(layers))
+    return Network(tuple(layers), before)
 
 
 def _letter(k: int, of: int) -> str:
@@ -60,6 +74,7 @@ def _layer(
     spec: recipe.Network,
     key: PRNGKeyArray,
     equation: Equation,
+    before: Gradient | None,
     *,
     number: int,
     states: tuple[str, ...],
@@ -71,8 +86,13 @@ def _layer(
     messages = []
     for hop, own in zip(hops, keys, strict=False):
         texts = _expanded(EDGE[spec.features], states) if hop is Hop.EDGE else PATH
-        texts = (*texts, *(f"{name}{suffix}" for suffix in SUFFIXES[hop] for name in spec.invariants))
-        features = _parsed(texts, message_symbols(hop, earlier, equation))
+        plain = [name for name in spec.invariants if name != CORRECTION]
+        texts = (*texts, *(f"{name}{suffix}" for suffix in SUFFIXES[hop] for name in plain))
+        known = message_symbols(hop, earlier, equation)
+        if before is not None and hop is Hop.EDGE:
+            texts = (*texts, correction_text(before.dimension))
+            known = message_symbols(hop, (*gradient_names(before.dimension), *earlier), equation)
+        features = _parsed(texts, known)
         sums = tuple(_sum_name(number, hop, k, spec.message_width) for k in range(spec.message_width))
         f = _mlp(spec, len(features), spec.message_width, own)
         messages.append(Messages(f, sums, features, hop, spec.aggregate))

@@ -1,5 +1,6 @@
 """What every MLP of a network is given on a set of problems."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
@@ -49,8 +50,8 @@ def _one(
     network: Network, around: Surroundings, T: State, S: State, parameters: Mapping[str, Any]
 ) -> tuple[list[Array], list[Array]]:
     tables, used = [], []
-    visits = visit_stages(network.layers, around, T, S, parameters=parameters)
-    for layer, visit in zip(network.layers, visits, strict=True):
+    visits = visit_stages(network.rounds, around, T, S, parameters=parameters)
+    for layer, visit in zip(network.layers, itertools.islice(visits, len(network.before), None), strict=True):
         for messages in layer.messages:
             hop = around.hops[messages.hop]
             wanted = frozenset[sp.Symbol]().union(*(feature.free_symbols for feature in messages.features))

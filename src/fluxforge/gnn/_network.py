@@ -6,8 +6,9 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
+from fluxforge.gnn._gradient import Gradient
 from fluxforge.gnn._layer import Layer
-from fluxforge.neighbourhood import Surroundings, evaluate_stages
+from fluxforge.neighbourhood import AbstractRound, Surroundings, evaluate_stages
 from fluxforge.scheme import Hop
 
 
@@ -18,6 +19,18 @@ class Network(eqx.Module):
     """
 
     layers: tuple[Layer, ...]
+    gradient: Gradient | None = None
+    """What is evaluated before the first layer, if messages contain the correction by gradients."""
+
+    @property
+    def rounds(self) -> tuple[AbstractRound, ...]:
+        """The gradient, if there is one, and the layers."""
+        return (*self.before, *self.layers)
+
+    @property
+    def before(self) -> tuple[Gradient, ...]:
+        """The rounds without weights."""
+        return () if self.gradient is None else (self.gradient,)
 
     def __call__(
         self,
@@ -30,7 +43,7 @@ class Network(eqx.Module):
     ) -> State:
         """One step on any graph, of any size."""
         parameters: dict[str, Any] = {"dt": dt, "alpha": diffusivity}
-        return evaluate_stages(self.layers, around, T, S, parameters=parameters)
+        return evaluate_stages(self.rounds, around, T, S, parameters=parameters)
 
     @property
     def hops(self) -> frozenset[Hop]:

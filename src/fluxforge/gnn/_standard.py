@@ -74,7 +74,8 @@ def standardised(network: Network, found: Sequence[Standard]) -> Network:
         tuple(
             Layer(tuple(_behind(part, own) for part in layer.messages), _behind(layer.update, own))
             for layer in network.layers
-        )
+        ),
+        network.gradient,
     )
 
 

@@ -74,9 +74,12 @@ def _invariants(recipe: Recipe) -> Iterator[Clash]:
     if not given:
         return
     # Imported here, with SymPy: few recipes need it.
-    from fluxforge.scheme import invariant_names
+    from fluxforge.scheme import CORRECTION, invariant_names
 
-    known = invariant_names()
+    if CORRECTION in given and not isinstance(recipe.data, Meshes):
+        why = "cells of a pair have too few neighbours for a gradient; choose data of kind 'meshes'"
+        yield ("network.invariants", "data.kind"), why
+    known = (*invariant_names(), CORRECTION)
     for k, name in enumerate(given):
         if name not in known:
             yield (f"network.invariants[{k}]",), f"expected {listed(known)}, got {found(name)}"

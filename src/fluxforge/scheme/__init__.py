@@ -7,6 +7,7 @@ from fluxforge.scheme._builder import SchemeBuilder
 from fluxforge.scheme._claims import FAMILIES, Claims
 from fluxforge.scheme._document import claims_to_document, from_document, load, save, to_document
 from fluxforge.scheme._find import find
+from fluxforge.scheme._gradient import CORRECTION, correction_text, gradient_names, gradient_stage
 from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage, check_scheme
@@ -25,6 +26,7 @@ from fluxforge.scheme._symbols import (
 from fluxforge.scheme._tableau import TABLEAUX, Row, Tableau, runge_kutta
 
 __all__ = [
+    "CORRECTION",
     "FAMILIES",
     "HIGHEST_ORDER",
     "INVARIANTS",
@@ -49,8 +51,11 @@ __all__ = [
     "amplification",
     "check_scheme",
     "claims_to_document",
+    "correction_text",
     "find",
     "from_document",
+    "gradient_names",
+    "gradient_stage",
     "integrate",
     "invariant_names",
     "linear_stages",
