@@ -222,6 +222,7 @@ OF_MESHES = recipe.Recipe(
 )
 
 
+@pytest.mark.slow
 def test_a_recipe_s_network_is_read_in_their_symbols_and_the_formula_steps_alike() -> None:
     data = source(OF_MESHES)
     # As training begins, with its standards measured: the first member of what is trained side by side.
