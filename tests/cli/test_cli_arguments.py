@@ -11,7 +11,7 @@ from fluxforge.cli import _arguments, _export, _simulate
 from fluxforge.cli._arguments import Engine, Family, Kind, complete_scheme, complete_schemes, whole_number
 from fluxforge.cli._vertices import vertices_of
 from fluxforge.mesh import FAMILIES
-from fluxforge.mesh.generation._generate import ENGINES, KINDS
+from fluxforge.mesh._generate import ENGINES, KINDS
 from fluxforge.scheme.emit import TARGETS
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import Precision, Solver
