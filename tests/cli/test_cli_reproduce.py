@@ -8,17 +8,16 @@ import pytest
 from cli_runs import Cli
 
 from fluxforge.cli import _reproduce
-from fluxforge.reproduction import PARTS, _claims, _compare, _page, _run
+from fluxforge.reproduction import PARTS, _claims, _run
 from toy_paper import SENTENCES, Toy, parts
 
 
 @pytest.fixture
 def toys(monkeypatch: pytest.MonkeyPatch) -> tuple[Toy, Toy]:
     first, second = Toy("first"), Toy("second", "holds under a condition")
-    for module in (_run, _claims, _page):
+    for module in (_run, _claims):
         monkeypatch.setattr(module, "PARTS", parts(first, second))
-    for module in (_page, _compare):
-        monkeypatch.setattr(module, "claims", lambda documents: _claims.claims(documents, SENTENCES))
+    monkeypatch.setattr(_claims, "SENTENCES", SENTENCES)
     monkeypatch.setattr(_reproduce, "PARTS", ("first", "second"))
     return first, second
 

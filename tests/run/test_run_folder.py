@@ -183,7 +183,7 @@ def test_a_run_that_fails_later_stays_and_is_free_at_once(tmp_path: Path, monkey
         locks.append(FileLock(*arguments, **more))  # one that nothing holds on to would be free in any case
         return locks[-1]
 
-    monkeypatch.setattr("fluxforge.run._lock.FileLock", remembered)
+    monkeypatch.setattr("fluxforge.run._folder.FileLock", remembered)
     with (
         pytest.raises(RuntimeError, match="later"),
         RunFolder.create(tmp_path / "run", description={}, warn=pytest.fail),

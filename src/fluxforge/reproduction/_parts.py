@@ -1,7 +1,11 @@
-"""The parts of the paper, in the order in which it tells them."""
+"""A part of the paper: how it is run, and what is drawn from its result."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, Protocol, runtime_checkable
+
+from matplotlib.figure import Figure
 
 import fluxforge.experiments.consistency as consistency
 import fluxforge.experiments.controls as controls
@@ -14,7 +18,59 @@ import fluxforge.experiments.setup as setup
 import fluxforge.experiments.symbolic as symbolic
 import fluxforge.experiments.theorems as theorems
 from fluxforge import report
-from fluxforge.reproduction._part import Drawn, Part
+from fluxforge.experiments import Claim
+from fluxforge.report import Table
+
+Document = Mapping[str, Any]
+Warn = Callable[[str], None]
+
+
+@runtime_checkable
+class Module(Protocol):
+    """What the file of an experiment has."""
+
+    @property
+    def Config(self) -> Callable[..., Any]:
+        """Its options, of which all have `preset` and `changes`."""
+
+    @property
+    def run(self) -> Callable[..., dict[str, Any]]:
+        """The experiment: config, folder, tell, warn → a document with claims."""
+
+    @property
+    def check(self) -> Callable[[Document], list[Claim]]:
+        """The claims judged from a document."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure of a part: how it is drawn from the document, what it shows, and which keys hold its numbers."""
+
+    draw: Callable[[Document], Figure]
+    caption: str
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """One experiment, with words for those who read its results.
+
+    `recipes` are those it trains by, and `after` the parts whose results it uses where they are in the same folder:
+    all of them are inputs; recipes are those of the part's preset unless `recipe_preset` names another. A `version` is
+    counted up when the same inputs give other numbers. `table` is shown on the page, above the figures.
+    """
+
+    module: Module
+    section: str
+    summary: str
+    methods: str
+    figures: Mapping[str, Drawn]
+    recipes: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    version: int = 1
+    recipe_preset: str | None = None
+    table: Callable[[Document], Table] | None = None
+
 
 PARTS: Mapping[str, Part] = MappingProxyType(
     {

@@ -1,15 +1,32 @@
-"""Files that are whole or absent, and on the disk before the call returns: what was said done outlives a power cut."""
+"""The files of a run: written whole and synced to disk, their SHA-256 digests, and the metrics log."""
 
+import hashlib
+import io
+import json
+import math
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fluxforge._files import TEMPORARY, atomic_path, failure, open_regular, refuse_removed, write_document
-from fluxforge.errors import FluxforgeError, InputError
+import jax
+import numpy as np
+
+from fluxforge._files import (
+    TEMPORARY,
+    atomic_path,
+    failure,
+    open_regular,
+    parse_json,
+    read_regular,
+    refuse_removed,
+    write_document,
+)
+from fluxforge.errors import DocumentError, FluxforgeError, InputError
 
 
 @contextmanager
@@ -87,3 +104,144 @@ def remove_strays(folder: Path, name: str | None = None, *, seconds: float = 0.0
             with suppress(FileNotFoundError):  # its writer may have been alive, and done with it
                 if stat.S_ISREG((found := item.lstat()).st_mode) and found.st_mtime <= newest:
                     item.unlink()
+
+
+@dataclass(frozen=True)
+class Altered:
+    """Names of files that are missing, and of files whose content is another than recorded."""
+
+    missing: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file's content."""
+    with explained(path, "cannot be read"), path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def digests(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
+    """The SHA-256 of each file by its name relative to the folder, with forward slashes."""
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
+
+
+def read_record(value: Any, where: Path) -> dict[str, str]:
+    """A mapping from names of files to texts, read from the file `where`; every name lies within the folder.
+
+    Raises DocumentError otherwise: what is restored is written under these names.
+    """
+    if isinstance(value, dict) and all(isinstance(text, str) and _is_within(name) for name, text in value.items()):
+        return value
+    raise DocumentError(f"{where}: is no record of a run's files: remove it")
+
+
+def _is_within(name: str) -> bool:
+    path = PurePosixPath(name)
+    return name not in ("", ".") and not path.is_absolute() and ".." not in path.parts and not {"\0", "\\"} & set(name)
+
+
+def altered(folder: Path, recorded: Mapping[str, str]) -> Altered:
+    """Compare the files in a folder with recorded digests."""
+    places = {name: folder / name for name in recorded}
+    with explained(folder, "cannot be read"):
+        missing = tuple(name for name, path in places.items() if not path.is_file())
+    changed = (name for name, path in places.items() if name not in missing and file_digest(path) != recorded[name])
+    return Altered(missing, tuple(changed))
+
+
+class Metrics:
+    """The file `metrics.jsonl` of a run. A line that lacks its end was not finished, and does not count."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Add one record, which has a `step`; what is not finite becomes null."""
+        line = self._line(record)
+        size = None
+        try:
+            refuse_removed(self.path)
+            size = self._mended_size()
+            with self.path.open("ab") as stream:
+                stream.write(line)
+        except OSError as error:
+            if size is not None:
+                with suppress(OSError):
+                    os.truncate(self.path, size)
+            raise failure(self.path, error) from error
+
+    def sync(self) -> None:
+        """Wait until the disk has all records: call it before the checkpoint that follows them."""
+        if self.path.exists():
+            sync(self.path)
+
+    def truncate(self, step: int) -> None:
+        """Drop the records after a step, as if training had stopped there."""
+        content = self._content()
+        kept = b"".join(line for line, record in self._records(content) if record["step"] <= step)
+        if kept != content:
+            write_durably(self.path, kept)
+
+    def read(self) -> list[dict[str, Any]]:
+        """All finished records."""
+        return [record for _, record in self._records(self._content())]
+
+    def _line(self, record: Mapping[str, Any]) -> bytes:
+        plain = _plain(record)
+        if type(plain.get("step")) is not int:
+            raise InputError(f"{self.path}: a record needs a whole number 'step', got {plain.get('step')!r:.60}")
+        try:
+            return json.dumps(plain, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{self.path}: the record of step {plain['step']} is not plain JSON ({error})") from error
+
+    def _content(self) -> bytes:
+        with explained(self.path, "cannot be read"):
+            try:
+                return read_regular(self.path)
+            except FileNotFoundError:
+                return b""
+
+    def _records(self, content: bytes) -> list[tuple[bytes, dict[str, Any]]]:
+        lines = io.BytesIO(content[: _whole_size(content)]).readlines()
+        return [(line, self._record(line, number)) for number, line in enumerate(lines, start=1)]
+
+    def _record(self, line: bytes, number: int) -> dict[str, Any]:
+        try:
+            record = parse_json(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.path}: line {number} is not a record ({error}): remove that line") from error
+        if not isinstance(record, dict) or type(record.get("step")) is not int:
+            raise InputError(f"{self.path}: line {number} is not a record with a whole number 'step': remove that line")
+        return record
+
+    def _mended_size(self) -> int:
+        """The size of the file, once the rest of an unfinished line is cut off."""
+        try:
+            stream = self.path.open("r+b")
+        except FileNotFoundError:
+            return 0
+        with stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(size - 1, 0))
+            if stream.read(1) in (b"", b"\n"):
+                return size
+            stream.seek(0)
+            return stream.truncate(_whole_size(stream.read()))
+
+
+def _whole_size(content: bytes) -> int:
+    return content.rfind(b"\n") + 1
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, texts, lists and mappings of them; an array is its list, and what is not finite is None."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, jax.Array | np.ndarray | np.generic):
+        return _plain(np.asarray(value).tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
