@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cli_runs import Cli
 
-from fluxforge.cli import _reproduce
+from fluxforge.cli import _commands
 from fluxforge.reproduction import PARTS, _claims, _run
 from toy_paper import SENTENCES, Toy, parts
 
@@ -18,12 +18,12 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> tuple[Toy, Toy]:
     for module in (_run, _claims):
         monkeypatch.setattr(module, "PARTS", parts(first, second))
     monkeypatch.setattr(_claims, "SENTENCES", SENTENCES)
-    monkeypatch.setattr(_reproduce, "PARTS", ("first", "second"))
+    monkeypatch.setattr(_commands, "PARTS", ("first", "second"))
     return first, second
 
 
 def test_the_command_knows_every_part() -> None:
-    assert tuple(PARTS) == _reproduce.PARTS
+    assert tuple(PARTS) == _commands.PARTS
 
 
 def test_all_parts_are_run_shown_and_put_on_a_page(cli: Cli, toys: Any, tmp_path: Path) -> None:
