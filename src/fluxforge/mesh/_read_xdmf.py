@@ -124,7 +124,7 @@ def _plain_dataset(reference: str, announced: int, folder: Path) -> tuple[Path, 
     if not colon or name != Path(name).name or name in ("", "..") or "\\" in name or ":" in inside:
         raise UnreadableError(f"refers to {reference[:60]!r}; only HDF5 files in its own folder can be read")
     if path.is_symlink() or not path.is_file():
-        raise UnreadableError(f"refers to {name!r}, which is not a plain file in its folder")
+        raise UnreadableError(f"refers to {name!r}, which is not a regular file in its folder")
     try:
         with h5py.File(path, "r") as file:
             dataset = _dataset(h5py, file, inside)

@@ -1,4 +1,4 @@
-"""The folder of one training run: its lock, its checkpoints, its metrics, its finished stages."""
+"""The folder of one training run: its lock, checkpoints, metrics and finished stages."""
 
 from fluxforge.run._checkpoint import Checkpoints
 from fluxforge.run._durable import (

@@ -31,20 +31,15 @@ from fluxforge.errors import DocumentError, FluxforgeError, InputError
 
 @contextmanager
 def explained(path: Path, what: str = "cannot be written") -> Iterator[None]:
-    """Turn what the system refuses within the block into one line about `path`."""
+    """Turn an OSError within the block into a FluxforgeError of one line about `path`."""
     try:
         yield
     except OSError as error:
         raise failure(path, error, what) from error
 
 
-def reason(error: Exception) -> str:
-    """Why, in the system's words, without the path that our message opens with."""
-    return str(getattr(error, "strerror", None) or error)
-
-
 def write_durably(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all, and wait until the disk has it."""
+    """Write a file atomically and sync it to disk."""
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         stream.write(content)
         stream.flush()
@@ -53,7 +48,10 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def write_record(path: Path, kind: str, content: Mapping[str, Any]) -> None:
-    """Write a JSON document of version 1, and wait until the disk has it."""
+    """Write a JSON document of version 1 atomically and sync it to disk.
+
+    Raises InputError if the content is not plain JSON.
+    """
     try:
         write_document(path, kind, 1, content)
     except FluxforgeError:
@@ -65,13 +63,13 @@ def write_record(path: Path, kind: str, content: Mapping[str, Any]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until the disk has what was written to a file."""
+    """Sync the content of a file to disk."""
     with explained(path), open_regular(path) as stream:
         os.fsync(stream.fileno())
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, but not its parents: a run folder that is gone is not made anew."""
+    """Create a folder, but not its parents: a run folder that was removed is not created again."""
     with explained(folder):
         refuse_removed(folder)
         folder.mkdir(exist_ok=True)
@@ -79,7 +77,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the disk has the names in a folder."""
+    """Sync the entries of a folder to disk."""
     # Some systems cannot open or sync a folder; there the rename is as durable as it gets.
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
@@ -90,25 +88,25 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_strays(folder: Path, name: str | None = None, *, seconds: float = 0.0) -> None:
-    """Remove the temporary files that killed writers left in a folder, all or those of one file.
+    """Remove the temporary files that killed processes left in a folder, all or those of the file `name`.
 
-    The caller holds the folder's lock, or gives an age in seconds that no writer which is alive needs: its file would
-    be removed too.
+    The caller holds the folder's lock. Otherwise a file that is being written would be removed too, unless `seconds`,
+    the least age of a file to remove, is longer than any write takes.
     """
     newest = time.time() - seconds
-    with explained(folder, "cannot be tidied"):
+    with explained(folder, "cannot be cleaned up"):
         for item in folder.iterdir() if folder.is_dir() else ():
             match = TEMPORARY.fullmatch(item.name)
             if not match or name not in (None, match["name"]):
                 continue
-            with suppress(FileNotFoundError):  # its writer may have been alive, and done with it
+            with suppress(FileNotFoundError):  # another process may have renamed it meanwhile
                 if stat.S_ISREG((found := item.lstat()).st_mode) and found.st_mtime <= newest:
                     item.unlink()
 
 
 @dataclass(frozen=True)
 class Altered:
-    """Names of files that are missing, and of files whose content is another than recorded."""
+    """Names of files that are missing, and of files whose content differs from the recorded digest."""
 
     missing: tuple[str, ...]
     changed: tuple[str, ...]
@@ -126,13 +124,13 @@ def digests(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
 
 
 def read_record(value: Any, where: Path) -> dict[str, str]:
-    """A mapping from names of files to texts, read from the file `where`; every name lies within the folder.
+    """Check a mapping from file names to texts that was read from the file `where`.
 
-    Raises DocumentError otherwise: what is restored is written under these names.
+    Raises DocumentError if it is none, or if a name leads out of the folder: restored files are written there.
     """
     if isinstance(value, dict) and all(isinstance(text, str) and _is_within(name) for name, text in value.items()):
         return value
-    raise DocumentError(f"{where}: is no record of a run's files: remove it")
+    raise DocumentError(f"{where}: is not a record of a run's files: remove it")
 
 
 def _is_within(name: str) -> bool:
@@ -141,7 +139,7 @@ def _is_within(name: str) -> bool:
 
 
 def altered(folder: Path, recorded: Mapping[str, str]) -> Altered:
-    """Compare the files in a folder with recorded digests."""
+    """The files of a folder that are missing or differ from their recorded digests."""
     places = {name: folder / name for name in recorded}
     with explained(folder, "cannot be read"):
         missing = tuple(name for name, path in places.items() if not path.is_file())
@@ -150,18 +148,18 @@ def altered(folder: Path, recorded: Mapping[str, str]) -> Altered:
 
 
 class Metrics:
-    """The file `metrics.jsonl` of a run. A line that lacks its end was not finished, and does not count."""
+    """The file `metrics.jsonl` of a run, one JSON record per line; an unfinished last line is ignored."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Add one record, which has a `step`; what is not finite becomes null."""
+        """Append one record, which needs a whole number `step`; numbers that are not finite become null."""
         line = self._line(record)
         size = None
         try:
             refuse_removed(self.path)
-            size = self._mended_size()
+            size = self._trim_unfinished()
             with self.path.open("ab") as stream:
                 stream.write(line)
         except OSError as error:
@@ -171,23 +169,23 @@ class Metrics:
             raise failure(self.path, error) from error
 
     def sync(self) -> None:
-        """Wait until the disk has all records: call it before the checkpoint that follows them."""
+        """Sync all records to disk; call it before the checkpoint that follows them."""
         if self.path.exists():
             sync(self.path)
 
     def truncate(self, step: int) -> None:
-        """Drop the records after a step, as if training had stopped there."""
+        """Remove the records after a step, as if training had stopped there."""
         content = self._content()
         kept = b"".join(line for line, record in self._records(content) if record["step"] <= step)
         if kept != content:
             write_durably(self.path, kept)
 
     def read(self) -> list[dict[str, Any]]:
-        """All finished records."""
+        """All complete records; InputError if a line is not a record."""
         return [record for _, record in self._records(self._content())]
 
     def _line(self, record: Mapping[str, Any]) -> bytes:
-        plain = _plain(record)
+        plain = _to_json(record)
         if type(plain.get("step")) is not int:
             raise InputError(f"{self.path}: a record needs a whole number 'step', got {plain.get('step')!r:.60}")
         try:
@@ -203,7 +201,7 @@ class Metrics:
                 return b""
 
     def _records(self, content: bytes) -> list[tuple[bytes, dict[str, Any]]]:
-        lines = io.BytesIO(content[: _whole_size(content)]).readlines()
+        lines = io.BytesIO(content[: _complete_size(content)]).readlines()
         return [(line, self._record(line, number)) for number, line in enumerate(lines, start=1)]
 
     def _record(self, line: bytes, number: int) -> dict[str, Any]:
@@ -215,8 +213,8 @@ class Metrics:
             raise InputError(f"{self.path}: line {number} is not a record with a whole number 'step': remove that line")
         return record
 
-    def _mended_size(self) -> int:
-        """The size of the file, once the rest of an unfinished line is cut off."""
+    def _trim_unfinished(self) -> int:
+        """The size of the file after removing an unfinished last line."""
         try:
             stream = self.path.open("r+b")
         except FileNotFoundError:
@@ -227,21 +225,21 @@ class Metrics:
             if stream.read(1) in (b"", b"\n"):
                 return size
             stream.seek(0)
-            return stream.truncate(_whole_size(stream.read()))
+            return stream.truncate(_complete_size(stream.read()))
 
 
-def _whole_size(content: bytes) -> int:
+def _complete_size(content: bytes) -> int:
     return content.rfind(b"\n") + 1
 
 
-def _plain(value: Any) -> Any:
-    """Numbers, texts, lists and mappings of them; an array is its list, and what is not finite is None."""
+def _to_json(value: Any) -> Any:
+    """A value as JSON types: arrays become lists, numbers that are not finite become None."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {str(name): _to_json(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     if isinstance(value, jax.Array | np.ndarray | np.generic):
-        return _plain(np.asarray(value).tolist())
+        return _to_json(np.asarray(value).tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
