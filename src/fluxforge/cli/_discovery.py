@@ -11,9 +11,8 @@ import typer
 
 from fluxforge import recipe
 from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
-from fluxforge.cli._progress import counted, question_bar
+from fluxforge.cli._progress import TerminatedError, counted, question_bar
 from fluxforge.cli._reproduction import show_arms
-from fluxforge.cli._signals import TerminatedError
 from fluxforge.discover import Progress, discover, free_folder, resume
 from fluxforge.errors import StorageError
 

@@ -9,16 +9,29 @@ covers what lies inside that one and outside the others once. Then only whole pa
 Points that share a place count as one here, so a slit of duplicated points is no boundary.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from fluxforge._types import CellVectors, Corners, Points
-from fluxforge.mesh._geometry import cell_areas, cell_centroids
-from fluxforge.mesh.checks._cells import name_corners, refuse
-from fluxforge.mesh.checks._crossing import Clash, Segments, find_clash
-from fluxforge.mesh.checks._edges import Pairing, joined_parts
+from fluxforge.mesh._check_cells import (
+    Pairing,
+    as_arrays,
+    boundary_edges,
+    check_coordinates,
+    check_corners,
+    joined_parts,
+    name_corners,
+    oriented,
+    pair_edges,
+    part_of_cell,
+    refuse,
+)
+from fluxforge.mesh._check_crossings import Clash, Segments, find_clash
+from fluxforge.mesh._mesh import Mesh, cell_areas, cell_centroids
 
 # Points closer than this, relative to the mesh, share a place.
 PLACE = 1e-12
@@ -194,3 +207,46 @@ def _winding(q: Float[np.ndarray, "n 2"], rim: Segments) -> Int[np.ndarray, " n"
     up = (a[..., 1] <= y) & (b[..., 1] > y) & (side > 0)
     down = (a[..., 1] > y) & (b[..., 1] <= y) & (side < 0)
     return np.asarray(up.sum(axis=1) - down.sum(axis=1))
+
+
+def checked(
+    points: Shaped[np.ndarray, "..."],
+    cells: Shaped[np.ndarray, "..."],
+    *,
+    boundary: Mapping[str, Shaped[np.ndarray, "..."]] | None = None,
+    origin: str,
+) -> Mesh:
+    """A Mesh of these points and cells, or a MeshError that names the point, the cell or the edge that is wrong.
+
+    `cells` has three or four columns; −1 in the fourth marks a triangle. Clockwise cells are turned round, points that
+    no cell uses are dropped, tagged edges inside the mesh are ignored: `notes` counts them. Disconnected parts and
+    slits are noted too. Messages number points and cells from 0, in the order given here.
+    """
+    points, cells = as_arrays(points, cells, origin)
+    check_coordinates(points, origin)
+    check_corners(points, cells, origin)
+    used = np.zeros(len(points), bool)
+    used[cells[cells >= 0]] = True
+    # Points that no cell uses may be far away, and tolerances are relative to the mesh.
+    shown = np.where(used[:, None], points, points[cells[0, 0]])
+    cells, notes = oriented(shown, cells, origin)
+    pairing = pair_edges(cells, len(points), origin)
+    check_centroids(shown, cells, origin)
+    part = part_of_cell(pairing, len(cells))
+    overlap_notes = check_overlap(shown, cells, pairing=pairing, part=part, origin=origin)
+    if (parts := int(part.max()) + 1) > 1:
+        notes += (f"the mesh has {parts} disconnected parts",)
+    tags, tag_notes = boundary_edges(boundary or {}, pairing, points=len(points), origin=origin)
+    return _without_orphans(Mesh(points, cells, tags, notes + overlap_notes + tag_notes, origin), used)
+
+
+def _without_orphans(mesh: Mesh, used: Bool[np.ndarray, " points"]) -> Mesh:
+    """The mesh once points that no cell uses are gone and the others are renumbered in their order."""
+    orphans = int((~used).sum())
+    if not orphans:
+        return mesh
+    renumbered = np.cumsum(used) - 1
+    cells = np.where(mesh.cells < 0, -1, renumbered[mesh.cells])
+    boundary = {name: renumbered[edges] for name, edges in mesh.boundary.items()}
+    note = f"dropped {orphans} point{'s' * (orphans > 1)} that no cell uses"
+    return replace(mesh, points=mesh.points[used], cells=cells, boundary=boundary, notes=(*mesh.notes, note))

@@ -1,7 +1,9 @@
 """Unstructured meshes by gmsh, which is imported only where it is used: its wheel needs libraries of the system."""
 
+import ctypes
 import importlib
 import re
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
@@ -14,9 +16,8 @@ from jaxtyping import Int
 
 from fluxforge._types import Points
 from fluxforge.errors import InputError, MeshError
+from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, Sizing, sizing
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh.generation._domain import AbstractDomain, Disk, Polygon, Sizing, sizing
-from fluxforge.mesh.generation._pipes import closed_pipes_stay_errors
 
 # Which Debian package holds each library that the gmsh wheel loads from the system.
 DEBIAN_PACKAGES: Mapping[str, str] = MappingProxyType(
@@ -216,3 +217,27 @@ def _collect(gmsh: Any, curves: Sequence[tuple[str, int]]) -> Mesh:
         edges = np.asarray(gmsh.model.mesh.getElements(1, curve)[2][0], dtype=np.int64).reshape(-1, 2)
         boundary.setdefault(tag, []).append(np.searchsorted(used, edges))
     return Mesh(points, np.searchsorted(used, triangles), {t: np.concatenate(e) for t, e in boundary.items()})
+
+
+IGNORED = 1
+
+
+@contextmanager
+def closed_pipes_stay_errors() -> Iterator[None]:
+    """SIGPIPE is ignored afterwards if it was before: by default it ends the process, without a word.
+
+    Python ignores it, so that writing into a closed pipe is a BrokenPipeError, and does not notice when a library
+    sets it back. Its own `signal.signal` works in the main thread only; what lies below it works in any.
+    """
+    ignored = hasattr(signal, "SIGPIPE") and signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN
+    try:
+        yield
+    finally:
+        if ignored:
+            _set(signal.SIGPIPE, IGNORED)
+
+
+def _set(number: int, handler: int) -> None:
+    below = ctypes.pythonapi.PyOS_setsig
+    below.argtypes, below.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
+    below(number, handler)

@@ -14,9 +14,8 @@ from scipy.spatial import Delaunay, cKDTree
 
 from fluxforge._types import CellField, CellVectors, Points
 from fluxforge.errors import MeshError
-from fluxforge.mesh._geometry import cell_areas
-from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh.generation._domain import AbstractDomain, Sizing, sizing
+from fluxforge.mesh._domain import AbstractDomain, Sizing, sizing
+from fluxforge.mesh._mesh import Mesh, cell_areas
 
 _Triangles: TypeAlias = Int[np.ndarray, "cells 3"]
 # Points after some were added or dropped: as many as there are.

@@ -1,21 +1,21 @@
 """Unstructured meshes of a domain: regular ones, and irregular ones with two attraction points, as in the paper."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import floor, log2
 from types import MappingProxyType
+from typing import TypedDict, Unpack
 
 import numpy as np
 
 from fluxforge._arguments import check_kind, check_number, check_text, check_whole
 from fluxforge._types import Points
 from fluxforge.errors import InputError, MeshError
-from fluxforge.mesh._geometry import cell_areas
-from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh.generation._domain import AbstractDomain, Disk, sizing, unit_square
-from fluxforge.mesh.generation._families import FAMILIES, check_seed
-from fluxforge.mesh.generation._gmsh import gmsh_problem, mesh_with_gmsh
+from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, sizing, unit_square
+from fluxforge.mesh._families import FAMILIES, check_seed
+from fluxforge.mesh._generate_gmsh import gmsh_problem, mesh_with_gmsh
+from fluxforge.mesh._mesh import Mesh, cell_areas
 
 MAX_CELLS = 10**7
 DEFAULT_CELLS = 300
@@ -79,7 +79,7 @@ def _mesher(engine: str) -> Callable[..., Mesh]:
     if engine != "builtin":
         return mesh_with_gmsh
     # SciPy's triangulations take long to import, and reading a mesh does without them.
-    from fluxforge.mesh.generation._delaunay import mesh_with_scipy
+    from fluxforge.mesh._generate_delaunay import mesh_with_scipy
 
     return mesh_with_scipy
 
@@ -179,3 +179,28 @@ ALL_FAMILIES: Mapping[str, Callable[[int, int], Mesh]] = MappingProxyType(
         "irregular": lambda n, seed: generate(kind="irregular", cells=2 * n * n, seed=seed),
     }
 )
+
+
+class GenerateOptions(TypedDict, total=False):
+    """What `generate` takes besides the domain; each is described there."""
+
+    kind: str
+    cells: int | None
+    size: float | None
+    seed: int
+    engine: str
+
+
+def square(**options: Unpack[GenerateOptions]) -> Mesh:
+    """The unit square, meshed with triangles: `square(cells=300, kind="irregular", seed=3)`."""
+    return generate(unit_square(), **options)
+
+
+def disk(radius: float = 1.0, centre: tuple[float, float] = (0.0, 0.0), **options: Unpack[GenerateOptions]) -> Mesh:
+    """A disk, as the polygon through points of its circle."""
+    return generate(Disk(centre, radius), **options)
+
+
+def polygon(vertices: Sequence[tuple[float, float]], **options: Unpack[GenerateOptions]) -> Mesh:
+    """The polygon with these vertices, meshed with triangles."""
+    return generate(Polygon(vertices), **options)
