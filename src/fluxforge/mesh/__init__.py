@@ -20,7 +20,7 @@ from fluxforge.mesh._quality import (
     info,
     nonorthogonality,
 )
-from fluxforge.mesh._reference_step import exchange_weights, fourier_step, reference_step
+from fluxforge.mesh._reference_step import cell_slopes, exchange_slopes, exchange_weights, fourier_step, reference_step
 from fluxforge.mesh._scale import unit_volume
 from fluxforge.mesh.files._cell_data import read_cell_data
 from fluxforge.mesh.files._read import read
@@ -64,6 +64,7 @@ __all__ = [
     "as_mesh",
     "cell_diameters",
     "cell_quality",
+    "cell_slopes",
     "check_graph",
     "components",
     "cross_triangles",
@@ -72,6 +73,7 @@ __all__ = [
     "dual",
     "equilateral",
     "evaluate_at",
+    "exchange_slopes",
     "exchange_weights",
     "fourier_step",
     "generate",
