@@ -1,5 +1,7 @@
 """Formulas of a network's parts put together: the gauge goes, what is not linear is refused."""
 
+from pathlib import Path
+
 import jax
 import pytest
 import sympy as sp
@@ -7,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge import recipe
-from fluxforge.data import heat
+from fluxforge.data import Model, heat
 from fluxforge.distil import canonical, compose
 from fluxforge.errors import SchemeError
 from fluxforge.gnn import Network, build
 from fluxforge.scheme import Ghost, Hop, Message, Output, Stage, symbol
+from own_equations import FISHER, equation
 from strategies import few
 
 A, delta, T_N, T_P, T, S, V, dt, z, alpha = map(
@@ -136,3 +139,35 @@ def test_differences_of_fields_are_fluxes_though_their_constants_are_still_rough
     (stage,) = canonical(compose(ONE, {"z1": message, "T_new": z + V * S}), heat(0.5))
     ratio = stage.messages["z1"].expression / (alpha * message)
     assert float(sp.simplify(ratio)) == pytest.approx(2.0)
+
+
+@few(15)
+@given(scales, st.floats(0.1, 10.0), st.floats(0.1, 10.0), st.floats(0.2, 3.0))
+def test_fluxes_and_reactions_are_written_with_the_parameters_of_their_equation(
+    tmp_path_factory: pytest.TempPathFactory, scale: float, D: float, r: float, factor: float
+) -> None:
+    """Numbers are relative to the trained parameters, so that the formula holds at others."""
+    own = Model(equation(FISHER, tmp_path_factory.mktemp("own")), (("D", D), ("r", r)))
+    own_D, own_r = symbol("D"), symbol("r")
+    formulas = {"z1": sp.Float(scale) * FLUX, "T_new": D / scale * z + V * (S + factor * r * T - r * T**2)}
+    (stage,) = canonical(compose(ONE, formulas), own)
+    message, output = stage.messages["z1"].expression, stage.outputs["T_new"].expression
+    assert float((message / (own_D * FLUX)).simplify()) == pytest.approx(1.0, rel=1e-12)
+    rest = sp.expand(output - T - dt * S - dt * z / V)
+    assert float(rest.coeff(T, 1) / (dt * own_r)) == pytest.approx(factor, rel=1e-12)
+    assert float(rest.coeff(T, 2) / (dt * own_r)) == pytest.approx(-1.0, rel=1e-12)
+
+
+def test_terms_that_the_equation_does_not_have_keep_their_numbers(tmp_path: Path) -> None:
+    own = Model(equation(FISHER, tmp_path), (("D", 1.0), ("r", 2.0)))
+    (stage,) = canonical(compose(ONE, {"z1": FLUX, "T_new": z + V * (S + 2.0 * T - 2.0 * T**3)}), own)
+    output = stage.outputs["T_new"].expression
+    assert output.coeff(T, 3) == -2.0 * dt
+    assert float(sp.expand(output - T).coeff(T, 1) / (dt * symbol("r"))) == 1.0
+
+
+def test_whole_numbers_of_a_reaction_stay_structure(tmp_path: Path) -> None:
+    own = Model(equation(FISHER, tmp_path), (("D", 1.0), ("r", 1.0)))
+    (stage,) = canonical(compose(ONE, {"z1": FLUX, "T_new": z + V * (S + T * (1 - T))}), own)
+    assert numbers(stage.outputs["T_new"].expression) == []
+    assert sp.expand(stage.outputs["T_new"].expression - T - dt * (z / V + S + symbol("r") * T * (1 - T))) == 0

@@ -14,7 +14,7 @@ from fluxforge.data import Problem
 from fluxforge.discover._found import Found
 from fluxforge.discover._small_steps import judged_steps, problems_by_step
 from fluxforge.neighbourhood import evaluate_stages
-from fluxforge.scheme import TABLEAUX, Scheme, integrate
+from fluxforge.scheme import TABLEAUX, Hop, Scheme, integrate
 
 Step: TypeAlias = Callable[[Problem], State]
 # Steps that differ by less than this part of their largest change are the same: round-off of u' = u + Δt(…) is 1e-16 u,
@@ -30,16 +30,17 @@ def matching_scheme(found: Found, spec: recipe.Recipe) -> str | None:
     """The name of the explicit scheme of the recipe's equation that the formula is, whatever it is written like.
 
     Both are evaluated on random problems of the recipe, at the values of the parameters and at others. None where no
-    built-in integrator does the same.
+    built-in integrator of as many rounds does the same.
     """
     equation = recipe.equation_of(spec)
+    rounds = sum(1 if all(m.hop is Hop.EDGE for m in stage.messages.values()) else 2 for stage in found.stages)
     with jax.enable_x64(True):
         longest = judged_steps(spec)[0]
         here = problems_by_step(spec, (longest,), PROBLEMS, _NUMBER)[longest]
         asked = (here, _with_other_parameters(here))
         theirs = [_answers(found.step, problems) for problems in asked]
         for tableau in TABLEAUX.values():
-            if tableau.theta != 0:
+            if tableau.theta != 0 or len(tableau.rows) != rounds:
                 continue
             ours = [_answers(_step(integrate(tableau, equation)), problems) for problems in asked]
             if all(_is_same(*each) for each in zip(theirs, ours, asked, strict=True)):
