@@ -178,7 +178,7 @@ def reference_step(
     if graph.neumann.any():
         per_slot = np.where(graph.moving[graph.slot_face], per_slot, np.abs(values_on(both)))
     total = np.where(graph.slot_mask, per_slot, 0.0).sum(axis=1)
-    capacity, decay = (values_on.in_cells(part) for part in _cell_parts(equation))
+    capacity, decay = (values_on.in_cells(part) for part in cell_slopes(equation))
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = capacity * graph.V / (total + graph.V * np.maximum(0.0, decay))
     return float(steps.min())
@@ -206,7 +206,7 @@ def exchange_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
 
 
 @cache
-def _cell_parts(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
+def cell_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
     """C and −r′ in the symbols of a cell."""
     T = symbol("T")
     reaction = equation.at_cell(equation.reaction, T)

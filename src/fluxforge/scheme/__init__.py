@@ -7,7 +7,7 @@ from fluxforge.scheme._builder import SchemeBuilder
 from fluxforge.scheme._claims import FAMILIES, Claims
 from fluxforge.scheme._document import claims_to_document, from_document, load, save, to_document
 from fluxforge.scheme._find import find
-from fluxforge.scheme._integrate import integrate
+from fluxforge.scheme._integrate import integrate, semi_discrete
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage, check_scheme
 from fluxforge.scheme._symbols import IN_SPACE, NEXT, Ghost, Hop, message_symbols, output_symbols, symbol_units
@@ -47,6 +47,7 @@ __all__ = [
     "reference",
     "runge_kutta",
     "save",
+    "semi_discrete",
     "symbol",
     "symbol_units",
     "to_document",
