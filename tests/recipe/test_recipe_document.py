@@ -38,6 +38,7 @@ OTHER: dict[str, Any] = {
     "network.update": "residual",
     "loss.supervised.norm": "l2",
     "network.gain": 1.5,
+    "network.invariants": ["d_n"],
     "loss.residual.norm": "l2",
     "loss.residual.theta": 1.0,
     "loss.residual.kind": "hermite",

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
-from fluxforge.mesh._dual import DualGraph, Paths, Ring, check_graph, dual, paths, ring, unit_volume
+from fluxforge.mesh._dual import (
+    DualGraph,
+    OnDemand,
+    Paths,
+    Ring,
+    check_graph,
+    dual,
+    normal_part,
+    paths,
+    ring,
+    tangential_length,
+    unit_volume,
+)
 from fluxforge.mesh._families import (
     cross_triangles,
     equilateral,
@@ -59,6 +71,7 @@ __all__ = [
     "Mesh",
     "MeshInfo",
     "Neumann",
+    "OnDemand",
     "ParameterFields",
     "Paths",
     "Polygon",
@@ -87,6 +100,7 @@ __all__ = [
     "jittered",
     "mesh_picture",
     "nonorthogonality",
+    "normal_part",
     "paths",
     "polygon",
     "read",
@@ -98,6 +112,7 @@ __all__ = [
     "save_figure",
     "square",
     "squares",
+    "tangential_length",
     "two_cells",
     "unit_square",
     "unit_volume",

@@ -70,6 +70,21 @@ def _simplified(recipe: Recipe) -> Iterator[Clash]:
         yield ("network.features", "network.hops"), why
 
 
+def _invariants(recipe: Recipe) -> Iterator[Clash]:
+    given = recipe.network.invariants
+    if not given:
+        return
+    # Imported here, with SymPy: few recipes need it.
+    from fluxforge.scheme import invariant_names
+
+    known = invariant_names()
+    for k, name in enumerate(given):
+        if name not in known:
+            yield (f"network.invariants[{k}]",), f"expected {listed(known)}, got {found(name)}"
+        if name in given[:k]:
+            yield (f"network.invariants[{k}]",), f"{found(name)} is listed twice"
+
+
 def _ranges(recipe: Recipe) -> Iterator[Clash]:
     data, ranges = recipe.data, {}
     if isinstance(data, Pairs):
@@ -180,6 +195,7 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     _hermite,
     _second_hop,
     _simplified,
+    _invariants,
     _ranges,
     _schedule,
     _arms,

@@ -105,6 +105,8 @@ def _random_edges(recipe: Recipe) -> dict[str, Any]:
     of_n, of_d = rng.uniform(0.0, 2 * np.pi, (2, _TRIALS))
     n = {"n_x": np.cos(of_n), "n_y": np.sin(of_n)}
     d = {"d_x": delta * np.cos(of_d), "d_y": delta * np.sin(of_d)}
+    d_n = n["n_x"] * d["d_x"] + n["n_y"] * d["d_y"]
+    d |= {"d_n": d_n, "d_t": np.abs(n["n_x"] * d["d_y"] - n["n_y"] * d["d_x"])}
     numbers = {"chi": np.ones(_TRIALS), "dt": rng.uniform(0.01, 0.2, _TRIALS)}
     across = np.stack(list(n.values()))
     for p in equation_of(recipe).parameters:

@@ -10,15 +10,28 @@ from fluxforge.scheme._find import find
 from fluxforge.scheme._integrate import integrate, semi_discrete
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage, check_scheme
-from fluxforge.scheme._symbols import IN_SPACE, NEXT, Ghost, Hop, message_symbols, output_symbols, symbol_units
+from fluxforge.scheme._symbols import (
+    IN_SPACE,
+    INVARIANTS,
+    NEXT,
+    TURNED,
+    Ghost,
+    Hop,
+    invariant_names,
+    message_symbols,
+    output_symbols,
+    symbol_units,
+)
 from fluxforge.scheme._tableau import TABLEAUX, Row, Tableau, runge_kutta
 
 __all__ = [
     "FAMILIES",
     "HIGHEST_ORDER",
+    "INVARIANTS",
     "IN_SPACE",
     "NEXT",
     "TABLEAUX",
+    "TURNED",
     "Affine",
     "Claims",
     "Ghost",
@@ -39,6 +52,7 @@ __all__ = [
     "find",
     "from_document",
     "integrate",
+    "invariant_names",
     "linear_stages",
     "load",
     "message_symbols",

@@ -16,10 +16,8 @@ from fluxforge.scheme._symbols import NEXT, Ghost, Hop
 
 Z = symbol("z", "complex")
 
-# One unit square whose four sides hold T = g, with a diffusivity that makes its single decay rate 1; of formulas in
-# three coordinates, a unit cube.
-_SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
-_SIDES_IN_SPACE = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))
+# One unit square whose four sides hold T = g, with a diffusivity that makes its single decay rate 1; for formulas of
+# three coordinates one unit cube.
 _EIGHTH = sp.Rational(1, 8)
 _VELOCITY = (sp.Rational(1, 3), sp.Rational(1, 5), sp.Rational(1, 7))
 # a·n through each side where a flow with as much inflow as outflow leaves the one cell as it is, as with a central
@@ -178,7 +176,7 @@ def _outputs_of_one_cell(
     here |= {symbol("V"): sp.Integer(1), **_parameters(scheme.equation)}
     for name, message in stage.messages.items():
         # No path leaves a ghost and no ring surrounds one cell: those sums are empty.
-        sides = () if message.hop is not Hop.EDGE else _SIDES_IN_SPACE if scheme.dimension == 3 else _SIDES
+        sides = _sides(scheme.dimension or 2) if message.hop is Hop.EDGE else []
         along = _OUTFLOW if outflow else (None,) * len(sides)
         terms = (
             message.expression.xreplace(_side(side, known, scheme, flow))
@@ -188,12 +186,17 @@ def _outputs_of_one_cell(
     return {name: sp.cancel(output.expression.xreplace(here)) for name, output in stage.outputs.items()}
 
 
+def _sides(dimension: int) -> list[tuple[int, ...]]:
+    """The normals of a unit cube in so many dimensions: (1, 0), (−1, 0), (0, 1), (0, −1) in the plane."""
+    return [tuple(sign * (i == axis) for i in range(dimension)) for axis in range(dimension) for sign in (1, -1)]
+
+
 def _side(
     side: tuple[int, ...], known: dict[str, sp.Expr], scheme: Scheme, flow: sp.Expr | None
 ) -> dict[sp.Symbol, sp.Expr]:
     """Every symbol of an edge from the cell to the ghost on one side; `flow` is a·n, of an even flow unless given."""
     n = tuple(sp.Integer(component) for component in side)
-    values = {"A": 1, "delta": _HALF, "chi": 1, "V_P": 1, "V_N": sp.oo}
+    values = {"A": 1, "delta": _HALF, "d_n": _HALF, "d_t": 0, "chi": 1, "V_P": 1, "V_N": sp.oo}
     values |= {f"n_{axis}": part for axis, part in zip(COORDINATES, n, strict=False)}
     values |= {f"d_{axis}": part / 2 for axis, part in zip(COORDINATES, n, strict=False)}
     rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
@@ -213,4 +216,7 @@ def _parameters(
         along = sp.Add(*(a * component for a, component in zip(_VELOCITY, n, strict=False)))
         value = _EIGHTH if p.rank is not Rank.VECTOR else along if flow is None else flow
         values |= dict.fromkeys((*p.edge_names(), *p.cell_names) if n else p.cell_names, value)
+        # The normals are along the axes, and K is a multiple of the identity.
+        across = sp.sqrt(sp.Add(*(a**2 for a in _VELOCITY[: len(n)])) - along**2) if p.rank is Rank.VECTOR else 0
+        values |= dict.fromkeys(p.tangential_names if n else (), sp.S(across))
     return {symbol(name): value for name, value in values.items()}

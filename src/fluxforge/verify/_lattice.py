@@ -48,7 +48,14 @@ class Lattice:
         n = tuple(sp.simplify(component / delta) for component in edge.d)
         axes = COORDINATES[: self.dimension]
         vectors = {f"{name}_{axis}": v[i] for name, v in (("n", n), ("d", edge.d)) for i, axis in enumerate(axes)}
-        known = {"A": edge.A, "delta": sp.simplify(delta), **vectors, "chi": sp.Integer(1)}
+        known = {
+            "A": edge.A,
+            "delta": sp.simplify(delta),
+            "d_n": sp.simplify(delta),
+            "d_t": sp.Integer(0),
+            **vectors,
+            "chi": sp.Integer(1),
+        }
         directed = (p for p in equation.parameters if p.rank is not Rank.SCALAR)
         return known | {p.normal_name: self._along(p, n, equation) for p in directed}
 

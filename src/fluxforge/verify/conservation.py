@@ -7,10 +7,9 @@ import numpy as np
 import sympy as sp
 from scipy.sparse import eye_array
 
-from fluxforge.expression import COORDINATES
 from fluxforge.mesh import DualGraph, Mesh, Neumann, Settings, dual, jittered
 from fluxforge.pde import Rank, Where
-from fluxforge.scheme import Hop, Scheme, linear_stages, message_symbols, symbol
+from fluxforge.scheme import TURNED, Hop, Scheme, linear_stages, message_symbols, symbol
 from fluxforge.simulate import general_stepper, operator
 from fluxforge.verify._problems import as_graph, capacities, study_step, varies, varying_settings
 from fluxforge.verify.time_order import march
@@ -151,8 +150,7 @@ def messages_antisymmetric(scheme: Scheme) -> bool | None:
         return None
     earlier = [name for stage in scheme.stages[:-1] for name in stage.outputs]
     swap = {}
-    turned = {f"{name}_{axis}" for name in "nd" for axis in COORDINATES}
-    turned |= {p.normal_name for p in scheme.equation.parameters if p.rank is Rank.VECTOR}
+    turned = {*TURNED, *(p.normal_name for p in scheme.equation.parameters if p.rank is Rank.VECTOR)}
     for name, known in message_symbols(Hop.EDGE, earlier, scheme.equation).items():
         stem, _, end = name.rpartition("_")
         if end in ("P", "N") and stem:

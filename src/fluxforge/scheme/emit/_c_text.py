@@ -25,6 +25,7 @@ typedef struct fluxforge_mesh {
     const double *ghost_value;          /* [ghosts] q or g */
     const double *ghost_delta;          /* [ghosts] distance from the owner's centroid */
     const double *n_z, *d_z;            /* in space: the third components; NULL in the plane */
+    const double *d_n, *d_t;            /* d.n and |d - (d.n) n|; NULL unless the scheme reads them */
 } fluxforge_mesh;
 #endif
 """

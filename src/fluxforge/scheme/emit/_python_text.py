@@ -22,6 +22,8 @@ class Mesh(NamedTuple):
     ghost_delta: $Array  # (ghosts,): distance from the owner's centroid
     n_z: $Array | None = None  # in space: the third components
     d_z: $Array | None = None
+    d_n: $Array | None = None  # d.n, for the schemes that read it
+    d_t: $Array | None = None  # |d - (d.n) n|, likewise
 '''
 
 HELPERS = {
