@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fluxforge.experiments._seeds import taken_over
-from fluxforge.reproduction import PARTS, documents, rounded
+from fluxforge.reproduction import PARTS, read_documents, round_document
 
 HERE = Path(__file__).parent
 # Which recipes of `rates` a part judges by.
@@ -28,13 +28,13 @@ def main() -> None:
     parser.add_argument("--into", default="", choices=("", "quick"))
     asked = parser.parse_args()
     if asked.folder is not None:
-        for name, document in documents(asked.folder).items():
+        for name, document in read_documents(asked.folder).items():
             head = {"format": document["format"], "format_version": document["format_version"]}
             head |= {"command": f"fluxforge reproduce {name} --preset {document['preset']}", "commit": asked.commit}
             head |= {"hardware": asked.hardware, "seed": 0}
-            write(HERE / asked.into / f"{name}.json", head | rounded(name, document))
+            write(HERE / asked.into / f"{name}.json", head | round_document(name, document))
     for folder in (HERE, HERE / "quick"):
-        for name in documents(folder):
+        for name in read_documents(folder):
             judge(folder / f"{name}.json", name)
 
 

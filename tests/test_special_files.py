@@ -13,7 +13,7 @@ from fluxforge.data._meshes import cache_folder, cached
 from fluxforge.errors import InputError
 from fluxforge.mesh import read, read_cell_data
 from fluxforge.recipe import load as load_recipe
-from fluxforge.reproduction import documents
+from fluxforge.reproduction import read_documents
 from fluxforge.run import RunFolder
 from fluxforge.scheme import load as load_scheme
 from fluxforge.simulate._field_file import read_field
@@ -62,7 +62,7 @@ def read_metrics(path: Path) -> None:
 
 
 def read_results(path: Path) -> None:
-    documents(path.parent)
+    read_documents(path.parent)
 
 
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {

@@ -21,7 +21,7 @@ from fluxforge.discover._found import Found, Own
 from fluxforge.distil import Ablations, Candidate, Fitted, Free, Front, Reading, Sampled, tabulate
 from fluxforge.experiments import controls, rates, symbolic
 from fluxforge.gnn import Network
-from fluxforge.reproduction import _inputs, _run
+from fluxforge.reproduction import Reproduction, _run
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Scheme, find, symbol
 from fluxforge.verify import Certificate
@@ -100,9 +100,9 @@ def _against_step(config: Any, theta: float, folder: Path, tell: Any) -> dict[st
     return {"rows": [{"step": 0.1, "constants": constants}], "limit": constants}
 
 
-def _page(folder: Path, *, command: str = "") -> dict[str, Any]:
+def _page(folder: Path, *, command: str = "") -> Reproduction:
     write_document(folder / "claims.json", "claims", 1, {"counts": {}, "claims": []})
-    return {"counts": {}, "claims": [], "page": "index.html"}
+    return Reproduction({}, [], "index.html")
 
 
 def _parts() -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _parts() -> dict[str, Any]:
 def install(patch: Callable[[Any, str, Any], None]) -> None:
     """Replace the work; `patch` is `setattr`, or a monkeypatch's."""
     versions = {"python": "toy", "platform": "toy"}
-    for module in (_folder, _distillation, _inputs, rates, controls, symbolic):
+    for module in (_folder, _distillation, _run, rates, controls, symbolic):
         patch(module, "environment", lambda: versions)
     for module in (_distillation, rates, controls, symbolic):
         patch(module, "train", train)
@@ -141,6 +141,7 @@ def install(patch: Callable[[Any, str, Any], None]) -> None:
     patch(_stencil_route, "formula", _formula)
     patch(_discover, "_verified", _verified)
     patch(_discover, "_unrounded_order", lambda *_: None)
+    patch(_discover, "matching_scheme", lambda *_: "euler")
     patch(_discover, "is_expected", lambda *_: True)
     patch(_discover, "ablate", _ablate)
     patch(_discover, "field_figure", lambda *_: None)

@@ -20,7 +20,7 @@ from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
 import fluxforge
-from fluxforge.cli._app import app as command_line
+from fluxforge.cli._main import app as command_line
 
 _CODE = re.compile(r"(`[^`]*`)")
 _MARKS = re.compile(r"([*|\\]|_(?!\w))")

@@ -1,4 +1,4 @@
-"""Files: plain ones only are read, atomic writes, and JSON documents that carry their kind and version."""
+"""Files: reads of regular files only, atomic writes, and JSON documents with a kind and a version."""
 
 import errno
 import json
@@ -14,19 +14,19 @@ from typing import Any
 
 from fluxforge.errors import DocumentError, FluxforgeError, InputError, StorageError
 
-# Names of temporary files; no other program makes such names, so that whatever has one may be removed.
+# Names of temporary files; no other program makes such names, so files that match may be removed.
 TEMPORARY = re.compile(r"\.fluxforge-[0-9a-f]{12}-(?P<name>.+)")
-# Failures of the system, whatever path was asked for; all others are a bad path unless they strike in a held folder.
+# Errors of the system whatever the path; all others mean a bad path, unless they occur in a held folder.
 _SYSTEM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
-# The folders that runs of this process hold, and which folder (device, inode) each was when it was entered.
+# The folders that runs of this process hold, each with its device and inode at the start.
 _held: dict[Path, tuple[int, int]] = {}
 
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """While the block lasts, a folder that is removed or replaced is not made anew by a write into it.
+    """For the block, a write does not create the folder again if it is removed or replaced.
 
-    Whatever the system refuses in it is a `StorageError`: the path was good when the run began.
+    Every OSError in it becomes a StorageError, not an InputError: the path was valid when the run began.
     """
     place = Path(os.path.abspath(folder))
     nested = place in _held
@@ -47,12 +47,12 @@ def refuse_removed(path: Path) -> None:
 
 
 def failure(path: Path, error: Exception, what: str = "cannot be written") -> FluxforgeError:
-    """What the system refuses as one line about `path`: a failure of the system, or a path that is bad input."""
+    """The error for an OSError about `path`: a StorageError if the system failed, an InputError if the path is bad."""
     place = Path(os.path.abspath(path))
     inside = any(place.is_relative_to(folder) for folder in _held)
     system = inside and not isinstance(error, SpecialFileError | IsADirectoryError)
     kind = StorageError if system or getattr(error, "errno", None) in _SYSTEM else InputError
-    return kind(f"{_shown(path)}: {what} ({_reason(error)})")
+    return kind(f"{_printable(path)}: {what} ({reason(error)})")
 
 
 def _identity(folder: Path) -> tuple[int, int]:
@@ -69,16 +69,16 @@ _SPECIAL = {
 
 
 class SpecialFileError(OSError):
-    """A pipe, a socket or a device where a file should be: reading it might never end."""
+    """A pipe, a socket or a device instead of a regular file: reading it might never end."""
 
 
 def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
-    """Open a plain file to read its bytes. Every file that a user names is opened here.
+    """Open a regular file for reading bytes. Every file that a user names is opened here.
 
     Raises SpecialFileError for a pipe, a socket or a device, IsADirectoryError for a folder, and whatever else the
     system refuses as an OSError.
     """
-    # Some devices act when they are opened, so that a look comes first; a pipe that has come in between does not block.
+    # Opening some devices has effects, so stat comes first; O_NONBLOCK in case a pipe replaced the file since.
     _refuse_special(os.stat(path).st_mode)
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
@@ -90,7 +90,7 @@ def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
 
 
 def read_regular(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a plain file; raises as `open_regular` does."""
+    """The bytes of a regular file; raises as `open_regular` does."""
     with open_regular(path) as stream:
         return stream.read()
 
@@ -100,15 +100,15 @@ def _refuse_special(mode: int) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(mode):
         what = _SPECIAL.get(stat.S_IFMT(mode), "something else")
-        raise SpecialFileError(errno.EINVAL, f"not a plain file but {what}")
+        raise SpecialFileError(errno.EINVAL, f"not a regular file but {what}")
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text. Raises ValueError where it is not JSON, or an object has a key twice."""
-    return json.loads(text, object_pairs_hook=_without_twins)
+    """The value of a JSON text. Raises ValueError if it is not JSON, or if an object has a key twice."""
+    return json.loads(text, object_pairs_hook=_refuse_duplicates)
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
         seen: set[str] = set()
@@ -119,12 +119,12 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path beside `path` that becomes `path` when the block ends well, and vanishes when it does not.
+    """Yield a temporary path beside `path`, renamed to `path` if the block succeeds and removed if it fails.
 
     The temporary name keeps the suffix, because writers choose a format by it.
     """
     path = Path(path)
-    # The name is known before the file exists, so that an interruption at any moment finds what to remove.
+    # The name is known before the file exists, so that it can be removed after an interruption at any moment.
     temporary = path.with_name(f".fluxforge-{secrets.token_hex(6)}-{path.name}")
     try:
         _create(temporary, path)
@@ -146,34 +146,37 @@ def _create(temporary: Path, path: Path) -> None:
         raise failure(path, error) from error
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
-def _shown(path: Path) -> str:
-    """A path for a message; it may hold characters no file's name can."""
+def _printable(path: Path) -> str:
+    """A path for a message, with escapes for characters that cannot be printed."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(path))
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file atomically."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_document(path: str | os.PathLike[str], kind: str, version: int, content: Mapping[str, Any]) -> None:
-    """Write a JSON document headed by what it is and which version of that format it follows."""
+    """Write a JSON document that begins with its kind and format version."""
     document = {"format": f"fluxforge-{kind}", "format_version": version, **content}
     write_text(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict[str, Any]:
-    """Read a JSON document of the given kind; a newer version than ours is refused by name."""
+    """Read a JSON document of the given kind.
+
+    Raises DocumentError if it cannot be read, is of another kind, or has a newer version than `version`.
+    """
     path = Path(path)
     try:
         text = read_regular(path)
     except (OSError, ValueError) as error:
-        raise DocumentError(f"{_shown(path)}: cannot be read ({_reason(error)})") from error
+        raise DocumentError(f"{_printable(path)}: cannot be read ({reason(error)})") from error
     try:
         # ValueError: what is not UTF-8 or not JSON, keys given twice, and numbers of thousands of digits.
         document = parse_json(text)

@@ -9,9 +9,9 @@ from cli_runs import Cli, only_line
 
 from fluxforge.cli import _arguments, _export, _simulate
 from fluxforge.cli._arguments import Engine, Family, Kind, complete_scheme, complete_schemes, whole_number
-from fluxforge.cli._vertices import vertices_of
+from fluxforge.cli._mesh import parse_vertices
 from fluxforge.mesh import FAMILIES
-from fluxforge.mesh.generation._generate import ENGINES, KINDS
+from fluxforge.mesh._generate import ENGINES, KINDS
 from fluxforge.scheme.emit import TARGETS
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import Precision, Solver
@@ -65,7 +65,7 @@ def test_the_shell_is_offered_names(cli: Cli, monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_vertices_are_pairs() -> None:
-    assert vertices_of(" 0,0  1,-2.5e-1 1,1 ") == [(0.0, 0.0), (1.0, -0.25), (1.0, 1.0)]
+    assert parse_vertices(" 0,0  1,-2.5e-1 1,1 ") == [(0.0, 0.0), (1.0, -0.25), (1.0, 1.0)]
 
 
 @pytest.mark.parametrize("option", ["-o", "--plot"])

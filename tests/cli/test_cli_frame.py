@@ -10,7 +10,7 @@ import typer
 from cli_runs import Cli, only_line
 
 from fluxforge import scheme
-from fluxforge.cli._app import app
+from fluxforge.cli._main import app
 
 
 def _paths(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

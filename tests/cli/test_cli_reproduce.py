@@ -7,24 +7,23 @@ from typing import Any
 import pytest
 from cli_runs import Cli
 
-from fluxforge.cli import _reproduce
-from fluxforge.reproduction import PARTS, _claims, _compare, _page, _run
+from fluxforge.cli import _commands
+from fluxforge.reproduction import PARTS, _claims, _run
 from toy_paper import SENTENCES, Toy, parts
 
 
 @pytest.fixture
 def toys(monkeypatch: pytest.MonkeyPatch) -> tuple[Toy, Toy]:
     first, second = Toy("first"), Toy("second", "holds under a condition")
-    for module in (_run, _claims, _page):
+    for module in (_run, _claims):
         monkeypatch.setattr(module, "PARTS", parts(first, second))
-    for module in (_page, _compare):
-        monkeypatch.setattr(module, "claims", lambda documents: _claims.claims(documents, SENTENCES))
-    monkeypatch.setattr(_reproduce, "PARTS", ("first", "second"))
+    monkeypatch.setattr(_claims, "SENTENCES", SENTENCES)
+    monkeypatch.setattr(_commands, "PARTS", ("first", "second"))
     return first, second
 
 
 def test_the_command_knows_every_part() -> None:
-    assert tuple(PARTS) == _reproduce.PARTS
+    assert tuple(PARTS) == _commands.PARTS
 
 
 def test_all_parts_are_run_shown_and_put_on_a_page(cli: Cli, toys: Any, tmp_path: Path) -> None:

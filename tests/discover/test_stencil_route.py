@@ -13,7 +13,7 @@ import sympy as sp
 from jaxtyping import Array, Float
 
 from fluxforge import recipe
-from fluxforge.data import Problem, unseen_meshes, unseen_problems
+from fluxforge.data import Problem, model_of, unseen_meshes, unseen_problems
 from fluxforge.discover import _distillation, _modules, _stencil_route, discover
 from fluxforge.discover._distillation import _stencil_document, read_network
 from fluxforge.discover._found import Found
@@ -92,9 +92,7 @@ FLUX, AREA = (1, -1), (1, 0)
 def by_step(own: recipe.Recipe, steps: tuple[float, ...], count: int, number: int = 0) -> dict[float, Problem]:
     """The same few problems at every step, compiled once for all of them."""
     around = unseen_meshes(recipe.Evaluation(meshes=3, cells=40, engine="builtin"), 5)
-    return {
-        step: unseen_problems(around, 5, fourier=step, diffusivity=own.diffusivity, field="mixed") for step in steps
-    }
+    return {step: unseen_problems(around, 5, fourier=step, model=model_of(own), field="mixed") for step in steps}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -16,7 +16,7 @@ from doc_pages import ROOT, Block, blocks, shape
 
 from fluxforge import pde, recipe
 from fluxforge.cli import main
-from fluxforge.cli._app import app
+from fluxforge.cli._main import app
 from fluxforge.scheme import Claims, find, load, save
 
 # What a discovery of a shipped recipe ends with, for pages whose long commands are not run.

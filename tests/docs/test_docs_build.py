@@ -14,7 +14,7 @@ from doc_pages import ROOT
 
 import fluxforge
 from fluxforge.cli import main
-from fluxforge.cli._typer import ORDER
+from fluxforge.cli._arguments import ORDER
 
 LOADED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "object": "data"}
 

@@ -8,7 +8,7 @@ import pytest
 from doc_pages import PAGES, blocks, inline_code
 from doc_runs import Page, Read, check_output, parsed, takes_minutes
 
-from fluxforge.cli._typer import ORDER
+from fluxforge.cli._arguments import ORDER
 
 LONG = [page for page in PAGES if any(map(takes_minutes, blocks(page)))]
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge import recipe
-from fluxforge.data import source
+from fluxforge.data import heat, model_of, source
 from fluxforge.distil import canonical, compose, sample, units_of
 from fluxforge.errors import InputError, RecipeError, SchemeError
 from fluxforge.gnn import GatedMLP, Network, Standardised, build, inputs, parameters, standards
@@ -51,13 +51,12 @@ class Posed(NamedTuple):
     T: jax.Array
     S: jax.Array
     dt: jax.Array
-    diffusivity: jax.Array
     parameters: dict[str, jax.Array]
 
 
 def posed(around: Surroundings, T: np.ndarray) -> Posed:
     one = jnp.ones(1)
-    return Posed(stacked([around]), jnp.asarray(T)[None], jnp.zeros((1, len(T))), 0.01 * one, one, {"alpha": one})
+    return Posed(stacked([around]), jnp.asarray(T)[None], jnp.zeros((1, len(T))), 0.01 * one, {"alpha": one})
 
 
 def random_weights(of: recipe.Network, equation: Equation, dimension: int, seed: int = 0) -> Network:
@@ -193,8 +192,18 @@ def test_what_cannot_be_is_refused() -> None:
         step(flat, surroundings(GRAPHS["space"]), jnp.ones(6), jnp.zeros(6))
 
 
+VECTOR = {"rank": "vector", "units": {"length": 1, "time": -1}}
+FLOW = {
+    **{"name": "flow", "transported": "u", "velocity": "a", "diffusion": "K"},
+    "parameters": {"a": VECTOR, "K": {"rank": "tensor", "units": {"length": 2, "time": -1}}},
+}
+VALUES = {"a": (0.6, -0.8), "K": ((2.0, 0.5), (0.5, 1.0))}
+
+
 def small(**options: object) -> recipe.Recipe:
+    of = {"equation": FLOW, "parameters": VALUES} if options.pop("flows", False) else {}
     return recipe.Recipe(
+        **of,  # type: ignore[arg-type]
         name="small",
         data=options.pop("data", recipe.TwoCells(graphs=4)),  # type: ignore[arg-type]
         network=recipe.Network(width=2, depth=1, **options),  # type: ignore[arg-type]
@@ -211,6 +220,24 @@ def test_a_recipe_names_invariants_that_there_are() -> None:
         recipe.check(small(invariants=("d_n", "d_n")))
     with pytest.raises(RecipeError, match="too few neighbours for a gradient"):
         recipe.check(small(invariants=("correction",)))
+    with pytest.raises(RecipeError, match=r"network.invariants\[0\].*got 'a_n'"):
+        recipe.check(small(invariants=("a_n",)))
+    recipe.check(small(invariants=("a_n", "K_nt"), flows=True))
+    with pytest.raises(RecipeError, match="data have a_n over one hop only"):
+        recipe.check(small(invariants=("a_n",), flows=True, hops=2, data=recipe.Meshes()))
+
+
+def test_a_recipe_of_another_equation_gives_its_network_what_faces_see_of_the_parameters() -> None:
+    """The data's own a·n, n·K n and tangential parts are those that NumPy resolves on the same graph."""
+    given = small(invariants=("a_n", "a_t", "K_nn", "K_nt"), flows=True)
+    network = begin(given, optimiser(given.training)).network
+    assert [str(own) for own in network.layers[0].messages[0].features[-4:]] == ["a_n", "a_t", "K_nn", "K_nt"]
+    graph = GRAPHS["plane"]
+    fields = resolve(CARRIED, graph, {"a": np.tile(VALUES["a"], (len(graph.n), 1)), "K": VALUES["K"]})
+    around, _ = model_of(given).put_on(surroundings(graph))
+    for name, wanted in {**fields.slots, **fields.tangential}.items():
+        found = np.asarray(around.hops["edge"].geometry[name])
+        assert np.abs(found - wanted).max() <= 1e-15 * 8, name
 
 
 OF_MESHES = recipe.Recipe(
@@ -243,7 +270,7 @@ def test_a_recipe_s_network_is_read_in_their_symbols_and_the_formula_steps_alike
         terms = sp.Add(*(w / s * (symbol(name) - m) for w, name, m, s in columns))
         formulas[part.name] = part.meaning(terms + float(linear.bias[0]))
     assert {"d_n", "g_x_P", "g_y_N", "n_y"} <= {own.name for own in formulas["z1"].free_symbols}
-    stages = (*(each.stage for each in network.before), *canonical(compose(network, formulas), diffusivity=1.0))
+    stages = (*(each.stage for each in network.before), *canonical(compose(network, formulas), heat(1.0)))
     assert Scheme("read", stages).dimension == 2
     first = jax.tree.map(lambda leaf: leaf[0], problems)
     live, given = np.asarray(first.around.live), {"dt": first.dt, "alpha": 1.0}
@@ -262,7 +289,7 @@ def test_a_flux_with_its_correction_is_one_where_gradients_vanish_with_the_diffe
         2.0 * symbol("A") * (symbol("g_x_P") + symbol("g_x_N")) * (symbol("n_x") - symbol("d_x") / symbol("d_n"))
     )
     new = Output(symbol("T") + symbol("dt") / symbol("V") * symbol("z1"))
-    (stage,) = canonical((Stage({"z1": Message(flux + correction)}, {"T_new": new}),), diffusivity=1.0)
+    (stage,) = canonical((Stage({"z1": Message(flux + correction)}, {"T_new": new}),), heat(1.0))
     assert symbol("alpha") in stage.messages["z1"].expression.free_symbols
 
 

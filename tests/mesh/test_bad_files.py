@@ -42,7 +42,7 @@ def test_an_unreadable_file(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.msh")
-    assert refusal(tmp_path / "pipe.msh") == "is not a plain file but a named pipe"
+    assert refusal(tmp_path / "pipe.msh") == "is not a regular file but a named pipe"
 
 
 @pytest.mark.parametrize("name", ["mesh.png", "mesh.stl", "mesh"])
@@ -230,7 +230,7 @@ def test_an_xdmf_that_points_out_of_its_folder(tmp_path: Path) -> None:
     for elsewhere in ("../hdf.h5", str(tmp_path / "hdf.h5"), "..", "sub/hdf.h5", "missing.h5"):
         assert "refers to" in refused_text(tmp_path, text.replace("hdf.h5", elsewhere), "a.xdmf")
     (tmp_path / "link.h5").symlink_to(tmp_path / "hdf.h5")
-    assert "not a plain file" in refused_text(tmp_path, text.replace("hdf.h5", "link.h5"), "a.xdmf")
+    assert "not a regular file" in refused_text(tmp_path, text.replace("hdf.h5", "link.h5"), "a.xdmf")
 
 
 def test_an_xdmf_that_reads_any_file_as_numbers(tmp_path: Path) -> None:

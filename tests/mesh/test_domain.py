@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fluxforge.errors import InputError
-from fluxforge.mesh.generation._domain import AbstractDomain, Disk, Polygon, unit_square
+from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
 
 L_SHAPE = Polygon([(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
 

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge.errors import InputError
-from fluxforge.mesh._geometry import cell_areas, half_edges
-from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh.generation._families import (
+from fluxforge.mesh._families import (
     FAMILIES,
     MAX_JITTER,
     cross_triangles,
@@ -20,6 +18,7 @@ from fluxforge.mesh.generation._families import (
     squares,
     two_cells,
 )
+from fluxforge.mesh._mesh import Mesh, cell_areas, half_edges
 from strategies import few, seeds
 
 PARALLELOGRAM = 0.5 * np.sqrt(3.0)

@@ -11,9 +11,9 @@ from hostile_files import SHAPES, limited, needs_limits
 from mesh_files import WRITERS, write_sample
 
 from fluxforge.errors import MeshReadError
+from fluxforge.mesh._check import checked
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh.checks._check import checked
-from fluxforge.mesh.files._read import read
+from fluxforge.mesh._read import read
 
 MUTATIONS_PER_FORMAT = 25
 SWOLLEN_PER_FORMAT = 6

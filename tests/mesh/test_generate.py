@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 from test_families import assert_sound
 
 from fluxforge.errors import InputError
-from fluxforge.mesh._geometry import cell_areas, half_edges
-from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh.generation._delaunay import _triangles
-from fluxforge.mesh.generation._domain import Disk, Polygon, sizing, unit_square
-from fluxforge.mesh.generation._generate import ALL_FAMILIES, generate
-from fluxforge.mesh.generation._gmsh import gmsh_problem
+from fluxforge.mesh._domain import Disk, Polygon, sizing, unit_square
+from fluxforge.mesh._generate import ALL_FAMILIES, generate
+from fluxforge.mesh._generate_delaunay import _triangles
+from fluxforge.mesh._generate_gmsh import gmsh_problem
+from fluxforge.mesh._mesh import Mesh, cell_areas, half_edges
 from strategies import few, seeds
 
 PROBLEM = gmsh_problem()

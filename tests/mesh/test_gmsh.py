@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from fluxforge.errors import InputError
-from fluxforge.mesh._geometry import cell_areas, half_edges
-from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh.generation._generate import generate
-from fluxforge.mesh.generation._gmsh import DEBIAN_PACKAGES, OPTIONS, gmsh_problem
-from fluxforge.mesh.generation._pipes import closed_pipes_stay_errors
+from fluxforge.mesh._generate import generate
+from fluxforge.mesh._generate_gmsh import DEBIAN_PACKAGES, OPTIONS, closed_pipes_stay_errors, gmsh_problem
+from fluxforge.mesh._mesh import Mesh, cell_areas, half_edges
 
 PROBLEM = gmsh_problem()
 needs_gmsh = pytest.mark.skipif(PROBLEM is not None, reason=str(PROBLEM))

@@ -25,9 +25,9 @@ from mesh_files import (
 )
 
 from fluxforge.errors import MeshError
+from fluxforge.mesh._check import checked
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh.checks._check import checked
-from fluxforge.mesh.files._read import read
+from fluxforge.mesh._read import read
 
 
 def edges(mesh: Mesh, tag: str) -> set[frozenset[tuple[float, float]]]:

@@ -10,10 +10,10 @@ import pytest
 from mesh_files import SQUARE, gmsh_session, same, sample_mesh, shapes
 
 from fluxforge.errors import InputError
+from fluxforge.mesh._check import checked
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh.checks._check import checked
-from fluxforge.mesh.files._read import read
-from fluxforge.mesh.files._write import write
+from fluxforge.mesh._read import read
+from fluxforge.mesh._write import write
 
 
 @pytest.fixture

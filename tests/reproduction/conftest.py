@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from fluxforge.reproduction import _claims, _page, _run
+from fluxforge.reproduction import _claims, _run
 from toy_paper import SENTENCES, Toy, parts
 
 
@@ -11,7 +11,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The package with the two toy parts for its paper."""
     first, second = Toy("first"), Toy("second", "holds under a condition")
     found = parts(first, second)
-    for module in (_run, _claims, _page):
+    for module in (_run, _claims):
         monkeypatch.setattr(module, "PARTS", found)
-    monkeypatch.setattr(_page, "claims", lambda documents: _claims.claims(documents, SENTENCES))
+    monkeypatch.setattr(_claims, "SENTENCES", SENTENCES)
     return first, second

@@ -2,11 +2,11 @@
 
 import csv
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
-from fluxforge.reproduction import PARTS, VERDICTS, as_csv, claims, counted
+from fluxforge.reproduction import PARTS, VERDICTS, count_verdicts, format_csv, judge_claims
 from fluxforge.reproduction import SENTENCES as PAPER
 from toy_paper import SENTENCES
 
@@ -21,7 +21,7 @@ def documents(first="holds", second="holds under a condition"):
 
 
 def verdict(name, **found):
-    return next(row for row in claims(documents(**found), SENTENCES) if row["claim"] == name)["verdict"]
+    return next(row for row in judge_claims(documents(**found), SENTENCES) if row.claim == name).verdict
 
 
 @pytest.mark.usefixtures("toys")
@@ -55,50 +55,50 @@ def test_a_sentence_holds_as_far_as_the_weakest_of_what_it_says(first, second, b
     ],
 )
 def test_of_alternatives_that_differ_each_is_the_others_condition(first, second, verdict):
-    (row,) = claims(documents(first, second), [replace(SENTENCES[1], either=True)])
-    assert row["verdict"] == verdict
+    (row,) = judge_claims(documents(first, second), [replace(SENTENCES[1], either=True)])
+    assert row.verdict == verdict
 
 
 @pytest.mark.usefixtures("toys")
 def test_a_row_says_where_its_numbers_are():
-    row = claims(documents(), SENTENCES)[1]
-    assert row["commands"] == ["fluxforge reproduce first", "fluxforge reproduce second"]
-    assert row["data"] == ["first/first.json", "second/second.json"]
-    assert row["figures"] == ["first/first-figure", "second/second-figure"]
-    assert "first counts, holds: first: holds — second counts, holds under a condition" in row["evidence"]
+    row = judge_claims(documents(), SENTENCES)[1]
+    assert row.commands == ["fluxforge reproduce first", "fluxforge reproduce second"]
+    assert row.data == ["first/first.json", "second/second.json"]
+    assert row.figures == ["first/first-figure", "second/second-figure"]
+    assert "first counts, holds: first: holds — second counts, holds under a condition" in row.evidence
 
 
 @pytest.mark.usefixtures("toys")
 def test_a_verdict_begins_with_the_conditions_of_its_checks():
     found = documents("holds under a condition", "holds under a condition")
     found["first"]["claims"][0]["condition"] = "with other formulas than printed"
-    rows = {row["claim"]: row for row in claims(found, SENTENCES)}
-    assert rows["one"]["condition"] == rows["both"]["condition"] == "with other formulas than printed"
+    rows = {row.claim: row for row in judge_claims(found, SENTENCES)}
+    assert rows["one"].condition == rows["both"].condition == "with other formulas than printed"
     found["first"]["claims"][0]["verdict"] = "holds"
-    assert claims(found, SENTENCES)[0]["condition"] == ""
+    assert judge_claims(found, SENTENCES)[0].condition == ""
 
 
 @pytest.mark.usefixtures("toys")
 def test_an_older_result_that_does_not_judge_a_sentence_is_told():
     found = documents()
     found["first"]["claims"] = []
-    row = claims(found, SENTENCES)[0]
-    assert row["verdict"] == "not run here"
-    assert "fluxforge reproduce first --again" in row["evidence"]
+    row = judge_claims(found, SENTENCES)[0]
+    assert row.verdict == "not run here"
+    assert "fluxforge reproduce first --again" in row.evidence
 
 
 @pytest.mark.usefixtures("toys")
 def test_rows_are_counted_and_fit_into_a_spreadsheet():
-    rows = claims(documents(), SENTENCES)
-    assert counted(rows) == {
+    rows = judge_claims(documents(), SENTENCES)
+    assert count_verdicts(rows) == {
         "holds": 1,
         "holds under a condition": 1,
         "does not hold": 0,
         "cannot be tested from the text": 1,
         "not run here": 0,
     }
-    read = list(csv.DictReader(io.StringIO(as_csv(rows))))
-    assert [row["verdict"] for row in read] == [row["verdict"] for row in rows]
+    read = list(csv.DictReader(io.StringIO(format_csv(rows))))
+    assert [row["verdict"] for row in read] == [row.verdict for row in rows]
     assert read[1]["data"] == "first/first.json; second/second.json"
 
 
@@ -120,6 +120,6 @@ def test_misprints_and_claims_of_novelty_are_in_the_table():
 
 
 def test_of_a_paper_nobody_has_run_nothing_is_said():
-    rows = claims({})
-    assert {row["verdict"] for row in rows} == {"not run here", "cannot be tested from the text"}
-    assert all(row["verdict"] in VERDICTS for row in rows)
+    rows = judge_claims({})
+    assert {row.verdict for row in rows} == {"not run here", "cannot be tested from the text"}
+    assert all(row.verdict in VERDICTS for row in rows)

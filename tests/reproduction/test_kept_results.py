@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fluxforge.reproduction import PARTS, claims, documents
+from fluxforge.reproduction import PARTS, judge_claims, read_documents
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -15,10 +15,10 @@ OPEN = tuple(name for name in ("rates", "controls") if not (RESULTS / f"{name}.j
 
 
 def test_no_claim_of_the_paper_is_left_unjudged():
-    found = documents(RESULTS)
+    found = read_documents(RESULTS)
     assert [*found, *OPEN] == sorted(PARTS, key=lambda name: (name in OPEN, list(PARTS).index(name)))
-    unjudged = [row for row in claims(found) if row["verdict"] == "not run here"]
-    assert all(set(row["parts"]) & set(OPEN) for row in unjudged)
+    unjudged = [row for row in judge_claims(found) if row.verdict == "not run here"]
+    assert all(set(row.parts) & set(OPEN) for row in unjudged)
 
 
 @pytest.mark.parametrize("path", sorted([*RESULTS.glob("*.json"), *RESULTS.glob("quick/*.json")]), ids=lambda p: p.stem)
@@ -36,7 +36,7 @@ def test_a_kept_result_says_where_it_comes_from_and_what_is_judged_of_it_today(p
 
 @pytest.mark.parametrize("name", [name for name in PARTS if name not in OPEN])
 def test_every_figure_of_a_part_is_drawn_from_its_kept_result(name):
-    document = documents(RESULTS)[name]
+    document = read_documents(RESULTS)[name]
     for drawn in PARTS[name].figures.values():
         assert drawn.draw(document).axes
         assert set(drawn.keys) <= set(document)

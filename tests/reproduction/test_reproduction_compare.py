@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluxforge.reproduction import PARTS, Kind, compare, documents, rounded
+from fluxforge.reproduction import PARTS, Kind, compare, read_documents, round_document
 from fluxforge.reproduction._kinds import COMMON, TABLES, rule_of
 from fluxforge.reproduction._places import numbers
 
@@ -160,7 +160,7 @@ def test_results_are_kept_in_full_where_they_are_deterministic_and_with_six_digi
     third = 1.0 / 3.0
     full = changed("generalisation/parameters", third)
     full = changed("generalisation/sparse/ood_mse/0", third, full)
-    kept = rounded("generalisation", full["generalisation"]) | {"hardware": "2 cores"}
+    kept = round_document("generalisation", full["generalisation"]) | {"hardware": "2 cores"}
     assert (kept["parameters"], kept["sparse"]["ood_mse"][0]) == (third, 0.333333)
     (part,) = compare(full, {"generalisation": kept}).parts
     assert (part.digits, part.moved) == (None, ())
@@ -227,7 +227,7 @@ def test_numbers_are_what_their_place_says(part: str, place: str, kind: Kind) ->
 
 @pytest.fixture(scope="module")
 def kept() -> dict[str, Any]:
-    return documents(RESULTS) | documents(RESULTS / "quick")
+    return read_documents(RESULTS) | read_documents(RESULTS / "quick")
 
 
 def test_kept_results_beside_themselves_have_not_moved(kept: dict[str, Any]) -> None:

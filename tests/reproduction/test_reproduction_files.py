@@ -39,8 +39,8 @@ def test_what_is_changed_is_named_and_left_alone(toys: Any, tmp_path: Path) -> N
     document.write_text(document.read_text().replace("run 1", "run 9"))
     for _ in range(2):
         assert sorted(told(tmp_path)) == [
-            f"{figure}: is not as the part left it (its SHA-256 is another one); remove it to have it drawn again",
-            f"{document}: is not as the part left it (its SHA-256 is another one); --again makes it anew",
+            f"{figure}: has changed since the part was run (its SHA-256 differs); remove it to have it drawn again",
+            f"{document}: has changed since the part was run (its SHA-256 differs); --again replaces it",
         ]
         (tmp_path / "first" / "first-figure.svg").unlink(missing_ok=True)
         assert len(told(tmp_path)) == 3  # drawn again, and the others are still changed

@@ -70,8 +70,8 @@ def test_a_part_that_is_missing_is_named(toys, tmp_path):
     found = write_reproduction(tmp_path)
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "<code>fluxforge reproduce second</code>" in text
-    assert found["counts"]["not run here"] == 1
-    assert json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))["counts"] == found["counts"]
+    assert found.counts["not run here"] == 1
+    assert json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))["counts"] == found.counts
 
 
 def test_words_of_a_claim_cannot_become_part_of_the_page():

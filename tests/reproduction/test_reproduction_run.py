@@ -6,7 +6,7 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.errors import DocumentError, InputError
-from fluxforge.reproduction import _inputs, documents, reproduce
+from fluxforge.reproduction import _run, read_documents, reproduce
 
 
 def test_a_finished_part_is_not_repeated(toys, tmp_path):
@@ -40,11 +40,11 @@ def test_it_is_repeated_when_its_recipe_has_changed(toys, tmp_path, monkeypatch)
 def test_it_is_repeated_with_another_version_of_a_library(toys, tmp_path, monkeypatch):
     first, _ = toys
     reproduce("first", folder=tmp_path)
-    found = _inputs.environment()
-    monkeypatch.setattr(_inputs, "environment", lambda: found | {"system": "elsewhere"})
+    found = _run.environment()
+    monkeypatch.setattr(_run, "environment", lambda: found | {"system": "elsewhere"})
     reproduce("first", folder=tmp_path)
     assert first.runs == 1
-    monkeypatch.setattr(_inputs, "environment", lambda: found | {"jax": "0.0.1"})
+    monkeypatch.setattr(_run, "environment", lambda: found | {"jax": "0.0.1"})
     reproduce("first", folder=tmp_path)
     assert first.runs == 2
 
@@ -92,11 +92,11 @@ def test_documents_are_found_in_folders_of_runs_and_in_folders_of_results(toys, 
     reproduce("first", folder=tmp_path / "run")
     (tmp_path / "kept").mkdir()
     (tmp_path / "run" / "first" / "first.json").rename(tmp_path / "kept" / "first.json")
-    assert list(documents(tmp_path / "kept")) == ["first"]
-    assert documents(tmp_path / "run") == {}
+    assert list(read_documents(tmp_path / "kept")) == ["first"]
+    assert read_documents(tmp_path / "run") == {}
     (tmp_path / "kept" / "second.json").write_text("{}", encoding="utf-8")
     with pytest.raises(DocumentError, match=r"second\.json"):
-        documents(tmp_path / "kept")
+        read_documents(tmp_path / "kept")
 
 
 def test_a_part_that_is_not_there_is_refused():

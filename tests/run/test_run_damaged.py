@@ -126,7 +126,7 @@ def test_a_forged_leaf_is_refused_by_name_before_data_are_read(
     saved(checkpoints, 1, 2)
     change, message = FORGERIES[what]
     forge(data(checkpoints, 2), change)
-    monkeypatch.setattr("fluxforge.run._archive.filled", lambda *_: pytest.fail("data were read"))
+    monkeypatch.setattr("fluxforge.run._archive.fill_template", lambda *_: pytest.fail("data were read"))
     with pytest.raises(InputError, match=f"step-000000002.safetensors: leaf {message}"):
         checkpoints.latest(tree(0), fingerprint=F)
 
@@ -156,10 +156,16 @@ HEADERS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda h: h["['w']"].update(shape=[2**50], data_offsets=[8, 2**53 + 8]),
         "deserializing header",
     ),
-    "no note": (lambda h: h.pop("__metadata__"), "none of ours"),
-    "a note that is no JSON": (lambda h: h["__metadata__"].update({"fluxforge-checkpoint": "{"}), "none of ours"),
-    "a note that is deep": (lambda h: h["__metadata__"].update({"fluxforge-checkpoint": "[" * 9999}), "none of ours"),
-    "a note of the wrong types": (note(keys=[]), "none of ours"),
+    "no note": (lambda h: h.pop("__metadata__"), "not that of a checkpoint"),
+    "a note that is no JSON": (
+        lambda h: h["__metadata__"].update({"fluxforge-checkpoint": "{"}),
+        "not that of a checkpoint",
+    ),
+    "a note that is deep": (
+        lambda h: h["__metadata__"].update({"fluxforge-checkpoint": "[" * 9999}),
+        "not that of a checkpoint",
+    ),
+    "a note of the wrong types": (note(keys=[]), "not that of a checkpoint"),
     "a note of another step": (note(step=7), "it is of step 7"),
 }
 

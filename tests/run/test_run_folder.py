@@ -55,7 +55,9 @@ def test_an_empty_folder_and_one_with_other_things_can_begin_a_run(tmp_path: Pat
 def test_a_folder_that_holds_a_run_is_not_begun_again(tmp_path: Path) -> None:
     begin(tmp_path / "run")
     before = (tmp_path / "run" / "run.json").read_bytes()
-    with pytest.raises(InputError, match=r"run: already holds a run: .*--resume .*run, or give another -o") as caught:
+    with pytest.raises(
+        InputError, match=r"run: already contains a run: .*--resume .*run, or choose another -o"
+    ) as caught:
         begin(tmp_path / "run", description={"seed": 8})
     assert caught.value.exit_code == 2
     assert (tmp_path / "run" / "run.json").read_bytes() == before
@@ -65,16 +67,16 @@ def test_a_folder_that_holds_a_run_is_not_begun_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", ["checkpoints", "stages", "metrics.jsonl"])
 def test_parts_of_a_run_without_its_description_are_not_taken_for_a_new_run(part: str, tmp_path: Path) -> None:
     (tmp_path / part).mkdir()
-    with pytest.raises(InputError, match=f"holds {part} of a run without its run.json"):
+    with pytest.raises(InputError, match=f"contains {part} of a run but no run.json"):
         begin(tmp_path)
     assert names(tmp_path) == {part}
 
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="file: is a file, and a run needs a folder"):
+    with pytest.raises(InputError, match="file: is a file, but a run needs a folder"):
         begin(tmp_path / "file")
-    with pytest.raises(InputError, match="file: is a file, and a run is a folder"):
+    with pytest.raises(InputError, match="file: is a file, but a run is a folder"):
         reopen(tmp_path / "file")
     with pytest.raises(InputError, match=r"below: cannot be written \(Not a directory\)"):
         begin(tmp_path / "file" / "below")
@@ -82,15 +84,15 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_holds_no_run_is_not_opened(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nowhere: there is no such folder"):
+    with pytest.raises(InputError, match="nowhere: no such folder"):
         reopen(tmp_path / "nowhere")
-    with pytest.raises(InputError, match=r"holds no run \(there is no run.json in it\)"):
+    with pytest.raises(InputError, match=r"contains no run \(no run.json in it\)"):
         reopen(tmp_path)
     assert names(tmp_path) == set()
 
 
 def test_a_path_that_no_file_can_have_is_refused() -> None:
-    with pytest.raises(InputError, match="is no path"):
+    with pytest.raises(InputError, match="is not a path"):
         begin(Path("a\0b"))
 
 
@@ -183,7 +185,7 @@ def test_a_run_that_fails_later_stays_and_is_free_at_once(tmp_path: Path, monkey
         locks.append(FileLock(*arguments, **more))  # one that nothing holds on to would be free in any case
         return locks[-1]
 
-    monkeypatch.setattr("fluxforge.run._lock.FileLock", remembered)
+    monkeypatch.setattr("fluxforge.run._folder.FileLock", remembered)
     with (
         pytest.raises(RuntimeError, match="later"),
         RunFolder.create(tmp_path / "run", description={}, warn=pytest.fail),
@@ -213,7 +215,7 @@ def test_two_that_begin_one_folder_at_once_do_not_both_get_it(tmp_path: Path, mo
         begin(tmp_path / "run", description={"seed": 1})
 
     monkeypatch.setattr(os, "mkdir", overtaken)
-    with pytest.raises(InputError, match="already holds a run"):
+    with pytest.raises(InputError, match="already contains a run"):
         begin(tmp_path / "run", description={"seed": 2})
     with RunFolder.open(tmp_path / "run", warn=pytest.fail) as folder:
         assert folder.description == {"seed": 1}

@@ -51,7 +51,7 @@ def test_a_damaged_stage_counts_as_not_finished_and_is_told(index: int, tmp_path
         path.write_text(damages(text)[index], encoding="utf-8")
         assert folder.finished("train") is None
         (warning,) = told
-        assert warning.startswith(f"stage train counts as not finished: {path}: ")
+        assert warning.startswith(f"stage train counts as unfinished: {path}: ")
         folder.finish("train", RESULT)
         assert folder.finished("train") == RESULT
 
@@ -60,7 +60,7 @@ def test_a_damaged_stage_counts_as_not_finished_and_is_told(index: int, tmp_path
 def test_a_stage_that_is_no_file_name_is_refused(stage: str, tmp_path: Path) -> None:
     with RunFolder.create(tmp_path, description={}, warn=pytest.fail) as folder:
         for ask in (lambda: folder.finished(stage), lambda: folder.finish(stage, {})):
-            with pytest.raises(InputError, match="a name is of lower-case letters"):
+            with pytest.raises(InputError, match="a name consists of lower-case letters"):
                 ask()
 
 

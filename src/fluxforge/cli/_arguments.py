@@ -1,13 +1,76 @@
-"""Arguments that several commands share."""
+"""Groups, commands and the arguments that several commands share."""
 
+import difflib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+
+from fluxforge.errors import InputError
+
+if TYPE_CHECKING:
+    from fluxforge.mesh import Condition, Conditions
+
+F = TypeVar("F", bound=Callable[..., Any])
+ORDER = ("discover", "verify", "simulate", "schemes", "mesh", "export", "reproduce", "bench", "doctor")
+
+
+class Command(TyperCommand):
+    """A command whose help shows no type for switches, which take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, switches without a type."""
+        return _without_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group that lists its commands by use rather than groups last, and shows its help where none is given."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Help is an answer, not an error."""
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, switches without a type."""
+        return _without_types(super().get_params(ctx))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names in our order, then the others in theirs."""
+        names = super().list_commands(ctx)
+        return [*(name for name in ORDER if name in names), *(name for name in names if name not in ORDER)]
+
+
+def group(*, text: str, example: str, **more: Any) -> typer.Typer:
+    """A group of commands whose help ends with an example."""
+    return typer.Typer(
+        cls=Group,
+        help=text,
+        epilog=f"Example: {example}",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        pretty_exceptions_enable=False,
+        **more,
+    )
+
+
+def command(parent: typer.Typer, example: str) -> Callable[[F], F]:
+    """Decorator: a command of the group, whose help ends with an example."""
+    return parent.command(cls=Command, epilog=f"Example: {example}")
+
+
+def _without_types(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+    return parameters
+
 
 # Copies of names the library holds, because a shell that completes a word cannot wait for the library; tests compare.
 SCHEMES = (
@@ -135,3 +198,45 @@ OutputFolder = Annotated[
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace what an earlier run left there.", rich_help_panel="Output")
 ]
+
+
+FLUX = "flux:"
+INSULATED = "insulated"
+
+
+def parse_boundary(specs: Sequence[str], tags: Callable[[], Iterable[str]]) -> "Conditions":
+    """One condition for all faces, one per tag, or both: then the faces of every other tag follow the former.
+
+    `tags` yields the mesh's tags; it is asked only where both are given.
+    """
+    named: dict[str, Condition] = {}
+    others: list[Condition] = []
+    for spec in specs:
+        tag, equals, text = spec.rpartition("=") if spec.count("=") == 1 else ("", "", spec)
+        tag = tag.strip()
+        if "=" in text or (equals and not tag):
+            raise InputError(f"--boundary {spec!r:.80}: write TAG=CONDITION, or CONDITION for the whole boundary")
+        if tag in named or (not tag and others):
+            raise InputError(f"--boundary {spec!r:.80}: {tag or 'the whole boundary'} has a condition already")
+        condition = _condition(text.strip(), spec)
+        if tag:
+            named[tag] = condition
+        else:
+            others.append(condition)
+    if not others:
+        return named or None
+    return dict.fromkeys(tags(), others[0]) | named if named else others[0]
+
+
+def _condition(text: str, spec: str) -> "Condition":
+    # A shell that completes a word cannot wait for the library.
+    from fluxforge.mesh import Dirichlet, Neumann
+
+    if text == INSULATED:
+        return Neumann(0.0)
+    if difflib.get_close_matches(text, [INSULATED], cutoff=0.8):
+        raise InputError(f"--boundary {spec!r:.80}: did you mean {INSULATED}?")
+    formula = text.removeprefix(FLUX).strip()
+    if not formula:
+        raise InputError(f"--boundary {spec!r:.80}: a formula is missing; write a temperature, flux:… or {INSULATED}")
+    return Neumann(formula) if text.startswith(FLUX) else Dirichlet(formula)

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import Json, count
+from fluxforge.cli._arguments import Json, command, count, group
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
-from fluxforge.cli._typer import command, group
 
 bench = group(
     text="Measure speed on this machine, each number against a peer in the same run.",
@@ -28,7 +27,7 @@ def step(
 
     with doing(f"measuring a step on {cells:,} cells", quiet=as_json) as tell:
         from fluxforge.bench import bench_step
-        from fluxforge.cli._jax import use_64_bits
+        from fluxforge.cli._progress import use_64_bits
 
         use_64_bits()
         measured = bench_step(cells, slope=slope, progress=lambda what: tell(f"measuring: {what}"))

@@ -11,9 +11,8 @@ import typer
 
 from fluxforge import recipe
 from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
-from fluxforge.cli._progress import counted, question_bar
+from fluxforge.cli._progress import TerminatedError, counted, question_bar
 from fluxforge.cli._reproduction import show_arms
-from fluxforge.cli._signals import TerminatedError
 from fluxforge.discover import Progress, discover, free_folder, resume
 from fluxforge.errors import StorageError
 
@@ -76,6 +75,8 @@ def _unexpected(result: Mapping[str, Any]) -> str:
         return f"no formula was accepted: {_why(result)}"
     if result["verdict"] == "approximation" and result["expected"] == "recovered":
         return f"the formula is an approximation, a recovery was expected: {_why(result)}"
+    if "scheme" in result and result["scheme"] is None and result["verdict"] == "recovered":
+        return "the formula is no scheme of the recipe's equation"
     order = result.get("order_in_time")
     return f"the recipe expects another order in time than {'none' if order is None else f'{order:.2f}'}"
 

@@ -65,7 +65,7 @@ def export(
 
 
 def _header(file: Path, boundary: list[str], name: str) -> str:
-    from fluxforge.cli._boundary import parse_boundary
+    from fluxforge.cli._arguments import parse_boundary
     from fluxforge.mesh import dual, read
     from fluxforge.scheme.emit import emit_c_mesh
 

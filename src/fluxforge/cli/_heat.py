@@ -1,4 +1,4 @@
-"""Running and reporting problems for the command line."""
+"""What `fluxforge simulate` runs: read the problem, run the schemes, write and print the results."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
-from fluxforge.cli._boundary import parse_boundary
-from fluxforge.cli._jax import use_64_bits
+from fluxforge.cli._arguments import parse_boundary
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
-from fluxforge.cli._progress import doing, progress_bar
-from fluxforge.cli._suitability import notes
+from fluxforge.cli._progress import doing, progress_bar, use_64_bits
 from fluxforge.errors import InputError, InstabilityError
 from fluxforge.mesh import Conditions, Mesh, dual, read
-from fluxforge.scheme import find
+from fluxforge.scheme import TABLEAUX, Scheme, find, linear_stages
 from fluxforge.simulate import Comparison, Simulation, compare, prepare_folder, read_field, write_comparison, write_run
+from fluxforge.verify import NUMERICAL_FAILURES, linear_field_defect, other_equation
 
 
 @dataclass(frozen=True)
@@ -185,3 +185,44 @@ def _show_table(comparison: Comparison) -> None:
         for row in comparison.table()
     ]
     show_table(columns, rows, right=columns[1:7])
+
+
+# Linear fields that are off by less than this share of the fluxes are kept to round-off.
+KEPT = 1e-8
+# Beyond this many cells the patch test takes longer than a short run.
+MOST_CELLS = 200_000
+
+
+def notes(schemes: Sequence[Scheme], mesh: Mesh) -> list[str]:
+    """A line per reason for doubt, with the schemes it is about; none where all suit the mesh and solve heat."""
+    about: dict[str, list[str]] = {}
+    for scheme in schemes:
+        doubt = _doubt(scheme, mesh)
+        if doubt is not None:
+            about.setdefault(doubt, []).append(scheme.name)
+    return [f"{', '.join(names)}: {doubt}" for doubt, names in about.items()]
+
+
+def _doubt(scheme: Scheme, mesh: Mesh) -> str | None:
+    if linear_stages(scheme) is None or not scheme.equation.only_diffuses:
+        if scheme.name in TABLEAUX and scheme == find(scheme.name, scheme.equation):
+            return None  # Made from the equation itself.
+        nonlinear = "nonlinear; " if linear_stages(scheme) is None else ""
+        return f"{nonlinear}that it solves the {scheme.equation.name} equation is not established"
+    with jax.enable_x64(True), np.errstate(all="ignore"):
+        try:
+            wrong = other_equation(scheme)
+            return _doubt_on_mesh(scheme, mesh) if wrong is None else f"solves another equation: {wrong}"
+        except NUMERICAL_FAILURES as error:
+            reason = " ".join(str(error).split())
+            return f"that it solves the {scheme.equation.name} equation is not established ({reason})"
+
+
+def _doubt_on_mesh(scheme: Scheme, mesh: Mesh) -> str | None:
+    if len(mesh.cells) > MOST_CELLS:
+        return None
+    off = linear_field_defect(scheme, dual(mesh))
+    if off <= KEPT:
+        return None
+    remedy = "" if scheme.name == "corrected" else "; `corrected` keeps them"
+    return f"not consistent on this mesh: linear fields are off by up to {off:.1%} of a cell's fluxes{remedy}"

@@ -1,4 +1,4 @@
-"""From arguments to an exit code: what is said on stderr when something goes wrong."""
+"""The command line: its commands, and how one ends, with an exit code and at most one error line."""
 
 import os
 import sys
@@ -6,14 +6,61 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 
-from fluxforge.cli._app import app
-from fluxforge.cli._output import one_line, say
-from fluxforge.cli._signals import TerminatedError, answering
+from fluxforge.cli._arguments import command, group
+from fluxforge.cli._bench import bench
+from fluxforge.cli._commands import discover, doctor, reproduce, schemes
+from fluxforge.cli._export import export
+from fluxforge.cli._mesh import mesh
+from fluxforge.cli._output import one_line, say, show
+from fluxforge.cli._progress import TerminatedError, answering
+from fluxforge.cli._simulate import simulate
+from fluxforge.cli._verify import verify
 from fluxforge.errors import FluxforgeError
+
+app = group(
+    text="Finite-volume schemes as formulas: meshes, built-in schemes, certificates, heat problems, code.",
+    example="fluxforge simulate euler --mesh m.msh --initial 'sin(pi*x)*sin(pi*y)' -o out",
+    name="fluxforge",
+    add_completion=True,
+)
+
+
+def _show_version(asked: bool) -> bool:
+    if asked:
+        show(f"fluxforge {version('fluxforge')}")
+        raise typer.Exit
+    return asked
+
+
+@app.callback()
+def fluxforge(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors, with any command.")] = False,
+) -> None:
+    """Finite-volume schemes as formulas: meshes, built-in schemes, certificates, heat problems, code."""
+
+
+command(app, "fluxforge discover")(discover)
+command(app, "fluxforge schemes crank-nicolson")(schemes)
+command(
+    app,
+    "fluxforge simulate euler --mesh m.msh --initial 'sin(pi*x)*sin(pi*y)' --boundary left=1 "
+    "--boundary right=insulated --compare crank-nicolson -o out",
+)(simulate)
+command(app, "fluxforge verify midpoint --quick -o certificate")(verify)
+command(app, "fluxforge reproduce generalisation theorems -o reproduction")(reproduce)
+command(app, "fluxforge export midpoint --to c -o midpoint.c")(export)
+command(app, "fluxforge doctor --json")(doctor)
+app.add_typer(mesh, name="mesh")
+app.add_typer(bench, name="bench")
+
 
 USAGE, FAILED, INTERRUPTED, CLOSED_PIPE, TERMINATED = 2, 1, 130, 141, 143
 # Where Typer keeps the class of its usage errors differs between versions; where a bad parameter comes from does not.

@@ -1,16 +1,18 @@
-"""`fluxforge mesh`: generate meshes and look at them."""
+"""`fluxforge mesh`: generate meshes, and inspect mesh files."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import Engine, Family, Json, Kind, OutputFile, Plot, count
-from fluxforge.cli._typer import command, group
-from fluxforge.cli._vertices import vertices_of
+from fluxforge.cli._arguments import Engine, Family, Json, Kind, OutputFile, Plot, command, count, group
+from fluxforge.cli._output import number, show, show_json, show_pairs
 from fluxforge.errors import InputError
+
+if TYPE_CHECKING:
+    from fluxforge.mesh import Mesh, MeshInfo
 
 mesh = group(text="Generate meshes, and inspect mesh files.", example="fluxforge mesh info m.msh")
 
@@ -33,13 +35,12 @@ def square(
     as_json: Json = False,
 ) -> None:
     """Mesh the unit square with triangles; its sides are tagged left, right, bottom, top."""
-
-    def make() -> Any:
-        from fluxforge.mesh import square
-
-        return square(cells=cells, size=size, kind=kind.value, seed=seed, engine=engine.value)
-
-    _make(make, output=output, plot=plot, as_json=as_json)
+    _generate(
+        lambda meshes: meshes.square(cells=cells, size=size, kind=kind.value, seed=seed, engine=engine.value),
+        output=output,
+        plot=plot,
+        as_json=as_json,
+    )
 
 
 @command(mesh, "fluxforge mesh disk --radius 2 --size 0.1 -o disk.msh")
@@ -55,13 +56,12 @@ def disk(
     as_json: Json = False,
 ) -> None:
     """Mesh a disk around the origin with triangles; its boundary is tagged circle."""
-
-    def make() -> Any:
-        from fluxforge.mesh import disk
-
-        return disk(radius, cells=cells, size=size, kind=kind.value, seed=seed, engine=engine.value)
-
-    _make(make, output=output, plot=plot, as_json=as_json)
+    _generate(
+        lambda meshes: meshes.disk(radius, cells=cells, size=size, kind=kind.value, seed=seed, engine=engine.value),
+        output=output,
+        plot=plot,
+        as_json=as_json,
+    )
 
 
 @command(mesh, 'fluxforge mesh polygon "0,0 2,0 2,1 1,1 1,2 0,2" --cells 500 -o ell.msh')
@@ -77,14 +77,13 @@ def polygon(
     as_json: Json = False,
 ) -> None:
     """Mesh a polygon with triangles; its sides are tagged side-0, side-1, … in the order of the vertices."""
-
-    def make() -> Any:
-        from fluxforge.mesh import polygon
-
-        corners = vertices_of(vertices)
-        return polygon(corners, cells=cells, size=size, kind=kind.value, seed=seed, engine=engine.value)
-
-    _make(make, output=output, plot=plot, as_json=as_json)
+    corners = parse_vertices(vertices)
+    _generate(
+        lambda meshes: meshes.polygon(corners, cells=cells, size=size, kind=kind.value, seed=seed, engine=engine.value),
+        output=output,
+        plot=plot,
+        as_json=as_json,
+    )
 
 
 @command(mesh, "fluxforge mesh family jittered -n 20 --jitter 0.2 --seed 1 -o jittered.msh")
@@ -104,26 +103,24 @@ def family(
         raise InputError("the family two-cells has one size: leave out -n")
     if name is not Family.JITTERED and not (jitter is None and seed is None):
         raise InputError(f"--jitter and --seed are for the family jittered, not for {name.value}")
+    size = 20 if n is None else n
 
-    def make() -> Any:
-        from fluxforge import mesh
-
-        size = 20 if n is None else n
+    def make(meshes: Any) -> "Mesh":
         match name:
             case Family.JITTERED:
-                return mesh.jittered(size, 0.2 if jitter is None else jitter, seed or 0)
+                return meshes.jittered(size, 0.2 if jitter is None else jitter, seed or 0)
             case Family.TWO_CELLS:
-                return mesh.two_cells()
+                return meshes.two_cells()
             case Family.SQUARES:
-                return mesh.squares(size)
+                return meshes.squares(size)
             case Family.RIGHT:
-                return mesh.right_triangles(size)
+                return meshes.right_triangles(size)
             case Family.CROSS:
-                return mesh.cross_triangles(size)
+                return meshes.cross_triangles(size)
             case Family.EQUILATERAL:
-                return mesh.equilateral(size)
+                return meshes.equilateral(size)
 
-    _make(make, output=output, plot=plot, as_json=as_json)
+    _generate(make, output=output, plot=plot, as_json=as_json)
 
 
 @command(mesh, "fluxforge mesh info m.msh --plot m.png")
@@ -133,28 +130,67 @@ def info(
     as_json: Json = False,
 ) -> None:
     """Describe a mesh file: cells, faces, tags, sizes, angles, and the Fourier step."""
-
-    def read() -> Any:
-        from fluxforge.mesh import read
-
-        return read(file)
-
-    with _doing(f"reading {file}", as_json):
-        from fluxforge.cli._mesh_report import save, show_described
-
-        described = save(read(), file=None, plot=plot)
-    show_described(described, {"plot": plot}, as_json=as_json)
+    _run(lambda meshes: meshes.read(file), f"reading {file}", {"plot": plot}, as_json=as_json)
 
 
-def _make(make: Callable[[], Any], *, output: Path | None, plot: Path | None, as_json: bool) -> None:
-    with _doing("generating the mesh", as_json):
-        from fluxforge.cli._mesh_report import save, show_described
-
-        described = save(make(), file=output, plot=plot)
-    show_described(described, {"file": output, "plot": plot}, as_json=as_json)
+def _generate(make: Callable[[Any], "Mesh"], *, output: Path | None, plot: Path | None, as_json: bool) -> None:
+    _run(make, "generating the mesh", {"file": output, "plot": plot}, as_json=as_json)
 
 
-def _doing(what: str, as_json: bool) -> AbstractContextManager[Any]:
+def _run(make: Callable[[Any], "Mesh"], what: str, files: Mapping[str, Path | None], *, as_json: bool) -> None:
+    """Make a mesh, write it to `files["file"]` and draw it in `files["plot"]` where these are given, describe it.
+
+    `make` is called with `fluxforge.mesh`, which is imported here: shell completion does without it.
+    """
     from fluxforge.cli._progress import doing
 
-    return doing(what, quiet=as_json)
+    with doing(what, quiet=as_json):
+        from fluxforge import mesh as meshes
+
+        made = make(meshes)
+        description = meshes.info(made)
+        if (file := files.get("file")) is not None:
+            meshes.write(made, file)
+        if (plot := files["plot"]) is not None:
+            meshes.mesh_picture(made, plot)
+    if as_json:
+        show_json({**asdict(description), **files})
+        return
+    show_pairs(_describe(description))
+    for note in description.notes:
+        show(f"note: {note}")
+    for path in filter(None, files.values()):
+        show(f"wrote {path}")
+    if "file" in files and files["file"] is None:
+        show("the mesh was not kept: give -o FILE to write it")
+
+
+def _describe(info: "MeshInfo") -> Iterator[tuple[str, str]]:
+    shapes = {"triangles": info.triangles, "quadrilaterals": info.quadrilaterals}
+    yield "cells", f"{info.cells:,} ({', '.join(f'{many:,} {shape}' for shape, many in shapes.items() if many)})"
+    yield "points", f"{info.points:,}"
+    yield "faces", f"{info.faces:,}, {info.boundary_faces:,} of them on the boundary"
+    yield "boundary tags", ", ".join(f"{tag} {many:,}" for tag, many in info.boundary_tags.items())
+    yield "area", number(info.area, 6)
+    yield "h (largest diameter)", number(info.h)
+    yield "cell areas", f"{number(info.cell_area_min)} to {number(info.cell_area_max)}"
+    yield "quality (1 is best)", f"{number(info.quality_min, 3)} at least, {number(info.quality_mean, 3)} on average"
+    mean, most = info.nonorthogonality_mean_deg, info.nonorthogonality_max_deg
+    yield "non-orthogonality", f"{mean:.2f}° on average, {most:.2f}° at most"
+    yield "Δt_Fourier", f"{number(info.dt_fourier)} (diffusivity 1, T given on the whole boundary)"
+    yield "connected parts", str(info.components)
+
+
+def parse_vertices(text: str) -> list[tuple[float, float]]:
+    """`"0,0 1,0 1,1"` → pairs of numbers."""
+    return [_parse_vertex(word, number) for number, word in enumerate(text.replace(";", " ").split())]
+
+
+def _parse_vertex(word: str, number: int) -> tuple[float, float]:
+    try:
+        x, y = (float(part) for part in word.split(","))
+    except ValueError as error:
+        raise InputError(
+            f"vertex {number} is {word!r:.60}; write each as x,y and put spaces between: 0,0 1,0 1,1"
+        ) from error
+    return x, y

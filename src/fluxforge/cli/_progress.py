@@ -1,16 +1,65 @@
-"""Progress on stderr: a bar with a rate and the remaining time, or a word on what is being done."""
+"""A command at work: signals that stop it, JAX's 64-bit mode, progress on stderr.
 
+A signal handler's exception is lost if it is raised inside a callback of the garbage collector, which JAX's compiler
+keeps busy. So the request is remembered too, and `raise_lost_signal` raises it again at the next step of the work.
+"""
+
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.table import Column
 from rich.text import Text
 
 from fluxforge.cli._output import console, one_line
-from fluxforge.cli._signals import refuse_to_go_on
+
+
+class TerminatedError(BaseException):
+    """The process was asked to end: not an Exception, so that nothing on the way swallows it."""
+
+
+_asked: list[type[BaseException]] = []
+_ANSWERS: dict[int, type[BaseException]] = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: TerminatedError}
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Answer signals by unwinding, for the block, so that no half-written file stays."""
+    _asked.clear()
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def unwind(number: int, frame: FrameType | None) -> None:
+        _asked.append(_ANSWERS[number])
+        raise _ANSWERS[number]
+
+    before = {number: signal.signal(number, unwind) for number in _ANSWERS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _asked.clear()
+
+
+def raise_lost_signal() -> None:
+    """Raise what was asked for and got lost."""
+    if _asked:
+        raise _asked[0]
+
+
+def use_64_bits() -> None:
+    """Switch on JAX's 64-bit mode, which the library leaves to its caller."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+
 
 # Seconds, for whoever reads a log of hours.
 BETWEEN_LINES = 30.0
@@ -108,7 +157,7 @@ def counted(tell: Callable[[str, int, int], None] | None) -> Callable[[str, int,
     """
 
     def told(what: str, done: int, total: int) -> None:
-        refuse_to_go_on()
+        raise_lost_signal()
         if tell is not None:
             tell(what, done + 1, total)
 

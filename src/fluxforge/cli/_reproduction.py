@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import typer
 
 from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
@@ -16,8 +17,9 @@ from fluxforge.reproduction import (
     Comparison,
     Moved,
     PartComparison,
+    Reproduction,
     compare,
-    documents,
+    read_documents,
     reproduce,
     write_reproduction,
 )
@@ -42,12 +44,12 @@ class Asked:
 
 def run(asked: Asked) -> None:
     """Each part in turn; its table and verdicts, or its document; then the page of all that is in the folder."""
-    kept = {} if asked.check is None else documents(asked.check)
+    kept = {} if asked.check is None else read_documents(asked.check)
     if asked.check is not None and not kept:
         raise InputError(f"{asked.check}: holds no results to compare with")
     results = {name: _part(name, asked) for name in asked.names}
     whole = write_reproduction(asked.folder, command=f"fluxforge reproduce {' '.join(asked.names)}")
-    compared = None if asked.check is None else compare(documents(asked.folder), kept)
+    compared = None if asked.check is None else compare(read_documents(asked.folder), kept)
     if asked.as_json:
         show_json(
             results[asked.names[0]] if len(results) == 1 and compared is None else _together(results, whole, compared)
@@ -71,12 +73,12 @@ def _part(name: str, asked: Asked) -> dict[str, Any]:
         )
 
 
-def _together(results: Mapping[str, Any], whole: Mapping[str, Any], compared: Comparison | None) -> dict[str, Any]:
-    document = {"parts": results, **whole}
+def _together(results: Mapping[str, Any], whole: Reproduction, compared: Comparison | None) -> dict[str, Any]:
+    document = {"parts": results, **msgspec.to_builtins(whole)}
     return document if compared is None else document | {"check": compared.document()}
 
 
-def _shown(results: Mapping[str, Any], whole: Mapping[str, Any], compared: Comparison | None, folder: Path) -> None:
+def _shown(results: Mapping[str, Any], whole: Reproduction, compared: Comparison | None, folder: Path) -> None:
     for name, result in results.items():
         show(f"\n{name}\n")
         _tables(result)
@@ -85,11 +87,11 @@ def _shown(results: Mapping[str, Any], whole: Mapping[str, Any], compared: Compa
     if len(results) > 1:
         show("\nthe paper's claims\n")
         columns = ("section", "claim", "verdict")
-        show_table(columns, [(row["section"], _short(row["text"]), row["verdict"]) for row in whole["claims"]])
+        show_table(columns, [(row.section, _short(row.text), row.verdict) for row in whole.claims])
     if compared is not None:
         _show_compared(compared)
-    counts = ", ".join(f"{verdict}: {count}" for verdict, count in whole["counts"].items() if count)
-    show(f"\nclaims of the paper: {counts}\npage: {whole['page']}")
+    counts = ", ".join(f"{verdict}: {count}" for verdict, count in whole.counts.items() if count)
+    show(f"\nclaims of the paper: {counts}\npage: {whole.page}")
 
 
 def _short(text: str) -> str:

@@ -10,7 +10,7 @@ import jax
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.data import Problem, hops_of, unseen_meshes, unseen_problems
+from fluxforge.data import Problem, hops_of, model_of, unseen_meshes, unseen_problems
 from fluxforge.discover._found import Found
 from fluxforge.discover._progress import Progress
 from fluxforge.discover._small_steps import ladder, problems_by_step, shortest
@@ -79,7 +79,7 @@ def asked(spec: recipe.Recipe, fourier: tuple[float, float]) -> Problem:
     wanted = recipe.Evaluation(meshes=MESHES, cells=CELLS, engine=spec.evaluation.engine)
     meshes = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
     steps = jax.random.uniform(jax.random.key(spec.seed), (MESHES,), "float64", *fourier)
-    return unseen_problems(meshes, spec.seed, fourier=steps, diffusivity=spec.diffusivity, field="mixed")
+    return unseen_problems(meshes, spec.seed, fourier=steps, model=model_of(spec), field="mixed")
 
 
 def _flux(law: PowerLaw) -> sp.Expr:

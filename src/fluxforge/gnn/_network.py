@@ -1,5 +1,6 @@
 """T' = M_θ(T): layers of message passing, the last of which gives the new temperature."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -39,11 +40,10 @@ class Network(eqx.Module):
         S: State,
         *,
         dt: float | Float[Array, ""],
-        diffusivity: float | Float[Array, ""] = 1.0,
+        parameters: Mapping[str, Any],
     ) -> State:
-        """One step on any graph, of any size."""
-        parameters: dict[str, Any] = {"dt": dt, "alpha": diffusivity}
-        return evaluate_stages(self.rounds, around, T, S, parameters=parameters)
+        """One step on any graph, of any size; `parameters` are those of the equation, by name."""
+        return evaluate_stages(self.rounds, around, T, S, parameters={"dt": dt, **parameters})
 
     @property
     def hops(self) -> frozenset[Hop]:

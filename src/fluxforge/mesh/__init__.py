@@ -7,11 +7,44 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
-from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph, dual, normal_part, tangential_length
-from fluxforge.mesh._given import as_mesh
-from fluxforge.mesh._hops import Paths, Ring, paths, ring
+from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
+from fluxforge.mesh._dual import (
+    DualGraph,
+    OnDemand,
+    Paths,
+    Ring,
+    check_graph,
+    dual,
+    normal_part,
+    paths,
+    ring,
+    tangential_length,
+    unit_volume,
+)
+from fluxforge.mesh._families import (
+    cross_triangles,
+    equilateral,
+    jittered,
+    right_triangles,
+    squares,
+    two_cells,
+)
+from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
+from fluxforge.mesh._generate import disk, generate, polygon, square
+from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameters import NO_PARAMETERS, ParameterFields, Setting, Settings, resolve
+from fluxforge.mesh._parameters import (
+    NO_PARAMETERS,
+    ParameterFields,
+    Setting,
+    Settings,
+    cell_slopes,
+    exchange_slopes,
+    exchange_weights,
+    fourier_step,
+    reference_step,
+    resolve,
+)
 from fluxforge.mesh._quality import (
     MeshInfo,
     cell_diameters,
@@ -20,24 +53,8 @@ from fluxforge.mesh._quality import (
     info,
     nonorthogonality,
 )
-from fluxforge.mesh._reference_step import exchange_weights, fourier_step, reference_step
-from fluxforge.mesh._scale import unit_volume
-from fluxforge.mesh.files._cell_data import read_cell_data
-from fluxforge.mesh.files._read import read
-from fluxforge.mesh.files._write import write
-from fluxforge.mesh.generation._domain import AbstractDomain, Disk, Polygon, unit_square
-from fluxforge.mesh.generation._families import (
-    cross_triangles,
-    equilateral,
-    jittered,
-    right_triangles,
-    squares,
-    two_cells,
-)
-from fluxforge.mesh.generation._generate import ALL_FAMILIES as FAMILIES
-from fluxforge.mesh.generation._generate import generate
-from fluxforge.mesh.generation._gmsh import gmsh_problem
-from fluxforge.mesh.generation._shapes import disk, polygon, square
+from fluxforge.mesh._read import as_mesh, read, read_cell_data
+from fluxforge.mesh._write import write
 
 if TYPE_CHECKING:
     from fluxforge.mesh._picture import draw_field, mesh_picture, save_figure
@@ -65,6 +82,7 @@ __all__ = [
     "as_mesh",
     "cell_diameters",
     "cell_quality",
+    "cell_slopes",
     "check_graph",
     "components",
     "cross_triangles",
@@ -73,6 +91,7 @@ __all__ = [
     "dual",
     "equilateral",
     "evaluate_at",
+    "exchange_slopes",
     "exchange_weights",
     "fourier_step",
     "generate",

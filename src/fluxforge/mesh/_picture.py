@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from fluxforge._arguments import check_path
 from fluxforge._files import atomic_path
 from fluxforge._types import CellField
-from fluxforge.mesh._geometry import cell_areas
-from fluxforge.mesh._mesh import Mesh, check_mesh
+from fluxforge.mesh._mesh import Mesh, cell_areas, check_mesh
 
 EDGES_UP_TO = 20_000
 # What each format calls the date it would write; PNG has none.

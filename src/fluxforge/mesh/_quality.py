@@ -8,9 +8,8 @@ from scipy.sparse.csgraph import connected_components
 
 from fluxforge._types import CellField, FaceField
 from fluxforge.mesh._dual import DualGraph, check_graph, dual
-from fluxforge.mesh._geometry import cell_areas, half_edges
-from fluxforge.mesh._mesh import Mesh, check_mesh
-from fluxforge.mesh._reference_step import fourier_step
+from fluxforge.mesh._mesh import Mesh, cell_areas, check_mesh, half_edges
+from fluxforge.mesh._parameters import fourier_step
 
 
 @dataclass(frozen=True)

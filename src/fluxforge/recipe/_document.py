@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from fluxforge.recipe._check import refuse_clashes
+from fluxforge.recipe._equation import HEAT, diffusivity_of
 from fluxforge.recipe._mesh_files import digest, mesh_files
 from fluxforge.recipe._messages import found
 from fluxforge.recipe._recipe import Recipe
@@ -38,6 +39,10 @@ def fingerprint(recipe: Recipe) -> str:
         for field, usual in fields.items():
             if plain[section][field] == usual:
                 del plain[section][field]
+    if recipe.equation == HEAT:
+        # As recipes from before there were other equations, which have α as their diffusivity.
+        plain["diffusivity"] = diffusivity_of(recipe)
+        del plain["equation"], plain["parameters"]
     if files := mesh_files(recipe):
         plain["data"]["files"] = [digest(file, where) for file in files]
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -1,33 +1,41 @@
-"""The paper as one piece: its parts, its claims, and the page that shows both."""
+"""The paper's experiments: run one, compare two runs, judge the paper's claims, write the page of all results."""
 
-from fluxforge.reproduction._claims import VERDICTS, as_csv, claims, counted
+from fluxforge.reproduction._claims import (
+    SENTENCES,
+    VERDICTS,
+    Claim,
+    Reproduction,
+    Sentence,
+    count_verdicts,
+    format_csv,
+    judge_claims,
+    write_reproduction,
+)
 from fluxforge.reproduction._compare import Comparison, Moved, PartComparison, compare
 from fluxforge.reproduction._kinds import Kind
-from fluxforge.reproduction._page import write_reproduction
-from fluxforge.reproduction._part import Drawn, Part
-from fluxforge.reproduction._parts import PARTS
-from fluxforge.reproduction._places import rounded
-from fluxforge.reproduction._run import documents, reproduce
-from fluxforge.reproduction._sentence import Sentence
-from fluxforge.reproduction._sentences import SENTENCES
+from fluxforge.reproduction._parts import PARTS, Drawn, Part
+from fluxforge.reproduction._places import round_document
+from fluxforge.reproduction._run import read_documents, reproduce
 
 __all__ = [
     "PARTS",
     "SENTENCES",
     "VERDICTS",
+    "Claim",
     "Comparison",
     "Drawn",
     "Kind",
     "Moved",
     "Part",
     "PartComparison",
+    "Reproduction",
     "Sentence",
-    "as_csv",
-    "claims",
     "compare",
-    "counted",
-    "documents",
+    "count_verdicts",
+    "format_csv",
+    "judge_claims",
+    "read_documents",
     "reproduce",
-    "rounded",
+    "round_document",
     "write_reproduction",
 ]

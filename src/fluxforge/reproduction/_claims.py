@@ -1,77 +1,168 @@
-"""The claims of the whole paper as one table: each sentence with the verdict that the results give it."""
+"""The paper's claims: each sentence with the verdict of the checks that judge it, as a table and on one page."""
 
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from importlib.resources import files
+from pathlib import Path
 
+import msgspec
+
+from fluxforge._files import write_document, write_text
 from fluxforge.experiments import Verdict
-from fluxforge.reproduction._part import Document
-from fluxforge.reproduction._parts import PARTS
-from fluxforge.reproduction._sentence import Sentence
-from fluxforge.reproduction._sentences import SENTENCES
+from fluxforge.report import Formula, Section, reproduction_page, section
+from fluxforge.reproduction._parts import PARTS, Document
+from fluxforge.reproduction._run import read_documents
+from fluxforge.scheme import find
 
 # From the least favourable to the most.
 RANKED: tuple[Verdict, ...] = ("does not hold", "holds under a condition", "holds")
 UNTESTABLE: Verdict = "cannot be tested from the text"
 NOT_RUN = "not run here"
 VERDICTS = (*reversed(RANKED), UNTESTABLE, NOT_RUN)
-COLUMNS = ("claim", "section", "text", "condition", "verdict", "evidence", "parts", "commands", "data", "figures")
+# What is typeset, in the paper's order, and what is to be said of each.
+FORMULAS = {
+    "euler": ("The first-order scheme", "The reference of the paper, and what symbolic regression finds again."),
+    "midpoint-printed": ("GNN-Midpoint, as printed", "The half step adds Δt S, which costs the second order in time."),
+    "midpoint": ("The midpoint rule", "What the small-step limit at θ = ½ gives: half of the source in the half step."),
+    "two-hop-printed": ("GNN-2ndOrder, as printed", "Areas and distances are missing: it solves another equation."),
+    "two-hop": ("Two hops, put right", "The midpoint rule written over paths of two faces: equal to it to rounding."),
+    "crank-nicolson": ("Crank–Nicolson", "With the sign that diffusion has, and the source."),
+}
 
 
-def claims(documents: Mapping[str, Document], sentences: Sequence[Sentence] = SENTENCES) -> list[dict[str, Any]]:
-    """A row per sentence; of a part that is not among the documents, the verdict says so."""
-    return [_row(sentence, documents) for sentence in sentences]
+class Sentence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A claim of the paper in its own words, shortened.
+
+    `judged` names the checks, as pairs of part and check, that its verdict is computed from: all have to hold, or with
+    `either` one of them, and the verdict is then conditional if they differ. A sentence that no check judges says in
+    `why` what is missing to test it.
+    """
+
+    name: str
+    section: str
+    text: str
+    judged: tuple[tuple[str, str], ...] = ()
+    why: str = ""
+    either: bool = False
 
 
-def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How many rows have each verdict."""
-    return {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS}
+SENTENCES = msgspec.toml.decode(
+    files("fluxforge.reproduction").joinpath("sentences.toml").read_bytes(), type=dict[str, tuple[Sentence, ...]]
+)["sentence"]
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The table for a spreadsheet."""
+class Check(msgspec.Struct, frozen=True):
+    """What a part's document says of one check."""
+
+    name: str
+    verdict: str
+    evidence: str
+    condition: str | None = None
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A sentence with its verdict, the evidence, and the parts, commands and files that it comes from."""
+
+    claim: str
+    section: str
+    text: str
+    condition: str
+    verdict: str
+    evidence: str
+    parts: list[str]
+    commands: list[str]
+    data: list[str]
+    figures: list[str]
+
+
+class Reproduction(msgspec.Struct, frozen=True):
+    """The claims of all that a folder holds, how many have each verdict, and the path of the page."""
+
+    counts: dict[str, int]
+    claims: list[Claim]
+    page: str
+
+
+def judge_claims(documents: Mapping[str, Document], sentences: Sequence[Sentence] | None = None) -> list[Claim]:
+    """Judge the paper's sentences, or those given, by the documents of its parts.
+
+    A sentence that needs a part which is not among the documents has the verdict "not run here".
+    """
+    return [_judge(sentence, documents) for sentence in (SENTENCES if sentences is None else sentences)]
+
+
+def count_verdicts(claims: Sequence[Claim]) -> dict[str, int]:
+    """The number of claims with each verdict."""
+    return {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
+
+
+def format_csv(claims: Sequence[Claim]) -> str:
+    """The claims as CSV: a column per field, lists joined by semicolons."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: "; ".join(row[name]) if isinstance(row[name], list) else row[name] for name in COLUMNS})
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Claim.__struct_fields__)
+    for claim in claims:
+        writer.writerow("; ".join(each) if isinstance(each, list) else each for each in msgspec.structs.astuple(claim))
     return text.getvalue()
 
 
-def _row(sentence: Sentence, documents: Mapping[str, Document]) -> dict[str, Any]:
-    found = list(_found(sentence, documents))
+def write_reproduction(folder: Path, *, command: str = "") -> Reproduction:
+    """Write index.html, claims.json and claims.csv of all results in a folder; return the claims."""
+    documents = read_documents(folder)
+    claims = judge_claims(documents)
+    counts = count_verdicts(claims)
+    rows = [msgspec.to_builtins(claim) for claim in claims]
+    page = reproduction_page(
+        [_make_section(name, document) for name, document in documents.items()],
+        rows,
+        counts,
+        formulas=[Formula(title, said, find(name)) for name, (title, said) in FORMULAS.items()],
+        table=format_csv(claims),
+        missing=[name for name in PARTS if name not in documents],
+        command=command,
+    )
+    write_document(folder / "claims.json", "claims", 1, {"counts": counts, "claims": rows})
+    write_text(folder / "claims.csv", format_csv(claims))
+    write_text(folder / "index.html", page)
+    return Reproduction(counts, claims, str(folder / "index.html"))
+
+
+def _judge(sentence: Sentence, documents: Mapping[str, Document]) -> Claim:
+    checks = list(_find_checks(sentence, documents))
     parts = list(dict.fromkeys(part for part, _ in sentence.judged))
     missing = [part for part in parts if part not in documents]
-    verdict = NOT_RUN if missing else _together([claim["verdict"] for claim in found], sentence.either)
-    return {
-        "claim": sentence.name,
-        "section": sentence.section,
-        "text": sentence.text,
-        "condition": _condition(found) if verdict == "holds under a condition" else "",
-        "verdict": verdict,
-        "evidence": _evidence(sentence, found, missing),
-        "parts": parts,
-        "commands": [f"fluxforge reproduce {part}" for part in parts],
-        "data": [f"{part}/{part}.json" for part in parts],
-        "figures": [f"{part}/{figure}" for part in parts for figure in PARTS[part].figures],
-    }
+    verdict = NOT_RUN if missing else _combine_verdicts([check.verdict for check in checks], sentence.either)
+    # The conditions of the checks, each once.
+    conditions = "; ".join(dict.fromkeys(check.condition for check in checks if check.condition))
+    return Claim(
+        claim=sentence.name,
+        section=sentence.section,
+        text=sentence.text,
+        condition=conditions if verdict == "holds under a condition" else "",
+        verdict=verdict,
+        evidence=_describe_evidence(sentence, checks, missing),
+        parts=parts,
+        commands=[f"fluxforge reproduce {part}" for part in parts],
+        data=[f"{part}/{part}.json" for part in parts],
+        figures=[f"{part}/{figure}" for part in parts for figure in PARTS[part].figures],
+    )
 
 
-def _found(sentence: Sentence, documents: Mapping[str, Document]) -> Iterator[Mapping[str, Any]]:
+def _find_checks(sentence: Sentence, documents: Mapping[str, Document]) -> Iterator[Check]:
     for part, name in sentence.judged:
-        for claim in documents.get(part, {}).get("claims", ()):
-            if claim["name"] == name:
-                yield claim
+        for check in documents.get(part, {}).get("claims", ()):
+            if check["name"] == name:
+                yield msgspec.convert(check, Check)
                 break
         else:
             # A document of an older version, which did not judge this yet.
             advice = f"the results of {part} are older than this: fluxforge reproduce {part} --again"
-            yield {"name": name, "verdict": NOT_RUN, "evidence": advice}
+            yield Check(name, NOT_RUN, advice)
 
 
-def _together(verdicts: Sequence[str], either: bool) -> str:
-    """A sentence holds as far as the weakest of what it says; of alternatives, under a condition if they differ."""
+def _combine_verdicts(verdicts: Sequence[str], either: bool) -> str:
+    """The weakest of the verdicts; of alternatives that differ, "holds under a condition"."""
     if not verdicts:
         return UNTESTABLE
     if NOT_RUN in verdicts:
@@ -82,16 +173,24 @@ def _together(verdicts: Sequence[str], either: bool) -> str:
     return next(verdict for verdict in (RANKED[0], UNTESTABLE, *RANKED[1:]) if verdict in verdicts)
 
 
-def _condition(found: Sequence[Mapping[str, Any]]) -> str:
-    """What the verdict begins with: the named conditions of the checks, each once."""
-    return "; ".join(dict.fromkeys(claim["condition"] for claim in found if claim.get("condition")))
-
-
-def _evidence(sentence: Sentence, found: Sequence[Mapping[str, Any]], missing: Sequence[str]) -> str:
+def _describe_evidence(sentence: Sentence, checks: Sequence[Check], missing: Sequence[str]) -> str:
     if not sentence.judged:
         return sentence.why
     if missing:
         return f"needs the results of: {', '.join(missing)}"
-    if len(found) == 1:
-        return str(found[0]["evidence"])
-    return " — ".join(f"{claim['name']}, {claim['verdict']}: {claim['evidence']}" for claim in found)
+    if len(checks) == 1:
+        return checks[0].evidence
+    return " — ".join(f"{check.name}, {check.verdict}: {check.evidence}" for check in checks)
+
+
+def _make_section(name: str, document: Document) -> Section:
+    part = PARTS[name]
+    return section(
+        name,
+        document,
+        place=part.section,
+        summary=part.summary,
+        methods=part.methods,
+        figures={title: (each.draw(document), each.caption, each.keys) for title, each in part.figures.items()},
+        table=None if part.table is None else part.table(document),
+    )

@@ -13,9 +13,9 @@ from typing import Any
 
 from scipy.stats import fisher_exact
 
-from fluxforge.reproduction._claims import NOT_RUN, claims
+from fluxforge.reproduction._claims import NOT_RUN, judge_claims
 from fluxforge.reproduction._kinds import NOT_COMPARED, Kind
-from fluxforge.reproduction._part import Document
+from fluxforge.reproduction._parts import Document
 from fluxforge.reproduction._places import Number, numbers
 
 # Two rates differ if Fisher's exact test says that one rate gives such counts less often than this.
@@ -92,15 +92,15 @@ def compare(fresh: Mapping[str, Document], kept: Mapping[str, Document]) -> Comp
 
     Numbers are compared where both sides ran at one preset: other sizes give other numbers, and the same verdicts.
     """
-    before = {row["claim"]: row["verdict"] for row in claims(kept)}
-    pairs = [(row, before[row["claim"]]) for row in claims(fresh)]
+    before = {row.claim: row.verdict for row in judge_claims(kept)}
+    pairs = [(row, before[row.claim]) for row in judge_claims(fresh)]
     return Comparison(
         verdicts=tuple(
-            Turned(row["claim"], row["text"], was, row["verdict"])
+            Turned(row.claim, row.text, was, row.verdict)
             for row, was in pairs
-            if row["verdict"] != was and NOT_RUN not in (row["verdict"], was)
+            if row.verdict != was and NOT_RUN not in (row.verdict, was)
         ),
-        unjudged=tuple(row["claim"] for row, was in pairs if (row["verdict"] == NOT_RUN) != (was == NOT_RUN)),
+        unjudged=tuple(row.claim for row, was in pairs if (row.verdict == NOT_RUN) != (was == NOT_RUN)),
         parts=tuple(_part(name, fresh[name], kept[name]) for name in kept if name in fresh),
         only_kept=tuple(name for name in kept if name not in fresh),
         only_fresh=tuple(name for name in fresh if name not in kept),

@@ -1,7 +1,11 @@
-"""The parts of the paper, in the order in which it tells them."""
+"""The parts of the paper, in its order: the experiment of each, its figures, and the text that describes them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, Protocol, runtime_checkable
+
+from matplotlib.figure import Figure
 
 import fluxforge.experiments.consistency as consistency
 import fluxforge.experiments.controls as controls
@@ -14,7 +18,58 @@ import fluxforge.experiments.setup as setup
 import fluxforge.experiments.symbolic as symbolic
 import fluxforge.experiments.theorems as theorems
 from fluxforge import report
-from fluxforge.reproduction._part import Drawn, Part
+from fluxforge.experiments import Claim
+from fluxforge.report import Table
+
+Document = Mapping[str, Any]
+Warn = Callable[[str], None]
+
+
+@runtime_checkable
+class Module(Protocol):
+    """The module of an experiment."""
+
+    @property
+    def Config(self) -> Callable[..., Any]:
+        """The class of its options, which have `preset` and `changes`."""
+
+    @property
+    def run(self) -> Callable[..., dict[str, Any]]:
+        """Run it: (config, folder, tell, warn) → a document with claims."""
+
+    @property
+    def check(self) -> Callable[[Document], list[Claim]]:
+        """Judge the claims of a document."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure of a part: the function that draws it, its caption, and the keys of the document with its numbers."""
+
+    draw: Callable[[Document], Figure]
+    caption: str
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """One experiment with its description, figures and table.
+
+    `recipes` it trains with, at the part's preset unless `recipe_preset` names another, and `after`, the parts whose
+    results it uses, are inputs. `version` is increased when the same inputs give other numbers.
+    """
+
+    module: Module
+    section: str
+    summary: str
+    methods: str
+    figures: Mapping[str, Drawn]
+    recipes: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    version: int = 1
+    recipe_preset: str | None = None
+    table: Callable[[Document], Table] | None = None
+
 
 PARTS: Mapping[str, Part] = MappingProxyType(
     {
@@ -57,8 +112,8 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             "networks trained on two cells, with and without sparsity, on meshes they have not seen",
             "Two-layer networks of width 32 are trained on 100 two-cell graphs as the paper says, sixteen seeds with "
             "an ℓ¹ penalty and sixteen without, three times: with a learning rate that decays, with Dirichlet faces in "
-            "the training set, and exactly as printed. Each is then asked for one step and for fifty on 100 meshes of "
-            "about 300 cells, and for longer steps, larger temperatures and other boundaries than it was trained with.",
+            "the training set, and exactly as printed. Each then makes one step and fifty on 100 meshes of "
+            "about 300 cells, and longer steps, with larger temperatures and other boundaries than in training.",
             {
                 "generalisation": Drawn(
                     report.generalisation_figure,
@@ -68,7 +123,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
                 ),
                 "extrapolation": Drawn(
                     report.extrapolation_figure,
-                    "How far both kinds of network carry: longer steps, larger temperatures, other boundaries.",
+                    "Extrapolation of both kinds of network: longer steps, larger temperatures, other boundaries.",
                     ("extrapolation",),
                 ),
             },
@@ -96,8 +151,8 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             "1, 4.6, 5",
             "how often each shipped recipe finds what it expects, over several seeds",
             "The recipes first-order, first-order-pinn, midpoint and two-hop are run as they are shipped, five times "
-            "each (ten times with --preset paper), with one seed after the other and nothing else changed. What is "
-            "said of a trained network in other parts is judged on these rates. A seed counts as recovered, as an "
+            "each (ten times with --preset paper), with one seed after the other and nothing else changed. The "
+            "claims about trained networks in other parts are judged by these rates. A seed counts as recovered, as an "
             "approximation or as refused by the verdict of its own discovery.",
             {
                 "rates": Drawn(
@@ -114,12 +169,12 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "controls": Part(
             controls,
             "4.5, 5",
-            "whether the judge of discoveries can be fooled: other laws, fake and spoiled networks",
+            "whether the judge of discoveries accepts wrong formulas: other laws, fake and perturbed networks",
             "Networks are trained on the data of other exchange laws, with the first-order recipe at reduced size, and "
             "schemes that are none of the expected ones are put in the place of trained networks. Each goes through "
             "the search and the judge of every discovery. A decoy fools the judge if it is recovered though it must "
-            "not be, or as another law than that of its data, which is decided by comparing coefficients. What is true "
-            "has to be recovered: heat, an α that is 4 % off, heat with 1 % of noise, a gauge.",
+            "not be, or as another law than that of its data, which is decided by comparing coefficients. True "
+            "laws have to be recovered: heat, an α that is 4 % off, heat with 1 % of noise, a gauge.",
             {},
             recipes=("first-order", "midpoint"),
             version=2,
@@ -142,8 +197,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
                 ),
                 "constant-against-step": Drawn(
                     report.pinn_figure,
-                    "The constants that a residual asks for depend on the step: flux and source against Δt, for three "
-                    "θ.",
+                    "The constants of least residual depend on the step: flux and source against Δt, for three θ.",
                     ("against_step",),
                 ),
             },

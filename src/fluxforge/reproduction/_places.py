@@ -107,7 +107,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def rounded(part: str, document: Mapping[str, Any], *, digits: int = 6) -> dict[str, Any]:
+def round_document(part: str, document: Mapping[str, Any], *, digits: int = 6) -> dict[str, Any]:
     """A document to be kept: deterministic and fitted numbers in full, since they are compared; others with fewer."""
     found = numbers(part, document)
     full = {where for where, number in found.items() if number.rule.kind in (Kind.EXACT, Kind.FITTED)}

@@ -1,24 +1,62 @@
-"""One part after the other, each in a folder of its own, none twice."""
+"""Run one part of the paper in a folder of its own, and skip it if it is finished there with the same inputs."""
 
+import dataclasses
+import hashlib
+import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fluxforge import recipe
 from fluxforge._files import hold_folder, read_document, write_document
-from fluxforge.discover import Progress, silent
-from fluxforge.errors import InputError
+from fluxforge.discover import Progress, environment, silent
+from fluxforge.errors import DocumentError, InputError, StorageError
 from fluxforge.mesh import save_figure
-from fluxforge.reproduction._inputs import digest, finished, inputs
-from fluxforge.reproduction._part import Part, Warn
-from fluxforge.reproduction._parts import PARTS
+from fluxforge.reproduction._parts import PARTS, Document, Part, Warn
 from fluxforge.run import altered, digests, exclusive, explained, read_record, remove_strays
 
-# The record of a part's files, and the lock that one process at a time holds while it runs the part.
+# Entries of the environment that do not change a result.
+NOT_INPUTS = frozenset({"platform", "system"})
+# The record of a part's files, and the lock of the process that runs the part.
 OUTPUTS, LOCK = "outputs.json", "part.lock"
-# What a killed process left beside the parts is removed after so long: other parts may be written there now.
+# Seconds. Temporary files beside the parts are removed at this age only: other parts may be written there now.
 AN_HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Everything the result of a part depends on; the part is run again when one of them has changed.
+
+    `recipes` are fingerprints by recipe, `after` the digests of the inputs of the parts whose results it uses.
+    """
+
+    version: int
+    config: Mapping[str, Any]
+    recipes: Mapping[str, str]
+    libraries: Mapping[str, Any]
+    after: Mapping[str, str | None]
+
+    @staticmethod
+    def collect(part: Part, config: Any, folder: Path | None) -> "Inputs":
+        """The inputs of a part with these options, whose predecessors may have results in the folder."""
+        preset = part.recipe_preset or config.preset
+        results = {name: _read_result(folder, name) for name in part.after}
+        return Inputs(
+            version=part.version,
+            config=dataclasses.asdict(config),
+            recipes={name: recipe.fingerprint(recipe.load(name, preset=preset)) for name in part.recipes},
+            libraries={name: value for name, value in environment().items() if name not in NOT_INPUTS},
+            after={name: None if result is None else result.get("inputs") for name, result in results.items()},
+        )
+
+    def digest(self) -> str:
+        """The first 16 characters of the SHA-256 of the inputs as JSON."""
+        content = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        text = json.dumps(content, sort_keys=True, default=list)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def reproduce(
@@ -31,47 +69,70 @@ def reproduce(
     tell: Progress = silent,
     warn: Warn = lambda _: None,
 ) -> dict[str, Any]:
-    """Run one part; with a folder, leave its document, its figures and its runs there, and go on from them.
+    """Run one part and return its document; with a folder, write the document, the figures and the runs there.
 
-    A part that is finished there is not repeated unless its inputs have changed, or `again` is asked for: its files are
-    compared with the digests recorded when it finished, figures that are missing are drawn, and `warn` is told of what
-    was missing or is changed. Runs within a part have inputs of their own: a network that is trained stays trained.
-    Raises InputError if another process runs the part in the same folder.
+    A part that is finished in the folder is skipped unless its inputs have changed or `again` is set. Its files are
+    then compared with the digests recorded when it finished: missing figures are drawn, and `warn` is called with one
+    line per file that is missing or changed. Runs within a part have inputs of their own: trained networks are reused.
+    Raises InputError if there is no such part, or if another process runs it in the same folder.
     """
-    part = named(name)
-    changes = changes or {}
+    part = find_part(name)
+    config = part.module.Config(preset=preset, changes=changes or {})
     if folder is None:
-        return _made(part, preset, changes, None, inputs(part, preset, changes, None), tell, warn)
-    with _held(folder, name) as own:
-        wanted = inputs(part, preset, changes, folder)
-        if not again and (done := finished(folder, name, digest(wanted))) is not None:
+        return _run_part(part, config, None, Inputs.collect(part, config, None).digest(), tell, warn)
+    with _hold_folder(folder, name) as own:
+        inputs = Inputs.collect(part, config, folder).digest()
+        done = None if again else _read_result(folder, name)
+        if done is not None and done.get("inputs") == inputs:
             _check_outputs(part, done, own, warn)
             return done
-        result = _made(part, preset, changes, own, wanted, tell, warn)
+        result = _run_part(part, config, own, inputs, tell, warn)
         with explained(own):
-            (own / OUTPUTS).unlink(missing_ok=True)  # the record of what is now written over
+            (own / OUTPUTS).unlink(missing_ok=True)  # the digests of the files that are now replaced
         write_document(own / f"{name}.json", name, 1, result)
-        _record(own, [own / f"{name}.json", *_draw(part, result, own)])
+        _record_outputs(own, [own / f"{name}.json", *_draw_figures(part, result, own)])
     return result
 
 
-def _made(
-    part: Part,
-    preset: str,
-    changes: Mapping[str, Any],
-    own: Path | None,
-    wanted: Mapping[str, Any],
-    tell: Progress,
-    warn: Warn,
-) -> dict[str, Any]:
-    began = time.perf_counter()
-    result = part.run(preset, changes, own, tell, warn)
-    return result | {"preset": preset, "inputs": digest(wanted), "took_s": round(time.perf_counter() - began, 1)}
+def find_part(name: str) -> Part:
+    """The part of this name; InputError if there is none."""
+    if name not in PARTS:
+        raise InputError(f"there is no part {name!r} of the paper; choose from {', '.join(PARTS)}")
+    return PARTS[name]
+
+
+def read_documents(folder: Path) -> dict[str, dict[str, Any]]:
+    """The documents of the parts in a folder by name: NAME/NAME.json as runs write it, or NAME.json."""
+    documents = {}
+    for name in PARTS:
+        for path in (folder / name / f"{name}.json", folder / f"{name}.json"):
+            if path.exists():
+                documents[name] = read_document(path, name, 1)
+                break
+    return documents
+
+
+def _read_result(folder: Path | None, name: str) -> dict[str, Any] | None:
+    """The document of a part in the folder; None if there is none, or it is damaged or of a newer version."""
+    if folder is None or not (path := folder / name / f"{name}.json").exists():
+        return None
+    try:
+        return read_document(path, name, 1)
+    except DocumentError as error:
+        if isinstance(error.__cause__, OSError):
+            raise StorageError(str(error)) from error
+        return None
+
+
+def _run_part(part: Part, config: Any, own: Path | None, inputs: str, tell: Progress, warn: Warn) -> dict[str, Any]:
+    start = time.perf_counter()
+    result = part.module.run(config, own, tell, warn)
+    return result | {"preset": config.preset, "inputs": inputs, "took_s": round(time.perf_counter() - start, 1)}
 
 
 @contextmanager
-def _held(folder: Path, name: str) -> Iterator[Path]:
-    """The part's own folder, made if need be, held by this process alone; what killed processes left is removed."""
+def _hold_folder(folder: Path, name: str) -> Iterator[Path]:
+    """Create and lock the part's own folder, and remove temporary files of killed processes."""
     own = folder / name
     with explained(own):
         own.mkdir(parents=True, exist_ok=True)
@@ -81,55 +142,39 @@ def _held(folder: Path, name: str) -> Iterator[Path]:
         yield own
 
 
-def named(name: str) -> Part:
-    """A part by its name."""
-    if name not in PARTS:
-        raise InputError(f"there is no part {name!r} of the paper; choose from {', '.join(PARTS)}")
-    return PARTS[name]
-
-
-def documents(folder: Path) -> dict[str, dict[str, Any]]:
-    """What there is of the paper in a folder: NAME/NAME.json, or NAME.json, as `results` has them."""
-    found = {}
-    for name in PARTS:
-        for path in (folder / name / f"{name}.json", folder / f"{name}.json"):
-            if path.exists():
-                found[name] = read_document(path, name, 1)
-                break
-    return found
-
-
-def _record(own: Path, paths: Iterable[Path], others: Mapping[str, str] | None = None) -> None:
-    """Record digests; `others` are recorded as they were before: what was changed since stays changed."""
+def _record_outputs(own: Path, paths: Iterable[Path], others: Mapping[str, str] | None = None) -> None:
+    """Record the digests of files; `others` keep the digest given, so that a changed file stays a changed one."""
     write_document(own / OUTPUTS, "outputs", 1, {"files": {**digests(own, paths), **(others or {})}})
 
 
-def _check_outputs(part: Part, result: Mapping[str, Any], own: Path, warn: Warn) -> None:
-    """Compare a finished part's files with their record; draw figures that are missing, tell of what is changed."""
+def _check_outputs(part: Part, result: Document, own: Path, warn: Warn) -> None:
+    """Compare the files of a finished part with their record; draw missing figures, warn of what is changed."""
     recorded = (own / OUTPUTS).exists()
     document = read_document(own / OUTPUTS, "outputs", 1) if recorded else {"files": {}}
     record = read_record(document.get("files"), own / OUTPUTS)
-    found = altered(own, record)
-    for name in found.changed:
-        made = "remove it to have it drawn again" if Path(name).stem in part.figures else "--again makes it anew"
-        warn(f"{own / name}: is not as the part left it (its SHA-256 is another one); {made}")
-    missing = [path for path in _figures(part, own) if not path.exists()]
+    changed = altered(own, record).changed
+    for name in changed:
+        remedy = "remove it to have it drawn again" if Path(name).stem in part.figures else "--again replaces it"
+        warn(f"{own / name}: has changed since the part was run (its SHA-256 differs); {remedy}")
+    missing = [path for path in _figure_paths(part, own) if not path.exists()]
     if recorded and not missing:
         return
-    _draw(part, result, own, missing)
+    _draw_figures(part, result, own, missing)
     for path in missing:
         warn(f"{path}: was missing and is drawn again")
     # Without a record, a process was killed before it wrote one, or an earlier version finished the part.
-    _record(own, [own / f"{own.name}.json", *_figures(part, own)], {name: record[name] for name in found.changed})
+    _record_outputs(
+        own, [own / f"{own.name}.json", *_figure_paths(part, own)], {name: record[name] for name in changed}
+    )
 
 
-def _figures(part: Part, folder: Path) -> list[Path]:
+def _figure_paths(part: Part, folder: Path) -> list[Path]:
     return [folder / f"{title}.{suffix}" for title in part.figures for suffix in ("png", "svg")]
 
 
-def _draw(part: Part, result: Mapping[str, Any], folder: Path, wanted: Collection[Path] | None = None) -> list[Path]:
+def _draw_figures(part: Part, result: Document, folder: Path, wanted: Collection[Path] | None = None) -> list[Path]:
     """Draw the part's figures, all or those wanted; return their paths."""
-    paths = [path for path in _figures(part, folder) if wanted is None or path in wanted]
+    paths = [path for path in _figure_paths(part, folder) if wanted is None or path in wanted]
     for title, drawn in part.figures.items():
         if own := [path for path in paths if path.stem == title]:
             figure = drawn.draw(result)

@@ -1,13 +1,20 @@
-"""The folder of one training run: its lock, its checkpoints, its metrics, its finished stages."""
+"""The folder of one training run: its lock, checkpoints, metrics and finished stages."""
 
 from fluxforge.run._checkpoint import Checkpoints
-from fluxforge.run._durable import explained, remove_strays, write_durably
-from fluxforge.run._folder import RunFolder
-from fluxforge.run._lock import exclusive
-from fluxforge.run._metrics import Metrics
-from fluxforge.run._outputs import Altered, altered, digests, read_record
+from fluxforge.run._durable import (
+    Altered,
+    Metrics,
+    altered,
+    digests,
+    explained,
+    read_record,
+    remove_strays,
+    write_durably,
+)
+from fluxforge.run._folder import LOCK, RunFolder, exclusive
 
 __all__ = [
+    "LOCK",
     "Altered",
     "Checkpoints",
     "Metrics",

@@ -1,4 +1,4 @@
-"""Checkpoints of which, at any moment and whatever is killed, the newest whole one can be found."""
+"""Checkpoints: a process killed at any moment leaves the newest complete one readable."""
 
 import hashlib
 import re
@@ -9,10 +9,10 @@ from pathlib import Path
 
 from jaxtyping import PyTree
 
-from fluxforge._files import open_regular
+from fluxforge._files import open_regular, reason
 from fluxforge.errors import FluxforgeError, InputError
-from fluxforge.run._archive import DamagedError, packed, unpacked
-from fluxforge.run._durable import explained, make_folder, reason, write_durably
+from fluxforge.run._archive import DamagedError, pack_tree, unpack_tree
+from fluxforge.run._durable import explained, make_folder, write_durably
 
 _NAME = re.compile(r"step-([0-9]{9}|[1-9][0-9]{9,})\.safetensors")
 _SEAL = ".sha256"
@@ -23,9 +23,9 @@ _SEAL_SIZE = 1024
 class Checkpoints:
     """The checkpoints of one run: `step-000012000.safetensors`, each with its SHA-256 in a file beside it.
 
-    The SHA-256 is on the disk before its file appears, and the file appears whole: a process killed at any moment
-    leaves either both or a SHA-256 of nothing, which is ignored. A file that does not fit its SHA-256, or has none,
-    was therefore damaged by something else. `warn` is told of it; nothing is told where all is well.
+    The SHA-256 is on disk before its file appears, and the file appears by one atomic rename: a process killed at any
+    moment leaves both, or a SHA-256 without a file, which is ignored. A file that does not match its SHA-256, or has
+    none, was therefore damaged by something else; `warn` is called with one line about it.
     """
 
     def __init__(self, folder: Path, *, warn: Callable[[str], None], keep: int = 2) -> None:
@@ -36,15 +36,15 @@ class Checkpoints:
         self._warn = warn
 
     def save(self, step: int, tree: PyTree, *, fingerprint: str) -> None:
-        """Save the array leaves of a tree, then remove all but this and the newest `keep` whole checkpoints.
+        """Save the array leaves of a tree, then remove all but this and the newest `keep` intact checkpoints.
 
-        `fingerprint` names what the tree is a state of. Leaves that are no arrays are static, and are not saved.
+        `fingerprint` identifies the architecture and recipe. Leaves that are not arrays are static and are not saved.
         """
         if step < 0:
             raise ValueError(f"step should not be negative, got {step}")
         path = self._path(step)
         try:
-            content = packed(tree, step=step, fingerprint=fingerprint)
+            content = pack_tree(tree, step=step, fingerprint=fingerprint)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
         make_folder(self.folder)
@@ -52,14 +52,17 @@ class Checkpoints:
         self._prune(path)
 
     def latest(self, template: PyTree, *, fingerprint: str) -> tuple[int, PyTree] | None:
-        """The newest whole checkpoint as its step and the template filled with it; None if none was ever saved."""
+        """The step of the newest intact checkpoint and the template filled from it; None if none was saved.
+
+        Raises FluxforgeError if all checkpoints are damaged, InputError if one was made by another recipe.
+        """
         steps = self._steps()
         why = ""
         for step, older in zip_longest(steps, steps[1:]):
             path = self._path(step)
             try:
                 _check_seal(path)
-                return step, unpacked(path, template, step=step, fingerprint=fingerprint)
+                return step, unpack_tree(path, template, step=step, fingerprint=fingerprint)
             except DamagedError as error:
                 why = why or f"{path.name}: {error}"
                 if older is not None:
@@ -71,12 +74,12 @@ class Checkpoints:
         return None
 
     def tidy(self) -> None:
-        """Finish what a killed `save` had still to remove: whole checkpoints beyond the newest `keep`, lone digests.
+        """Remove what a killed `save` left: intact checkpoints beyond the newest `keep`, digests without a file.
 
-        Damaged ones stay, for `latest` to tell of.
+        Damaged checkpoints stay, so that `latest` warns of them.
         """
         steps = self._steps()
-        whole = [path for path in map(self._path, steps) if len(steps) > self.keep and _whole_digest(path)]
+        whole = [path for path in map(self._path, steps) if len(steps) > self.keep and _intact_digest(path)]
         lone = self._seals() - {_seal(self._path(step)) for step in steps}
         self._remove(whole[self.keep :], (*map(_seal, whole[self.keep :]), *lone))
 
@@ -84,7 +87,7 @@ class Checkpoints:
         return self.folder / f"step-{step:09d}.safetensors"
 
     def _steps(self) -> list[int]:
-        """The steps of which there is a file, newest first."""
+        """The steps that have a file, newest first."""
         with explained(self.folder, "cannot be read"):
             items = list(self.folder.iterdir()) if self.folder.exists() else []
         return sorted((int(name[1]) for item in items if (name := _NAME.fullmatch(item.name))), reverse=True)
@@ -94,17 +97,17 @@ class Checkpoints:
 
     def _replace(self, path: Path, content: bytes) -> None:
         digest = hashlib.sha256(content).hexdigest()
-        old = _whole_digest(path)
+        old = _intact_digest(path)
         if old != digest:
-            # While a whole file is replaced, both digests count, so that it is whole at every moment.
-            write_durably(_seal(path), _sealed(path, *filter(None, (old, digest))))
+            # While an intact file is replaced, both digests are valid, so that it is intact at every moment.
+            write_durably(_seal(path), _format_seal(path, *filter(None, (old, digest))))
             _write_sealed(path, content)
         if old is not None:
-            write_durably(_seal(path), _sealed(path, digest))
+            write_durably(_seal(path), _format_seal(path, digest))
 
     def _prune(self, saved: Path) -> None:
         paths = [self._path(step) for step in self._steps()]
-        whole = [path for path in paths if path == saved or _whole_digest(path)]
+        whole = [path for path in paths if path == saved or _intact_digest(path)]
         kept = {saved, *whole[: self.keep]}
         self._remove(set(paths) - kept, self._seals() - {_seal(path) for path in kept})
 
@@ -131,13 +134,13 @@ def _write_sealed(path: Path, content: bytes) -> None:
         raise
 
 
-def _sealed(path: Path, *digests: str) -> bytes:
-    """What `sha256sum --check` reads."""
+def _format_seal(path: Path, *digests: str) -> bytes:
+    """Digests in the format of `sha256sum --check`."""
     return "".join(f"{digest}  {path.name}\n" for digest in digests).encode()
 
 
 def _check_seal(path: Path) -> str:
-    """The SHA-256 of a file that fits the one beside it."""
+    """The SHA-256 of a file; DamagedError if it is not the one recorded beside it."""
     try:
         with open_regular(_seal(path)) as stream:
             wanted = _DIGEST.findall(stream.read(_SEAL_SIZE))
@@ -152,7 +155,7 @@ def _check_seal(path: Path) -> str:
     return digest
 
 
-def _whole_digest(path: Path) -> str | None:
+def _intact_digest(path: Path) -> str | None:
     try:
         return _check_seal(path)
     except DamagedError:

@@ -1,33 +1,45 @@
-"""Files that are whole or absent, and on the disk before the call returns: what was said done outlives a power cut."""
+"""The files of a run: written whole and synced to disk, their SHA-256 digests, and the metrics log."""
 
+import hashlib
+import io
+import json
+import math
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fluxforge._files import TEMPORARY, atomic_path, failure, open_regular, refuse_removed, write_document
-from fluxforge.errors import FluxforgeError, InputError
+import jax
+import numpy as np
+
+from fluxforge._files import (
+    TEMPORARY,
+    atomic_path,
+    failure,
+    open_regular,
+    parse_json,
+    read_regular,
+    refuse_removed,
+    write_document,
+)
+from fluxforge.errors import DocumentError, FluxforgeError, InputError
 
 
 @contextmanager
 def explained(path: Path, what: str = "cannot be written") -> Iterator[None]:
-    """Turn what the system refuses within the block into one line about `path`."""
+    """Turn an OSError within the block into a FluxforgeError of one line about `path`."""
     try:
         yield
     except OSError as error:
         raise failure(path, error, what) from error
 
 
-def reason(error: Exception) -> str:
-    """Why, in the system's words, without the path that our message opens with."""
-    return str(getattr(error, "strerror", None) or error)
-
-
 def write_durably(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all, and wait until the disk has it."""
+    """Write a file atomically and sync it to disk."""
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         stream.write(content)
         stream.flush()
@@ -36,7 +48,10 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def write_record(path: Path, kind: str, content: Mapping[str, Any]) -> None:
-    """Write a JSON document of version 1, and wait until the disk has it."""
+    """Write a JSON document of version 1 atomically and sync it to disk.
+
+    Raises InputError if the content is not plain JSON.
+    """
     try:
         write_document(path, kind, 1, content)
     except FluxforgeError:
@@ -48,13 +63,13 @@ def write_record(path: Path, kind: str, content: Mapping[str, Any]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until the disk has what was written to a file."""
+    """Sync the content of a file to disk."""
     with explained(path), open_regular(path) as stream:
         os.fsync(stream.fileno())
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, but not its parents: a run folder that is gone is not made anew."""
+    """Create a folder, but not its parents: a run folder that was removed is not created again."""
     with explained(folder):
         refuse_removed(folder)
         folder.mkdir(exist_ok=True)
@@ -62,7 +77,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the disk has the names in a folder."""
+    """Sync the entries of a folder to disk."""
     # Some systems cannot open or sync a folder; there the rename is as durable as it gets.
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
@@ -73,17 +88,158 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_strays(folder: Path, name: str | None = None, *, seconds: float = 0.0) -> None:
-    """Remove the temporary files that killed writers left in a folder, all or those of one file.
+    """Remove the temporary files that killed processes left in a folder, all or those of the file `name`.
 
-    The caller holds the folder's lock, or gives an age in seconds that no writer which is alive needs: its file would
-    be removed too.
+    The caller holds the folder's lock. Otherwise a file that is being written would be removed too, unless `seconds`,
+    the least age of a file to remove, is longer than any write takes.
     """
     newest = time.time() - seconds
-    with explained(folder, "cannot be tidied"):
+    with explained(folder, "cannot be cleaned up"):
         for item in folder.iterdir() if folder.is_dir() else ():
             match = TEMPORARY.fullmatch(item.name)
             if not match or name not in (None, match["name"]):
                 continue
-            with suppress(FileNotFoundError):  # its writer may have been alive, and done with it
+            with suppress(FileNotFoundError):  # another process may have renamed it meanwhile
                 if stat.S_ISREG((found := item.lstat()).st_mode) and found.st_mtime <= newest:
                     item.unlink()
+
+
+@dataclass(frozen=True)
+class Altered:
+    """Names of files that are missing, and of files whose content differs from the recorded digest."""
+
+    missing: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file's content."""
+    with explained(path, "cannot be read"), path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def digests(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
+    """The SHA-256 of each file by its name relative to the folder, with forward slashes."""
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
+
+
+def read_record(value: Any, where: Path) -> dict[str, str]:
+    """Check a mapping from file names to texts that was read from the file `where`.
+
+    Raises DocumentError if it is none, or if a name leads out of the folder: restored files are written there.
+    """
+    if isinstance(value, dict) and all(isinstance(text, str) and _is_within(name) for name, text in value.items()):
+        return value
+    raise DocumentError(f"{where}: is not a record of a run's files: remove it")
+
+
+def _is_within(name: str) -> bool:
+    path = PurePosixPath(name)
+    return name not in ("", ".") and not path.is_absolute() and ".." not in path.parts and not {"\0", "\\"} & set(name)
+
+
+def altered(folder: Path, recorded: Mapping[str, str]) -> Altered:
+    """The files of a folder that are missing or differ from their recorded digests."""
+    places = {name: folder / name for name in recorded}
+    with explained(folder, "cannot be read"):
+        missing = tuple(name for name, path in places.items() if not path.is_file())
+    changed = (name for name, path in places.items() if name not in missing and file_digest(path) != recorded[name])
+    return Altered(missing, tuple(changed))
+
+
+class Metrics:
+    """The file `metrics.jsonl` of a run, one JSON record per line; an unfinished last line is ignored."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Append one record, which needs a whole number `step`; numbers that are not finite become null."""
+        line = self._line(record)
+        size = None
+        try:
+            refuse_removed(self.path)
+            size = self._trim_unfinished()
+            with self.path.open("ab") as stream:
+                stream.write(line)
+        except OSError as error:
+            if size is not None:
+                with suppress(OSError):
+                    os.truncate(self.path, size)
+            raise failure(self.path, error) from error
+
+    def sync(self) -> None:
+        """Sync all records to disk; call it before the checkpoint that follows them."""
+        if self.path.exists():
+            sync(self.path)
+
+    def truncate(self, step: int) -> None:
+        """Remove the records after a step, as if training had stopped there."""
+        content = self._content()
+        kept = b"".join(line for line, record in self._records(content) if record["step"] <= step)
+        if kept != content:
+            write_durably(self.path, kept)
+
+    def read(self) -> list[dict[str, Any]]:
+        """All complete records; InputError if a line is not a record."""
+        return [record for _, record in self._records(self._content())]
+
+    def _line(self, record: Mapping[str, Any]) -> bytes:
+        plain = _to_json(record)
+        if type(plain.get("step")) is not int:
+            raise InputError(f"{self.path}: a record needs a whole number 'step', got {plain.get('step')!r:.60}")
+        try:
+            return json.dumps(plain, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{self.path}: the record of step {plain['step']} is not plain JSON ({error})") from error
+
+    def _content(self) -> bytes:
+        with explained(self.path, "cannot be read"):
+            try:
+                return read_regular(self.path)
+            except FileNotFoundError:
+                return b""
+
+    def _records(self, content: bytes) -> list[tuple[bytes, dict[str, Any]]]:
+        lines = io.BytesIO(content[: _complete_size(content)]).readlines()
+        return [(line, self._record(line, number)) for number, line in enumerate(lines, start=1)]
+
+    def _record(self, line: bytes, number: int) -> dict[str, Any]:
+        try:
+            record = parse_json(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.path}: line {number} is not a record ({error}): remove that line") from error
+        if not isinstance(record, dict) or type(record.get("step")) is not int:
+            raise InputError(f"{self.path}: line {number} is not a record with a whole number 'step': remove that line")
+        return record
+
+    def _trim_unfinished(self) -> int:
+        """The size of the file after removing an unfinished last line."""
+        try:
+            stream = self.path.open("r+b")
+        except FileNotFoundError:
+            return 0
+        with stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(size - 1, 0))
+            if stream.read(1) in (b"", b"\n"):
+                return size
+            stream.seek(0)
+            return stream.truncate(_complete_size(stream.read()))
+
+
+def _complete_size(content: bytes) -> int:
+    return content.rfind(b"\n") + 1
+
+
+def _to_json(value: Any) -> Any:
+    """A value as JSON types: arrays become lists, numbers that are not finite become None."""
+    if isinstance(value, Mapping):
+        return {str(name): _to_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_json(item) for item in value]
+    if isinstance(value, jax.Array | np.ndarray | np.generic):
+        return _to_json(np.asarray(value).tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,5 +1,8 @@
-"""The folder of one training run."""
+"""The folder of a run: its lock, its description, the results of its finished stages."""
 
+import hashlib
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -7,13 +10,87 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from fluxforge._files import hold_folder, read_document, refuse_removed
-from fluxforge.errors import InputError
+from filelock import FileLock, Timeout
+
+from fluxforge._files import hold_folder, read_document, reason, refuse_removed
+from fluxforge.errors import DocumentError, InputError, StorageError
 from fluxforge.run._checkpoint import Checkpoints
-from fluxforge.run._durable import explained, remove_strays, sync_folder, write_record
-from fluxforge.run._lock import LOCK, exclusive
-from fluxforge.run._metrics import Metrics
-from fluxforge.run._stages import Stages
+from fluxforge.run._durable import Metrics, explained, make_folder, remove_strays, sync_folder, write_record
+
+LOCK = "run.lock"
+
+
+@contextmanager
+def exclusive(folder: Path, name: str = LOCK) -> Iterator[None]:
+    """Lock a folder for the block; the operating system releases the lock of a killed process.
+
+    Raises InputError if another process holds it.
+    """
+    lock = FileLock(folder / name, thread_local=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout as error:  # before OSError, of which it is a subclass
+        raise InputError(f"{folder}: is in use by another process: wait until it ends, or stop it") from error
+    except (OSError, NotImplementedError) as error:
+        raise InputError(f"{folder}: cannot be locked ({reason(error)})") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+class Stages:
+    """The results of finished stages, each in `STAGE.json`; a stage whose file is damaged counts as unfinished."""
+
+    def __init__(self, folder: Path, *, warn: Callable[[str], None]) -> None:
+        self.folder = folder
+        self._warn = warn
+
+    def finished(self, stage: str) -> dict[str, Any] | None:
+        """The result of a stage, or None if it is not finished. Raises StorageError if the file cannot be read."""
+        path = self._path(stage)
+        try:
+            with explained(path, "cannot be read"):
+                return _read_result(path, stage) if path.exists() else None
+        except DocumentError as error:
+            if isinstance(error.__cause__, OSError):
+                raise StorageError(str(error)) from error
+            self._warn(f"stage {stage} counts as unfinished: {error}")
+            return None
+
+    def finish(self, stage: str, result: Mapping[str, Any]) -> None:
+        """Record that a stage is finished, with its result: a small mapping of plain JSON."""
+        path = self._path(stage)
+        try:
+            digest = _digest(result)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"{path}: cannot be written (its content is not plain JSON: {error})") from error
+        make_folder(self.folder)
+        write_record(path, "stage", {"stage": stage, "sha256": digest, "result": result})
+
+    def _path(self, stage: str) -> Path:
+        if not _NAME.fullmatch(stage):
+            raise InputError(f"stage {stage!r:.80}: a name consists of lower-case letters, digits, '-' and '_'")
+        return self.folder / f"{stage}.json"
+
+
+def _digest(result: Mapping[str, Any]) -> str:
+    """The SHA-256 of a result as it will be read back: keys as strings, tuples as lists."""
+    read_back = json.loads(json.dumps(result, allow_nan=False))
+    return hashlib.sha256(json.dumps(read_back, sort_keys=True).encode()).hexdigest()
+
+
+def _read_result(path: Path, stage: str) -> dict[str, Any]:
+    document = read_document(path, "stage", 1)
+    result = document.get("result")
+    with suppress(ValueError):  # NaN or infinity, which JSON lacks
+        if isinstance(result, dict) and document.get("stage") == stage and document.get("sha256") == _digest(result):
+            return result
+    raise DocumentError(f"{path}: is damaged (its content does not match its SHA-256)")
+
 
 _RUN = "run.json"
 _PARTS = (_CHECKPOINTS := "checkpoints", _METRICS := "metrics.jsonl", _STAGES := "stages")
@@ -24,10 +101,10 @@ Warn = Callable[[str], None]
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run folder that this process holds alone: what the run is, its checkpoints, metrics and finished stages.
+    """A run folder that this process has locked: description, checkpoints, metrics and finished stages of the run.
 
-    `with RunFolder.create(path, description=…, warn=…) as folder` begins a run, `with RunFolder.open(path, warn=…)`
-    goes on with one. `warn` is told, in one line, of whatever was found damaged.
+    `with RunFolder.create(path, description=…, warn=…) as folder` starts a run, `with RunFolder.open(path, warn=…)`
+    continues one. `warn` is called with one line about anything damaged.
     """
 
     path: Path
@@ -40,32 +117,32 @@ class RunFolder:
     @classmethod
     @contextmanager
     def create(cls, path: str | PathLike[str], *, description: Mapping[str, Any], warn: Warn) -> Iterator["RunFolder"]:
-        """Begin a run in a folder that holds none, and hold it for the block; what fails to begin leaves nothing."""
-        folder = _path(path)
+        """Start a run in a folder that has none, and lock it for the block; a failed start leaves no files."""
+        folder = _check_path(path)
         if clash := description.keys() & set(_HEAD):
             raise InputError(f"the description of a run cannot have a field {min(clash)!r}: its document has one")
-        _refuse_a_run(folder)
-        with _made(folder), exclusive(folder):
-            _refuse_a_run(folder)
-            _begin(folder, description)
+        _check_no_run(folder)
+        with _create_folder(folder), exclusive(folder):
+            _check_no_run(folder)
+            _write_description(folder, description)
             with hold_folder(folder):
-                yield cls._of(folder, warn)
+                yield cls._load(folder, warn)
 
     @classmethod
     @contextmanager
     def open(cls, path: str | PathLike[str], *, warn: Warn) -> Iterator["RunFolder"]:
-        """Hold a folder that holds a run for the block, and remove what killed writers left in it."""
-        folder = _path(path)
-        _refuse_no_run(folder)
+        """Lock the folder of a run for the block, and remove temporary files of killed processes."""
+        folder = _check_path(path)
+        _check_run(folder)
         with exclusive(folder), hold_folder(folder):
             for place in (folder, folder / _CHECKPOINTS, folder / _STAGES):
                 remove_strays(place)
-            found = cls._of(folder, warn)
-            found.checkpoints.tidy()
-            yield found
+            opened = cls._load(folder, warn)
+            opened.checkpoints.tidy()
+            yield opened
 
     @classmethod
-    def _of(cls, folder: Path, warn: Warn) -> "RunFolder":
+    def _load(cls, folder: Path, warn: Warn) -> "RunFolder":
         document = read_document(folder / _RUN, "run", 1)
         return cls(
             path=folder,
@@ -77,44 +154,46 @@ class RunFolder:
         )
 
     def finished(self, stage: str) -> dict[str, Any] | None:
-        """What a stage gave, or None if it is not finished or its result is damaged."""
+        """The result of a stage, or None if it is not finished or its result is damaged."""
         return self._stages.finished(stage)
 
     def finish(self, stage: str, result: Mapping[str, Any]) -> None:
-        """Say that a stage is finished, and what it gave: a small result in plain JSON."""
+        """Record that a stage is finished, with its result: a small mapping of plain JSON."""
         self._stages.finish(stage, result)
 
 
-def _path(path: str | PathLike[str]) -> Path:
+def _check_path(path: str | PathLike[str]) -> Path:
     if "\0" in str(path):
-        raise InputError(f"{str(path)!r}: is no path")
+        raise InputError(f"{str(path)!r}: is not a path")
     return Path(path)
 
 
-def _refuse_a_run(folder: Path) -> None:
+def _check_no_run(folder: Path) -> None:
     with explained(folder):
         if folder.exists() and not folder.is_dir():
-            raise InputError(f"{folder}: is a file, and a run needs a folder: give another -o")
+            raise InputError(f"{folder}: is a file, but a run needs a folder: choose another with -o")
         if (folder / _RUN).exists():
-            raise InputError(f"{folder}: already holds a run: go on with it by --resume {folder}, or give another -o")
+            raise InputError(
+                f"{folder}: already contains a run: continue it with --resume {folder}, or choose another -o"
+            )
         for part in _PARTS:
             if (folder / part).exists():
-                raise InputError(f"{folder}: holds {part} of a run without its {_RUN}: remove it, or give another -o")
+                raise InputError(f"{folder}: contains {part} of a run but no {_RUN}: remove it, or choose another -o")
 
 
-def _refuse_no_run(folder: Path) -> None:
+def _check_run(folder: Path) -> None:
     with explained(folder, "cannot be read"):
         if not folder.exists():
-            raise InputError(f"{folder}: there is no such folder")
+            raise InputError(f"{folder}: no such folder")
         if not folder.is_dir():
-            raise InputError(f"{folder}: is a file, and a run is a folder")
+            raise InputError(f"{folder}: is a file, but a run is a folder")
         if not (folder / _RUN).exists():
-            raise InputError(f"{folder}: holds no run (there is no {_RUN} in it)")
+            raise InputError(f"{folder}: contains no run (no {_RUN} in it)")
 
 
 @contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """Make a folder and its parents for the block; if it fails, those still empty are removed again."""
+def _create_folder(folder: Path) -> Iterator[None]:
+    """Create a folder and its parents; if the block fails, remove those that are still empty."""
     with explained(folder):
         absent = [item for item in (folder, *folder.parents) if not item.exists()]
     try:
@@ -131,7 +210,7 @@ def _made(folder: Path) -> Iterator[None]:
         raise
 
 
-def _begin(folder: Path, description: Mapping[str, Any]) -> None:
+def _write_description(folder: Path, description: Mapping[str, Any]) -> None:
     try:
         remove_strays(folder, _RUN)
         write_record(folder / _RUN, "run", description)

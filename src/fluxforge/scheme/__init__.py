@@ -8,7 +8,7 @@ from fluxforge.scheme._claims import FAMILIES, Claims
 from fluxforge.scheme._document import claims_to_document, from_document, load, save, to_document
 from fluxforge.scheme._find import find
 from fluxforge.scheme._gradient import CORRECTION, correction_text, gradient_names, gradient_stage
-from fluxforge.scheme._integrate import integrate
+from fluxforge.scheme._integrate import integrate, semi_discrete
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage, check_scheme
 from fluxforge.scheme._symbols import (
@@ -66,6 +66,7 @@ __all__ = [
     "reference",
     "runge_kutta",
     "save",
+    "semi_discrete",
     "symbol",
     "symbol_units",
     "to_document",

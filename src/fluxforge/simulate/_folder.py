@@ -10,8 +10,7 @@ from pathlib import Path
 
 from fluxforge._files import TEMPORARY
 from fluxforge.errors import InputError
-from fluxforge.run._durable import explained
-from fluxforge.run._lock import LOCK, exclusive
+from fluxforge.run import LOCK, exclusive, explained
 
 # What a run or a comparison leaves, beside its fields; the summaries are written last and removed first.
 LAST = ("summary.json", "compare.json")

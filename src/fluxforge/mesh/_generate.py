@@ -1,0 +1,206 @@
+"""Unstructured meshes of a domain: regular ones, and irregular ones with two attraction points, as in the paper."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import floor, log2
+from types import MappingProxyType
+from typing import TypedDict, Unpack
+
+import numpy as np
+
+from fluxforge._arguments import check_kind, check_number, check_text, check_whole
+from fluxforge._types import Points
+from fluxforge.errors import InputError, MeshError
+from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, sizing, unit_square
+from fluxforge.mesh._families import FAMILIES, check_seed
+from fluxforge.mesh._generate_gmsh import gmsh_problem, mesh_with_gmsh
+from fluxforge.mesh._mesh import Mesh, cell_areas
+
+MAX_CELLS = 10**7
+DEFAULT_CELLS = 300
+# Attraction points of each kind of mesh.
+KINDS: Mapping[str, int] = MappingProxyType({"regular": 0, "irregular": 2})
+ENGINES = ("auto", "gmsh", "builtin")
+# A mesh whose cell count is CLOSE to the wanted one is taken at once, otherwise the closest of a few tries is; beyond
+# what is TOLERATED a note says so.
+CLOSE = 0.03
+TOLERATED = 0.05
+# First sizes are rescaled by the count they gave, six times. Counts jump where a side gets one more edge, so that this
+# may get stuck at a jump: then sizes around the best one are tried.
+NUDGES = (None,) * 6 + (0.99, 1.01, 0.98, 1.02, 0.97, 1.03, 0.96, 1.04)
+# Large meshes are sized after one of about so many cells, and are then taken within what is TOLERATED: tries cost time.
+PILOT = 4000
+
+
+def generate(
+    domain: AbstractDomain | None = None,
+    *,
+    kind: str = "regular",
+    cells: int | None = None,
+    size: float | None = None,
+    seed: int = 0,
+    engine: str = "auto",
+) -> Mesh:
+    """Triangles of a domain (the unit square unless one is given); the same arguments give the same mesh.
+
+    The same bit for bit on one kind of processor, with one version of gmsh, NumPy and SciPy.
+    A `regular` mesh has one size everywhere; an `irregular` one is four times finer around two random attraction
+    points inside the domain. Give either `cells`, the wanted number of them (300 unless given; the mesh has about as
+    many), or `size`, the wanted length of edges far from attraction points. The seed chooses the attraction points;
+    among regular meshes it turns the lattice of the built-in engine, and with gmsh lets the size undulate by a few
+    per cent, except for seed 0. The engine `auto` is gmsh where it loads, and otherwise the built-in one, with a note.
+    """
+    domain = unit_square() if domain is None else domain
+    wanted = "a domain (such as fluxforge.mesh.Disk())"
+    check_kind(domain, "field 'domain'", AbstractDomain, wanted)
+    _check(kind, engine, cells, size)
+    check_seed(seed)
+    if engine == "auto" and (problem := gmsh_problem()) is not None:
+        mesh = generate(domain, kind=kind, cells=cells, size=size, seed=seed, engine="builtin")
+        return replace(mesh, notes=(f"meshed by the built-in engine: {problem}", *mesh.notes))
+    # A power of two rescales without rounding, and the engines' tolerances then suit domains of every extent.
+    scale = 2.0 ** -floor(log2(_extent(domain)))
+    scaled = domain.scaled(scale)
+    attractors = _attractors(scaled, KINDS[kind], seed)
+    make = partial(_mesher(engine), scaled, attractors=attractors, seed=seed)
+    load = _cells_times_size_squared(scaled, attractors)
+    if size is None:
+        cells = DEFAULT_CELLS if cells is None else cells
+        mesh, wanted = _with_cells(make, load, cells), f"{cells} cells"
+    else:
+        _check_affordable(size, (load / MAX_CELLS) ** 0.5 / scale)
+        mesh, wanted = make(size=min(size * scale, _extent(scaled))), f"size {size:g}"
+    mesh = _checked_cover(mesh, scaled)
+    return replace(mesh, points=mesh.points / scale, origin=f"{kind} mesh, {wanted}, seed {seed}")
+
+
+def _mesher(engine: str) -> Callable[..., Mesh]:
+    if engine != "builtin":
+        return mesh_with_gmsh
+    # SciPy's triangulations take long to import, and reading a mesh does without them.
+    from fluxforge.mesh._generate_delaunay import mesh_with_scipy
+
+    return mesh_with_scipy
+
+
+def _check(kind: str, engine: str, cells: int | None, size: float | None) -> None:
+    if check_text(kind, "field 'kind'") not in KINDS:
+        raise InputError(f"field 'kind': {kind!r} is unknown; use one of {', '.join(KINDS)}")
+    if check_text(engine, "field 'engine'") not in ENGINES:
+        raise InputError(f"field 'engine': {engine!r} is unknown; use one of {', '.join(ENGINES)}")
+    if cells is not None and size is not None:
+        raise InputError("fields 'cells' and 'size': give one of them, not both")
+    if cells is not None and not 2 <= check_whole(cells, "field 'cells'") <= MAX_CELLS:
+        raise InputError(f"field 'cells': {cells} is not between 2 and {MAX_CELLS}")
+    if size is not None and not 0.0 < check_number(size, "field 'size'") < np.inf:
+        raise InputError(f"field 'size': {size} is not a length; it should be positive and finite")
+
+
+def _extent(domain: AbstractDomain) -> float:
+    (x0, y0), (x1, y1) = domain.box
+    return max(x1 - x0, y1 - y0)
+
+
+def _attractors(domain: AbstractDomain, count: int, seed: int) -> Points:
+    """Points uniformly distributed in the domain."""
+    rng = np.random.default_rng(seed)
+    found = np.zeros((0, 2))
+    while len(found) < count:
+        candidates = rng.uniform(*domain.box, size=(64, 2))
+        found = np.concatenate([found, candidates[domain.contains(candidates)]])
+    return found[:count]
+
+
+def _cells_times_size_squared(domain: AbstractDomain, attractors: Points) -> float:
+    """4/√3 ∫ (size/h)² dA: equilateral triangles of edge h, counted where they would lie."""
+    (x0, y0), (x1, y1) = domain.box
+    ticks = (np.arange(128) + 0.5) / 128
+    grid = np.stack(np.meshgrid(x0 + ticks * (x1 - x0), y0 + ticks * (y1 - y0)), axis=-1).reshape(-1, 2)
+    inside = grid[domain.contains(grid)]
+    fineness = np.mean(sizing(domain, 1.0, attractors)(inside) ** -2.0) if len(inside) else 1.0
+    return float(4.0 / np.sqrt(3.0) * domain.area * fineness)
+
+
+def _check_affordable(size: float, smallest: float) -> None:
+    if size < smallest:
+        raise InputError(f"field 'size': {size:g} would make more than {MAX_CELLS} cells; use at least {smallest:.3g}")
+
+
+def _with_cells(make: Callable[..., Mesh], load: float, cells: int) -> Mesh:
+    """Try sizes until the count is close; the closest mesh found, with a note if it is not close enough."""
+    close = CLOSE
+    if cells > 4 * PILOT:
+        close = TOLERATED
+        load *= len(make(size=(load / PILOT) ** 0.5).cells) / PILOT
+    size, fine, coarse = (load / cells) ** 0.5, 0.0, np.inf
+    best_size, best = size, make(size=size)
+    count = len(best.cells)
+    for nudge in NUDGES:
+        if abs(len(best.cells) - cells) <= close * cells:
+            return best
+        fine, coarse = (max(fine, size), coarse) if count > cells else (fine, min(coarse, size))
+        size = best_size * nudge if nudge else _between(fine, coarse, size * (count / cells) ** 0.5)
+        mesh = make(size=size)
+        count = len(mesh.cells)
+        if abs(count - cells) < abs(len(best.cells) - cells):
+            best_size, best = size, mesh
+    if abs(len(best.cells) - cells) <= TOLERATED * cells:
+        return best
+    note = f"{cells} cells were wanted, the closest mesh found has {len(best.cells)}"
+    return replace(best, notes=(*best.notes, note))
+
+
+def _between(low: float, high: float, value: float) -> float:
+    return value if low < value < high else (low * high) ** 0.5
+
+
+def _checked_cover(mesh: Mesh, domain: AbstractDomain) -> Mesh:
+    """The mesh, if its cells are positive and fill its outline; for a disk with a note, since that is a polygon."""
+    areas = cell_areas(mesh.points, mesh.cells)
+    edges = np.concatenate(list(mesh.boundary.values()))
+    (ax, ay), (bx, by) = (mesh.points[edges] - mesh.points[0]).transpose(1, 2, 0)
+    outline = 0.5 * float(np.sum(ax * by - bx * ay))
+    wanted = outline if isinstance(domain, Disk) else domain.area
+    if not (areas.min() > 0 and np.allclose([areas.sum(), outline], wanted, rtol=1e-8, atol=0)):
+        raise MeshError("the mesh generated does not fill the domain: try another size, seed or engine")
+    if not isinstance(domain, Disk):
+        return mesh
+    note = (
+        f"the mesh covers a polygon of {len(edges)} sides inscribed in the disk, {wanted / domain.area:.4%} of its area"
+    )
+    return replace(mesh, notes=(*mesh.notes, note))
+
+
+ALL_FAMILIES: Mapping[str, Callable[[int, int], Mesh]] = MappingProxyType(
+    {
+        **FAMILIES,
+        "regular": lambda n, seed: generate(kind="regular", cells=2 * n * n, seed=seed),
+        "irregular": lambda n, seed: generate(kind="irregular", cells=2 * n * n, seed=seed),
+    }
+)
+
+
+class GenerateOptions(TypedDict, total=False):
+    """What `generate` takes besides the domain; each is described there."""
+
+    kind: str
+    cells: int | None
+    size: float | None
+    seed: int
+    engine: str
+
+
+def square(**options: Unpack[GenerateOptions]) -> Mesh:
+    """The unit square, meshed with triangles: `square(cells=300, kind="irregular", seed=3)`."""
+    return generate(unit_square(), **options)
+
+
+def disk(radius: float = 1.0, centre: tuple[float, float] = (0.0, 0.0), **options: Unpack[GenerateOptions]) -> Mesh:
+    """A disk, as the polygon through points of its circle."""
+    return generate(Disk(centre, radius), **options)
+
+
+def polygon(vertices: Sequence[tuple[float, float]], **options: Unpack[GenerateOptions]) -> Mesh:
+    """The polygon with these vertices, meshed with triangles."""
+    return generate(Polygon(vertices), **options)

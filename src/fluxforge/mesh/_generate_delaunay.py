@@ -1,0 +1,221 @@
+"""Unstructured meshes without gmsh: graded Delaunay triangulations on SciPy.
+
+Points are spread over the outline, a triangular lattice inside is refined where the wanted size is smaller, and a few
+rounds of smoothing even the cells out. Boundary edges are Delaunay edges throughout: points inside stay out of the
+circles that have a boundary edge as diameter, and where two pieces of outline come close their edges are halved.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.spatial import Delaunay, cKDTree
+
+from fluxforge._types import CellField, CellVectors, Points
+from fluxforge.errors import MeshError
+from fluxforge.mesh._domain import AbstractDomain, Sizing, sizing
+from fluxforge.mesh._mesh import Mesh, cell_areas
+
+_Triangles: TypeAlias = Int[np.ndarray, "cells 3"]
+# Points after some were added or dropped: as many as there are.
+_Selected: TypeAlias = Float[np.ndarray, "selected 2"]
+
+# Triangles with a circumradius beyond LARGEST · h get a new point; in a perfect lattice it is 0.577 h.
+LARGEST = 0.76
+# New points keep this share of h from each other and from the lattice.
+CLOSEST = 0.6
+SMOOTHING = 6
+ROUNDS = 60
+FLATTEST = 1e-9
+# Where the domain fills so little of its box, a lattice over the box would be mostly wasted.
+SPARSEST = 20.0
+
+
+@dataclass(frozen=True)
+class _Outline:
+    """Points on the outline in counter-clockwise order, with their side and where on it; edge k starts at point k."""
+
+    points: Points
+    side: Int[np.ndarray, " points"]
+    station: Float[np.ndarray, " points"]
+
+    @property
+    def edges(self) -> Int[np.ndarray, "points 2"]:
+        k = np.arange(len(self.points))
+        return np.stack([k, np.roll(k, -1)], axis=-1)
+
+    @property
+    def middle(self) -> Points:
+        return np.asarray(self.points[self.edges].mean(axis=1))
+
+    @property
+    def radius(self) -> Float[np.ndarray, " points"]:
+        a, b = self.points[self.edges.T]
+        return np.asarray(0.5 * np.hypot(*(b - a).T))
+
+
+def mesh_with_scipy(domain: AbstractDomain, *, size: float, attractors: Points, seed: int) -> Mesh:
+    """Triangles with the edge lengths of `sizing`; the seed turns and shifts the lattice they start from."""
+    h = sizing(domain, size, attractors)
+    outline = _outline(domain, h)
+    inner = _lattice(domain, h, outline, np.random.default_rng(seed))
+    inner = _refined(domain, h, outline, inner)
+    inner = _smoothed(domain, h, outline, inner)
+    outline, inner, cells = _conforming(domain, outline, inner)
+    tags = np.array([tag for tag, _ in domain.sides])[outline.side]
+    boundary = {tag: outline.edges[tags == tag] for tag, _ in domain.sides}
+    return Mesh(np.concatenate([outline.points, inner]), cells, boundary)
+
+
+def _outline(domain: AbstractDomain, h: Sizing) -> _Outline:
+    """Points spaced by h along each side; where sides come close, edges are halved until they are Delaunay edges."""
+    stations = [_spaced(domain, h, k) for k in range(len(domain.sides))]
+    side = np.repeat(np.arange(len(stations)), [len(s) for s in stations])
+    return _conforming(domain, _placed(domain, side, np.concatenate(stations)), np.zeros((0, 2)))[0]
+
+
+def _placed(domain: AbstractDomain, side: Int[np.ndarray, " k"], station: Float[np.ndarray, " k"]) -> _Outline:
+    points = np.concatenate([domain.along(k, station[side == k]) for k in range(len(domain.sides))])
+    return _Outline(points, side, station)
+
+
+def _spaced(domain: AbstractDomain, h: Sizing, side: int) -> Float[np.ndarray, " k"]:
+    """Fractions s at which ∫ ds/h takes equally spaced values: their spacing follows h."""
+    length = domain.sides[side][1]
+    samples = 16 + int(8.0 * length / (h.near * h.size))
+    s = np.linspace(0.0, 1.0, samples + 1)
+    density = length / h(domain.along(side, 0.5 * (s[1:] + s[:-1])))
+    steps = np.concatenate([[0.0], np.cumsum(density) / samples])
+    fewest = 6 if len(domain.sides) == 1 else 1
+    count = max(fewest, round(steps[-1]))
+    return np.asarray(np.interp(np.arange(count) * (steps[-1] / count), steps, s))
+
+
+def _halved(domain: AbstractDomain, outline: _Outline, where: Bool[np.ndarray, " k"]) -> _Outline:
+    """The outline with a new point in the middle of some edges."""
+    following = np.roll(outline.station, -1)
+    middle = 0.5 * (outline.station + np.where(following > outline.station, following, 1.0))[where]
+    station, side = np.concatenate([outline.station, middle]), np.concatenate([outline.side, outline.side[where]])
+    order = np.lexsort((station, side))
+    return _placed(domain, side[order], station[order])
+
+
+def _has_edges(cells: _Triangles, edges: Int[np.ndarray, "edges 2"]) -> Bool[np.ndarray, " edges"]:
+    pairs = np.concatenate([cells[:, [0, 1]], cells[:, [1, 2]], cells[:, [2, 0]]])
+    return np.isin(_keys(edges), _keys(pairs))
+
+
+def _keys(pairs: Int[np.ndarray, "pairs 2"]) -> Int[np.ndarray, " pairs"]:
+    return np.asarray((pairs.min(axis=1) << 32) | pairs.max(axis=1))
+
+
+def _lattice(domain: AbstractDomain, h: Sizing, outline: _Outline, rng: np.random.Generator) -> Points:
+    """A triangular lattice of spacing size, turned and shifted at random, that keeps its distance from the outline."""
+    (x0, y0), (x1, y1) = domain.box
+    reach = 0.5 * np.hypot(x1 - x0, y1 - y0)
+    if reach**2 > SPARSEST * domain.area:
+        return np.zeros((0, 2))
+    n = int(reach / (0.5 * np.sqrt(3.0) * h.size)) + 2
+    i, j = (a.ravel() for a in np.meshgrid(np.arange(-n, n + 1), np.arange(-n, n + 1)))
+    turn, right, up = rng.random(3)
+    x, y = (i + 0.5 * (j % 2) + right) * h.size, (j + up) * (0.5 * np.sqrt(3.0) * h.size)
+    c, s = np.cos(2.0 * np.pi * turn), np.sin(2.0 * np.pi * turn)
+    points = np.stack([c * x - s * y, s * x + c * y], axis=-1) + 0.5 * np.array([x0 + x1, y0 + y1])
+    points = points[domain.contains(points)]
+    gap, _ = cKDTree(outline.points).query(points)
+    return np.asarray(points[_free(points, outline) & (gap > CLOSEST * h.size)])
+
+
+def _free(points: Points, outline: _Outline) -> Bool[np.ndarray, " points"]:
+    """Which points lie outside of the circles on the nearest boundary edges as diameters."""
+    distance, nearest = cKDTree(outline.middle).query(points, k=[1, 2, 3, 4, 5, 6])
+    # Where there are fewer edges than that, the tree answers with an infinite distance and one index too many.
+    radius = np.append(outline.radius, 0.0)[nearest]
+    return np.asarray((distance > 1.001 * radius).all(axis=1))
+
+
+def _triangles(domain: AbstractDomain, points: Points) -> _Triangles:
+    """Delaunay triangles inside the domain, counter-clockwise."""
+    # Qhull squares coordinates, which costs digits far from the origin.
+    cells = Delaunay(points - points.mean(axis=0)).simplices.astype(np.int64)
+    corners = points[cells]
+    longest = ((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max(axis=1)
+    # Points on a straight side are collinear only up to round-off: Qhull may join them by flat triangles.
+    kept = (cell_areas(points, cells) > FLATTEST * longest) & domain.contains(corners.mean(axis=1))
+    return np.asarray(cells[kept])
+
+
+def _refined(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> _Selected:
+    """Add circumcentres of triangles too large for h there, as many at once as do not come near each other."""
+    for _ in range(ROUNDS):
+        points = np.concatenate([outline.points, inner])
+        centres, radii = _circumcircles(points[_triangles(domain, points)])
+        excess = radii / h(centres)
+        wanted = (excess > LARGEST) & domain.contains(centres) & _free(centres, outline)
+        order = np.flatnonzero(wanted)[np.argsort(-excess[wanted], kind="stable")]
+        fresh = _spread(centres[order], LARGEST * h(centres[order]))
+        # In exact arithmetic no point lies within the circumradius: this only makes sure that the rounds end.
+        fresh = fresh[cKDTree(points).query(fresh)[0] > CLOSEST * h(fresh)]
+        if not len(fresh):
+            break
+        inner = np.concatenate([inner, fresh])
+    return inner
+
+
+def _circumcircles(corners: Float[np.ndarray, "cells 3 2"]) -> tuple[CellVectors, CellField]:
+    u, v = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    uu, vv = (u**2).sum(axis=1), (v**2).sum(axis=1)
+    cross = u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]
+    offset = np.stack([v[:, 1] * uu - u[:, 1] * vv, u[:, 0] * vv - v[:, 0] * uu], axis=-1) / (2.0 * cross[:, None])
+    return corners[:, 0] + offset, np.asarray(np.hypot(*offset.T))
+
+
+def _spread(points: Points, gap: Float[np.ndarray, " points"]) -> _Selected:
+    """The points that have no earlier one within their gap, among the nearest ones."""
+    distance, neighbour = cKDTree(points).query(points, k=range(1, 13))
+    earlier = neighbour < np.arange(len(points))[:, None]
+    return np.asarray(points[~(earlier & (distance < gap[:, None])).any(axis=1)])
+
+
+def _smoothed(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> Points:
+    """Move the inner points, twice between triangulations, which are what costs time."""
+    for _ in range(SMOOTHING):
+        cells = _triangles(domain, np.concatenate([outline.points, inner]))
+        for _ in range(2):
+            moved = _balanced(h, outline, inner, cells)
+            fits = domain.contains(moved) & _free(moved, outline)
+            inner = np.where(fits[:, None], moved, inner)
+    return inner
+
+
+def _balanced(h: Sizing, outline: _Outline, inner: Points, cells: _Triangles) -> Points:
+    """Σ w x̄ / Σ w over the triangles around each inner point, w = V/h²: triangles that are too large pull."""
+    points = np.concatenate([outline.points, inner])
+    centroids = points[cells].mean(axis=1)
+    weight = np.abs(cell_areas(points, cells)) / h(centroids) ** 2
+    total, x, y = (_around(points, cells, w)[len(outline.points) :] for w in (weight, *(weight * centroids.T)))
+    moved = inner.copy()
+    np.divide(np.stack([x, y], axis=-1), total[:, None], where=total[:, None] > 0, out=moved)
+    return moved
+
+
+def _around(points: Points, cells: _Triangles, value: CellField) -> Float[np.ndarray, " points"]:
+    """At each point, the sum of a cell value over the cells around it."""
+    return np.asarray(np.bincount(cells.ravel(), np.repeat(value, 3), len(points)))
+
+
+def _conforming(domain: AbstractDomain, outline: _Outline, inner: Points) -> tuple[_Outline, _Selected, _Triangles]:
+    """Make every boundary edge a Delaunay edge: drop the inner points in its way, or else halve it."""
+    for _ in range(ROUNDS):
+        cells = _triangles(domain, np.concatenate([outline.points, inner]))
+        missing = ~_has_edges(cells, outline.edges)
+        if not missing.any():
+            return outline, inner, cells
+        tree = cKDTree(inner)
+        inside = tree.query_ball_point(outline.middle[missing], 1.001 * outline.radius[missing])
+        in_the_way = np.unique(np.concatenate(inside).astype(np.int64))
+        inner = np.delete(inner, in_the_way, axis=0)
+        if not in_the_way.size:
+            outline = _halved(domain, outline, missing)
+    raise MeshError("the built-in mesh engine cannot follow this outline; try a smaller size, or engine 'gmsh'")

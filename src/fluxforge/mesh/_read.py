@@ -1,0 +1,273 @@
+"""Read meshes and cell data from files.
+
+Before a reader sees a file, it is checked to be a regular file of a known format that announces no more data than it
+holds.
+"""
+
+import math
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+from jaxtyping import Float
+
+from fluxforge._arguments import check_path
+from fluxforge._files import SpecialFileError, open_regular
+from fluxforge._types import Corners, Points
+from fluxforge.errors import MeshError, MeshReadError
+from fluxforge.mesh._check import checked
+from fluxforge.mesh._check_cells import check_coordinates
+from fluxforge.mesh._drawing import USED, call_reader, cells_of, edges_of, read_with_meshio
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._read_msh import read_msh
+from fluxforge.mesh._read_numbers import VIEW, Budget, UnreadableError
+from fluxforge.mesh._read_vtu import read_vtu, read_vtu_cell_data
+from fluxforge.mesh._read_xdmf import check_xdmf
+
+# Extension → the format's name in meshio. ".msh" and ".vtu" are read by ourselves.
+FORMATS: Mapping[str, str] = MappingProxyType(
+    {
+        ".msh": "gmsh",
+        ".vtk": "vtk",
+        ".vtu": "vtu",
+        ".xdmf": "xdmf",
+        ".xmf": "xdmf",
+        ".mesh": "medit",
+        ".obj": "obj",
+        ".off": "off",
+    }
+)
+# How a file of each format begins, after white space.
+OPENINGS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
+    {
+        "gmsh": re.compile(rb"\$(MeshFormat|Comments)\b"),
+        "vtk": re.compile(rb"# vtk DataFile Version"),
+        "vtu": re.compile(rb"<"),
+        "xdmf": re.compile(rb"<"),
+        "medit": re.compile(rb"#|MeshVersionFormatted\b"),
+        "off": re.compile(rb"OFF\b"),
+    }
+)
+OTHER_FILES: Mapping[bytes, str] = MappingProxyType(
+    {
+        b"\x89PNG": "a PNG picture",
+        b"\xff\xd8\xff": "a JPEG picture",
+        b"\x89HDF": "an HDF5 file",
+        b"\x1f\x8b": "a gzip archive: unpack it first",
+        b"PK\x03\x04": "a zip archive: unpack it first",
+        b"%PDF": "a PDF document",
+        b"\x7fELF": "a program",
+        b"(": "a Fluent mesh: save it as gmsh .msh 4.1",
+        b"<": "an XML file",
+        b"{": "a JSON file",
+    }
+)
+VTK_TYPES = rb"bit|(?:unsigned_)?(?:char|short|int|long)|float|double|vtktype\w+|vtkidtype|string"
+VTK_CELLS = re.compile(rb"^[ \t]*CELLS[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
+VTK_ITEMS = re.compile(rb"^[ \t]*(?:POINT|CELL)_DATA[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
+VTK_COLOURS = re.compile(rb"^[ \t]*COLOR_SCALARS[ \t]+\S+[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
+VTK_ARRAYS = re.compile(
+    rb"^[ \t]*(?:(?:SCALARS|VECTORS|TENSORS|NORMALS)\b|\S+(?:[ \t]+\d+){2}[ \t]+(?:" + VTK_TYPES + rb")[ \t\r]*$)",
+    re.MULTILINE | re.IGNORECASE,
+)
+# Where a text announces how many items follow: one count or a few, or two that multiply. An item takes a byte or more.
+COUNTS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
+    {
+        "vtk": re.compile(
+            rb"^[ \t]*(?:(?:POINTS|CELLS|CELL_TYPES|POINT_DATA|CELL_DATA|LOOKUP_TABLE|COLOR_SCALARS|FIELD)\b([^\n]*)"
+            rb"|\S+((?:[ \t]+\S+){2})[ \t]+(?:" + VTK_TYPES + rb")[ \t\r]*$)",
+            re.MULTILINE | re.IGNORECASE,
+        ),
+        "medit": re.compile(rb"^[ \t]*[A-Za-z]\w*\s+(\S+)[ \t\r]*$", re.MULTILINE),
+        "off": re.compile(rb"\A\s*OFF\s+(?:#[^\n]*\n\s*)*([^\n]*)"),
+    }
+)
+
+
+def preflight(path: Path) -> tuple[str, bytes]:
+    """The format's name and the bytes of a file that a reader may touch; otherwise an UnreadableError."""
+    data = _content(path)
+    format_name = FORMATS[path.suffix.lower()]
+    _check_opening(data, format_name, path.suffix.lower())
+    _check_counts(data, format_name)
+    match format_name:
+        case "vtk":
+            _check_vtk(data)
+            _check_vtk_arrays(data)
+        case "xdmf":
+            check_xdmf(data, path.parent)
+    return format_name, data
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with open_regular(path) as stream:
+            _check_extension(path.suffix)
+            data = stream.read()
+    except FileNotFoundError:
+        raise UnreadableError("does not exist") from None
+    except IsADirectoryError:
+        raise UnreadableError("is a folder, not a mesh file") from None
+    except SpecialFileError as error:
+        raise UnreadableError(f"is {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise UnreadableError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    if not data.strip():
+        raise UnreadableError("is empty")
+    return data
+
+
+def _check_extension(extension: str) -> None:
+    if extension.lower() not in FORMATS:
+        had = f"has the extension {extension!r}, which" if extension else "has no extension, which"
+        raise UnreadableError(f"{had} should be one of {' '.join(FORMATS)}")
+
+
+def _check_opening(data: bytes, format_name: str, extension: str) -> None:
+    """Refuse a file whose first bytes belong to another format, and say which if we know."""
+    start = data[:256].removeprefix(b"\xef\xbb\xbf").lstrip()
+    other = next((what for magic, what in OTHER_FILES.items() if start.startswith(magic)), None)
+    opening = OPENINGS.get(format_name)
+    if (other is not None) if opening is None else (opening.match(start) is None):
+        raise UnreadableError(f"is not a {extension} file" + (f": it looks like {other}" if other else ""))
+
+
+def _check_counts(data: bytes, format_name: str) -> None:
+    """Refuse a file that announces more items than it has bytes: readers allocate what is announced."""
+    pattern = COUNTS.get(format_name)
+    if pattern is None:
+        return
+    # The second line of a VTK file is free text.
+    begin = data.find(b"\n", data.find(b"\n") + 1) + 1 if format_name == "vtk" else 0
+    for found in pattern.finditer(data, begin):
+        announced = [count for word in found[found.lastindex or 0].split() if (count := _whole(word)) is not None]
+        if found.lastindex == 2:
+            announced.append(math.prod(announced))
+        if max(announced, default=0) > len(data):
+            line = " ".join(found[0].decode(errors="replace").split())[:60]
+            raise UnreadableError(f"announces {line!r} and has only {len(data)} bytes: it is damaged or cut short")
+
+
+def _whole(word: bytes) -> int | None:
+    """The whole number a word stands for, or None; one too long to matter counts as huge."""
+    if len(word) > 40:
+        return sys.maxsize if word.isdigit() else None
+    try:
+        return int(word)
+    except ValueError:
+        return None
+
+
+def _check_vtk(data: bytes) -> None:
+    # Within a line: \s would cross blank lines, from each of them anew.
+    found = re.search(rb"^[ \t]*DATASET[ \t]+(\w+)", data, re.MULTILINE | re.IGNORECASE)
+    if found is None:
+        raise UnreadableError("has no DATASET: it is damaged or cut short")
+    if found[1].upper() != b"UNSTRUCTURED_GRID":
+        raise UnreadableError(f"holds {found[1].decode(errors='replace')}, not an UNSTRUCTURED_GRID: save it as one")
+
+
+def _check_vtk_arrays(data: bytes) -> None:
+    """Charge what meshio makes of arrays beside the numbers they list: views for each cell, rows of colours."""
+    budget = Budget(len(data))
+    cells = max((_whole(found[1]) or 0 for found in VTK_CELLS.finditer(data)), default=0)
+    arrays = sum(1 for _ in VTK_ARRAYS.finditer(data))
+    budget.spend(VIEW * cells * arrays, f"lists {arrays} arrays of {cells} cells, which is")
+    items = max((_whole(found[1]) or 0 for found in VTK_ITEMS.finditer(data)), default=0)
+    for found in VTK_COLOURS.finditer(data):
+        budget.spend(8 * items * (_whole(found[1]) or 0), f"lists colours of {items} places, which is")
+
+
+# Heights that differ by less than this fraction of the mesh are one height.
+LEVEL = 1e-9
+
+
+def read(path: str | os.PathLike[str]) -> Mesh:
+    """The planar mesh in a file: gmsh `.msh` 2.2 and 4.1, `.vtk`, `.vtu`, `.xdmf`, `.mesh`, `.obj`, `.off`.
+
+    Triangles and quadrilaterals may be mixed; lines with a physical tag become the tagged boundary, named as in the
+    file or `tag-<number>`; any other kind of cell is refused. The mesh is checked (see `checked`), and its `notes` say
+    what was mended. Whatever is wrong with the file is a MeshReadError of one line that opens with the path.
+    """
+    origin = check_path(path, "path", "the path of a mesh file")
+    try:
+        return _read(Path(path), origin)
+    except UnreadableError as error:
+        raise MeshReadError(f"{origin}: {' '.join(str(error).split())}") from error
+    except MeshError as error:
+        raise MeshReadError(str(error)) from error
+    except (MemoryError, RecursionError) as error:
+        raise MeshReadError(f"{origin}: needs more memory than there is") from error
+
+
+def _read(path: Path, origin: str) -> Mesh:
+    format_name, data = preflight(path)
+    match format_name:
+        case "gmsh":
+            drawing = read_msh(data)
+        case "vtu":
+            drawing = read_vtu(data)
+        case _:
+            drawing = read_with_meshio(path, format_name, data)
+    cells, edges = cells_of(drawing), edges_of(drawing)
+    check_coordinates(drawing.points, origin)
+    points = _flattened(drawing.points, cells)
+    mesh = checked(points, cells, boundary=edges, origin=origin)
+    return replace(mesh, notes=drawing.notes + mesh.notes)
+
+
+def _flattened(points: Float[np.ndarray, "points 3"], cells: Corners) -> Points:
+    """Drop z, if all the points that cells use have the same z to round-off."""
+    # By marking, not np.unique, which hashes every corner: a fifth of the time of reading.
+    marked = np.zeros(len(points), bool)
+    marked[cells[cells >= 0]] = True
+    used = np.flatnonzero(marked)
+    extent = np.ptp(points[used], axis=0)
+    level = LEVEL * extent.max()
+    if extent[2] <= level:
+        return points[:, :2]
+    flat = [axis for axis, size in zip("xyz", extent, strict=True) if size <= level]
+    if flat:
+        raise UnreadableError(
+            f"is a mesh in a plane of constant {flat[0]}; turn it into the x-y plane, z being constant"
+        )
+    low, high = used[points[used, 2].argmin()], used[points[used, 2].argmax()]
+    heights = f"point {low} has z = {points[low, 2]:g} and point {high} has z = {points[high, 2]:g}"
+    raise UnreadableError(f"is not a plane mesh: {heights}, where z should be constant")
+
+
+CELL_DATA_FORMATS = ("vtk", "vtu", "xdmf")
+
+
+def read_cell_data(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The scalar cell arrays of a `.vtk`, `.vtu` or `.xdmf` file by name, in the order in which `read` lists cells."""
+    origin = os.fspath(path)
+    try:
+        format_name, data = preflight(Path(path))
+        if format_name not in CELL_DATA_FORMATS:
+            raise UnreadableError("carries no cell data that can be read; use .vtu, .vtk, .xdmf or .npy")
+        if format_name == "vtu":
+            return read_vtu_cell_data(data)
+        mesh = call_reader(Path(path), format_name)
+    except UnreadableError as error:
+        raise MeshReadError(f"{origin}: {' '.join(str(error).split())}") from error
+    kept = [k for k, block in enumerate(mesh.cells) if block.type in USED]
+    found = {}
+    for name, blocks in mesh.cell_data.items():
+        arrays = [np.asarray(blocks[k]) for k in kept]
+        if arrays and all(a.dtype.kind in "fiu" and a.size == len(a) for a in arrays):
+            found[name] = np.concatenate([a.ravel() for a in arrays]).astype(float)
+    return found
+
+
+MESH = "a mesh (such as fluxforge.mesh.square()) or the path of a mesh file"
+
+
+def as_mesh(mesh: Mesh | str | os.PathLike[str], name: str = "mesh") -> Mesh:
+    """The mesh itself, or the one in the file of that path; InputError, naming the argument, for anything else."""
+    return mesh if isinstance(mesh, Mesh) else read(check_path(mesh, name, MESH))

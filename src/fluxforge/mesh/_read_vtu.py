@@ -1,0 +1,285 @@
+"""VTK's .vtu files: one unstructured grid in one piece, its arrays in text, base64 or raw, packed or not.
+
+meshio reads them too, but decodes all that follows an array's offset for every array, and joins packed blocks by
+copying: files of kilobytes then take gigabytes or hours. Here every array is charged to one budget before it is made,
+and only the arrays that are asked for are decoded.
+"""
+
+import importlib
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+from jaxtyping import Float, Int, Num, UInt
+
+from fluxforge.mesh._drawing import TAG_FIELDS, USED, Block, Drawing
+from fluxforge.mesh._read_numbers import (
+    PACKERS,
+    Budget,
+    Stored,
+    UnreadableError,
+    base64_length,
+    decode_base64,
+    text_numbers,
+    unpack_block,
+)
+from fluxforge.mesh._read_xdmf import parse_xml
+
+CORNERS = {"line": 2, **USED}
+HEADERS = {"UInt32": "u4", "UInt64": "u8"}
+KINDS = {
+    f"{name}{bits}": f"{code}{bits // 8}" for name, code in (("Int", "i"), ("UInt", "u")) for bits in (8, 16, 32, 64)
+}
+KINDS |= {"Float32": "f4", "Float64": "f8"}
+APPENDED, CLOSING = b"<AppendedData", b"</AppendedData>"
+RAW = re.compile(rb"""\sencoding\s*=\s*["']raw["']""")
+MOST_COMPONENTS = 1_000
+
+
+def appended_data(data: bytes) -> tuple[bytes | None, int]:
+    """The bytes of <AppendedData encoding="raw"> (None if there is none), and where that element's content begins."""
+    place = data.find(APPENDED)
+    end = data.find(b">", place) if place >= 0 else -1
+    if end < 0 or RAW.search(data, place, end) is None:
+        return None, len(data)
+    begin, close = data.find(b"_", end), data.rfind(CLOSING)
+    if begin < 0 or close < begin:
+        raise UnreadableError("has appended data that do not end: it is damaged or cut short")
+    return data[begin + 1 : close], end + 1
+
+
+class VtuArrays:
+    """Reads the <DataArray> elements of one document."""
+
+    def __init__(self, tree: ElementTree.Element, raw: bytes | None) -> None:
+        header, self.packer = tree.get("header_type", "UInt32"), tree.get("compressor")
+        if header not in HEADERS:
+            raise UnreadableError(f"has header_type {header!r:.40}; it should be UInt32 or UInt64")
+        if self.packer is not None and self.packer not in PACKERS:
+            raise UnreadableError(
+                f"is packed by {self.packer!r:.60}, which cannot be read: save it with zlib or uncompressed"
+            )
+        self.order = ">" if tree.get("byte_order") == "BigEndian" else "<"
+        self.header = np.dtype(self.order + HEADERS[header])
+        self.raw = raw is not None
+        text = (tree.findtext("AppendedData") or "").strip().removeprefix("_").encode()
+        self.appended = text if raw is None else raw
+
+    def charge(self, element: ElementTree.Element, budget: Budget) -> None:
+        """Charge what an array says it takes, header included; more than the file holds is refused."""
+        stored = self._stored(element)
+        if stored is None:
+            return
+        count = int(self._words(stored, 1)[0])
+        held = len(stored.text) - stored.place
+        if count > held:
+            what = "bytes" if self.packer is None else "packed blocks"
+            raise UnreadableError(f"announces an array of {count} {what} and has {held} bytes left: it is cut short")
+        if self.packer is None:
+            budget.spend(count)
+        elif count:
+            budget.spend(_announced(self._words(stored, 3)) + (3 + count) * self.header.itemsize)
+
+    def read(self, element: ElementTree.Element) -> Num[np.ndarray, "..."]:
+        """The numbers of an array that has been charged, in rows if it has several components."""
+        kind = KINDS.get(element.get("type", ""))
+        if kind is None:
+            raise UnreadableError(f"has an array of type {element.get('type')!r:.40}, which is unknown")
+        stored = self._stored(element)
+        if stored is None:
+            values = text_numbers((element.text or "").encode(), whole=kind[0] in "iu").values
+        else:
+            content = self._plain(stored) if self.packer is None else self._unpacked(stored)
+            if len(content) % np.dtype(kind).itemsize:
+                raise UnreadableError(
+                    f"has an array of {len(content)} bytes, which are no {element.get('type')} numbers"
+                )
+            values = np.frombuffer(content, self.order + kind).astype(kind)
+        return _in_rows(values, element)
+
+    def _stored(self, element: ElementTree.Element) -> Stored | None:
+        match element.get("format", "ascii"):
+            case "ascii":
+                return None
+            case "binary":
+                return Stored(b"".join((element.text or "").encode().split()), 0, raw=False)
+            case "appended":
+                offset = element.get("offset", "").strip()
+                if not (offset.isascii() and offset.isdigit()) or len(offset) > 18:
+                    raise UnreadableError(f"has an array at offset {offset[:40]!r}, not a count")
+                return Stored(self.appended, int(offset), self.raw)
+            case other:
+                raise UnreadableError(f"has an array in format {other!r:.40}; ascii, binary and appended can be read")
+
+    def _words(self, stored: Stored, count: int) -> UInt[np.ndarray, " count"]:
+        """The first words of an array's header."""
+        content = stored.decode(0, count * self.header.itemsize)
+        return np.frombuffer(content, self.header, count)
+
+    def _plain(self, stored: Stored) -> bytes:
+        """An array that is not packed: its length in bytes, then the bytes, encoded together or each by itself."""
+        word = self.header.itemsize
+        length = int(self._words(stored, 1)[0])
+        if stored.raw:
+            return stored.decode(word, length)
+        together = len(decode_base64(stored.text[stored.place : stored.place + base64_length(word)])) > word
+        if together or not length:
+            return stored.decode(0, word + length)[word:]
+        return stored.decode(base64_length(word), length)
+
+    def _unpacked(self, stored: Stored) -> bytes:
+        """The blocks of a packed array, none longer than it announces."""
+        count = int(self._words(stored, 1)[0])
+        if not count:
+            return b""
+        words = self._words(stored, 3 + count)
+        left, size = _announced(words), words.itemsize * (3 + count)
+        lengths = words[3:].tolist()
+        packed = memoryview(stored.decode(size if stored.raw else base64_length(size), sum(lengths)))
+        blocks, place = [], 0
+        for length in lengths:
+            blocks.append(unpack_block(packed[place : place + length], str(self.packer), left))
+            place, left = place + length, left - len(blocks[-1])
+        return b"".join(blocks)
+
+
+def _announced(words: UInt[np.ndarray, " words"]) -> int:
+    """The bytes of a packed array by its header: how many blocks, their length, and that of the last (0: the same)."""
+    count, size, last = (int(word) for word in words[:3])
+    return (count - 1) * size + (last or size)
+
+
+def _in_rows(values: Num[np.ndarray, " n"], element: ElementTree.Element) -> Num[np.ndarray, "..."]:
+    """Rows of as many numbers as the array has components; without that word a plain run of numbers."""
+    word = (element.get("NumberOfComponents") or "1").strip()
+    columns = int(word) if word.isascii() and word.isdigit() and len(word) < 9 else 0
+    if not 0 < columns <= MOST_COMPONENTS or len(values) % columns:
+        raise UnreadableError(f"has an array of {len(values)} numbers in {word[:40]!r} components: it is damaged")
+    return values if columns == 1 else values.reshape(-1, columns)
+
+
+class Grid(NamedTuple):
+    """The cells of a .vtu file by their VTK type and their corners, `begin` to `end` in `connectivity`."""
+
+    points: Float[np.ndarray, "points 3"]
+    kind: Int[np.ndarray, " cells"]
+    begin: Int[np.ndarray, " cells"]
+    end: Int[np.ndarray, " cells"]
+    connectivity: Int[np.ndarray, " corners"]
+
+
+def read_vtu(data: bytes) -> Drawing:
+    """The drawing in the bytes of a .vtu file. Lines are tagged by the first of TAG_FIELDS among the cell data."""
+    arrays, piece = _open(data)
+    grid = _grid(arrays, piece)
+    names = _kind_names(grid.kind)
+    tags = _tags(arrays, piece, len(grid.kind)) if "line" in names.values() else None
+    blocks = []
+    for number, name in names.items():
+        cell = np.flatnonzero(grid.kind == number)
+        physical = np.zeros(len(cell), np.int64) if tags is None else tags[cell]
+        blocks.append(Block(name, cell, _corners(grid, cell, name), physical))
+    return Drawing(grid.points, np.arange(len(grid.points)), blocks, {})
+
+
+def read_vtu_cell_data(data: bytes) -> dict[str, np.ndarray]:
+    """The scalar cell arrays of a .vtu file by name, for its triangles and quadrilaterals in the order of the file."""
+    arrays, piece = _open(data)
+    kind = _grid(arrays, piece).kind
+    used = np.isin(kind, [number for number, name in _kind_names(kind).items() if name in USED])
+    found = {}
+    for name, element in _named(piece, "CellData").items():
+        values = arrays.read(element)
+        if len(values) == len(kind) and values.ndim == 1:
+            found[name] = values[used].astype(float)
+    return found
+
+
+def _open(data: bytes) -> tuple[VtuArrays, ElementTree.Element]:
+    """The arrays and the only piece of a grid, once its arrays together are known to fit the budget."""
+    raw, begin = appended_data(data)
+    # Bytes of any value may follow <AppendedData encoding="raw">.
+    tree = parse_xml(data if raw is None else data[:begin] + b"</AppendedData></VTKFile>", "VTKFile")
+    if tree.get("type") != "UnstructuredGrid":
+        raise UnreadableError(f"holds a grid of type {tree.get('type')!r}: save it as an unstructured grid")
+    pieces = tree.findall("./UnstructuredGrid/Piece")
+    if len(pieces) != 1:
+        raise UnreadableError(f"has {len(pieces)} pieces, and one was expected: merge them before saving")
+    arrays = VtuArrays(tree, raw)
+    budget = Budget(len(data))
+    for element in tree.iter("DataArray"):
+        arrays.charge(element, budget)
+    return arrays, pieces[0]
+
+
+def _grid(arrays: VtuArrays, piece: ElementTree.Element) -> Grid:
+    points, cells = _count(piece, "NumberOfPoints"), _count(piece, "NumberOfCells")
+    places = piece.findall("./Points/DataArray")
+    if len(places) != 1:
+        raise UnreadableError(f"has {len(places)} arrays of points, and one was expected")
+    x = arrays.read(places[0])
+    if x.ndim != 2 or x.shape != (points, x.shape[1]) or x.shape[1] not in (2, 3):
+        raise UnreadableError(f"announces NumberOfPoints={points} and lists points of shape {x.shape}: it is damaged")
+    listed = _named(piece, "Cells")
+    for name in ("connectivity", "offsets", "types"):
+        if name not in listed:
+            raise UnreadableError(f"has no array {name!r} among its <Cells>")
+    connectivity, end, kind = (_whole(arrays, listed[name]) for name in ("connectivity", "offsets", "types"))
+    if not len(end) == len(kind) == cells:
+        raise UnreadableError(f"announces NumberOfCells={cells} and lists {len(end)} offsets and {len(kind)} types")
+    begin = np.concatenate([[0], end[:-1]])[:cells]
+    if (begin > end).any() or (cells and (end[0] < 0 or end[-1] > len(connectivity))):
+        raise UnreadableError("has offsets that do not fit its connectivity: it is damaged")
+    return Grid(np.pad(x.astype(np.float64), ((0, 0), (0, 3 - x.shape[1]))), kind, begin, end, connectivity)
+
+
+def _named(piece: ElementTree.Element, section: str) -> Mapping[str, ElementTree.Element]:
+    return {element.get("Name", ""): element for element in piece.findall(f"./{section}/DataArray")}
+
+
+def _count(piece: ElementTree.Element, name: str) -> int:
+    words = (piece.get(name) or "").split()
+    if len(words) != 1 or not words[0].isascii() or not words[0].isdigit() or len(words[0]) > 18:
+        raise UnreadableError(f"has {name}={(piece.get(name) or '')[:40]!r}, not a count")
+    return int(words[0])
+
+
+def _whole(arrays: VtuArrays, element: ElementTree.Element) -> Int[np.ndarray, " n"]:
+    values = arrays.read(element).ravel()
+    # Beyond 2⁵³ nothing is a point, and unsigned numbers would wrap.
+    if values.dtype.kind not in "iu" or (values.dtype == np.uint64 and (values > np.uint64(2**53)).any()):
+        raise UnreadableError(f"lists {element.get('Name')!r} that are not whole numbers")
+    return values.astype(np.int64)
+
+
+def _kind_names(kind: Int[np.ndarray, " cells"]) -> dict[int, str]:
+    """The VTK types that occur, by the names that meshio gives them."""
+    known = importlib.import_module("meshio._vtk_common").vtk_to_meshio_type
+    numbers = np.unique(kind).tolist()
+    for number in numbers:
+        if number not in known:
+            raise UnreadableError(f"has cells of an unknown type ({number})")
+    return {number: known[number] for number in numbers}
+
+
+def _corners(grid: Grid, cell: Int[np.ndarray, " n"], name: str) -> Int[np.ndarray, "n corners"]:
+    """The corners of cells of one kind; kinds that cannot be used keep their count and lose their corners."""
+    if name not in CORNERS:
+        return np.empty((len(cell), 0), np.int64)
+    wanted = CORNERS[name]
+    if (bad := np.flatnonzero(grid.end[cell] - grid.begin[cell] != wanted)).size:
+        k = cell[bad[0]]
+        raise UnreadableError(f"lists {grid.end[k] - grid.begin[k]} corners of cell {k}, a {name} with {wanted}")
+    return grid.connectivity[grid.begin[cell][:, None] + np.arange(wanted)]
+
+
+def _tags(arrays: VtuArrays, piece: ElementTree.Element, cells: int) -> Num[np.ndarray, " cells"] | None:
+    listed = _named(piece, "CellData")
+    for name in TAG_FIELDS:
+        if name in listed:
+            values = arrays.read(listed[name]).ravel()
+            if values.dtype.kind in "iu" and len(values) == cells:
+                return values.astype(np.int64)
+    return None

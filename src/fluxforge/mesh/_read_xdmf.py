@@ -1,0 +1,152 @@
+"""XML mesh files without traps: entities, other files, and little data that unpacks to much."""
+
+import importlib
+import math
+from pathlib import Path
+from typing import Any, NoReturn
+from xml.etree import ElementTree
+
+from fluxforge.mesh._read_numbers import VIEW, Budget, UnreadableError
+
+DEEPEST = 64
+MOST_ELEMENTS = 100_000
+# NumPy's own limit; the product of more could have any number of digits.
+MOST_DIMENSIONS = 32
+
+
+class _CarefulBuilder(ElementTree.TreeBuilder):
+    """Builds the tree, unless it declares a document type (entities could expand without end), is too deep or long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth = self.elements = 0
+
+    def doctype(self, name: str, *_: object) -> NoReturn:
+        raise UnreadableError(
+            f"declares the document type {name!r}, which a mesh does not need: remove the declaration"
+        )
+
+    def start(self, tag: str, attrs: dict[str, str]) -> ElementTree.Element:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise UnreadableError(f"has elements nested deeper than {DEEPEST}")
+        self.elements += 1
+        if self.elements > MOST_ELEMENTS:
+            raise UnreadableError(f"has more than {MOST_ELEMENTS} XML elements, which no mesh needs")
+        return super().start(tag, attrs)
+
+    def end(self, tag: str) -> ElementTree.Element:
+        self.depth -= 1
+        return super().end(tag)
+
+
+def parse_xml(data: bytes, root: str) -> ElementTree.Element:
+    """The tree of a document with this root element."""
+    try:
+        tree = ElementTree.fromstring(data, ElementTree.XMLParser(target=_CarefulBuilder()))
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise UnreadableError(f"is not well-formed XML ({error}): it is damaged or cut short") from error
+    if tree.tag != root:
+        raise UnreadableError(f"is a document of type <{tree.tag}>, and <{root}> was expected")
+    return tree
+
+
+def check_xdmf(data: bytes, folder: Path) -> None:
+    """Refuse an XDMF whose arrays announce more than they hold, or lie in files other than HDF5 beside it.
+
+    What its arrays take together is charged to one budget, for the file and the HDF5 files it refers to.
+    """
+    tree = parse_xml(data, "Xdmf")
+    for element in tree.iter():
+        # The content of <Information> is parsed as XML again.
+        if "<!" in (element.text or ""):
+            raise UnreadableError("declares a document type within the document, which a mesh does not need")
+    budget = Budget(len(data))
+    datasets = Datasets(folder, budget)
+    for item in tree.iter("DataItem"):
+        if "Reference" in item.attrib:
+            raise UnreadableError("has an array that refers to another one, which cannot be read: save it in full")
+        announced = _dimensions(item)
+        text = (item.text or "").strip()
+        match item.get("Format"):
+            case "XML":
+                if announced > len(text):
+                    raise UnreadableError(f"announces an array of {announced} numbers and lists fewer: it is damaged")
+            case "HDF":
+                datasets.check(text, announced)
+            case other:
+                raise UnreadableError(f"keeps an array in format {other!r}; XML and HDF can be read")
+    # A run of cells takes two numbers or more.
+    runs = sum(_dimensions(item) for topology in tree.iter("Topology") for item in topology.iter("DataItem")) // 2
+    attributes = sum(1 for _ in tree.iter("Attribute"))
+    budget.spend(VIEW * runs * attributes, f"lists {attributes} attributes, which is")
+
+
+def _dimensions(item: ElementTree.Element) -> int:
+    words = (item.get("Dimensions") or "").split()
+    counts = all(word.isascii() and word.isdigit() and len(word) < 20 for word in words)
+    if not 0 < len(words) <= MOST_DIMENSIONS or not counts:
+        raise UnreadableError(f"has an array with Dimensions={(item.get('Dimensions') or '')[:60]!r}, not counts")
+    return math.prod(int(word) for word in words)
+
+
+# Each is a file that is opened twice, which takes a millisecond.
+MOST_DATASETS = 1_000
+
+
+class Datasets:
+    """The HDF5 arrays that one mesh file refers to, all charged to one budget."""
+
+    def __init__(self, folder: Path, budget: Budget) -> None:
+        self.folder, self.budget = folder, budget
+        self._count = 0
+        self._files: set[str] = set()
+
+    def check(self, reference: str, announced: int) -> None:
+        """Refuse a reference "name.h5:/path" that leaves the folder or the file, and charge its data to the budget."""
+        self._count += 1
+        if self._count > MOST_DATASETS:
+            raise UnreadableError(f"refers to more than {MOST_DATASETS} HDF5 arrays, which no mesh needs")
+        path, nbytes = _plain_dataset(reference, announced, self.folder)
+        if path.name not in self._files:
+            self._files.add(path.name)
+            self.budget.allow(path.stat().st_size)
+        self.budget.spend(nbytes)
+
+
+def _plain_dataset(reference: str, announced: int, folder: Path) -> tuple[Path, int]:
+    """The file of a dataset that has as many numbers as announced, and the bytes they take."""
+    # h5py takes a while to import, and few meshes need it.
+    h5py = importlib.import_module("h5py")
+
+    name, colon, inside = (word.strip() for word in reference.partition(":"))
+    path = folder / name
+    if not colon or name != Path(name).name or name in ("", "..") or "\\" in name or ":" in inside:
+        raise UnreadableError(f"refers to {reference[:60]!r}; only HDF5 files in its own folder can be read")
+    if path.is_symlink() or not path.is_file():
+        raise UnreadableError(f"refers to {name!r}, which is not a regular file in its folder")
+    try:
+        with h5py.File(path, "r") as file:
+            dataset = _dataset(h5py, file, inside)
+            size, kind = dataset.size, dataset.dtype.kind
+            own = dataset.external is None and not dataset.is_virtual
+            nbytes = dataset.nbytes
+    except (OSError, KeyError, ValueError, RuntimeError, AttributeError) as error:
+        raise UnreadableError(f"refers to {reference[:60]!r}, which cannot be read ({error})") from error
+    if not own or kind not in "iuf":
+        raise UnreadableError(f"refers to {reference[:60]!r}, which is not a plain array of numbers")
+    if size != announced:
+        raise UnreadableError(f"announces {announced} numbers in {reference[:60]!r}, which has {size}: it is damaged")
+    return path, int(nbytes)
+
+
+def _dataset(h5py: Any, file: Any, inside: str) -> Any:
+    """The dataset at a path all of whose steps stay in the file."""
+    found = file
+    for step in inside.strip("/").split("/"):
+        if not isinstance(found.get(step, getlink=True), h5py.HardLink):
+            raise ValueError(f"{step!r} is a link")
+        found = found[step]
+    if not isinstance(found, h5py.Dataset):
+        raise ValueError(f"{inside!r} is not an array")
+    return found

@@ -1,0 +1,188 @@
+"""Write meshes and cell data to files."""
+
+import importlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int, Num, Shaped
+
+from fluxforge._arguments import check_kind, check_path
+from fluxforge._files import atomic_path
+from fluxforge.errors import FluxforgeError, InputError
+from fluxforge.mesh._drawing import quiet
+from fluxforge.mesh._mesh import Mesh, check_mesh
+from fluxforge.mesh._read import FORMATS
+
+WITH_CELL_DATA = ("gmsh", "vtk", "vtu", "xdmf")
+# meshio's XDMF would otherwise put the arrays into a second file.
+OPTIONS: Mapping[str, Mapping[str, str]] = {"xdmf": {"data_format": "XML"}}
+NAME = re.compile(r'[^"<>&\s]([^"<>&\n\r\t\v\f]*[^"<>&\s])?')
+
+Fields = dict[str, Num[np.ndarray, " cells *components"]]
+
+
+def write(
+    mesh: Mesh,
+    path: str | os.PathLike[str],
+    *,
+    cell_data: Mapping[str, Shaped[np.ndarray, "..."]] | None = None,
+) -> None:
+    """Write a mesh, whole or not at all, in the format of the extension: `.msh` (4.1), `.vtk`, `.vtu`, `.xdmf`, ….
+
+    Coordinates and `cell_data` (a number or a vector per cell) keep every digit. Only `.msh` keeps the boundary tags,
+    as physical names, and the order of cells; elsewhere triangles come before quadrilaterals, their data with them.
+    """
+    check_mesh(mesh)
+    path = Path(check_path(path, "path"))
+    if cell_data is not None:
+        check_kind(cell_data, "cell_data", Mapping, "a mapping from names to arrays")
+    format_name = FORMATS.get(path.suffix.lower())
+    if format_name is None:
+        raise InputError(f"{path}: the extension {path.suffix!r} is not one of {' '.join(FORMATS)}")
+    if not np.isfinite(mesh.points).all():
+        raise InputError(f"{path}: the mesh has coordinates that are not finite, so it is not written")
+    fields = _fields(cell_data or {}, len(mesh.cells), path)
+    if fields and format_name not in WITH_CELL_DATA:
+        raise InputError(f"{path}: {path.suffix} files cannot carry cell data; .msh .vtk .vtu .xdmf can")
+    with atomic_path(path) as temporary:
+        if format_name == "gmsh":
+            _check_names(mesh.boundary, "boundary tag", path)
+            temporary.write_text(msh_text(mesh, fields), encoding="utf-8")
+        else:
+            _write_with_meshio(mesh, fields, format_name, target=temporary, path=path)
+
+
+def _fields(cell_data: Mapping[str, Shaped[np.ndarray, "..."]], cells: int, path: Path) -> Fields:
+    """The data as integers or doubles, one row per cell; vectors in the plane get a third component, as VTK has it."""
+    _check_names(cell_data, "cell data", path)
+    fields = {}
+    for name, given in cell_data.items():
+        values = np.asarray(given)
+        if values.shape[:1] != (cells,) or values.ndim > 2 or values.dtype.kind not in "biuf":
+            wanted = f"{cells} numbers or vectors, one per cell"
+            raise InputError(
+                f"{path}: cell data {name!r} should be {wanted}, got {values.dtype} of shape {values.shape}"
+            )
+        values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+        if (bad := np.flatnonzero(~np.isfinite(values).reshape(cells, -1).all(axis=1))).size:
+            raise InputError(f"{path}: cell data {name!r} is not finite in cell {bad[0]}")
+        if values.ndim == 2 and values.shape[1] == 2:
+            values = np.column_stack([values, np.zeros(cells, values.dtype)])
+        if values.ndim == 2 and values.shape[1] not in (1, 3, 9):
+            raise InputError(
+                f"{path}: cell data {name!r} has {values.shape[1]} components; 1, 2, 3 or 9 can be written"
+            )
+        fields[name] = values
+    return fields
+
+
+def _check_names(names: Mapping[str, object], what: str, path: Path) -> None:
+    for name in names:
+        if NAME.fullmatch(name) is None:
+            raise InputError(f"{path}: {what} {name!r} needs a name without quotes, angle brackets, & and line breaks")
+
+
+def _write_with_meshio(mesh: Mesh, fields: Fields, format_name: str, *, target: Path, path: Path) -> None:
+    meshio = importlib.import_module("meshio")
+    order, blocks = _by_kind(mesh)
+    if format_name == "off" and any(kind == "quad" for kind, _ in blocks):
+        raise InputError(f"{path}: .off files hold triangles only, and the mesh has quadrilaterals")
+    points: Float[np.ndarray, "points 3"] = np.column_stack([mesh.points, np.zeros(len(mesh.points))])
+    splits = np.cumsum([len(corners) for _, corners in blocks])[:-1]
+    data = {name: np.split(values[order], splits) for name, values in fields.items()}
+    try:
+        with quiet():
+            drawing = meshio.Mesh(points, blocks, cell_data=data)
+            getattr(meshio, format_name).write(os.fspath(target), drawing, **OPTIONS.get(format_name, {}))
+    except (Exception, SystemExit) as error:
+        if isinstance(error, FluxforgeError | OSError):
+            raise
+        raise InputError(f"{path}: cannot be written as {format_name} ({' '.join(str(error).split())})") from error
+
+
+def _by_kind(mesh: Mesh) -> tuple[Int[np.ndarray, " cells"], list[tuple[str, Int[np.ndarray, "n corners"]]]]:
+    """The cells in meshio's blocks, triangles first, and the cells' numbers in that order."""
+    if mesh.cells.shape[1] == 3:
+        return np.arange(len(mesh.cells)), [("triangle", mesh.cells)]
+    triangle = mesh.cells[:, 3] < 0
+    order = np.concatenate([np.flatnonzero(triangle), np.flatnonzero(~triangle)])
+    blocks = [("triangle", mesh.cells[triangle][:, :3]), ("quad", mesh.cells[~triangle])]
+    return order, [(kind, corners) for kind, corners in blocks if len(corners)]
+
+
+LINE, TRIANGLE, QUADRILATERAL = 1, 2, 3
+
+
+def msh_text(mesh: Mesh, fields: Mapping[str, Num[np.ndarray, " cells *components"]]) -> str:
+    """The whole file. A tag without edges is left out."""
+    mesh = replace(mesh, boundary={tag: edges for tag, edges in mesh.boundary.items() if len(edges)})
+    lines = ["$MeshFormat", "4.1 0 8", "$EndMeshFormat"]
+    for section in (_names(mesh), _entities(mesh), _nodes(mesh), _elements(mesh)):
+        lines.extend(section)
+    for name, values in fields.items():
+        lines.extend(_element_data(name, values))
+    return "\n".join(lines) + "\n"
+
+
+def _names(mesh: Mesh) -> Iterator[str]:
+    yield from ("$PhysicalNames", str(1 + len(mesh.boundary)))
+    for number, tag in enumerate(mesh.boundary, start=1):
+        yield f'1 {number} "{tag}"'
+    # Readers that keep one name for all dimensions would confuse this one with a tag of the same name.
+    yield f'2 1 "{"domain" if "domain" not in mesh.boundary else "all cells"}"'
+    yield "$EndPhysicalNames"
+
+
+def _entities(mesh: Mesh) -> Iterator[str]:
+    """A curve per tag and the surface they bound, each with its box and its physical tag."""
+    curves = len(mesh.boundary)
+    yield from ("$Entities", f"0 {curves} 1 0")
+    for number, edges in enumerate(mesh.boundary.values(), start=1):
+        yield f"{number} {_box(mesh, edges)} 1 {number} 0"
+    around = "".join(f" {number}" for number in range(1, curves + 1))
+    yield f"1 {_box(mesh, mesh.cells[mesh.cells >= 0])} 1 1 {curves}{around}"
+    yield "$EndEntities"
+
+
+def _box(mesh: Mesh, used: Int[np.ndarray, "*n"]) -> str:
+    corners = mesh.points[used.ravel()]
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    return f"{low[0].item()!r} {low[1].item()!r} 0 {high[0].item()!r} {high[1].item()!r} 0"
+
+
+def _nodes(mesh: Mesh) -> Iterator[str]:
+    count = len(mesh.points)
+    yield from ("$Nodes", f"1 {count} 1 {count}", f"2 1 0 {count}")
+    yield from map(str, range(1, count + 1))
+    # repr keeps every digit and no more.
+    yield from (f"{x!r} {y!r} 0" for x, y in mesh.points.tolist())
+    yield "$EndNodes"
+
+
+def _elements(mesh: Mesh) -> Iterator[str]:
+    number = np.arange(1, len(mesh.cells) + 1)
+    triangle = np.full(len(mesh.cells), True) if mesh.cells.shape[1] == 3 else mesh.cells[:, 3] < 0
+    surfaces = [(TRIANGLE, triangle, 3), (QUADRILATERAL, ~triangle, 4)]
+    blocks = [(2, 1, kind, number[these], mesh.cells[these, :width]) for kind, these, width in surfaces if these.any()]
+    following = len(mesh.cells) + 1
+    for curve, edges in enumerate(mesh.boundary.values(), start=1):
+        blocks.append((1, curve, LINE, np.arange(following, following + len(edges)), edges))
+        following += len(edges)
+    blocks.sort(key=lambda block: block[:3])
+    yield from ("$Elements", f"{len(blocks)} {following - 1} 1 {following - 1}")
+    for dimension, entity, kind, numbers, corners in blocks:
+        yield f"{dimension} {entity} {kind} {len(numbers)}"
+        yield from (" ".join(map(str, row)) for row in np.column_stack([numbers, corners + 1]).tolist())
+    yield "$EndElements"
+
+
+def _element_data(name: str, values: Num[np.ndarray, " cells *components"]) -> Iterator[str]:
+    """One view: its name, the time 0, then step 0, the number of components and of cells, and a row per cell."""
+    rows = values.reshape(len(values), -1)
+    yield from ("$ElementData", "1", f'"{name}"', "1", "0", "3", "0", str(rows.shape[1]), str(len(rows)))
+    yield from (f"{k} " + " ".join(map(repr, row)) for k, row in enumerate(rows.tolist(), start=1))
+    yield "$EndElementData"

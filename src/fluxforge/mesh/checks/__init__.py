@@ -1,1 +1,0 @@
-"""What makes a list of points and cells a mesh."""

@@ -1,1 +1,0 @@
-"""Mesh files: reading what others wrote, writing what others read, and distrusting both."""

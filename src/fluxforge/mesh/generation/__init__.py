@@ -1,1 +1,0 @@
-"""Making meshes: structured families, and unstructured triangles of a domain."""
