@@ -23,6 +23,7 @@ from fluxforge.distil import Candidate, Front, PowerLaw, Sampled, tabulate
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression import parse
 from fluxforge.gnn import AbstractMLP, Network, build
+from fluxforge.pde import HEAT
 from fluxforge.scheme import Hop, message_symbols, output_symbols, symbol
 from fluxforge.train import Trained
 
@@ -139,7 +140,7 @@ def test_its_formulas_are_those_of_the_midpoint_rule(found: Found) -> None:
         assert sp.expand(parse(document["outputs"][name], node) - parse(text, node)) == 0
     assert document["rational"]["c1"] == "1/2"
     assert document["loss"]["rational"] == pytest.approx(document["loss"]["formula"], rel=0.05)
-    assert found.scheme("midpoint").name == "discovered-midpoint"
+    assert found.scheme("midpoint", HEAT).name == "discovered-midpoint"
 
 
 def test_the_network_s_own_constants_are_read_at_every_step(found: Found) -> None:
