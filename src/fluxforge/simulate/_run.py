@@ -3,7 +3,8 @@
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import jax
@@ -16,7 +17,7 @@ from fluxforge.errors import InputError, InstabilityError, NumericalError
 from fluxforge.mesh import Conditions, DualGraph, Mesh, Settings, Value, as_mesh, dual, reference_step
 from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme, find
-from fluxforge.simulate._build import Precision, Solver, check_diffusivity, check_precision, stepper
+from fluxforge.simulate._build import Precision, Solver, check_diffusivity, check_precision, run_stepper
 from fluxforge.simulate._envelope import Envelope, data_envelope
 from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._limit import StepLimit, step_limit
@@ -123,8 +124,10 @@ def simulate(
     )
     envelope = data_envelope(scheme.equation, graph, parameters, initial=T, source=S)
     _check_fits(dtype, {"the initial temperature": T, "the source": S, "the boundary condition": graph.value})
-    with jax.enable_x64(dtype == "float64"):
-        advance = stepper(scheme, graph, step, parameters=parameters, source=S, dtype=dtype, solver=solver)
+    with jax.enable_x64(dtype == "float64"), _telling_of_memory():
+        advance = run_stepper(
+            scheme, graph, step, steps=steps, parameters=parameters, source=S, dtype=dtype, solver=solver
+        )
         run = _march(advance, T, envelope, dt=step, steps=steps, every=every, progress=progress)
     result = Simulation(
         scheme=scheme.name,
@@ -142,6 +145,17 @@ def simulate(
     if throw and run.blew_up_at is not None:
         raise InstabilityError(f"scheme {scheme.name!r} blew up at step {run.blew_up_at} of {steps}")
     return result
+
+
+@contextmanager
+def _telling_of_memory() -> Iterator[None]:
+    """Raise MemoryError where JAX's runtime says, in an error for every purpose, that memory is exhausted."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error) and "Out of memory" not in str(error):
+            raise
+        raise MemoryError(str(error)) from error
 
 
 def _check_fits(dtype: Precision, fields: Mapping[str, np.ndarray]) -> None:
