@@ -105,7 +105,7 @@ def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> No
     with doing("writing the fields", quiet=request.as_json):
         files = _write(comparison, request)
     with doing("checking the schemes", quiet=request.as_json):
-        doubts = notes(schemes, problem.mesh)
+        doubts = notes(schemes, problem.mesh, problem.parameters)
     if request.as_json:
         show_json({**_document(comparison, files), "notes": doubts})
     else:
@@ -143,7 +143,8 @@ def _show(comparison: Comparison, problem: Problem, files: Sequence[Path]) -> No
     for note in problem.mesh.notes:
         show(f"note: {note}")
     if first.blew_up_at is None and not np.any(first.fields):
-        show("note: T is 0 everywhere: give --initial, --source or --boundary to have something happen")
+        still = f"{first.words.unknown} is 0 everywhere"
+        show(f"note: {still}: give --initial, --source or --boundary to have something happen")
     for folder in dict.fromkeys(path.parent for path in files):
         show(f"wrote {folder}{os.sep}: {_contents([path for path in files if path.parent == folder])}")
 
@@ -163,11 +164,14 @@ def _pairs(done: Simulation) -> Iterator[tuple[str, str]]:
     limits = {"unknown": "no limit is known", "unlimited": "unlimited", "finite": number(done.dt_limit)}
     limit = limits[summary["dt_limit_kind"]]
     share = summary["dt_over_fourier"]
-    of_fourier = "" if share is None else f", {number(share)} of the Fourier step"
+    of_fourier = "" if share is None else f", {number(share)} of the {done.words.step_name}"
     yield "Δt", f"{number(done.dt)}{of_fourier}; stability limit: {limit}"
-    yield "T at the end", f"{number(summary['min'])} to {number(summary['max'])}, mean {number(summary['mean'])}"
-    yield "heat Σ V T", number(summary["heat"])
-    yield "energy ½ Σ V T²", number(summary["energy"])
+    yield (
+        f"{done.words.unknown} at the end",
+        f"{number(summary['min'])} to {number(summary['max'])}, mean {number(summary['mean'])}",
+    )
+    yield done.words.total, number(summary["heat"])
+    yield f"energy ½ Σ V {done.words.unknown}²", number(summary["energy"])
     yield "time per step", duration(done.seconds_per_step)
 
 
