@@ -24,14 +24,19 @@ _GREEK = {
 
 @dataclass(frozen=True)
 class Words:
-    """`step`: whose name the reference step has; `diffusion` the letter or formula of K; `parameters` those that scale
-    the flux; `unknowns` the values of the unknown; `total` what is conserved.
+    """The words for an equation in certificates and messages.
+
+    `step`: whose name the reference step has; `diffusion` the letter or formula of K; `parameters` the letters of all;
+    `unknown` the letter, `unknowns` the values of the unknown; `exchanged` what cells exchange; `total` what is
+    conserved.
     """
 
     step: str
     diffusion: str
     parameters: str
+    unknown: str
     unknowns: str
+    exchanged: str
     total: str
 
     @property
@@ -59,6 +64,8 @@ def words_of(equation: "Equation") -> Words:
         step=step,
         diffusion=_GREEK.get(letter, letter),
         parameters=", ".join(_GREEK.get(p.name, p.name) for p in equation.parameters) or "parameters",
+        unknown=equation.unknown,
         unknowns="temperatures" if heat else equation.unknown,
+        exchanged="heat" if heat else equation.unknown,
         total=f"{'heat' if heat else 'total'} Σ {weight} {equation.unknown}",
     )

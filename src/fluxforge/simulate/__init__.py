@@ -16,7 +16,7 @@ from fluxforge.simulate._network import NetworkStepper, network_stepper
 from fluxforge.simulate._one_operator import is_one_operator, step_matrix
 from fluxforge.simulate._output import write_comparison, write_run, write_series
 from fluxforge.simulate._picture import animation, field_picture, side_by_side
-from fluxforge.simulate._reaction import linear_reaction
+from fluxforge.simulate._reaction import cell_capacity, linear_reaction
 from fluxforge.simulate._run import Simulation, choose_step, limit_kind, simulate
 from fluxforge.simulate._stepper import AbstractStepper, LinearStepper
 
@@ -37,6 +37,7 @@ __all__ = [
     "apply",
     "assemble",
     "bytes_per_cell",
+    "cell_capacity",
     "choose_step",
     "compare",
     "factorise",

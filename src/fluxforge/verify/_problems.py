@@ -11,7 +11,7 @@ import sympy as sp
 
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression import COORDINATES, evaluate, field, parse, symbol, symbols_of, to_text
-from fluxforge.mesh import DualGraph, Mesh, Settings, dual, reference_step, resolve
+from fluxforge.mesh import DualGraph, Mesh, Settings, dual, reference_step
 from fluxforge.pde import HEAT, Equation, Rank, Where
 from fluxforge.scheme import Scheme
 from fluxforge.simulate import linear_reaction
@@ -122,13 +122,6 @@ def capacity(equation: Equation, parameters: Settings | None, dimension: int = 2
     if equation.capacity.free_symbols - set(given):
         return 1.0
     return float(evaluate(equation.capacity, given, np))
-
-
-def capacities(equation: Equation, graph: DualGraph, parameters: Settings | None) -> np.ndarray:
-    """The capacity c in each cell."""
-    fields = resolve(equation, graph, parameters)
-    known = {symbol(name): value for name, value in (*fields.constants.items(), *fields.cells.items())}
-    return np.broadcast_to(np.asarray(evaluate(equation.capacity, known, np), float), (graph.cells,))
 
 
 def varies(equation: Equation) -> bool:

@@ -11,6 +11,7 @@ from fluxforge.mesh import DualGraph, Mesh, dual
 from fluxforge.pde import HEAT
 from fluxforge.scheme import Scheme, linear_stages
 from fluxforge.verify import _lines, _space_lines
+from fluxforge.verify._alignment import alignment
 from fluxforge.verify._certificate import Certificate, FamilyResult, worst_study
 from fluxforge.verify._claims import ClaimCheck, Measured, check_claims
 from fluxforge.verify._evidence import NUMERICAL_FAILURES, Line, unknown
@@ -18,7 +19,6 @@ from fluxforge.verify._families import LATTICES, Levels
 from fluxforge.verify._problems import PROBLEMS
 from fluxforge.verify._request import Request, claim_reasons, generator_holds, left_out, space_finding
 from fluxforge.verify._space_graphs import rough_tetrahedra
-from fluxforge.verify.alignment import alignment
 from fluxforge.verify.conservation import Conservation, conservation
 from fluxforge.verify.cost import Cost, CostCurve, cost, error_against_cost
 from fluxforge.verify.diffusivity import effective_diffusivity, effective_equation

@@ -10,8 +10,8 @@ from scipy.sparse import eye_array
 from fluxforge.mesh import DualGraph, Mesh, Neumann, Settings, dual, jittered
 from fluxforge.pde import Rank, Where
 from fluxforge.scheme import TURNED, Hop, Scheme, linear_stages, message_symbols, symbol
-from fluxforge.simulate import general_stepper, operator
-from fluxforge.verify._problems import as_graph, capacities, study_step, varies, varying_settings
+from fluxforge.simulate import cell_capacity, general_stepper, operator
+from fluxforge.verify._problems import as_graph, study_step, varies, varying_settings
 from fluxforge.verify.time_order import march
 
 TOLERANCE = 1e-12
@@ -81,7 +81,7 @@ def _of_general(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Sett
 
 def _of_linear(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None) -> Conservation:
     step = operator(scheme, graph, dt=dt, parameters=parameters)
-    weight = capacities(scheme.equation, graph, parameters) * graph.V
+    weight = cell_capacity(scheme.equation, graph, parameters) * graph.V
     change = step.M - eye_array(graph.cells)
     defects = np.abs(weight @ change) / weight
     worst = int(np.argmax(defects))
@@ -111,7 +111,7 @@ def _drift_of_general(scheme: Scheme, graph: DualGraph, *, dt: float, parameters
     runs = [(T, np.asarray(step(T))) for T in states] + [
         (1e-3 * states[1], np.asarray(step.rollout(1e-3 * states[1], ROLLOUT)))
     ]
-    weight = capacities(scheme.equation, graph, parameters) * graph.V
+    weight = cell_capacity(scheme.equation, graph, parameters) * graph.V
     drifts = [drift_between(weight, T, after) for T, after in runs if np.isfinite(after).all()]
     return (max(drifts), len(drifts)) if drifts else (float("inf"), 0)
 
