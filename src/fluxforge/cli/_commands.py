@@ -190,7 +190,7 @@ def schemes(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SCHEME]", help="Name of a built-in scheme, or a scheme.json file.", autocompletion=complete_scheme
+            metavar="SCHEME", help="Name of a built-in scheme, or a scheme.json file.", autocompletion=complete_scheme
         ),
     ] = None,
     as_json: Json = False,
