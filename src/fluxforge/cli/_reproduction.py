@@ -15,6 +15,7 @@ from fluxforge.errors import InputError
 from fluxforge.report import controls_table, rates_table
 from fluxforge.reproduction import (
     Comparison,
+    Document,
     Moved,
     PartComparison,
     Reproduction,
@@ -62,7 +63,7 @@ def run(request: Request) -> None:
         raise typer.Exit(1)
 
 
-def _run_part(name: str, request: Request) -> dict[str, Any]:
+def _run_part(name: str, request: Request) -> Document:
     with question_bar(name, quiet=request.as_json) as tell:
         return reproduce(
             name,
@@ -75,12 +76,14 @@ def _run_part(name: str, request: Request) -> dict[str, Any]:
         )
 
 
-def _to_document(results: Mapping[str, Any], whole: Reproduction, compared: Comparison | None) -> dict[str, Any]:
+def _to_document(results: Mapping[str, Document], whole: Reproduction, compared: Comparison | None) -> dict[str, Any]:
     document = {"parts": results, **msgspec.to_builtins(whole)}
     return document if compared is None else document | {"check": compared.document()}
 
 
-def _show_results(results: Mapping[str, Any], whole: Reproduction, compared: Comparison | None, folder: Path) -> None:
+def _show_results(
+    results: Mapping[str, Document], whole: Reproduction, compared: Comparison | None, folder: Path
+) -> None:
     for name, result in results.items():
         show(f"\n{name}\n")
         _show_tables(result)
@@ -143,26 +146,25 @@ def _number(value: float | None) -> str:
     return "missing" if value is None else f"{value:.10g}"
 
 
-def _show_tables(result: Mapping[str, Any]) -> None:
-    if "recipes" in result:
-        _show_rates(result)
-    if result.get("experiment") == "controls":
-        table = controls_table(result)
-        show_table(table.columns, table.rows, right=("explained", "seconds"))
-    if "recovery" in result:
-        _show_recovery(result)
-    if "discovered" in result:
-        _show_residuals(result)
-    if "summary" not in result:
-        return
-    show_arms(result["summary"])
-    if "reduced" in result:
-        reduced = result["reduced"]
-        text = f"{reduced['reached']} of {reduced['of']} sparse networks reach {reduced['lemma_nonzeros']} non-zeros"
-        show(f"\nmerged and pruned: {text}, exact on unseen meshes")
+def _show_tables(result: Document) -> None:
+    match result["experiment"]:
+        case "rates":
+            _show_rates(result)
+        case "controls":
+            table = controls_table(result)
+            show_table(table.columns, table.rows, right=("explained", "seconds"))
+        case "symbolic":
+            _show_recovery(result)
+        case "higher-order":
+            _show_residuals(result)
+        case "generalisation":
+            show_arms(result["summary"])
+            reduced = result["reduced"]
+            reached = f"{reduced['reached']} of {reduced['of']} sparse networks"
+            show(f"\nmerged and pruned: {reached} reach {reduced['lemma_nonzeros']} non-zeros, exact on unseen meshes")
 
 
-def _show_rates(result: Mapping[str, Any]) -> None:
+def _show_rates(result: Document) -> None:
     """Print the verdicts per recipe, and one line per seed with an unexpected verdict."""
     table = rates_table(result)
     show_table(table.columns, table.rows, right=table.columns[2:])
@@ -172,7 +174,7 @@ def _show_rates(result: Mapping[str, Any]) -> None:
                 show(f"{row['verdict']}: {name}, seed {row['seed']}: {row['reason']}")
 
 
-def _show_recovery(result: Mapping[str, Any]) -> None:
+def _show_recovery(result: Document) -> None:
     """Print how often the formula was recovered, and one line per failure."""
     columns = ("engine", "α", "recovered", "worst constant", "seconds, median")
     rows = [
@@ -193,7 +195,7 @@ def _show_recovery(result: Mapping[str, Any]) -> None:
         show(f"left out: {name} ({hint})")
 
 
-def _show_residuals(result: Mapping[str, Any]) -> None:
+def _show_residuals(result: Document) -> None:
     """Print mean residuals on unseen meshes, and the ratio of the midpoint rule's to the network's."""
     columns = ("network", "residual", "euler", "midpoint", "below midpoint")
     rows = []
@@ -208,7 +210,7 @@ def _show_residuals(result: Mapping[str, Any]) -> None:
         show_pairs((key, f"{value:.6f} ± {off[key]:.0e}") for key, value in found.get("constants", {}).items())
 
 
-def show_arms(summary: Mapping[str, Any]) -> None:
+def show_arms(summary: Document) -> None:
     """Print median and quartiles over the seeds of every arm of every variant."""
     columns = ("variant", "arm", *WORDS.values(), "stuck")
     rows = [
@@ -223,7 +225,7 @@ def _format_quartiles(found: Mapping[str, float]) -> str:
     return f"{found['median']:.2g} [{found['q1']:.2g}, {found['q3']:.2g}]"
 
 
-def _show_claims(result: Mapping[str, Any]) -> None:
+def _show_claims(result: Document) -> None:
     show("\nclaims of the paper, with verdicts\n")
     for claim in result["claims"]:
         condition = f"{claim['condition'].capitalize()}. " if claim.get("condition") else ""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluxforge.reproduction._kinds import Kind, Rule, rule_of
+from fluxforge.reproduction._parts import Document
 
 # The keys that name an element of a list, in order of preference.
 IDENTITY = ("scheme", "name", "family", "engine")
@@ -33,7 +34,7 @@ class Number:
     uncertainty: float | None = None
 
 
-def numbers(part: str, document: Mapping[str, Any]) -> dict[str, Number]:
+def numbers(part: str, document: Document) -> dict[str, Number]:
     """Every number of a part's document by its place, which reads like `rows[3].error`."""
     own = {key: value for key, value in document.items() if key not in PROVENANCE}
     return {number.where: number for number in _walk(part, own, "", (), (own,))}
@@ -107,11 +108,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def round_document(part: str, document: Mapping[str, Any], *, digits: int = 6) -> dict[str, Any]:
+def round_document(part: str, document: Document, *, digits: int = 6) -> Document:
     """Round the numbers of a document to so many digits, except deterministic and fitted ones, which are compared."""
     found = numbers(part, document)
     full = {where for where, number in found.items() if number.rule.kind in (Kind.EXACT, Kind.FITTED)}
-    result: dict[str, Any] = _round_value(document, "", full, digits)
+    result: Document = _round_value(document, "", full, digits)
     return result
 
 
