@@ -8,7 +8,7 @@ import typer
 from cli_runs import Cli, only_line
 
 from fluxforge.cli import _arguments, _export, _simulate
-from fluxforge.cli._arguments import Engine, Family, Kind, complete_scheme, complete_schemes, whole_number
+from fluxforge.cli._arguments import Engine, Family, Kind, complete_scheme, complete_schemes, parse_whole
 from fluxforge.cli._mesh import parse_vertices
 from fluxforge.mesh import FAMILIES
 from fluxforge.mesh._generate import ENGINES, KINDS
@@ -20,14 +20,14 @@ from fluxforge.simulate import Precision, Solver
 @pytest.mark.parametrize(
     ("text", "number"), [("20", 20), ("1e6", 10**6), ("1_000", 1000), ("-3", -3), ("2.50e2", 250), (7, 7)]
 )
-def test_whole_numbers_may_be_written_with_an_exponent(text: str | int, number: int) -> None:
-    assert whole_number(text) == number
+def test_parse_wholes_may_be_written_with_an_exponent(text: str | int, number: int) -> None:
+    assert parse_whole(text) == number
 
 
 @pytest.mark.parametrize("text", ["", "many", "1.5", "1e-3", "nan", "inf", "1e999999999", "1e16", "0x10"])
 def test_other_numbers_are_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter, match="not a whole number"):
-        whole_number(text)
+        parse_whole(text)
 
 
 def test_copied_names_are_the_librarys() -> None:

@@ -50,8 +50,8 @@ def test_tags_without_a_condition_of_their_own_follow_the_one_for_all(specs: lis
         (["left=flux:"], "missing"),
         (["=1"], "TAG=CONDITION"),
         (["left=right=1"], "TAG=CONDITION"),
-        (["left=1", "left=2"], "left has a condition already"),
-        (["0", "1"], "the whole boundary has a condition already"),
+        (["left=1", "left=2"], "left already has a condition"),
+        (["0", "1"], "the whole boundary already has a condition"),
     ],
 )
 def test_what_is_no_condition_is_refused(specs: list[str], words: str) -> None:

@@ -49,6 +49,8 @@ def test_help_ends_with_an_example_of_the_command(cli: Cli, path: tuple[str, ...
     assert (told.code, told.err) == (0, "")
     *_, example = told.out.split("Example: ")
     assert example.startswith(" ".join(("fluxforge", *path)))
+    # Placeholders and choices, never the name of a Python type.
+    assert not {"<str>", "<int>", "<float>", "<list[str]>", "<list"} & set(told.out.split())
 
 
 @pytest.mark.parametrize("path", [(), ("mesh",), ("bench",)], ids=" ".join)

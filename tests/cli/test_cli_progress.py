@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fluxforge.cli._progress import BETWEEN_LINES, Lines, counted, doing, progress_bar, question_bar
+from fluxforge.cli._progress import BETWEEN_LINES, Lines, count_done, doing, progress_bar, question_bar
 
 
 class Terminal(io.StringIO):
@@ -61,7 +61,7 @@ def test_a_file_sees_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    tell = counted(Lines("mid\x1bpoint", clock=lambda: now[0]))
+    tell = count_done(Lines("mid\x1bpoint", clock=lambda: now[0]))
     for second in (1.0, BETWEEN_LINES + 1, BETWEEN_LINES + 2, 2 * BETWEEN_LINES + 1):
         now[0] = second
         tell("training", int(1000 * second), 100_000)

@@ -52,13 +52,13 @@ def test_kept_results_are_compared_with_and_a_changed_verdict_fails(cli: Cli, to
     same = cli("reproduce", "-o", tmp_path / "fresh", "--check", tmp_path / "kept")
     assert same.code == 0
     assert "no verdict differs" in same.out
-    assert "first: 0 of 6 numbers moved" in same.out
+    assert "first: 0 of 6 numbers differ" in same.out
     assert "deterministic: 6" in same.out
     path = tmp_path / "kept" / "first" / "first.json"
     path.write_text(path.read_text(encoding="utf-8").replace("0.0625", "0.0625001"), encoding="utf-8")
     moved = cli("reproduce", "-o", tmp_path / "fresh", "--check", tmp_path / "kept")
     assert moved.code == 0
-    assert "rows[2].error: 0.0625001 → 0.0625, deterministic: off by 1e-07" in " ".join(moved.out.split())
+    assert "rows[2].error: 0.0625001 → 0.0625, deterministic: differs by 1e-07" in " ".join(moved.out.split())
     first.verdict = "does not hold"
     other = cli("reproduce", "-o", tmp_path / "fresh", "--check", tmp_path / "kept", "--again")
     assert other.code == 1
@@ -70,7 +70,7 @@ def test_kept_results_are_compared_with_and_a_changed_verdict_fails(cli: Cli, to
     [
         (("figure-9",), "there is no part 'figure-9'"),
         (("--preset", "slow"), "there is no preset 'slow'"),
-        (("--check", "nowhere"), "nowhere: there is no such folder"),
+        (("--check", "nowhere"), "nowhere: no such folder"),
     ],
 )
 def test_bad_words_are_one_line_and_nothing_is_run(cli: Cli, toys: Any, words: Any, said: str, tmp_path: Path) -> None:
@@ -84,5 +84,5 @@ def test_bad_words_are_one_line_and_nothing_is_run(cli: Cli, toys: Any, words: A
 def test_a_folder_without_results_is_refused_before_anything_is_run(cli: Cli, toys: Any, tmp_path: Path) -> None:
     done = cli("reproduce", "-o", tmp_path / "new", "--check", tmp_path)
     assert done.code == 2
-    assert "holds no results to compare with" in done.err
+    assert "contains no results to compare with" in done.err
     assert [toy.runs for toy in toys] == [0, 0]

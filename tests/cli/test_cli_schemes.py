@@ -19,7 +19,8 @@ def test_the_list_names_every_scheme_and_its_claims(cli: Cli, monkeypatch: pytes
     assert max(map(len, told.out.splitlines())) <= int(columns)
     assert all(name in told.out for name in BUILT_IN)
     assert all(
-        words in told.out for words in ("order in time", "stable to", "keeps heat", "2.785", "unlimited", "edge, path")
+        words in told.out
+        for words in ("order in time", "stable to", "conserves heat", "2.785", "unlimited", "edge, path")
     )
 
 

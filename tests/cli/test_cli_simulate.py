@@ -131,7 +131,7 @@ def test_a_scheme_that_does_not_suit_the_mesh_is_told_so(cli: Cli, mesh_file: Pa
     run = ("--mesh", mesh_file, *HOT, "--steps", 2)
     words = " ".join(cli("simulate", "euler", *run).out.split())
     assert "note: euler: not consistent on this mesh: linear fields are off by up to" in words
-    assert "`corrected` keeps them" in words
+    assert "`corrected` is exact for them" in words
     assert cli("simulate", "corrected", *run, "--json").json["notes"] == []
     (note,) = cli("simulate", "two-hop-printed", *run, "--json").json["notes"]
     assert note.startswith("two-hop-printed: solves another equation: on squares its diffusivity is [[4, 0], [0, 4]] ")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from fluxforge.errors import MeshError, MeshReadError
-from fluxforge.mesh._check import checked
+from fluxforge.mesh._check import build_mesh
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import read
 
@@ -209,7 +209,7 @@ def sample_mesh() -> Mesh:
     """The small mesh with triangles and quadrilaterals in turn."""
     cells = [QUADRILATERALS[0], [*TRIANGLES[0], -1], QUADRILATERALS[1], [*TRIANGLES[1], -1], QUADRILATERALS[2]]
     boundary = {"inlet": INLET, "the wall": WALL}
-    return checked(POINTS[:, :2], np.array(cells), boundary=boundary, origin="sample")
+    return build_mesh(POINTS[:, :2], np.array(cells), boundary=boundary, origin="sample")
 
 
 def same(a: Mesh, b: Mesh) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 from fluxforge.errors import InputError
 from fluxforge.mesh._generate import generate
-from fluxforge.mesh._generate_gmsh import DEBIAN_PACKAGES, OPTIONS, closed_pipes_stay_errors, gmsh_problem
+from fluxforge.mesh._generate_gmsh import DEBIAN_PACKAGES, OPTIONS, gmsh_problem, keep_sigpipe_ignored
 from fluxforge.mesh._mesh import Mesh, cell_areas, half_edges
 
 PROBLEM = gmsh_problem()
@@ -112,7 +112,7 @@ def test_what_a_user_has_open_in_gmsh_is_left_as_it_was() -> None:
 
     alone = generate(kind="irregular", cells=150, seed=5, engine="gmsh")
     assert not gmsh.isInitialized()
-    with closed_pipes_stay_errors():
+    with keep_sigpipe_ignored():
         gmsh.initialize(interruptible=False)
     try:
         changed = dict.fromkeys(("Mesh.Algorithm", "Mesh.MeshSizeFactor", "Mesh.Smoothing", "Mesh.ElementOrder"), 3.0)

@@ -25,7 +25,7 @@ from mesh_files import (
 )
 
 from fluxforge.errors import MeshError
-from fluxforge.mesh._check import checked
+from fluxforge.mesh._check import build_mesh
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import read
 
@@ -203,7 +203,7 @@ def test_a_slit_of_duplicated_points_is_noted(tmp_path: Path) -> None:
 
 
 def test_a_quadrilateral_that_is_not_convex_is_accepted_and_noted() -> None:
-    mesh = checked(np.array([[0.0, 0], [2, 0], [0.5, 0.5], [0, 2]]), np.array([[0, 1, 2, 3]]), origin="m")
+    mesh = build_mesh(np.array([[0.0, 0], [2, 0], [0.5, 0.5], [0, 2]]), np.array([[0, 1, 2, 3]]), origin="m")
     assert mesh.notes == ("1 quadrilateral is not convex",)
 
 
@@ -212,7 +212,7 @@ def test_holes_and_touching_corners_are_no_overlap() -> None:
     points = np.array([(x, y) for y in side for x in side])
     corner = np.array([0, 2, 5, 6, 8, 10, 12, 16, 18])
     cells = np.column_stack([corner, corner + 1, corner + 6, corner + 5])
-    assert len(checked(points, cells, origin="m").cells) == 9
+    assert len(build_mesh(points, cells, origin="m").cells) == 9
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -222,7 +222,7 @@ def test_random_triangulations_are_accepted_at_any_place_and_scale(seed: int) ->
     points = rng.uniform(size=(300, 2))
     cells = spatial.Delaunay(points).simplices.astype(int)
     moved = 10.0 ** rng.uniform(-6, 6) * (points + 1e3 * rng.uniform(-1, 1, 2))
-    mesh = checked(moved, cells, origin="m")
+    mesh = build_mesh(moved, cells, origin="m")
     assert len(mesh.cells) == len(cells)
 
 
@@ -240,11 +240,11 @@ def test_random_triangulations_are_accepted_at_any_place_and_scale(seed: int) ->
 )
 def test_arrays_that_are_no_mesh_are_refused(points: np.ndarray, cells: np.ndarray, words: str) -> None:
     with pytest.raises(MeshError, match=words) as caught:
-        checked(points, cells, origin="from arrays")
+        build_mesh(points, cells, origin="from arrays")
     assert str(caught.value).startswith("from arrays: ")
 
 
 def test_tagged_edges_of_points_that_do_not_exist_are_refused() -> None:
     triangle, edge = np.array([[0.0, 0], [1, 0], [0, 1]]), np.array([[0, 5]])
     with pytest.raises(MeshError, match="'wall' joins points 0 and 5"):
-        checked(triangle, np.array([[0, 1, 2]]), boundary={"wall": edge}, origin="m")
+        build_mesh(triangle, np.array([[0, 1, 2]]), boundary={"wall": edge}, origin="m")

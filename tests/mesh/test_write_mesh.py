@@ -10,7 +10,7 @@ import pytest
 from mesh_files import SQUARE, gmsh_session, same, sample_mesh, shapes
 
 from fluxforge.errors import InputError
-from fluxforge.mesh._check import checked
+from fluxforge.mesh._check import build_mesh
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import read
 from fluxforge.mesh._write import write
@@ -70,7 +70,7 @@ def test_other_formats_keep_every_digit_in_one_file(
 
 
 def test_triangles_alone_are_written_as_off(tmp_path: Path) -> None:
-    mesh = checked(np.array(SQUARE) / 3, np.array([[0, 1, 2], [0, 2, 3]]), origin="m")
+    mesh = build_mesh(np.array(SQUARE) / 3, np.array([[0, 1, 2], [0, 2, 3]]), origin="m")
     write(mesh, tmp_path / "a.off")
     assert same(read(tmp_path / "a.off"), mesh)
 

@@ -1,4 +1,4 @@
-"""The command line: parsing and printing; every command is one library call."""
+"""The command line: argument parsing and printing; each command makes one library call."""
 
 import atexit
 import gc
@@ -10,23 +10,23 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `fluxforge` with these arguments, or with the process's own, and return the exit code.
 
-    0 if all went well, 1 if a run failed, 2 for bad input, 130 after Ctrl-C and 143 after a request to terminate.
+    0 on success, 1 if a run failed, 2 for bad input, 130 after Ctrl-C and 143 after a request to terminate.
     """
     if arguments is None:
-        _collect_less_garbage()
+        _relax_garbage_collector()
     try:
-        # Imported here so that Ctrl-C during the import is answered as it is later.
+        # Imported here, so that Ctrl-C during the import is handled as it is later.
         from fluxforge.cli._main import run
     except KeyboardInterrupt:
         return 130
     return run(arguments)
 
 
-def _collect_less_garbage() -> None:
-    """Let a process of a command spend less time in the garbage collector: a third of what `mesh info` took.
+def _relax_garbage_collector() -> None:
+    """Run the garbage collector less often, which took a third of the time of `mesh info`.
 
-    Imports make some hundred thousand objects, none of them garbage, and the collector would look through them again
-    and again, and once more at the exit.
+    Imports create some hundred thousand objects, none of them garbage, which each collection would traverse again, the
+    last one at exit.
     """
     gc.set_threshold(20_000, 10, 10)
     atexit.register(gc.freeze)

@@ -21,35 +21,35 @@ ORDER = ("discover", "verify", "simulate", "schemes", "mesh", "export", "reprodu
 
 
 class Command(TyperCommand):
-    """A command whose help shows no type for switches, which take no value."""
+    """A command whose help shows a placeholder or a type, not both, and neither for switches."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, switches without a type."""
-        return _without_types(super().get_params(ctx))
+        """The parameters, prepared for the help text."""
+        return _hide_types(super().get_params(ctx))
 
 
 class Group(TyperGroup):
-    """A group that lists its commands by use rather than groups last, and shows its help where none is given."""
+    """A group that lists its commands in a fixed order, and prints its help if no command is given."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Help is an answer, not an error."""
+        """Print the help, with exit code 0, if there are no arguments."""
         if not args and not ctx.resilient_parsing:
             typer.echo(ctx.get_help())
             ctx.exit()
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, switches without a type."""
-        return _without_types(super().get_params(ctx))
+        """The parameters, prepared for the help text."""
+        return _hide_types(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Names in our order, then the others in theirs."""
+        """Command names in the order of ORDER, then any others."""
         names = super().list_commands(ctx)
         return [*(name for name in ORDER if name in names), *(name for name in names if name not in ORDER)]
 
 
 def group(*, text: str, example: str, **more: Any) -> typer.Typer:
-    """A group of commands whose help ends with an example."""
+    """Create a group of commands whose help ends with an example."""
     return typer.Typer(
         cls=Group,
         help=text,
@@ -61,18 +61,21 @@ def group(*, text: str, example: str, **more: Any) -> typer.Typer:
 
 
 def command(parent: typer.Typer, example: str) -> Callable[[F], F]:
-    """Decorator: a command of the group, whose help ends with an example."""
+    """Decorator that adds a command to a group; its help ends with an example."""
     return parent.command(cls=Command, epilog=f"Example: {example}")
 
 
-def _without_types(parameters: list[Any]) -> list[Any]:
+def _hide_types(parameters: list[Any]) -> list[Any]:
+    """Hide the type of switches, and of positional arguments that have a placeholder: Typer would show <list[str]>."""
     for parameter in parameters:
+        if parameter.param_type_name == "argument" and parameter.metavar is not None:
+            parameter.display_type_rich = lambda ctx: None
         if getattr(parameter, "is_flag", False) and parameter.metavar is None:
             parameter.metavar = ""
     return parameters
 
 
-# Copies of names the library holds, because a shell that completes a word cannot wait for the library; tests compare.
+# Copies of names in the library, since shell completion is too slow if it imports the library; a test compares them.
 SCHEMES = (
     "euler",
     "midpoint",
@@ -87,8 +90,8 @@ SCHEMES = (
 )
 LARGEST = 10**15
 BOUNDARY = (
-    "0, left=sin(pi*y), right=insulated or top=flux:2*x (outward normal gradient); may be repeated. "
-    "T = 0 where nothing is said."
+    "0, left=sin(pi*y), right=insulated or top=flux:2*x (outward normal gradient). "
+    "May be repeated; T = 0 on tags that are not named."
 )
 
 
@@ -118,8 +121,8 @@ class Family(StrEnum):
     TWO_CELLS = "two-cells"
 
 
-def whole_number(text: str | int) -> int:
-    """A whole number, also written 1e6 or 1_000_000."""
+def parse_whole(text: str | int) -> int:
+    """Parse a whole number, also written 1e6 or 1_000_000; BadParameter for anything else."""
     try:
         value = Decimal(text)
     except InvalidOperation:
@@ -131,73 +134,78 @@ def whole_number(text: str | int) -> int:
 
 
 def complete_scheme(incomplete: str) -> list[str]:
-    """Built-in names that begin like this."""
+    """Names of built-in schemes that begin with `incomplete`."""
     return [name for name in SCHEMES if name.startswith(incomplete)]
 
 
 def complete_schemes(incomplete: str) -> list[str]:
-    """The same for the last of several names between commas."""
+    """Completions of the last of several names separated by commas."""
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in complete_scheme(last)]
 
 
-def writable(path: Path | None) -> Path | None:
-    """Refuse before the work what could not be written after it."""
+def check_writable(path: Path | None) -> Path | None:
+    """The path, if it can be written; checked before the work, not after it. BadParameter otherwise."""
     if path is None:
         return None
     there = next(parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists())
     if there != path.absolute() and not there.is_dir():
         raise typer.BadParameter(f"{path}: {there} is a file, not a folder")
     if not os.access(there, os.W_OK):
-        raise typer.BadParameter(f"{path}: there is no permission to write in {there}")
+        raise typer.BadParameter(f"{path}: no permission to write in {there}")
     return path
 
 
-def _file(path: Path | None) -> Path | None:
+def _check_file(path: Path | None) -> Path | None:
     if path is not None and path.is_dir():
         raise typer.BadParameter(f"{path}: is a folder; give the name of a file")
-    return writable(path)
+    return check_writable(path)
 
 
-def folder(path: Path | None) -> Path | None:
+def check_folder(path: Path | None) -> Path | None:
+    """The path, if it is that of a folder, existing or new, that can be written. BadParameter otherwise."""
     if path is not None and path.exists() and not path.is_dir():
         raise typer.BadParameter(f"{path}: is a file; give the name of a folder")
-    return writable(path)
+    return check_writable(path)
 
 
 def count(*names: str, text: str, **more: object) -> typer.models.OptionInfo:
-    """An option that takes a whole number."""
+    """Create an option that takes a whole number."""
     option: Callable[..., typer.models.OptionInfo] = typer.Option
-    return option(*names, help=text, parser=whole_number, metavar="N", **more)
+    return option(*names, help=text, parser=parse_whole, metavar="N", **more)
 
 
 SchemeName = Annotated[
-    str, typer.Argument(metavar="SCHEME", help="Built-in name or scheme.json.", autocompletion=complete_scheme)
+    str,
+    typer.Argument(
+        metavar="SCHEME", help="Name of a built-in scheme, or a scheme.json file.", autocompletion=complete_scheme
+    ),
 ]
 EquationName = Annotated[
     str | None,
     typer.Option(
         "--equation",
         metavar="NAME|FILE",
-        help="Equation the scheme is to serve: a built-in name or a .toml file (its own, heat, unless given).",
+        help="Equation to solve: a built-in name or a .toml file (default: that of the scheme, or heat).",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
 Plot = Annotated[
-    Path | None, typer.Option("--plot", metavar="PICTURE", help="Also draw it (.png, .pdf, .svg).", callback=_file)
+    Path | None,
+    typer.Option(
+        "--plot", metavar="PICTURE", help="Draw the mesh to this file (.png, .pdf, .svg).", callback=_check_file
+    ),
 ]
 OutputFile = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="File to write.", callback=_file)
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="File to write.", callback=_check_file)
 ]
 OutputFolder = Annotated[
     Path | None,
     typer.Option(
-        "-o", "--output", metavar="FOLDER", help="Folder to write to.", callback=folder, rich_help_panel="Output"
+        "-o", "--output", metavar="FOLDER", help="Folder to write to.", callback=check_folder, rich_help_panel="Output"
     ),
 ]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace what an earlier run left there.", rich_help_panel="Output")
-]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.", rich_help_panel="Output")]
 
 
 FLUX = "flux:"
@@ -205,9 +213,9 @@ INSULATED = "insulated"
 
 
 def parse_boundary(specs: Sequence[str], tags: Callable[[], Iterable[str]]) -> "Conditions":
-    """One condition for all faces, one per tag, or both: then the faces of every other tag follow the former.
+    """Parse boundary conditions: one for all faces, one per tag, or both: the former then holds on all other tags.
 
-    `tags` yields the mesh's tags; it is asked only where both are given.
+    `tags` returns the mesh's tags; it is called only if both are given. Raises InputError for anything else.
     """
     named: dict[str, Condition] = {}
     others: list[Condition] = []
@@ -217,8 +225,8 @@ def parse_boundary(specs: Sequence[str], tags: Callable[[], Iterable[str]]) -> "
         if "=" in text or (equals and not tag):
             raise InputError(f"--boundary {spec!r:.80}: write TAG=CONDITION, or CONDITION for the whole boundary")
         if tag in named or (not tag and others):
-            raise InputError(f"--boundary {spec!r:.80}: {tag or 'the whole boundary'} has a condition already")
-        condition = _condition(text.strip(), spec)
+            raise InputError(f"--boundary {spec!r:.80}: {tag or 'the whole boundary'} already has a condition")
+        condition = _parse_condition(text.strip(), spec)
         if tag:
             named[tag] = condition
         else:
@@ -228,7 +236,7 @@ def parse_boundary(specs: Sequence[str], tags: Callable[[], Iterable[str]]) -> "
     return dict.fromkeys(tags(), others[0]) | named if named else others[0]
 
 
-def _condition(text: str, spec: str) -> "Condition":
+def _parse_condition(text: str, spec: str) -> "Condition":
     # A shell that completes a word cannot wait for the library.
     from fluxforge.mesh import Dirichlet, Neumann
 
@@ -238,5 +246,7 @@ def _condition(text: str, spec: str) -> "Condition":
         raise InputError(f"--boundary {spec!r:.80}: did you mean {INSULATED}?")
     formula = text.removeprefix(FLUX).strip()
     if not formula:
-        raise InputError(f"--boundary {spec!r:.80}: a formula is missing; write a temperature, flux:… or {INSULATED}")
+        raise InputError(
+            f"--boundary {spec!r:.80}: the formula is missing; write a temperature, flux:FORMULA or {INSULATED}"
+        )
     return Neumann(formula) if text.startswith(FLUX) else Dirichlet(formula)

@@ -1,4 +1,4 @@
-"""Making and showing certificates for the command line."""
+"""What `fluxforge verify` runs, and how it shows the certificate."""
 
 import shlex
 import sys
@@ -26,7 +26,7 @@ STYLES = {
 
 @dataclass(frozen=True)
 class Request:
-    """What to certify, how thoroughly, and where to leave it."""
+    """The scheme to certify, on which meshes, how thoroughly, and where to write the certificate."""
 
     scheme: str
     equation: str | None
@@ -41,7 +41,10 @@ class Request:
 
 
 def run(request: Request) -> None:
-    """Certify, write, show; a claim that is contradicted or not established is an error after that."""
+    """Certify a scheme, write and print the certificate.
+
+    Raises FluxforgeError after that if a claim is contradicted or not established.
+    """
     scheme = find(request.scheme, request.equation)
     mesh = None if request.mesh is None else read(request.mesh)
     if request.meshes is not None and len(request.meshes) < 2:
@@ -64,7 +67,7 @@ def run(request: Request) -> None:
     if request.as_json:
         show_json({"format_version": 1, **certificate.to_document()})
     else:
-        _show(certificate, written)
+        _show_certificate(certificate, written)
     if certificate.contradicted:
         first = certificate.contradicted[0]
         raise FluxforgeError(f"the claim {first.property!r} of scheme {scheme.name!r} is contradicted: {first.words()}")
@@ -73,13 +76,13 @@ def run(request: Request) -> None:
         raise FluxforgeError(f"the claim {first.property!r} of scheme {scheme.name!r}: {first.words()}")
 
 
-def _style(certificate: Certificate) -> str:
+def _verdict_style(certificate: Certificate) -> str:
     if certificate.contradicted:
         return "bold red"
     return "bold yellow" if certificate.not_established else "bold"
 
 
-def _show(certificate: Certificate, written: list[Path]) -> None:
+def _show_certificate(certificate: Certificate, written: list[Path]) -> None:
     show(Text.assemble("certificate of ", (printable(certificate.scheme), "bold")))
     show()
     for line in certificate.lines:
@@ -87,7 +90,7 @@ def _show(certificate: Certificate, written: list[Path]) -> None:
         show_pairs([(" " * 15, printable(line.evidence))])
     show()
     quick = " (from a quick run)" if certificate.quick else ""
-    show(Text.assemble("verdict: ", (certificate.verdict, _style(certificate)), quick))
+    show(Text.assemble("verdict: ", (certificate.verdict, _verdict_style(certificate)), quick))
     if written:
         names = ", ".join(path.name for path in written)
         show(f"wrote {written[0].parent}/: {names}")

@@ -1,4 +1,4 @@
-"""What `fluxforge discover` shows of a run."""
+"""What `fluxforge discover` runs, and how it shows the result."""
 
 import math
 import shlex
@@ -11,88 +11,90 @@ import typer
 
 from fluxforge import recipe
 from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
-from fluxforge.cli._progress import TerminatedError, counted, question_bar
+from fluxforge.cli._progress import TerminatedError, count_done, question_bar
 from fluxforge.cli._reproduction import show_arms
 from fluxforge.discover import Progress, discover, free_folder, resume
 from fluxforge.errors import StorageError
 
 
-def begin(name: str, output: Path | None, preset: str | None, changes: Mapping[str, Any], as_json: bool) -> None:
-    """A new run."""
+def start_run(name: str, output: Path | None, preset: str | None, changes: Mapping[str, Any], as_json: bool) -> None:
+    """Start a new run and show its result."""
     spec = recipe.load(name, preset=preset)
     spec = recipe.override(spec, changes) if changes else spec
     folder = output or free_folder(spec)
-    _shown(lambda tell: discover(spec, folder, command=_command(), tell=tell, warn=_warn), spec.name, folder, as_json)
+    _run(lambda tell: discover(spec, folder, command=_command(), tell=tell, warn=_warn), spec.name, folder, as_json)
 
 
 def _command() -> str:
     return shlex.join(["fluxforge", *sys.argv[1:]])
 
 
-def go_on(folder: Path, as_json: bool) -> None:
-    """A run begun before."""
-    _shown(lambda tell: resume(folder, tell=tell, warn=_warn), folder.name, folder, as_json)
+def resume_run(folder: Path, as_json: bool) -> None:
+    """Continue a run and show its result."""
+    _run(lambda tell: resume(folder, tell=tell, warn=_warn), folder.name, folder, as_json)
 
 
 def _warn(text: str) -> None:
     say("warning", text)
 
 
-def _shown(work: Callable[[Progress], dict[str, Any]], name: str, folder: Path, as_json: bool) -> None:
-    """The result on stdout; exit code 1 where a run does not end as its recipe expects."""
+def _run(work: Callable[[Progress], dict[str, Any]], name: str, folder: Path, as_json: bool) -> None:
+    """Run `work` with progress and print its result; exit code 1 if it is not what the recipe expects."""
     try:
         with question_bar(name, quiet=as_json) as tell:
-            result = work(counted(tell))
+            result = work(count_done(tell))
     except (KeyboardInterrupt, TerminatedError):
         if (folder / "run.json").exists():
-            say("go on with", _resuming(folder), style="bold")
+            say("continue with", _resume_command(folder), style="bold")
         raise
     except StorageError as error:
         if not (folder / "run.json").exists():
             raise
-        raise StorageError(f"{error}; once that is mended, go on with: {_resuming(folder)}") from error
+        raise StorageError(f"{error}; after fixing this, continue with: {_resume_command(folder)}") from error
     if names := result.get("ended_by_clock"):
-        limit = "the limit search.seconds ended the search for"
-        _warn(f"{limit} {', '.join(names)}: on another machine, or a busier one, it may find other formulas")
+        limit = "the time limit search.seconds stopped the search for"
+        _warn(f"{limit} {', '.join(names)}: a faster or slower machine may find other formulas")
     if as_json:
         show_json(result)
     elif "summary" in result:
         show_arms({"this run": result["summary"]})
         show(f"\nresults, figures and checkpoints: {folder}")
     else:
-        _formula(result, folder)
+        _show_formula(result, folder)
     if result.get("as_expected") is False:
-        say("error", f"{_unexpected(result)}; see {folder}", style="bold red")
+        say("error", f"{_explain_outcome(result)}; see {folder}", style="bold red")
         raise typer.Exit(1)
 
 
-def _resuming(folder: Path) -> str:
+def _resume_command(folder: Path) -> str:
     return f"fluxforge discover --resume {shlex.quote(str(folder))}"
 
 
-def _unexpected(result: Mapping[str, Any]) -> str:
+def _explain_outcome(result: Mapping[str, Any]) -> str:
     if result["verdict"] == "refused":
-        return f"no formula was accepted: {_why(result)}"
+        return f"no formula was accepted: {_first_reason(result)}"
     if result["verdict"] == "approximation" and result["expected"] == "recovered":
-        return f"the formula is an approximation, a recovery was expected: {_why(result)}"
+        return f"the formula is an approximation, but a recovery was expected: {_first_reason(result)}"
     if "scheme" in result and result["scheme"] is None and result["verdict"] == "recovered":
         return "the formula is no scheme of the recipe's equation"
     order = result.get("order_in_time")
-    return f"the recipe expects another order in time than {'none' if order is None else f'{order:.2f}'}"
+    return f"the recipe expects an order in time other than {'none' if order is None else f'{order:.2f}'}"
 
 
-def _why(result: Mapping[str, Any]) -> str:
-    return next((text.removeprefix("NO: ") for text in result["reasons"] if not text.startswith("yes")), "no reason")
+def _first_reason(result: Mapping[str, Any]) -> str:
+    return next(
+        (text.removeprefix("NO: ") for text in result["reasons"] if not text.startswith("yes")), "no reason given"
+    )
 
 
-def _formula(result: Mapping[str, Any], folder: Path) -> None:
+def _show_formula(result: Mapping[str, Any], folder: Path) -> None:
     show(f"{result['recipe']}: {headline(result)}\n")
     if result.get("messages"):
         rows = [*result["messages"].items(), *result["outputs"].items()]
         show_pairs((name, f"= {'Σ ' if name in result['messages'] else ''}{text}") for name, text in rows)
         show()
         columns = ("constant", "in the network", "±", "by least loss", "±", "taken as")
-        show_table(columns, [_constant(result, name) for name in result["constants"]])
+        show_table(columns, [_constant_row(result, name) for name in result["constants"]])
     else:
         for name, front in result.get("fronts", {}).items():
             show_pairs(
@@ -102,46 +104,46 @@ def _formula(result: Mapping[str, Any], folder: Path) -> None:
     show_pairs(text.split(": ", 1) for text in result["reasons"] if ": " in text)
     show_pairs(("finding", text) for text in result.get("findings", ()))
     if "evaluation" in result and result["evaluation"].get("meshes"):
-        _errors(result["evaluation"])
+        _show_errors(result["evaluation"])
     total = sum(result["seconds"].values())
     parts = ", ".join(f"{name} {seconds:.0f}" for name, seconds in result["seconds"].items())
     show(f"\n{total:.0f} s ({parts}); report: {folder / 'report.html'}")
 
 
 def headline(result: Mapping[str, Any]) -> str:
-    """The verdict, and how much of the network the formula explains."""
+    """The verdict, and the share of the network's step that the formula explains."""
     if "explained" not in result:
-        # Runs that were finished before there were three verdicts say no more.
+        # Runs finished before there were three verdicts have no more than this.
         return "recovered" if result["recovered"] else "refused; no formula was accepted"
-    left = 1.0 - result["explained"]["least"]
+    unexplained = 1.0 - result["explained"]["least"]
     if result["verdict"] == "recovered":
-        return f"recovered; the formula explains all but {left:.1%} of the network's step at every Δt tried"
+        return f"recovered; the formula explains all but {unexplained:.1%} of the network's step at every Δt tried"
     kind = "an approximation" if result["verdict"] == "approximation" else "refused"
-    return f"{kind}; {left:.1%} of the network's step is left unexplained"
+    return f"{kind}; {unexplained:.1%} of the network's step is unexplained"
 
 
-def _constant(result: Mapping[str, Any], name: str) -> tuple[str, ...]:
+def _constant_row(result: Mapping[str, Any], name: str) -> tuple[str, ...]:
     fitted = result.get("constants_fitted") or {
         "values": result["constants"],
         "uncertainty": result["constants_uncertainty"],
     }
     own = result.get("limit", {}).get(name)
-    told = ["", ""] if own is None else [f"{own:.5g}", _uncertainty(result["limit_uncertainty"].get(name))]
-    told += [f"{fitted['values'][name]:.6g}", _uncertainty(fitted["uncertainty"].get(name))]
+    told = ["", ""] if own is None else [f"{own:.5g}", _format_uncertainty(result["limit_uncertainty"].get(name))]
+    told += [f"{fitted['values'][name]:.6g}", _format_uncertainty(fitted["uncertainty"].get(name))]
     return name, *told, result["rational"].get(name, "")
 
 
-def _uncertainty(value: float | None) -> str:
+def _format_uncertainty(value: float | None) -> str:
     return "undetermined" if value is None or not math.isfinite(value) else f"{value:.1e}"
 
 
-def _errors(found: Mapping[str, Any]) -> None:
+def _show_errors(found: Mapping[str, Any]) -> None:
     show(f"\nagainst the first-order scheme on {found['meshes']} unseen meshes of about {found['cells']} cells\n")
     columns = ("", "one step, MSE", "worst cell", f"{found['rollout']} steps, MSE")
     keys = ("one_step_mse", "one_step_worst", "rollout_mse")
-    rows = [(name, *(_error(found[name][key]) for key in keys)) for name in ("network", "formula")]
+    rows = [(name, *(_format_error(found[name][key]) for key in keys)) for name in ("network", "formula")]
     show_table(columns, rows, right=columns[1:])
 
 
-def _error(value: float | None) -> str:
+def _format_error(value: float | None) -> str:
     return "blows up" if value is None else f"{value:.1e}"

@@ -22,7 +22,7 @@ from fluxforge.verify import NUMERICAL_FAILURES, alignment, linear_field_defect,
 
 @dataclass(frozen=True)
 class Request:
-    """Which schemes to run, the first of which the others are compared with, and what to leave where."""
+    """The schemes to run, the others compared with the first, and what to write where."""
 
     schemes: tuple[str, ...]
     folder: Path | None
@@ -31,14 +31,14 @@ class Request:
     as_json: bool
 
     def prepare(self) -> None:
-        """Refuse a folder that holds an earlier run, before anything is computed."""
+        """Check the output folder before anything is computed: InputError if it contains an earlier run."""
         if self.folder is not None:
             prepare_folder(self.folder, [find(name).name for name in self.schemes], overwrite=self.overwrite)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A mesh with what is given on it."""
+    """A mesh with initial field, source, boundary conditions and parameters."""
 
     mesh: Mesh
     initial: str | np.ndarray
@@ -57,36 +57,36 @@ class Problem:
         equation: str | None,
         settings: Sequence[str],
     ) -> "Problem":
-        """Read the mesh and whatever fields are files."""
+        """Read the mesh and the fields that are given as files."""
         mesh = read(file)
         cells = len(mesh.cells)
         conditions = parse_boundary(boundary, lambda: dual(mesh).tags)
         return Problem(
             mesh,
-            initial=_given(initial, cells),
-            source=_given(source, cells),
+            initial=_read_value(initial, cells),
+            source=_read_value(source, cells),
             boundary=conditions,
             equation=equation,
-            parameters=dict(_setting(text, cells) for text in settings),
+            parameters=dict(_parse_setting(text, cells) for text in settings),
         )
 
 
-def _given(text: str, cells: int) -> str | np.ndarray:
+def _read_value(text: str, cells: int) -> str | np.ndarray:
     return read_field(text[1:], cells) if text.startswith("@") else text
 
 
-def _setting(text: str, cells: int) -> tuple[str, str | np.ndarray]:
+def _parse_setting(text: str, cells: int) -> tuple[str, str | np.ndarray]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip() or not value.strip():
         raise InputError(f"--set {text!r:.60} should be NAME=VALUE")
     try:
-        return name.strip(), _given(value.strip(), cells)
+        return name.strip(), _read_value(value.strip(), cells)
     except InputError as error:
         raise InputError(f"--set {name.strip()}: {error}; a file gives one value per cell") from error
 
 
 def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> None:
-    """Run the schemes, write what is asked for, print the outcome; a run that blew up is an error after that."""
+    """Run the schemes, write and print the results; raises InstabilityError after that if one blew up."""
     schemes = [find(name, problem.equation) for name in request.schemes]
     use_64_bits()
     what = schemes[0].name if len(schemes) == 1 else f"{len(schemes)} schemes"
@@ -110,7 +110,7 @@ def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> No
     if request.as_json:
         show_json({**_document(comparison, files), "notes": doubts})
     else:
-        _show(comparison, problem, files)
+        _show_results(comparison, problem, files)
         for note in doubts:
             show(f"note: {note}")
     for done in comparison.simulations:
@@ -127,16 +127,16 @@ def _write(comparison: Comparison, request: Request) -> list[Path]:
 
 
 def _document(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
-    """The summary of a run; of several, their summaries and the table that compares them."""
+    """The summary of a run; of several, their summaries and the table of comparison."""
     summaries = [simulation.summary() for simulation in comparison.simulations]
     if len(summaries) == 1:
         return {**summaries[0], "files": list(files)}
     return {"simulations": summaries, "comparison": comparison.table(), "files": list(files)}
 
 
-def _show(comparison: Comparison, problem: Problem, files: Sequence[Path]) -> None:
+def _show_results(comparison: Comparison, problem: Problem, files: Sequence[Path]) -> None:
     first = comparison.simulations[0]
-    show_pairs(_pairs(first))
+    show_pairs(_describe(first))
     if len(comparison.simulations) > 1:
         show()
         _show_table(comparison)
@@ -145,24 +145,24 @@ def _show(comparison: Comparison, problem: Problem, files: Sequence[Path]) -> No
         show(f"note: {note}")
     if first.blew_up_at is None and not np.any(first.fields):
         still = f"{first.words.unknown} is 0 everywhere"
-        show(f"note: {still}: give --initial, --source or --boundary to have something happen")
+        show(f"note: {still}: give --initial, --source or --boundary")
     for folder in dict.fromkeys(path.parent for path in files):
-        show(f"wrote {folder}{os.sep}: {_contents([path for path in files if path.parent == folder])}")
+        show(f"wrote {folder}{os.sep}: {_list_files([path for path in files if path.parent == folder])}")
 
 
-def _contents(files: Sequence[Path]) -> str:
-    """Names of files, the fields counted."""
+def _list_files(files: Sequence[Path]) -> str:
+    """The names of files, with the .vtu fields counted."""
     fields = sum(path.suffix == ".vtu" for path in files)
     names = [path.name for path in files if path.suffix != ".vtu"]
     return ", ".join([f"{fields} fields (.vtu)", *names] if fields else names)
 
 
-def _pairs(done: Simulation) -> Iterator[tuple[str, str]]:
+def _describe(done: Simulation) -> Iterator[tuple[str, str]]:
     summary: Mapping[str, Any] = done.summary()
     yield "scheme", done.scheme
     yield "cells", f"{done.graph.cells:,}"
     yield "steps", f"{done.steps:,}, to time {number(float(done.times[-1]))}"
-    limits = {"unknown": "no limit is known", "unlimited": "unlimited", "finite": number(done.dt_limit)}
+    limits = {"unknown": "unknown", "unlimited": "unlimited", "finite": number(done.dt_limit)}
     limit = limits[summary["dt_limit_kind"]]
     share = summary["dt_over_fourier"]
     of_fourier = "" if share is None else f", {number(share)} of the {done.words.step_name}"
@@ -177,7 +177,7 @@ def _pairs(done: Simulation) -> Iterator[tuple[str, str]]:
 
 
 def _show_table(comparison: Comparison) -> None:
-    """Differences are relative to the first scheme."""
+    """Print the schemes with their differences to the first one."""
     columns = ("scheme", "L2 difference", "max difference", "min", "max", "mean", "per step", "outcome")
     rows = [
         (
@@ -192,14 +192,14 @@ def _show_table(comparison: Comparison) -> None:
     show_table(columns, rows, right=columns[1:7])
 
 
-# Linear fields that are off by less than this share of the fluxes are kept to round-off.
-KEPT = 1e-8
+# Defects of linear fields below this share of the fluxes are round-off.
+ROUND_OFF = 1e-8
 # Beyond this many cells the patch test takes longer than a short run.
 MOST_CELLS = 200_000
 
 
 def notes(schemes: Sequence[Scheme], mesh: Mesh, parameters: Settings | None = None) -> list[str]:
-    """A line per reason for doubt, with the schemes it is about; none where all suit the mesh and their equation."""
+    """One line per reason to doubt the result, with the schemes it concerns: consistency, equation, mesh."""
     about: dict[str, list[str]] = {}
     for scheme in schemes:
         doubt = _doubt_of_tensor(scheme, mesh, parameters or {}) or _doubt(scheme, mesh, parameters or {})
@@ -219,7 +219,7 @@ def _doubt_of_tensor(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | 
 def _doubt(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
     made = scheme.name in TABLEAUX and scheme == find(scheme.name, scheme.equation)
     if made and (linear_stages(scheme) is None or not scheme.equation.only_diffuses):
-        return None  # Made from the equation itself.
+        return None  # Derived from the equation itself.
     if linear_stages(scheme) is None:
         return f"nonlinear; that it solves the {scheme.equation.name} equation is not established"
     with jax.enable_x64(True), np.errstate(all="ignore"):
@@ -238,7 +238,7 @@ def _doubt_on_mesh(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | No
     if len(mesh.cells) > MOST_CELLS or any(p.where is not Where.CONSTANT for p in scheme.equation.parameters):
         return None
     off = linear_field_defect(scheme, dual(mesh), parameters=parameters)
-    if off <= KEPT:
+    if off <= ROUND_OFF:
         return None
-    remedy = "" if scheme.name == "corrected" or scheme.equation != HEAT else "; `corrected` keeps them"
+    remedy = "" if scheme.name == "corrected" or scheme.equation != HEAT else "; `corrected` is exact for them"
     return f"not consistent on this mesh: linear fields are off by up to {off:.1%} of a cell's fluxes{remedy}"

@@ -17,24 +17,24 @@ from fluxforge.cli._commands import discover, doctor, reproduce, schemes
 from fluxforge.cli._export import export
 from fluxforge.cli._mesh import mesh
 from fluxforge.cli._output import one_line, say, show
-from fluxforge.cli._progress import TerminatedError, answering
+from fluxforge.cli._progress import TerminatedError, handle_signals
 from fluxforge.cli._simulate import simulate
 from fluxforge.cli._verify import verify
 from fluxforge.errors import FluxforgeError
 
 app = group(
-    text="Finite-volume schemes as formulas: meshes, built-in schemes, certificates, heat problems, code.",
+    text="Discover, verify, simulate and export finite-volume schemes on unstructured meshes.",
     example="fluxforge simulate euler --mesh m.msh --initial 'sin(pi*x)*sin(pi*y)' -o out",
     name="fluxforge",
     add_completion=True,
 )
 
 
-def _show_version(asked: bool) -> bool:
-    if asked:
+def _show_version(wanted: bool) -> bool:
+    if wanted:
         show(f"fluxforge {version('fluxforge')}")
         raise typer.Exit
-    return asked
+    return wanted
 
 
 @app.callback()
@@ -42,9 +42,9 @@ def fluxforge(
     show_version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_show_version)
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors, with any command.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors; works with any command.")] = False,
 ) -> None:
-    """Finite-volume schemes as formulas: meshes, built-in schemes, certificates, heat problems, code."""
+    """Discover, verify, simulate and export finite-volume schemes on unstructured meshes."""
 
 
 command(app, "fluxforge discover")(discover)
@@ -63,20 +63,20 @@ app.add_typer(bench, name="bench")
 
 
 USAGE, FAILED, INTERRUPTED, CLOSED_PIPE, TERMINATED = 2, 1, 130, 141, 143
-# Where Typer keeps the class of its usage errors differs between versions; where a bad parameter comes from does not.
+# The module of Typer's usage errors differs between versions; that BadParameter is a subclass does not.
 UsageError: type[Any] = typer.BadParameter.__mro__[1]
 
 
 def run(arguments: Sequence[str] | None) -> int:
     """Run a command line and return its exit code; each failure is one line on stderr."""
-    arguments, debug = _without_debug(sys.argv[1:] if arguments is None else arguments)
-    _show_any_character()
+    arguments, debug = _split_debug(sys.argv[1:] if arguments is None else arguments)
+    _escape_unprintable()
     try:
-        with answering(), _without_warnings(debug):
+        with handle_signals(), _hide_warnings(debug):
             code = _invoke(arguments)
             sys.stdout.flush()
     except BrokenPipeError:
-        return _leave_closed_pipe()
+        return _close_output()
     except KeyboardInterrupt:
         code = INTERRUPTED
     except TerminatedError:
@@ -84,24 +84,24 @@ def run(arguments: Sequence[str] | None) -> int:
     except Exception as error:
         if debug:
             traceback.print_exception(error)
-        code = _explain(error)
+        code = _report_error(error)
     if code in (INTERRUPTED, TERMINATED):
         say("interrupted", "stopped before the end", style="bold red")
     return code
 
 
-def _without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """Take `--debug` out wherever it stands: an error suggests it, and it is then typed at the end of the line."""
+def _split_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
+    """The arguments without `--debug`, and whether it was among them: users append it to the line that failed."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     kept = [word for word in arguments[:end] if word != "--debug"]
     return [*kept, *arguments[end:]], len(kept) < end
 
 
 @contextmanager
-def _without_warnings(debug: bool) -> Iterator[None]:
-    """Keep warnings of overflow and the like off the terminal, unless they were asked for (`--debug`, `python -W`).
+def _hide_warnings(debug: bool) -> Iterator[None]:
+    """Hide RuntimeWarnings, such as overflow, unless `--debug` or `python -W` asks for them.
 
-    What they are about is judged by the commands themselves: a field that is not finite, a line not established.
+    The commands report their causes themselves, such as a field that is not finite.
     """
     with warnings.catch_warnings():
         if not (debug or sys.warnoptions):
@@ -115,43 +115,43 @@ def _invoke(arguments: list[str]) -> int:
     except typer.Abort:
         return INTERRUPTED
     except SystemExit as finished:
-        # Typer ends a shell's request for completions so.
+        # Typer exits this way after printing shell completions.
         code = finished.code
     return code if isinstance(code, int) else 0
 
 
-def _explain(error: Exception) -> int:
-    """One line for the user; the code tells bad input from a run that failed."""
+def _report_error(error: Exception) -> int:
+    """Print one line about an error and return the exit code."""
     if isinstance(error, FluxforgeError):
         say("error", str(error), style="bold red")
         return error.exit_code
     if isinstance(error, UsageError):
-        say("error", _usage(error), style="bold red")
+        say("error", _describe_usage(error), style="bold red")
         return USAGE
     if isinstance(error, MemoryError):
-        say("error", "there is not enough memory for this: take fewer cells or save fewer fields", style="bold red")
+        say("error", "not enough memory: use fewer cells or save fewer fields", style="bold red")
         return FAILED
     what = f"{type(error).__name__}: {one_line(str(error))}".removesuffix(": ")
     say("internal error", f"{what}; run again with --debug for the traceback", style="bold red")
     return FAILED
 
 
-def _usage(error: Any) -> str:
-    """Typer's message, and where to read on."""
+def _describe_usage(error: Any) -> str:
+    """Typer's message, and the command that prints the help."""
     path = "fluxforge" if error.ctx is None else error.ctx.command_path
     message = one_line(error.format_message()).replace(": Value error, ", ": ")
     return f"{message.rstrip('.')} (see {path} --help)"
 
 
-def _show_any_character() -> None:
-    """Where the terminal's encoding lacks a letter such as Δ, print its code instead of failing."""
+def _escape_unprintable() -> None:
+    """Print an escape code for a character that the terminal's encoding lacks, such as Δ, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
 
 
-def _leave_closed_pipe() -> int:
-    """Whoever read our output has stopped: say nothing, and let the interpreter's last flush find an open file."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+def _close_output() -> int:
+    """Redirect stdout to the null device, so that the flush at exit does not fail; return the exit code."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
     return CLOSED_PIPE

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 mesh = group(text="Generate meshes, and inspect mesh files.", example="fluxforge mesh info m.msh")
 
-Cells = Annotated[int | None, count("--cells", text="About this many cells (300 unless a size is given).")]
-Size = Annotated[float | None, typer.Option(metavar="H", help="Length of edges, instead of a number of cells.")]
-KindOption = Annotated[Kind, typer.Option(help="Irregular meshes are finer around two random points.")]
-Seed = Annotated[int, count("--seed", text="Chooses the random points.")]
-EngineOption = Annotated[Engine, typer.Option(help="auto: gmsh where it works, the built-in engine elsewhere.")]
+Cells = Annotated[int | None, count("--cells", text="Approximate number of cells (default: 300).")]
+Size = Annotated[float | None, typer.Option(metavar="H", help="Edge length, instead of a number of cells.")]
+KindOption = Annotated[Kind, typer.Option(help="Irregular meshes are refined around two random points.")]
+Seed = Annotated[int, count("--seed", text="Random seed.")]
+EngineOption = Annotated[Engine, typer.Option(help="Mesh generator; auto: gmsh if it works, otherwise builtin.")]
 
 
 @command(mesh, "fluxforge mesh square --cells 300 --kind irregular --seed 3 -o m.msh --plot m.png")
@@ -66,7 +66,7 @@ def disk(
 
 @command(mesh, 'fluxforge mesh polygon "0,0 2,0 2,1 1,1 1,2 0,2" --cells 500 -o ell.msh')
 def polygon(
-    vertices: Annotated[str, typer.Argument(metavar="VERTICES", help='Corners in order: "0,0 1,0 1,1 0,1".')],
+    vertices: Annotated[str, typer.Argument(metavar="VERTICES", help='Vertices in order: "0,0 1,0 1,1 0,1".')],
     cells: Cells = None,
     size: Size = None,
     kind: KindOption = Kind.REGULAR,
@@ -88,19 +88,20 @@ def polygon(
 
 @command(mesh, "fluxforge mesh family jittered -n 20 --jitter 0.2 --seed 1 -o jittered.msh")
 def family(
-    name: Annotated[Family, typer.Argument(metavar="FAMILY", help="Which family.")],
-    n: Annotated[int | None, count("-n", text="Squares per side (20 unless given).")] = None,
+    name: Annotated[Family, typer.Argument(metavar="FAMILY", help=f"One of {', '.join(Family)}.")],
+    n: Annotated[int | None, count("-n", text="Squares per side (default: 20).")] = None,
     jitter: Annotated[
-        float | None, typer.Option(help="jittered: how far points move, at most 0.3 (0.2 unless given).")
+        float | None,
+        typer.Option(metavar="SHARE", help="jittered: largest move as a share of h, at most 0.3 (default: 0.2)."),
     ] = None,
-    seed: Annotated[int | None, count("--seed", text="jittered: chooses the moves.")] = None,
+    seed: Annotated[int | None, count("--seed", text="jittered: random seed.")] = None,
     output: OutputFile = None,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Make a structured mesh of a family for refinement studies."""
+    """Generate a structured mesh of a family, for refinement studies."""
     if name is Family.TWO_CELLS and n is not None:
-        raise InputError("the family two-cells has one size: leave out -n")
+        raise InputError("the family two-cells has one size: omit -n")
     if name is not Family.JITTERED and not (jitter is None and seed is None):
         raise InputError(f"--jitter and --seed are for the family jittered, not for {name.value}")
     size = 20 if n is None else n
@@ -125,7 +126,7 @@ def family(
 
 @command(mesh, "fluxforge mesh info m.msh --plot m.png")
 def info(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A mesh file: .msh, .vtu, .vtk, .xdmf, …")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Mesh file: .msh, .vtu, .vtk, .xdmf, …")],
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
@@ -162,7 +163,7 @@ def _run(make: Callable[[Any], "Mesh"], what: str, files: Mapping[str, Path | No
     for path in filter(None, files.values()):
         show(f"wrote {path}")
     if "file" in files and files["file"] is None:
-        show("the mesh was not kept: give -o FILE to write it")
+        show("the mesh was not saved: give -o FILE to save it")
 
 
 def _describe(info: "MeshInfo") -> Iterator[tuple[str, str]]:
@@ -174,15 +175,15 @@ def _describe(info: "MeshInfo") -> Iterator[tuple[str, str]]:
     yield "area", number(info.area, 6)
     yield "h (largest diameter)", number(info.h)
     yield "cell areas", f"{number(info.cell_area_min)} to {number(info.cell_area_max)}"
-    yield "quality (1 is best)", f"{number(info.quality_min, 3)} at least, {number(info.quality_mean, 3)} on average"
+    yield "quality (1 is best)", f"minimum {number(info.quality_min, 3)}, mean {number(info.quality_mean, 3)}"
     mean, most = info.nonorthogonality_mean_deg, info.nonorthogonality_max_deg
-    yield "non-orthogonality", f"{mean:.2f}° on average, {most:.2f}° at most"
+    yield "non-orthogonality", f"mean {mean:.2f}°, maximum {most:.2f}°"
     yield "Δt_Fourier", f"{number(info.dt_fourier)} (diffusivity 1, T given on the whole boundary)"
     yield "connected parts", str(info.components)
 
 
 def parse_vertices(text: str) -> list[tuple[float, float]]:
-    """`"0,0 1,0 1,1"` → pairs of numbers."""
+    """Parse "0,0 1,0 1,1" into pairs of numbers; InputError names the vertex that is wrong."""
     return [_parse_vertex(word, number) for number, word in enumerate(text.replace(";", " ").split())]
 
 
@@ -191,6 +192,6 @@ def _parse_vertex(word: str, number: int) -> tuple[float, float]:
         x, y = (float(part) for part in word.split(","))
     except ValueError as error:
         raise InputError(
-            f"vertex {number} is {word!r:.60}; write each as x,y and put spaces between: 0,0 1,0 1,1"
+            f"vertex {number} is {word!r:.60}; write each as x,y, separated by spaces: 0,0 1,0 1,1"
         ) from error
     return x, y

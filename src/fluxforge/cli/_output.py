@@ -1,4 +1,4 @@
-"""Printing: results on stdout, everything else on stderr."""
+"""Printing: results to stdout, messages to stderr."""
 
 import json
 import math
@@ -17,47 +17,47 @@ PIPED_WIDTH = 120
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to whoever runs the command."""
+    """A console that raises BrokenPipeError on a closed pipe, for `main` to handle."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console on stdout, or on stderr; names and formulas in what it prints are never taken for markup."""
+    """A console on stdout or stderr that never interprets text as markup."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
     return _Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
 
 
 def printable(text: str) -> str:
-    """The text with a mark in place of whatever a terminal would obey: names come from files."""
+    """The text with unprintable characters replaced: names from files may contain terminal escapes."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def one_line(text: str) -> str:
-    """The text in one line."""
+    """The text on one line, white space collapsed, unprintable characters replaced."""
     return printable(" ".join(text.split()))
 
 
 def say(label: str, text: str, *, style: str = "bold yellow") -> None:
-    """One line on stderr, `label: text`, never wrapped by us."""
+    """Print `label: text` as one unwrapped line to stderr."""
     line = Text.assemble((f"{label}: ", style), one_line(text))
     console(stderr=True).print(line, soft_wrap=True)
 
 
 def show(text: str | Text = "") -> None:
-    """A line of result on stdout."""
+    """Print a line of the result to stdout."""
     console().print(text, soft_wrap=True)
 
 
 def show_json(document: Mapping[str, Any]) -> None:
-    """The one JSON document of a `--json` command."""
+    """Print a document as JSON to stdout."""
     sys.stdout.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
 
 
 def plain(value: Any) -> Any:
-    """JSON values only: numbers that are not finite become null, paths text, tuples lists."""
+    """The value as JSON types: numbers that are not finite become null, paths strings, tuples lists."""
     match value:
         case Mapping():
             return {str(key): plain(entry) for key, entry in value.items()}
@@ -70,8 +70,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _print(target: Console, table: Table) -> None:
-    """Where no terminal shows it, without the spaces that fill a table's last column."""
+def _print_table(target: Console, table: Table) -> None:
+    """Print a table; if the output is not a terminal, without trailing spaces."""
     if target.is_terminal:
         target.print(table)
         return
@@ -85,7 +85,7 @@ def _print(target: Console, table: Table) -> None:
 
 
 def show_pairs(rows: Iterable[Sequence[str | Text]]) -> None:
-    """Columns without a header, the first of which says what the others are; only the last one is wrapped."""
+    """Print rows without a header: labels in the first column, the last column wrapped."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     for k, row in enumerate(rows):
         for n in range(len(row) if k == 0 else 0):
@@ -94,13 +94,13 @@ def show_pairs(rows: Iterable[Sequence[str | Text]]) -> None:
                 style="cyan" if n == 0 else None, no_wrap=not last, overflow="fold" if last else "ellipsis"
             )
         table.add_row(*(entry if isinstance(entry, Text) else printable(entry) for entry in row))
-    _print(console(), table)
+    _print_table(console(), table)
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Iterable[str] = ()) -> None:
-    """A table with a header; where the terminal is too narrow for it, a paragraph per row.
+    """Print a table with a header, or a paragraph per row if the terminal is too narrow.
 
-    The columns named in `right` are aligned there.
+    Columns named in `right` are right-aligned.
     """
     numbers, target = set(right), console()
     table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
@@ -110,7 +110,7 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
     for row in rows:
         table.add_row(*(printable(entry) for entry in row))
     if target.measure(table, options=target.options.update(max_width=10**4)).maximum <= target.width:
-        _print(target, table)
+        _print_table(target, table)
         return
     for first, *others in rows:
         show(Text(printable(first), style="bold cyan"))
@@ -118,12 +118,12 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number for people; a dash where there is none."""
+    """A number with so many significant digits; a dash for None."""
     return "-" if value is None else f"{value:.{digits}g}"
 
 
 def duration(seconds: float | None) -> str:
-    """A time in the unit that suits it."""
+    """A duration in s, ms, µs or ns; a dash for None."""
     if seconds is None:
         return "-"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):

@@ -20,38 +20,38 @@ from fluxforge.cli._output import console, one_line
 
 
 class TerminatedError(BaseException):
-    """The process was asked to end: not an Exception, so that nothing on the way swallows it."""
+    """The process received SIGTERM. Not an Exception, so that no handler in between catches it."""
 
 
-_asked: list[type[BaseException]] = []
-_ANSWERS: dict[int, type[BaseException]] = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: TerminatedError}
+_received: list[type[BaseException]] = []
+_EXCEPTIONS: dict[int, type[BaseException]] = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: TerminatedError}
 
 
 @contextmanager
-def answering() -> Iterator[None]:
-    """Answer signals by unwinding, for the block, so that no half-written file stays."""
-    _asked.clear()
+def handle_signals() -> Iterator[None]:
+    """Raise an exception on SIGINT and SIGTERM for the block, so that no half-written file remains."""
+    _received.clear()
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def unwind(number: int, frame: FrameType | None) -> None:
-        _asked.append(_ANSWERS[number])
-        raise _ANSWERS[number]
+        _received.append(_EXCEPTIONS[number])
+        raise _EXCEPTIONS[number]
 
-    before = {number: signal.signal(number, unwind) for number in _ANSWERS}
+    before = {number: signal.signal(number, unwind) for number in _EXCEPTIONS}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        _asked.clear()
+        _received.clear()
 
 
 def raise_lost_signal() -> None:
-    """Raise what was asked for and got lost."""
-    if _asked:
-        raise _asked[0]
+    """Raise the exception of a signal that was received, in case the handler's own was lost."""
+    if _received:
+        raise _received[0]
 
 
 def use_64_bits() -> None:
@@ -61,15 +61,15 @@ def use_64_bits() -> None:
     jax.config.update("jax_enable_x64", True)
 
 
-# Seconds, for whoever reads a log of hours.
+# Seconds between lines of progress in a log.
 BETWEEN_LINES = 30.0
 
 
 class _Count(ProgressColumn):
-    """How much is done, of how much, and how fast."""
+    """A column with the count done, the total, and the rate."""
 
     def render(self, task: Task) -> Text:
-        """Nothing before the work begins, no rate before there is one."""
+        """The text of a task; empty before the total is known."""
         if task.total is None:
             return Text()
         rate = f" {task.speed:,.0f}/s" if task.speed else ""
@@ -78,9 +78,9 @@ class _Count(ProgressColumn):
 
 @contextmanager
 def progress_bar(what: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that is told how much is done, or None where no bar is wanted or no terminal would show it.
+    """Show a bar on stderr; yield a function to call with the count done, or None if quiet or not a terminal.
 
-    Until it is told for the first time the bar only shows that something is going on, so that the rate is the work's.
+    The clock starts at the first call, so that the rate excludes preparation.
     """
     if quiet or not sys.stderr.isatty():
         yield None
@@ -103,9 +103,9 @@ def progress_bar(what: str, total: int, *, quiet: bool = False) -> Iterator[Call
 
 @contextmanager
 def question_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield a function that is told what is being asked now, as which of how many, or None where quiet is wanted.
+    """Show a bar on stderr; yield a function to call with the current item, its number and the total, or None if quiet.
 
-    Where no terminal would show a bar, it writes a line now and then.
+    If stderr is not a terminal, it writes a line at most every BETWEEN_LINES seconds.
     """
     if quiet:
         yield None
@@ -124,25 +124,25 @@ def question_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[str, i
 
 
 class Lines:
-    """For a log: what is being asked, as which of how many, in a line at most every half minute."""
+    """Progress for a log: the current item, the number done and the total, at most every BETWEEN_LINES seconds."""
 
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._what, self._clock = what, clock
         self._last = clock()
 
     def __call__(self, question: str, number: int, total: int) -> None:
-        """Write a line if it is time for one."""
+        """Write a line if the last one is old enough."""
         if self._clock() - self._last < BETWEEN_LINES:
             return
         self._last = self._clock()
-        # A bar shows what is done before the one being asked; so does a line.
+        # Like the bar, the line counts the items finished before the current one.
         sys.stderr.write(one_line(f"{self._what}: {question} ({number - 1:,} of {total:,})") + "\n")
         sys.stderr.flush()
 
 
 @contextmanager
 def doing(what: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Show what is being done while it takes time; yield a function that changes the words."""
+    """Show a status line on stderr during the block; yield a function that changes it."""
     if quiet or not sys.stderr.isatty():
         yield lambda words: None
         return
@@ -150,15 +150,15 @@ def doing(what: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
         yield status.update
 
 
-def counted(tell: Callable[[str, int, int], None] | None) -> Callable[[str, int, int], None]:
-    """A question bar for work that counts what is done, where the bar counts what is being asked; or silence.
+def count_done(tell: Callable[[str, int, int], None] | None) -> Callable[[str, int, int], None]:
+    """Adapt `question_bar` to work that reports the number done rather than the number of the current item.
 
-    Each time it is told, an interruption that got lost is raised again.
+    Each call first raises the exception of a lost signal. With None nothing is shown.
     """
 
-    def told(what: str, done: int, total: int) -> None:
+    def report(what: str, done: int, total: int) -> None:
         raise_lost_signal()
         if tell is not None:
             tell(what, done + 1, total)
 
-    return told
+    return report

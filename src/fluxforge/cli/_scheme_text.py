@@ -1,4 +1,4 @@
-"""Schemes and their claims as text."""
+"""What `fluxforge schemes` prints: schemes, their formulas and claims."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,11 +21,11 @@ SUMS = {
     Hop.RING: ("Σ_Q", "sums over the cells Q two hops away"),
 }
 GHOSTS = {Ghost.DIRICHLET: "the boundary's value", Ghost.OWNER: "its owner's value", Ghost.ZERO: "0"}
-COLUMNS = ("scheme", "stages", "hops", "order in time", "stable to", "keeps heat", "order in space")
+COLUMNS = ("scheme", "stages", "hops", "order in time", "stable to", "conserves heat", "order in space")
 
 
-def record(scheme: Scheme) -> dict[str, Any]:
-    """A scheme as JSON values: its document, its hops and R(z)."""
+def to_record(scheme: Scheme) -> dict[str, Any]:
+    """A scheme as a JSON document, with its hops and amplification factor R(z)."""
     factor = amplification(scheme)
     more = {
         "hops": _hops(scheme).split(", "),
@@ -36,12 +36,12 @@ def record(scheme: Scheme) -> dict[str, Any]:
 
 
 def show_list(schemes: Sequence[Scheme]) -> None:
-    """A row per scheme, or a paragraph where the terminal is narrow."""
+    """Print a row per scheme, or a paragraph each if the terminal is narrow."""
     if console().width >= TABLE_FROM:
         show_pairs((scheme.name, scheme.summary) for scheme in schemes)
         show()
         show_table(COLUMNS[:-1], [_row(scheme)[:-1] for scheme in schemes], right=COLUMNS[3:5])
-        show("\norder in space, per family of meshes (0: the error does not fall)")
+        show("\norder in space, per mesh family (0: does not converge)")
         show_table(("scheme", *FAMILIES), [_space_row(scheme) for scheme in schemes], right=FAMILIES)
     else:
         for scheme in schemes:
@@ -49,13 +49,13 @@ def show_list(schemes: Sequence[Scheme]) -> None:
             console().print(Padding(scheme.summary, (0, 0, 0, 2)))
             show_pairs((f"  {key}", value) for key, value in zip(COLUMNS[1:], _row(scheme)[1:], strict=True))
     show()
-    console().print("These are claims; a dash is a claim not made. `fluxforge schemes NAME` shows the formulas.")
+    console().print("These are claims; a dash: no claim. `fluxforge schemes NAME` shows the formulas.")
 
 
 def _row(scheme: Scheme) -> tuple[str, ...]:
     claims = scheme.claims
     stages = f"{len(scheme.stages)}{', implicit' if scheme.implicit else ''}"
-    claimed = (_order(claims), _stable(claims), _yes(claims.conservative), _space(claims))
+    claimed = (_order(claims), _stable_to(claims), _yes_or_no(claims.conservative), _space(claims))
     return (scheme.name, stages, _hops(scheme), *claimed)
 
 
@@ -65,7 +65,7 @@ def _space_row(scheme: Scheme) -> tuple[str, ...]:
 
 
 def show_scheme(scheme: Scheme) -> None:
-    """The formulas of a scheme, R(z), and what it claims."""
+    """Print the formulas of a scheme, R(z), and its claims."""
     console().print(Text.assemble((scheme.name, "bold cyan"), f": {scheme.summary}" if scheme.summary else ""))
     for number, stage, _ in scheme.walk():
         show(f"\nstage {number + 1}")
@@ -94,13 +94,13 @@ def _legend(scheme: Scheme) -> Iterator[tuple[str, str]]:
 
 
 def _factor(scheme: Scheme) -> str:
-    """R(z), and whether it allows any step; or why there is none."""
+    """R(z), with a remark if no step is stable; or why there is none."""
     if linear_stages(scheme) is None:
         return "none: the scheme is nonlinear, its step is not linear in T"
     factor = amplification(scheme)
     if factor is None:
-        return "none: one cell between cold walls gives no factor"
-    # R(z) = 1 ± z + …: with a minus, small steps amplify what should decay.
+        return "none: the scheme has no amplification factor on one cell between walls at T = 0"
+    # R(z) = 1 ± z + …: with a minus, small steps amplify modes that should decay.
     growing = sp.diff(factor, Z).subs(Z, 0) < 0
     return _ascending(factor) + (": no step is stable" if growing else "")
 
@@ -108,10 +108,10 @@ def _factor(scheme: Scheme) -> str:
 def _claims(claims: Claims) -> Iterator[tuple[str, str]]:
     yield "  order in time", _order(claims)
     reach = "no step is stable" if claims.stable_to == 0 else "|R(z)| ≤ 1 from z = 0 down to minus this"
-    yield "  stable to", f"{_stable(claims)} ({reach})"
-    yield "  keeps heat", f"{_yes(claims.conservative)} (Σ V T is constant under insulation)"
-    yield "  exact if T is linear", _yes(claims.linear_exact)
-    yield "  solves the heat equation", _yes(claims.generator)
+    yield "  stable to", f"{_stable_to(claims)} ({reach})"
+    yield "  conserves heat", f"{_yes_or_no(claims.conservative)} (Σ V T is constant under insulation)"
+    yield "  exact if T is linear", _yes_or_no(claims.linear_exact)
+    yield "  solves the heat equation", _yes_or_no(claims.generator)
     yield "  order in space", _space(claims)
 
 
@@ -123,7 +123,7 @@ def _order(claims: Claims) -> str:
     return "-" if claims.time_order is None else str(claims.time_order)
 
 
-def _stable(claims: Claims) -> str:
+def _stable_to(claims: Claims) -> str:
     if claims.stable_to is None:
         return "-"
     if claims.stable_to == 0:
@@ -131,28 +131,28 @@ def _stable(claims: Claims) -> str:
     return "unlimited" if math.isinf(claims.stable_to) else f"{claims.stable_to:.4g}"
 
 
-def _yes(claim: bool | None) -> str:
+def _yes_or_no(claim: bool | None) -> str:
     return "-" if claim is None else "yes" if claim else "no"
 
 
 def _space(claims: Claims) -> str:
-    """`2: squares, cross; 0: right`: the families of each order, highest first."""
+    """The mesh families of each order, highest first: `2: squares, cross; 0: right`."""
     orders = sorted(set(claims.space.values()), reverse=True)
     groups = (", ".join(family for family, value in claims.space.items() if value == order) for order in orders)
     return "; ".join(f"{order:g}: {families}" for order, families in zip(orders, groups, strict=True)) or "-"
 
 
 def _ascending(factor: sp.Expr) -> str:
-    """R(z) with the powers of z in rising order, as one reads a stability function."""
+    """R(z) with the powers of z in ascending order."""
     top, bottom = sp.fraction(sp.together(factor))
     scale = sp.Poly(bottom, Z).coeff_monomial(1) or sp.Integer(1)
     top, bottom = sp.Poly(top, Z), sp.Poly(bottom, Z)
     if bottom.is_ground:
-        return _rising(top, scale)
+        return _format_ascending(top, scale)
     sign = sp.sign(scale)
-    return f"({_rising(top, sign)})/({_rising(bottom, sign)})"
+    return f"({_format_ascending(top, sign)})/({_format_ascending(bottom, sign)})"
 
 
-def _rising(polynomial: sp.Poly, scale: sp.Expr) -> str:
+def _format_ascending(polynomial: sp.Poly, scale: sp.Expr) -> str:
     terms = (to_text(c / scale * Z**k) for k, c in enumerate(reversed(polynomial.all_coeffs())) if c)
     return " + ".join(terms).replace("+ -", "- ")

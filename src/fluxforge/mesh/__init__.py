@@ -1,6 +1,6 @@
-"""Meshes and their dual graphs: geometry, NumPy only.
+"""Meshes and their dual graphs: generation, files, checks, geometry; NumPy and SciPy only.
 
-Pictures are loaded when first asked for, since importing Matplotlib takes longer than reading a mesh.
+The drawing functions are imported at first use: importing Matplotlib takes longer than reading a mesh.
 """
 
 from importlib import import_module

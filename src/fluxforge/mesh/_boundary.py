@@ -1,4 +1,4 @@
-"""What holds on the boundary, per tag."""
+"""Boundary conditions per tag, and their values at the boundary faces."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -47,8 +47,11 @@ def conditions_on_faces(
     tag: Int[np.ndarray, " boundary"],
     centre: Float[np.ndarray, "boundary dimension"],
 ) -> FaceConditions:
-    """Evaluate the conditions at the face centres. Tags that are not named hold T = 0, as in the paper."""
-    per_tag = _per_tag(conditions, tags)
+    """Evaluate the conditions at the face centres; T = 0 on tags that are not named, as in the paper.
+
+    Raises InputError for a tag that the mesh does not have and for a value that is not finite.
+    """
+    per_tag = _map_conditions(conditions, tags)
     neumann = np.zeros(len(tag), bool)
     value = np.zeros(len(tag))
     # The faces of each tag, by one sort: a mesh may have as many tags as boundary faces.
@@ -56,12 +59,12 @@ def conditions_on_faces(
     for name, here in zip(tags, of_tag, strict=False):
         condition = per_tag.get(name, Dirichlet(0.0))
         neumann[here] = isinstance(condition, Neumann)
-        given = condition.normal_gradient if isinstance(condition, Neumann) else condition.value
-        value[here] = evaluate_at(given, centre[here], f"the boundary condition of {name!r}")
+        expression = condition.normal_gradient if isinstance(condition, Neumann) else condition.value
+        value[here] = evaluate_at(expression, centre[here], f"the boundary condition of {name!r}")
     return FaceConditions(neumann, value)
 
 
-def _per_tag(conditions: Conditions, tags: tuple[str, ...]) -> Mapping[str, Condition]:
+def _map_conditions(conditions: Conditions, tags: tuple[str, ...]) -> Mapping[str, Condition]:
     if conditions is None:
         return {}
     if isinstance(conditions, Dirichlet | Neumann):
@@ -80,13 +83,16 @@ def _per_tag(conditions: Conditions, tags: tuple[str, ...]) -> Mapping[str, Cond
 
 
 def evaluate_at(value: Value, x: Float[np.ndarray, "places dimension"], what: str) -> Float[np.ndarray, " places"]:
-    """A number, formula or function at the given places; anything but finite numbers is refused."""
+    """Evaluate a number, formula or function at points x; `what` names it in messages.
+
+    Raises ExpressionError for a formula that cannot be parsed, InputError for values of another shape or not finite.
+    """
     try:
         if isinstance(value, str):
             value = field(value, COORDINATES[: x.shape[1]])
         if callable(value):
-            _check_takes_places(value, x.shape[1], what)
-        # What is not finite is refused below, in words: NumPy need not warn of it.
+            _check_signature(value, x.shape[1], what)
+        # Values that are not finite are refused below, so NumPy's warnings are not needed.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             given = value(*x.T) if callable(value) else value
     except ExpressionError as error:
@@ -97,7 +103,9 @@ def evaluate_at(value: Value, x: Float[np.ndarray, "places dimension"], what: st
         wanted = "numbers: give a number, a formula of x and y, a function of them, or an array over cells"
         raise InputError(f"{what} should be {wanted}; got {describe_value(given)}") from error
     if numbers.shape not in ((), (len(x),)):
-        raise InputError(f"{what} gives values of shape {numbers.shape} for {len(x)} places; one each is wanted")
+        raise InputError(
+            f"{what} gives values of shape {numbers.shape} for {len(x)} points; one value per point is expected"
+        )
     result = np.broadcast_to(numbers, (len(x),))
     if not np.isfinite(result).all():
         k = int(np.flatnonzero(~np.isfinite(result))[0])
@@ -106,7 +114,7 @@ def evaluate_at(value: Value, x: Float[np.ndarray, "places dimension"], what: st
     return result.copy()
 
 
-def _check_takes_places(function: Callable[..., object], dimension: int, what: str) -> None:
+def _check_signature(function: Callable[..., object], dimension: int, what: str) -> None:
     try:
         inspect.signature(function).bind(*[None] * dimension)
     except TypeError as error:
@@ -114,5 +122,5 @@ def _check_takes_places(function: Callable[..., object], dimension: int, what: s
         count = ("one", "two", "three")[dimension - 1]
         raise InputError(f"{what} should be a function of {names}, that is of {count} arguments ({error})") from error
     except ValueError:
-        # A function without a signature, such as NumPy's own, shows what it takes when it is called.
+        # Functions without a signature, such as NumPy's ufuncs, fail when they are called.
         return

@@ -1,6 +1,6 @@
-"""Do cells cover a place twice?
+"""Check that cells do not overlap, and build a checked Mesh from arrays.
 
-Four facts together leave no room for it. Around each point the cells' sectors do not overlap; no two boundary edges
+Four conditions together exclude overlap. Around each point the cells' sectors do not overlap; no two boundary edges
 cross; no boundary point lies inside a boundary edge; and one place inside each connected part is covered once. For the
 first three make each part an immersed surface whose boundary is a set of simple closed curves. Its curves turn
 #counter-clockwise − #clockwise = 2 − 2·genus − #curves times in all, so exactly one is counter-clockwise: the part
@@ -23,11 +23,11 @@ from fluxforge.mesh._check_cells import (
     boundary_edges,
     check_coordinates,
     check_corners,
-    joined_parts,
+    join_parts,
     name_corners,
-    oriented,
+    number_parts,
+    orient_cells,
     pair_edges,
-    part_of_cell,
     refuse,
 )
 from fluxforge.mesh._check_crossings import Clash, Segments, find_clash
@@ -49,7 +49,7 @@ class Slit(NamedTuple):
 
 
 def check_centroids(points: Points, cells: Corners, origin: str) -> None:
-    """Refuse two cells with one centroid: no flux can be computed between them."""
+    """Raise MeshError if two cells have the same centroid: no flux can be computed between them."""
     centroid = cell_centroids(points, cells)
     place = _places((centroid - points.min(axis=0)) / np.ptp(points, axis=0).max())
     order = np.argsort(place, kind="stable")
@@ -62,7 +62,7 @@ def check_centroids(points: Points, cells: Corners, origin: str) -> None:
 def check_overlap(
     points: Points, cells: Corners, *, pairing: Pairing, part: Int[np.ndarray, " cells"], origin: str
 ) -> tuple[str, ...]:
-    """Refuse a mesh that covers a place twice or does not conform; note slits, and checks too large to make."""
+    """Raise MeshError if cells overlap or do not conform; return notes on slits and on checks that were too large."""
     x = (points - points.min(axis=0)) / np.ptp(points, axis=0).max()
     place = _places(x)
     if (bad := np.flatnonzero(place[pairing.start] == place[pairing.end])).size:
@@ -82,7 +82,7 @@ def check_overlap(
             else "1 pair of boundary edges coincides"
         )
         notes.append(f"{pairs}: the points there are duplicated, and nothing passes")
-        part = joined_parts(part, pairing.cell[slit.left], pairing.cell[slit.right])
+        part = join_parts(part, pairing.cell[slit.left], pairing.cell[slit.right])
     if not (complete and _check_parts(x, cells, part=part, rim=segments, origin=origin)):
         notes.append("the boundary is too intricate to check every pair of its edges for overlap")
     return tuple(notes)
@@ -209,18 +209,18 @@ def _winding(q: Float[np.ndarray, "n 2"], rim: Segments) -> Int[np.ndarray, " n"
     return np.asarray(up.sum(axis=1) - down.sum(axis=1))
 
 
-def checked(
+def build_mesh(
     points: Shaped[np.ndarray, "..."],
     cells: Shaped[np.ndarray, "..."],
     *,
     boundary: Mapping[str, Shaped[np.ndarray, "..."]] | None = None,
     origin: str,
 ) -> Mesh:
-    """A Mesh of these points and cells, or a MeshError that names the point, the cell or the edge that is wrong.
+    """Check arrays and build a Mesh; raises MeshError, naming the point, cell or edge that is wrong.
 
-    `cells` has three or four columns; −1 in the fourth marks a triangle. Clockwise cells are turned round, points that
-    no cell uses are dropped, tagged edges inside the mesh are ignored: `notes` counts them. Disconnected parts and
-    slits are noted too. Messages number points and cells from 0, in the order given here.
+    `cells` has three or four columns; −1 in the fourth marks a triangle. Clockwise cells are reversed, points that no
+    cell uses are dropped, tagged edges inside the mesh are ignored: `notes` counts them. Disconnected parts and slits
+    are noted too. Messages number points and cells from 0, in the order given here.
     """
     points, cells = as_arrays(points, cells, origin)
     check_coordinates(points, origin)
@@ -229,19 +229,19 @@ def checked(
     used[cells[cells >= 0]] = True
     # Points that no cell uses may be far away, and tolerances are relative to the mesh.
     shown = np.where(used[:, None], points, points[cells[0, 0]])
-    cells, notes = oriented(shown, cells, origin)
+    cells, notes = orient_cells(shown, cells, origin)
     pairing = pair_edges(cells, len(points), origin)
     check_centroids(shown, cells, origin)
-    part = part_of_cell(pairing, len(cells))
+    part = number_parts(pairing, len(cells))
     overlap_notes = check_overlap(shown, cells, pairing=pairing, part=part, origin=origin)
     if (parts := int(part.max()) + 1) > 1:
         notes += (f"the mesh has {parts} disconnected parts",)
     tags, tag_notes = boundary_edges(boundary or {}, pairing, points=len(points), origin=origin)
-    return _without_orphans(Mesh(points, cells, tags, notes + overlap_notes + tag_notes, origin), used)
+    return _drop_unused_points(Mesh(points, cells, tags, notes + overlap_notes + tag_notes, origin), used)
 
 
-def _without_orphans(mesh: Mesh, used: Bool[np.ndarray, " points"]) -> Mesh:
-    """The mesh once points that no cell uses are gone and the others are renumbered in their order."""
+def _drop_unused_points(mesh: Mesh, used: Bool[np.ndarray, " points"]) -> Mesh:
+    """Drop the points that no cell uses, and renumber the others in their order."""
     orphans = int((~used).sum())
     if not orphans:
         return mesh

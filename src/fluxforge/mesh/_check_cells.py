@@ -12,7 +12,7 @@ from fluxforge._types import CellField, Corners, Points
 from fluxforge.errors import MeshError
 from fluxforge.mesh._mesh import cell_areas, edge_keys, half_edges
 
-# A cell is flat when |area| ≤ FLAT · (longest edge)²: far below any boundary layer, far above round-off.
+# A cell is flat if |area| ≤ FLAT · (longest edge)²: far below cells of boundary layers, far above round-off.
 FLAT = 1e-12
 # Lengths within these have areas, and products of areas with cells a thousandth as long, in the range of doubles.
 LARGEST, SMALLEST = 1e100, 1e-100
@@ -20,7 +20,7 @@ RESCALE = f"lengths should lie between {SMALLEST:g} and {LARGEST:g}, or areas ov
 
 
 def refuse(origin: str, reason: str) -> NoReturn:
-    """Raise the MeshError of this mesh."""
+    """Raise a MeshError that begins with the origin of the mesh."""
     raise MeshError(f"{origin}: {reason}")
 
 
@@ -41,7 +41,7 @@ def as_arrays(
 
 
 def check_coordinates(points: Float[np.ndarray, "points axes"], origin: str) -> None:
-    """Refuse coordinates that are not finite, or so large or so close that areas overflow or vanish."""
+    """Raise MeshError for coordinates that are not finite, or so large that areas overflow."""
     if (bad := np.flatnonzero(~np.isfinite(points).all(axis=1))).size:
         where = ", ".join(f"{x:g}" for x in points[bad[0]])
         refuse(origin, f"point {bad[0]} is at ({where}): every coordinate should be a finite number")
@@ -51,14 +51,14 @@ def check_coordinates(points: Float[np.ndarray, "points axes"], origin: str) -> 
 
 
 def check_extent(points: Points, cells: Corners, origin: str) -> None:
-    """Refuse a mesh that is so small that areas vanish; `check_coordinates` has refused one that is too large."""
+    """Raise MeshError for a mesh that is so small that areas underflow."""
     extent = np.ptp(points[cells[cells >= 0]], axis=0).max()
     if extent < SMALLEST:
         refuse(origin, f"is {extent:g} across, and {RESCALE}, say to 1 across")
 
 
 def check_corners(points: Points, cells: Corners, origin: str) -> None:
-    """Refuse corners that are not points of the mesh, and cells that use a point twice."""
+    """Raise MeshError for corners that are not points of the mesh, and cells that use a point twice."""
     valid = (cells >= 0) & (cells < len(points))
     valid[:, 3:] |= cells[:, 3:] == -1
     if (bad := np.flatnonzero(~valid.all(axis=1))).size:
@@ -75,8 +75,8 @@ def name_corners(cells: Corners, cell: int | np.integer) -> str:
     return "points " + ", ".join(str(k) for k in cells[cell] if k >= 0)
 
 
-def oriented(points: Points, cells: Corners, origin: str) -> tuple[Corners, tuple[str, ...]]:
-    """The cells, all counter-clockwise, and notes; flat cells and quadrilaterals that cross themselves are refused."""
+def orient_cells(points: Points, cells: Corners, origin: str) -> tuple[Corners, tuple[str, ...]]:
+    """The cells, all counter-clockwise, and notes; MeshError for flat and for self-intersecting cells."""
     check_extent(points, cells, origin)
     notes = _check_quadrilaterals(points, cells, origin)
     area = cell_areas(points, cells)
@@ -86,7 +86,7 @@ def oriented(points: Points, cells: Corners, origin: str) -> tuple[Corners, tupl
     if not clockwise.any():
         return cells, notes
     count = int(clockwise.sum())
-    return _reversed_where(cells, clockwise), (f"reoriented {count} clockwise cell{'s' * (count > 1)}", *notes)
+    return _reverse_cells(cells, clockwise), (f"reoriented {count} clockwise cell{'s' * (count > 1)}", *notes)
 
 
 def _negligible(points: Points, cells: Corners) -> CellField:
@@ -98,8 +98,8 @@ def _negligible(points: Points, cells: Corners) -> CellField:
     return np.asarray(longest * np.maximum(FLAT * longest, rounding))
 
 
-def _reversed_where(cells: Corners, clockwise: Bool[np.ndarray, " cells"]) -> Corners:
-    """Turn round the marked cells, keeping the first corner first and a triangle's −1 last."""
+def _reverse_cells(cells: Corners, clockwise: Bool[np.ndarray, " cells"]) -> Corners:
+    """Reverse the marked cells, keeping the first corner first and a triangle's −1 last."""
     cells = cells.copy()
     triangle = clockwise if cells.shape[1] == 3 else clockwise & (cells[:, 3] < 0)
     cells[triangle, 1:3] = cells[triangle, 2:0:-1]
@@ -110,7 +110,7 @@ def _reversed_where(cells: Corners, clockwise: Bool[np.ndarray, " cells"]) -> Co
 
 
 def _check_quadrilaterals(points: Points, cells: Corners, origin: str) -> tuple[str, ...]:
-    """Refuse quadrilaterals that cross or fold onto themselves; note those that are not convex, which are simple."""
+    """Raise MeshError for quadrilaterals that cross or fold onto themselves; note those that are not convex."""
     if cells.shape[1] == 3:
         return ()
     index = np.flatnonzero(cells[:, 3] >= 0)
@@ -156,7 +156,7 @@ class Pairing(NamedTuple):
 
 
 def pair_edges(cells: Corners, points: int, origin: str) -> Pairing:
-    """Match half-edges by one sort; three cells at an edge, or two on the same side of it, are refused."""
+    """Match half-edges by one sort; MeshError for three cells at an edge, or two on the same side of it."""
     start, end = half_edges(cells)
     present = start.ravel() >= 0
     before = np.roll(cells, 1, axis=1)
@@ -181,7 +181,7 @@ def pair_edges(cells: Corners, points: int, origin: str) -> Pairing:
 def _refuse_together(
     cells: Corners, found: Int[np.ndarray, " together"], *, edge: tuple[np.integer, np.integer], origin: str
 ) -> NoReturn:
-    """Say what is wrong with cells that should not meet at one edge: some are the same cell, or they overlap."""
+    """Raise the MeshError of cells that should not meet at one edge: two are the same cell, or they overlap."""
     corners = [tuple(sorted(cells[k])) for k in found[:MOST_NAMED]]
     for j, mine in enumerate(corners):
         if (i := corners.index(mine)) < j:
@@ -193,15 +193,15 @@ def _refuse_together(
     refuse(origin, f"cells {found[0]} and {found[1]} overlap: both lie on the same side of {between}")
 
 
-def part_of_cell(pairing: Pairing, cells: int) -> Int[np.ndarray, " cells"]:
+def number_parts(pairing: Pairing, cells: int) -> Int[np.ndarray, " cells"]:
     """Number the connected parts of the mesh, where cells are connected by a common edge."""
-    return joined_parts(np.arange(cells), pairing.cell[pairing.left], pairing.cell[pairing.right])
+    return join_parts(np.arange(cells), pairing.cell[pairing.left], pairing.cell[pairing.right])
 
 
-def joined_parts(
+def join_parts(
     part: Int[np.ndarray, " cells"], left: Int[np.ndarray, " pairs"], right: Int[np.ndarray, " pairs"]
 ) -> Int[np.ndarray, " cells"]:
-    """Number the parts anew, once the cells left[k] and right[k] belong together."""
+    """Renumber the parts after joining those of the cells left[k] and right[k]."""
     count = int(part.max()) + 1
     links = coo_array((np.ones(len(left)), (part[left], part[right])), shape=(count, count))
     _, joined = connected_components(links, directed=False)
@@ -211,7 +211,7 @@ def joined_parts(
 def boundary_edges(
     boundary: Mapping[str, Shaped[np.ndarray, "..."]], pairing: Pairing, *, points: int, origin: str
 ) -> tuple[Tags, tuple[str, ...]]:
-    """The tagged boundary edges, each with its cell on the left, and notes on tagged edges that are none.
+    """The tagged boundary edges, each with its cell on the left, and notes on tagged edges inside the mesh.
 
     An edge named by two tags keeps the first.
     """

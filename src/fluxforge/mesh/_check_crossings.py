@@ -1,4 +1,4 @@
-"""Do boundary edges cross, or does one end inside another? In time near linear in their number."""
+"""Find boundary edges that cross, or that end inside another, in almost linear time."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-# Edges and candidate pairs looked at, at most: they bound the time. The batch bounds the memory.
+# The most edges and candidate pairs examined, which bounds the time; the batch size bounds the memory.
 MOST_EDGES = 1_000_000
 MOST_PAIRS = 10_000_000
 BATCH = 1_000_000
@@ -30,7 +30,7 @@ class Clash(NamedTuple):
 
 
 def find_clash(edges: Segments) -> tuple[Clash | None, bool]:
-    """A clash if there is one, and whether every candidate pair was looked at."""
+    """A clash if there is one, and whether every candidate pair was examined."""
     if not 0 < len(edges.a) <= MOST_EDGES:
         return None, not len(edges.a)
     spent = 0
@@ -86,8 +86,8 @@ def _cross(a: Float[np.ndarray, "n 2"], b: Float[np.ndarray, "n 2"]) -> Float[np
 def _candidates(edges: Segments) -> Iterator[tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]]:
     """Pairs whose boxes share a square of a grid. Edges are sorted into grids by length, a factor of four each.
 
-    An edge is entered in the grid of its own length, where it touches at most four squares, and looked up in that
-    grid and in every coarser one; so neither a long edge among short ones nor a short one among long ones is costly.
+    An edge is stored in the grid of its own length, where it touches at most four squares, and looked up in that grid
+    and in every coarser one, so that edges of very different lengths cost no more.
     """
     low, high = np.minimum(edges.a, edges.b), np.maximum(edges.a, edges.b)
     size = (high - low).max(axis=1)
@@ -100,7 +100,7 @@ def _candidates(edges: Segments) -> Iterator[tuple[Int[np.ndarray, " pairs"], In
         key, owner = key[order], owner[order]
         wanted, visitor = _entries(low[visitors] / square, high[visitors] / square, visitors)
         begin, end = np.searchsorted(key, wanted, "left"), np.searchsorted(key, wanted, "right")
-        for i, j in _joined(owner, visitor, begin=begin, end=end):
+        for i, j in _join_entries(owner, visitor, begin=begin, end=end):
             # Edges of one length class visit each other: one of the two visits is enough.
             once = (level[j] < this) | (i < j)
             yield i[once], j[once]
@@ -121,7 +121,7 @@ def _entries(
     return np.concatenate(keys), np.concatenate(names)
 
 
-def _joined(
+def _join_entries(
     owner: Int[np.ndarray, " entries"],
     visitor: Int[np.ndarray, " visits"],
     *,

@@ -1,4 +1,4 @@
-"""What a mesh file lists, before any judgement; and that list as cells and tagged edges."""
+"""The nodes and elements that a mesh file lists, as cells and tagged edges; and the formats that meshio reads."""
 
 import contextlib
 import importlib
@@ -45,7 +45,7 @@ class Drawing(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def in_order(drawing: Drawing) -> Drawing:
+def sort_nodes(drawing: Drawing) -> Drawing:
     """The same drawing with its nodes in the order of their numbers; a number given twice is refused."""
     order = np.argsort(drawing.number, kind="stable")
     number = drawing.number[order]
@@ -54,9 +54,9 @@ def in_order(drawing: Drawing) -> Drawing:
     return drawing._replace(points=drawing.points[order], number=number)
 
 
-def cells_of(drawing: Drawing) -> Corners:
+def list_cells(drawing: Drawing) -> Corners:
     """The triangles and quadrilaterals in the order of their numbers, by point; any other kind of cell is refused."""
-    _refuse_others(drawing.blocks)
+    _check_kinds(drawing.blocks)
     used = [block for block in drawing.blocks if block.kind in USED and len(block.number)]
     if not used:
         raise UnreadableError("has no triangles or quadrilaterals")
@@ -76,7 +76,7 @@ def cells_of(drawing: Drawing) -> Corners:
     return cells
 
 
-def edges_of(drawing: Drawing) -> dict[str, Int[np.ndarray, "edges 2"]]:
+def list_tagged_edges(drawing: Drawing) -> dict[str, Int[np.ndarray, "edges 2"]]:
     """The lines that carry a physical tag, by name; a tag without a name is called tag-<number>."""
     lines = [block for block in drawing.blocks if block.kind == "line" and len(block.number)]
     if not lines:
@@ -110,7 +110,7 @@ def point_of(number: Int[np.ndarray, " points"], wanted: Int[np.ndarray, "*n"]) 
     return np.where(number[place] == wanted, place, -1)
 
 
-def _refuse_others(blocks: Sequence[Block]) -> None:
+def _check_kinds(blocks: Sequence[Block]) -> None:
     count: Counter[str] = Counter()
     for block in blocks:
         count[block.kind] += len(block.number)
@@ -127,7 +127,7 @@ CORNERS = {"vertex": 1, "line": 2, "triangle": 3, "quad": 4, "tetra": 4, "pyrami
 
 
 @cache
-def kind_of(gmsh_type: int) -> tuple[str, int]:
+def find_kind(gmsh_type: int) -> tuple[str, int]:
     """The name of an element type, as meshio has it, and its number of nodes: (triangle6, 6) for type 9."""
     # meshio takes a while to import, and a mesh that is generated does not need it.
     kind = importlib.import_module("meshio").gmsh.gmsh_to_meshio_type.get(gmsh_type)
@@ -142,7 +142,7 @@ ENDLESS = 100
 
 
 class _EndingText(io.TextIOWrapper):
-    """A text file that loses patience with readers who wait for more lines at its end."""
+    """A text file that raises UnreadableError when a reader keeps reading at its end: some would loop forever."""
 
     waited = 0
 

@@ -16,7 +16,7 @@ from fluxforge.errors import MeshError
 from fluxforge.expression import COORDINATES
 from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces
 from fluxforge.mesh._check_cells import check_coordinates, check_extent, name_corners
-from fluxforge.mesh._mesh import Faces, Mesh, boundary_tags, cell_areas, cell_centroids, check_mesh, faces
+from fluxforge.mesh._mesh import Faces, Mesh, boundary_tags, cell_areas, cell_centroids, check_mesh, pair_faces
 
 Key = TypeVar("Key")
 
@@ -47,14 +47,14 @@ class DualGraph:
     Faces between two cells come first (`interior` of them), then the boundary faces; boundary face `interior + b` ends
     in ghost node `cells + b`. Along a face, `n` and `d` point from its owner to the other side, |d| = `delta`.
 
-    - A Dirichlet ghost sits at the face centre and shows g.
-    - A Neumann ghost is the owner's mirror image on the face's normal, d = δ n, and shows T_P + q δ.
+    - A Dirichlet ghost lies at the face centre and has the value g.
+    - A Neumann ghost is the owner's mirror image along the face normal, d = δ n, and has the value T_P + q δ.
 
-    Each cell sees its faces through `slots`, a fixed number per mesh (3 for triangles, 4 with quadrilaterals):
+    Each cell refers to its faces through `slots`, a fixed number per mesh (3 for triangles, 4 with quadrilaterals):
     `slot_face`, `slot_node` and `slot_sign` (+1 where the cell owns the face); `slot_mask` is false in the unused
     fourth slot of a triangle, which points at the cell itself.
 
-    `fluxforge.neighbourhood` makes it a JAX pytree: a mesh can be read and described without importing JAX.
+    `fluxforge.neighbourhood` registers it as a JAX pytree, so that this module does not import JAX.
     """
 
     V: CellField
@@ -98,7 +98,7 @@ class DualGraph:
 
     @property
     def moving(self) -> Bool[np.ndarray, " faces"]:
-        """χ: false on Neumann faces, whose ghost moves with its owner and is kept out of Σw."""
+        """χ: false on Neumann faces, whose ghost follows its owner and does not count in Σw."""
         return np.concatenate([np.ones(self.interior, bool), ~self.neumann])
 
     def legs(self) -> Mapping[str, SlotField]:
@@ -140,57 +140,58 @@ def tangential_length(vectors: FaceVectors, n: FaceVectors) -> FaceField:
 
 
 def check_graph(graph: Any, name: str = "graph") -> DualGraph:
-    """The dual graph itself; InputError, naming the argument, for anything else."""
+    """Return the graph; raise InputError, naming the argument, if it is not one."""
     return check_kind(graph, name, DualGraph, "a dual graph (fluxforge.dual(mesh, boundary))")
 
 
 def dual(mesh: Mesh, boundary: Conditions = None) -> DualGraph:
-    """The dual graph of a mesh under the given boundary conditions (T = 0 everywhere by default).
+    """Build the dual graph of a mesh with boundary conditions (T = 0 everywhere by default).
 
     `boundary` is one condition for all faces, or a mapping from tag to condition:
     `dual(mesh, {"left": Dirichlet("sin(pi*y)"), "right": Neumann()})`.
+    Raises MeshError for a mesh that cannot be used, InputError for a bad condition.
     """
     check_mesh(mesh)
     check_coordinates(mesh.points, mesh.origin)
     check_extent(mesh.points, mesh.cells, mesh.origin)
-    found = faces(mesh)
+    faces = pair_faces(mesh)
     V = cell_areas(mesh.points, mesh.cells)
-    _refuse_areas(mesh, V)
+    _check_areas(mesh, V)
     x = cell_centroids(mesh.points, mesh.cells)
-    p, q = mesh.points[found.start], mesh.points[found.end]
+    p, q = mesh.points[faces.start], mesh.points[faces.end]
     along, centre = q - p, 0.5 * (p + q)
     A = np.hypot(along[:, 0], along[:, 1])
     n = np.stack([along[:, 1], -along[:, 0]], axis=1) / A[:, None]
-    tags, tag = boundary_tags(mesh, found)
-    held = conditions_on_faces(boundary, tags=tags, tag=tag, centre=centre[found.interior :])
-    d = _centroid_vectors(found, x=x, centre=centre, n=n, held=held)
+    tags, tag = boundary_tags(mesh, faces)
+    conditions = conditions_on_faces(boundary, tags=tags, tag=tag, centre=centre[faces.interior :])
+    d = _centroid_vectors(faces, x=x, centre=centre, n=n, conditions=conditions)
     ghost = np.arange(len(tag), dtype=np.int32) + np.int32(len(x))
-    neighbour = np.concatenate([found.neighbour[: found.interior], ghost])
-    node, sign = _slots(found, neighbour)
+    neighbour = np.concatenate([faces.neighbour[: faces.interior], ghost])
+    node, sign = _slots(faces, neighbour)
     return DualGraph(
         V=V,
         x=x,
-        owner=found.owner,
+        owner=faces.owner,
         neighbour=neighbour,
         A=A,
         n=n,
         d=d,
         delta=np.hypot(d[:, 0], d[:, 1]),
         centre=centre,
-        slot_face=np.maximum(found.of_cell, 0),
+        slot_face=np.maximum(faces.of_cell, 0),
         slot_node=node,
         slot_sign=sign,
-        slot_mask=found.of_cell >= 0,
+        slot_mask=faces.of_cell >= 0,
         tag=tag,
-        neumann=held.neumann,
-        value=held.value,
+        neumann=conditions.neumann,
+        value=conditions.value,
         tags=tags,
         origin=mesh.origin,
     )
 
 
-def _refuse_areas(mesh: Mesh, V: CellField) -> None:
-    """Refuse cells without an area, which have no centroid, and clockwise ones: meshes that were read have none."""
+def _check_areas(mesh: Mesh, V: CellField) -> None:
+    """MeshError for a cell without area, or clockwise; meshes from `read` have none, meshes built by hand may."""
     if (bad := np.flatnonzero(~(V > 0))).size:
         cell = bad[0]
         raise MeshError(
@@ -200,30 +201,30 @@ def _refuse_areas(mesh: Mesh, V: CellField) -> None:
 
 
 def _centroid_vectors(
-    found: Faces, *, x: CellVectors, centre: FaceVectors, n: FaceVectors, held: FaceConditions
+    faces: Faces, *, x: CellVectors, centre: FaceVectors, n: FaceVectors, conditions: FaceConditions
 ) -> FaceVectors:
     """D = x_N − x_P inside, x_face − x_P at a Dirichlet face, 2 ((x_face − x_P)·n) n at a Neumann face."""
-    d = centre - x[found.owner]
-    inside = slice(found.interior)
-    d[inside] = x[found.neighbour[inside]] - x[found.owner[inside]]
-    mirrored = found.interior + np.flatnonzero(held.neumann)
+    d = centre - x[faces.owner]
+    inside = slice(faces.interior)
+    d[inside] = x[faces.neighbour[inside]] - x[faces.owner[inside]]
+    mirrored = faces.interior + np.flatnonzero(conditions.neumann)
     height = np.einsum("fe,fe->f", d[mirrored], n[mirrored])
     d[mirrored] = 2.0 * height[:, None] * n[mirrored]
     return d
 
 
-def _slots(found: Faces, neighbour: FaceIndex) -> tuple[SlotIndex, SlotField]:
+def _slots(faces: Faces, neighbour: FaceIndex) -> tuple[SlotIndex, SlotField]:
     """The node across each of a cell's faces, and +1 where the cell owns the face, −1 where it does not."""
-    cell = np.arange(len(found.of_cell), dtype=np.int32)[:, None]
-    face = np.maximum(found.of_cell, 0)
-    owns = found.owner[face] == cell
-    across = np.where(owns, neighbour[face], found.owner[face])
-    node = np.where(found.of_cell < 0, cell, across).astype(np.int32)
+    cell = np.arange(len(faces.of_cell), dtype=np.int32)[:, None]
+    face = np.maximum(faces.of_cell, 0)
+    owns = faces.owner[face] == cell
+    across = np.where(owns, neighbour[face], faces.owner[face])
+    node = np.where(faces.of_cell < 0, cell, across).astype(np.int32)
     return node, np.where(owns, 1.0, -1.0)
 
 
 def unit_volume(graph: DualGraph) -> tuple[DualGraph, float]:
-    """The graph in units of ℓ, the root of mean V (the cube root in space), and ℓ.
+    """The graph in units of ℓ, the d-th root of the mean cell volume, and ℓ: the units of the networks.
 
     The heat equation keeps its form, and α its value, if time is measured in units of ℓ²: Δt ↦ Δt/ℓ², S ↦ S ℓ².
     """
@@ -238,7 +239,7 @@ def unit_volume(graph: DualGraph) -> tuple[DualGraph, float]:
         d=graph.d / length,
         delta=graph.delta / length,
         centre=graph.centre / length,
-        # q is a slope: temperature over length.
+        # q is a gradient: temperature over length.
         value=np.where(graph.neumann, graph.value * length, graph.value),
     ), length
 

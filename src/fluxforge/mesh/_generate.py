@@ -67,11 +67,11 @@ def generate(
     load = _cells_times_size_squared(scaled, attractors)
     if size is None:
         cells = DEFAULT_CELLS if cells is None else cells
-        mesh, wanted = _with_cells(make, load, cells), f"{cells} cells"
+        mesh, wanted = _match_cell_count(make, load, cells), f"{cells} cells"
     else:
         _check_affordable(size, (load / MAX_CELLS) ** 0.5 / scale)
         mesh, wanted = make(size=min(size * scale, _extent(scaled))), f"size {size:g}"
-    mesh = _checked_cover(mesh, scaled)
+    mesh = _check_cover(mesh, scaled)
     return replace(mesh, points=mesh.points / scale, origin=f"{kind} mesh, {wanted}, seed {seed}")
 
 
@@ -127,7 +127,7 @@ def _check_affordable(size: float, smallest: float) -> None:
         raise InputError(f"field 'size': {size:g} would make more than {MAX_CELLS} cells; use at least {smallest:.3g}")
 
 
-def _with_cells(make: Callable[..., Mesh], load: float, cells: int) -> Mesh:
+def _match_cell_count(make: Callable[..., Mesh], load: float, cells: int) -> Mesh:
     """Try sizes until the count is close; the closest mesh found, with a note if it is not close enough."""
     close = CLOSE
     if cells > 4 * PILOT:
@@ -140,7 +140,7 @@ def _with_cells(make: Callable[..., Mesh], load: float, cells: int) -> Mesh:
         if abs(len(best.cells) - cells) <= close * cells:
             return best
         fine, coarse = (max(fine, size), coarse) if count > cells else (fine, min(coarse, size))
-        size = best_size * nudge if nudge else _between(fine, coarse, size * (count / cells) ** 0.5)
+        size = best_size * nudge if nudge else _bisect(fine, coarse, size * (count / cells) ** 0.5)
         mesh = make(size=size)
         count = len(mesh.cells)
         if abs(count - cells) < abs(len(best.cells) - cells):
@@ -151,11 +151,11 @@ def _with_cells(make: Callable[..., Mesh], load: float, cells: int) -> Mesh:
     return replace(best, notes=(*best.notes, note))
 
 
-def _between(low: float, high: float, value: float) -> float:
+def _bisect(low: float, high: float, value: float) -> float:
     return value if low < value < high else (low * high) ** 0.5
 
 
-def _checked_cover(mesh: Mesh, domain: AbstractDomain) -> Mesh:
+def _check_cover(mesh: Mesh, domain: AbstractDomain) -> Mesh:
     """The mesh, if its cells are positive and fill its outline; for a disk with a note, since that is a polygon."""
     areas = cell_areas(mesh.points, mesh.cells)
     edges = np.concatenate(list(mesh.boundary.values()))

@@ -60,9 +60,9 @@ def mesh_with_scipy(domain: AbstractDomain, *, size: float, attractors: Points, 
     h = sizing(domain, size, attractors)
     outline = _outline(domain, h)
     inner = _lattice(domain, h, outline, np.random.default_rng(seed))
-    inner = _refined(domain, h, outline, inner)
-    inner = _smoothed(domain, h, outline, inner)
-    outline, inner, cells = _conforming(domain, outline, inner)
+    inner = _add_points(domain, h, outline, inner)
+    inner = _smooth_points(domain, h, outline, inner)
+    outline, inner, cells = _make_conforming(domain, outline, inner)
     tags = np.array([tag for tag, _ in domain.sides])[outline.side]
     boundary = {tag: outline.edges[tags == tag] for tag, _ in domain.sides}
     return Mesh(np.concatenate([outline.points, inner]), cells, boundary)
@@ -70,17 +70,17 @@ def mesh_with_scipy(domain: AbstractDomain, *, size: float, attractors: Points, 
 
 def _outline(domain: AbstractDomain, h: Sizing) -> _Outline:
     """Points spaced by h along each side; where sides come close, edges are halved until they are Delaunay edges."""
-    stations = [_spaced(domain, h, k) for k in range(len(domain.sides))]
+    stations = [_space_points(domain, h, k) for k in range(len(domain.sides))]
     side = np.repeat(np.arange(len(stations)), [len(s) for s in stations])
-    return _conforming(domain, _placed(domain, side, np.concatenate(stations)), np.zeros((0, 2)))[0]
+    return _make_conforming(domain, _place_outline(domain, side, np.concatenate(stations)), np.zeros((0, 2)))[0]
 
 
-def _placed(domain: AbstractDomain, side: Int[np.ndarray, " k"], station: Float[np.ndarray, " k"]) -> _Outline:
+def _place_outline(domain: AbstractDomain, side: Int[np.ndarray, " k"], station: Float[np.ndarray, " k"]) -> _Outline:
     points = np.concatenate([domain.along(k, station[side == k]) for k in range(len(domain.sides))])
     return _Outline(points, side, station)
 
 
-def _spaced(domain: AbstractDomain, h: Sizing, side: int) -> Float[np.ndarray, " k"]:
+def _space_points(domain: AbstractDomain, h: Sizing, side: int) -> Float[np.ndarray, " k"]:
     """Fractions s at which ∫ ds/h takes equally spaced values: their spacing follows h."""
     length = domain.sides[side][1]
     samples = 16 + int(8.0 * length / (h.near * h.size))
@@ -92,13 +92,13 @@ def _spaced(domain: AbstractDomain, h: Sizing, side: int) -> Float[np.ndarray, "
     return np.asarray(np.interp(np.arange(count) * (steps[-1] / count), steps, s))
 
 
-def _halved(domain: AbstractDomain, outline: _Outline, where: Bool[np.ndarray, " k"]) -> _Outline:
+def _halve_edges(domain: AbstractDomain, outline: _Outline, where: Bool[np.ndarray, " k"]) -> _Outline:
     """The outline with a new point in the middle of some edges."""
     following = np.roll(outline.station, -1)
     middle = 0.5 * (outline.station + np.where(following > outline.station, following, 1.0))[where]
     station, side = np.concatenate([outline.station, middle]), np.concatenate([outline.side, outline.side[where]])
     order = np.lexsort((station, side))
-    return _placed(domain, side[order], station[order])
+    return _place_outline(domain, side[order], station[order])
 
 
 def _has_edges(cells: _Triangles, edges: Int[np.ndarray, "edges 2"]) -> Bool[np.ndarray, " edges"]:
@@ -146,7 +146,7 @@ def _triangles(domain: AbstractDomain, points: Points) -> _Triangles:
     return np.asarray(cells[kept])
 
 
-def _refined(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> _Selected:
+def _add_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> _Selected:
     """Add circumcentres of triangles too large for h there, as many at once as do not come near each other."""
     for _ in range(ROUNDS):
         points = np.concatenate([outline.points, inner])
@@ -178,7 +178,7 @@ def _spread(points: Points, gap: Float[np.ndarray, " points"]) -> _Selected:
     return np.asarray(points[~(earlier & (distance < gap[:, None])).any(axis=1)])
 
 
-def _smoothed(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> Points:
+def _smooth_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> Points:
     """Move the inner points, twice between triangulations, which are what costs time."""
     for _ in range(SMOOTHING):
         cells = _triangles(domain, np.concatenate([outline.points, inner]))
@@ -205,7 +205,9 @@ def _around(points: Points, cells: _Triangles, value: CellField) -> Float[np.nda
     return np.asarray(np.bincount(cells.ravel(), np.repeat(value, 3), len(points)))
 
 
-def _conforming(domain: AbstractDomain, outline: _Outline, inner: Points) -> tuple[_Outline, _Selected, _Triangles]:
+def _make_conforming(
+    domain: AbstractDomain, outline: _Outline, inner: Points
+) -> tuple[_Outline, _Selected, _Triangles]:
     """Make every boundary edge a Delaunay edge: drop the inner points in its way, or else halve it."""
     for _ in range(ROUNDS):
         cells = _triangles(domain, np.concatenate([outline.points, inner]))
@@ -217,5 +219,5 @@ def _conforming(domain: AbstractDomain, outline: _Outline, inner: Points) -> tup
         in_the_way = np.unique(np.concatenate(inside).astype(np.int64))
         inner = np.delete(inner, in_the_way, axis=0)
         if not in_the_way.size:
-            outline = _halved(domain, outline, missing)
+            outline = _halve_edges(domain, outline, missing)
     raise MeshError("the built-in mesh engine cannot follow this outline; try a smaller size, or engine 'gmsh'")

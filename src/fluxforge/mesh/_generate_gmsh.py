@@ -80,17 +80,17 @@ _one_at_a_time = Lock()
 
 
 def gmsh_problem() -> str | None:
-    """Why gmsh cannot be used here, in one line that says what to install; None where it can be."""
+    """Why gmsh cannot be used, in one line that says what to install; None if it can."""
     try:
         importlib.import_module("gmsh")
     except ImportError:
         return "gmsh is not installed: install the Python package gmsh"
     except OSError as error:
-        return _explain(str(error))
+        return _explain_import_error(str(error))
     return None
 
 
-def _explain(message: str) -> str:
+def _explain_import_error(message: str) -> str:
     found = re.search(r"lib[\w+.-]+?\.so(?:\.\d+)*", message)
     if found is None:
         return f"gmsh cannot be loaded ({' '.join(message.split())}): reinstall the Python package gmsh"
@@ -127,13 +127,13 @@ def mesh_with_gmsh(domain: AbstractDomain, *, size: float, attractors: Points, s
 
 @contextmanager
 def _model() -> Iterator[Any]:
-    """A fresh model in gmsh, with our options; what a user has open in gmsh is as it was afterwards."""
+    """A new model in gmsh with OPTIONS; a session that the caller has open in gmsh is restored afterwards."""
     gmsh = importlib.import_module("gmsh")
     if gmsh.isInitialized():
-        with _guest(gmsh):
+        with _borrow_gmsh(gmsh):
             yield gmsh
         return
-    with closed_pipes_stay_errors():
+    with keep_sigpipe_ignored():
         gmsh.initialize(readConfigFiles=False, interruptible=False)
     try:
         _configure(gmsh, OPTIONS)
@@ -143,7 +143,7 @@ def _model() -> Iterator[Any]:
 
 
 @contextmanager
-def _guest(gmsh: Any) -> Iterator[None]:
+def _borrow_gmsh(gmsh: Any) -> Iterator[None]:
     current, before = gmsh.model.getCurrent(), {name: gmsh.option.getNumber(name) for name in OPTIONS}
     _configure(gmsh, OPTIONS)
     gmsh.model.add(f"fluxforge {uuid4()}")
@@ -223,11 +223,11 @@ IGNORED = 1
 
 
 @contextmanager
-def closed_pipes_stay_errors() -> Iterator[None]:
-    """SIGPIPE is ignored afterwards if it was before: by default it ends the process, without a word.
+def keep_sigpipe_ignored() -> Iterator[None]:
+    """Restore SIGPIPE to ignored after the block if it was ignored before: gmsh resets it to end the process.
 
-    Python ignores it, so that writing into a closed pipe is a BrokenPipeError, and does not notice when a library
-    sets it back. Its own `signal.signal` works in the main thread only; what lies below it works in any.
+    Python ignores it, so that writing to a closed pipe raises BrokenPipeError. `signal.signal` works in the main
+    thread only, the C function below it in any.
     """
     ignored = hasattr(signal, "SIGPIPE") and signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN
     try:

@@ -18,8 +18,8 @@ class Mesh:
 
     `cells` lists each cell's corners counter-clockwise; among quadrilaterals a triangle's fourth corner is −1.
     `boundary` maps a tag to the boundary edges that carry it, as pairs of points; boundary edges without a tag
-    belong to the tag "boundary". `notes` says what was mended or is worth knowing (reoriented cells, orphans, …).
-    `origin` is how errors name this mesh: a path or the words that generated it.
+    belong to the tag "boundary". `notes` lists repairs and remarks (reoriented cells, unused points, …).
+    `origin` is the name of the mesh in error messages: a path, or the call that generated it.
     """
 
     points: Points
@@ -30,7 +30,7 @@ class Mesh:
 
 
 def check_mesh(mesh: Any, name: str = "mesh") -> Mesh:
-    """The mesh itself; InputError, naming the argument, for anything else."""
+    """Return the mesh; raise InputError, naming the argument, if it is not one."""
     return check_kind(mesh, name, Mesh, "a mesh (such as fluxforge.mesh.square(), or fluxforge.mesh.read(path))")
 
 
@@ -42,7 +42,7 @@ def cell_areas(points: Points, cells: Corners) -> CellField:
 def cell_centroids(points: Points, cells: Corners) -> CellVectors:
     """x̄ = 1/(6V) Σ (x_k + x_{k+1}) (x_k y_{k+1} − x_{k+1} y_k)."""
     r = _around_first_corner(points, cells)
-    # The moment is of the third power of a length. A power of two takes it near 1 without rounding.
+    # The moment is a length cubed, which may overflow. Scaling by a power of two is exact.
     unit = np.ldexp(1.0, np.frexp(np.abs(r).max(initial=0.0))[1])
     r = r / unit
     cross = _cross_terms(r)
@@ -52,7 +52,7 @@ def cell_centroids(points: Points, cells: Corners) -> CellVectors:
 
 
 def _around_first_corner(points: Points, cells: Corners) -> Float[np.ndarray, "cells corners 2"]:
-    """Corner positions relative to the first corner, so that distant meshes keep their digits.
+    """Corner positions relative to the first corner, which avoids cancellation far from the origin.
 
     The missing fourth corner of a triangle becomes its first: an edge of length zero, which adds nothing to any sum.
     """
@@ -84,7 +84,7 @@ def half_edges(cells: Corners) -> HalfEdges:
 class Faces(NamedTuple):
     """The faces of a mesh, those between two cells first, then the boundary.
 
-    `start` → `end` is the face as its owner walks it, counter-clockwise, so the domain lies on its left.
+    `start` → `end` follows the owner counter-clockwise, so the owner lies on the left.
     `neighbour` is −1 on the boundary. `of_cell` lists each cell's faces in corner order, −1 where a triangle has none.
     """
 
@@ -96,8 +96,8 @@ class Faces(NamedTuple):
     interior: int
 
 
-def faces(mesh: Mesh) -> Faces:
-    """Pair the half-edges of all cells by one sort: no loop over cells."""
+def pair_faces(mesh: Mesh) -> Faces:
+    """The faces of a mesh, by one sort of the half-edges of all cells; MeshError if three cells share an edge."""
     start, end = half_edges(mesh.cells)
     present = np.flatnonzero(start.ravel() >= 0)
     key = edge_keys(start.ravel()[present], end.ravel()[present], len(mesh.points))
@@ -107,7 +107,7 @@ def faces(mesh: Mesh) -> Faces:
     first[1:] = sorted_key[1:] != sorted_key[:-1]
     face_of_half = np.cumsum(first) - 1
     count = np.bincount(face_of_half)
-    _refuse_shared_by_three(mesh, count, start.ravel()[half[first]], end.ravel()[half[first]])
+    _check_shared_by_two(mesh, count, start.ravel()[half[first]], end.ravel()[half[first]])
     rank = _interior_first(count)
     slots = mesh.cells.shape[1]
     lead = np.empty(len(count), np.int64)
@@ -133,12 +133,12 @@ def edge_keys(a: Int[np.ndarray, " edges"], b: Int[np.ndarray, " edges"], points
 
 
 def _interior_first(count: Int[np.ndarray, " faces"]) -> Int[np.ndarray, " faces"]:
-    """The place of each face once those with two cells come first; otherwise the order stays."""
+    """The new position of each face when those between two cells come first, in unchanged order otherwise."""
     two = count == 2
     return np.where(two, np.cumsum(two) - 1, two.sum() + np.cumsum(~two) - 1)
 
 
-def _refuse_shared_by_three(
+def _check_shared_by_two(
     mesh: Mesh,
     count: Int[np.ndarray, " faces"],
     start: Int[np.ndarray, " faces"],
@@ -149,17 +149,17 @@ def _refuse_shared_by_three(
         raise MeshError(f"{mesh.origin}: the edge between points {start[k]} and {end[k]} is shared by {count[k]} cells")
 
 
-def boundary_tags(mesh: Mesh, found: Faces) -> tuple[tuple[str, ...], Int[np.ndarray, " boundary"]]:
+def boundary_tags(mesh: Mesh, faces: Faces) -> tuple[tuple[str, ...], Int[np.ndarray, " boundary"]]:
     """The names of the boundary pieces, and for each boundary face the number of its name.
 
     An edge named by two tags keeps the first; one named by none belongs to "boundary".
     """
-    keys = edge_keys(found.start[found.interior :], found.end[found.interior :], len(mesh.points))
+    keys = edge_keys(faces.start[faces.interior :], faces.end[faces.interior :], len(mesh.points))
     names, place = list(mesh.boundary), np.full(len(keys), -1)
     if names:
         edges = [np.reshape(mesh.boundary[name], (-1, 2)) for name in names]
         owner = np.repeat(np.arange(len(names)), [len(each) for each in edges])
-        # One sort, whatever the number of tags; `first` is an edge's first occurrence, whose tag keeps it.
+        # One sort, whatever the number of tags; `first` is the first occurrence of an edge, whose tag is used.
         joined = np.concatenate(edges)
         named, first = np.unique(edge_keys(joined[:, 0], joined[:, 1], len(mesh.points)), return_index=True)
         if len(named):

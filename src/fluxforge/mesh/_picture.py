@@ -17,7 +17,7 @@ from fluxforge._types import CellField
 from fluxforge.mesh._mesh import Mesh, cell_areas, check_mesh
 
 EDGES_UP_TO = 20_000
-# What each format calls the date it would write; PNG has none.
+# The metadata key of the date in each format; PNG has none.
 DATES: Mapping[str, dict[str, str | None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
@@ -45,7 +45,7 @@ def draw_field(
 
 
 def mesh_picture(mesh: Mesh, path: str | os.PathLike[str]) -> None:
-    """A picture of the mesh, each cell coloured by its size relative to the largest, as in the paper's figure."""
+    """Draw a mesh to a file, each cell coloured by its size relative to the largest, as in the paper."""
     check_mesh(mesh), check_path(path, "path")
     V = cell_areas(mesh.points, mesh.cells)
     figure = Figure(figsize=(6, 5.2), layout="constrained")
@@ -57,9 +57,9 @@ def mesh_picture(mesh: Mesh, path: str | os.PathLike[str]) -> None:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> None:
-    """Save a figure, whole or not at all; the suffix chooses the format. The same data give the same bytes.
+    """Save a figure atomically in the format of the suffix; equal figures give equal bytes.
 
-    Without a date in the file, and with identifiers made from the content instead of at random.
+    The file has no date, and its identifiers are derived from its content.
     """
     metadata = DATES.get(os.path.splitext(path)[1].lower())
     with atomic_path(path) as temporary, rc_context({"svg.hashsalt": "fluxforge"}):

@@ -1,4 +1,4 @@
-"""The numbers the theorems speak of: sizes, shapes, angles."""
+"""Mesh quality: sizes, shapes, angles, connectivity."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from fluxforge.mesh._parameters import fourier_step
 
 @dataclass(frozen=True)
 class MeshInfo:
-    """What `fluxforge mesh info` prints."""
+    """The description of a mesh that `fluxforge mesh info` prints."""
 
     cells: int
     triangles: int
@@ -85,13 +85,13 @@ def nonorthogonality(graph: DualGraph) -> FaceField:
     """The angle in degrees between the face normal and the line of centroids, on the faces between two cells."""
     inside = slice(check_graph(graph).interior)
     n, d = graph.n[inside], graph.d[inside]
-    # atan2 keeps its digits where arccos loses them: near zero.
+    # arccos would lose digits near zero.
     across = np.abs(n[:, 0] * d[:, 1] - n[:, 1] * d[:, 0])
     return np.degrees(np.arctan2(across, (n * d).sum(axis=1)))
 
 
 def components(graph: DualGraph) -> int:
-    """Number of parts that no face connects."""
+    """Number of connected parts."""
     inside = slice(check_graph(graph).interior)
     links = coo_array(
         (np.ones(graph.interior), (graph.owner[inside], graph.neighbour[inside])), shape=(graph.cells, graph.cells)

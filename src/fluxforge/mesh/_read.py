@@ -20,9 +20,9 @@ from fluxforge._arguments import check_path
 from fluxforge._files import SpecialFileError, open_regular
 from fluxforge._types import Corners, Points
 from fluxforge.errors import MeshError, MeshReadError
-from fluxforge.mesh._check import checked
+from fluxforge.mesh._check import build_mesh
 from fluxforge.mesh._check_cells import check_coordinates
-from fluxforge.mesh._drawing import USED, call_reader, cells_of, edges_of, read_with_meshio
+from fluxforge.mesh._drawing import USED, call_reader, list_cells, list_tagged_edges, read_with_meshio
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read_msh import read_msh
 from fluxforge.mesh._read_numbers import VIEW, Budget, UnreadableError
@@ -90,8 +90,8 @@ COUNTS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
 
 
 def preflight(path: Path) -> tuple[str, bytes]:
-    """The format's name and the bytes of a file that a reader may touch; otherwise an UnreadableError."""
-    data = _content(path)
+    """The format and the bytes of a file that is safe to read; raises UnreadableError for any other."""
+    data = _read_bytes(path)
     format_name = FORMATS[path.suffix.lower()]
     _check_opening(data, format_name, path.suffix.lower())
     _check_counts(data, format_name)
@@ -104,7 +104,7 @@ def preflight(path: Path) -> tuple[str, bytes]:
     return format_name, data
 
 
-def _content(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         with open_regular(path) as stream:
             _check_extension(path.suffix)
@@ -129,7 +129,7 @@ def _check_extension(extension: str) -> None:
 
 
 def _check_opening(data: bytes, format_name: str, extension: str) -> None:
-    """Refuse a file whose first bytes belong to another format, and say which if we know."""
+    """Raise UnreadableError if the first bytes belong to another format, naming it if it is known."""
     start = data[:256].removeprefix(b"\xef\xbb\xbf").lstrip()
     other = next((what for magic, what in OTHER_FILES.items() if start.startswith(magic)), None)
     opening = OPENINGS.get(format_name)
@@ -138,14 +138,14 @@ def _check_opening(data: bytes, format_name: str, extension: str) -> None:
 
 
 def _check_counts(data: bytes, format_name: str) -> None:
-    """Refuse a file that announces more items than it has bytes: readers allocate what is announced."""
+    """Raise UnreadableError if a file announces more items than it has bytes: readers allocate what is announced."""
     pattern = COUNTS.get(format_name)
     if pattern is None:
         return
     # The second line of a VTK file is free text.
     begin = data.find(b"\n", data.find(b"\n") + 1) + 1 if format_name == "vtk" else 0
     for found in pattern.finditer(data, begin):
-        announced = [count for word in found[found.lastindex or 0].split() if (count := _whole(word)) is not None]
+        announced = [count for word in found[found.lastindex or 0].split() if (count := _parse_count(word)) is not None]
         if found.lastindex == 2:
             announced.append(math.prod(announced))
         if max(announced, default=0) > len(data):
@@ -153,8 +153,8 @@ def _check_counts(data: bytes, format_name: str) -> None:
             raise UnreadableError(f"announces {line!r} and has only {len(data)} bytes: it is damaged or cut short")
 
 
-def _whole(word: bytes) -> int | None:
-    """The whole number a word stands for, or None; one too long to matter counts as huge."""
+def _parse_count(word: bytes) -> int | None:
+    """The whole number that a word stands for, or None; sys.maxsize for a very long one."""
     if len(word) > 40:
         return sys.maxsize if word.isdigit() else None
     try:
@@ -173,17 +173,17 @@ def _check_vtk(data: bytes) -> None:
 
 
 def _check_vtk_arrays(data: bytes) -> None:
-    """Charge what meshio makes of arrays beside the numbers they list: views for each cell, rows of colours."""
+    """Charge to a budget what meshio allocates beside the listed numbers: views for each cell, rows of colours."""
     budget = Budget(len(data))
-    cells = max((_whole(found[1]) or 0 for found in VTK_CELLS.finditer(data)), default=0)
+    cells = max((_parse_count(found[1]) or 0 for found in VTK_CELLS.finditer(data)), default=0)
     arrays = sum(1 for _ in VTK_ARRAYS.finditer(data))
     budget.spend(VIEW * cells * arrays, f"lists {arrays} arrays of {cells} cells, which is")
-    items = max((_whole(found[1]) or 0 for found in VTK_ITEMS.finditer(data)), default=0)
+    items = max((_parse_count(found[1]) or 0 for found in VTK_ITEMS.finditer(data)), default=0)
     for found in VTK_COLOURS.finditer(data):
-        budget.spend(8 * items * (_whole(found[1]) or 0), f"lists colours of {items} places, which is")
+        budget.spend(8 * items * (_parse_count(found[1]) or 0), f"lists colours of {items} places, which is")
 
 
-# Heights that differ by less than this fraction of the mesh are one height.
+# z coordinates that differ by less than this fraction of the mesh size are equal.
 LEVEL = 1e-9
 
 
@@ -191,8 +191,8 @@ def read(path: str | os.PathLike[str]) -> Mesh:
     """The planar mesh in a file: gmsh `.msh` 2.2 and 4.1, `.vtk`, `.vtu`, `.xdmf`, `.mesh`, `.obj`, `.off`.
 
     Triangles and quadrilaterals may be mixed; lines with a physical tag become the tagged boundary, named as in the
-    file or `tag-<number>`; any other kind of cell is refused. The mesh is checked (see `checked`), and its `notes` say
-    what was mended. Whatever is wrong with the file is a MeshReadError of one line that opens with the path.
+    file or `tag-<number>`; any other kind of cell is refused. The mesh is checked by `build_mesh`, and its `notes` list
+    repairs. Raises MeshReadError, of one line that begins with the path, for whatever is wrong with the file.
     """
     origin = check_path(path, "path", "the path of a mesh file")
     try:
@@ -214,16 +214,16 @@ def _read(path: Path, origin: str) -> Mesh:
             drawing = read_vtu(data)
         case _:
             drawing = read_with_meshio(path, format_name, data)
-    cells, edges = cells_of(drawing), edges_of(drawing)
+    cells, edges = list_cells(drawing), list_tagged_edges(drawing)
     check_coordinates(drawing.points, origin)
-    points = _flattened(drawing.points, cells)
-    mesh = checked(points, cells, boundary=edges, origin=origin)
+    points = _flatten_points(drawing.points, cells)
+    mesh = build_mesh(points, cells, boundary=edges, origin=origin)
     return replace(mesh, notes=drawing.notes + mesh.notes)
 
 
-def _flattened(points: Float[np.ndarray, "points 3"], cells: Corners) -> Points:
-    """Drop z, if all the points that cells use have the same z to round-off."""
-    # By marking, not np.unique, which hashes every corner: a fifth of the time of reading.
+def _flatten_points(points: Float[np.ndarray, "points 3"], cells: Corners) -> Points:
+    """The x and y coordinates; UnreadableError unless all points of cells have the same z to round-off."""
+    # By marking rather than np.unique, which takes a fifth of the time of reading.
     marked = np.zeros(len(points), bool)
     marked[cells[cells >= 0]] = True
     used = np.flatnonzero(marked)
@@ -269,5 +269,5 @@ MESH = "a mesh (such as fluxforge.mesh.square()) or the path of a mesh file"
 
 
 def as_mesh(mesh: Mesh | str | os.PathLike[str], name: str = "mesh") -> Mesh:
-    """The mesh itself, or the one in the file of that path; InputError, naming the argument, for anything else."""
+    """Return a mesh, or read it from a path; raise InputError, naming the argument, for anything else."""
     return mesh if isinstance(mesh, Mesh) else read(check_path(mesh, name, MESH))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from fluxforge.mesh._drawing import Block, Drawing, in_order, kind_of
+from fluxforge.mesh._drawing import Block, Drawing, find_kind, sort_nodes
 from fluxforge.mesh._read_numbers import (
     AbstractNumbers,
     BinaryNumbers,
@@ -47,7 +47,7 @@ def read_msh(data: bytes) -> Drawing:
     if sections["MeshFormat"].version == 4:
         blocks = _tag_blocks(blocks, sections.get("Entities", {}), Budget(len(data)))
     notes = (PARTITIONED,) if "PartitionedEntities" in sections else ()
-    return in_order(Drawing(points, number, blocks, sections.get("PhysicalNames", {}), notes))
+    return sort_nodes(Drawing(points, number, blocks, sections.get("PhysicalNames", {}), notes))
 
 
 def _sections(data: bytes) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _text2_elements(numbers: TextNumbers) -> list[Block]:
         values = numbers.values[numbers.taken :]
         if len(values) < 3:
             raise UnreadableError(f"ends with {left} elements still to come")
-        kind, corners = kind_of(int(values[1]))
+        kind, corners = find_kind(int(values[1]))
         tags = _tag_count(int(values[2]), len(values))
         width = 3 + tags + corners
         rows = values[: min(left, len(values) // width) * width].reshape(-1, width)
@@ -183,7 +183,7 @@ def _binary2_elements(numbers: BinaryNumbers) -> list[Block]:
     blocks = []
     while left > 0:
         gmsh_type, count, tags = numbers.integers(3).tolist()
-        kind, corners = kind_of(gmsh_type)
+        kind, corners = find_kind(gmsh_type)
         if not 0 < count <= left:
             raise UnreadableError(f"has a block of {count} elements with {left} still to come")
         width = 1 + _tag_count(tags, len(numbers.data)) + corners
@@ -264,7 +264,7 @@ def _elements4(numbers: AbstractNumbers) -> list[EntityBlock]:
     found = []
     for _ in range(blocks):
         dimension, tag, gmsh_type = numbers.integers(3).tolist()
-        kind, corners = kind_of(gmsh_type)
+        kind, corners = find_kind(gmsh_type)
         count = numbers.size()
         rows = numbers.sizes(count * (1 + corners)).reshape(count, 1 + corners)
         found.append(EntityBlock((dimension, tag), kind, rows))

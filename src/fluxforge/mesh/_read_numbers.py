@@ -1,4 +1,7 @@
-"""Numbers from a file, in text or binary, that never trust a count: what is not there cannot be taken."""
+"""Numbers and arrays from files, in text, binary, base64 or compressed, within a budget of memory.
+
+No count in a file is trusted: reading more numbers than there are is an error, not an allocation.
+"""
 
 import abc
 import binascii
@@ -12,7 +15,7 @@ from jaxtyping import Float, Int, Num
 
 
 class UnreadableError(Exception):
-    """Why a file cannot be read, without its path: the public reader turns this into a MeshReadError."""
+    """Why a file cannot be read, without its path; `read` turns it into a MeshReadError with the path."""
 
 
 class AbstractNumbers(abc.ABC):
@@ -137,9 +140,9 @@ def text_numbers(text: bytes, *, whole: bool = False) -> TextNumbers:
             raise UnreadableError(f"holds something that is not a {'whole ' * whole}number") from None
 
 
-# Bytes. Packed arrays of regular meshes shrink by up to a hundred, so an honest file stays far below this ratio.
+# Bytes. Compression shrinks arrays of regular meshes by a factor of up to a hundred, so valid files stay below.
 ALLOWANCE, RATIO = 64 * 2**20, 200
-# meshio makes a view of every cell array for each run of cells of one kind, of about so many bytes. An honest array has
+# meshio makes a view of every cell array for each run of cells of one kind, of about so many bytes. A valid array has
 # a number, of two bytes or more, for each cell: fifty times its size in views, which the ratio covers.
 VIEW = 100
 
@@ -156,14 +159,14 @@ class Budget:
         self.left = ALLOWANCE + RATIO * size
 
     def allow(self, size: int) -> None:
-        """Another file of `size` bytes belongs to the mesh."""
+        """Enlarge the budget for another file of `size` bytes that belongs to the mesh."""
         self.left += RATIO * size
 
     def spend(self, size: int, what: str = "unpacks to") -> None:
-        """Charge `size` bytes; beyond the budget the file is refused, with `what` it does in the message."""
+        """Charge `size` bytes; raise UnreadableError beyond the budget, its message beginning with `what`."""
         self.left -= size
         if self.left < 0:
-            raise UnreadableError(f"{what} far more than a mesh of its size: it is damaged, or a trap")
+            raise UnreadableError(f"{what} far more than a mesh of its size: it is damaged or malicious")
 
 
 # The compressors of VTK's XML files that can be read.
@@ -219,7 +222,7 @@ def unpack_block(block: memoryview, packer: str, most: int) -> bytes:
     except (zlib.error, lzma.LZMAError) as error:
         raise UnreadableError(f"has an array that cannot be unpacked ({error}): it is damaged") from error
     if len(content) > most:
-        raise UnreadableError("has an array that unpacks to far more than it announces: it is damaged, or a trap")
+        raise UnreadableError("has an array that unpacks to far more than it announces: it is damaged or malicious")
     if not unpacker.eof:
         raise UnreadableError("has an array whose packed blocks are cut short")
     return content

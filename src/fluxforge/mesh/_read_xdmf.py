@@ -1,4 +1,4 @@
-"""XML mesh files without traps: entities, other files, and little data that unpacks to much."""
+"""XML and XDMF files, checked before they are read: no entities, no other files than HDF5, bounded memory."""
 
 import importlib
 import math
@@ -15,7 +15,7 @@ MOST_DIMENSIONS = 32
 
 
 class _CarefulBuilder(ElementTree.TreeBuilder):
-    """Builds the tree, unless it declares a document type (entities could expand without end), is too deep or long."""
+    """Builds the tree; UnreadableError for a document type (entities may expand without bound), depth or length."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,9 +52,9 @@ def parse_xml(data: bytes, root: str) -> ElementTree.Element:
 
 
 def check_xdmf(data: bytes, folder: Path) -> None:
-    """Refuse an XDMF whose arrays announce more than they hold, or lie in files other than HDF5 beside it.
+    """Raise UnreadableError if arrays announce more than they hold, or lie in files other than HDF5 beside it.
 
-    What its arrays take together is charged to one budget, for the file and the HDF5 files it refers to.
+    All arrays are charged to one budget, for the file and the HDF5 files it refers to.
     """
     tree = parse_xml(data, "Xdmf")
     for element in tree.iter():
@@ -90,7 +90,7 @@ def _dimensions(item: ElementTree.Element) -> int:
     return math.prod(int(word) for word in words)
 
 
-# Each is a file that is opened twice, which takes a millisecond.
+# Each opens the file twice, which takes a millisecond.
 MOST_DATASETS = 1_000
 
 
@@ -103,7 +103,7 @@ class Datasets:
         self._files: set[str] = set()
 
     def check(self, reference: str, announced: int) -> None:
-        """Refuse a reference "name.h5:/path" that leaves the folder or the file, and charge its data to the budget."""
+        """Check a reference "name.h5:/path" and charge its data; UnreadableError if it leaves the folder."""
         self._count += 1
         if self._count > MOST_DATASETS:
             raise UnreadableError(f"refers to more than {MOST_DATASETS} HDF5 arrays, which no mesh needs")

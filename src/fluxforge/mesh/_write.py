@@ -31,7 +31,7 @@ def write(
     *,
     cell_data: Mapping[str, Shaped[np.ndarray, "..."]] | None = None,
 ) -> None:
-    """Write a mesh, whole or not at all, in the format of the extension: `.msh` (4.1), `.vtk`, `.vtu`, `.xdmf`, ….
+    """Write a mesh atomically in the format of the extension: `.msh` (4.1), `.vtk`, `.vtu`, `.xdmf`, ….
 
     Coordinates and `cell_data` (a number or a vector per cell) keep every digit. Only `.msh` keeps the boundary tags,
     as physical names, and the order of cells; elsewhere triangles come before quadrilaterals, their data with them.

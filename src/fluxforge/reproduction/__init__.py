@@ -13,7 +13,7 @@ from fluxforge.reproduction._claims import (
 )
 from fluxforge.reproduction._compare import Comparison, Moved, PartComparison, compare
 from fluxforge.reproduction._kinds import Kind
-from fluxforge.reproduction._parts import PARTS, Drawn, Part
+from fluxforge.reproduction._parts import PARTS, Document, Drawn, Part
 from fluxforge.reproduction._places import round_document
 from fluxforge.reproduction._run import read_documents, reproduce
 
@@ -23,6 +23,7 @@ __all__ = [
     "VERDICTS",
     "Claim",
     "Comparison",
+    "Document",
     "Drawn",
     "Kind",
     "Moved",

@@ -1,7 +1,7 @@
-"""A fresh run beside results that were kept: which verdicts changed, and which numbers moved beyond what they may.
+"""Compare a fresh run with kept results: which verdicts changed, and which numbers differ by more than allowed.
 
-Deterministic numbers agree to round-off, on any processor. Medians and rates over trained seeds agree within what the
-seeds scatter by. One seed's values are not compared: the same seed ends elsewhere on another kind of processor.
+Deterministic numbers agree to round-off on any processor. Medians and rates over trained seeds agree within the scatter
+of the seeds. Values of single seeds are not compared: the same seed ends elsewhere on another kind of processor.
 """
 
 import math
@@ -18,17 +18,17 @@ from fluxforge.reproduction._kinds import NOT_COMPARED, Kind
 from fluxforge.reproduction._parts import Document
 from fluxforge.reproduction._places import Number, numbers
 
-# Two rates differ if Fisher's exact test says that one rate gives such counts less often than this.
+# Two rates differ if, by Fisher's exact test, equal rates give such counts with a probability below this.
 UNLIKELY = 0.01
-# Results that do not say with how many digits they are kept, and have none with more, are kept with these.
+# The digits of results that do not state theirs, if no number has more.
 KEPT_DIGITS = 6
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A number that moved: as it was kept, as it is now (None if it is gone), and what it may differ by.
+    """A number that differs: the kept and the fresh value (None if missing), and the difference allowed.
 
-    `allowed` is an absolute difference; None for a rate, where `chance` is that of such counts at one rate.
+    `allowed` is absolute; None for a rate, where `chance` is the probability of such counts at equal rates.
     """
 
     part: str
@@ -42,10 +42,10 @@ class Moved:
 
 @dataclass(frozen=True)
 class PartComparison:
-    """A part on both sides: how many numbers of each kind it has, and which of them moved.
+    """A part in both results: how many numbers of each kind it has, and which differ.
 
-    Numbers are compared where both sides ran at one preset; `digits` is the number of digits that one side was kept
-    with, None if neither was rounded.
+    Numbers are compared if both were run at the same preset; `digits` is the smaller number of digits the results were
+    kept with, None if neither was rounded.
     """
 
     part: str
@@ -74,7 +74,7 @@ class Turned:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Verdicts that differ, claims that one side does not judge, parts with their numbers, parts one side lacks."""
+    """Verdicts that differ, claims judged in one result only, parts with their numbers, parts in one result only."""
 
     verdicts: tuple[Turned, ...]
     unjudged: tuple[str, ...]
@@ -83,14 +83,14 @@ class Comparison:
     only_fresh: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """The comparison as JSON types."""
         return asdict(self)
 
 
 def compare(fresh: Mapping[str, Document], kept: Mapping[str, Document]) -> Comparison:
     """Compare a fresh run with kept results, both as documents by the names of their parts.
 
-    Numbers are compared where both sides ran at one preset: other sizes give other numbers, and the same verdicts.
+    Numbers are compared if both were run at the same preset: other sizes give other numbers, but the same verdicts.
     """
     before = {row.claim: row.verdict for row in judge_claims(kept)}
     pairs = [(row, before[row.claim]) for row in judge_claims(fresh)]
@@ -101,27 +101,27 @@ def compare(fresh: Mapping[str, Document], kept: Mapping[str, Document]) -> Comp
             if row.verdict != was and NOT_RUN not in (row.verdict, was)
         ),
         unjudged=tuple(row.claim for row, was in pairs if (row.verdict == NOT_RUN) != (was == NOT_RUN)),
-        parts=tuple(_part(name, fresh[name], kept[name]) for name in kept if name in fresh),
+        parts=tuple(_compare_part(name, fresh[name], kept[name]) for name in kept if name in fresh),
         only_kept=tuple(name for name in kept if name not in fresh),
         only_fresh=tuple(name for name in fresh if name not in kept),
     )
 
 
-def _part(name: str, fresh: Document, kept: Document) -> PartComparison:
+def _compare_part(name: str, fresh: Document, kept: Document) -> PartComparison:
     presets = kept.get("preset"), fresh.get("preset")
     before = numbers(name, kept)
     if presets[0] != presets[1]:
         return PartComparison(name, *presets, counts={}, compared=0, digits=None, moved=())
     now = numbers(name, fresh)
-    digits = [each for each in (_digits(kept, before), _digits(fresh, now)) if each is not None]
+    digits = [each for each in (_find_digits(kept, before), _find_digits(fresh, now)) if each is not None]
     pairs = [(each, now.get(each.where)) for each in before.values() if each.rule.kind not in NOT_COMPARED]
-    moved = [found for was, is_now in pairs if (found := _moved(name, was, is_now, digits)) is not None]
+    moved = [found for was, is_now in pairs if (found := _compare_number(name, was, is_now, digits)) is not None]
     return PartComparison(
-        name, *presets, _counted(before), len(pairs), min(digits, default=None), tuple(sorted(moved, key=_order))
+        name, *presets, _count_kinds(before), len(pairs), min(digits, default=None), tuple(sorted(moved, key=_sort_key))
     )
 
 
-def _counted(found: Mapping[str, Number]) -> dict[str, int]:
+def _count_kinds(found: Mapping[str, Number]) -> dict[str, int]:
     """How many numbers of each kind there are. A list of seeds counts as one median, its values as single seeds."""
     counts = Counter[str]()
     for number in found.values():
@@ -131,20 +131,20 @@ def _counted(found: Mapping[str, Number]) -> dict[str, int]:
     return {str(kind): counts[str(kind)] for kind in Kind if counts[str(kind)]}
 
 
-def _digits(document: Document, found: Mapping[str, Number]) -> int | None:
-    """With how many digits a document is kept: as it says, or six if no number of it has more; None if in full."""
+def _find_digits(document: Document, found: Mapping[str, Number]) -> int | None:
+    """The digits a document is kept with: as it states, or KEPT_DIGITS if no number has more; None if in full."""
     if isinstance(stated := document.get("digits"), int):
         return stated
     if "hardware" not in document:
-        # As the run wrote it.
+        # The run's own document, which is not rounded.
         return None
     exact = [number for number in found.values() if number.rule.kind is Kind.EXACT and number.rounded]
     most = max((len(Decimal(repr(each.value)).normalize().as_tuple().digits) for each in exact), default=0)
     return KEPT_DIGITS if 0 < most <= KEPT_DIGITS else None
 
 
-def _moved(part: str, kept: Number, fresh: Number | None, digits: list[int]) -> Moved | None:
-    """What moved; None if the fresh number is where it may be."""
+def _compare_number(part: str, kept: Number, fresh: Number | None, digits: list[int]) -> Moved | None:
+    """The difference of two numbers; None if it is within what is allowed."""
     kind = str(kept.rule.kind)
     if fresh is None and kept.rule.kind is Kind.RATE:
         # Counts of zero are left out of some documents.
@@ -155,13 +155,13 @@ def _moved(part: str, kept: Number, fresh: Number | None, digits: list[int]) -> 
         table = [[count.value, (count.of or 0.0) - count.value] for count in (kept, fresh)]
         chance = float(fisher_exact(table).pvalue)
         return Moved(part, kept.where, kind, kept.value, fresh.value, chance=chance) if chance < UNLIKELY else None
-    allowed = _allowed(kept, fresh, digits)
+    allowed = _allowed_difference(kept, fresh, digits)
     if abs(fresh.value - kept.value) <= allowed:
         return None
     return Moved(part, kept.where, kind, kept.value, fresh.value, allowed)
 
 
-def _allowed(kept: Number, fresh: Number, digits: list[int]) -> float:
+def _allowed_difference(kept: Number, fresh: Number, digits: list[int]) -> float:
     """The largest difference that is none.
 
     For a median over n seeds the interquartile range of the kept seeds: two medians of 16 seeds each differ with a
@@ -177,12 +177,12 @@ def _allowed(kept: Number, fresh: Number, digits: list[int]) -> float:
 
 
 def _half_unit(size: float, digits: int) -> float:
-    """Half a unit of the last of so many digits."""
+    """Half a unit in the last of so many digits."""
     return 0.0 if size == 0.0 else 0.5 * 10.0 ** (math.floor(math.log10(size)) + 1 - digits)
 
 
-def _order(moved: Moved) -> float:
-    """The farthest beyond what it may differ by come first, and what is gone before them."""
+def _sort_key(moved: Moved) -> float:
+    """Sort key: missing numbers first, then by how far they exceed the difference allowed."""
     if moved.fresh is None:
         return -math.inf
     if moved.allowed is None:

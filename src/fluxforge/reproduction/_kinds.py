@@ -1,6 +1,6 @@
-"""What the numbers of a result are, so that a fresh run is compared with a kept one by the right tolerance.
+"""The kind of every number in a result, which decides the tolerance when two results are compared.
 
-Every number of a document has a `Kind`, by the first rule of its part's table that matches its place.
+The kind is that of the first rule in the table of the part whose pattern matches the number's place.
 """
 
 import re
@@ -22,7 +22,7 @@ SOLVED = 1e-6
 
 
 class Kind(StrEnum):
-    """How a number comes about, and therefore what it may differ by."""
+    """How a number is obtained, which decides how much it may differ."""
 
     EXACT = "deterministic"
     FITTED = "fitted, with an uncertainty of its own"
@@ -33,7 +33,7 @@ class Kind(StrEnum):
     MACHINE = "time, memory or hardware"
 
 
-# What is not compared itself, only counted. Spreads are what others are compared with.
+# Kinds that are counted, not compared; spreads are the tolerances of other numbers.
 NOT_COMPARED = frozenset({Kind.SPREAD, Kind.SEED, Kind.MACHINE})
 
 
@@ -60,11 +60,11 @@ class Rule:
 
     def matches(self, names: tuple[str, ...]) -> bool:
         """Whether a place is one of this rule's."""
-        return _compiled(self.pattern).fullmatch("/".join((*names, ""))) is not None
+        return _compile_pattern(self.pattern).fullmatch("/".join((*names, ""))) is not None
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """A pattern as a regular expression of a path that ends in a slash; keys of documents have no slash."""
     words = {"**": "(?:[^/]+/)*"}
     parts = (words.get(each) or "[^/]*".join(map(re.escape, each.split("*"))) + "/" for each in pattern.split("/"))
@@ -99,7 +99,7 @@ def _machine(pattern: str) -> Rule:
     return Rule(pattern, Kind.MACHINE)
 
 
-# Of every part, before its own rules.
+# Rules of every part, before its own.
 COMMON = (
     _machine("environment/**"),
     _machine("took_s"),
@@ -214,7 +214,7 @@ _REST = Rule("**", Kind.EXACT)
 # Both sides of a comparison have the same places.
 @lru_cache(maxsize=2**16)
 def rule_of(part: str, names: tuple[str, ...]) -> Rule:
-    """The rule of a place in a part's document; what no rule names is deterministic."""
+    """The rule of a place in a part's document; numbers without a rule are deterministic."""
     return next(rule for rule in _rules(part) if rule.matches(names))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from matplotlib.figure import Figure
 
@@ -21,7 +21,7 @@ from fluxforge import report
 from fluxforge.experiments import Claim
 from fluxforge.report import Table
 
-Document = Mapping[str, Any]
+Document: TypeAlias = dict[str, Any]  # The result of an experiment, as JSON types.
 Warn = Callable[[str], None]
 
 
@@ -34,7 +34,7 @@ class Module(Protocol):
         """The class of its options, which have `preset` and `changes`."""
 
     @property
-    def run(self) -> Callable[..., dict[str, Any]]:
+    def run(self) -> Callable[..., Document]:
         """Run it: (config, folder, tell, warn) → a document with claims."""
 
     @property

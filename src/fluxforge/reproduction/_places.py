@@ -1,4 +1,4 @@
-"""The numbers of a document by their places, each with the mappings around it."""
+"""The numbers of a document by their places, with the quartiles, counts and uncertainties that belong to them."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from fluxforge.reproduction._kinds import Kind, Rule, rule_of
+from fluxforge.reproduction._parts import Document
 
-# What an element of a list is called by, in this order.
+# The keys that name an element of a list, in order of preference.
 IDENTITY = ("scheme", "name", "family", "engine")
-# Where a kept result comes from; a run's own document has that elsewhere.
+# The provenance of a kept result, which is not compared.
 PROVENANCE = frozenset({"command", "commit", "hardware", "seed", "digits"})
 
 
@@ -33,7 +34,7 @@ class Number:
     uncertainty: float | None = None
 
 
-def numbers(part: str, document: Mapping[str, Any]) -> dict[str, Number]:
+def numbers(part: str, document: Document) -> dict[str, Number]:
     """Every number of a part's document by its place, which reads like `rows[3].error`."""
     own = {key: value for key, value in document.items() if key not in PROVENANCE}
     return {number.where: number for number in _walk(part, own, "", (), (own,))}
@@ -78,13 +79,13 @@ def _number(rule: Rule, value: float, where: str, names: tuple[str, ...], around
         rule,
         rounded=isinstance(value, float),
         quartiles=quartiles,
-        of=_found(rule.of, names, around),
-        uncertainty=_found(rule.uncertainty, names, around),
+        of=_look_up(rule.of, names, around),
+        uncertainty=_look_up(rule.uncertainty, names, around),
     )
 
 
-def _found(reference: str, names: tuple[str, ...], around: tuple[Any, ...]) -> float | None:
-    """The number that a rule refers to; None if the document has none there."""
+def _look_up(reference: str, names: tuple[str, ...], around: tuple[Any, ...]) -> float | None:
+    """The number at the place that a rule refers to; None if there is none."""
     if not reference:
         return None
     path = reference.split("/")
@@ -107,20 +108,20 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def round_document(part: str, document: Mapping[str, Any], *, digits: int = 6) -> dict[str, Any]:
-    """A document to be kept: deterministic and fitted numbers in full, since they are compared; others with fewer."""
+def round_document(part: str, document: Document, *, digits: int = 6) -> Document:
+    """Round the numbers of a document to so many digits, except deterministic and fitted ones, which are compared."""
     found = numbers(part, document)
     full = {where for where, number in found.items() if number.rule.kind in (Kind.EXACT, Kind.FITTED)}
-    result: dict[str, Any] = _rounded(document, "", full, digits)
+    result: Document = _round_value(document, "", full, digits)
     return result
 
 
-def _rounded(value: Any, where: str, full: set[str], digits: int) -> Any:
+def _round_value(value: Any, where: str, full: set[str], digits: int) -> Any:
     if isinstance(value, Mapping):
         return {
-            name: _rounded(each, f"{where}.{name}" if where else str(name), full, digits)
+            name: _round_value(each, f"{where}.{name}" if where else str(name), full, digits)
             for name, each in value.items()
         }
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_rounded(each, f"{where}[{k}]", full, digits) for k, each in enumerate(value)]
+        return [_round_value(each, f"{where}[{k}]", full, digits) for k, each in enumerate(value)]
     return float(f"{value:.{digits}g}") if isinstance(value, float) and where not in full else value

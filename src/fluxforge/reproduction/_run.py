@@ -68,7 +68,7 @@ def reproduce(
     again: bool = False,
     tell: Progress = silent,
     warn: Warn = lambda _: None,
-) -> dict[str, Any]:
+) -> Document:
     """Run one part and return its document; with a folder, write the document, the figures and the runs there.
 
     A part that is finished in the folder is skipped unless its inputs have changed or `again` is set. Its files are
@@ -101,7 +101,7 @@ def find_part(name: str) -> Part:
     return PARTS[name]
 
 
-def read_documents(folder: Path) -> dict[str, dict[str, Any]]:
+def read_documents(folder: Path) -> dict[str, Document]:
     """The documents of the parts in a folder by name: NAME/NAME.json as runs write it, or NAME.json."""
     documents = {}
     for name in PARTS:
@@ -112,7 +112,7 @@ def read_documents(folder: Path) -> dict[str, dict[str, Any]]:
     return documents
 
 
-def _read_result(folder: Path | None, name: str) -> dict[str, Any] | None:
+def _read_result(folder: Path | None, name: str) -> Document | None:
     """The document of a part in the folder; None if there is none, or it is damaged or of a newer version."""
     if folder is None or not (path := folder / name / f"{name}.json").exists():
         return None
@@ -124,7 +124,7 @@ def _read_result(folder: Path | None, name: str) -> dict[str, Any] | None:
         return None
 
 
-def _run_part(part: Part, config: Any, own: Path | None, inputs: str, tell: Progress, warn: Warn) -> dict[str, Any]:
+def _run_part(part: Part, config: Any, own: Path | None, inputs: str, tell: Progress, warn: Warn) -> Document:
     start = time.perf_counter()
     result = part.module.run(config, own, tell, warn)
     return result | {"preset": config.preset, "inputs": inputs, "took_s": round(time.perf_counter() - start, 1)}

@@ -39,62 +39,10 @@ def exclusive(folder: Path, name: str = LOCK) -> Iterator[None]:
         lock.release()
 
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-
-
-class Stages:
-    """The results of finished stages, each in `STAGE.json`; a stage whose file is damaged counts as unfinished."""
-
-    def __init__(self, folder: Path, *, warn: Callable[[str], None]) -> None:
-        self.folder = folder
-        self._warn = warn
-
-    def finished(self, stage: str) -> dict[str, Any] | None:
-        """The result of a stage, or None if it is not finished. Raises StorageError if the file cannot be read."""
-        path = self._path(stage)
-        try:
-            with explained(path, "cannot be read"):
-                return _read_result(path, stage) if path.exists() else None
-        except DocumentError as error:
-            if isinstance(error.__cause__, OSError):
-                raise StorageError(str(error)) from error
-            self._warn(f"stage {stage} counts as unfinished: {error}")
-            return None
-
-    def finish(self, stage: str, result: Mapping[str, Any]) -> None:
-        """Record that a stage is finished, with its result: a small mapping of plain JSON."""
-        path = self._path(stage)
-        try:
-            digest = _digest(result)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InputError(f"{path}: cannot be written (its content is not plain JSON: {error})") from error
-        make_folder(self.folder)
-        write_record(path, "stage", {"stage": stage, "sha256": digest, "result": result})
-
-    def _path(self, stage: str) -> Path:
-        if not _NAME.fullmatch(stage):
-            raise InputError(f"stage {stage!r:.80}: a name consists of lower-case letters, digits, '-' and '_'")
-        return self.folder / f"{stage}.json"
-
-
-def _digest(result: Mapping[str, Any]) -> str:
-    """The SHA-256 of a result as it will be read back: keys as strings, tuples as lists."""
-    read_back = json.loads(json.dumps(result, allow_nan=False))
-    return hashlib.sha256(json.dumps(read_back, sort_keys=True).encode()).hexdigest()
-
-
-def _read_result(path: Path, stage: str) -> dict[str, Any]:
-    document = read_document(path, "stage", 1)
-    result = document.get("result")
-    with suppress(ValueError):  # NaN or infinity, which JSON lacks
-        if isinstance(result, dict) and document.get("stage") == stage and document.get("sha256") == _digest(result):
-            return result
-    raise DocumentError(f"{path}: is damaged (its content does not match its SHA-256)")
-
-
 _RUN = "run.json"
 _PARTS = (_CHECKPOINTS := "checkpoints", _METRICS := "metrics.jsonl", _STAGES := "stages")
 _HEAD = ("format", "format_version")
+_STAGE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 Warn = Callable[[str], None]
 
@@ -112,7 +60,6 @@ class RunFolder:
     checkpoints: Checkpoints
     metrics: Metrics
     warn: Warn
-    _stages: Stages
 
     @classmethod
     @contextmanager
@@ -150,16 +97,56 @@ class RunFolder:
             checkpoints=Checkpoints(folder / _CHECKPOINTS, warn=warn),
             metrics=Metrics(folder / _METRICS),
             warn=warn,
-            _stages=Stages(folder / _STAGES, warn=warn),
         )
 
     def finished(self, stage: str) -> dict[str, Any] | None:
-        """The result of a stage, or None if it is not finished or its result is damaged."""
-        return self._stages.finished(stage)
+        """The result of a stage, or None if it is not finished; a stage whose file is damaged counts as unfinished.
+
+        Raises StorageError if the file cannot be read.
+        """
+        path = self._stage_path(stage)
+        try:
+            with explained(path, "cannot be read"):
+                return _read_result(path, stage) if path.exists() else None
+        except DocumentError as error:
+            if isinstance(error.__cause__, OSError):
+                raise StorageError(str(error)) from error
+            self.warn(f"stage {stage} counts as unfinished: {error}")
+            return None
 
     def finish(self, stage: str, result: Mapping[str, Any]) -> None:
         """Record that a stage is finished, with its result: a small mapping of plain JSON."""
-        self._stages.finish(stage, result)
+        path = self._stage_path(stage)
+        try:
+            digest = _digest_result(result)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"{path}: cannot be written (its content is not plain JSON: {error})") from error
+        make_folder(path.parent)
+        write_record(path, "stage", {"stage": stage, "sha256": digest, "result": result})
+
+    def _stage_path(self, stage: str) -> Path:
+        if not _STAGE_NAME.fullmatch(stage):
+            raise InputError(f"stage {stage!r:.80}: a name consists of lower-case letters, digits, '-' and '_'")
+        return self.path / _STAGES / f"{stage}.json"
+
+
+def _digest_result(result: Mapping[str, Any]) -> str:
+    """The SHA-256 of a result as it will be read back: keys as strings, tuples as lists."""
+    read_back = json.loads(json.dumps(result, allow_nan=False))
+    return hashlib.sha256(json.dumps(read_back, sort_keys=True).encode()).hexdigest()
+
+
+def _read_result(path: Path, stage: str) -> dict[str, Any]:
+    document = read_document(path, "stage", 1)
+    result = document.get("result")
+    with suppress(ValueError):  # NaN or infinity, which JSON lacks
+        if (
+            isinstance(result, dict)
+            and document.get("stage") == stage
+            and document.get("sha256") == _digest_result(result)
+        ):
+            return result
+    raise DocumentError(f"{path}: is damaged (its content does not match its SHA-256)")
 
 
 def _check_path(path: str | PathLike[str]) -> Path:
