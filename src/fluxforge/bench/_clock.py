@@ -23,9 +23,15 @@ def best_seconds(tasks: Mapping[str, Callable[[int], object]], *, rounds: int = 
 
 
 def _enough(task: Callable[[int], object]) -> int:
-    """How many repetitions last long enough; even, because steps may come in pairs."""
+    """How many repetitions last long enough: doubled until they do, since what starts them may take longer than one.
+
+    A multiple of sixteen from there on: steps may come in pairs, or in groups of eight.
+    """
     task(2)
-    start = time.perf_counter()
-    task(2)
-    once = (time.perf_counter() - start) / 2
-    return max(2, 2 * round(LEAST_SECONDS / max(once, 1e-7) / 2))
+    count, seconds = 2, 0.0
+    while seconds < LEAST_SECONDS:
+        start = time.perf_counter()
+        task(count)
+        seconds = time.perf_counter() - start
+        count *= 2
+    return count // 2

@@ -2,17 +2,34 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 from scipy.sparse import csr_array
+
+from fluxforge.simulate import STEPS_PER_TURN
 
 
 def vector_add(count: int) -> Callable[[int], object]:
-    """A ← a + b on `count` float64 numbers each: 24 bytes a number."""
+    """A ← a + b on `count` float64 numbers each: 24 bytes a number.
+
+    As many additions in each turn of the loop as our steps, each an addition of its own.
+    """
     a, b = jnp.zeros(count), jnp.full(count, 1e-9)
-    run = jax.jit(lambda a, b, steps: jax.lax.fori_loop(0, steps, lambda _, a: a + b, a))
+    turn = 1 if jax.default_backend() == "cpu" else STEPS_PER_TURN
+
+    @jax.jit
+    def run(a: Array, b: Array, steps: int) -> Array:
+        def add_turn(_: Any, a: Array) -> Array:
+            for _ in range(turn):
+                a = jax.lax.optimization_barrier(a + b)
+            return a
+
+        return jax.lax.fori_loop(0, -(-steps // turn), add_turn, a)
+
     return lambda steps: jax.block_until_ready(run(a, b, steps))
 
 

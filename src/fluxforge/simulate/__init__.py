@@ -18,9 +18,10 @@ from fluxforge.simulate._output import write_comparison, write_run, write_series
 from fluxforge.simulate._picture import animation, field_picture, side_by_side
 from fluxforge.simulate._reaction import cell_capacity, linear_reaction
 from fluxforge.simulate._run import Simulation, choose_step, limit_kind, simulate
-from fluxforge.simulate._stepper import AbstractStepper, LinearStepper
+from fluxforge.simulate._stepper import STEPS_PER_TURN, AbstractStepper, LinearStepper
 
 __all__ = [
+    "STEPS_PER_TURN",
     "AbstractStepper",
     "AffineMap",
     "Comparison",

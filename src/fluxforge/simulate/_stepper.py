@@ -1,7 +1,7 @@
 """A scheme on a graph becomes a step:  T' = step(T)."""
 
 import abc
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -46,10 +46,27 @@ class AbstractStepper(eqx.Module):
         return self.leave(self.repeat(self.enter(T), steps))
 
 
+# The host of a GPU decides after every turn of a loop whether there is another: with one step a turn, a step of 10⁶
+# cells takes 40 µs on an H200, with eight a turn 18 µs. On a CPU there is nothing to gain, and more to compile.
+STEPS_PER_TURN = 8
+
+
 @eqx.filter_jit
-def repeated(step: AbstractStepper, T: State, steps: Int[Array, ""]) -> State:
-    """`steps` times `advance`; the number is data, so that one compilation serves them all."""
-    return jax.lax.fori_loop(0, steps, lambda _, T: step.advance(T), T)
+def repeated(step: AbstractStepper, T: State, steps: Int[Array, ""], *, turn: int | None = None) -> State:
+    """`steps` times `advance`, `turn` of them in each turn of a loop; one compilation serves every number of steps."""
+    turn = turn or (1 if jax.default_backend() == "cpu" else STEPS_PER_TURN)
+
+    def advance(_: Any, T: State) -> State:
+        return step.advance(T)
+
+    def advance_turn(_: Any, T: State) -> State:
+        for _ in range(turn):
+            T = step.advance(T)
+        return T
+
+    if turn == 1:
+        return jax.lax.fori_loop(0, steps, advance, T)
+    return jax.lax.fori_loop(0, steps % turn, advance, jax.lax.fori_loop(0, steps // turn, advance_turn, T))
 
 
 class Order(eqx.Module):
