@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 
 from fluxforge.simulate._program import Matrix, Program
 
-# Cells worked on together, and cells between which fronts take turns.
-LANES, BLOCK = 8, 1024
+# Cells worked on together, and cells between which fronts take turns; a turn costs as much as some two hundred cells.
+LANES, BLOCK = 8, 2048
 # Bytes of a cache line, and the places of an array of shared counters, each in a line of its own.
 LINE = 64
 ARRIVED, GIVEN_UP, TAKEN = 0, 8, 16
