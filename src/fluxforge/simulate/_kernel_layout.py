@@ -19,7 +19,7 @@ PARTS_PER_THREAD = 2
 LEAST_CELLS_PER_THREAD = 4096
 # The part of a core's second cache that rows and fields of the fronts under way may fill, and its size where the system
 # does not say.
-SHARE_OF_CACHE = 0.9
+SHARE_OF_CACHE = 1.0
 USUAL_CACHE = 2**19
 MOST_DEPTH = 32
 
