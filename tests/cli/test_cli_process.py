@@ -19,9 +19,9 @@ from fluxforge.cli import main
 code = main(sys.argv[1:])
 sys.exit(str({HEAVY} & set(sys.modules) or "") or code)
 """
-HEAVY = ("jax", "sympy", "scipy", "numpy", "matplotlib")
+HEAVY = ("jax", "sympy", "scipy", "numpy", "numba", "matplotlib")
 # A description of a mesh needs formulas (SymPy) and connected parts (SciPy's graphs).
-HEAVY_FOR_MESHES = ("jax", "equinox", "matplotlib", "scipy.spatial", "gmsh")
+HEAVY_FOR_MESHES = ("jax", "equinox", "numba", "matplotlib", "scipy.spatial", "gmsh")
 
 
 def run_light(heavy: tuple[str, ...], *arguments: object) -> None:

@@ -22,10 +22,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from fluxforge.simulate._kernel_layout import ARRIVED, BLOCK, GIVEN_UP, LANES, LINE, TAKEN, Plan
+from fluxforge.simulate._kernel_layout import ARRIVED, BLOCK, GIVEN_UP, LANES, TAKEN, Plan
 
-# Cells between those that are worked on and those whose rows are asked for from memory.
-AHEAD = 64
 # How often a thread looks for the others before it lets other programs run.
 SPINS = 200
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -91,9 +89,6 @@ def _lanes(
         emit = _Emitter(context, builder, signature, arguments)
         width, at = len(signature.args[0]), arguments[8]
         first = builder.mul(at, emit.whole(width))
-        ahead = builder.add(first, emit.whole(AHEAD * width))
-        emit.prefetch(1, ahead, 4 * LANES * width)
-        emit.prefetch(2, ahead, emit.bytes * LANES * width)
         centre = emit.load(3, at)
         total = ir.Constant(emit.lanes, [0.0] * LANES)
         for k in range(width):
@@ -144,14 +139,6 @@ class _Emitter:
             mine = builder.lshr(pair, self.whole(32)) if j % 2 else builder.and_(pair, self.whole(0xFFFFFFFF))
             seen = builder.insert_element(seen, builder.load(builder.gep(self.data[3], [mine])), self.half(j))
         return seen
-
-    def prefetch(self, array: int, place: Any, length: int) -> None:
-        builder, byte, half = self.builder, ir.IntType(8).as_pointer(), self.half
-        kind = ir.FunctionType(ir.VoidType(), [byte, half, half, half])
-        ask = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        start = builder.bitcast(builder.gep(self.data[array], [place]), byte)
-        for line in range(0, length, LINE):
-            builder.call(ask, [builder.gep(start, [self.whole(line)]), half(0), half(3), half(1)])
 
 
 @_compile

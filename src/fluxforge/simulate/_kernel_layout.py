@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 
 from fluxforge.simulate._program import Matrix, Program
 
-# Cells worked on together, and cells between which fronts take turns.
-LANES, BLOCK = 8, 1024
+# Cells worked on together, and cells between which fronts take turns; a turn costs as much as some two hundred cells.
+LANES, BLOCK = 8, 2048
 # Bytes of a cache line, and the places of an array of shared counters, each in a line of its own.
 LINE = 64
 ARRIVED, GIVEN_UP, TAKEN = 0, 8, 16
@@ -19,7 +19,7 @@ PARTS_PER_THREAD = 2
 LEAST_CELLS_PER_THREAD = 4096
 # The part of a core's second cache that rows and fields of the fronts under way may fill, and its size where the system
 # does not say.
-SHARE_OF_CACHE = 0.9
+SHARE_OF_CACHE = 1.0
 USUAL_CACHE = 2**19
 MOST_DEPTH = 32
 
