@@ -24,7 +24,7 @@ from fluxforge.verify.cost import Cost, CostCurve, cost, error_against_cost
 from fluxforge.verify.diffusivity import effective_diffusivity, effective_equation
 from fluxforge.verify.linearity import Linearity, linearity
 from fluxforge.verify.maximum import MaximumPrinciple, maximum_principle
-from fluxforge.verify.modified import ModifiedEquation, lattice_equations
+from fluxforge.verify.modified import ModifiedEquation, is_own_symbolically, lattice_equations
 from fluxforge.verify.order import SpaceStudy, mesh_studies, space_studies
 from fluxforge.verify.patch import PatchTest, patch_test, worse
 from fluxforge.verify.rate import Rate, rate_of_change
@@ -193,7 +193,7 @@ class Verification:
             conservative=None if found.conservation is None else found.conservation.holds,
             linear_exact=None if found.patch is None else found.patch.exact(1),
             time_order=None if found.time is None else found.time.order,
-            generator=generator_holds(found.rate or found.semidiscrete, found.units),
+            generator=generator_holds(found.rate or found.semidiscrete, found.units, self._symbolic(found.modified)),
             stable_to=None if found.stability is None else found.stability.interval,
             space={family: space_finding(one) for family, one in found.space.items() if one.study is not None},
             left_out=left_out(self.request),
@@ -270,6 +270,12 @@ class Verification:
                 found[name] = equation
                 self.lines.append(_lines.modified_line(name, equation, heat=of == HEAT))
         return found
+
+    def _symbolic(self, modified: dict[str, ModifiedEquation]) -> bool | None:
+        """Of other equations than heat, whether the formulas are right for every value of the parameters."""
+        if self.scheme.equation == HEAT:
+            return None
+        return self._try("generator", lambda: is_own_symbolically(self.scheme, modified))
 
     def _family(self, levels: Levels, patch: PatchTest | None) -> FamilyResult:
         """Refine one family. Linear fields kept on an irregular mesh are kept on all: a quick run asks no further."""
