@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from fluxforge.mesh import Mesh
 from fluxforge.scheme import Scheme
-from fluxforge.verify._certificate import FamilyResult
 from fluxforge.verify._claims import SpaceFinding, space_claim
 from fluxforge.verify._families import Levels
+from fluxforge.verify._family import FamilyResult
 from fluxforge.verify._rates import LEAST_LEVELS
 from fluxforge.verify.rate import Rate
 from fluxforge.verify.semidiscrete import SemiDiscrete
