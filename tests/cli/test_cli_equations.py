@@ -168,7 +168,7 @@ def test_a_tensor_off_the_lines_between_centres_is_told(cli: Cli, tmp_path: Path
     path.write_text('name = "turned"\ndiffusion = "K"\n[parameters.K]\nrank = "tensor"\n')
     words = ("simulate", "euler", "--equation", path, "--initial", "x", "--steps", 2, "--json")
     grid = tmp_path / "grid.msh"
-    assert cli("mesh", "family", "squares", "--size", 4, "-o", grid).code == 0
+    assert cli("mesh", "family", "squares", "-n", 4, "-o", grid).code == 0
     # Across sides of squares K n makes tan φ = 1/2 and 1/3 with d = h n.
     (note,) = cli(*words, "--mesh", grid, "--set", "K=((2,1),(1,3))").json["notes"]
     assert "K n is not parallel to d on 100% of the faces, by up to 26.6°" in note

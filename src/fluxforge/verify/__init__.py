@@ -2,9 +2,10 @@
 
 from fluxforge.verify._alignment import Alignment, alignment
 from fluxforge.verify._black_box import verify_step
-from fluxforge.verify._certificate import Certificate, FamilyResult
+from fluxforge.verify._certificate import Certificate
 from fluxforge.verify._claims import ClaimCheck
 from fluxforge.verify._evidence import NUMERICAL_FAILURES, Line, Verdict
+from fluxforge.verify._family import FamilyResult
 from fluxforge.verify._rates import Rates
 from fluxforge.verify._verify import verify
 from fluxforge.verify.patch import linear_field_defect

@@ -132,7 +132,8 @@ def varies(equation: Equation) -> bool:
 def varying_settings(equation: Equation, dimension: int, scale: float = 1.0) -> Settings:
     """Example values, and smooth formulas of the coordinates for parameters that may vary.
 
-    Scalars vary by some tens of percent, each in another way; velocities are without divergence.
+    Scalars vary by some tens of percent, each in another way; velocities turn and diverge, so that a·∇u and ∇·(a u)
+    are not the same.
     """
     found = dict(equation.example(dimension, scale))
     axes = COORDINATES[:dimension]
@@ -141,7 +142,10 @@ def varying_settings(equation: Equation, dimension: int, scale: float = 1.0) -> 
             continue
         if p.rank is Rank.VECTOR:
             turned = (*axes[1:], axes[0])
-            found[p.name] = tuple(f"{a!r} + {0.3 * scale!r}*{x}" for a, x in zip(found[p.name], turned, strict=True))
+            found[p.name] = tuple(
+                f"{a!r} + {0.3 * scale!r}*{y} + {0.2 * scale!r}*{x}"
+                for a, x, y in zip(found[p.name], axes, turned, strict=True)
+            )
         else:
             waves = " + ".join(f"{0.4 / (i + 1)!r}*sin({2 + i + k}*{x} + {i})" for i, x in enumerate(axes))
             found[p.name] = f"{found[p.name]!r}*(1 + {waves})"

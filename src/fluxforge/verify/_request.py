@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from fluxforge.mesh import Mesh
 from fluxforge.scheme import Scheme
-from fluxforge.verify._certificate import FamilyResult
 from fluxforge.verify._claims import SpaceFinding, space_claim
 from fluxforge.verify._families import Levels
+from fluxforge.verify._family import FamilyResult
 from fluxforge.verify._rates import LEAST_LEVELS
 from fluxforge.verify.rate import Rate
 from fluxforge.verify.semidiscrete import SemiDiscrete
@@ -73,10 +73,15 @@ def claim_reasons(
     return found
 
 
-def generator_holds(system: SemiDiscrete | Rate | None, same: Units | None) -> bool | None:
-    """The right system, in any units; one that is wrong in either is wrong, whether or not the other is known."""
+def generator_holds(
+    system: SemiDiscrete | Rate | None, same: Units | None, symbolic: bool | None = None
+) -> bool | None:
+    """The right system, in any units; one that is wrong in either is wrong, whether or not the other is known.
+
+    `symbolic`: whether the formulas are right for every value of the parameters, where that was asked.
+    """
     known = [found.holds for found in (system, same) if found is not None]
-    if False in known:
+    if False in known or symbolic is False:
         return False
     return True if system is not None and same is not None else None
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from fluxforge.pde import HEAT, Words
 from fluxforge.verify._alignment import Alignment
-from fluxforge.verify._certificate import FamilyResult
 from fluxforge.verify._evidence import Line, Verdict, judged
+from fluxforge.verify._family import FamilyResult
 from fluxforge.verify._rates import Rates
 from fluxforge.verify.order import LARGEST_ERROR, SpaceStudy
 from fluxforge.verify.patch import PatchTest

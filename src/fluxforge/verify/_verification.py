@@ -1,7 +1,6 @@
 """A certificate in the making: every question in turn, each with its line."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -9,30 +8,32 @@ import numpy as np
 
 from fluxforge.mesh import DualGraph, Mesh, dual
 from fluxforge.pde import HEAT
-from fluxforge.scheme import Scheme, linear_stages
+from fluxforge.scheme import linear_stages
 from fluxforge.verify import _lines, _space_lines
 from fluxforge.verify._alignment import alignment
-from fluxforge.verify._certificate import Certificate, FamilyResult, worst_study
+from fluxforge.verify._certificate import Certificate
 from fluxforge.verify._claims import ClaimCheck, Measured, check_claims
 from fluxforge.verify._evidence import NUMERICAL_FAILURES, Line, unknown
 from fluxforge.verify._families import LATTICES, Levels
+from fluxforge.verify._family import FamilyResult, worst_study
+from fluxforge.verify._findings import Findings
 from fluxforge.verify._problems import PROBLEMS
 from fluxforge.verify._request import Request, claim_reasons, generator_holds, left_out, space_finding
 from fluxforge.verify._space_graphs import rough_tetrahedra
-from fluxforge.verify.conservation import Conservation, conservation
-from fluxforge.verify.cost import Cost, CostCurve, cost, error_against_cost
+from fluxforge.verify.conservation import conservation
+from fluxforge.verify.cost import CostCurve, cost, error_against_cost
 from fluxforge.verify.diffusivity import effective_diffusivity, effective_equation
-from fluxforge.verify.linearity import Linearity, linearity
-from fluxforge.verify.maximum import MaximumPrinciple, maximum_principle
-from fluxforge.verify.modified import ModifiedEquation, lattice_equations
+from fluxforge.verify.linearity import linearity
+from fluxforge.verify.maximum import maximum_principle
+from fluxforge.verify.modified import ModifiedEquation, is_own_symbolically, lattice_equations
 from fluxforge.verify.order import SpaceStudy, mesh_studies, space_studies
-from fluxforge.verify.patch import PatchTest, patch_test, worse
-from fluxforge.verify.rate import Rate, rate_of_change
-from fluxforge.verify.semidiscrete import SemiDiscrete, semidiscrete
+from fluxforge.verify.patch import PatchTest, patch_tests, worse
+from fluxforge.verify.rate import rate_of_change
+from fluxforge.verify.semidiscrete import semidiscrete
 from fluxforge.verify.stability import Stability, default_graph, stability
-from fluxforge.verify.time_order import TimeStudy, study_graph, time_order
+from fluxforge.verify.time_order import study_graph, time_order
 from fluxforge.verify.transient import MOST_CELLS, TransientGrowth, small_graph, transient_growth
-from fluxforge.verify.units import Units, units
+from fluxforge.verify.units import units
 
 T = TypeVar("T")
 # Told which question is asked now, its number, and how many there are.
@@ -41,27 +42,6 @@ Progress = Callable[[str, int, int], None]
 NOT_LINEAR = "the scheme is not linear in T, so it has no matrix to ask"
 # K is read off with parameters of this size: a scheme that forgets a factor shows.
 SCALE = PROBLEMS[-1].scale
-
-
-@dataclass(frozen=True)
-class _Findings:
-    """The answers; None where there is none."""
-
-    linearity: Linearity | None
-    conservation: Conservation | None
-    units: Units | None
-    patch: PatchTest | None
-    semidiscrete: SemiDiscrete | None
-    time: TimeStudy | None
-    stability: Stability | None
-    transient: TransientGrowth | None
-    maximum: MaximumPrinciple | None
-    modified: dict[str, ModifiedEquation]
-    space: dict[str, FamilyResult]
-    meshes: tuple[SpaceStudy, ...]
-    curves: tuple[CostCurve, ...]
-    cost: Cost | None
-    rate: Rate | None
 
 
 class Verification:
@@ -120,7 +100,7 @@ class Verification:
             meshes=found.meshes,
         )
 
-    def _measure(self) -> _Findings:
+    def _measure(self) -> Findings:
         s, g, where = self.scheme, self.graph, self.where
         p = {"parameters": self.parameters}
         reach = self._ask(
@@ -169,31 +149,18 @@ class Verification:
         if self.linear and self.mesh is None and not self.quick and self.dimension == 2:
             curves = self._try("cost at equal accuracy", lambda: error_against_cost(s, **p)) or ()
         price = self._ask("cost of a step", lambda: cost(s, g, **p), lambda f: _lines.cost_line(f, curves, s.name))
-        return _Findings(
-            reach,
-            kept,
-            same,
-            patch,
-            system,
-            time,
-            steady,
-            growth,
-            maximum,
-            modified,
-            space,
-            meshes,
-            curves,
-            price,
-            rate,
+        return Findings(
+            *(reach, kept, same, patch, system, time, steady, growth, maximum),
+            *(modified, space, meshes, curves, price, rate),
         )
 
-    def _claims(self, found: _Findings) -> tuple[ClaimCheck, ...]:
+    def _claims(self, found: Findings) -> tuple[ClaimCheck, ...]:
         """Every claim against what was measured, a line each."""
         measured = Measured(
             conservative=None if found.conservation is None else found.conservation.holds,
             linear_exact=None if found.patch is None else found.patch.exact(1),
             time_order=None if found.time is None else found.time.order,
-            generator=generator_holds(found.rate or found.semidiscrete, found.units),
+            generator=generator_holds(found.rate or found.semidiscrete, found.units, self._symbolic(found.modified)),
             stable_to=None if found.stability is None else found.stability.interval,
             space={family: space_finding(one) for family, one in found.space.items() if one.study is not None},
             left_out=left_out(self.request),
@@ -231,7 +198,7 @@ class Verification:
         mesh = Levels("irregular", (9,)).mesh(9) if self.rough is None else self.rough
         tests = self._ask(
             "patch tests",
-            lambda: _patch_tests(self.scheme, mesh),
+            lambda: patch_tests(self.scheme, mesh),
             lambda found: _space_lines.patch_line(found, self.where),
         )
         if tests is None:
@@ -271,6 +238,12 @@ class Verification:
                 self.lines.append(_lines.modified_line(name, equation, heat=of == HEAT))
         return found
 
+    def _symbolic(self, modified: dict[str, ModifiedEquation]) -> bool | None:
+        """Of other equations than heat, whether the formulas are right for every value of the parameters."""
+        if self.scheme.equation == HEAT:
+            return None
+        return self._try("generator", lambda: is_own_symbolically(self.scheme, modified))
+
     def _family(self, levels: Levels, patch: PatchTest | None) -> FamilyResult:
         """Refine one family. Linear fields kept on an irregular mesh are kept on all: a quick run asks no further."""
         if not self.linear:
@@ -280,7 +253,10 @@ class Verification:
             patch = None
         studies = self._try(levels.family, lambda: space_studies(self.scheme, levels, progress=self.tell))
         if not self.quick:
-            patch = self._try(f"patch tests, {levels.family}", partial(_patch_of_family, self.scheme, levels))
+            patch = self._try(
+                f"patch tests, {levels.family}",
+                lambda: worse(*patch_tests(self.scheme, levels.refined(levels.sizes[0]))),
+            )
         equation, tensor = self.scheme.equation, None
         scaled = equation.example(self.dimension, SCALE)
         effective = None
@@ -314,14 +290,3 @@ class Verification:
         found = self._try(name, lambda: mesh_studies(self.scheme, own, exact=exact, progress=self.tell))
         self.lines += [_space_lines.mesh_line(study) for study in found or ()]
         return found or ()
-
-
-def _patch_of_family(scheme: Scheme, levels: Levels) -> PatchTest:
-    return worse(*_patch_tests(scheme, levels.refined(levels.sizes[0])))
-
-
-def _patch_tests(scheme: Scheme, mesh: Mesh | DualGraph) -> tuple[PatchTest, PatchTest]:
-    """With held and with mixed walls."""
-    parameters = scheme.equation.example(mesh.dimension if isinstance(mesh, DualGraph) else 2)
-    held, mixed = (patch_test(scheme, mesh, parameters=parameters, walls=walls) for walls in ("held", "mixed"))
-    return held, mixed

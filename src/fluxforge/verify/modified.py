@@ -8,7 +8,7 @@ log R(Δt λ)/Δt is the one they obey at Δt: it is told for equations with tra
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import sympy as sp
@@ -16,7 +16,7 @@ import sympy as sp
 from fluxforge.errors import NumericalError
 from fluxforge.expression import COORDINATES, to_text
 from fluxforge.pde import Equation
-from fluxforge.scheme import Scheme, amplification, linear_stages, symbol
+from fluxforge.scheme import Scheme, amplification, find, linear_stages, symbol
 from fluxforge.simulate import is_one_operator
 from fluxforge.verify._lattice import Lattice, cube_lattice, h, square_lattice, triangle_lattice
 from fluxforge.verify._lattice_step import Shifts, step_on_lattice
@@ -52,14 +52,19 @@ class ModifiedEquation:
 
     @property
     def consistent(self) -> bool:
-        """Whether the equation itself is left as h and Δt go to 0."""
-        found = {**self.error, **self.leading}
-        return not any(
-            _at_no_size(found.get(key, sp.S.Zero) - self.wanted.get(key, sp.S.Zero)) for key in {*found, *self.wanted}
-        )
+        """Whether the equation itself is left as h and Δt go to 0, whatever its parameters are."""
+        return _same_limit({**self.error, **self.leading}, self.wanted)
+
+    def has_limit_of(self, other: "ModifiedEquation") -> bool:
+        """Whether both leave the same equation as h and Δt go to 0."""
+        return _same_limit({**self.error, **self.leading}, {**other.error, **other.leading})
 
 
-def _at_no_size(coefficient: sp.Expr) -> bool:
+def _same_limit(one: Derivatives, other: Derivatives) -> bool:
+    return not any(_is_left(one.get(key, sp.S.Zero) - other.get(key, sp.S.Zero)) for key in {*one, *other})
+
+
+def _is_left(coefficient: sp.Expr) -> bool:
     """Whether something is left at h = Δt = 0; decimals of a formula are doubles."""
     left = sp.simplify(sp.expand(coefficient).subs({DT: 0}).subs({h: 0}))
     return bool(any(abs(number) > 1e-12 for number in sp.expand(left).as_coefficients_dict().values()))
@@ -85,7 +90,8 @@ def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | No
     slope = tuple({key: sp.simplify(c.coeff(DT, 1)) for key, c in shifts.items()} for shifts in step)
     highest = HIGHEST if scheme.equation.velocity is None else HIGHEST_OF_TRANSPORT
     try:
-        eigenvalue = _eigenvalue(_symbol_matrix(slope, highest), scheme.equation, highest)
+        largest = _largest_number(c for shifts in slope for c in shifts.values())
+        eigenvalue = _eigenvalue(_symbol_matrix(slope, highest), scheme.equation, highest, largest)
         return None if eigenvalue is None else _equation(scheme, lattice, eigenvalue, highest)
     except sp.PolynomialError as error:
         raise NumericalError(f"its coefficients have no expansion in h ({error})") from error
@@ -116,6 +122,24 @@ def cube_equation(scheme: Scheme) -> ModifiedEquation | None:
     return modified_equation(scheme, cube_lattice())
 
 
+def is_own_symbolically(scheme: Scheme, found: Mapping[str, ModifiedEquation]) -> bool | None:
+    """Whether smooth fields on the lattices obey the equation, or what its two-point flux makes of it: for every value
+    of the parameters, where numbers can only try some. None where no modified equation is known.
+
+    The two-point flux of a tensor is not consistent on every lattice, and still the one that schemes claim.
+    """
+    if not found:
+        return None
+    asked = lattice_equations(scheme.equation, 3 if "cubes" in found else 2)
+    for name, one in found.items():
+        if one.consistent:
+            continue
+        plain = asked[name](find("euler", scheme.equation))
+        if plain is None or not one.has_limit_of(plain):
+            return False
+    return True
+
+
 def lattice_equations(equation: Equation, dimension: int) -> Mapping[str, Callable[[Scheme], ModifiedEquation | None]]:
     """The lattices on which the modified equation is told; with transport, not those of several types of cells.
 
@@ -139,20 +163,21 @@ def _symbol_matrix(slope: tuple[Shifts, ...], highest: int) -> sp.Matrix:
     return matrix.applyfunc(sp.expand)
 
 
-def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int) -> sp.Expr | None:
+def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int, largest: float) -> sp.Expr | None:
     """The eigenvalue that belongs to constants, to that order in ε, for up to two types of cells.
 
     None where constants are no eigenvector at k = 0, or change although the equation has no reaction. Less that rate
     it is λ = det/(tr − λ), iterated.
     """
-    rates = {sp.simplify(sp.Add(*row).subs(EPS, 0)) for row in matrix.tolist()}
+    rates = {_sum_of_constants(sp.Add(*row).subs(EPS, 0), largest) for row in matrix.tolist()}
     if len(rates) > 1:
         return None
     (rate,) = rates
     if rate != 0 and sp.diff(equation.reaction, equation.u) == 0:
         return None
     if matrix.shape == (1, 1):
-        return _truncated(matrix[0, 0], highest)
+        found = _truncated(matrix[0, 0], highest)
+        return found if rate != 0 else sp.expand(found - found.subs(EPS, 0))
     matrix = matrix - rate * sp.eye(len(matrix.tolist()))
     trace, determinant = sp.expand(matrix.trace()), sp.expand(matrix.det())
     if trace.subs(EPS, 0) == 0 or sp.simplify(determinant.subs(EPS, 0)) != 0:
@@ -161,6 +186,17 @@ def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int) -> sp.Expr 
     for _ in range(highest - 1):
         found = _truncated(determinant * _inverse(sp.expand(trace - found), highest), highest)
     return _truncated(found, highest) + rate
+
+
+def _sum_of_constants(total: sp.Expr, largest: float) -> sp.Expr:
+    """The sum, simplified; 0 where decimals of a formula leave round-off of terms with numbers up to `largest`."""
+    total = sp.simplify(total)
+    return sp.S.Zero if total.has(sp.Float) and _largest_number([total]) <= 1e-12 * largest else total
+
+
+def _largest_number(parts: Iterable[sp.Expr]) -> float:
+    numbers = (number for part in parts for number in sp.expand(part).as_coefficients_dict().values())
+    return max((abs(float(number)) for number in numbers), default=0.0)
 
 
 def _truncated(expression: sp.Expr, highest: int) -> sp.Expr:

@@ -67,6 +67,13 @@ def patch_test(
     return PatchTest(residual, worst[1], worst[2], walls)
 
 
+def patch_tests(scheme: Scheme, mesh: Mesh | DualGraph) -> tuple[PatchTest, PatchTest]:
+    """With held and with mixed walls, the parameters those of the equation's example."""
+    parameters = scheme.equation.example(mesh.dimension if isinstance(mesh, DualGraph) else 2)
+    held, mixed = (patch_test(scheme, mesh, parameters=parameters, walls=walls) for walls in ("held", "mixed"))
+    return held, mixed
+
+
 def worse(one: PatchTest, other: PatchTest) -> PatchTest:
     """The patch test with the larger residual of degree one."""
     return one if one.residual[1] >= other.residual[1] else other
