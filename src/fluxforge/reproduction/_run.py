@@ -1,4 +1,7 @@
-"""Run one part of the paper in a folder of its own, and skip it if it is finished there with the same inputs."""
+"""Run the parts of the paper, each in a folder of its own, and write the page of all results.
+
+A part that is finished in the folder with the same inputs is skipped.
+"""
 
 import dataclasses
 import hashlib
@@ -10,13 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fluxforge import recipe
-from fluxforge._files import hold_folder, read_document, write_document
+from fluxforge._files import hold_folder, read_document, write_document, write_text
 from fluxforge.discover import Progress, environment, silent
 from fluxforge.errors import DocumentError, InputError, StorageError
 from fluxforge.mesh import save_figure
+from fluxforge.report import Formula, Section, reproduction_page, section
+from fluxforge.reproduction._claims import Claim, count_verdicts, format_csv, judge_claims
 from fluxforge.reproduction._parts import PARTS, Document, Part, Warn
 from fluxforge.run import altered, digests, exclusive, explained, read_record, remove_strays
+from fluxforge.scheme import find
 
 # Entries of the environment that do not change a result.
 NOT_INPUTS = frozenset({"platform", "system"})
@@ -24,6 +32,15 @@ NOT_INPUTS = frozenset({"platform", "system"})
 OUTPUTS, LOCK = "outputs.json", "part.lock"
 # Seconds. Temporary files beside the parts are removed at this age only: other parts may be written there now.
 AN_HOUR = 3600.0
+# What is typeset, in the paper's order, and what is to be said of each.
+FORMULAS = {
+    "euler": ("The first-order scheme", "The reference of the paper, and what symbolic regression finds again."),
+    "midpoint-printed": ("GNN-Midpoint, as printed", "The half step adds Δt S, which costs the second order in time."),
+    "midpoint": ("The midpoint rule", "What the small-step limit at θ = ½ gives: half of the source in the half step."),
+    "two-hop-printed": ("GNN-2ndOrder, as printed", "Areas and distances are missing: it solves another equation."),
+    "two-hop": ("Two hops, put right", "The midpoint rule written over paths of two faces: equal to it to rounding."),
+    "crank-nicolson": ("Crank–Nicolson", "With the sign that diffusion has, and the source."),
+}
 
 
 @dataclass(frozen=True)
@@ -57,6 +74,14 @@ class Inputs:
         content = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         text = json.dumps(content, sort_keys=True, default=list)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Reproduction(msgspec.Struct, frozen=True):
+    """The claims of all that a folder holds, how many have each verdict, and the path of the page."""
+
+    counts: dict[str, int]
+    claims: list[Claim]
+    page: str
 
 
 def reproduce(
@@ -110,6 +135,40 @@ def read_documents(folder: Path) -> dict[str, Document]:
                 documents[name] = read_document(path, name, 1)
                 break
     return documents
+
+
+def write_reproduction(folder: Path, *, command: str = "") -> Reproduction:
+    """Write index.html, claims.json and claims.csv of all results in a folder; return the claims."""
+    documents = read_documents(folder)
+    claims = judge_claims(documents)
+    counts = count_verdicts(claims)
+    rows = [msgspec.to_builtins(claim) for claim in claims]
+    page = reproduction_page(
+        [_make_section(name, document) for name, document in documents.items()],
+        rows,
+        counts,
+        formulas=[Formula(title, said, find(name)) for name, (title, said) in FORMULAS.items()],
+        table=format_csv(claims),
+        missing=[name for name in PARTS if name not in documents],
+        command=command,
+    )
+    write_document(folder / "claims.json", "claims", 1, {"counts": counts, "claims": rows})
+    write_text(folder / "claims.csv", format_csv(claims))
+    write_text(folder / "index.html", page)
+    return Reproduction(counts, claims, str(folder / "index.html"))
+
+
+def _make_section(name: str, document: Document) -> Section:
+    part = PARTS[name]
+    return section(
+        name,
+        document,
+        place=part.section,
+        summary=part.summary,
+        methods=part.methods,
+        figures={title: (each.draw(document), each.caption, each.keys) for title, each in part.figures.items()},
+        table=None if part.table is None else part.table(document),
+    )
 
 
 def _read_result(folder: Path | None, name: str) -> Document | None:
