@@ -5,9 +5,10 @@ from cli_runs import Cli, only_line
 
 from fluxforge import bench
 
-ROW = {"cells_per_s": 2e6, "seconds_per_step": 5e-4, "bytes_per_cell": 48.0, "bandwidth_share": 0.75}
+ROW = {"cells_per_s": 2e6, "seconds_per_step": 5e-4, "bytes_per_cell": 48.0, "bandwidth_share": 0.75, "by": "kernel"}
 MEASURED = {
     "cells": 1000,
+    "mesh_seconds": 2.5,
     "device": "a device",
     "precision": "float64",
     "schemes": {"euler": ROW, "crank-nicolson": ROW | {"bytes_per_cell": None, "bandwidth_share": None}},

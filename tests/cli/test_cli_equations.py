@@ -129,3 +129,47 @@ def test_exported_code_and_scheme_take_the_same_step(cli: Cli, mesh_file: Path, 
     assert status == 0
     wanted = np.asarray(stepper(scheme, graph, 0.01, parameters={"r": 2.0})(T))
     assert np.abs(out - wanted).max() < 1e-14
+
+
+STORED = (
+    'name = "stored"\ndiffusion = "k"\ncapacity = "c"\n[parameters.k]\ndefault = 1.0\n[parameters.c]\nwhere = "cell"\n'
+)
+
+
+def test_the_total_is_weighted_by_the_capacity(cli: Cli, mesh_file: Path, tmp_path: Path) -> None:
+    """Σ V u of a capacity that varies is not conserved, Σ c V u is."""
+    path = tmp_path / "stored.toml"
+    path.write_text(STORED, encoding="utf-8")
+    words = ("simulate", "euler", "--equation", path, "--set", "c=1 + 3*x", "--mesh", mesh_file, "--initial", "x*y")
+    totals = [cli(*words, "--boundary", "insulated", "--steps", n, "--json").json["heat"] for n in (1, 60)]
+    assert totals[1] == pytest.approx(totals[0], rel=1e-12)
+    graph = dual(read(mesh_file))
+    x, y = graph.x.T
+    assert totals[0] == pytest.approx(float((1 + 3 * x) * graph.V @ (x * y)), rel=1e-12)
+
+
+def test_a_run_speaks_the_words_of_its_equation(cli: Cli, mesh_file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "carried.toml"
+    path.write_text('name = "carried"\ntransported = "u"\nvelocity = "a"\n[parameters.a]\nrank = "vector"\n')
+    words = ("simulate", "euler", "--equation", path, "--set", "a=(1, 0)", "--mesh", mesh_file, "--initial", "x")
+    told = cli(*words, "--steps", 2)
+    assert "0.5 of the Courant step" in told.out
+    assert "total Σ V u" in told.out
+    assert "u at the end" in told.out
+    assert "heat" not in told.out
+    assert "of the Courant step): take a smaller one" in only_line(cli(*words, "--dt-fraction", "1.5").err)
+    path.write_text(STORED, encoding="utf-8")
+    told = cli("simulate", "euler", "--equation", path, "--set", "c=2", "--mesh", mesh_file, "--initial", "x")
+    assert "total Σ c V u" in told.out
+
+
+def test_a_tensor_off_the_lines_between_centres_is_told(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "turned.toml"
+    path.write_text('name = "turned"\ndiffusion = "K"\n[parameters.K]\nrank = "tensor"\n')
+    words = ("simulate", "euler", "--equation", path, "--initial", "x", "--steps", 2, "--json")
+    grid = tmp_path / "grid.msh"
+    assert cli("mesh", "family", "squares", "--size", 4, "-o", grid).code == 0
+    # Across sides of squares K n makes tan φ = 1/2 and 1/3 with d = h n.
+    (note,) = cli(*words, "--mesh", grid, "--set", "K=((2,1),(1,3))").json["notes"]
+    assert "K n is not parallel to d on 100% of the faces, by up to 26.6°" in note
+    assert cli(*words, "--mesh", grid, "--set", "K=((2,0),(0,3))").json["notes"] == []

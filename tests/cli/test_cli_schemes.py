@@ -140,3 +140,14 @@ def test_a_file_that_is_there_is_not_written_over_unless_asked(cli: Cli, tmp_pat
     assert cli(*export, "--mesh", mesh_file, "--overwrite").code == 0
     assert header.read_text(encoding="utf-8") != "mine"
     assert cli("export", "euler", "--to", "c", "--overwrite").code == 2
+
+
+def test_new_code_does_not_stand_beside_the_mesh_of_earlier_code(cli: Cli, tmp_path: Path, mesh_file: Path) -> None:
+    export = ("export", "euler", "--to", "c", "-o", tmp_path / "heat.c")
+    assert cli(*export, "--mesh", mesh_file).code == 0
+    before = (tmp_path / "heat.c").read_text(encoding="utf-8")
+    told = cli("export", "rk4", *export[2:], "--overwrite")
+    assert (told.code, told.out) == (2, "")
+    assert "heat_mesh.h: is the mesh of earlier code: give --mesh FILE" in " ".join(told.err.split())
+    assert (tmp_path / "heat.c").read_text(encoding="utf-8") == before
+    assert cli("export", "rk4", *export[2:], "--mesh", mesh_file, "--overwrite").code == 0

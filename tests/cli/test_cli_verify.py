@@ -21,6 +21,20 @@ def test_a_certificate_is_shown_and_written(cli: Cli, tmp_path: Path) -> None:
     assert "as claimed" in (tmp_path / "certificate.html").read_text()
 
 
+def test_an_earlier_certificate_is_not_written_over_unless_asked(cli: Cli, tmp_path: Path) -> None:
+    verify = ("verify", "euler", "--quick", "--families", "squares", "--levels", "1", "-o", tmp_path)
+    (tmp_path / "certificate.json").write_text("mine", encoding="utf-8")
+    told = cli(*verify)
+    assert (told.code, told.out) == (2, "")
+    assert "holds an earlier certificate (certificate.json): give another folder, or --overwrite" in " ".join(
+        told.err.split()
+    )
+    assert (tmp_path / "certificate.json").read_text(encoding="utf-8") == "mine"
+    assert cli(*verify, "--overwrite").code == 0
+    assert (tmp_path / "certificate.json").read_text(encoding="utf-8") != "mine"
+    assert cli(*verify[:-2], "--overwrite").code == 2
+
+
 def test_json_is_one_document(cli: Cli) -> None:
     told = cli("verify", "two-hop-printed", "--quick", "--families", "equilateral", "--levels", "2", "--json")
     assert told.code == 0

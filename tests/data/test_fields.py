@@ -57,7 +57,7 @@ def test_a_smooth_field_is_a_smooth_function_of_the_place() -> None:
 def test_a_fixed_source_draws_from_its_set_with_replacement() -> None:
     around = jax.tree.map(lambda leaf: jnp.asarray(np.stack([leaf] * 5)), surroundings(dual(two_cells())))
     T, unit = jnp.asarray(np.repeat(np.arange(5.0)[:, None], 2, axis=1)), jnp.ones(5)
-    fixed = FixedSource(Problem(around, T, T, unit, unit, 10 * T))
+    fixed = FixedSource(Problem(around, T, T, unit, {"alpha": unit}, 10 * T))
     draw = jax.jit(lambda key: fixed.batch(key, 40))
     batch, again, other = (draw(jax.random.key(seed)) for seed in (3, 3, 4))
     which = np.asarray(batch.T)[:, 0].astype(int)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pair_meshes import corners_of, pair_graph, values_of
 
 from fluxforge import recipe
-from fluxforge.data import PairSource, Problem, source
+from fluxforge.data import PairSource, Problem, heat, source
 from fluxforge.neighbourhood import surroundings
 from fluxforge.scheme.reference import BUILT_IN
 from strategies import few, whole_step
@@ -23,7 +23,7 @@ seeds = st.integers(0, 2**31 - 1)
 
 @jax.jit
 def batch(key: jax.Array) -> Problem:
-    return PairSource(WILD, ALPHA, "float64").batch(key, COUNT)
+    return PairSource(WILD, heat(ALPHA), "float64").batch(key, COUNT)
 
 
 def drawn(seed: int) -> Problem:
@@ -72,7 +72,7 @@ def test_volumes_steps_and_values_lie_in_their_ranges(seed: int) -> None:
         assert 0.8 < np.abs(values).max() <= 1.0
     # A quarter of the range is a level common to the whole pair: differences fill what is left.
     assert np.ptp(np.concatenate([problems.T, g.reshape(COUNT, 4)], axis=1), axis=1).max() <= 1.5
-    assert (problems.diffusivity == ALPHA).all()
+    assert (problems.parameters["alpha"] == ALPHA).all()
 
 
 @few(3)
@@ -114,7 +114,7 @@ def test_the_same_key_gives_the_same_pairs_and_no_two_pairs_are_the_same() -> No
 
 
 def test_without_faces_a_pair_has_one_slot_and_no_ghost() -> None:
-    plain = PairSource(recipe.Pairs(faces="none"), 1.0, "float32")
+    plain = PairSource(recipe.Pairs(faces="none"), heat(), "float32")
     shapes = jax.eval_shape(lambda key: plain.batch(key, 3), jax.random.key(0))
     assert shapes.around.hops["edge"].mask.shape == (3, 2, 1)
     assert shapes.around.shown["zero"].cell.shape == (3, 2)
@@ -125,4 +125,4 @@ def test_a_recipe_of_pairs_draws_them_anew() -> None:
     spec = recipe.Recipe(name="a", data=WILD, diffusivity=2.5, training=recipe.Training(precision="float64"))
     found = source(spec)
     assert isinstance(found, PairSource)
-    assert (found.spec, found.diffusivity, found.dtype) == (WILD, 2.5, "float64")
+    assert (found.spec, found.model, found.dtype) == (WILD, heat(2.5), "float64")

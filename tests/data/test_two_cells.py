@@ -8,7 +8,7 @@ import pytest
 from pair_meshes import corners_of, pair_graph, pair_mesh, values_of
 
 from fluxforge import mesh, recipe
-from fluxforge.data import CORNER_CASES, EQUILATERAL, FixedSource, Problem, source, two_cells
+from fluxforge.data import CORNER_CASES, EQUILATERAL, FixedSource, Problem, heat, source, two_cells
 from fluxforge.mesh import dual
 from fluxforge.neighbourhood import surroundings
 from fluxforge.simulate import stepper
@@ -21,7 +21,7 @@ NONE = recipe.TwoCells(graphs=200, negated=True)
 @cache
 def drawn(spec: recipe.TwoCells, seed: int = 0, dtype: str = "float64") -> Problem:
     """The problems in NumPy."""
-    return jax.tree.map(np.asarray, two_cells(spec, jax.random.key(seed), diffusivity=1.3, dtype=dtype))
+    return jax.tree.map(np.asarray, two_cells(spec, jax.random.key(seed), model=heat(1.3), dtype=dtype))
 
 
 def one(problems: Problem, k: int) -> Problem:
@@ -77,7 +77,7 @@ def test_the_answer_is_a_step_of_the_first_order_scheme_on_that_mesh(k: int) -> 
     graph = pair_graph(EQUILATERAL, present, values_of(problem))
     step = stepper("euler", graph, 0.07, diffusivity=1.3, source=problem.S, renumber=False)
     assert problem.dt == 0.07
-    assert problem.diffusivity == 1.3
+    assert problem.parameters["alpha"] == 1.3
     assert np.asarray(step.advance(step.enter(problem.T))) == pytest.approx(problem.answer, abs=1e-14)
 
 
@@ -132,7 +132,7 @@ def leaves_equal(a: Problem, b: Problem) -> list[bool]:
 
 
 def test_the_same_key_gives_the_same_data_and_another_gives_others() -> None:
-    again = jax.tree.map(np.asarray, two_cells(FACES, jax.random.key(0), diffusivity=1.3, dtype="float64"))
+    again = jax.tree.map(np.asarray, two_cells(FACES, jax.random.key(0), model=heat(1.3), dtype="float64"))
     assert all(leaves_equal(again, drawn(FACES)))
     assert not np.isin(drawn(FACES, 1).T[:200], drawn(FACES).T[:200]).any()
 

@@ -120,15 +120,23 @@ def test_what_explains_less_than_half_is_refused() -> None:
     assert judged(*steps(), threshold=0.99).verdict == "approximation"
 
 
-def test_a_run_is_as_expected_by_its_verdict_and_order_alone() -> None:
+def test_a_run_is_as_expected_by_its_verdict_its_order_and_its_scheme() -> None:
     plain = changed(recipe.load("first-order"), order=None)
     open_question = changed(plain, expect="approximation")
     second = changed(plain, order=2)
-    assert is_expected(plain, "recovered", None)
-    assert not is_expected(plain, "approximation", 1.0)
-    assert is_expected(open_question, "approximation", None)
-    assert is_expected(open_question, "recovered", None)
-    assert not is_expected(open_question, "refused", None)
-    assert is_expected(second, "recovered", 1.95)
-    assert not is_expected(second, "recovered", 1.85)
-    assert not is_expected(second, "recovered", None)
+    assert is_expected(plain, "recovered", None, "euler")
+    assert not is_expected(plain, "approximation", 1.0, None)
+    assert is_expected(open_question, "approximation", None, None)
+    assert is_expected(open_question, "recovered", None, "euler")
+    assert not is_expected(open_question, "refused", None, None)
+    assert is_expected(second, "recovered", 1.95, "midpoint")
+    assert not is_expected(second, "recovered", 1.85, "midpoint")
+    assert not is_expected(second, "recovered", None, "midpoint")
+
+
+def test_a_recovery_from_exact_answers_that_is_no_scheme_of_its_equation_is_not_as_expected() -> None:
+    plain = changed(recipe.load("first-order"), order=None)
+    assert not is_expected(plain, "recovered", 1.0, None)
+    for data in ({"law": "A*(T_N - T_P)"}, {"noise": 0.1}):
+        assert is_expected(changed(plain, data=changed(plain.data, **data)), "recovered", 1.0, None)
+    assert is_expected(recipe.load("first-order-pinn"), "recovered", 1.0, None)

@@ -13,7 +13,7 @@ import sympy as sp
 from jaxtyping import Array, Float
 
 from fluxforge import recipe
-from fluxforge.data import Problem, unseen_meshes, unseen_problems
+from fluxforge.data import Problem, model_of, unseen_meshes, unseen_problems
 from fluxforge.discover import _distillation, _modules, _stencil_route, discover
 from fluxforge.discover._distillation import _stencil_document, read_network
 from fluxforge.discover._found import Found
@@ -23,6 +23,7 @@ from fluxforge.distil import Candidate, Front, PowerLaw, Sampled, tabulate
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression import parse
 from fluxforge.gnn import AbstractMLP, Network, build
+from fluxforge.pde import HEAT
 from fluxforge.scheme import Hop, message_symbols, output_symbols, symbol
 from fluxforge.train import Trained
 
@@ -92,9 +93,7 @@ FLUX, AREA = (1, -1), (1, 0)
 def by_step(own: recipe.Recipe, steps: tuple[float, ...], count: int, number: int = 0) -> dict[float, Problem]:
     """The same few problems at every step, compiled once for all of them."""
     around = unseen_meshes(recipe.Evaluation(meshes=3, cells=40, engine="builtin"), 5)
-    return {
-        step: unseen_problems(around, 5, fourier=step, diffusivity=own.diffusivity, field="mixed") for step in steps
-    }
+    return {step: unseen_problems(around, 5, fourier=step, model=model_of(own), field="mixed") for step in steps}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -141,7 +140,7 @@ def test_its_formulas_are_those_of_the_midpoint_rule(found: Found) -> None:
         assert sp.expand(parse(document["outputs"][name], node) - parse(text, node)) == 0
     assert document["rational"]["c1"] == "1/2"
     assert document["loss"]["rational"] == pytest.approx(document["loss"]["formula"], rel=0.05)
-    assert found.scheme("midpoint").name == "discovered-midpoint"
+    assert found.scheme("midpoint", HEAT).name == "discovered-midpoint"
 
 
 def test_the_network_s_own_constants_are_read_at_every_step(found: Found) -> None:

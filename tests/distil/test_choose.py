@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.data import Problem, random_pair
+from fluxforge.data import Problem, heat, random_pair
 from fluxforge.distil import Candidate, Choice, Front, Sampled, choose, complexity, tabulate
 from fluxforge.distil._choose import MOST_TRIES
 from fluxforge.errors import FluxforgeError
@@ -37,7 +37,7 @@ def network() -> Network:
 
 @cache
 def pairs() -> list[Problem]:
-    draw = jax.jit(jax.vmap(lambda key: random_pair(recipe.Pairs(), key, diffusivity=ALPHA, dtype="float64")))
+    draw = jax.jit(jax.vmap(lambda key: random_pair(recipe.Pairs(), key, model=heat(ALPHA), dtype="float64")))
     return [draw(jax.random.split(jax.random.key(seed), 60)) for seed in (0, 1)]
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge import recipe
-from fluxforge.data import Ensemble, Problem, unseen_meshes, unseen_problems
+from fluxforge.data import Ensemble, Problem, heat, unseen_meshes, unseen_problems
 from fluxforge.distil import Limit, Objective, extrapolated, layered, small_steps
 from fluxforge.scheme import symbol
 from strategies import few
@@ -57,7 +57,7 @@ def around() -> Ensemble:
 
 @cache
 def problems(fourier: float) -> Problem:
-    return unseen_problems(around(), 0, fourier=fourier, diffusivity=1.7, field="mixed")
+    return unseen_problems(around(), 0, fourier=fourier, model=heat(1.7), field="mixed")
 
 
 @cache

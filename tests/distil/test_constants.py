@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge import recipe
-from fluxforge.data import Problem, ensemble, meshes, random_pair, two_cells, unseen_problems
+from fluxforge.data import Problem, ensemble, heat, meshes, random_pair, two_cells, unseen_problems
 from fluxforge.distil import Fitted, Free, Objective, layered, nearest_fraction, refit, set_free
 from fluxforge.errors import InputError
 from fluxforge.scheme import Message, Output, Stage, find, symbol
@@ -96,7 +96,7 @@ def test_on_two_insulated_cells_the_minimiser_is_known(theta: float, norm: str) 
     """α/(1 + 2θαΔt): the residual asks for the flux at the end of the step, which a constant answers for one Δt."""
     step = 0.3
     spec = recipe.TwoCells(graphs=12, faces="none", time_step=step, corner_cases=False)
-    own = two_cells(spec, jax.random.key(1), diffusivity=ALPHA)
+    own = two_cells(spec, jax.random.key(1), model=heat(ALPHA))
     own = eqx.tree_at(lambda p: p.S, own, jnp.zeros_like(own.S))
     best = Objective.of_loss(FLUX_ONLY, residual(theta, norm)).fit(own)
     (found,), loss = best.values, best.loss
@@ -237,7 +237,7 @@ def test_padding_does_not_matter() -> None:
         jnp.where(live, together.T, 1e3),
         jnp.where(live, together.S, -1e3),
         together.dt,
-        together.diffusivity,
+        together.parameters,
         together.answer,
     )
     c = np.array([0.8, 0.7])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge import recipe
-from fluxforge.data import Problem, ensemble, meshes, unseen_problems
+from fluxforge.data import Problem, ensemble, heat, meshes, unseen_problems
 from fluxforge.distil import Series, layered, series
 from fluxforge.mesh import Conditions, Dirichlet, Neumann
 from fluxforge.neighbourhood import evaluate_stages
@@ -27,14 +27,14 @@ HEATED: Conditions = {"left": Dirichlet(), "right": Neumann(0.7), "bottom": Neum
 def problems() -> Problem:
     made = meshes(recipe.Meshes(meshes=3, cells=(20, 36), engine="builtin"), 0)
     around = ensemble(made, (Hop.EDGE, Hop.PATH, Hop.RING), boundary=HEATED)
-    return unseen_problems(around, 0, fourier=0.5, diffusivity=ALPHA, field="mixed")
+    return unseen_problems(around, 0, fourier=0.5, model=heat(ALPHA), field="mixed")
 
 
 @cache
 def of(name: str, order: int) -> Series:
     stages = find(name).stages
     return series(
-        lambda p: evaluate_stages(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity}),
+        lambda p: evaluate_stages(stages, p.around, p.T, p.S, parameters=p.named),
         problems(),
         order,
     )
@@ -82,11 +82,11 @@ def test_padding_is_not_looked_at() -> None:
     plain = problems()
     assert not bool(plain.around.live.all())
     dirty = [jnp.where(plain.around.live, field, 1e6) for field in (plain.T, plain.S)]
-    spoilt = Problem(plain.around, dirty[0], dirty[1], plain.dt, plain.diffusivity, plain.answer)
+    spoilt = Problem(plain.around, dirty[0], dirty[1], plain.dt, plain.parameters, plain.answer)
     stages = find("midpoint").stages
 
     def step(p: Problem) -> jax.Array:
-        after = evaluate_stages(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
+        after = evaluate_stages(stages, p.around, p.T, p.S, parameters=p.named)
         return jnp.where(p.around.live, after, -1e9)
 
     found = series(step, spoilt, 2)
@@ -103,7 +103,7 @@ def test_the_constants_of_a_layered_scheme_are_found_again(layers: int, data: st
     }
     stages = layered(FLUX, values, layers).filled(values)
     found = series(
-        lambda p: evaluate_stages(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity}),
+        lambda p: evaluate_stages(stages, p.around, p.T, p.S, parameters=p.named),
         problems(),
         layers,
     )

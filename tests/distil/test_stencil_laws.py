@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge import recipe
-from fluxforge.data import Problem, ensemble, meshes, unseen_problems
+from fluxforge.data import Problem, ensemble, heat, meshes, unseen_problems
 from fluxforge.distil import far_stencil, geometry, power_law, stencil
 from fluxforge.distil._stencil import Step
 from fluxforge.errors import DiscoveryError
@@ -27,14 +27,14 @@ def problems() -> Problem:
     """Meshes of different sizes, each with its own step."""
     made = meshes(recipe.Meshes(meshes=4, cells=(20, 36), engine="builtin"), 0)
     around = ensemble(made, (Hop.EDGE, Hop.PATH))
-    return unseen_problems(around, 0, fourier=jnp.array([0.1, 0.2, 0.35, 0.5]), diffusivity=ALPHA, field="mixed")
+    return unseen_problems(around, 0, fourier=jnp.array([0.1, 0.2, 0.35, 0.5]), model=heat(ALPHA), field="mixed")
 
 
 def step_of(name: str) -> Step:
     stages = find(name).stages
 
     def step(p: Problem) -> jax.Array:
-        return evaluate_stages(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
+        return evaluate_stages(stages, p.around, p.T, p.S, parameters=p.named)
 
     return step
 

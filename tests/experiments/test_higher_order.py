@@ -65,7 +65,7 @@ def _rate(p: Problem) -> Any:
     """max Σ α A/δ /V, whose inverse is the Fourier step."""
     edge = p.around.hops[Hop.EDGE]
     weight = jnp.where(edge.mask, edge.geometry["A"] / edge.geometry["delta"], 0.0).sum(axis=1) / p.around.V
-    return p.diffusivity * jnp.where(p.around.live, weight, 0.0).max()
+    return p.parameters["alpha"] * jnp.where(p.around.live, weight, 0.0).max()
 
 
 def test_crank_nicolson_has_no_residual_at_one_half(held: Problem) -> None:
@@ -86,7 +86,10 @@ def test_crank_nicolson_is_the_stepper_s(alpha: float) -> None:
     T, S = rng.uniform(-1, 1, graph.cells), rng.uniform(-1, 1, graph.cells)
     dt = 3.0 * fourier_step(graph) / alpha
     posed = problem(
-        surroundings(graph, (Hop.EDGE,)), *map(jnp.asarray, (T, S)), dt=jnp.asarray(dt), diffusivity=jnp.asarray(alpha)
+        surroundings(graph, (Hop.EDGE,)),
+        *map(jnp.asarray, (T, S)),
+        dt=jnp.asarray(dt),
+        parameters={"alpha": jnp.asarray(alpha)},
     )
     step = stepper("crank-nicolson", graph, dt, diffusivity=alpha, source=S)
     wanted = step.leave(step.advance(step.enter(T)))

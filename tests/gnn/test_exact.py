@@ -75,7 +75,7 @@ def answered(
     network: Network, graph: DualGraph, T: np.ndarray, S: np.ndarray, *, dt: float, alpha: float
 ) -> np.ndarray:
     step = eqx.filter_jit(network)
-    return np.asarray(step(surroundings(graph), jnp.asarray(T), jnp.asarray(S), dt=dt, diffusivity=alpha))
+    return np.asarray(step(surroundings(graph), jnp.asarray(T), jnp.asarray(S), dt=dt, parameters={"alpha": alpha}))
 
 
 @eqx.filter_jit
@@ -83,7 +83,7 @@ def off(network: Network, problems: Problem) -> jax.Array:
     """M(T) − F(T) in every cell of every problem, 0 in padding."""
 
     def one(p: Problem) -> jax.Array:
-        found = network(p.around, p.T, p.S, dt=p.dt, diffusivity=p.diffusivity)
+        found = network(p.around, p.T, p.S, dt=p.dt, parameters=p.parameters)
         return jnp.where(p.around.live, found - p.answer, 0.0)
 
     return jax.vmap(one)(problems)
@@ -101,7 +101,7 @@ def elsewhere() -> Problem:
     meshes = ensemble([generate(kind="irregular", cells=100, seed=k, engine="builtin") for k in (1, 2)])
 
     def one(key: jax.Array, k: jax.Array) -> Problem:
-        return pose(meshes.member(k), key, field=jnp.array(1), fourier=jnp.array(0.5), diffusivity=jnp.array(1.0))
+        return pose(meshes.member(k), key, field=jnp.array(1), fourier=jnp.array(0.5))
 
     return jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(1), 8), jnp.arange(8) % 2)
 

@@ -33,7 +33,7 @@ def whole(net: Network, around: Surroundings, numbers: Numbers, weights: jax.Arr
     """T', and the slope of weights · T' with respect to every parameter."""
 
     def value(net: Network) -> tuple[jax.Array, jax.Array]:
-        after = net(around, numbers.T, numbers.S, dt=numbers.dt, diffusivity=numbers.alpha)
+        after = net(around, numbers.T, numbers.S, dt=numbers.dt, parameters={"alpha": numbers.alpha})
         return weights @ after, after
 
     slope, after = eqx.filter_grad(value, has_aux=True)(net)
@@ -150,7 +150,9 @@ def posed(graphs: list[DualGraph], hops: frozenset[Hop]) -> SimpleNamespace:
         return jnp.asarray(np.stack(filled))
 
     many = len(graphs)
-    return SimpleNamespace(around=around, T=field(10), S=field(20), dt=jnp.full(many, 0.03), diffusivity=jnp.ones(many))
+    return SimpleNamespace(
+        around=around, T=field(10), S=field(20), dt=jnp.full(many, 0.03), parameters={"alpha": jnp.ones(many)}
+    )
 
 
 def test_the_rows_every_mlp_sees_are_those_of_the_loops() -> None:

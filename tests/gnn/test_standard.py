@@ -106,7 +106,7 @@ def test_the_inputs_of_a_standardised_network_have_mean_zero_and_spread_one() ->
     around = surroundings(graph, (Hop.EDGE,))
     T, S = jnp.asarray(noise(graph.cells, 1)), jnp.asarray(noise(graph.cells, 2))
     net = random_network(spec(mlp="relu", layers=2))
-    posed = eqx.filter_vmap(lambda dt: _Posed(around, T, S, dt, jnp.asarray(1.0)))(jnp.array([0.01, 0.03]))
+    posed = eqx.filter_vmap(lambda dt: _Posed(around, T, S, dt, {"alpha": jnp.asarray(1.0)}))(jnp.array([0.01, 0.03]))
     tables = inputs(net, posed)
     own = standards(net, tables)
     for table, standard in zip(tables[:2], own[:2], strict=True):
@@ -125,7 +125,7 @@ class _Posed(eqx.Module):
     T: jax.Array
     S: jax.Array
     dt: jax.Array
-    diffusivity: jax.Array
+    parameters: dict[str, jax.Array]
 
 
 @cache

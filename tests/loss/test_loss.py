@@ -37,7 +37,7 @@ def posed(around: Surroundings, graph: DualGraph, k: int) -> Problem:
     cells = len(around.V)
     T, S = (np.append(noise(graph.cells, seed + k), np.full(cells - graph.cells, 1e6)) for seed in (10, 20))
     dt, alpha = jnp.asarray(0.02 * (k + 1)), jnp.asarray(1.0 + k)
-    return problem(around, jnp.asarray(T), jnp.asarray(S), dt=dt, diffusivity=alpha)
+    return problem(around, jnp.asarray(T), jnp.asarray(S), dt=dt, parameters={"alpha": alpha})
 
 
 @cache

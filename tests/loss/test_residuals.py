@@ -7,12 +7,11 @@ import pytest
 from scipy.linalg import expm
 
 from fluxforge import recipe
-from fluxforge.data import Problem, exchange, problem
-from fluxforge.loss import Defect, fourier_number, hermite_residual, supervised, theta_residual
+from fluxforge.data import Problem, linearised, problem, reference_number
+from fluxforge.loss import Defect, hermite_residual, supervised, theta_residual
 from fluxforge.loss._terms import residual
 from fluxforge.mesh import dual, fourier_step
 from fluxforge.neighbourhood import padded, size, surroundings
-from fluxforge.scheme import Ghost
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.simulate import generator
 from strategies import BOUNDARIES, MESHES, noise
@@ -27,8 +26,8 @@ AROUND = surroundings(GRAPH)
 
 
 def posed(dt: float) -> Problem:
-    numbers = (jnp.asarray(number) for number in (dt, ALPHA))
-    return problem(AROUND, jnp.asarray(T), jnp.asarray(S), **dict(zip(("dt", "diffusivity"), numbers, strict=True)))
+    alpha = {"alpha": jnp.asarray(ALPHA)}
+    return problem(AROUND, jnp.asarray(T), jnp.asarray(S), dt=jnp.asarray(dt), parameters=alpha)
 
 
 def defect(of: Defect, dt: float, new: np.ndarray) -> np.ndarray:
@@ -43,10 +42,10 @@ def exact(dt: float) -> np.ndarray:
     return expm(dt * whole)[:n] @ np.append(T, 1.0)
 
 
-def test_the_exchange_is_the_operator_with_its_boundary_data_or_without() -> None:
-    around, field, alpha = AROUND, jnp.asarray(T), jnp.asarray(ALPHA)
-    assert np.asarray(exchange(around, field, alpha)) == pytest.approx(L @ T + R, rel=1e-12)
-    assert np.asarray(exchange(around, field, alpha, Ghost.ZERO)) == pytest.approx(L @ T, rel=1e-12)
+def test_the_rate_is_the_operator_with_its_boundary_data_and_its_slope_is_without() -> None:
+    own, field = posed(0.1), jnp.asarray(T)
+    assert np.asarray(own.rate(field)) == pytest.approx(L @ T + R + S, rel=1e-12)
+    assert np.asarray(linearised(own.rate, jnp.asarray(S))(field)) == pytest.approx(L @ T, rel=1e-12)
 
 
 @pytest.mark.parametrize("theta", [0.0, 0.25, 0.5, 1.0])
@@ -103,13 +102,13 @@ def test_the_supervised_defect_per_step_is_the_residual_of_theta_zero() -> None:
 
 
 def test_the_fourier_number_is_the_step_over_the_fourier_step() -> None:
-    assert float(fourier_number(posed(0.3 * LONGEST))) == pytest.approx(0.3, rel=1e-13)
+    assert float(reference_number(posed(0.3 * LONGEST))) == pytest.approx(0.3, rel=1e-13)
 
 
 def test_the_fourier_number_does_not_see_padding() -> None:
     to = size(AROUND)._replace(cells=40, ghosts=30, slots={"edge": 6})
-    numbers = {"dt": jnp.asarray(0.3 * LONGEST), "diffusivity": jnp.asarray(ALPHA)}
-    found = fourier_number(problem(padded(AROUND, to), jnp.zeros(40), jnp.zeros(40), **numbers))
+    numbers = {"dt": jnp.asarray(0.3 * LONGEST), "parameters": {"alpha": jnp.asarray(ALPHA)}}
+    found = reference_number(problem(padded(AROUND, to), jnp.zeros(40), jnp.zeros(40), **numbers))
     assert float(found) == pytest.approx(0.3, rel=1e-13)
 
 

@@ -3,22 +3,28 @@
 import math
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tetrahedra import six_tetrahedra
+import sympy as sp
 
 from fluxforge.errors import SchemeError
-from fluxforge.mesh import fourier_step, reference_step, resolve, unit_volume
-from fluxforge.pde import HEAT, from_document
-from fluxforge.scheme import SchemeBuilder, find
+from fluxforge.mesh import DualGraph, fourier_step, reference_step, resolve, unit_volume
+from fluxforge.pde import from_document
+from fluxforge.scheme import Hop, Scheme, SchemeBuilder, amplification, find, one_cell_order
 from fluxforge.scheme.emit import emit, emit_c_mesh
+from fluxforge.scheme.emit._c_mesh import c_tables
+from fluxforge.scheme.emit._solvable import _obstacle
+from fluxforge.scheme.reference import corrected_in
 from fluxforge.simulate import generator, step_limit, stepper
 from fluxforge.simulate._renumber import morton_order
+from fluxforge.verify.conservation import messages_antisymmetric
 from fluxforge.verify.linearity import linearity
 from fluxforge.verify.maximum import maximum_principle
 from fluxforge.verify.stability import stability
+from tetrahedra import six_tetrahedra
 
 METHODS = ["euler", "midpoint", "rk4", "rkl2-8", "crank-nicolson", "two-hop"]
 T = np.random.default_rng(0).random(6)
@@ -108,6 +114,48 @@ def test_formulas_of_the_plane_are_refused_in_space_and_the_other_way_round() ->
     assert np.abs(np.asarray(stepper(along, graph, 1e-3)(T)) - T - wanted).max() < 1e-15
 
 
+@pytest.mark.parametrize("slopes", [(1.0, 0.0, 0.0), (1.0, -2.0, 3.0)])
+def test_the_corrected_flux_keeps_linear_fields_in_space(slopes: tuple[float, ...]) -> None:
+    graph = six_tetrahedra()
+    graph = replace(graph, value=graph.centre[graph.interior :] @ slopes)
+    linear = graph.x @ slopes
+    scheme = corrected_in(3)
+    assert scheme.dimension == 3
+    after = np.asarray(stepper(scheme, graph, 1e-3)(linear))
+    # Gradients solve systems of condition about 10, on numbers of size 3.
+    assert np.abs(after - linear).max() < 1e-13
+    plain = np.asarray(stepper("euler", graph, 1e-3)(linear))
+    assert np.abs(plain - linear).max() > 1e-3
+    assert one_cell_order(scheme) == one_cell_order(find("corrected"))
+    assert amplification(scheme) == amplification(find("corrected"))
+
+
+def test_components_of_space_turn_around_with_the_rest() -> None:
+    """V ∂F/∂T_N of n_z d_z is the same from both sides of a face, and of n_z alone it is not."""
+    for factor, fine in (("n_z*d_z/delta", True), ("n_z", False)):
+        message = f"alpha*A/delta*(2 + {factor})*(T_N - T_P)"
+        builder = SchemeBuilder().stage({"z": message}, {"T_new": "T + dt*z/V"})
+        scheme = builder.build("turned", theta=sp.Rational(1, 2))
+        assert messages_antisymmetric(scheme) is fine
+        assert (_obstacle(scheme) is None) is fine
+
+
+@pytest.mark.parametrize("target", ["numpy", "jax", "c"])
+def test_rings_measure_all_three_coordinates(target: str, tmp_path: Path) -> None:
+    graph = six_tetrahedra()
+    builder = SchemeBuilder().stage({"z": (Hop.RING, "delta_PQ*(T_Q - T_P) + d_PQ_z*T_Q")}, {"T_new": "T + dt*z"})
+    scheme, S = builder.build("far"), np.zeros(6)
+    wanted = np.asarray(stepper(scheme, graph, 0.1)(T))
+    assert np.abs(wanted - T).max() > 1e-2
+    if target == "c":
+        found = _run_c(scheme, graph, tmp_path, "0.1, 1.0")
+    else:
+        space: dict = {"__name__": "emitted"}
+        exec(compile(emit(scheme, target), "<emitted>", "exec"), space)
+        found = np.asarray(space["step"](T, S, space["Mesh"](**c_tables(graph)), 0.1, 1.0))
+    assert np.abs(found - wanted).max() < 1e-14
+
+
 def _along_z(graph) -> np.ndarray:
     face = graph.slot_face
     shown = np.concatenate([T, graph.value])[graph.slot_node]
@@ -122,19 +170,26 @@ def test_the_order_by_bits_is_one_of_all_cells() -> None:
     assert (np.diff((x[order, 2] - x[:, 2].min()) / np.ptp(x, axis=0).max() >= 0.5).astype(int) != 0).sum() <= 1
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-def test_the_exported_step_runs_on_the_exported_mesh(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", [find("rk4"), corrected_in(3)], ids=str)
+def test_the_exported_step_runs_on_the_exported_mesh(scheme: Scheme, tmp_path: Path) -> None:
     graph = six_tetrahedra(value="x")
-    (tmp_path / "rk4.c").write_text(emit(find("rk4", HEAT), "c"))
-    (tmp_path / "cube.h").write_text(emit_c_mesh(graph, "cube"))
+    wanted = np.asarray(stepper(scheme, graph, 1e-3, diffusivity=1.5)(T))
+    assert np.abs(_run_c(scheme, graph, tmp_path, "0.001, 1.5") - wanted).max() < 1e-14
+
+
+def _run_c(scheme: Scheme, graph: DualGraph, folder: Path, numbers: str) -> np.ndarray:
+    """The emitted step on the emitted mesh, compiled; skips without a compiler."""
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+    (folder / "step.c").write_text(emit(scheme, "c"))
+    (folder / "cube.h").write_text(emit_c_mesh(graph, "cube"))
     values = ", ".join(repr(float(value)) for value in T)
-    (tmp_path / "main.c").write_text(
-        '#include <stdio.h>\n#include "rk4.c"\n#include "cube.h"\n'
+    (folder / "main.c").write_text(
+        '#include <stdio.h>\n#include "step.c"\n#include "cube.h"\n'
         f"int main(void)\n{{\n    const double T[] = {{{values}}}, S[6] = {{0}};\n    double out[6];\n"
-        "    if (rk4_step(&cube, 0.001, 1.5, T, S, out)) return 1;\n"
+        f"    if ({scheme.name}_step(&cube, {numbers}, T, S, out)) return 1;\n"
         '    for (int i = 0; i < cube_cells; i++) printf("%.17g\\n", out[i]);\n    return (int)cube_z[0];\n}\n'
     )
-    subprocess.run(["cc", "-std=c99", "main.c", "-o", "run", "-lm"], cwd=tmp_path, check=True)
-    told = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True, check=True).stdout
-    wanted = np.asarray(stepper("rk4", graph, 1e-3, diffusivity=1.5)(T))
-    assert np.abs(np.array(told.split(), float) - wanted).max() < 1e-15
+    subprocess.run(["cc", "-std=c99", "main.c", "-o", "run", "-lm"], cwd=folder, check=True)
+    told = subprocess.run([str(folder / "run")], capture_output=True, text=True, check=True).stdout
+    return np.array(told.split(), float)

@@ -65,7 +65,7 @@ SPECS = {
     "path": spec(mlp="gated", depth=1, hops=2, layers=2),
     "ring": spec(mlp="relu", hops=2, two_hop="ring", message_width=2, aggregate="max"),
 }
-run = eqx.filter_jit(lambda net, around, T, S: net(around, T, S, dt=0.1, diffusivity=1.3))
+run = eqx.filter_jit(lambda net, around, T, S: net(around, T, S, dt=0.1, parameters={"alpha": 1.3}))
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -167,7 +167,7 @@ def test_meshes_of_one_padded_size_share_a_trace() -> None:
     @eqx.filter_jit
     def step(net: Network, around: Surroundings, T: jax.Array) -> jax.Array:
         traced.append(T.shape)
-        return net(around, T, T, dt=0.1)
+        return net(around, T, T, dt=0.1, parameters={})
 
     for k, graph in enumerate(GRAPHS.values()):
         net = random_network(spec(depth=1), seed=k)

@@ -38,6 +38,7 @@ OTHER: dict[str, Any] = {
     "network.update": "residual",
     "loss.supervised.norm": "l2",
     "network.gain": 1.5,
+    "network.invariants": ["d_n"],
     "loss.residual.norm": "l2",
     "loss.residual.theta": 1.0,
     "loss.residual.kind": "hermite",
@@ -47,8 +48,8 @@ OTHER: dict[str, Any] = {
     "training.polish.method": "lbfgs",
 }
 FREE = ("summary", "evaluation", "search", "expect", "order", "training.checkpoint_every")
-# Fields that clash with two cells, or with the residual, at any other value.
-FIXED = ("data.kind", "network.hops", "network.two_hop", "data.law", "data.noise")
+# Fields that clash with two cells, with the residual or with the features, at any other value.
+FIXED = ("equation", "parameters", "data.kind", "network.hops", "network.two_hop", "data.law", "data.noise")
 
 
 def other(field: str, value: Any) -> Any:

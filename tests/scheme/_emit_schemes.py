@@ -64,6 +64,17 @@ PATHS = made(
     .stage({"v": (Hop.PATH, "d_Q - d_N"), "t": (Hop.RING, "d_Q*d_N")}, {"T_new": "T + dt*(v + t)"}),
 )
 
+INVARIANT = made(
+    "products-with-n",
+    SchemeBuilder().stage(
+        {
+            "z": "alpha*A/d_n*(1 - d_t**2/delta**2)*(T_N - T_P)",
+            "y": (Hop.PATH, "d_n_PN*d_t_NQ*(T_Q - T_N) + d_t_PN/d_n_NQ*T_P"),
+        },
+        {"T_new": "T + dt*(z + y)/V"},
+    ),
+)
+
 CONSTANTS = made(
     "constants",
     SchemeBuilder()
@@ -105,7 +116,7 @@ WEIGHTED = made(
     HALF,
 )
 
-EXPLICIT = (NONLINEAR, GEOMETRIC, RING, PATHS, CONSTANTS, COUNTS)
+EXPLICIT = (NONLINEAR, GEOMETRIC, INVARIANT, RING, PATHS, CONSTANTS, COUNTS)
 IMPLICIT = (BACKWARD, DAMPED, WEIGHTED)
 
 

@@ -11,7 +11,7 @@ from fluxforge.errors import DocumentError
 from fluxforge.scheme import load, to_document
 from fluxforge.scheme.reference import BUILT_IN
 
-HEADER = {"format": "fluxforge-scheme", "format_version": 1}
+HEADER = {"format": "fluxforge-scheme", "format_version": 2}
 
 
 def document(name: str = "euler") -> dict[str, Any]:

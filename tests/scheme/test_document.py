@@ -298,3 +298,7 @@ def test_files_of_version_one_are_schemes_of_heat(path: Path) -> None:
 )
 def test_an_equation_that_is_none_is_refused(equation: object, words: str, path: Path) -> None:
     refused(path, document() | {"equation": equation, "format_version": 2}, words)
+
+
+def test_an_equation_in_a_file_of_version_1_is_refused(path: Path) -> None:
+    refused(path, document() | {"equation": "heat", "format_version": 1}, "'equation' is not one of format_version 1")

@@ -78,7 +78,7 @@ def test_what_is_expected_of_few_rows_is_no_more_than_all_need(scheme: Scheme) -
     _, whole = in_both_forms(scheme, graph, 0.4 * fourier_step(graph), np.zeros(graph.cells))
     needed = bytes_per_cell(whole, graph.cells)
     assert needed is not None
-    assert 0.5 * needed * graph.cells <= _linear._least_bytes(stages, graph.cells, 8) <= needed * graph.cells
+    assert 0.5 * needed * graph.cells <= _linear.least_bytes(stages, graph.cells, 8) <= needed * graph.cells
 
 
 def test_long_products_are_not_formed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ def problems() -> Problem:
     around = surroundings(unit_volume(dual(jittered(3, 0.3, seed=2), Dirichlet("x - y")))[0])
     unit = jnp.ones(())
     fields = [[jnp.asarray(noise(18, seed)) for seed in (k, k + 9)] for k in range(4)]
-    posed = [problem(around, T, S, dt=0.1 * unit, diffusivity=1.5 * unit) for T, S in fields]
+    posed = [problem(around, T, S, dt=0.1 * unit, parameters={"alpha": 1.5 * unit}) for T, S in fields]
     return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *posed)
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 
 ROUNDS = 7
-LEAST_SECONDS = 0.05
+LEAST_SECONDS = 0.1
 
 
 def best_seconds(tasks: Mapping[str, Callable[[int], object]], *, rounds: int = ROUNDS) -> dict[str, float]:

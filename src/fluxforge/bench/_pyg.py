@@ -125,7 +125,7 @@ def pyg_graphs(problems: Problem) -> list[Any]:
     def one(problem: Problem) -> Any:
         edge = problem.around.hops[Hop.EDGE]
         P, N = (edge.ends[end][edge.mask] for end in ("P", "N"))
-        weight = problem.diffusivity * (edge.geometry["A"] / edge.geometry["delta"])[edge.mask]
+        weight = problem.parameters["alpha"] * (edge.geometry["A"] / edge.geometry["delta"])[edge.mask]
         x = np.stack([problem.T, problem.dt * problem.S, problem.dt / problem.around.V], axis=-1)
         return Data(
             x=torch.from_numpy(x),

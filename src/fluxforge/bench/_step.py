@@ -1,7 +1,8 @@
 """`fluxforge bench step`: cells per second of our steps, beside their peers in the same run."""
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -12,62 +13,52 @@ from fluxforge.bench._peers import fipy_step, scipy_product, vector_add
 from fluxforge.errors import InputError
 from fluxforge.mesh import DualGraph, Mesh, dual, fourier_step, right_triangles
 from fluxforge.scheme import find
-from fluxforge.simulate import AbstractStepper, bytes_per_cell, operator, stepper
+from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.simulate import AbstractStepper, KernelStepper, bytes_per_cell, operator, run_stepper
 
-SCHEMES = ("euler", "midpoint", "two-hop", "corrected", "crank-nicolson")
+SCHEMES = tuple(name for name, scheme in BUILT_IN.items() if not scheme.name.endswith("-printed"))
 SLOPE_CELLS = (10_000, 100_000, 1_000_000, 10_000_000)
 FIPY_MOST_CELLS = 100_000
+# What is measured is the step of a long run: `simulate` does not compile a kernel for a few steps.
+STEPS_OF_A_RUN = 10**9
 
 Progress = Callable[[str], None]
 
 
-def bench_step(cells: int = 1_000_000, *, slope: bool = True, progress: Progress | None = None) -> dict[str, Any]:
-    """Time every scheme's step on a mesh of right triangles with about that many cells.
+def bench_step(
+    cells: int = 1_000_000,
+    *,
+    schemes: Sequence[str] = SCHEMES,
+    slope: bool = True,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Time the schemes' steps, euler's first, on a mesh of right triangles with about that many cells.
 
     `roofline_fraction` is euler's: the bytes its step must move, over the bandwidth of a vector add that moves as
     many; each explicit scheme's own is its `bandwidth_share`. `shuffled_cells_per_s` is euler's on the same mesh with
     its cells in random order, which the stepper renumbers. `slope` is that of log(time ÷ time of a vector add of the
-    same bytes) against log(cells), plus 1.
+    same bytes) against log(cells), plus 1. `mesh_seconds` is the time to build the mesh and its dual graph.
     """
     if not 100 <= cells <= 100_000_000:
         raise InputError(f"cells should be between 100 and 1e8, got {cells}")
+    others = [name for name in schemes if name != "euler"]
+    if unknown := [name for name in others if name not in BUILT_IN]:
+        raise InputError(f"schemes: no built-in scheme {unknown[0]!r}; there are {', '.join(BUILT_IN)}")
     tell = progress or (lambda _: None)
+    tell("mesh")
+    start = time.perf_counter()
     graph = dual(_mesh(cells))
+    mesh_seconds = time.perf_counter() - start
     dt = 0.5 * fourier_step(graph)
     T = np.random.default_rng(0).random(graph.cells)
     tell("vector add, SciPy and euler")
-    euler = stepper("euler", graph, dt)
-    moved = bytes_per_cell(euler, graph.cells)
-    assert moved is not None
-    add_count = round(moved * graph.cells / 24)
-    peers = best_seconds(
-        {
-            "add": vector_add(add_count),
-            "euler": _repeat(euler, T),
-            "scipy": scipy_product(operator(find("euler"), graph, dt=dt).M, T),
-        }
-    )
-    bandwidth = 24 * add_count / peers["add"]
-    result: dict[str, Any] = {
-        "cells": graph.cells,
-        "device": str(jax.devices()[0]),
-        "precision": "float64",
-        "schemes": {"euler": _row(graph, peers["euler"], moved, peers["add"])},
-        "scipy_csr_cells_per_s": graph.cells / peers["scipy"],
-        "bandwidth_gb_per_s": bandwidth / 1e9,
-        "roofline_fraction": moved * graph.cells / peers["euler"] / bandwidth,
-    }
-    for name in SCHEMES[1:]:
+    result = {"cells": graph.cells, "mesh_seconds": mesh_seconds, **_euler(graph, dt, T)}
+    for name in others:
         tell(name)
-        step = stepper(name, graph, dt)
-        tasks, bytes_moved = {"step": _repeat(step, T)}, bytes_per_cell(step, graph.cells)
-        if bytes_moved is not None:
-            tasks["add"] = vector_add(round(bytes_moved * graph.cells / 24))
-        seconds = best_seconds(tasks, rounds=3)
-        result["schemes"][name] = _row(graph, seconds["step"], bytes_moved, seconds.get("add"))
+        result["schemes"][name] = _measured(name, graph, dt, T)
     tell("euler, cells in random order")
-    shuffled = best_seconds({"euler": _repeat(stepper("euler", dual(_shuffled(_mesh(cells))), dt), T)}, rounds=3)
-    result["shuffled_cells_per_s"] = graph.cells / shuffled["euler"]
+    shuffled = _repeat(_stepper("euler", dual(_shuffled(_mesh(cells))), dt), T)
+    result["shuffled_cells_per_s"] = graph.cells / best_seconds({"euler": shuffled}, rounds=3)["euler"]
     tell("FiPy")
     result |= _fipy(min(graph.cells, FIPY_MOST_CELLS))
     result["ratios"] = {
@@ -78,12 +69,54 @@ def bench_step(cells: int = 1_000_000, *, slope: bool = True, progress: Progress
     return result
 
 
-def _row(graph: DualGraph, seconds: float, moved: float | None, add: float | None) -> dict[str, float | None]:
+def _euler(graph: DualGraph, dt: float, T: np.ndarray) -> dict[str, Any]:
+    """Euler's step beside a vector add that moves as many bytes, and SciPy's product."""
+    euler = _stepper("euler", graph, dt)
+    moved = bytes_per_cell(euler, graph.cells)
+    assert moved is not None
+    add_count = round(moved * graph.cells / 24)
+    seconds = best_seconds(
+        {
+            "add": vector_add(add_count),
+            "euler": _repeat(euler, T),
+            "scipy": scipy_product(operator(find("euler"), graph, dt=dt).M, T),
+        }
+    )
+    bandwidth = 24 * add_count / seconds["add"]
+    return {
+        "device": str(jax.devices()[0]),
+        "precision": "float64",
+        "schemes": {"euler": _row(graph, euler, seconds["euler"], seconds["add"])},
+        "scipy_csr_cells_per_s": graph.cells / seconds["scipy"],
+        "bandwidth_gb_per_s": bandwidth / 1e9,
+        "roofline_fraction": moved * graph.cells / seconds["euler"] / bandwidth,
+    }
+
+
+def _measured(name: str, graph: DualGraph, dt: float, T: np.ndarray) -> dict[str, Any]:
+    """A scheme's step beside a vector add that moves as many bytes, where it is explicit."""
+    step = _stepper(name, graph, dt)
+    tasks, moved = {"step": _repeat(step, T)}, bytes_per_cell(step, graph.cells)
+    if moved is not None:
+        tasks["add"] = vector_add(round(moved * graph.cells / 24))
+    seconds = best_seconds(tasks, rounds=5 if moved is not None else 3)
+    return _row(graph, step, seconds["step"], seconds.get("add"))
+
+
+def _stepper(name: str, graph: DualGraph, dt: float) -> AbstractStepper:
+    return run_stepper(find(name), graph, dt, steps=STEPS_OF_A_RUN)
+
+
+def _row(graph: DualGraph, step: AbstractStepper, seconds: float, add: float | None) -> dict[str, Any]:
+    """`by` says what steps: the `kernel` on the host, `XLA`, or for an implicit scheme its `solver`."""
+    moved = bytes_per_cell(step, graph.cells)
+    by = "kernel" if isinstance(step, KernelStepper) else "XLA" if moved is not None else "solver"
     return {
         "cells_per_s": graph.cells / seconds,
         "seconds_per_step": seconds,
         "bytes_per_cell": moved,
         "bandwidth_share": None if add is None else add / seconds,
+        "by": by,
     }
 
 
@@ -118,7 +151,7 @@ def _slope(tell: Progress) -> float:
     for cells in SLOPE_CELLS:
         tell(f"euler on {cells:.0e} cells")
         graph = dual(_mesh(cells))
-        step = stepper("euler", graph, 0.5 * fourier_step(graph))
+        step = _stepper("euler", graph, 0.5 * fourier_step(graph))
         moved = bytes_per_cell(step, graph.cells)
         assert moved is not None
         seconds = best_seconds(

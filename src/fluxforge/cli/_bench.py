@@ -20,6 +20,9 @@ def step(
     slope: Annotated[
         bool, typer.Option(help="Also measure how cost grows, up to 1e7 cells: minutes, gigabytes.")
     ] = True,
+    schemes: Annotated[
+        str | None, typer.Option(help="Built-in schemes beside euler, with commas between; all unless given.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Time one step of each scheme beside SciPy, FiPy and a plain vector add."""
@@ -30,26 +33,28 @@ def step(
         from fluxforge.cli._progress import use_64_bits
 
         use_64_bits()
-        measured = bench_step(cells, slope=slope, progress=lambda what: tell(f"measuring: {what}"))
+        chosen = {} if schemes is None else {"schemes": [name.strip() for name in schemes.split(",") if name.strip()]}
+        measured = bench_step(cells, **chosen, slope=slope, progress=lambda what: tell(f"measuring: {what}"))
     if as_json:
         show_json(measured)
         return
     show(f"{measured['cells']:,} cells, {measured['precision']}, {measured['device']}\n")
-    columns = ("scheme", "cells per second", "per step", "bytes per cell", "of a vector add")
-    show_table(columns, [_row(name, timed) for name, timed in measured["schemes"].items()], right=columns[1:])
+    columns = ("scheme", "cells per second", "per step", "bytes per cell", "of a vector add", "by")
+    show_table(columns, [_row(name, timed) for name, timed in measured["schemes"].items()], right=columns[1:-1])
     show()
     show_pairs(_pairs(measured))
 
 
 def _row(name: str, timed: Mapping[str, Any]) -> tuple[str, ...]:
     speed, moved = number(timed["cells_per_s"]), number(timed["bytes_per_cell"])
-    return name, speed, duration(timed["seconds_per_step"]), moved, number(timed["bandwidth_share"], 3)
+    return name, speed, duration(timed["seconds_per_step"]), moved, number(timed["bandwidth_share"], 3), timed["by"]
 
 
 def _pairs(measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     ratios = measured["ratios"]
     yield "bandwidth of a vector add", f"{number(measured['bandwidth_gb_per_s'])} GB/s"
     yield "euler, share of that bandwidth", number(measured["roofline_fraction"], 3)
+    yield "building the mesh", duration(measured["mesh_seconds"])
     yield "euler, cells in random order", f"{number(measured['shuffled_cells_per_s'])} cells per second"
     yield "SciPy's CSR product", f"{number(measured['scipy_csr_cells_per_s'])} cells per second"
     yield "euler over SciPy", number(ratios["euler_over_scipy"], 3)

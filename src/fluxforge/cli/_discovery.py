@@ -74,6 +74,8 @@ def _explain_outcome(result: Mapping[str, Any]) -> str:
         return f"no formula was accepted: {_first_reason(result)}"
     if result["verdict"] == "approximation" and result["expected"] == "recovered":
         return f"the formula is an approximation, but a recovery was expected: {_first_reason(result)}"
+    if "scheme" in result and result["scheme"] is None and result["verdict"] == "recovered":
+        return "the formula is no scheme of the recipe's equation"
     order = result.get("order_in_time")
     return f"the recipe expects an order in time other than {'none' if order is None else f'{order:.2f}'}"
 

@@ -51,6 +51,8 @@ def export(
     for path in (output, None if mesh is None else beside):
         if path is not None and path.exists() and not overwrite:
             raise InputError(f"{path}: exists already: give another file, or --overwrite to replace it")
+    if output is not None and beside is not None and mesh is None and output.exists() and beside.exists():
+        raise InputError(f"{beside}: is the mesh of earlier code: give --mesh FILE to replace it, or remove it first")
     code = _code(find(scheme, equation), to)
     if output is None or beside is None:
         typer.echo(code, nl=False)

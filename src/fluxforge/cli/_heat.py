@@ -13,10 +13,11 @@ from fluxforge.cli._arguments import parse_boundary
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import doing, progress_bar, use_64_bits
 from fluxforge.errors import InputError, InstabilityError
-from fluxforge.mesh import Conditions, Mesh, dual, read
+from fluxforge.mesh import Conditions, Mesh, Settings, dual, read
+from fluxforge.pde import HEAT, Where
 from fluxforge.scheme import TABLEAUX, Scheme, find, linear_stages
 from fluxforge.simulate import Comparison, Simulation, compare, prepare_folder, read_field, write_comparison, write_run
-from fluxforge.verify import NUMERICAL_FAILURES, linear_field_defect, other_equation
+from fluxforge.verify import NUMERICAL_FAILURES, alignment, linear_field_defect, other_equation
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> No
     with doing("writing the fields", quiet=request.as_json):
         files = _write(comparison, request)
     with doing("checking the schemes", quiet=request.as_json):
-        doubts = notes(schemes, problem.mesh)
+        doubts = notes(schemes, problem.mesh, problem.parameters)
     if request.as_json:
         show_json({**_document(comparison, files), "notes": doubts})
     else:
@@ -143,7 +144,8 @@ def _show_results(comparison: Comparison, problem: Problem, files: Sequence[Path
     for note in problem.mesh.notes:
         show(f"note: {note}")
     if first.blew_up_at is None and not np.any(first.fields):
-        show("note: T is 0 everywhere: give --initial, --source or --boundary")
+        still = f"{first.words.unknown} is 0 everywhere"
+        show(f"note: {still}: give --initial, --source or --boundary")
     for folder in dict.fromkeys(path.parent for path in files):
         show(f"wrote {folder}{os.sep}: {_list_files([path for path in files if path.parent == folder])}")
 
@@ -163,11 +165,14 @@ def _describe(done: Simulation) -> Iterator[tuple[str, str]]:
     limits = {"unknown": "unknown", "unlimited": "unlimited", "finite": number(done.dt_limit)}
     limit = limits[summary["dt_limit_kind"]]
     share = summary["dt_over_fourier"]
-    of_fourier = "" if share is None else f", {number(share)} of the Fourier step"
+    of_fourier = "" if share is None else f", {number(share)} of the {done.words.step_name}"
     yield "Δt", f"{number(done.dt)}{of_fourier}; stability limit: {limit}"
-    yield "T at the end", f"{number(summary['min'])} to {number(summary['max'])}, mean {number(summary['mean'])}"
-    yield "heat Σ V T", number(summary["heat"])
-    yield "energy ½ Σ V T²", number(summary["energy"])
+    yield (
+        f"{done.words.unknown} at the end",
+        f"{number(summary['min'])} to {number(summary['max'])}, mean {number(summary['mean'])}",
+    )
+    yield done.words.total, number(summary["heat"])
+    yield f"energy ½ Σ V {done.words.unknown}²", number(summary["energy"])
     yield "time per step", duration(done.seconds_per_step)
 
 
@@ -193,36 +198,47 @@ ROUND_OFF = 1e-8
 MOST_CELLS = 200_000
 
 
-def notes(schemes: Sequence[Scheme], mesh: Mesh) -> list[str]:
+def notes(schemes: Sequence[Scheme], mesh: Mesh, parameters: Settings | None = None) -> list[str]:
     """One line per reason to doubt the result, with the schemes it concerns: consistency, equation, mesh."""
     about: dict[str, list[str]] = {}
     for scheme in schemes:
-        doubt = _doubt(scheme, mesh)
+        doubt = _doubt_of_tensor(scheme, mesh, parameters or {}) or _doubt(scheme, mesh, parameters or {})
         if doubt is not None:
             about.setdefault(doubt, []).append(scheme.name)
     return [f"{', '.join(names)}: {doubt}" for doubt, names in about.items()]
 
 
-def _doubt(scheme: Scheme, mesh: Mesh) -> str | None:
-    if linear_stages(scheme) is None or not scheme.equation.only_diffuses:
-        if scheme.name in TABLEAUX and scheme == find(scheme.name, scheme.equation):
-            return None  # Derived from the equation itself.
-        nonlinear = "nonlinear; " if linear_stages(scheme) is None else ""
-        return f"{nonlinear}that it solves the {scheme.equation.name} equation is not established"
+def _doubt_of_tensor(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
+    """On how many faces the two-point flux of a tensor cannot be consistent."""
+    if scheme.equation.diffusion_tensor is None:
+        return None
+    found = alignment(scheme, dual(mesh), parameters=parameters)
+    return None if found is None or found.holds else str(found)
+
+
+def _doubt(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
+    made = scheme.name in TABLEAUX and scheme == find(scheme.name, scheme.equation)
+    if made and (linear_stages(scheme) is None or not scheme.equation.only_diffuses):
+        return None  # Derived from the equation itself.
+    if linear_stages(scheme) is None:
+        return f"nonlinear; that it solves the {scheme.equation.name} equation is not established"
     with jax.enable_x64(True), np.errstate(all="ignore"):
         try:
             wrong = other_equation(scheme)
-            return _doubt_on_mesh(scheme, mesh) if wrong is None else f"solves another equation: {wrong}"
+            if wrong is not None:
+                return f"solves another equation: {wrong}"
+            return _doubt_on_mesh(scheme, mesh, parameters) if scheme.equation.only_diffuses else None
         except NUMERICAL_FAILURES as error:
             reason = " ".join(str(error).split())
             return f"that it solves the {scheme.equation.name} equation is not established ({reason})"
 
 
-def _doubt_on_mesh(scheme: Scheme, mesh: Mesh) -> str | None:
-    if len(mesh.cells) > MOST_CELLS:
+def _doubt_on_mesh(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
+    # A linear field is no solution where parameters vary.
+    if len(mesh.cells) > MOST_CELLS or any(p.where is not Where.CONSTANT for p in scheme.equation.parameters):
         return None
-    off = linear_field_defect(scheme, dual(mesh))
+    off = linear_field_defect(scheme, dual(mesh), parameters=parameters)
     if off <= ROUND_OFF:
         return None
-    remedy = "" if scheme.name == "corrected" else "; `corrected` is exact for them"
+    remedy = "" if scheme.name == "corrected" or scheme.equation != HEAT else "; `corrected` is exact for them"
     return f"not consistent on this mesh: linear fields are off by up to {off:.1%} of a cell's fluxes{remedy}"

@@ -61,7 +61,9 @@ def simulate(
     initial: Annotated[
         str, typer.Option(metavar="FORMULA", help=f"T at the start. {FIELD}", rich_help_panel=PROBLEM)
     ] = "0",
-    source: Annotated[str, typer.Option(metavar="FORMULA", help="S, likewise.", rich_help_panel=PROBLEM)] = "0",
+    source: Annotated[
+        str, typer.Option(metavar="FORMULA", help="Source S: a formula of x and y, or @file.", rich_help_panel=PROBLEM)
+    ] = "0",
     boundary: Annotated[
         list[str] | None,
         typer.Option(
@@ -74,7 +76,9 @@ def simulate(
     dt_fraction: Annotated[
         float | None,
         typer.Option(
-            metavar="SHARE", help="Time step as a share of the Fourier step (0.5 unless given).", rich_help_panel=TIME
+            metavar="SHARE",
+            help="Time step as a share of the reference step, of heat the Fourier step (0.5 unless given).",
+            rich_help_panel=TIME,
         ),
     ] = None,
     steps: Annotated[int, count("--steps", text="Number of steps.", rich_help_panel=TIME)] = 50,
@@ -83,7 +87,7 @@ def simulate(
     ] = False,
     solver: Annotated[SolverName, typer.Option(help=SOLVER, rich_help_panel=TIME)] = SolverName.AUTO,
     precision: Annotated[
-        PrecisionName, typer.Option(help="Numbers of the steps.", rich_help_panel=TIME)
+        PrecisionName, typer.Option(help="Floating-point precision (float32 or float64).", rich_help_panel=TIME)
     ] = PrecisionName.FLOAT64,
     compare: Annotated[
         list[str] | None,

@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
-from fluxforge.cli._arguments import EquationName, Json, OutputFolder, SchemeName
+from fluxforge.cli._arguments import EquationName, Json, OutputFolder, Overwrite, SchemeName
+from fluxforge.errors import InputError
+
+CERTIFICATE = "certificate.json"
 
 
 def verify(
@@ -13,7 +16,10 @@ def verify(
     equation: EquationName = None,
     families: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Mesh families to refine: squares,right,irregular (all unless given)."),
+        typer.Option(
+            metavar="NAMES",
+            help="Mesh families to refine: squares,right,irregular (all of the plane unless given), or cubes.",
+        ),
     ] = None,
     levels: Annotated[int | None, typer.Option(metavar="N", help="Refinements per family (4 unless given).")] = None,
     mesh: Annotated[
@@ -32,6 +38,7 @@ def verify(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller meshes: seconds instead of a minute.")] = False,
     output: OutputFolder = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Measure what a scheme is (consistent? of which order? stable? conservative?) and hold its claims against it.
@@ -46,6 +53,12 @@ def verify(
         raise typer.BadParameter("--meshes takes the place of --families and --levels: give one or the other")
     if exact is not None and not meshes:
         raise typer.BadParameter("--exact is the solution on a sequence of meshes: give --meshes too")
+    if overwrite and output is None:
+        raise typer.BadParameter("--overwrite is about a folder to write to: give -o FOLDER")
+    if output is not None and (output / CERTIFICATE).exists() and not overwrite:
+        raise InputError(
+            f"{output}: holds an earlier certificate ({CERTIFICATE}): give another folder, or --overwrite to replace it"
+        )
     from fluxforge.cli._progress import doing
 
     with doing("loading", quiet=as_json):

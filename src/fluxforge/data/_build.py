@@ -10,6 +10,7 @@ from fluxforge import recipe
 from fluxforge._types import Precision
 from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble
 from fluxforge.data._meshes import meshes
+from fluxforge.data._model import model_of
 from fluxforge.data._source import AbstractSource, FixedSource, PairSource
 from fluxforge.data._two_cells import two_cells
 from fluxforge.scheme import Hop
@@ -38,11 +39,11 @@ def _source(spec: recipe.Recipe, hops: Iterable[Hop], dtype: Precision) -> Abstr
     match spec.data:
         case recipe.TwoCells():
             key = jax.random.fold_in(jax.random.key(spec.seed), _DATA)
-            return FixedSource(two_cells(spec.data, key, diffusivity=spec.diffusivity, dtype=dtype))
+            return FixedSource(two_cells(spec.data, key, model=model_of(spec), dtype=dtype))
         case recipe.Pairs():
-            return PairSource(spec.data, spec.diffusivity, dtype)
+            return PairSource(spec.data, model_of(spec), dtype)
         case recipe.Meshes():
-            return EnsembleSource(_ensemble(spec.data, spec.seed, tuple(hops), dtype), spec.data, spec.diffusivity)
+            return EnsembleSource(_ensemble(spec.data, spec.seed, tuple(hops), dtype), spec.data, model_of(spec))
 
 
 def _ensemble(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) -> Ensemble:

@@ -12,9 +12,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from fluxforge import recipe
 from fluxforge._types import Precision
 from fluxforge.data._fields import random_field
+from fluxforge.data._model import PLAIN_HEAT, Model, fastest_rate
 from fluxforge.data._problem import Problem, problem, with_noise
 from fluxforge.data._source import AbstractSource
-from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, fourier_step, unit_volume
+from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, unit_volume
 from fluxforge.neighbourhood import Surroundings, put, stacked, surroundings
 from fluxforge.scheme import Hop
 
@@ -22,18 +23,18 @@ from fluxforge.scheme import Hop
 class Ensemble(eqx.Module):
     """Meshes in units of their mean cell volume, padded to one size.
 
-    `x` are the places of all nodes in the unit square, ghosts at their faces; `fourier` is each mesh's Fourier step
-    for α = 1.
+    `x` are the places of all nodes in the unit square, ghosts at their faces; `held` are the same meshes with values
+    given on the whole boundary, where `around` has another one: by them steps are measured.
     """
 
     around: Surroundings
     x: Float[Array, "meshes nodes 2"]
-    fourier: Float[Array, " meshes"]
+    held: Surroundings | None = None
 
     @property
     def meshes(self) -> int:
         """How many there are."""
-        return len(self.fourier)
+        return len(self.x)
 
     def member(self, index: Int[Array, ""] | int) -> "Ensemble":
         """One of the meshes, without the first axis."""
@@ -53,9 +54,11 @@ def ensemble(
     together = stacked([surroundings(graph, hops, dtype=dtype) for graph in scaled])
     cells, nodes = together.V.shape[1], together.shown["owner"].cell.shape[1]
     x = np.stack([_places(graph, cells, nodes) for graph in graphs])
+    if boundary is None:
+        return Ensemble(together, put(x, dtype))
     # Networks are asked about steps that suit a mesh whose boundary is held: insulation would allow longer ones.
-    step = np.array([fourier_step(unit_volume(dual(mesh))[0]) for mesh in meshes])
-    return Ensemble(together, put(x, dtype), put(step, dtype))
+    held = stacked([surroundings(unit_volume(dual(mesh))[0], dtype=dtype) for mesh in meshes])
+    return Ensemble(together, put(x, dtype), held)
 
 
 def _places(graph: DualGraph, cells: int, nodes: int) -> Float[np.ndarray, "nodes 2"]:
@@ -73,10 +76,10 @@ def pose(
     *,
     field: Int[Array, ""],
     fourier: Float[Array, ""],
-    diffusivity: Float[Array, ""],
+    model: Model = PLAIN_HEAT,
     law: sp.Expr | None = None,
 ) -> Problem:
-    """A random problem on one mesh: T, S and g in [−1, 1], Δt = Fo Δt_Fourier/α; the law of heat by default."""
+    """A random problem on one mesh: T, S and g in [−1, 1], Δt = Fo Δt_ref; a law replaces the equation's own flux."""
     of_T, of_S, of_g, of_size, of_match = jax.random.split(key, 5)
     cells = len(mesh.around.V)
     T = random_field(of_T, mesh.x, field)
@@ -87,14 +90,11 @@ def pose(
     free = mesh.around.shown["dirichlet"].scale > 0
     held = jnp.where(free, mesh.around.shown["dirichlet"].constant, g)
     live = mesh.around.live
-    return problem(
-        mesh.around.holding(held.astype(mesh.x.dtype)),
-        jnp.where(live, T[:cells], 0.0),
-        jnp.where(live, S[:cells], 0.0),
-        dt=fourier * mesh.fourier / diffusivity,
-        diffusivity=diffusivity,
-        law=law,
-    )
+    T, S = (jnp.where(live, field[:cells], 0.0) for field in (T, S))
+    around, parameters = model.put_on(mesh.around.holding(held.astype(mesh.x.dtype)))
+    measured = around if mesh.held is None else model.put_on(mesh.held)[0]
+    step = fourier / fastest_rate(measured, T, parameters=parameters, equation=model.equation)
+    return problem(around, T, S, dt=step, parameters=parameters, equation=model.equation, law=law)
 
 
 class EnsembleSource(AbstractSource):
@@ -102,7 +102,7 @@ class EnsembleSource(AbstractSource):
 
     ensemble: Ensemble
     spec: recipe.Meshes = eqx.field(static=True)
-    diffusivity: float = eqx.field(static=True)
+    model: Model = eqx.field(static=True)
 
     def batch(self, key: PRNGKeyArray, count: int) -> Problem:
         """`count` problems."""
@@ -118,7 +118,7 @@ class EnsembleSource(AbstractSource):
             own,
             field=kinds[jax.random.randint(of_field, (), 0, len(kinds))],
             fourier=jax.random.uniform(of_step, (), dtype, *self.spec.fourier),
-            diffusivity=jnp.asarray(self.diffusivity, dtype),
-            law=recipe.exchange_law(self.spec),
+            model=self.model,
+            law=recipe.exchange_law(self.spec, self.model.equation),
         )
         return with_noise(posed, own, self.spec.noise)

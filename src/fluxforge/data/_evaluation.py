@@ -13,7 +13,8 @@ from fluxforge import recipe
 from fluxforge._types import Precision
 from fluxforge.data._ensemble import Ensemble, ensemble, pose
 from fluxforge.data._meshes import meshes
-from fluxforge.data._problem import Problem, exchange
+from fluxforge.data._model import PLAIN_HEAT, Model, fastest_rate, linearised, rate_on
+from fluxforge.data._problem import Problem
 from fluxforge.data._problem import problem as posed
 from fluxforge.mesh import Conditions
 from fluxforge.scheme import Hop
@@ -41,29 +42,28 @@ def unseen_problems(
     seed: int,
     *,
     fourier: float | Float[Array, " meshes"],
-    diffusivity: float = 1.0,
+    model: Model = PLAIN_HEAT,
     field: str = "smooth",
     size: float = 1.0,
     law: sp.Expr | None = None,
 ) -> Problem:
     """One problem per mesh: random fields of a kind, `size` times as large as those networks are trained on.
 
-    Answers are without noise, by the law of heat unless another is given (`recipe.exchange_law(spec.data)`).
+    Answers are without noise, by the flux of the model's equation unless a law is given (`recipe.exchange_law`).
     """
     dtype = around.x.dtype
     keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), _UNSEEN), around.meshes)
     steps = jnp.broadcast_to(jnp.asarray(fourier, dtype), (around.meshes,))
     kind = jnp.asarray(recipe.FIELDS.index(field))
-    alpha = jnp.asarray(diffusivity, dtype)
-    return _posed(around, keys, steps, kind, alpha, jnp.asarray(size, dtype), law)
+    return _posed(around, keys, steps, kind, model, jnp.asarray(size, dtype), law)
 
 
 @eqx.filter_jit
 def _posed(
-    around: Ensemble, keys: Array, steps: Array, kind: Array, alpha: Array, size: Array, law: sp.Expr | None
+    around: Ensemble, keys: Array, steps: Array, kind: Array, model: Model, size: Array, law: sp.Expr | None
 ) -> Problem:
     def one(mesh: Ensemble, key: Array, fo: Array) -> Problem:
-        return _enlarged(pose(mesh, key, field=kind, fourier=fo, diffusivity=alpha, law=law), size)
+        return _enlarged(pose(mesh, key, field=kind, fourier=fo, model=model, law=law), size)
 
     return jax.vmap(one)(around, keys, steps)
 
@@ -71,27 +71,29 @@ def _posed(
 def _enlarged(one: Problem, size: Float[Array, ""]) -> Problem:
     """T, S and boundary data times a number; the answer is that of the enlarged state."""
     held = one.around.holding(size * one.around.shown["dirichlet"].constant)
-    return posed(held, size * one.T, size * one.S, dt=one.dt, diffusivity=one.diffusivity, law=one.law)
+    T, S = size * one.T, size * one.S
+    return posed(held, T, S, dt=one.dt, parameters=one.parameters, equation=one.equation, law=one.law)
 
 
 @eqx.filter_jit
-def stability_limits(around: Ensemble) -> Float[Array, " meshes"]:
-    """2/λ_max over Δt_Fourier: the largest stable step of the first-order scheme, beside the Fourier condition.
+def stability_limits(around: Ensemble, model: Model = PLAIN_HEAT) -> Float[Array, " meshes"]:
+    """2/λ_max over Δt_ref: the largest stable step of the first-order scheme of a linear diffusion, in reference steps.
 
     λ_max by power iteration, from below: the limit is from above, by less than a per cent.
     """
 
     def one(mesh: Ensemble) -> Float[Array, ""]:
-        nothing = mesh.around.holding(jnp.zeros(len(mesh.x), mesh.x.dtype))
-        unit = jnp.ones((), mesh.x.dtype)
+        put, parameters = model.put_on(mesh.around)
+        zero = jnp.zeros_like(put.V)
+        L = linearised(lambda T: rate_on(put, T, zero, parameters=parameters, equation=model.equation), zero)
 
         def once(_: Any, v: Float[Array, " cells"]) -> Float[Array, " cells"]:
-            w = jnp.where(mesh.around.live, exchange(nothing, v, unit), 0.0)
+            w = jnp.where(mesh.around.live, L(v), 0.0)
             return w / jnp.linalg.norm(w)
 
         start = jnp.where(mesh.around.live, jnp.sin(jnp.arange(len(mesh.around.V), dtype=mesh.x.dtype)), 0.0)
         v = jax.lax.fori_loop(0, _POWER_STEPS, once, start)
-        fastest = jnp.linalg.norm(jnp.where(mesh.around.live, exchange(nothing, v, unit), 0.0))
-        return 2.0 / fastest / mesh.fourier
+        fastest = jnp.linalg.norm(jnp.where(mesh.around.live, L(v), 0.0))
+        return 2.0 / fastest * fastest_rate(put, zero, parameters=parameters, equation=model.equation)
 
     return jax.vmap(one)(around)

@@ -32,6 +32,7 @@ def pair(
     n = jnp.stack([along[..., 1], -along[..., 0]], axis=-1) / A[..., None]
     inner = jnp.arange(3) == 0
     d = jnp.where(inner[None, :, None], (x[::-1] - x)[:, None, :], centre - x[:, None, :])
+    d_n = jnp.einsum("...i,...i->...", d, n)
     V = volumes(corners)
     geometry = {
         "A": A,
@@ -40,6 +41,8 @@ def pair(
         "n_y": n[..., 1],
         "d_x": d[..., 0],
         "d_y": d[..., 1],
+        "d_n": d_n,
+        "d_t": jnp.linalg.norm(d - d_n[..., None] * n, axis=-1),
         "chi": jnp.ones_like(A),
         "V_P": jnp.broadcast_to(V[:, None], (2, 3)),
         "V_N": jnp.where(inner[None, :], V[::-1][:, None], jnp.inf),

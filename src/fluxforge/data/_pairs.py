@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from fluxforge import recipe
+from fluxforge.data._model import PLAIN_HEAT, Model
 from fluxforge.data._pair import EQUILATERAL, pair, volumes
 from fluxforge.data._problem import Problem, problem, with_noise
 
@@ -13,7 +14,7 @@ _UNIT = EQUILATERAL / 3.0**0.25
 _SIDE = 2.0 / 3.0**0.25
 
 
-def random_pair(spec: recipe.Pairs, key: PRNGKeyArray, *, diffusivity: float = 1.0, dtype: str = "float32") -> Problem:
+def random_pair(spec: recipe.Pairs, key: PRNGKeyArray, *, model: Model = PLAIN_HEAT, dtype: str = "float32") -> Problem:
     """One pair: the corners of an equilateral one, each moved within a disk, turned, and scaled to a mean volume.
 
     A corner strays by at most `stretch` sides, 0.35 at most, so that no triangle flips: its apex is 0.866 sides from
@@ -37,6 +38,7 @@ def random_pair(spec: recipe.Pairs, key: PRNGKeyArray, *, diffusivity: float = 1
     T, value = ((1.0 - spec.common) * part + level for part in (values[:2], value))
     corners = jnp.sqrt(volume / volumes(corners).mean()) * corners @ rotation.T
     around = pair(corners, present=present, value=value, faces=spec.faces == "random")
-    alpha = jnp.asarray(diffusivity, dtype)
-    posed = problem(around, T, values[2:], dt=dt, diffusivity=alpha, law=recipe.exchange_law(spec))
+    around, parameters = model.put_on(around)
+    law = recipe.exchange_law(spec, model.equation)
+    posed = problem(around, T, values[2:], dt=dt, parameters=parameters, equation=model.equation, law=law)
     return with_noise(posed, key, spec.noise)

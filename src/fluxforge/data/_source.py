@@ -7,6 +7,7 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from fluxforge import recipe
+from fluxforge.data._model import Model
 from fluxforge.data._pairs import random_pair
 from fluxforge.data._problem import Problem
 
@@ -34,10 +35,10 @@ class PairSource(AbstractSource):
     """Random triangle pairs, never the same."""
 
     spec: recipe.Pairs = eqx.field(static=True)
-    diffusivity: float = eqx.field(static=True)
+    model: Model = eqx.field(static=True)
     dtype: str = eqx.field(static=True)
 
     def batch(self, key: PRNGKeyArray, count: int) -> Problem:
         """`count` new pairs."""
         keys = jax.random.split(key, count)
-        return jax.vmap(lambda own: random_pair(self.spec, own, diffusivity=self.diffusivity, dtype=self.dtype))(keys)
+        return jax.vmap(lambda own: random_pair(self.spec, own, model=self.model, dtype=self.dtype))(keys)

@@ -18,6 +18,7 @@ from fluxforge.discover._found import Found
 from fluxforge.discover._generalisation import generalise, summary
 from fluxforge.discover._judge import is_expected
 from fluxforge.discover._outputs import check_outputs, record_outputs
+from fluxforge.discover._own_scheme import describe_match, matching_scheme
 from fluxforge.discover._picture import field_figure
 from fluxforge.discover._progress import Progress, silent
 from fluxforge.discover._small_steps import in_the_limit, timed
@@ -26,6 +27,7 @@ from fluxforge.errors import InputError
 from fluxforge.gnn import Network
 from fluxforge.mesh import save_figure
 from fluxforge.neighbourhood import device_memory
+from fluxforge.pde import HEAT
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Scheme, load, save
@@ -61,7 +63,7 @@ def discover(
         check_path(output, "output", "the path of a folder")
     check_text(command, "command"), check_function(tell, "tell"), check_function(warn, "warn")
     spec = source if isinstance(source, recipe.Recipe) else recipe.load(source)
-    spec = recipe.override(spec, changes) if changes else spec
+    spec = recipe.self_contained(recipe.override(spec, changes) if changes else spec)
     output = free_folder(spec) if output is None else Path(output)
     _refuse_impossible(spec)
     described = {**description(spec), "command": command}
@@ -127,12 +129,16 @@ def _certified(
 ) -> tuple[Scheme, Certificate]:
     """The certificate, in the document and as files whose names say whether the formula is recovered."""
     with timed(document["seconds"], "certify"):
-        scheme = found.scheme(spec.name)
+        scheme = found.scheme(spec.name, recipe.equation_of(spec))
         certificate = _verified(scheme, tell)
         order = None if certificate.time is None else certificate.time.order
-        document["findings"] = _findings(certificate, order, _unrounded_order(document, found, spec))
+        document["scheme"] = matching_scheme(found, spec)
+        document["findings"] = [
+            *_findings(certificate, scheme, order, _unrounded_order(document, found, spec)),
+            describe_match(document["scheme"], spec),
+        ]
         document["order_in_time"] = order
-        document["as_expected"] = is_expected(spec, document["verdict"], order)
+        document["as_expected"] = is_expected(spec, document["verdict"], order, document["scheme"])
         document["certificate"] = certificate.to_document()
     own, beside = _named(document, folder)
     save(scheme, own)
@@ -152,18 +158,23 @@ def _named(document: Mapping[str, Any], folder: RunFolder) -> tuple[Path, Path]:
     return folder.path / names[0], folder.path / names[1]
 
 
-def _findings(certificate: Certificate, order: float | None, unrounded: float | None) -> list[str]:
+def _findings(certificate: Certificate, scheme: Scheme, order: float | None, unrounded: float | None) -> list[str]:
     """What the certificate says of the formula, in a few lines; none of it bears on the verdict."""
     kept = certificate.conservation is not None and certificate.conservation.holds
     told = "not established" if order is None else f"{order:.2f}"
     beside = "" if unrounded is None else f"; {unrounded:.2f} with the network's own constants, unrounded"
-    K = certificate.space["squares"].diffusivity if "squares" in certificate.space else None
-    apart = "was not established" if K is None else f"differs from α by {np.abs(K - np.eye(2)).max():.1%}"
-    return [
-        "the scheme conserves the total heat" if kept else "the scheme does not conserve the total heat",
-        f"its order in time is {told} as printed{beside}",
-        f"its diffusivity on squares {apart}",
-    ]
+    equation = scheme.equation
+    total = "the total heat" if equation == HEAT else f"the total of {equation.unknown}"
+    # What reacts, or flows through walls, is not conserved: then the certificate asks the fluxes between cells.
+    total += "" if equation.only_diffuses else " but for reactions and walls"
+    found = [f"the scheme {'conserves' if kept else 'does not conserve'} {total}"]
+    found.append(f"its order in time is {told} as printed{beside}")
+    if equation.only_diffuses:
+        K = certificate.space["squares"].diffusivity if "squares" in certificate.space else None
+        own = "α" if equation == HEAT else "that of the equation"
+        apart = "was not established" if K is None else f"differs from {own} by {np.abs(K - np.eye(2)).max():.1%}"
+        found.append(f"its diffusivity on squares {apart}")
+    return found
 
 
 def _unrounded_order(document: Mapping[str, Any], found: Found, spec: recipe.Recipe) -> float | None:
@@ -171,7 +182,9 @@ def _unrounded_order(document: Mapping[str, Any], found: Found, spec: recipe.Rec
     if not all(math.isfinite(value) for value in document["limit"].values()):
         return None
     try:
-        scheme = Scheme(f"unrounded-{spec.name}", found.free.filled(document["limit"]))
+        scheme = Scheme(
+            f"unrounded-{spec.name}", found.free.filled(document["limit"]), equation=recipe.equation_of(spec)
+        )
         return time_order(scheme).order
     except NUMERICAL_FAILURES:
         return None
@@ -232,7 +245,7 @@ def _write_report(
         certificate=certificate,
         metrics=folder.metrics.read(),
         command=str(folder.description.get("command", "")),
-        picture=None if scheme is None else field_figure(scheme, spec.diffusivity),
+        picture=None if scheme is None else field_figure(scheme, recipe.settings(spec)),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.data import Problem, exact_step, hops_of, source, unseen_meshes, unseen_problems
+from fluxforge.data import Problem, exact_step, hops_of, model_of, source, unseen_meshes, unseen_problems
 from fluxforge.discover import _modules, _stencil_route
 from fluxforge.discover._folder import environment
 from fluxforge.discover._found import Found, Own
@@ -29,6 +29,7 @@ from fluxforge.distil import Objective, geometry, own_limit, power_law, read_con
 from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, TrainingError
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import averaged, data_loss, defect_of, norm_of, step_of
+from fluxforge.pde import HEAT
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Hop
 from fluxforge.train import Trained, train
@@ -52,7 +53,7 @@ def distilled(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> tuple[d
     document: dict[str, Any] = {
         "recipe": spec.name,
         "seed": spec.seed,
-        "diffusivity": spec.diffusivity,
+        **_physics(spec),
         "member": member,
         "update": spec.network.update,
         "skipped": list(trained.skipped),
@@ -60,6 +61,13 @@ def distilled(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> tuple[d
         "seconds": seconds,
     }
     return explained(network, spec, folder, document=document, tell=tell)
+
+
+def _physics(spec: recipe.Recipe) -> dict[str, Any]:
+    """The equation by name and the values of its parameters; of heat also its α under the word `diffusivity`."""
+    model = model_of(spec)
+    words = {"diffusivity": recipe.diffusivity_of(spec)} if model.equation == HEAT else {}
+    return {"equation": model.equation.name, "parameters": dict(model.values), **words}
 
 
 def explained(
@@ -225,8 +233,9 @@ def _evaluation(network: Network, found: Found, spec: recipe.Recipe) -> dict[str
         return {"meshes": 0}
     with jax.enable_x64(True):
         around = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
-        law = recipe.exchange_law(spec.data)
-        problems = unseen_problems(around, spec.seed, fourier=wanted.fourier, diffusivity=spec.diffusivity, law=law)
+        model = model_of(spec)
+        law = recipe.exchange_law(spec.data, model.equation)
+        problems = unseen_problems(around, spec.seed, fourier=wanted.fourier, model=model, law=law)
         steps: dict[str, Callable[[Problem], State]] = {
             "network": step_of(cast(network, "float64")),
             "formula": found.step,

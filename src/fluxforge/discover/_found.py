@@ -9,6 +9,7 @@ from fluxforge.data import Problem
 from fluxforge.distil import HIDDEN, Fitted, Free, Reading
 from fluxforge.expression import to_text
 from fluxforge.neighbourhood import evaluate_stages
+from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme, Stage
 
 
@@ -27,11 +28,12 @@ class Found:
 
     def step(self, p: Problem) -> Any:
         """One step of the formula."""
-        return evaluate_stages(self.stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
+        return evaluate_stages(self.stages, p.around, p.T, p.S, parameters=p.named)
 
-    def scheme(self, name: str) -> Scheme:
+    def scheme(self, name: str, equation: Equation) -> Scheme:
         """A scheme like any other."""
-        return Scheme(f"discovered-{name}", self.stages, summary=f"discovered by the recipe {name}")
+        summary = f"discovered by the recipe {name}"
+        return Scheme(f"discovered-{name}", self.stages, summary=summary, equation=equation)
 
     def document(self, network_loss: float) -> dict[str, Any]:
         """Formulas, constants and losses as plain JSON."""

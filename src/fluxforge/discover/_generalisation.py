@@ -10,7 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluxforge import recipe
-from fluxforge.data import Ensemble, FixedSource, Problem, source, stability_limits, unseen_meshes, unseen_problems
+from fluxforge.data import (
+    Ensemble,
+    FixedSource,
+    Problem,
+    model_of,
+    source,
+    stability_limits,
+    unseen_meshes,
+    unseen_problems,
+)
 from fluxforge.discover._progress import Progress, training_progress
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import data_loss
@@ -49,7 +58,7 @@ def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> dict[str, 
     fixed = source(spec)
     assert isinstance(fixed, FixedSource)
     around = unseen_meshes(spec.evaluation, spec.seed, dtype=spec.training.precision)
-    usual = unseen_problems(around, spec.seed, fourier=spec.evaluation.fourier, diffusivity=spec.diffusivity)
+    usual = unseen_problems(around, spec.seed, fourier=spec.evaluation.fourier, model=model_of(spec))
     mae = _training_error(trained.network, fixed.problems)
     tell("measuring: unseen meshes", 1, 3)
     found = extrapolation(trained.network, usual, rollout=spec.evaluation.rollout)
@@ -80,7 +89,7 @@ def reduce(spec: recipe.Recipe, trained: Trained, arm: str) -> dict[str, Any]:
         networks = [cast(trained.member(k), "float64") for k in trained.of_arm(arm)]
         found = sparsify(networks, fixed.problems, seed=spec.seed)
         around = unseen_meshes(spec.evaluation, spec.seed)
-        problems = unseen_problems(around, spec.seed, fourier=spec.evaluation.fourier, diffusivity=spec.diffusivity)
+        problems = unseen_problems(around, spec.seed, fourier=spec.evaluation.fourier, model=model_of(spec))
         stack = jax.tree.map(
             lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0], *(r.network for r in found)
         )
@@ -146,7 +155,7 @@ def _beyond(spec: recipe.Recipe, trained: Trained, held: Ensemble) -> dict[str, 
     def asked(**how: Any) -> dict[str, list[float]]:
         around = how.pop("around", held)
         size = how.get("size", 1.0)
-        problems = unseen_problems(around, spec.seed, diffusivity=spec.diffusivity, **how)
+        problems = unseen_problems(around, spec.seed, model=model_of(spec), **how)
         return _by_arm(extrapolation(trained.network, problems), trained, size)
 
     steps = {f"{fo:g}": asked(fourier=fo) for fo in FOURIER} | {"stability limit": asked(fourier=limit)}

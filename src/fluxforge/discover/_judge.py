@@ -66,9 +66,16 @@ def law_condition(loss: float, *, exact: bool, data_error: float) -> Condition:
     return Condition(exact, f"refitted, the formula's loss on exact data is {loss:.2e}, {size}")
 
 
-def is_expected(spec: recipe.Recipe, verdict: str, order: float | None) -> bool:
-    """Whether a run ended as its recipe expects; a recovery is more than an approximation."""
+def is_expected(spec: recipe.Recipe, verdict: str, order: float | None, scheme: str | None) -> bool:
+    """Whether a run ended as its recipe expects; a recovery is more than an approximation.
+
+    `scheme` is the equation's own scheme that the formula is, if it is one. A recovery from exact answers of the
+    equation has to be one; other laws, noisy answers and residuals lead elsewhere.
+    """
     enough = verdict == "recovered" or verdict == spec.expect
+    exact = spec.loss.residual is None and spec.data.law is None and not spec.data.noise
+    if verdict == "recovered" and exact and scheme is None:
+        return False
     return enough and (spec.order is None or (order is not None and order >= spec.order - 0.1))
 
 

@@ -88,7 +88,7 @@ def _searched(each: Sampled, spec: recipe.Recipe) -> Front:
     front = engine(wanted.engine).fit(each.table, search, seed=spec.seed)
     if not wanted.units:
         return front
-    kept = consistent(front, units_of(each.table.names))
+    kept = consistent(front, units_of(each.table.names, recipe.equation_of(spec)))
     if not kept.candidates:
         raise DiscoveryError(
             f"stage distil: every formula found for {each.name!r} mixes units; set search.units = false"

@@ -10,7 +10,7 @@ import jax
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.data import Problem, hops_of, unseen_meshes, unseen_problems
+from fluxforge.data import Problem, hops_of, model_of, unseen_meshes, unseen_problems
 from fluxforge.discover._found import Found
 from fluxforge.discover._progress import Progress
 from fluxforge.discover._small_steps import ladder, problems_by_step, shortest
@@ -28,6 +28,7 @@ from fluxforge.distil import (
 from fluxforge.errors import DiscoveryError
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import step_of
+from fluxforge.pde import Equation
 from fluxforge.scheme import Hop, symbol
 
 # A power that is this near to a whole number is that number.
@@ -42,7 +43,7 @@ def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Found:
     with jax.enable_x64(True):
         tell("reading the stencil", 0, 2)
         near, far = laws(network, spec)
-        flux = _flux(near)
+        flux = _flux(near, recipe.equation_of(spec))
         whole = _is_whole(far)
         # Over two hops the network's own error may blur the powers; whether the flux repeated is what it does is then
         # judged by how much that explains. Powers that are whole and others than twice the flux's are no such case.
@@ -79,15 +80,15 @@ def asked(spec: recipe.Recipe, fourier: tuple[float, float]) -> Problem:
     wanted = recipe.Evaluation(meshes=MESHES, cells=CELLS, engine=spec.evaluation.engine)
     meshes = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
     steps = jax.random.uniform(jax.random.key(spec.seed), (MESHES,), "float64", *fourier)
-    return unseen_problems(meshes, spec.seed, fourier=steps, diffusivity=spec.diffusivity, field="mixed")
+    return unseen_problems(meshes, spec.seed, fourier=steps, model=model_of(spec), field="mixed")
 
 
-def _flux(law: PowerLaw) -> sp.Expr:
-    """α A^a δ^b, if the stencil is that over V times Δt."""
+def _flux(law: PowerLaw, equation: Equation) -> sp.Expr:
+    """K A^a δ^b with the equation's K, α of heat, if the stencil is that over V times Δt."""
     powers = _whole(law, "over one hop")
     if powers["V"] != -1 or powers["dt"] != 1:
         raise DiscoveryError(f"stage distil: the stencil over one hop, {describe(law)}, is no flux times Δt/V")
-    return symbol("alpha") * symbol("A") ** powers["A"] * symbol("delta") ** powers["delta"]
+    return equation.diffusion * symbol("A") ** powers["A"] * symbol("delta") ** powers["delta"]
 
 
 def _is_repeated(near: PowerLaw, far: PowerLaw) -> bool:

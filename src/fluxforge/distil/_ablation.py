@@ -96,7 +96,7 @@ def ablate(spec: recipe.Recipe) -> Ablations:
     with jax.enable_x64(True):
         draw = _sampler(spec)
         fitted, judged, held = (draw(number) for number in range(3))
-        sparse = _regressed(edges_of(fitted), edges_of(judged), held)
+        sparse = _regressed(edges_of(fitted), edges_of(judged), held, reacts=recipe.equation_of(spec).reaction != 0)
         found = _searched(spec, draw, held)
     return Ablations((found, sparse), time.perf_counter() - began)
 
@@ -122,9 +122,9 @@ def _sampler(spec: recipe.Recipe) -> _Draw:
     return _Draw(jax.random.fold_in(jax.random.key(spec.seed), _KEY), source(spec, dtype="float64"))
 
 
-def _regressed(fitted: Edges, judged: Edges, held: Problem) -> Ablation:
+def _regressed(fitted: Edges, judged: Edges, held: Problem, *, reacts: bool) -> Ablation:
     began = time.perf_counter()
-    sparse = fit_sparse(fitted, judged)
+    sparse = fit_sparse(fitted, judged, reacts=reacts)
     stage = sparse.stage()
     error = held_out_error(stage, held)
     note = f"{len(sparse.terms)} terms at a threshold of {sparse.threshold:.1e} and a ridge of {sparse.ridge:.0e}"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fluxforge import recipe
-from fluxforge.data import Problem
+from fluxforge.data import Problem, model_of
 from fluxforge.distil._compose import canonical, compose
 from fluxforge.distil._constants import Fitted, refit
 from fluxforge.distil._free import Free, set_free
@@ -73,7 +73,8 @@ def choose(
         chosen = dict(zip(worthy, some, strict=True))
         formulas = {name: meanings[name].meaning(each.expression) for name, each in chosen.items()}
         try:
-            stages = canonical(compose(network, formulas), diffusivity=spec.diffusivity)
+            stages = canonical(compose(network, formulas), model_of(spec))
+            stages = (*(each.stage for each in network.before), *stages)
         except SchemeError:
             continue
         free = set_free(stages)

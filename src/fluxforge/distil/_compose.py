@@ -4,15 +4,17 @@ Messages are determined up to scale: whatever factor f_agg has, f_up undoes. The
 update's factor of each sum carries no number, so that all of it is in the message.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import sympy as sp
 
+from fluxforge.data import Model
 from fluxforge.errors import SchemeError
 from fluxforge.expression import evaluate
 from fluxforge.gnn import F, Network
-from fluxforge.scheme import Hop, Message, Output, Stage, symbol
+from fluxforge.pde import Equation, Rank, Where
+from fluxforge.scheme import Hop, Message, Output, Stage, gradient_names, symbol
 from fluxforge.scheme._symbols import ENDS
 
 # A message is a difference of fields if equal ones leave less than this share of its terms.
@@ -33,41 +35,96 @@ def compose(network: Network, formulas: Mapping[str, sp.Expr]) -> tuple[Stage, .
     return tuple(stages)
 
 
-def canonical(stages: tuple[Stage, ...], *, diffusivity: float) -> tuple[Stage, ...]:
-    """The gauge fixed, and fluxes written with α: the number left in each is relative to α.
+def canonical(stages: tuple[Stage, ...], model: Model) -> tuple[Stage, ...]:
+    """The gauge fixed, and fluxes and reactions written with the equation's parameters: numbers are relative to those.
 
-    A flux is a message that vanishes where the fields at its ends are equal. Others, such as the sum of the neighbours'
-    values or of their A/δ, and messages with an α of their own, keep their numbers: a factor α would make them wrong
-    at every diffusivity but the trained one.
+    A flux is a message that vanishes where the fields at its ends are equal: it gets the equation's K (over c), α of
+    heat. Others, such as the sum of the neighbours' values or of their A/δ, and messages with a parameter of their own,
+    keep their numbers: a factor K would make them wrong at every value but the trained one. In outputs, each product of
+    powers that the equation's own Δt (r(u) + S)/c has too gets the parameters it has there; others keep their numbers.
     """
-    return tuple(_canonical(stage, diffusivity) for stage in stages)
+    found: list[Stage] = []
+    fields = ["T"]
+    for stage in stages:
+        found.append(_canonical(stage, model, fields))
+        fields += stage.outputs
+    return tuple(found)
 
 
-def _canonical(stage: Stage, diffusivity: float) -> Stage:
+def _canonical(stage: Stage, model: Model, fields: Sequence[str]) -> Stage:
     messages, outputs = dict(stage.messages), dict(stage.outputs)
+    K = _conductivity(model.equation)
     for name, message in stage.messages.items():
         scale = _scale(name, outputs)
         z = symbol(name)
         outputs = {key: Output(_unscaled(out.expression, z, scale), out.ghost) for key, out in outputs.items()}
-        flux = _is_flux(message)
-        scaled = scale * message.expression / (diffusivity if flux else 1)
+        flux = K is not None and _is_flux(message, model.equation)
+        scaled = scale * message.expression / (_number(K, model) if flux else 1)
         factored = sp.factor_terms(sp.expand(scaled))
-        messages[name] = Message(symbol("alpha") * factored if flux else factored, message.hop)
+        messages[name] = Message(K * factored if flux else factored, message.hop)
+    own = _own_terms(model.equation, fields)
+    outputs = {key: Output(_with_parameters(out.expression, own, model), out.ghost) for key, out in outputs.items()}
     return Stage(messages, outputs)
 
 
-def _is_flux(message: Message) -> bool:
-    """Whether a message without α depends on fields, and vanishes where each has one value at all ends.
+def _conductivity(equation: Equation) -> sp.Expr | None:
+    """K/c as a formula of constants; None where K is 0, a tensor, or depends on the unknown or on places."""
+    ratio = equation.diffusion / equation.capacity
+    constants = {symbol(p.name) for p in equation.parameters if p.rank is Rank.SCALAR and p.where is Where.CONSTANT}
+    return ratio if ratio != 0 and ratio.free_symbols <= constants else None
+
+
+def _own_terms(equation: Equation, fields: Sequence[str]) -> dict[sp.Expr, sp.Expr]:
+    """Of Δt (r(u) + S)/c with each field for u: by product of powers, the parameters and numbers in front of it."""
+    constants = [symbol(name) for p in equation.parameters for name in p.cell_names]
+    found: dict[sp.Expr, sp.Expr] = {}
+    for field in fields:
+        total = equation.at_cell(equation.reaction, symbol(field)) + symbol("S")
+        terms = sp.Add.make_args(sp.expand(symbol("dt") * total / equation.at_cell(equation.capacity, symbol(field))))
+        rests: dict[sp.Expr, sp.Expr] = {}
+        for term in terms:
+            plain, with_parameters = term.as_independent(*constants, as_Add=False)
+            number, rest = plain.as_coeff_Mul()
+            if with_parameters.free_symbols <= set(constants):
+                rests[rest] = rests.get(rest, sp.S.Zero) + number * with_parameters
+        found |= rests
+    return {rest: factor for rest, factor in found.items() if factor.free_symbols}
+
+
+def _with_parameters(expression: sp.Expr, own: Mapping[sp.Expr, sp.Expr], model: Model) -> sp.Expr:
+    """The numbers of terms that the equation has too, relative to its parameters."""
+    if not own:
+        return expression
+    terms = []
+    for term in sp.Add.make_args(sp.expand(expression)):
+        number, rest = term.as_coeff_Mul()
+        if rest in own:
+            size = _number(own[rest], model)
+            # A whole number stays one, so that it is structure and no constant to be fitted.
+            term = (number / int(size) if size == int(size) else number / size) * own[rest] * rest
+        terms.append(term)
+    return sp.Add(*terms)
+
+
+def _number(formula: sp.Expr, model: Model) -> float:
+    values = {symbol(name): value for name, value in model.values if isinstance(value, float)}
+    return float(formula.xreplace(values))
+
+
+def _is_flux(message: Message, equation: Equation) -> bool:
+    """Whether a message without a parameter depends on fields, and vanishes where each has one value at all ends.
 
     Its constants are still to be refitted, so that T_N − 1.02 T_P is taken for a difference: what is left of the terms
     is compared with their size, at random geometries and fields.
     """
     expression, hop = message.expression, message.hop
     symbols = sorted(expression.free_symbols, key=str)
-    if expression.has(symbol("alpha")) or all(_field(each.name, hop) is None for each in symbols):
+    parameters = {symbol(name) for p in equation.parameters for name in p.edge_names()}
+    if expression.free_symbols & parameters or all(_field(each.name, hop) is None for each in symbols):
         return False
     rng = np.random.default_rng(0)
-    draws: dict[str, np.ndarray] = {}
+    # Gradients vanish where T has one value.
+    draws = dict.fromkeys(gradient_names(3), np.zeros(32))
     # The same draws for a field at every end.
     values = {
         each: draws.setdefault(_field(each.name, hop) or each.name, rng.uniform(0.3, 1.7, 32)) for each in symbols

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from fluxforge.distil._front import Front
-from fluxforge.pde import HEAT, Clash, Unit, dimensions
+from fluxforge.pde import HEAT, Clash, Equation, Unit, dimensions
 from fluxforge.scheme import symbol_units
 
 
-def units_of(names: tuple[str, ...]) -> dict[str, Unit]:
+def units_of(names: tuple[str, ...], equation: Equation = HEAT) -> dict[str, Unit]:
     """The units of the names that we know, such as T_N or delta_PQ; those of sums of messages depend on the gauge."""
-    known = symbol_units(HEAT)
+    known = symbol_units(equation)
     return {name: found for name in names if (found := known.get(name)) is not None}
 
 

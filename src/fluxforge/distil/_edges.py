@@ -59,7 +59,7 @@ def held_out_error(stage: Stage, problems: Problem) -> float:
     @eqx.filter_jit
     def errors(problems: Problem) -> tuple[jax.Array, jax.Array]:
         def one(p: Problem) -> tuple[jax.Array, jax.Array]:
-            new = evaluate_stages((stage,), p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
+            new = evaluate_stages((stage,), p.around, p.T, p.S, parameters=p.named)
             live = p.around.live
             return jnp.where(live, new - p.answer, 0.0), jnp.where(live, p.answer - p.T, 0.0)
 

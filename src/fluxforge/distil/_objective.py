@@ -158,8 +158,7 @@ class Objective:
 
     def _step(self, c: Float[Array, " constants"], p: Problem) -> State:
         constants = {name: c[k] for k, name in enumerate(self.free.values)}
-        parameters = {"dt": p.dt, "alpha": p.diffusivity, **constants}
-        return evaluate_stages(self.free.stages, p.around, p.T, p.S, parameters=parameters)
+        return evaluate_stages(self.free.stages, p.around, p.T, p.S, parameters={**p.named, **constants})
 
 
 Rows = Callable[[Constants], np.ndarray]

@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.data import Problem, exchange
-from fluxforge.scheme import Ghost
+from fluxforge.data import Problem, linearised
 
 Step = Callable[[Problem], State]
 
@@ -68,9 +67,10 @@ def _columns(p: Problem, order: int) -> list[Array]:
     """ΔtLT, (ΔtL)²T, …, then ΔtS, ΔtLΔtS, …; boundary data enter the first only, since later ones are of rates."""
 
     def once(u: Array) -> Array:
-        return p.dt * exchange(p.around, u, p.diffusivity, Ghost.ZERO)
+        return p.dt * L(u)
 
-    of_T, of_S = [p.dt * exchange(p.around, p.T, p.diffusivity)], [p.dt * p.S]
+    L = linearised(p.rate, p.T)
+    of_T, of_S = [p.dt * (p.rate(p.T) - p.S)], [p.dt * p.S]
     for _ in range(order - 1):
         of_T.append(once(of_T[-1]))
         of_S.append(once(of_S[-1]))

@@ -40,14 +40,18 @@ class Term:
 
 
 @cache
-def library() -> tuple[Term, ...]:
-    """A^a δ^b times (T_N − T_P), its square, its cube and T_P (T_N − T_P), summed, times 1 or 1/V; and cell terms."""
+def library(*, reacts: bool = False) -> tuple[Term, ...]:
+    """A^a δ^b times (T_N − T_P), its square, its cube and T_P (T_N − T_P), summed, times 1 or 1/V; and cell terms.
+
+    Where cells react, T² and T³ are among the cell terms.
+    """
     across = _T_N - _T_P
     states = (across, across**2, across**3, _T_P * across)
     powers = product((0, 1, 2), (-2, -1, -sp.Rational(1, 2), 0))
     messages = [_A**a * _DELTA**b * state for (a, b), state in product(powers, states)]
+    cell = (_S, _T, *((_T**2, _T**3) if reacts else ()), sp.S.One)
     summed = [Term(factor, message) for message, factor in product(messages, (sp.S.One, 1 / _V))]
-    own = [Term(state * factor, None) for state, factor in product((_S, _T, sp.S.One), (sp.S.One, 1 / _V))]
+    own = [Term(state * factor, None) for state, factor in product(cell, (sp.S.One, 1 / _V))]
     return (*summed, *own)
 
 
@@ -76,16 +80,17 @@ class Sparse:
         )
 
 
-def fit_sparse(edges: Edges, judged: Edges) -> Sparse:
+def fit_sparse(edges: Edges, judged: Edges, *, reacts: bool = False) -> Sparse:
     """STLSQ over the library at every threshold and ridge, on `edges`; the model is chosen by its error on `judged`.
 
     Least squares of (T' − T)/Δt, columns and target scaled to a root mean square of one. The terms that are left, at
     most `MOST_TERMS`, are fitted once more without the ridge. A model without terms predicts no change.
     """
-    X, sizes = _scaled(columns(edges, library()))
+    candidates = library(reacts=reacts)
+    X, sizes = _scaled(columns(edges, candidates))
     y = edges.change / edges.dt
     size = _rms(y)
-    Z, target = columns(judged, library()) / sizes, judged.change / judged.dt / size
+    Z, target = columns(judged, candidates) / sizes, judged.change / judged.dt / size
     models = [
         _Model(threshold, ridge, kept, c, _rms(target - Z[:, kept] @ c))
         for (threshold, ridge), kept in _supports(X, y / size).items()
@@ -97,7 +102,7 @@ def fit_sparse(edges: Edges, judged: Edges) -> Sparse:
     limit = max(WITHIN * min(model.error for model in models), EXACT)
     best = min((model for model in models if model.error <= limit), key=lambda model: (len(model.c), model.error))
     numbers = best.c * size / sizes[best.kept]
-    terms = (term for term, kept in zip(library(), best.kept, strict=True) if kept)
+    terms = (term for term, kept in zip(candidates, best.kept, strict=True) if kept)
     return Sparse(tuple(zip(map(float, numbers), terms, strict=True)), best.threshold, best.ridge)
 
 

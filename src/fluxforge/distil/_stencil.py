@@ -6,6 +6,7 @@ log ∂T'_P/∂T_N = log c + a log A + b log δ + v log V + t log Δt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -49,7 +50,7 @@ def _of(step: Step, p: Problem) -> tuple[Array, Array]:
 
 
 def _at(p: Problem, T: Float[Array, " cells"]) -> Problem:
-    return Problem(p.around, T, p.S, p.dt, p.diffusivity, p.answer)
+    return eqx.tree_at(lambda q: q.T, p, T)
 
 
 def geometry(problems: Problem) -> dict[str, Float[np.ndarray, " edges"]]:

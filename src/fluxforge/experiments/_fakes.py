@@ -7,6 +7,7 @@ from jaxtyping import Array, Float
 
 from fluxforge import recipe
 from fluxforge.gnn import AbstractMLP, Network, build
+from fluxforge.recipe import diffusivity_of
 
 
 class StageUpdate(AbstractMLP):
@@ -30,7 +31,7 @@ def two_stages(
     spec: recipe.Recipe, a1: float, c1: float, a2: float = 1.0, c2: float = 1.0, *, bend: float = 0.0
 ) -> Network:
     """Two layers:  h = T + Δt (a₁ S + c₁ L T),  T' = T + Δt (a₂ S + c₂ L h) + b Δt tanh(L T)."""
-    one, none, alpha = (jnp.asarray(each, "float32") for each in (1.0, 0.0, spec.diffusivity))
+    one, none, alpha = (jnp.asarray(each, "float32") for each in (1.0, 0.0, diffusivity_of(spec)))
     known = jnp.asarray([a1, c1], "float32")
     plain = FluxMessage(one, none, none)
     made: tuple[AbstractMLP, ...] = (
@@ -77,7 +78,7 @@ class FluxUpdate(AbstractMLP):
 def first_order(spec: recipe.Recipe, *, factor: float = 1.0, bend: float = 0.0, cubic: float = 0.0) -> Network:
     """A network of the first-order recipe that computes its scheme: times a factor, in a gauge, or with a cube."""
     g, b, k = (jnp.asarray(each, "float32") for each in (-0.4, bend, cubic))
-    alpha_times = jnp.asarray(factor * spec.diffusivity, "float32")
+    alpha_times = jnp.asarray(factor * diffusivity_of(spec), "float32")
     return eqx.tree_at(
         lambda n: (n.layers[0].messages[0].f, n.layers[0].update.f),
         build(spec.network, jax.random.key(0)),

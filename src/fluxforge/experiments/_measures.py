@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fluxforge.data import exchange, problem
+from fluxforge.data import PLAIN_HEAT, problem
 from fluxforge.experiments._cases import Subject, answers, graph_of, step_of
 from fluxforge.loss import averaged, theta_residual
 from fluxforge.mesh import Dirichlet, DualGraph, fourier_step
@@ -58,14 +58,15 @@ def residuals(subject: Subject, *, cells: int, seed: int, fractions: Sequence[fl
     """Mean |θ-residual| over mean |L T + S| of one step from a smooth field with a source, θ = ½ and 1."""
     graph = graph_of(cells, seed, Dirichlet(ON_BOUNDARY))
     T, S = (field_on_cells(words, graph, "the field") for words in (FIELD, SOURCE))
-    around, fourier, one = surroundings(graph), fourier_step(graph), jnp.ones(())
-    first = problem(around, jnp.asarray(T), jnp.asarray(S), dt=one, diffusivity=one)
-    scale = float(averaged(exchange(around, first.T, one) + first.S, first, "l1"))
+    around, alpha = PLAIN_HEAT.put_on(surroundings(graph))
+    fourier = fourier_step(graph)
+    first = problem(around, jnp.asarray(T), jnp.asarray(S), dt=jnp.ones(()), parameters=alpha)
+    scale = float(averaged(first.rate(first.T), first, "l1"))
     rows = []
     for fraction in fractions:
         dt = fraction * fourier
         new = jnp.asarray(step_of(subject, graph, dt, source=S)(T))
-        posed = problem(around, first.T, first.S, dt=jnp.asarray(dt), diffusivity=one)
+        posed = problem(around, first.T, first.S, dt=jnp.asarray(dt), parameters=alpha)
         found = {
             name: float(averaged(theta_residual(theta)(posed, new), posed, "l1")) for name, theta in THETAS.items()
         }

@@ -11,12 +11,12 @@ from jaxtyping import Array, Float
 
 from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.data import EnsembleSource, Problem, exchange, hops_of, restepped, unseen_meshes
+from fluxforge.data import EnsembleSource, Model, Problem, hops_of, model_of, restepped, unseen_meshes
 from fluxforge.distil import series
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import averaged, defect_of, step_of
 from fluxforge.neighbourhood import evaluate_stages
-from fluxforge.scheme import Ghost, Hop, find
+from fluxforge.scheme import Hop, find
 
 Step: TypeAlias = Callable[[Problem], State]
 # Explicit schemes that networks are compared with.
@@ -29,7 +29,7 @@ def held_out(spec: recipe.Recipe, fourier: tuple[float, float], *, meshes: int =
     assert isinstance(spec.data, recipe.Meshes)
     wanted = recipe.Evaluation(meshes=meshes, cells=cells, engine=spec.evaluation.engine)
     with jax.enable_x64(True):
-        drawn = (spec.data.fields, spec.diffusivity, PROBLEMS)
+        drawn = (spec.data.fields, model_of(spec), PROBLEMS)
         first = _at_fourier(wanted, spec.seed, hops_of(spec.network), drawn)
     steps = jax.random.uniform(jax.random.key(spec.seed), (PROBLEMS,), "float64", *fourier)
     return restepped(first, steps)
@@ -37,13 +37,13 @@ def held_out(spec: recipe.Recipe, fourier: tuple[float, float], *, meshes: int =
 
 @lru_cache(maxsize=2)
 def _at_fourier(
-    wanted: recipe.Evaluation, seed: int, hops: tuple[Hop, ...], drawn: tuple[tuple[Any, ...], float, int]
+    wanted: recipe.Evaluation, seed: int, hops: tuple[Hop, ...], drawn: tuple[tuple[Any, ...], Model, int]
 ) -> Problem:
     """Problems with Δt the Fourier step: drawn once for all networks that are compared on them."""
-    fields, diffusivity, count = drawn
+    fields, model, count = drawn
     around = unseen_meshes(wanted, seed, hops=hops)
     data = recipe.Meshes(fourier=(1.0, 1.0), fields=fields)
-    draw = jax.jit(lambda key: EnsembleSource(around, data, diffusivity).batch(key, count))
+    draw = jax.jit(lambda key: EnsembleSource(around, data, model).batch(key, count))
     problems: Problem = draw(jax.random.fold_in(jax.random.key(seed), 2**26))
     return problems
 
@@ -75,18 +75,13 @@ def constants(network: Network, spec: recipe.Recipe, fourier: float) -> dict[str
 def _explicit(name: str) -> Step:
     """Always the same function for a scheme, which is what compiled code is kept under."""
     stages = find(name).stages
-    return lambda p: evaluate_stages(stages, p.around, p.T, p.S, parameters={"dt": p.dt, "alpha": p.diffusivity})
+    return lambda p: evaluate_stages(stages, p.around, p.T, p.S, parameters=p.named)
 
 
 def crank_nicolson(p: Problem) -> State:
     """(1 − ½ΔtL) T' = T + ½Δt (L T + boundary) + ½Δt boundary + Δt S, solved densely."""
-    rate = exchange(p.around, p.T, p.diffusivity) + p.S
-
-    def half(u: State) -> State:
-        return 0.5 * p.dt * exchange(p.around, u, p.diffusivity, Ghost.ZERO)
-
-    M = jnp.eye(len(p.T)) - jax.jacfwd(half)(p.T)
-    return p.T + jnp.linalg.solve(M, p.dt * rate)
+    M = jnp.eye(len(p.T)) - 0.5 * p.dt * jax.jacfwd(p.rate)(p.T)
+    return p.T + jnp.linalg.solve(M, p.dt * p.rate(p.T))
 
 
 def ratio(found: Mapping[str, float], to: str) -> float:

@@ -6,7 +6,7 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge.recipe import exchange_law
-from fluxforge.scheme import Stage, symbol
+from fluxforge.scheme import Stage, semi_discrete, symbol
 
 # Constants refitted to exact data are those of the law but for rounding; the smallest term of any decoy is 2e-2.
 EXACT = 1e-6
@@ -18,19 +18,22 @@ WITHIN_NOISE = 1.0 / 3.0
 def departure(stages: tuple[Stage, ...], spec: recipe.Recipe) -> float | None:
     """The largest difference of a coefficient from the law's, over the law's largest; None if that cannot be said.
 
-    The formula is T' = T + Δt S + Δt/V Σ m with a message m: what its output does to the sum is put into the message,
-    so that gauges cancel. Both messages are expanded, and every product of powers that either has is compared.
+    The formula is T' = T + Δt (r(T) + S) + Δt/V Σ m with a message m, for c = 1: what its output does to the sum is put
+    into the message, so that gauges cancel. Both are expanded, and every product of powers that either has is compared.
     Formulas of several stages, or that are not linear in their sum, are no such law.
     """
-    at = {symbol("alpha"): sp.Float(spec.diffusivity)}
+    equation = recipe.equation_of(spec)
+    at = {symbol(name): sp.Float(value) for name, value in recipe.settings(spec).items() if isinstance(value, float)}
     found = _message(stages)
     if found is None:
         return None
     message, rest = (each.subs(at) for each in found)
-    law = exchange_law(spec.data)
-    wanted = (_heat() if law is None else law).subs(at)
+    own = semi_discrete(equation)
+    law = exchange_law(spec.data, equation)
+    wanted = (own.messages["z"].expression if law is None else law).subs(at)
+    alone = symbol("T") + symbol("dt") * own.outputs["rate"].expression.subs(symbol("z"), 0)
     size = max(map(abs, _coefficients(wanted).values()))
-    off = {**_coefficients(message - wanted), **_coefficients(rest - symbol("T") - symbol("dt") * symbol("S"))}
+    off = {**_coefficients(message - wanted), **_coefficients(rest - alone.subs(at))}
     return max((abs(each) for each in off.values()), default=0.0) / size
 
 
@@ -38,11 +41,6 @@ def is_law(stages: tuple[Stage, ...], spec: recipe.Recipe) -> bool:
     """Whether the formula is the law of the recipe's data: to rounding, or within what their noise leaves open."""
     off = departure(stages, spec)
     return off is not None and off <= max(EXACT, WITHIN_NOISE * spec.data.noise)
-
-
-def _heat() -> sp.Expr:
-    A, delta, T_N, T_P = map(symbol, ("A", "delta", "T_N", "T_P"))
-    return symbol("alpha") * A / delta * (T_N - T_P)
 
 
 def _message(stages: tuple[Stage, ...]) -> tuple[sp.Expr, sp.Expr] | None:

@@ -46,7 +46,7 @@ def _example(problems: Problem) -> dict[str, Any]:
     """T and S of the first graph, and T one step of the first-order scheme later."""
     fields = {"T": problems.T, "S": problems.S, "after": problems.answer}
     found: dict[str, Any] = {name: _rounded(values[0]) for name, values in fields.items()}
-    return found | {"dt": float(problems.dt[0]), "diffusivity": float(problems.diffusivity[0])}
+    return found | {"dt": float(problems.dt[0]), "diffusivity": float(problems.parameters["alpha"][0])}
 
 
 def _rounded(values: Any) -> list[Any]:

@@ -19,6 +19,7 @@ from fluxforge.experiments._rate_claims import BUILT_IN, SMALL_STEPS
 from fluxforge.experiments._seeds import ENOUGH, Rate, rate_of, rates_before, weigh
 from fluxforge.gnn import cast
 from fluxforge.loss import step_of
+from fluxforge.recipe import diffusivity_of
 from fluxforge.scheme import symbol
 from fluxforge.train import Trained, train
 
@@ -94,7 +95,7 @@ def _table(spec: recipe.Recipe, folder: Path, engines: list[str], *, tell: Progr
         for seed in range(spec.seeds):
             name = f"{engine}-{seed}"
             own = replace(spec, seed=spec.seed + seed, seeds=1, search=replace(spec.search, engine=engine))
-            tell(f"α = {spec.diffusivity:g}, {engine}, seed {seed}", seed, spec.seeds)
+            tell(f"α = {diffusivity_of(spec):g}, {engine}, seed {seed}", seed, spec.seeds)
             found = explain(trained.member(seed), own, folder / name)
             rows.append(_row(found, own, engine))
     return rows
@@ -102,7 +103,7 @@ def _table(spec: recipe.Recipe, folder: Path, engines: list[str], *, tell: Progr
 
 def _trained(spec: recipe.Recipe, folder: Path, tell: Progress) -> Trained:
     def told(step: int, steps: int, _: Mapping[str, float]) -> None:
-        tell(f"training {spec.seeds} networks, α = {spec.diffusivity:g}", step, steps)
+        tell(f"training {spec.seeds} networks, α = {diffusivity_of(spec):g}", step, steps)
 
     with run_folder(folder, spec, warn=lambda _: None) as held:
         return train(spec, source(spec), folder=held, tell=told)
@@ -114,7 +115,7 @@ def _row(found: Mapping[str, Any], spec: recipe.Recipe, engine: str) -> dict[str
     return {
         "engine": engine,
         "seed": spec.seed,
-        "diffusivity": spec.diffusivity,
+        "diffusivity": diffusivity_of(spec),
         "recovered": bool(found["recovered"]),
         "message": message,
         "output": next(iter(found.get("outputs", {}).values()), None),
@@ -163,7 +164,7 @@ def _against_step(config: Config, theta: float, folder: Path, tell: Progress) ->
         rows = found.rows()
         for row in rows:
             step = row["step"]
-            row["alone"] = 1.0 / (1.0 + 2.0 * theta * spec.diffusivity * step)
+            row["alone"] = 1.0 / (1.0 + 2.0 * theta * diffusivity_of(spec) * step)
             if step >= shortest:
                 measured = series(own, problems[step], 1)
                 row["network"] = {**measured.nested, "unexplained": measured.unexplained}

@@ -1,6 +1,7 @@
 """Message-passing networks on graphs: schemes with MLPs in place of formulas. No training here."""
 
 from fluxforge.gnn._build import build, cast
+from fluxforge.gnn._gradient import Gradient
 from fluxforge.gnn._inputs import inputs
 from fluxforge.gnn._layer import F, Layer, Messages, Update
 from fluxforge.gnn._mlp import MLP, AbstractMLP, Gate, GatedMLP, Linear, parameters
@@ -13,6 +14,7 @@ __all__ = [
     "F",
     "Gate",
     "GatedMLP",
+    "Gradient",
     "Layer",
     "Linear",
     "Messages",

@@ -9,11 +9,25 @@ import sympy as sp
 from jaxtyping import PRNGKeyArray
 
 from fluxforge import recipe
+from fluxforge.errors import InputError
 from fluxforge.expression import parse
+from fluxforge.gnn._gradient import Gradient
 from fluxforge.gnn._layer import Layer, Messages, Update
 from fluxforge.gnn._mlp import MLP, AbstractMLP, GatedMLP
 from fluxforge.gnn._network import Network
-from fluxforge.scheme import NEXT, Ghost, Hop, message_symbols, output_symbols, symbol
+from fluxforge.pde import HEAT, Equation
+from fluxforge.scheme import (
+    CORRECTION,
+    NEXT,
+    Ghost,
+    Hop,
+    correction_text,
+    gradient_names,
+    invariant_names,
+    message_symbols,
+    output_symbols,
+    symbol,
+)
 
 # Features per hop. {h} is the state a layer starts from: T at first, later what the layer before gave.
 EDGE: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -22,6 +36,8 @@ EDGE: Mapping[str, tuple[str, ...]] = MappingProxyType(
 LEGS = ("A_PN", "delta_PN", "A_NQ", "delta_NQ")
 # 1/V, not V, of the far end: a ghost has none.
 PATH = ("T_P", "T_N", "T_Q", "S_P", "S_N", "S_Q", "V_P", "V_N", "1/V_Q", "dt", *LEGS)
+# What invariants are called in messages of each hop; those of a ring average A and δ alone over their paths.
+SUFFIXES: Mapping[Hop, tuple[str, ...]] = MappingProxyType({Hop.EDGE: ("",), Hop.PATH: ("_PN", "_NQ"), Hop.RING: ()})
 NODE: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"simplified": ("{h}", "dt*S"), "primitive": ("T", "S", "dt", "V")}
 )
@@ -29,17 +45,25 @@ SUM: Mapping[str, str] = MappingProxyType({"simplified": "dt/V*{z}", "primitive"
 FORM: Mapping[str, str] = MappingProxyType({"direct": "f", "residual": "T + dt/V*f"})
 
 
-def build(spec: recipe.Network, key: PRNGKeyArray) -> Network:
-    """L layers as the recipe describes them."""
+def build(spec: recipe.Network, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2) -> Network:
+    """L layers as the recipe describes them; its invariants are those of the equation's parameters and of faces.
+
+    Only the correction by gradients, which is written in components, depends on the dimension. Raises InputError for
+    an invariant that the equation does not have.
+    """
+    known = (*invariant_names(equation), CORRECTION)
+    if stray := [name for name in spec.invariants if name not in known]:
+        raise InputError(f"equation {equation.name!r} has no invariant {stray[0]!r:.60}; it has: {', '.join(known)}")
+    before = Gradient(dimension) if CORRECTION in spec.invariants else None
     layers: list[Layer] = []
     states: tuple[str, ...] = ("T",)
     outputs: tuple[str, ...] = ()
     for number, own in enumerate(jax.random.split(key, spec.layers)):
         last = number == spec.layers - 1
         names = (NEXT,) if last else tuple(f"h{number + 1}{_letter(k, spec.hidden)}" for k in range(spec.hidden))
-        layers.append(_layer(spec, own, number=number, states=states, earlier=outputs, names=names))
+        layers.append(_layer(spec, own, equation, before, number=number, states=states, earlier=outputs, names=names))
         states, outputs = names, (*outputs, *names)
-    return Network(tuple(layers))
+    return Network(tuple(layers), before)
 
 
 def _letter(k: int, of: int) -> str:
@@ -49,6 +73,8 @@ def _letter(k: int, of: int) -> str:
 def _layer(
     spec: recipe.Network,
     key: PRNGKeyArray,
+    equation: Equation,
+    before: Gradient | None,
     *,
     number: int,
     states: tuple[str, ...],
@@ -60,17 +86,24 @@ def _layer(
     messages = []
     for hop, own in zip(hops, keys, strict=False):
         texts = _expanded(EDGE[spec.features], states) if hop is Hop.EDGE else PATH
-        features = _parsed(texts, message_symbols(hop, earlier))
+        plain = [name for name in spec.invariants if name != CORRECTION]
+        texts = (*texts, *(f"{name}{suffix}" for suffix in SUFFIXES[hop] for name in plain))
+        known = message_symbols(hop, earlier, equation)
+        if before is not None and hop is Hop.EDGE:
+            texts = (*texts, correction_text(before.dimension))
+            known = message_symbols(hop, (*gradient_names(before.dimension), *earlier), equation)
+        features = _parsed(texts, known)
         sums = tuple(_sum_name(number, hop, k, spec.message_width) for k in range(spec.message_width))
         f = _mlp(spec, len(features), spec.message_width, own)
         messages.append(Messages(f, sums, features, hop, spec.aggregate))
-    update = _update(spec, keys[2], states=states, earlier=earlier, names=names, messages=tuple(messages))
+    update = _update(spec, keys[2], equation, states=states, earlier=earlier, names=names, messages=tuple(messages))
     return Layer(tuple(messages), update)
 
 
 def _update(
     spec: recipe.Network,
     key: PRNGKeyArray,
+    equation: Equation,
     *,
     states: tuple[str, ...],
     earlier: tuple[str, ...],
@@ -81,7 +114,7 @@ def _update(
     # A later layer of primitive features sees the original ones and what the layer before gave.
     extra = () if spec.features == "simplified" or not earlier else states
     texts = (*_expanded(NODE[spec.features], states), *extra, *(SUM[spec.features].format(z=z) for z in sums))
-    features = _parsed(texts, output_symbols(sums, earlier))
+    features = _parsed(texts, output_symbols(sums, earlier, equation))
     forms = _parsed((FORM[spec.update],) * len(names), {**output_symbols((), ()), "f": symbol("f")})
     f = _mlp(spec, len(features), len(names), key)
     return Update(f, names, features, forms, (Ghost.DIRICHLET,) * len(names))

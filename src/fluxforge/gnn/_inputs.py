@@ -1,5 +1,6 @@
 """What every MLP of a network is given on a set of problems."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
@@ -24,12 +25,12 @@ class Posed(Protocol):
     T: Any
     S: Any
     dt: Any
-    diffusivity: Any
+    parameters: Any
 
 
 def inputs(network: Network, problems: Posed) -> list[Float[Array, "rows inputs"]]:
     """The rows each MLP sees, layer by layer, messages before update; unused slots and padding are left out."""
-    together, used = _all(network, problems.around, problems.T, problems.S, problems.dt, problems.diffusivity)
+    together, used = _all(network, problems.around, problems.T, problems.S, problems.dt, problems.parameters)
     # By NumPy: how many rows are used is known here only, and JAX would compile for every number.
     tables = (np.asarray(table).reshape(-1, table.shape[-1]) for table in together)
     return [put(table[np.asarray(mask).ravel()], table.dtype) for table, mask in zip(tables, used, strict=True)]
@@ -37,20 +38,22 @@ def inputs(network: Network, problems: Posed) -> list[Float[Array, "rows inputs"
 
 @eqx.filter_jit
 def _all(
-    network: Network, around: Surroundings, T: Array, S: Array, dt: Array, alpha: Array
+    network: Network, around: Surroundings, T: Array, S: Array, dt: Array, parameters: Mapping[str, Array]
 ) -> tuple[list[Array], list[Array]]:
-    def one(around: Surroundings, T: Array, S: Array, dt: Array, alpha: Array) -> tuple[list[Array], list[Array]]:
-        return _one(network, around, T, S, {"dt": dt, "alpha": alpha})
+    def one(
+        around: Surroundings, T: Array, S: Array, dt: Array, parameters: Mapping[str, Array]
+    ) -> tuple[list[Array], list[Array]]:
+        return _one(network, around, T, S, {"dt": dt, **parameters})
 
-    return jax.vmap(one)(around, T, S, dt, alpha)
+    return jax.vmap(one)(around, T, S, dt, parameters)
 
 
 def _one(
     network: Network, around: Surroundings, T: State, S: State, parameters: Mapping[str, Any]
 ) -> tuple[list[Array], list[Array]]:
     tables, used = [], []
-    visits = visit_stages(network.layers, around, T, S, parameters=parameters)
-    for layer, visit in zip(network.layers, visits, strict=True):
+    visits = visit_stages(network.rounds, around, T, S, parameters=parameters)
+    for layer, visit in zip(network.layers, itertools.islice(visits, len(network.before), None), strict=True):
         for messages in layer.messages:
             hop = around.hops[messages.hop]
             wanted = frozenset[sp.Symbol]().union(*(feature.free_symbols for feature in messages.features))

@@ -1,13 +1,15 @@
 """T' = M_θ(T): layers of message passing, the last of which gives the new temperature."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
+from fluxforge.gnn._gradient import Gradient
 from fluxforge.gnn._layer import Layer
-from fluxforge.neighbourhood import Surroundings, evaluate_stages
+from fluxforge.neighbourhood import AbstractRound, Surroundings, evaluate_stages
 from fluxforge.scheme import Hop
 
 
@@ -18,6 +20,18 @@ class Network(eqx.Module):
     """
 
     layers: tuple[Layer, ...]
+    gradient: Gradient | None = None
+    """What is evaluated before the first layer, if messages contain the correction by gradients."""
+
+    @property
+    def rounds(self) -> tuple[AbstractRound, ...]:
+        """The gradient, if there is one, and the layers."""
+        return (*self.before, *self.layers)
+
+    @property
+    def before(self) -> tuple[Gradient, ...]:
+        """The rounds without weights."""
+        return () if self.gradient is None else (self.gradient,)
 
     def __call__(
         self,
@@ -26,11 +40,10 @@ class Network(eqx.Module):
         S: State,
         *,
         dt: float | Float[Array, ""],
-        diffusivity: float | Float[Array, ""] = 1.0,
+        parameters: Mapping[str, Any],
     ) -> State:
-        """One step on any graph, of any size."""
-        parameters: dict[str, Any] = {"dt": dt, "alpha": diffusivity}
-        return evaluate_stages(self.layers, around, T, S, parameters=parameters)
+        """One step on any graph, of any size; `parameters` are those of the equation, by name."""
+        return evaluate_stages(self.rounds, around, T, S, parameters={"dt": dt, **parameters})
 
     @property
     def hops(self) -> frozenset[Hop]:

@@ -12,10 +12,10 @@ from jaxtyping import Array, Float
 from fluxforge.gnn._layer import Layer, Messages, Update
 from fluxforge.gnn._mlp import AbstractMLP
 from fluxforge.gnn._network import Network
+from fluxforge.scheme import Hop
+from fluxforge.scheme._symbols import ENDS
 
 Part = TypeVar("Part", Messages, Update)
-# Symbols whose size is the data's, whatever the weights are; sums and hidden states have none until they are learned.
-GIVEN = frozenset({"T", "S", "V", "A", "delta", "dt", "alpha"})
 
 
 class Standard(NamedTuple):
@@ -39,13 +39,17 @@ class Standardised(AbstractMLP):
 
 def standards(network: Network, tables: Sequence[Float[Array, "_rows _inputs"]]) -> tuple[Standard, ...]:
     """Mean and spread of the columns of each MLP's table, in the order of `inputs`; 0 and 1 for what is learned."""
+    learned = _learned(network)
     return tuple(
-        _standard(part.features, np.asarray(table, float)) for part, table in zip(_parts(network), tables, strict=True)
+        _standard(part.features, learned, np.asarray(table, float))
+        for part, table in zip(_parts(network), tables, strict=True)
     )
 
 
-def _standard(features: Sequence[sp.Expr], table: Float[np.ndarray, "rows inputs"]) -> Standard:
-    given = [_is_given(feature) for feature in features]
+def _standard(
+    features: Sequence[sp.Expr], learned: frozenset[str], table: Float[np.ndarray, "rows inputs"]
+) -> Standard:
+    given = [not learned & {each.name for each in feature.free_symbols} for feature in features]
     mean, spread = table.mean(axis=0), table.std(axis=0)
     constant = spread <= 1e-6 * np.abs(mean)
     return Standard(
@@ -54,8 +58,13 @@ def _standard(features: Sequence[sp.Expr], table: Float[np.ndarray, "rows inputs
     )
 
 
-def _is_given(feature: sp.Expr) -> bool:
-    return all(str(each).split("_")[0] in GIVEN for each in feature.free_symbols)
+def _learned(network: Network) -> frozenset[str]:
+    """Sums and hidden states, in a cell and at the ends of edges and paths: they have no size until it is learned.
+
+    Everything else has the size of the data, whatever the weights are.
+    """
+    names = [name for part in _parts(network) for name in part.names]
+    return frozenset((*names, *(f"{name}_{end}" for name in names for end in ENDS[Hop.PATH])))
 
 
 def standardised(network: Network, found: Sequence[Standard]) -> Network:
@@ -65,7 +74,8 @@ def standardised(network: Network, found: Sequence[Standard]) -> Network:
         tuple(
             Layer(tuple(_behind(part, own) for part in layer.messages), _behind(layer.update, own))
             for layer in network.layers
-        )
+        ),
+        network.gradient,
     )
 
 

@@ -8,9 +8,8 @@ from jaxtyping import Array, Float
 
 from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.data import Problem, exchange
+from fluxforge.data import Problem, linearised, reference_number
 from fluxforge.gnn import Network, parameters
-from fluxforge.scheme import Ghost
 
 # From a problem and the step's result to one number per cell, zero at an ideal step.
 Defect = Callable[[Problem, State], State]
@@ -27,49 +26,45 @@ def supervised(spec: recipe.Supervised) -> Defect:
 
 
 def theta_residual(theta: float) -> Defect:
-    """(T' − T)/Δt − θ (L T' + S) − (1 − θ)(L T + S)."""
+    """(u' − u)/Δt − θ f(u') − (1 − θ) f(u) with f the equation's ∂u/∂t, L u + S of heat."""
 
     def defect(problem: Problem, new: State) -> State:
-        rate = (new - problem.T) / problem.dt - problem.S
+        off = (new - problem.T) / problem.dt
         for share, at in ((theta, new), (1.0 - theta, problem.T)):
             if share:
-                rate -= share * exchange(problem.around, at, problem.diffusivity)
-        return rate
+                off -= share * problem.rate(at)
+        return off
 
     return defect
 
 
 def hermite_residual() -> Defect:
-    """(T' − T)/Δt − (f₀ + f₁)/2 − Δt/12 (L f₀ − L f₁) with f = L T + S: of order four.
+    """(u' − u)/Δt − (f₀ + f₁)/2 − Δt/12 (f₀′ f₀ − f₁′ f₁) with f the equation's ∂u/∂t, L u + S of heat: of order four.
 
-    f is a rate: it vanishes at a Dirichlet face, whose temperature is held.
+    f′ f is ∂²u/∂t². f is a rate: it vanishes at a Dirichlet face, whose value is held.
     """
 
     def defect(problem: Problem, new: State) -> State:
-        f0, f1 = (exchange(problem.around, at, problem.diffusivity) + problem.S for at in (problem.T, new))
-        bend = exchange(problem.around, f0 - f1, problem.diffusivity, Ghost.ZERO)
+        f0, f1 = (problem.rate(at) for at in (problem.T, new))
+        if problem.equation.linear:
+            bend = linearised(problem.rate, problem.T)(f0 - f1)
+        else:
+            bend = linearised(problem.rate, problem.T)(f0) - linearised(problem.rate, new)(f1)
         return (new - problem.T) / problem.dt - 0.5 * (f0 + f1) - problem.dt / 12.0 * bend
 
     return defect
 
 
 def residual(spec: recipe.Residual) -> Defect:
-    """The recipe's residual, divided by Fo^p."""
+    """The recipe's residual, divided by (Δt/Δt_ref)^p."""
     plain = hermite_residual() if spec.kind == "hermite" else theta_residual(spec.theta)
     if not spec.fourier_power:
         return plain
 
     def weighted(problem: Problem, new: State) -> State:
-        return plain(problem, new) / fourier_number(problem) ** spec.fourier_power
+        return plain(problem, new) / reference_number(problem) ** spec.fourier_power
 
     return weighted
-
-
-def fourier_number(problem: Problem) -> Float[Array, ""]:
-    """Fo = Δt / Δt_Fourier = Δt max_P Σ_N α A/δ / V_P over the live cells."""
-    edge = problem.around.hops["edge"]
-    w = jnp.where(edge.mask, edge.geometry["chi"] * edge.geometry["A"] / edge.geometry["delta"], 0.0).sum(axis=1)
-    return problem.dt * problem.diffusivity * jnp.where(problem.around.live, w / problem.around.V, 0.0).max()
 
 
 def averaged(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
@@ -85,8 +80,8 @@ class NetworkStep(eqx.Module):
     network: Network
 
     def __call__(self, p: Problem) -> State:
-        """The temperatures after the step."""
-        return self.network(p.around, p.T, p.S, dt=p.dt, diffusivity=p.diffusivity)
+        """The unknown after the step."""
+        return self.network(p.around, p.T, p.S, dt=p.dt, parameters=p.parameters)
 
 
 def step_of(network: Network) -> NetworkStep:

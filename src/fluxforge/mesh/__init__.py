@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
-from fluxforge.mesh._dual import DualGraph, Paths, Ring, check_graph, dual, paths, ring, unit_volume
+from fluxforge.mesh._dual import (
+    DualGraph,
+    OnDemand,
+    Paths,
+    Ring,
+    check_graph,
+    dual,
+    normal_part,
+    paths,
+    ring,
+    tangential_length,
+    unit_volume,
+)
 from fluxforge.mesh._families import (
     cross_triangles,
     equilateral,
@@ -26,6 +38,8 @@ from fluxforge.mesh._parameters import (
     ParameterFields,
     Setting,
     Settings,
+    cell_slopes,
+    exchange_slopes,
     exchange_weights,
     fourier_step,
     reference_step,
@@ -57,6 +71,7 @@ __all__ = [
     "Mesh",
     "MeshInfo",
     "Neumann",
+    "OnDemand",
     "ParameterFields",
     "Paths",
     "Polygon",
@@ -67,6 +82,7 @@ __all__ = [
     "as_mesh",
     "cell_diameters",
     "cell_quality",
+    "cell_slopes",
     "check_graph",
     "components",
     "cross_triangles",
@@ -75,6 +91,7 @@ __all__ = [
     "dual",
     "equilateral",
     "evaluate_at",
+    "exchange_slopes",
     "exchange_weights",
     "fourier_step",
     "generate",
@@ -83,6 +100,7 @@ __all__ = [
     "jittered",
     "mesh_picture",
     "nonorthogonality",
+    "normal_part",
     "paths",
     "polygon",
     "read",
@@ -94,6 +112,7 @@ __all__ = [
     "save_figure",
     "square",
     "squares",
+    "tangential_length",
     "two_cells",
     "unit_square",
     "unit_volume",

@@ -3,8 +3,9 @@
 The graph has a node per cell, an edge per face, and a ghost node per boundary face.
 """
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -16,6 +17,27 @@ from fluxforge.expression import COORDINATES
 from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces
 from fluxforge.mesh._check_cells import check_coordinates, check_extent, name_corners
 from fluxforge.mesh._mesh import Faces, Mesh, boundary_tags, cell_areas, cell_centroids, check_mesh, pair_faces
+
+Key = TypeVar("Key")
+
+
+class OnDemand(Mapping[Key, np.ndarray]):
+    """Arrays by name, each made when it is first asked for, and kept."""
+
+    def __init__(self, makers: Mapping[Key, Callable[[], np.ndarray]]) -> None:
+        self._makers = makers
+        self._made: dict[Key, np.ndarray] = {}
+
+    def __getitem__(self, name: Key) -> np.ndarray:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +101,42 @@ class DualGraph:
         """χ: false on Neumann faces, whose ghost follows its owner and does not count in Σw."""
         return np.concatenate([np.ones(self.interior, bool), ~self.neumann])
 
-    def legs(self) -> dict[str, SlotField]:
-        """The geometry of the face of every slot, by symbol; n and d point away from the receiving cell."""
+    def legs(self) -> Mapping[str, SlotField]:
+        """The geometry of every slot's face as the receiving cell sees it: n and d point away from it.
+
+        `d_n` = d·n and `d_t` = |d − (d·n) n| are the same from both sides, since n and d turn together. At a Neumann
+        wall d = δ n, so that d_n = δ and d_t = 0; at a Dirichlet wall d leads to the centre of the face.
+        """
         face, sign = self.slot_face, self.slot_sign
+
+        def component(vectors: FaceVectors, i: int) -> Callable[[], SlotField]:
+            return lambda: vectors[face, i] * sign
+
         axes = COORDINATES[: self.dimension]
         vectors = {"n": self.n, "d": self.d}
-        parts = {f"{name}_{axis}": v[face, i] * sign for name, v in vectors.items() for i, axis in enumerate(axes)}
-        return {"A": self.A[face], "delta": self.delta[face], **parts, "chi": self.moving[face].astype(float)}
+        parts = {f"{name}_{axis}": component(v, i) for name, v in vectors.items() for i, axis in enumerate(axes)}
+        return OnDemand(
+            {
+                "A": lambda: self.A[face],
+                "delta": lambda: self.delta[face],
+                **parts,
+                "chi": lambda: self.moving[face].astype(float),
+                "d_n": lambda: normal_part(self.d, self.n)[face],
+                "d_t": lambda: tangential_length(self.d, self.n)[face],
+            }
+        )
+
+
+def normal_part(vectors: FaceVectors, n: FaceVectors) -> FaceField:
+    """v·n of one vector per face."""
+    along: FaceField = np.einsum("fi,fi->f", vectors, n)
+    return along
+
+
+def tangential_length(vectors: FaceVectors, n: FaceVectors) -> FaceField:
+    """|v − (v·n) n| of one vector per face: not √(v² − (v·n)²), which loses half the digits where v is along n."""
+    across: FaceField = np.linalg.norm(vectors - normal_part(vectors, n)[:, None] * n, axis=1)
+    return across
 
 
 def check_graph(graph: Any, name: str = "graph") -> DualGraph:

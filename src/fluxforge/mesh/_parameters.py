@@ -1,8 +1,8 @@
 """An equation on a mesh: its parameters as fields over cells and faces, and the reference time step they give."""
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -10,11 +10,11 @@ import numpy as np
 import sympy as sp
 
 from fluxforge._arguments import check_number, describe_value
-from fluxforge._types import CellField, FaceField, SlotField
+from fluxforge._types import CellField, FaceVectors, SlotField
 from fluxforge.errors import EquationError, InputError
 from fluxforge.expression import evaluate, symbol
 from fluxforge.mesh._boundary import Value, evaluate_at
-from fluxforge.mesh._dual import DualGraph, check_graph
+from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph, normal_part, tangential_length
 from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where, differentiate
 
 Setting: TypeAlias = Value | np.ndarray | Sequence[Any]
@@ -30,12 +30,14 @@ class ParameterFields:
     """What the symbols of an equation's parameters stand for on one graph.
 
     `constants` by name; `cells` of scalars given per cell; `slots` of what a face has, as the cell that receives sees
-    it: a scalar given per face, `a_n` = a·n, `K_nn` = n·K n.
+    it: a scalar given per face, `a_n` = a·n, `K_nn` = n·K n; `tangential`, made on demand, of `a_t` = |a − (a·n) n| and
+    `K_nt` = |K n − (n·K n) n|.
     """
 
     constants: Mapping[str, float]
     cells: Mapping[str, CellField]
     slots: Mapping[str, SlotField]
+    tangential: Mapping[str, SlotField] = field(default_factory=lambda: OnDemand({}))
 
 
 NO_PARAMETERS = ParameterFields({}, {}, {})
@@ -54,6 +56,7 @@ def resolve(equation: Equation, graph: DualGraph, values: Settings | None) -> Pa
     constants: dict[str, float] = {}
     cells: dict[str, CellField] = {}
     slots: dict[str, SlotField] = {}
+    across: dict[str, Callable[[], SlotField]] = {}
     for p in equation.parameters:
         given = values.get(p.name, p.default)
         what = f"parameter {p.name!r}"
@@ -66,8 +69,8 @@ def resolve(equation: Equation, graph: DualGraph, values: Settings | None) -> Pa
         elif p.rank is Rank.SCALAR:
             slots[p.name] = _field(given, graph.centre, f"{what}, given per face,")[graph.slot_face]
         else:
-            slots[p.normal_name] = _along_normal(p, given, graph, what)
-    fields = ParameterFields(constants, cells, slots)
+            slots[p.normal_name], across[p.tangential_names[0]] = _split_at_faces(p, given, graph, what)
+    fields = ParameterFields(constants, cells, slots, OnDemand(across))
     _check_signs(equation, fields)
     return fields
 
@@ -86,14 +89,21 @@ def _check_signs(equation: Equation, fields: ParameterFields) -> None:
             raise InputError(f"parameter {names}: the {what} should be positive, got {least:g}")
 
 
-def _along_normal(p: Parameter, given: Setting, graph: DualGraph, what: str) -> SlotField:
-    """A·n as each cell sees the face, n pointing away from it; n·K n is the same from both sides."""
+def _split_at_faces(
+    p: Parameter, given: Setting, graph: DualGraph, what: str
+) -> tuple[SlotField, Callable[[], SlotField]]:
+    """What each cell sees of a vector a or of K n: the part along n, which points away from the cell, and the rest.
+
+    Only a·n has another sign from the other side: K n and n turn together, and a length has no sign.
+    """
+    face = graph.slot_face
     if p.rank is Rank.VECTOR:
-        along: FaceField = np.einsum("fi,fi->f", _vectors(given, graph, what), graph.n)
-        return along[graph.slot_face] * graph.slot_sign
+        a: FaceVectors = _vectors(given, graph, what)
+        return normal_part(a, graph.n)[face] * graph.slot_sign, lambda: tangential_length(a, graph.n)[face]
     K = _tensor(given, graph.dimension, what)
-    normal: FaceField = np.einsum("fi,ij,fj->f", graph.n, K, graph.n)
-    return normal[graph.slot_face]
+    normal = np.einsum("fi,ij,fj->f", graph.n, K, graph.n)[face]
+    # K is symmetric.
+    return normal, lambda: tangential_length(graph.n @ K, graph.n)[face]
 
 
 def _number(given: Setting, what: str) -> float:
@@ -178,7 +188,7 @@ def reference_step(
     if graph.neumann.any():
         per_slot = np.where(graph.moving[graph.slot_face], per_slot, np.abs(values_on(both)))
     total = np.where(graph.slot_mask, per_slot, 0.0).sum(axis=1)
-    capacity, decay = (values_on.in_cells(part) for part in _cell_parts(equation))
+    capacity, decay = (values_on.in_cells(part) for part in cell_slopes(equation))
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = capacity * graph.V / (total + graph.V * np.maximum(0.0, decay))
     return float(steps.min())
@@ -206,7 +216,7 @@ def exchange_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
 
 
 @cache
-def _cell_parts(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
+def cell_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
     """C and −r′ in the symbols of a cell."""
     T = symbol("T")
     reaction = equation.at_cell(equation.reaction, T)

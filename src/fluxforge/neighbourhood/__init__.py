@@ -4,12 +4,13 @@ from fluxforge.neighbourhood._device import device_memory, put
 from fluxforge.neighbourhood._ghosts import View, node_volumes, view
 from fluxforge.neighbourhood._hops import Average, Neighbourhood, Neighbourhoods, check_dimension
 from fluxforge.neighbourhood._pad import Size, padded, size, stacked
-from fluxforge.neighbourhood._stages import AbstractRound, evaluate_stages, visit_stages
+from fluxforge.neighbourhood._stages import AbstractRound, Formulas, evaluate_stages, visit_stages
 from fluxforge.neighbourhood._surroundings import Shown, Slots, Surroundings, surroundings
 
 __all__ = [
     "AbstractRound",
     "Average",
+    "Formulas",
     "Neighbourhood",
     "Neighbourhoods",
     "Shown",

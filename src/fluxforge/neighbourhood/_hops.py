@@ -1,8 +1,8 @@
 """Each hop as arrays: who the ends are, and the geometry along the way."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import sympy as sp
@@ -10,9 +10,11 @@ from jaxtyping import Bool, Float, Int
 
 from fluxforge.errors import SchemeError
 from fluxforge.expression import COORDINATES, symbol
-from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields, Paths, Ring, paths, ring
+from fluxforge.mesh import NO_PARAMETERS, DualGraph, OnDemand, ParameterFields, Paths, Ring, paths, ring
 from fluxforge.neighbourhood._ghosts import node_volumes
 from fluxforge.scheme import Hop, Scheme
+
+Makers = dict[sp.Symbol, Callable[[], np.ndarray]]
 
 
 def check_dimension(scheme: Scheme, graph: DualGraph) -> None:
@@ -27,6 +29,7 @@ def check_dimension(scheme: Scheme, graph: DualGraph) -> None:
 class Neighbourhood:
     """One hop in fixed slots: the nodes at each end, the geometric symbols, and which slots are used.
 
+    `geometry` holds every symbol of the hop that is no field, each array made when it is first asked for.
     A ring has no single node N: `ends` lacks it, and `over_paths` says how to average over the paths of a slot.
     """
 
@@ -80,8 +83,8 @@ class Neighbourhoods:
         g = self.graph
         cell = np.arange(g.cells, dtype=np.int32)[:, None]
         ends = {"P": np.broadcast_to(cell, g.slot_node.shape), "N": g.slot_node}
-        geometry = {symbol(name): value for name, value in self._leg.items()}
-        return Neighbourhood(ends, geometry | self._held_at(ends), g.slot_mask)
+        geometry: Makers = {symbol(name): partial(self._leg.__getitem__, name) for name in self._leg}
+        return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), g.slot_mask)
 
     @cached_property
     def path(self) -> Neighbourhood:
@@ -89,15 +92,16 @@ class Neighbourhoods:
         steps = self.paths
         cell = np.arange(self.graph.cells, dtype=np.int32)[:, None]
         ends = {"P": np.broadcast_to(cell, steps.middle.shape), "N": steps.middle, "Q": steps.end}
-        geometry = {
-            symbol(f"{name}_{leg}"): value
-            for name, slots in self._leg.items()
-            for leg, value in (
-                ("PN", slots[:, steps.first_slot]),
-                ("NQ", slots[steps.middle, steps.second_slot]),
-            )
-        }
-        return Neighbourhood(ends, geometry | self._held_at(ends), steps.mask)
+
+        def first(name: str) -> np.ndarray:
+            return self._leg[name][:, steps.first_slot]
+
+        def second(name: str) -> np.ndarray:
+            return self._leg[name][steps.middle, steps.second_slot]
+
+        legs = (("PN", first), ("NQ", second))
+        geometry: Makers = {symbol(f"{name}_{leg}"): partial(of, name) for name in self._leg for leg, of in legs}
+        return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), steps.mask)
 
     @cached_property
     def ring(self) -> Neighbourhood:
@@ -107,23 +111,27 @@ class Neighbourhoods:
         cell = np.arange(self.graph.cells, dtype=np.int32)[:, None]
         ends = {"P": np.broadcast_to(cell, around.node.shape), "Q": around.node}
         apart = np.where(around.mask[..., None], self.graph.x[around.node] - self.graph.x[:, None, :], 1.0)
-        geometry = {
-            symbol(name): average.of(self.path.geometry[symbol(name)])
-            for name in ("A_PN", "delta_PN", "A_NQ", "delta_NQ")
-        }
-        geometry |= {
-            symbol("delta_PQ"): np.hypot.reduce(apart, axis=-1),
-            **{symbol(f"d_PQ_{axis}"): apart[..., i] for i, axis in enumerate(COORDINATES[: self.graph.dimension])},
-            **{symbol(f"{name}_N"): average.of(value[self.paths.middle]) for name, value in self.held.items()},
-        }
-        return Neighbourhood(ends, geometry | self._held_at(ends), around.mask, average)
+
+        def over_paths(name: str) -> np.ndarray:
+            return average.of(self.path.geometry[symbol(name)])
+
+        def in_the_middle(name: str) -> np.ndarray:
+            return average.of(self.held[name][self.paths.middle])
+
+        geometry: Makers = {symbol(n): partial(over_paths, n) for n in ("A_PN", "delta_PN", "A_NQ", "delta_NQ")}
+        geometry[symbol("delta_PQ")] = lambda: np.hypot.reduce(apart, axis=-1)
+        for i, axis in enumerate(COORDINATES[: self.graph.dimension]):
+            geometry[symbol(f"d_PQ_{axis}")] = partial(apart.__getitem__, (..., i))
+        geometry |= {symbol(f"{name}_N"): partial(in_the_middle, name) for name in self.held}
+        return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), around.mask, average)
 
     @cached_property
-    def _leg(self) -> dict[str, Float[np.ndarray, "cells slots"]]:
-        return self.graph.legs() | dict(self.parameters.slots)
+    def _leg(self) -> OnDemand[str]:
+        parts = (self.graph.legs(), self.parameters.slots, self.parameters.tangential)
+        return OnDemand({name: partial(part.__getitem__, name) for part in parts for name in part})
 
-    def _held_at(
-        self, ends: Mapping[str, Int[np.ndarray, "cells slots"]]
-    ) -> dict[sp.Symbol, Float[np.ndarray, "cells slots"]]:
-        at = ((name, end) for name in self.held for end in ends)
-        return {symbol(f"{name}_{end}"): self.held[name][ends[end]] for name, end in at}
+    def _held_at(self, ends: Mapping[str, Int[np.ndarray, "cells slots"]]) -> Makers:
+        def held(name: str, end: str) -> np.ndarray:
+            return self.held[name][ends[end]]
+
+        return {symbol(f"{name}_{end}"): partial(held, name, end) for name in self.held for end in ends}

@@ -1,6 +1,6 @@
 """A graph's neighbourhoods on the device: what a scheme's messages, and a network's, are evaluated on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -93,15 +93,19 @@ def surroundings(
     hops: Iterable[Hop] = (Hop.EDGE,),
     *,
     parameters: ParameterFields = NO_PARAMETERS,
+    symbols: Collection[str] | None = None,
     dtype: Precision = "float64",
 ) -> Surroundings:
-    """Put a graph's neighbourhoods on the device, with the parameters that vary from cell to cell or face to face."""
+    """Put a graph's neighbourhoods on the device, with the parameters that vary from cell to cell or face to face.
+
+    Of the geometry, only what is among `symbols`, if they are given.
+    """
     around = Neighbourhoods(graph, parameters)
     return Surroundings(
         V=put(graph.V, dtype),
         live=put(np.ones(graph.cells, bool)),
         shown={str(rule): _shown(graph, rule, dtype) for rule in Ghost},
-        hops={str(hop): _slots(around[hop], dtype) for hop in sorted(set(hops))},
+        hops={str(hop): _slots(around[hop], symbols, dtype) for hop in sorted(set(hops))},
         cells={name: put(value, dtype) for name, value in parameters.cells.items()},
     )
 
@@ -111,7 +115,8 @@ def _shown(graph: DualGraph, rule: Ghost, dtype: str) -> Shown:
     return Shown(put(seen.cell), put(seen.scale, dtype), put(seen.constant, dtype))
 
 
-def _slots(around: Neighbourhood, dtype: str) -> Slots:
+def _slots(around: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Slots:
+    wanted = [own for own in around.geometry if symbols is None or own.name in symbols]
     middle = share = None
     if (average := around.over_paths) is not None:
         one = average.slot_of_path[..., None] == np.arange(around.mask.shape[1])
@@ -119,7 +124,7 @@ def _slots(around: Neighbourhood, dtype: str) -> Slots:
         middle = put(average.middle)
     return Slots(
         ends={end: put(node) for end, node in around.ends.items()},
-        geometry={name.name: put(value, dtype) for name, value in around.geometry.items()},
+        geometry={own.name: put(around.geometry[own], dtype) for own in wanted},
         mask=put(around.mask),
         middle=middle,
         share=share,

@@ -5,6 +5,7 @@ from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._heat import HEAT
 from fluxforge.pde._parameter import Parameter, Rank, Where
 from fluxforge.pde._units import NUMBER, Clash, Unit, Verdict, dimensions, multiply_units, unit
+from fluxforge.pde._words import Words
 
 equation = find
 
@@ -19,6 +20,7 @@ __all__ = [
     "Unit",
     "Verdict",
     "Where",
+    "Words",
     "differentiate",
     "dimensions",
     "equation",

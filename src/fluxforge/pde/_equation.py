@@ -12,6 +12,7 @@ from fluxforge.pde._check import check_formulas, check_names, check_units
 from fluxforge.pde._parameter import Parameter, Rank, Where
 from fluxforge.pde._two_point import check_two_point
 from fluxforge.pde._units import Unit, unit
+from fluxforge.pde._words import Words, words_of
 
 Given: TypeAlias = "sp.Expr | Sequence[Any]"
 """The value of a parameter as formulas of x, y, z and t: one, one per coordinate, or rows of a tensor."""
@@ -181,6 +182,11 @@ class Equation:
         flux = self.flux(P, N)
         own, other = (differentiate(flux, end) for end in (P, N))
         return own, own + other
+
+    @property
+    def words(self) -> Words:
+        """How texts speak of the equation."""
+        return words_of(self)
 
     @property
     def only_diffuses(self) -> bool:

@@ -64,6 +64,11 @@ class Parameter:
         """`a_n` = a·n of a vector, `K_nn` = n·K n of a tensor."""
         return f"{self.name}_{'n' if self.rank is Rank.VECTOR else 'nn'}"
 
+    @property
+    def tangential_names(self) -> tuple[str, ...]:
+        """`a_t` = |a − (a·n) n| of a vector, `K_nt` = |K n − (n·K n) n| of a tensor; a scalar has none."""
+        return {Rank.SCALAR: (), Rank.VECTOR: (f"{self.name}_t",), Rank.TENSOR: (f"{self.name}_nt",)}[self.rank]
+
     def component_names(self, dimension: int) -> tuple[str, ...]:
         """`a_x`, `a_y` of a vector; `K_xx`, `K_xy`, `K_yx`, `K_yy` of a tensor, row by row, symmetric."""
         axes = COORDINATES[:dimension]

@@ -4,6 +4,7 @@ from fluxforge.recipe._assignments import assignments
 from fluxforge.recipe._check import check
 from fluxforge.recipe._data import FIELDS, Data, Meshes, Pairs, TwoCells
 from fluxforge.recipe._document import fingerprint, from_dict
+from fluxforge.recipe._equation import Value, diffusivity_of, equation_of, self_contained, settings
 from fluxforge.recipe._evaluation import Evaluation
 from fluxforge.recipe._law import exchange_law
 from fluxforge.recipe._loss import Loss, Residual, Sparsity, Supervised
@@ -34,8 +35,11 @@ __all__ = [
     "Supervised",
     "Training",
     "TwoCells",
+    "Value",
     "assignments",
     "check",
+    "diffusivity_of",
+    "equation_of",
     "exchange_law",
     "fingerprint",
     "from_dict",
@@ -43,6 +47,8 @@ __all__ = [
     "load",
     "override",
     "refuse_too_large",
+    "self_contained",
+    "settings",
     "text",
     "to_dict",
     "training_memory",

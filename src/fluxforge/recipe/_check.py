@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 
 from fluxforge.errors import RecipeError
 from fluxforge.recipe._data import Meshes, Pairs
-from fluxforge.recipe._law import law_problem
+from fluxforge.recipe._equation import HEAT, equation_of
+from fluxforge.recipe._law import equation_problem, law_problem
 from fluxforge.recipe._loss import Residual
 from fluxforge.recipe._messages import Place, found, listed, shortened, visible
 from fluxforge.recipe._recipe import Recipe
@@ -67,6 +68,27 @@ def _simplified(recipe: Recipe) -> Iterator[Clash]:
     if recipe.network.features == "simplified" and recipe.network.hops == 2:
         why = "the simplified features hold one-hop fluxes only; choose features = 'primitive', or hops = 1"
         yield ("network.features", "network.hops"), why
+
+
+def _invariants(recipe: Recipe) -> Iterator[Clash]:
+    given = recipe.network.invariants
+    if not given:
+        return
+    # Imported here, with SymPy: few recipes need it.
+    from fluxforge.scheme import CORRECTION, INVARIANTS, invariant_names
+
+    if CORRECTION in given and not isinstance(recipe.data, Meshes):
+        why = "cells of a pair have too few neighbours for a gradient; choose data of kind 'meshes'"
+        yield ("network.invariants", "data.kind"), why
+    of_faces = set(given) - {*INVARIANTS, CORRECTION}
+    if of_faces and recipe.network.hops == 2:
+        yield ("network.invariants", "network.hops"), f"data have {min(of_faces)} over one hop only; set hops = 1"
+    known = (*invariant_names(equation_of(recipe)), CORRECTION)
+    for k, name in enumerate(given):
+        if name not in known:
+            yield (f"network.invariants[{k}]",), f"expected {listed(known)}, got {found(name)}"
+        if name in given[:k]:
+            yield (f"network.invariants[{k}]",), f"{found(name)} is listed twice"
 
 
 def _ranges(recipe: Recipe) -> Iterator[Clash]:
@@ -137,17 +159,49 @@ def _answers(recipe: Recipe) -> Iterator[Clash]:
     given = [name for name, set_ in (("law", data.law is not None), ("noise", data.noise > 0)) if set_]
     for name in given:
         if loss.residual is not None:
-            why = "a residual has the law of heat built in" if name == "law" else "a residual compares with no answers"
+            why = (
+                f"a residual has the law of {_name(recipe)} built in"
+                if name == "law"
+                else "a residual compares with no answers"
+            )
             yield (f"data.{name}", "loss.residual"), f"{why}; choose [loss.supervised] alone"
-    if "law" in given and (problem := law_problem(data, recipe.diffusivity)) is not None:
+    if "law" in given and (problem := law_problem(recipe)) is not None:
         yield ("data.law",), problem
 
 
+def _equation(recipe: Recipe) -> Iterator[Clash]:
+    """What an equation of one's own may not be combined with."""
+    if (problem := equation_problem(recipe)) is not None:
+        yield (problem[0],), problem[1]
+    if recipe.equation == HEAT:
+        return
+    if recipe.network.features == "simplified":
+        why = "the simplified features hold the flux of heat; choose features = 'primitive'"
+        yield ("equation", "network.features"), why
+    if recipe.search is not None and recipe.search.route == "stencil" and not _only_diffuses(recipe):
+        why = "a stencil is read as a linear flux repeated, without transport or reaction; choose route = 'modules'"
+        yield ("equation", "search.route"), why
+
+
+def _name(recipe: Recipe) -> str:
+    return recipe.equation if isinstance(recipe.equation, str) else str(recipe.equation.get("name"))
+
+
+def _only_diffuses(recipe: Recipe) -> bool:
+    """Whether the equation is ∂u/∂t = ∇·(K∇u) + S with one number K."""
+    equation = equation_of(recipe)
+    plain = equation.two_point is None and equation.diffusion_tensor is None and equation.capacity == 1
+    constant = all(p.where == "constant" for p in equation.parameters)
+    return plain and constant and equation.only_diffuses and equation.linear
+
+
 _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
+    _equation,
     _loss,
     _hermite,
     _second_hop,
     _simplified,
+    _invariants,
     _ranges,
     _schedule,
     _arms,

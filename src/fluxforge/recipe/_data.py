@@ -2,8 +2,8 @@
 
 Every kind has two fields that change the answers of supervised training, and nothing else:
 
-- `law`: the formula of a message over an edge, of A, δ, T_P, T_N, V, α, n and d: the answer is then
-  T + Δt (1/V Σ law + S). None is the flux of heat, α A/δ (T_N − T_P);
+- `law`: the formula of a message over an edge, of A, δ, T_P, T_N, V, n, d and the equation's parameters, in place of
+  its own flux: the answer of heat is then T + Δt (1/V Σ law + S). None is the equation's flux, α A/δ (T_N − T_P);
 - `noise`: standard deviation of normal noise on the answers, in units of the root mean square of the step's own change.
 """
 
@@ -62,7 +62,7 @@ class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_
 
     - `files`: mesh files instead of generated ones, relative to the recipe's own folder;
     - `fields`: smooth random ones, white noise, and mixtures of both, in equal shares;
-    - `fourier`: Δt is uniform in this range, in units of each mesh's Fourier step.
+    - `fourier`: Δt is uniform in this range, in units of each mesh's reference step: the Fourier step of heat.
     """
 
     meshes: MeshCount = 100

@@ -2,15 +2,17 @@
 
 import hashlib
 import json
+from typing import Any
 
 from fluxforge.recipe._check import refuse_clashes
+from fluxforge.recipe._equation import HEAT, diffusivity_of
 from fluxforge.recipe._mesh_files import digest, mesh_files
 from fluxforge.recipe._messages import found
 from fluxforge.recipe._recipe import Recipe
 from fluxforge.recipe._schema import from_table, to_dict
 
 _UNDECISIVE = ("summary", "evaluation", "search", "expect", "order")
-_LATER = {"law": None, "noise": 0.0}
+_LATER: dict[str, dict[str, Any]] = {"data": {"law": None, "noise": 0.0}, "network": {"invariants": []}}
 
 
 def from_dict(document: object, where: str) -> Recipe:
@@ -33,9 +35,14 @@ def fingerprint(recipe: Recipe) -> str:
         plain.pop(field, None)
     del plain["training"]["checkpoint_every"]
     # Recipes from before these fields existed keep their names.
-    for field, usual in _LATER.items():
-        if plain["data"][field] == usual:
-            del plain["data"][field]
+    for section, fields in _LATER.items():
+        for field, usual in fields.items():
+            if plain[section][field] == usual:
+                del plain[section][field]
+    if recipe.equation == HEAT:
+        # As recipes from before there were other equations, which have α as their diffusivity.
+        plain["diffusivity"] = diffusivity_of(recipe)
+        del plain["equation"], plain["parameters"]
     if files := mesh_files(recipe):
         plain["data"]["files"] = [digest(file, where) for file in files]
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)

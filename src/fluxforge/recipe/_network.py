@@ -16,6 +16,8 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `hidden`: numbers a cell carries between layers;
     - `update`: `direct` predicts T', `residual` predicts f in T' = T + Δt/V f;
     - `gain`: weights start this many times as large as 1/√inputs; by default 1, and √3 for gated MLPs;
+    - `invariants`: more inputs of messages over edges and paths, such as `d_n` = d·n and `d_t` = |d − (d·n) n|;
+      `correction` is ½ (∇T_P + ∇T_N)·(n − d/(d·n)) of least-squares gradients, over edges;
     - `standardise`: every input that comes from the data is brought to mean 0 and spread 1, measured once.
     """
 
@@ -32,3 +34,4 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     update: Literal["direct", "residual"] = "residual"
     gain: Annotated[float, Meta(gt=0, le=1000)] | None = None
     standardise: bool = False
+    invariants: tuple[str, ...] = ()

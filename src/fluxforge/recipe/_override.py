@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fluxforge.recipe._document import from_dict
+from fluxforge.recipe._equation import with_equation_inside
 from fluxforge.recipe._mesh_files import located, mesh_files
 from fluxforge.recipe._messages import Place, found
 from fluxforge.recipe._recipe import Recipe
@@ -16,12 +17,12 @@ HAVING = {"loss.residual": "first-order-pinn, midpoint and two-hop have one"}
 def override(recipe: Recipe, assignments: Mapping[str, Any], where: str = "command line") -> Recipe:
     """The recipe with fields set by dotted names, `{"seed": 3, "training.steps": 100}`, and checked as a file would be.
 
-    A whole section may be given as a table. Mesh files are relative to the working folder.
+    A whole section may be given as a table. Mesh files and an equation's file are relative to the working folder.
     """
     document = to_dict(recipe)
     for field, value in assignments.items():
         _assign(document, field, value, where)
-    changed = from_dict(document, where)
+    changed = from_dict(with_equation_inside(document, "", where), where)
     return changed if mesh_files(changed) == mesh_files(recipe) else located(changed, "", where)
 
 

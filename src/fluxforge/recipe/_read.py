@@ -11,6 +11,7 @@ from typing import Any
 from fluxforge._files import open_regular
 from fluxforge.errors import RecipeError
 from fluxforge.recipe._document import from_dict
+from fluxforge.recipe._equation import with_equation_inside
 from fluxforge.recipe._mesh_files import located
 from fluxforge.recipe._messages import closest, found, listed, visible
 from fluxforge.recipe._override import override
@@ -45,7 +46,8 @@ def text(source: str | os.PathLike[str], *, preset: str | None = None, changes: 
     folder = file.parent if isinstance(file, Path) else ""
 
     def read(changed: str) -> Recipe:
-        return located(from_dict(_parsed(changed.encode(), "the changed text"), "the changed text"), folder, file.name)
+        table = with_equation_inside(_parsed(changed.encode(), "the changed text"), folder, file.name)
+        return located(from_dict(table, "the changed text"), folder, file.name)
 
     return rewritten(content, changes, override(unchanged, changes), read)
 
@@ -91,7 +93,8 @@ def _from_file(path: Path) -> Recipe:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise RecipeError(f"{where}: cannot be read ({reason})") from error
-    return located(from_dict(_parsed(content, where), where), path.parent, where)
+    table = with_equation_inside(_parsed(content, where), path.parent, where)
+    return located(from_dict(table, where), path.parent, where)
 
 
 def _parsed(content: bytes, where: str) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def _tables(table: Mapping[str, Any], name: str) -> list[str]:
     lines += [f"{key} = {_value(value)}" for key, value in plain.items()]
     for key, value in inner.items():
         # An empty dictionary, such as the arms of a recipe that has none, is the default and says nothing.
-        lines += _tables(value, f"{name}.{key}" if name else key) if value or key != "arms" else []
+        lines += _tables(value, f"{name}.{key}" if name else key) if value or key not in ("arms", "parameters") else []
     return lines
 
 

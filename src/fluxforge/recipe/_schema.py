@@ -99,7 +99,15 @@ def _union(kind: inspect.UnionType, value: object, place: Place) -> object:
     others = [other for other in kind.types if not isinstance(other, inspect.NoneType)]
     if len(others) == 1:
         return _plain(others[0], value, place)
+    if not any(isinstance(other, inspect.StructType) for other in others):
+        return _plain(_fitting(others, value), value, place)
     return _tagged({str(t.tag): t for t in others if isinstance(t, inspect.StructType)}, value, place)
+
+
+def _fitting(kinds: list[inspect.Type], value: object) -> inspect.Type:
+    """Of a number or a list, of a text or a table, the one that the value looks like; otherwise the first."""
+    looks = {inspect.StrType: str, inspect.DictType: Mapping, inspect.VarTupleType: list | tuple}
+    return next((kind for kind in kinds if isinstance(value, looks.get(type(kind), ()))), kinds[0])
 
 
 def _tagged(kinds: Mapping[str, inspect.StructType], value: object, place: Place) -> object:

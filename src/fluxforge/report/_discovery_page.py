@@ -20,31 +20,14 @@ from fluxforge.report._discovery_figures import (
     shown_fronts,
     terms,
 )
+from fluxforge.report._discovery_words import HEAT, LETTERS, equation_name, letters, physics_rows, question, reading
 from fluxforge.report._limit_figure import limit_pictures, limit_steps, limit_table, with_uncertainty
 from fluxforge.report._mathml import mathml, typeset
 from fluxforge.report._page import Shown, decimals, number, page, save_figures, shown
-from fluxforge.scheme import Hop, Scheme
+from fluxforge.scheme import Scheme
 from fluxforge.verify import Certificate
 
 Record = Mapping[str, Any]
-LEARNED_FROM = {
-    frozenset({"supervised"}): "was shown examples of single steps",
-    frozenset({"residual"}): "was shown the heat equation and no scheme",
-    frozenset({"supervised", "residual"}): "was shown examples of single steps and the heat equation",
-}
-# What the letters of a formula stand for, by the name a scheme's text gives them, and how they are set.
-LETTERS = {
-    "T": ("T", "temperature"),
-    "S": ("S", "source"),
-    "A": ("A", "length of the shared face"),
-    "delta": ("δ", "distance between centres"),
-    "n": ("n", "normal of the shared face"),
-    "d": ("d", "vector between centres"),
-    "V": ("V", "area of a cell"),
-    "alpha": ("α", "diffusivity"),
-    "dt": ("Δt", "time step"),
-    "chi": ("χ", "0 at a wall of given flux, 1 elsewhere"),
-}
 HEADLINES = {
     "recovered": "a formula was recovered",
     "approximation": "an approximation was found",
@@ -72,6 +55,7 @@ CAPTIONS = {
     "errors": "How far network and formula are from the first-order scheme on meshes that neither has seen.",
     "picture": "The formula at work: a hot spot and a hot left side, after a short run on an irregular mesh.",
 }
+OTHER_PICTURE = "The formula at work: a spot of 1 and a left side of 1, after a short run on an irregular mesh."
 
 
 def write_discovery(
@@ -118,7 +102,8 @@ def discovery_page(
         if name in CAPTIONS
     }
     if picture is not None:
-        inline["picture"] = shown(picture, "picture", CAPTIONS["picture"], look="narrow light")
+        caption = CAPTIONS["picture"] if equation_name(result) == HEAT else OTHER_PICTURE
+        inline["picture"] = shown(picture, "picture", caption, look="narrow light")
     return page(
         "discovery.html",
         result={**ABSENT, **{key: value for key, value in result.items() if value is not None}},
@@ -126,11 +111,13 @@ def discovery_page(
         verdict=_verdict(result),
         headline=HEADLINES[_verdict(result)],
         explained=_explained(result),
-        asked=_asked(metrics),
+        asked=question(metrics, equation_name(result)),
+        quantity="temperature" if equation_name(result) == HEAT else "value",
+        physics=physics_rows(result),
         formula=typeset(scheme) if recovered and scheme is not None else "",
         text=_text(result, scheme),
-        letters=_letters(scheme) if scheme is not None else [],
-        reading=_in_words(scheme) if scheme is not None else "",
+        letters=letters(scheme) if scheme is not None else [],
+        reading=reading(scheme) if scheme is not None else "",
         stopped=_stopped(result, certificate),
         certificate=certificate,
         constants=_constants(result),
@@ -138,7 +125,7 @@ def discovery_page(
         limit_panels=limit_pictures(result),
         limit_steps=limit_steps(result),
         laws=_typeset_laws(result.get("laws") or {}),
-        laws_say=_laws_in_words(result.get("laws") or {}),
+        laws_say=_laws_in_words(result.get("laws") or {}, "of heat " if equation_name(result) == HEAT else ""),
         fronts=shown_fronts(result),
         panels=_front_pictures(shown_fronts(result)),
         figures=inline,
@@ -161,38 +148,12 @@ def _explained(result: Record) -> str:
     return f"At most {100 * (1.0 - least):.2g} % of the network's step is left unexplained, over all Δt tried."
 
 
-def _asked(metrics: Sequence[Record]) -> str:
-    how = LEARNED_FROM.get(frozenset(terms(metrics)) - {"sparsity"}, "was trained on it")
-    return (
-        "Which formula carries the temperatures of a mesh's cells one time step ahead, "
-        f"as learned by a small network that sees only cells and their neighbours and {how}?"
-    )
-
-
 def _text(result: Record, scheme: Scheme | None) -> list[str]:
     """The formulas as text: of the scheme, or of what there is instead of one."""
     if scheme is not None:
         return formula_lines(scheme)
     messages = [f"{name} = Σ of {formula}" for name, formula in (result.get("messages") or {}).items()]
     return messages + [f"{name} = {formula}" for name, formula in (result.get("outputs") or {}).items()]
-
-
-def _letters(scheme: Scheme) -> list[tuple[str, str]]:
-    """The letters that the scheme uses, with their meaning; names of its own sums and outputs are not among them."""
-    own = {name for stage in scheme.stages for name in (*stage.messages, *stage.outputs)}
-    formulas = [m.expression for stage in scheme.stages for m in stage.messages.values()]
-    formulas += [o.expression for stage in scheme.stages for o in stage.outputs.values()]
-    symbols = {symbol.name for formula in formulas for symbol in formula.free_symbols}
-    used = {name.split("_")[0] for name in symbols - own}
-    return [words for name, words in LETTERS.items() if name in used]
-
-
-def _in_words(scheme: Scheme) -> str:
-    """How to read the formula."""
-    where = "its neighbours N" if scheme.hops() <= {Hop.EDGE} else "its neighbours N and theirs, Q"
-    if len(scheme.stages) > 1:
-        return f"In {len(scheme.stages)} rounds, every cell P adds up messages over {where}, and goes on with the sums."
-    return f"Every cell P adds up messages over {where}, and takes one step with the sum."
 
 
 def _stopped(result: Record, certificate: Certificate | None) -> str | None:
@@ -250,16 +211,15 @@ def _power(name: str, exponent: float | None) -> Markup:
     return Markup("<msup>{}{}</msup>").format(base, raised)
 
 
-def _laws_in_words(laws: Record) -> str:
-    """What the whole powers nearest to the fitted ones say."""
+def _laws_in_words(laws: Record, of_what: str = "of heat ") -> str:
+    """What the whole powers nearest to the fitted ones say; `of_what` follows the word flux."""
     near, far = (_whole(laws.get(name) or {}) for name in HOPS)
     if not near:
         return ""
     said = "Over one hop the nearest whole powers are not those of a flux."
     if near == {"A": 1, "delta": -1, "V": -1, "dt": 1}:
-        said = (
-            "Over one hop the nearest whole powers are A Δt/(δ V): the flux of heat through the shared face, per area."
-        )
+        flux = f"the flux {of_what}through the shared face, per area"
+        said = f"Over one hop the nearest whole powers are A Δt/(δ V): {flux}."
     if not far:
         return said
     legs = all(far.get(f"{name}_{leg}") == near.get(name) for name in ("A", "delta") for leg in ("PN", "NQ"))

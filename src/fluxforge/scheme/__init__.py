@@ -7,18 +7,33 @@ from fluxforge.scheme._builder import SchemeBuilder
 from fluxforge.scheme._claims import FAMILIES, Claims
 from fluxforge.scheme._document import claims_to_document, from_document, load, save, to_document
 from fluxforge.scheme._find import find
-from fluxforge.scheme._integrate import integrate
+from fluxforge.scheme._gradient import CORRECTION, correction_text, gradient_names, gradient_stage
+from fluxforge.scheme._integrate import integrate, semi_discrete
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage, check_scheme
-from fluxforge.scheme._symbols import IN_SPACE, NEXT, Ghost, Hop, message_symbols, output_symbols, symbol_units
+from fluxforge.scheme._symbols import (
+    IN_SPACE,
+    INVARIANTS,
+    NEXT,
+    TURNED,
+    Ghost,
+    Hop,
+    invariant_names,
+    message_symbols,
+    output_symbols,
+    symbol_units,
+)
 from fluxforge.scheme._tableau import TABLEAUX, Row, Tableau, runge_kutta
 
 __all__ = [
+    "CORRECTION",
     "FAMILIES",
     "HIGHEST_ORDER",
+    "INVARIANTS",
     "IN_SPACE",
     "NEXT",
     "TABLEAUX",
+    "TURNED",
     "Affine",
     "Claims",
     "Ghost",
@@ -36,9 +51,13 @@ __all__ = [
     "amplification",
     "check_scheme",
     "claims_to_document",
+    "correction_text",
     "find",
     "from_document",
+    "gradient_names",
+    "gradient_stage",
     "integrate",
+    "invariant_names",
     "linear_stages",
     "load",
     "message_symbols",
@@ -47,6 +66,7 @@ __all__ = [
     "reference",
     "runge_kutta",
     "save",
+    "semi_discrete",
     "symbol",
     "symbol_units",
     "to_document",

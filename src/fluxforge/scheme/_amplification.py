@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import sympy as sp
 
-from fluxforge.expression import symbol
+from fluxforge.expression import COORDINATES, symbol
 from fluxforge.pde import Equation, Rank
 from fluxforge.scheme._linear import affine_form, linear_stages
 from fluxforge.scheme._scheme import Scheme, Stage
@@ -16,10 +16,13 @@ from fluxforge.scheme._symbols import NEXT, Ghost, Hop
 
 Z = symbol("z", "complex")
 
-# One unit square whose four sides hold T = g, with a diffusivity that makes its single decay rate 1.
-_SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
+# One unit square whose four sides hold T = g, with a diffusivity that makes its single decay rate 1; for formulas of
+# three coordinates one unit cube.
 _EIGHTH = sp.Rational(1, 8)
 _VELOCITY = (sp.Rational(1, 3), sp.Rational(1, 5), sp.Rational(1, 7))
+# a·n through each side where a flow with as much inflow as outflow leaves the one cell as it is, as with a central
+# flux: all outflow, and no two sides the same.
+_OUTFLOW = tuple(sp.Rational(1, k) for k in (3, 5, 7, 11, 13, 17))
 _HALF = sp.Rational(1, 2)
 _WALL = symbol("g")
 
@@ -36,10 +39,17 @@ def amplification(scheme: Scheme) -> sp.Expr | None:
     A scheme that is not linear in T has none. For a scheme that is a function of one operator, T' = R(Δt G) T on every
     mesh. Whether it is one has to be checked on a mesh with more than one cell.
     """
+    for outflow in (False, True) if scheme.equation.velocity is not None else (False,):
+        cell = one_cell(scheme, outflow=outflow)
+        found = None if cell is None else _factor_of_cell(scheme, cell)
+        if found is not None:
+            return found
+    return None
+
+
+def _factor_of_cell(scheme: Scheme, cell: "OneCell") -> sp.Expr | None:
+    """R(z) of one cell; None where it stays as it is, or is not a rational function of Δt."""
     dt = symbol("dt")
-    cell = one_cell(scheme)
-    if cell is None:
-        return None
     # The one cell's own rate is 1 for the plain flux; a scheme with another generator is measured in its own z.
     rate = -sp.diff(cell.T, dt).xreplace({dt: sp.Integer(0)})
     if not may_grow(scheme.equation):
@@ -70,13 +80,16 @@ class OneCell:
 
 
 @lru_cache(maxsize=256)
-def one_cell(scheme: Scheme) -> OneCell | None:
-    """The scheme's F on one cell between four walls; None for a scheme that is not linear in T, S and wall values."""
+def one_cell(scheme: Scheme, *, outflow: bool = False) -> OneCell | None:
+    """The scheme's F on one cell between walls; None for a scheme that is not linear in T, S and wall values.
+
+    With `outflow`, the flow leaves through every side.
+    """
     if linear_stages(scheme) is None:
         return None
     known: dict[str, sp.Expr] = {"T": symbol("T"), "S": symbol("S")}
     for stage in scheme.stages:
-        known.update(_outputs_of_one_cell(stage, known, scheme))
+        known.update(_outputs_of_one_cell(stage, known, scheme, outflow=outflow))
     variables = (symbol("T"), symbol("S"), _WALL)
     found = affine_form(sp.expand(known[NEXT]), set(variables))
     if found is None:
@@ -105,7 +118,7 @@ def one_cell_order(scheme: Scheme) -> OneCellOrder | None:
     that on one cell.
     """
     dt = symbol("dt")
-    cell = one_cell(scheme)
+    cell = _changing_cell(scheme)
     if cell is None or not all(part.is_rational_function(dt) for part in (cell.T, cell.S, cell.wall)):
         return None
     theta = scheme.theta
@@ -122,6 +135,13 @@ def one_cell_order(scheme: Scheme) -> OneCellOrder | None:
         if part is not None
     ]
     return OneCellOrder(_agree(free, exact), min(orders))
+
+
+def _changing_cell(scheme: Scheme) -> OneCell | None:
+    """The one cell, with outflow where it does not change otherwise."""
+    cell = one_cell(scheme)
+    still = cell is not None and sp.diff(cell.T, symbol("dt")) == 0
+    return one_cell(scheme, outflow=True) if still and scheme.equation.velocity is not None else cell
 
 
 def _taylor(expression: sp.Expr) -> list[sp.Expr] | None:
@@ -149,35 +169,54 @@ def _same(a: sp.Expr, b: sp.Expr) -> bool:
     return bool(abs(float(apart)) <= _DECIMAL * max(1.0, abs(float(b))) if apart.has(sp.Float) else apart == 0)
 
 
-def _outputs_of_one_cell(stage: Stage, known: dict[str, sp.Expr], scheme: Scheme) -> dict[str, sp.Expr]:
+def _outputs_of_one_cell(
+    stage: Stage, known: dict[str, sp.Expr], scheme: Scheme, *, outflow: bool
+) -> dict[str, sp.Expr]:
     here = {symbol(name): value for name, value in known.items()}
     here |= {symbol("V"): sp.Integer(1), **_parameters(scheme.equation)}
     for name, message in stage.messages.items():
         # No path leaves a ghost and no ring surrounds one cell: those sums are empty.
-        sides = _SIDES if message.hop is Hop.EDGE else ()
-        terms = (message.expression.xreplace(_side(side, known, scheme)) for side in sides)
+        sides = _sides(scheme.dimension or 2) if message.hop is Hop.EDGE else []
+        along = _OUTFLOW if outflow else (None,) * len(sides)
+        terms = (
+            message.expression.xreplace(_side(side, known, scheme, flow))
+            for side, flow in zip(sides, along, strict=False)
+        )
         here[symbol(name)] = sp.Add(*terms)
     return {name: sp.cancel(output.expression.xreplace(here)) for name, output in stage.outputs.items()}
 
 
-def _side(side: tuple[int, int], known: dict[str, sp.Expr], scheme: Scheme) -> dict[sp.Symbol, sp.Expr]:
-    """Every symbol of an edge from the cell to the ghost on one side."""
-    x, y = (sp.Integer(component) for component in side)
-    values = {"A": 1, "delta": _HALF, "n_x": x, "n_y": y, "d_x": x / 2, "d_y": y / 2, "chi": 1}
-    values |= {"V_P": 1, "V_N": sp.oo}
+def _sides(dimension: int) -> list[tuple[int, ...]]:
+    """The normals of a unit cube in so many dimensions: (1, 0), (−1, 0), (0, 1), (0, −1) in the plane."""
+    return [tuple(sign * (i == axis) for i in range(dimension)) for axis in range(dimension) for sign in (1, -1)]
+
+
+def _side(
+    side: tuple[int, ...], known: dict[str, sp.Expr], scheme: Scheme, flow: sp.Expr | None
+) -> dict[sp.Symbol, sp.Expr]:
+    """Every symbol of an edge from the cell to the ghost on one side; `flow` is a·n, of an even flow unless given."""
+    n = tuple(sp.Integer(component) for component in side)
+    values = {"A": 1, "delta": _HALF, "d_n": _HALF, "d_t": 0, "chi": 1, "V_P": 1, "V_N": sp.oo}
+    values |= {f"n_{axis}": part for axis, part in zip(COORDINATES, n, strict=False)}
+    values |= {f"d_{axis}": part / 2 for axis, part in zip(COORDINATES, n, strict=False)}
     rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
     for name, value in known.items():
         shown = {Ghost.OWNER: value, Ghost.ZERO: sp.Integer(0), Ghost.DIRICHLET: _WALL}
         values[f"{name}_P"] = value
         values[f"{name}_N"] = shown[rules[name]]
-    return {symbol(name): sp.S(value) for name, value in values.items()} | _parameters(scheme.equation, (x, y))
+    return {symbol(name): sp.S(value) for name, value in values.items()} | _parameters(scheme.equation, n, flow)
 
 
-def _parameters(equation: Equation, n: tuple[sp.Expr, ...] = ()) -> dict[sp.Symbol, sp.Expr]:
+def _parameters(
+    equation: Equation, n: tuple[sp.Expr, ...] = (), flow: sp.Expr | None = None
+) -> dict[sp.Symbol, sp.Expr]:
     """Every scalar and n·K n are 1/8, and a·n that of a flow without symmetry; on an edge with its normal."""
     values: dict[str, sp.Expr] = {}
     for p in equation.parameters:
         along = sp.Add(*(a * component for a, component in zip(_VELOCITY, n, strict=False)))
-        value = along if p.rank is Rank.VECTOR else _EIGHTH
+        value = _EIGHTH if p.rank is not Rank.VECTOR else along if flow is None else flow
         values |= dict.fromkeys((*p.edge_names(), *p.cell_names) if n else p.cell_names, value)
+        # The normals are along the axes, and K is a multiple of the identity.
+        across = sp.sqrt(sp.Add(*(a**2 for a in _VELOCITY[: len(n)])) - along**2) if p.rank is Rank.VECTOR else 0
+        values |= dict.fromkeys(p.tangential_names if n else (), sp.S(across))
     return {symbol(name): value for name, value in values.items()}

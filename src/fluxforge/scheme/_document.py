@@ -72,6 +72,10 @@ def _named(equation: pde.Equation) -> str | dict[str, Any]:
 
 def _equation(document: Mapping[str, Any]) -> pde.Equation:
     """The equation a document names; those of version 1 may name none and are schemes of heat."""
+    if "equation" in document and document.get("format_version") == 1:
+        raise DocumentError(
+            f"field 'equation' is not one of format_version 1, whose schemes are all of heat: write {VERSION} instead"
+        )
     if "equation" not in document and document.get("format_version", 1) != 1:
         raise DocumentError(
             "field 'equation' is missing: only files of format_version 1 are schemes of heat without it"

@@ -40,6 +40,12 @@ def rate(equation: Equation, total: str, state: State) -> sp.Expr:
     return (symbol(total) / symbol("V") + symbol("S") + reaction) / equation.at_cell(equation.capacity, state.at())
 
 
+def semi_discrete(equation: Equation) -> Stage:
+    """∂u/∂t of every cell as a stage with the one output `rate`: the equation's two-point flux and its reaction."""
+    state = State()
+    return Stage({"z": received(equation, state)}, {"rate": Output(rate(equation, "z", state), Ghost.ZERO)})
+
+
 def integrate(tableau: Tableau, equation: Equation, *, space: Mapping[str, float] | None = None) -> Scheme:
     """The scheme of a tableau and the equation's two-point flux; `space` claims an order per family of meshes.
 

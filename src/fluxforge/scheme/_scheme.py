@@ -121,8 +121,9 @@ class Scheme:
     def dimension(self) -> int | None:
         """The number of coordinates its formulas are written for; None where they contain no components of vectors."""
         messages = (message for stage in self.stages for message in stage.messages.values())
-        names = {found.name for message in messages for found in message.expression.free_symbols}
-        axes = {part for name in names if name[0] in "nd" for part in name.split("_")[1:] if part in COORDINATES}
+        found = {(message.hop, own.name) for message in messages for own in message.expression.free_symbols}
+        geometry = (name for hop, name in found if name in GEOMETRY[hop])
+        axes = {part for name in geometry for part in name.split("_")[1:] if part in COORDINATES}
         return None if not axes else 3 if "z" in axes else 2
 
     def hops(self) -> frozenset[Hop]:
@@ -153,7 +154,7 @@ def _check_stage(stage: Stage, earlier: tuple[str, ...], equation: Equation, whe
 
 
 def _parameter_names(equation: Equation) -> set[str]:
-    return {name for p in equation.parameters for name in (p.name, *p.edge_names())}
+    return {name for p in equation.parameters for name in (p.name, *p.edge_names(), *p.tangential_names)}
 
 
 def _check_names(names: tuple[str, ...], taken: set[str], where: str) -> None:

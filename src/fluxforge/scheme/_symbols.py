@@ -10,7 +10,7 @@ from functools import cache
 import sympy as sp
 
 from fluxforge.expression import COORDINATES, symbols_of
-from fluxforge.pde import HEAT, NUMBER, Equation, Unit, Where, dimensions, multiply_units, unit
+from fluxforge.pde import HEAT, NUMBER, Equation, Rank, Unit, Where, dimensions, multiply_units, unit
 
 
 class Hop(StrEnum):
@@ -45,11 +45,19 @@ EDGE_GEOMETRY = ("A", "delta", "n_x", "n_y", "d_x", "d_y", "chi")
 IN_SPACE = ("n_z", "d_z")
 """What a face of a mesh in space has besides."""
 
+INVARIANTS = ("d_n", "d_t")
+"""d·n and |d − (d·n) n|: the same in every dimension, however the mesh is turned, and seen from either side."""
+
+TURNED = tuple(f"{vector}_{axis}" for vector in ("n", "d") for axis in COORDINATES)
+"""What has the other sign seen from the other side of a face."""
+
+ON_FACES = (*EDGE_GEOMETRY, *IN_SPACE, *INVARIANTS)
+
 ENDS = {Hop.EDGE: ("P", "N"), Hop.PATH: ("P", "N", "Q"), Hop.RING: ("P", "N", "Q")}
 LEGS = {Hop.EDGE: ("",), Hop.PATH: ("_PN", "_NQ"), Hop.RING: ()}
 GEOMETRY = {
-    Hop.EDGE: (*EDGE_GEOMETRY, *IN_SPACE),
-    Hop.PATH: tuple(f"{name}{leg}" for leg in LEGS[Hop.PATH] for name in (*EDGE_GEOMETRY, *IN_SPACE)),
+    Hop.EDGE: ON_FACES,
+    Hop.PATH: tuple(f"{name}{leg}" for leg in LEGS[Hop.PATH] for name in ON_FACES),
     Hop.RING: (
         *(f"{name}{leg}" for leg in LEGS[Hop.PATH] for name in ("A", "delta")),
         "delta_PQ",
@@ -70,9 +78,20 @@ def constants(equation: Equation) -> tuple[str, ...]:
 def message_symbols(hop: Hop, earlier: Iterable[str], equation: Equation = HEAT) -> Mapping[str, sp.Symbol]:
     """What a message of this hop may contain: parameters, geometry, and every end's fields and earlier outputs."""
     per_end = (*NODE_FIELDS, *NODE_GEOMETRY, *earlier)
-    along = (name for p in equation.parameters for leg in LEGS[hop] for name in p.edge_names(ENDS[hop], leg))
+    along = [name for p in equation.parameters for leg in LEGS[hop] for name in p.edge_names(ENDS[hop], leg)]
+    along += [f"{name}{leg}" for p in equation.parameters for leg in LEGS[hop] for name in p.tangential_names]
     at_ends = (f"{name}_{end}" for name in per_end for end in ENDS[hop])
     return symbols_of((*constants(equation), *along, *GEOMETRY[hop], *at_ends))
+
+
+def invariant_names(equation: Equation = HEAT) -> tuple[str, ...]:
+    """The scalars of an edge that no rotation changes and that follow from d, n and the equation's parameters.
+
+    `d_n` and `d_t`; `a_n` = a·n and `a_t` = |a − (a·n) n| of a vector; `K_nn` = n·K n and `K_nt` = |K n − (n·K n) n| of
+    a tensor; a scalar given per face.
+    """
+    on_faces = [p for p in equation.parameters if p.rank is not Rank.SCALAR or p.where is Where.FACE]
+    return (*INVARIANTS, *(name for p in on_faces for name in (*p.edge_names(), *p.tangential_names)))
 
 
 def output_symbols(sums: Iterable[str], earlier: Iterable[str], equation: Equation = HEAT) -> Mapping[str, sp.Symbol]:
@@ -89,11 +108,12 @@ def symbol_units(equation: Equation = HEAT, dimension: int = 2) -> Mapping[str, 
     """
     length, time = unit(length=1), unit(time=1)
     known = {"A": unit(length=dimension - 1), "V": unit(length=dimension), "delta": length, STEP: time}
+    known |= dict.fromkeys(INVARIANTS, length)
     known |= dict.fromkeys((*(f"n_{axis}" for axis in COORDINATES), "chi"), NUMBER)
     known |= {f"{name}_{axis}": length for name in ("d", "d_PQ") for axis in COORDINATES}
     for p in equation.parameters:
         if p.unit is not None:
-            known |= dict.fromkeys((*p.cell_names, *p.edge_names()), p.unit)
+            known |= dict.fromkeys((*p.cell_names, *p.edge_names(), *p.tangential_names), p.unit)
     known["T"] = equation.unknown_unit
     capacity = dimensions(equation.capacity, known)
     if isinstance(capacity, Unit):

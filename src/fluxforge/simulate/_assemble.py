@@ -206,7 +206,8 @@ class _Assembly:
     def _along(self, hop: Hop, expression: sp.Expr) -> np.ndarray:
         """A geometric expression in every slot of a hop."""
         around = self.hops[hop]
-        values: dict[sp.Symbol, Any] = {**self.parameters, **around.geometry}
+        geometry = {own: around.geometry[own] for own in expression.free_symbols & around.geometry.keys()}
+        values: dict[sp.Symbol, Any] = {**self.parameters, **geometry}
         for name, value in self.fixed.items():
             shown = view(self.graph, self.rules[name]).of(value)
             values |= {symbol(f"{name}_{end}"): shown[node] for end, node in around.ends.items()}

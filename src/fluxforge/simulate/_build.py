@@ -16,6 +16,7 @@ from fluxforge.simulate._assemble import Operator, assemble, operator
 from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._general import general_stepper
 from fluxforge.simulate._implicit import conjugate_gradient_stepper, direct_stepper
+from fluxforge.simulate._kernel_stepper import kernel_pays, kernel_stepper
 from fluxforge.simulate._linear import linear_stepper
 from fluxforge.simulate._multigrid import condition_bound, multigrid_stepper
 from fluxforge.simulate._renumber import local_order
@@ -66,6 +67,30 @@ def stepper(
         return general_stepper(scheme, graph, dt=dt, parameters=parameters, source=S, dtype=dtype)
     stages = assemble(scheme, graph, dt=dt, parameters=parameters)
     return linear_stepper(stages, source=S, order=order, dtype=dtype)
+
+
+@np.errstate(all="ignore")
+def run_stepper(
+    scheme: Scheme,
+    graph: DualGraph,
+    dt: float,
+    *,
+    steps: int,
+    parameters: Settings | None = None,
+    source: np.ndarray | None = None,
+    dtype: Precision = "float64",
+    solver: Solver = "auto",
+) -> AbstractStepper:
+    """The fastest stepper for a run of that many steps, from arguments that were checked.
+
+    On the CPU, explicit linear schemes are stepped by a compiled kernel where the run is long enough to pay for its
+    compilation. It is no function that JAX can trace; `stepper` always returns one that is.
+    """
+    S = np.zeros(graph.cells) if source is None else source
+    rounds = 0 if scheme.implicit or linear_stages(scheme) is None else len(scheme.stages)
+    if jax.default_backend() == "cpu" and kernel_pays(rounds, graph.cells, steps):
+        return kernel_stepper(assemble(scheme, graph, dt=dt, parameters=parameters), source=S, dtype=dtype)
+    return stepper(scheme, graph, dt, parameters=parameters, source=S, dtype=dtype, solver=solver)
 
 
 def _implicit(

@@ -55,11 +55,13 @@ def general_stepper(
     """Put a graph's neighbourhoods on the device for a scheme that may be anything."""
     check_dimension(scheme, graph)
     fields = resolve(scheme.equation, graph, parameters)
+    messages = [message.expression for stage in scheme.stages for message in stage.messages.values()]
+    read = {own.name for expression in messages for own in expression.free_symbols}
     return GeneralStepper(
         scheme=scheme,
         dt=dt,
         constants=tuple(fields.constants.items()),
         dtype=dtype,
         S=put(source, dtype),
-        around=surroundings(graph, scheme.hops(), parameters=fields, dtype=dtype),
+        around=surroundings(graph, scheme.hops(), parameters=fields, symbols=read, dtype=dtype),
     )

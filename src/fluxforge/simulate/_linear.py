@@ -9,8 +9,7 @@ from jaxtyping import Float, Int
 from scipy.sparse import csr_array, eye_array
 
 from fluxforge.simulate._assemble import AffineMap, compose
-from fluxforge.simulate._bytes import stage_bytes
-from fluxforge.simulate._rows import StageRows, stage_rows
+from fluxforge.simulate._rows import StageRows, stage_bytes, stage_rows
 from fluxforge.simulate._stepper import LinearStepper, Order
 
 Stages = tuple[Mapping[str, AffineMap], ...]
@@ -37,7 +36,7 @@ def linear_stepper(
     rows = lay_out(stages)
     if len(rows) > 1:
         most = MOST_OF_STAGED * sum(stage_bytes(stage, n, kind.itemsize) for stage in rows)
-        if _least_bytes(stages, n, kind.itemsize) <= most:
+        if least_bytes(stages, n, kind.itemsize) <= most:
             whole = compose(stages, n)
             found = lay_out(({"T_new": AffineMap({"T": whole.M, "S": whole.N}, whole.b)},))
             if stage_bytes(found[0], n, kind.itemsize) <= most:
@@ -45,7 +44,7 @@ def linear_stepper(
     return LinearStepper(stages=rows, order=Order.of(order), always=jnp.asarray(True), dtype=dtype)
 
 
-def _least_bytes(stages: Stages, n: int, width: int) -> int:
+def least_bytes(stages: Stages, n: int, width: int) -> int:
     """A lower bound on what all stages move as one row per cell, from the rows of a few cells.
 
     A product of the stages of eight rounds of messages would have some hundred entries in every row, and take longer

@@ -10,6 +10,7 @@ from fluxforge._types import Precision, State
 from fluxforge.gnn import Network, cast
 from fluxforge.mesh import DualGraph, check_graph, unit_volume
 from fluxforge.neighbourhood import Surroundings, put, surroundings
+from fluxforge.pde import HEAT
 from fluxforge.simulate._build import check_64_bits, check_precision
 from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._stepper import AbstractStepper, entered, repeated
@@ -22,7 +23,7 @@ class NetworkStepper(AbstractStepper):
     around: Surroundings
     S: Float[Array, " cells"]
     dt: Float[Array, ""]
-    diffusivity: Float[Array, ""]
+    parameters: dict[str, Float[Array, ""]]
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """The mesh's order is the stepper's."""
@@ -35,7 +36,7 @@ class NetworkStepper(AbstractStepper):
     @eqx.filter_jit
     def advance(self, T: State) -> State:
         """One step."""
-        return self.network(self.around, T, self.S, dt=self.dt, diffusivity=self.diffusivity)
+        return self.network(self.around, T, self.S, dt=self.dt, parameters=self.parameters)
 
     def repeat(self, T: State, steps: int) -> State:
         """Many steps without leaving the device."""
@@ -59,6 +60,7 @@ def network_stepper(
     check_graph(graph)
     dt, diffusivity = check_positive(dt, "dt"), check_positive(diffusivity, "diffusivity")
     check_64_bits(check_precision(precision, "precision"), "precision")
+    given = HEAT.settings(diffusivity=diffusivity)
     scaled, length = unit_volume(graph)
     S = field_on_cells(source, graph, "the source") * length**2
     return NetworkStepper(
@@ -66,5 +68,5 @@ def network_stepper(
         around=surroundings(scaled, network.hops, dtype=precision),
         S=put(S, precision),
         dt=jnp.asarray(dt / length**2, precision),
-        diffusivity=jnp.asarray(diffusivity, precision),
+        parameters={name: jnp.asarray(value, precision) for name, value in given.items()},
     )

@@ -25,6 +25,13 @@ class Reaction:
         return float(np.maximum(self.slope, 0.0).max(initial=0.0))
 
 
+def cell_capacity(equation: Equation, graph: DualGraph, parameters: Settings | None) -> CellField:
+    """The capacity c in each cell of a graph."""
+    fields = resolve(equation, graph, parameters)
+    known = {symbol(name): value for name, value in (*fields.constants.items(), *fields.cells.items())}
+    return np.broadcast_to(np.asarray(evaluate(equation.capacity, known, np), float), (graph.cells,))
+
+
 def linear_reaction(equation: Equation, graph: DualGraph, parameters: Settings | None) -> Reaction | None:
     """The reaction in the cells of a graph; None where r is not linear in the unknown."""
     slope = differentiate(equation.reaction, equation.u)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -109,6 +110,13 @@ def stage_rows(
             for name, affine in stage.items()
         },
     )
+
+
+def stage_bytes(stage: StageRows, cells: int, width: int) -> int:
+    """The bytes that one stage of a linear scheme moves, in numbers of that width."""
+    held = sum(array.nbytes for array in jax.tree.leaves(stage))
+    read = {term.field for terms in stage.terms.values() for term in terms}
+    return held + (len(read) + len(stage.terms)) * cells * width
 
 
 class _Placement:

@@ -3,7 +3,8 @@
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import jax
@@ -11,15 +12,16 @@ import numpy as np
 from jaxtyping import Float
 
 from fluxforge._arguments import check_flag, check_function, check_positive, check_whole
-from fluxforge._types import State
+from fluxforge._types import CellField, State
 from fluxforge.errors import InputError, InstabilityError, NumericalError
 from fluxforge.mesh import Conditions, DualGraph, Mesh, Settings, Value, as_mesh, dual, reference_step
-from fluxforge.pde import Equation
+from fluxforge.pde import HEAT, Equation, Words
 from fluxforge.scheme import Scheme, find
-from fluxforge.simulate._build import Precision, Solver, check_diffusivity, check_precision, stepper
+from fluxforge.simulate._build import Precision, Solver, check_diffusivity, check_precision, run_stepper
 from fluxforge.simulate._envelope import Envelope, data_envelope
 from fluxforge.simulate._field import field_on_cells
 from fluxforge.simulate._limit import StepLimit, step_limit
+from fluxforge.simulate._reaction import cell_capacity
 from fluxforge.simulate._stepper import AbstractStepper
 
 PRECISE_UP_TO = 5000
@@ -43,16 +45,19 @@ class Simulation:
     steps: int
     seconds_per_step: float
     blew_up_at: int | None
+    words: Words = HEAT.words
+    capacity: CellField | None = None
 
     def summary(self) -> dict[str, object]:
         """The numbers of the last saved field, volume-weighted, as plain JSON values; None for one that overflows.
 
         `dt_limit` is None both for a step that has no limit and where none is known: `dt_limit_kind` says which,
-        `finite`, `unlimited` or `unknown`.
+        `finite`, `unlimited` or `unknown`. `heat` is what the equation conserves, Σ c V T.
         """
         T, V = self.fields[-1], self.graph.V
+        held = V if self.capacity is None else self.capacity * V
         with np.errstate(all="ignore"):
-            sums = {"mean": V @ (T / V.sum()), "energy": 0.5 * V @ T**2, "heat": V @ T}
+            sums = {"mean": V @ (T / V.sum()), "energy": 0.5 * V @ T**2, "heat": held @ T}
         return {
             "scheme": self.scheme,
             "cells": self.graph.cells,
@@ -123,8 +128,10 @@ def simulate(
     )
     envelope = data_envelope(scheme.equation, graph, parameters, initial=T, source=S)
     _check_fits(dtype, {"the initial temperature": T, "the source": S, "the boundary condition": graph.value})
-    with jax.enable_x64(dtype == "float64"):
-        advance = stepper(scheme, graph, step, parameters=parameters, source=S, dtype=dtype, solver=solver)
+    with jax.enable_x64(dtype == "float64"), _telling_of_memory():
+        advance = run_stepper(
+            scheme, graph, step, steps=steps, parameters=parameters, source=S, dtype=dtype, solver=solver
+        )
         run = _march(advance, T, envelope, dt=step, steps=steps, every=every, progress=progress)
     result = Simulation(
         scheme=scheme.name,
@@ -138,10 +145,23 @@ def simulate(
         steps=run.marks[-1],
         seconds_per_step=run.seconds_per_step,
         blew_up_at=run.blew_up_at,
+        words=scheme.equation.words,
+        capacity=None if scheme.equation.capacity == 1 else cell_capacity(scheme.equation, graph, parameters),
     )
     if throw and run.blew_up_at is not None:
         raise InstabilityError(f"scheme {scheme.name!r} blew up at step {run.blew_up_at} of {steps}")
     return result
+
+
+@contextmanager
+def _telling_of_memory() -> Iterator[None]:
+    """Raise MemoryError where JAX's runtime says, in an error for every purpose, that memory is exhausted."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error) and "Out of memory" not in str(error):
+            raise
+        raise MemoryError(str(error)) from error
 
 
 def _check_fits(dtype: Precision, fields: Mapping[str, np.ndarray]) -> None:
@@ -173,8 +193,9 @@ def choose_step(
     if dt is None:
         fraction = check_positive(dt_fraction, "dt_fraction")
         if not 0 < fourier < math.inf:
-            what = "no cell of this mesh exchanges heat" if fourier else "the exchange overflows"
-            raise InputError(f"{_in_words(parameters)}{what}, so there is no Fourier step: give dt itself")
+            words = scheme.equation.words
+            what = f"no cell of this mesh exchanges {words.exchanged}" if fourier else "the exchange overflows"
+            raise InputError(f"{_in_words(parameters)}{what}, so there is no {words.step_name}: give dt itself")
         dt = fraction * fourier
     dt = check_positive(dt, "dt")
     found = _known_limit(scheme, graph, parameters, precise=graph.cells <= PRECISE_UP_TO)
@@ -202,14 +223,15 @@ def _known_limit(scheme: Scheme, graph: DualGraph, parameters: Settings | None, 
 
 
 def _refuse_step(scheme: Scheme, dt: float, fourier: float, found: StepLimit | None, dtype: Precision) -> None:
+    reference = scheme.equation.words.step_name
     if found is not None and dt > found.dt * (1 + 1e-9):
         raise InputError(
             f"dt = {dt:.4g} is above the stability limit of {scheme.name!r} on this mesh, {found.dt:.4g} "
-            f"({found.dt / fourier:.3g} of the Fourier step): take a smaller one, or force it (--force, or force=True)"
+            f"({found.dt / fourier:.3g} of the {reference}): take a smaller one, or force it (--force, or force=True)"
         )
     if scheme.implicit and dt > LONGEST_STEP[dtype] * fourier:
         raise InputError(
-            f"dt = {dt:.4g} is {dt / fourier:.2g} Fourier steps, so long that rounding errors of {dtype} would exceed "
+            f"dt = {dt:.4g} is {dt / fourier:.2g} {reference}s, so long that rounding errors of {dtype} would exceed "
             f"the field: take at most {LONGEST_STEP[dtype] * fourier:.2g}, or force it (--force, or force=True)"
         )
 

@@ -52,7 +52,7 @@ def begin(spec: recipe.Recipe, transform: optax.GradientTransformation, source: 
     own = [jax.random.fold_in(jax.random.key(spec.seed), k) for _ in arms for k in range(spec.seeds)]
     keys = jnp.stack(own)
     dtype = spec.training.precision
-    network = eqx.filter_vmap(lambda key: cast(_built(spec.network, key, found), dtype))(keys)
+    network = eqx.filter_vmap(lambda key: cast(_built(spec, key, found), dtype))(keys)
     count = len(own)
     return State(
         network=network,
@@ -68,8 +68,8 @@ def begin(spec: recipe.Recipe, transform: optax.GradientTransformation, source: 
     )
 
 
-def _built(spec: recipe.Network, key: PRNGKeyArray, found: tuple[Standard, ...] | None) -> Network:
-    network = build(spec, key)
+def _built(spec: recipe.Recipe, key: PRNGKeyArray, found: tuple[Standard, ...] | None) -> Network:
+    network = build(spec.network, key, recipe.equation_of(spec))
     return network if found is None else standardised(network, found)
 
 
@@ -78,7 +78,7 @@ def _standards(spec: recipe.Recipe, source: AbstractSource) -> tuple[Standard, .
     key = jax.random.fold_in(jax.random.key(spec.seed), _MEASURED)
     problems = eqx.filter_jit(lambda source, key: source.batch(key, _PROBLEMS))(source, key)
     # Only what is given is measured, whatever the weights are: they need not be drawn.
-    shape = eqx.filter_eval_shape(lambda key: cast(build(spec.network, key), spec.training.precision), key)
+    shape = eqx.filter_eval_shape(lambda key: cast(_built(spec, key, None), spec.training.precision), key)
     network = jax.tree.map(
         lambda leaf: put(np.zeros(leaf.shape), leaf.dtype) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf, shape
     )

@@ -1,5 +1,6 @@
 """Certificates: what a scheme is, measured. Evidence, never a bare boolean."""
 
+from fluxforge.verify._alignment import Alignment, alignment
 from fluxforge.verify._black_box import verify_step
 from fluxforge.verify._certificate import Certificate, FamilyResult
 from fluxforge.verify._claims import ClaimCheck
@@ -11,12 +12,14 @@ from fluxforge.verify.semidiscrete import other_equation
 
 __all__ = [
     "NUMERICAL_FAILURES",
+    "Alignment",
     "Certificate",
     "ClaimCheck",
     "FamilyResult",
     "Line",
     "Rates",
     "Verdict",
+    "alignment",
     "linear_field_defect",
     "other_equation",
     "verify",

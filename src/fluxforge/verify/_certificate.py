@@ -12,8 +12,10 @@ from fluxforge.simulate import limit_kind
 from fluxforge.verify._claims import ClaimCheck
 from fluxforge.verify._evidence import Line
 from fluxforge.verify._families import LATTICES
+from fluxforge.verify._own import SmoothEquation
 from fluxforge.verify.conservation import Conservation
 from fluxforge.verify.cost import Cost, CostCurve
+from fluxforge.verify.diffusivity import EffectiveEquation
 from fluxforge.verify.linearity import Linearity
 from fluxforge.verify.maximum import LARGEST, MaximumPrinciple
 from fluxforge.verify.modified import ModifiedEquation
@@ -24,6 +26,7 @@ from fluxforge.verify.stability import Stability
 from fluxforge.verify.time_order import TimeStudy
 from fluxforge.verify.transient import TransientGrowth
 from fluxforge.verify.units import Units
+from fluxforge.verify.waves import WaveLimit
 
 KIND, VERSION = "certificate", 1
 
@@ -37,7 +40,8 @@ NEAR_DIFFUSIVITY = 0.05
 
 @dataclass(frozen=True)
 class FamilyResult:
-    """What was established on one mesh family. `diffusivity` is K/α.
+    """What was established on one mesh family. `diffusivity` is K over the equation's own, `effective` the whole
+    equation of smooth fields on a lattice, of other equations than heat.
 
     `studies` has a study per manufactured problem, and `study` is the worst of them: without an order if one has none,
     otherwise of the lowest order.
@@ -48,6 +52,7 @@ class FamilyResult:
     diffusivity: np.ndarray | None
     studies: tuple[SpaceStudy, ...] = ()
     only_diffuses: bool = True
+    effective: EffectiveEquation | None = None
 
     @property
     def convergent(self) -> bool:
@@ -57,11 +62,13 @@ class FamilyResult:
     @property
     def consistent(self) -> bool:
         """Whether the steady errors go to zero, or linear fields are exact; and the diffusivity is α."""
+        if self.effective is not None and not self.effective.holds:
+            return False
         if not self.only_diffuses:
             return self.convergent
         if self.diffusivity is None:
             return False
-        off = float(np.abs(self.diffusivity - np.eye(2)).max())
+        off = float(np.abs(self.diffusivity - np.eye(len(self.diffusivity))).max())
         fitted = self.study is not None and self.study.family not in LATTICES
         exact = self.patch is not None and self.patch.exact(1)
         return (self.convergent and off <= NEAR_DIFFUSIVITY) or (
@@ -174,7 +181,9 @@ class Certificate:
 
 def _family(result: FamilyResult) -> dict[str, Any]:
     study, patch = result.study, result.patch
+    effective = {} if result.effective is None else {"effective_equation": _effective(result.effective)}
     return {
+        **effective,
         "consistent": result.consistent,
         "convergent": result.convergent,
         "order": None if study is None else study.l2.order,
@@ -186,6 +195,15 @@ def _family(result: FamilyResult) -> dict[str, Any]:
         "patch_residual": None if patch is None else {str(k): _finite(v) for k, v in patch.residual.items()},
         "problems": [_study(one) for one in result.studies],
     }
+
+
+def _effective(found: EffectiveEquation) -> dict[str, Any]:
+    """Rate, drift and K of smooth fields, and those of the equation."""
+
+    def plain(one: SmoothEquation) -> dict[str, Any]:
+        return {"rate": _finite(one.rate), "drift": one.drift.tolist(), "K": one.K.tolist()}
+
+    return {"holds": found.holds, "found": plain(found.found), "own": plain(found.own)}
 
 
 def _study(study: SpaceStudy) -> dict[str, Any]:
@@ -237,7 +255,9 @@ def _stability(found: Stability | None) -> dict[str, Any]:
     # Steps that were tried are no bound: that all of them were stable does not make the step unlimited.
     limit = found.dt_max if found.bound or not (found.dt_max is not None and math.isinf(found.dt_max)) else None
     unlimited = None if limit is None else math.isinf(limit)
+    waves = {} if found.waves is None else {"waves": _waves(found.waves)}
     return {
+        **waves,
         "real_interval": None if found.interval is None or math.isinf(found.interval) else -found.interval,
         "unlimited": unlimited,
         "dt_max_over_fourier": found.over_fourier,
@@ -249,6 +269,16 @@ def _stability(found: Stability | None) -> dict[str, Any]:
         "oscillation_over_fourier": _oscillation(found),
         "stable_at_0.99": found.stable_below,
         "divergent_at_1.01": found.diverges_above,
+    }
+
+
+def _waves(found: WaveLimit) -> dict[str, Any]:
+    """Plane waves on an infinite lattice; null where there is no limit."""
+    return {
+        "lattice": found.lattice,
+        "dt_max_over_reference": _finite(found.over_reference),
+        "imaginary_eigenvalues": found.on_axis,
+        "imaginary_interval": _finite(found.imaginary),
     }
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from fluxforge._arguments import check_kind, check_whole
 from fluxforge.errors import InputError
 from fluxforge.mesh import FAMILIES as GENERATORS
-from fluxforge.mesh import Mesh, generate
+from fluxforge.mesh import DualGraph, Mesh, generate
 from fluxforge.scheme import FAMILIES
+from fluxforge.verify._space_graphs import cubes
 
 # Sizes n of the structured families; unstructured ones are asked for as many cells as triangles of that size.
 # Those of right triangles are the ones with published errors.
@@ -28,7 +29,9 @@ QUICK = {
     "regular": (6, 12, 24, 48),
     "irregular": (6, 12, 24, 48),
 }
-LATTICES = ("squares", "right", "cross", "equilateral")
+# In space, on graphs made here.
+SPACE = {"cubes": (4, 6, 8, 12)}
+LATTICES = ("squares", "right", "cross", "equilateral", "cubes")
 SEEDS = (1, 2, 3, 4, 5)
 
 
@@ -44,6 +47,15 @@ class Levels:
         """One mesh of a lattice says all; random families are judged by several, since single ones scatter."""
         return SEEDS[:1] if self.family in LATTICES else SEEDS
 
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return 3 if self.family in SPACE else 2
+
+    def refined(self, n: int, seed: int = SEEDS[0]) -> Mesh | DualGraph:
+        """The mesh of that size, in space its graph."""
+        return cubes(n) if self.family in SPACE else self.mesh(n, seed)
+
     def mesh(self, n: int, seed: int = SEEDS[0]) -> Mesh:
         """The mesh of that size: the same on every machine, so unstructured ones come from the built-in generator."""
         if self.family in ("regular", "irregular"):
@@ -51,15 +63,27 @@ class Levels:
         return GENERATORS[self.family](n, seed)
 
 
-def choose(families: tuple[str, ...] | None, levels: int | None, *, quick: bool) -> tuple[Levels, ...]:
-    """The families asked for (all by default), each with its sizes; more levels go on doubling the last."""
-    wanted = FAMILIES if families is None else families
+def count_cells(mesh: Mesh | DualGraph) -> int:
+    """The number of cells of a mesh or a graph."""
+    return mesh.cells if isinstance(mesh, DualGraph) else len(mesh.cells)
+
+
+def choose(
+    families: tuple[str, ...] | None, levels: int | None, *, quick: bool, dimension: int | None = None
+) -> tuple[Levels, ...]:
+    """The families asked for, each with its sizes; more levels go on doubling the last.
+
+    By default all of the plane, or those in space for formulas written for three coordinates.
+    """
+    wanted = (tuple(SPACE) if dimension == 3 else FAMILIES) if families is None else families
     check_kind(wanted, "families", tuple | list, "a tuple of names")
-    if stray := [family for family in wanted if family not in FAMILIES]:
-        raise InputError(f"unknown mesh family {stray[0]!r:.60}; known: {', '.join(FAMILIES)}")
+    if stray := [family for family in wanted if family not in (*FAMILIES, *SPACE)]:
+        raise InputError(f"unknown mesh family {stray[0]!r:.60}; known: {', '.join((*FAMILIES, *SPACE))}")
+    if len({family in SPACE for family in wanted}) > 1:
+        raise InputError(f"families of the plane and of space ({', '.join(SPACE)}) are certified one after the other")
     if levels is not None and not 1 <= check_whole(levels, "levels") <= 7:
         raise InputError(f"levels should be between 1 and 7, got {levels}")
-    chosen = QUICK if quick else FULL
+    chosen = (QUICK if quick else FULL) | SPACE
     return tuple(Levels(family, _extended(chosen[family], levels)) for family in wanted)
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+from fluxforge.pde import HEAT, Words
 from fluxforge.verify._claims import ClaimCheck
 from fluxforge.verify._evidence import Line, Verdict, judged
 from fluxforge.verify._space_lines import number, rates_in_words
@@ -17,6 +18,7 @@ from fluxforge.verify.time_order import TimeStudy
 from fluxforge.verify.transient import STEPS, TransientGrowth
 from fluxforge.verify.units import SAME as SAME_UNITS
 from fluxforge.verify.units import Units
+from fluxforge.verify.waves import WaveLimit
 
 
 def linearity_line(found: Linearity, where: str) -> Line:
@@ -42,22 +44,25 @@ def conservation_line(found: Conservation, where: str) -> Line:
         evidence = f"fluxes between cells are {kept}; what passes walls and what reacts is left aside"
         return Line("conservative", judged(found.holds), evidence, "from the algebra: F changes sign with its cells")
     if found.defect is not None:
-        parts.append(f"max |VᵀM − Vᵀ|/V = {found.defect:.1e} at cell {found.cell}")
+        row = "Vᵀ" if found.weight == "V" else f"({found.weight})ᵀ"
+        parts.append(f"max |{row}M − {row}|/{found.weight} = {found.defect:.1e} at cell {found.cell}")
     if found.states > 1:
-        parts.append(f"ΣV·T drifts by {found.drift:.1e}, the worst of {found.states} states, signed and large")
+        states = f"the worst of {found.states} states, signed and large"
+        parts.append(f"Σ{found.weight}·T drifts by {found.drift:.1e}, {states}")
     else:
-        parts.append(f"ΣV·T drifts by {found.drift:.1e} in {ROLLOUT} steps")
+        parts.append(f"Σ{found.weight}·T drifts by {found.drift:.1e} in {ROLLOUT} steps")
     if found.antisymmetric is not None:
         parts.append("fluxes antisymmetric" if found.antisymmetric else "fluxes not antisymmetric")
     return Line("conservative", judged(found.holds), "; ".join(parts) + f"; {where}, insulated", "matrix and rollout")
 
 
-def units_line(found: Units) -> Line:
+def units_line(found: Units, words: Words = HEAT.words) -> Line:
     """Whether other units change anything."""
+    scaled = f"{words.diffusion} × λ with " if words == HEAT.words else ""
     parts: dict[str, float | None] = {
         "lengths × λ with times × λ²": found.lengths,
-        "α × λ with times / λ": found.times,
-        "temperatures × anything": found.temperatures,
+        f"{scaled}times / λ": found.times,
+        f"{words.unknowns} × anything": found.temperatures,
         "a constant added to all": found.shift,
     }
     changes = "; ".join(f"{name}: {_change(value)}" for name, value in parts.items())
@@ -72,21 +77,26 @@ def _change(value: float | None) -> str:
     return "no number" if math.isinf(value) else "same" if value <= SAME_UNITS else f"T' − T changes by {value:.1e}"
 
 
-def generator_line(found: SemiDiscrete) -> Line:
+def generator_line(found: SemiDiscrete, words: Words = HEAT.words) -> Line:
     """Whether the semi-discrete system is the right one."""
+    letter = words.diffusion
     if found.plain:
         operator = "G and the boundary data are the plain flux's to round-off"
     else:
         operator = (
             f"G differs from the plain flux by {found.plain_flux:.1e}, the boundary data by {found.walls:.1e}; "
-            f"it {'keeps' if found.linear_exact else 'does not keep'} linear fields, "
-            f"K/α = {found.diffusivity:.4g} on squares"
+            f"it {'keeps' if found.linear_exact else 'does not keep'} linear fields"
         )
-        operator += f", a drift of {found.drift:.1e} α" if found.drift else ""
+        if found.smooth is not None:
+            operator += f", and smooth fields obey the equation to {found.smooth:.1e} on {found.lattice}"
+        else:
+            operator += f", K/{letter} = {found.diffusivity:.4g} on {found.lattice}"
+        operator += f", a drift of {found.drift:.1e} {letter}" if found.drift else ""
     if found.proportional > 1e-10:
-        operator += f"; G is not proportional to α: off by {found.proportional:.1e}"
+        operator += f"; G is not proportional to {words.parameters}: off by {found.proportional:.1e}"
     source = "S enters as it is" if found.source <= 1e-10 else f"S enters wrongly: |∂N/∂Δt − I| = {found.source:.2g}"
-    method = "complex-step ∂/∂Δt at Δt = 0, three α, Dirichlet and Neumann walls"
+    tried = "α" if words == HEAT.words else "sizes of the parameters"
+    method = f"complex-step ∂/∂Δt at Δt = 0, three {tried}, Dirichlet and Neumann walls"
     return Line("generator is L, source is S", judged(found.holds), f"{operator}; {source}", method)
 
 
@@ -110,42 +120,79 @@ def time_line(found: TimeStudy) -> Line:
     return Line(f"order in time {number(found.order)}", verdict, evidence, method)
 
 
-def modified_line(name: str, found: ModifiedEquation) -> Line:
-    """The modified equation on a lattice."""
-    return Line(f"modified equation, {name}", Verdict.MEASURED, str(found), "exact Taylor expansion of the symbol")
+def modified_line(name: str, found: ModifiedEquation, *, heat: bool = True) -> Line:
+    """The modified equation on a lattice; of other equations than heat, whether the equation is left as h, Δt → 0."""
+    method = "exact Taylor expansion of the symbol"
+    if heat:
+        return Line(f"modified equation, {name}", Verdict.MEASURED, str(found), method)
+    left = "the equation itself" if found.consistent else "another equation"
+    evidence = f"{found}; {left} as h{' and Δt go' if found.dt_terms else ' goes'} to 0"
+    method += " and of log R" if found.dt_terms else ", Δt → 0"
+    return Line(f"modified equation, {name}", judged(found.consistent), evidence, method)
 
 
-def stability_line(found: Stability, where: str) -> Line:
+def stability_line(found: Stability, where: str, words: Words = HEAT.words) -> Line:
     """The largest stable step."""
     method = "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01" if found.one_operator else "spectral radius"
+    if found.waves is not None:
+        method = "R(z) exactly; eigenvalues or discs around them; plane waves on a lattice; rollout at 0.99"
+        where += _waves(found.waves, words)
     if found.dt_max is None:
         reason = "no amplification factor: one cell between walls stays as it is, or is not a rational function of Δt"
         if found.factor is not None:
-            reason = "the flow converges somewhere, so that no disc around the eigenvalues bounds the step"
+            reason = "modes grow, as where the flow converges, so that no region around the eigenvalues bounds the step"
+            reason += "" if found.waves is None else _waves(found.waves, words)
         return Line("stability", Verdict.UNKNOWN, reason, method)
     factor = f"R(z) = {found.factor}" if found.one_operator else "not a function of one operator, so no R(z) bounds it"
     if found.dt_max == 0:
         reason = "|R| > 1 for every Δt > 0" if found.one_operator else "modes grow at the smallest steps"
+        if found.waves is not None:
+            axis = "the imaginary axis" if found.waves.on_axis else "a curve that leaves the region at 0"
+            reason = f"plane waves on {found.waves.lattice} have eigenvalues on {axis}, where |R| > 1 for every Δt > 0"
         return Line("no step is stable", Verdict.FAILS, f"{factor}; {reason}", method)
+    if found.spectral:
+        return _spectral_line(found, f"{factor}; {where}", method, words)
     if not found.bound:
-        return _tried_line(found, f"{factor}; {where}", method)
+        return _tried_line(found, f"{factor}; {where}", method, words)
     if math.isinf(found.dt_max):
-        return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{_oscillating(found)}", method)
-    name = f"stable up to {found.dt_max / found.fourier:.4g} Δt_Fourier"
+        return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{_oscillating(found, words)}", method)
+    name = f"stable up to {found.dt_max / found.fourier:.4g} {words.step_symbol}"
     interval = "" if found.interval is None else f", real interval [−{found.interval:.6g}, 0]"
-    evidence = f"{factor}{interval}; Δt_max = {found.dt_max:.4g}, {where}; {_rollouts(found)}{_oscillating(found)}"
+    roughest = _oscillating(found, words)
+    evidence = f"{factor}{interval}; Δt_max = {found.dt_max:.4g}, {where}; {_rollouts(found)}{roughest}"
     return Line(name, _confirmed(found), evidence, method)
 
 
-def _tried_line(found: Stability, evidence: str, method: str) -> Line:
+def _waves(waves: WaveLimit, words: Words) -> str:
+    limit = "stable at every Δt" if math.isinf(waves.dt) else f"stable up to {waves.over_reference:.4g}"
+    axis = ", their eigenvalues imaginary" if waves.on_axis else ""
+    return f"; plane waves on {waves.lattice}: {limit} {words.step_symbol}{axis}".replace(
+        f"Δt {words.step_symbol}", "Δt"
+    )
+
+
+def _spectral_line(found: Stability, evidence: str, method: str, words: Words) -> Line:
+    """Eigenvalues of a matrix that need not be normal bound no powers of it."""
+    assert found.dt_max is not None
+    caution = "these are eigenvalues of one mesh, complex ones, and no bound where G is not normal"
+    if math.isinf(found.dt_max):
+        return Line(
+            "no bound: every Δt keeps the eigenvalues stable", Verdict.MEASURED, f"{evidence}; {caution}", method
+        )
+    name = f"no bound: eigenvalues stable up to {found.dt_max / found.fourier:.4g} {words.step_symbol}"
+    return Line(name, _confirmed(found), f"{evidence}; {caution}; {_rollouts(found)}", method)
+
+
+def _tried_line(found: Stability, evidence: str, method: str, words: Words) -> Line:
     """Steps that were tried and found stable are no bound, and the line says so."""
     assert found.dt_max is not None
     low, high, count = TRIED
-    caution = f"{count} steps from {low:g} to {high:g} Δt_Fourier were tried on this mesh, those between were not"
+    unit = words.step_symbol
+    caution = f"{count} steps from {low:g} to {high:g} {unit} were tried on this mesh, those between were not"
     if math.isinf(found.dt_max):
-        name = f"no bound: spectral radius at most 1 at every step tried, up to {high:g} Δt_Fourier"
+        name = f"no bound: spectral radius at most 1 at every step tried, up to {high:g} {unit}"
         return Line(name, Verdict.MEASURED, f"{evidence}; {caution}", method)
-    name = f"no bound: spectral radius at most 1 at steps tried up to {found.dt_max / found.fourier:.4g} Δt_Fourier"
+    name = f"no bound: spectral radius at most 1 at steps tried up to {found.dt_max / found.fourier:.4g} {unit}"
     return Line(name, _confirmed(found), f"{evidence}; {caution}; {_rollouts(found)}", method)
 
 
@@ -159,9 +206,9 @@ def _confirmed(found: Stability) -> Verdict:
     return Verdict.MEASURED if agree else Verdict.FAILS
 
 
-def transient_line(found: TransientGrowth, where: str) -> Line:
+def transient_line(found: TransientGrowth, where: str, words: Words = HEAT.words) -> Line:
     """How much perturbations can grow before they decay."""
-    at = f"at {found.over_fourier:.4g} Δt_Fourier, {where}"
+    at = f"at {found.over_fourier:.4g} {words.step_symbol}, {where}"
     method = "singular values of a step and of its powers, energy norm √ΣV T²"
     if found.normal:
         kind = "a step is symmetric in this norm: no growth beyond its spectrum"
@@ -175,19 +222,20 @@ def transient_line(found: TransientGrowth, where: str) -> Line:
     return Line("transient growth", Verdict.MEASURED, evidence, method)
 
 
-def maximum_line(found: MaximumPrinciple, where: str) -> Line:
+def maximum_line(found: MaximumPrinciple, where: str, words: Words = HEAT.words) -> Line:
     """The discrete maximum principle; positivity where T' is no average."""
+    unit = words.step_symbol
     name = "maximum principle" if found.averages else "positivity"
     method = "sign of every entry of ∂T'/∂T and of the boundary's share"
     if not found.averages:
         method += ", and of what is added without them"
         where += "; no maximum principle: constants do not stay as they are"
     if found.over_fourier is None:
-        return Line(name, Verdict.HOLDS, f"up to {LARGEST:g} Δt_Fourier at least, {where}", method)
+        return Line(name, Verdict.HOLDS, f"up to {LARGEST:g} {unit} at least, {where}", method)
     broken = f"a weight of {found.weight:.1e} at cell {found.cell}" if found.weight is not None else ""
     if found.over_fourier == 0:
         return Line(name, Verdict.FAILS, f"at no Δt: {broken}, {where}", method)
-    return Line(name, Verdict.MEASURED, f"up to {found.over_fourier:.4f} Δt_Fourier; {broken} beyond, {where}", method)
+    return Line(name, Verdict.MEASURED, f"up to {found.over_fourier:.4f} {unit}; {broken} beyond, {where}", method)
 
 
 def cost_line(found: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
@@ -217,10 +265,11 @@ def claim_line(check: ClaimCheck) -> Line:
     return Line(f"claim: {check.property}", verdict, check.words(), "comparison with the lines above")
 
 
-def _oscillating(found: Stability) -> str:
+def _oscillating(found: Stability, words: Words) -> str:
     if found.oscillation is None or not found.rate:
         return ""
-    return f"; the roughest mode changes sign beyond {found.oscillation / found.rate / found.fourier:.3g} Δt_Fourier"
+    beyond = found.oscillation / found.rate / found.fourier
+    return f"; the roughest mode changes sign beyond {beyond:.3g} {words.step_symbol}"
 
 
 def _yes(value: bool | None) -> str:

@@ -12,7 +12,7 @@ import sympy as sp
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression import COORDINATES, evaluate, field, parse, symbol, symbols_of, to_text
 from fluxforge.mesh import DualGraph, Mesh, Settings, dual, reference_step
-from fluxforge.pde import HEAT, Equation
+from fluxforge.pde import HEAT, Equation, Rank, Where
 from fluxforge.scheme import Scheme
 from fluxforge.simulate import linear_reaction
 
@@ -36,16 +36,17 @@ class Problem:
     equation: Equation = HEAT
     parameters: Settings | None = None
 
-    def graph(self, mesh: Mesh) -> DualGraph:
+    def graph(self, mesh: Mesh | DualGraph) -> DualGraph:
         """The mesh's graph with this problem's boundary data."""
-        graph = dual(mesh)
+        graph = as_graph(mesh)
         wall = graph.centre[graph.interior :]
-        held = with_walls(graph, value=functions(self.exact).u(*wall.T))
-        return held if not self.mixed else with_mixed_walls(held, functions(self.exact).gradient)
+        known = functions(self.exact, graph.dimension)
+        held = with_walls(graph, value=known.u(*wall.T))
+        return held if not self.mixed else with_mixed_walls(held, known.gradient)
 
     def solution(self, graph: DualGraph) -> np.ndarray:
         """The solution u at the centroids."""
-        return functions(self.exact).u(*graph.x.T)
+        return functions(self.exact, graph.dimension).u(*graph.x.T)
 
     def settings(self, dimension: int) -> Settings:
         """The parameters of the equation."""
@@ -62,6 +63,11 @@ class Problem:
         if not np.isfinite(values).all():
             raise ExpressionError(f"the source of the exact solution {self.exact!r:.60} is not finite in every cell")
         return values
+
+
+def as_graph(mesh: Mesh | DualGraph) -> DualGraph:
+    """A mesh's graph with T = 0 on every wall, or the graph itself."""
+    return mesh if isinstance(mesh, DualGraph) else dual(mesh)
 
 
 def as_formula(value: Any) -> Any:
@@ -118,24 +124,48 @@ def capacity(equation: Equation, parameters: Settings | None, dimension: int = 2
     return float(evaluate(equation.capacity, given, np))
 
 
+def varies(equation: Equation) -> bool:
+    """Whether a parameter may vary from cell to cell or from face to face."""
+    return any(p.where is not Where.CONSTANT for p in equation.parameters)
+
+
+def varying_settings(equation: Equation, dimension: int, scale: float = 1.0) -> Settings:
+    """Example values, and smooth formulas of the coordinates for parameters that may vary.
+
+    Scalars vary by some tens of percent, each in another way; velocities are without divergence.
+    """
+    found = dict(equation.example(dimension, scale))
+    axes = COORDINATES[:dimension]
+    for k, p in enumerate(equation.parameters):
+        if p.where is Where.CONSTANT:
+            continue
+        if p.rank is Rank.VECTOR:
+            turned = (*axes[1:], axes[0])
+            found[p.name] = tuple(f"{a!r} + {0.3 * scale!r}*{x}" for a, x in zip(found[p.name], turned, strict=True))
+        else:
+            waves = " + ".join(f"{0.4 / (i + 1)!r}*sin({2 + i + k}*{x} + {i})" for i, x in enumerate(axes))
+            found[p.name] = f"{found[p.name]!r}*(1 + {waves})"
+    return found
+
+
 @dataclass(frozen=True)
 class Functions:
-    """A solution and its gradient, as functions of arrays x and y."""
+    """A solution and its gradient, as functions of an array per coordinate."""
 
     u: Function
-    gradient: tuple[Function, Function]
+    gradient: tuple[Function, ...]
 
 
 @cache
-def functions(exact: str) -> Functions:
+def functions(exact: str, dimension: int = 2) -> Functions:
     """Differentiate a formula symbolically; a formula without second derivatives is refused."""
-    symbols = symbols_of(COORDINATES[:2])
+    axes = COORDINATES[:dimension]
+    symbols = symbols_of(axes)
     u = parse(exact, symbols)
-    x, y = symbols["x"], symbols["y"]
     if u.atoms(sp.Abs, sp.sign, sp.Min, sp.Max):
         raise InputError(f"the exact solution {exact!r:.60} is not smooth: its derivatives make the source")
-    along_x, along_y = (field(to_text(sp.diff(u, axis))) for axis in (x, y))
-    return Functions(field(exact), (along_x, along_y))
+    gradient = tuple(field(to_text(sp.diff(u, axis)), axes) for axis in symbols.values())
+    return Functions(field(exact, axes), gradient)
 
 
 # Neither is symmetric under exchange of x and y, both are non-zero on all walls, and every second derivative of both
@@ -143,11 +173,18 @@ def functions(exact: str) -> Functions:
 HELD = Problem("held walls", "1 + exp(x)*sin(2*y + 1/2) + x*y/2", 0.7)
 MIXED = Problem("mixed walls", "2 + exp(3*y/4)*cos(2*x + 3/10) - x*y**2/2", 2.5, mixed=True)
 PROBLEMS = (HELD, MIXED)
+# In space, with every second derivative non-zero as well.
+IN_SPACE = {HELD.name: " + exp(z/2)*sin(x + 2*z) + y*z/3", MIXED.name: " + cos(z)*exp(x/2) - y*z**2/3"}
 
 
-def problems_of(equation: Equation) -> tuple[Problem, ...]:
-    """The manufactured problems of an equation."""
-    return tuple(replace(problem, equation=equation) for problem in PROBLEMS)
+def problems_of(equation: Equation, dimension: int = 2) -> tuple[Problem, ...]:
+    """The manufactured problems of an equation; one with parameters that vary, where they may."""
+    more = IN_SPACE if dimension == 3 else {}
+    found = [replace(one, exact=one.exact + more.get(one.name, ""), equation=equation) for one in PROBLEMS]
+    if varies(equation):
+        settings = varying_settings(equation, dimension, HELD.scale)
+        found.append(replace(found[0], name="varying parameters", parameters=settings))
+    return tuple(found)
 
 
 # The solution whose errors are published: symmetric, and zero on the walls of the unit square.
@@ -159,7 +196,7 @@ def with_walls(graph: DualGraph, *, value: np.ndarray) -> DualGraph:
     return eqx.tree_at(lambda g: g.value, graph, np.asarray(value, float))
 
 
-def with_mixed_walls(graph: DualGraph, gradient: tuple[Function, Function]) -> DualGraph:
+def with_mixed_walls(graph: DualGraph, gradient: tuple[Function, ...]) -> DualGraph:
     """The graph with its right and lower walls turned into Neumann walls with q = n·gradient.
 
     A Neumann ghost is the mirror image of its owner, as `dual` makes it.
@@ -170,11 +207,10 @@ def with_mixed_walls(graph: DualGraph, gradient: tuple[Function, Function]) -> D
     height = np.einsum("fe,fe->f", centre - graph.x[graph.owner[walls]], n)
     d = graph.d.copy()
     d[walls][neumann] = (2.0 * height[:, None] * n)[neumann]
-    slope = n[:, 0] * gradient[0](*centre.T) + n[:, 1] * gradient[1](*centre.T)
+    slope = sum(n[:, i] * along(*centre.T) for i, along in enumerate(gradient))
     value = np.where(neumann, slope, graph.value)
-    return eqx.tree_at(
-        lambda g: (g.d, g.delta, g.neumann, g.value), graph, (d, np.hypot(d[:, 0], d[:, 1]), neumann, value)
-    )
+    delta = np.hypot(d[:, 0], d[:, 1]) if graph.dimension == 2 else np.linalg.norm(d, axis=1)
+    return eqx.tree_at(lambda g: (g.d, g.delta, g.neumann, g.value), graph, (d, delta, neumann, value))
 
 
 def scaled_to(problem: Problem, mesh: Mesh) -> Problem:

@@ -38,6 +38,12 @@ class Request:
     exact: str | None
     quick: bool
 
+    @property
+    def dimension(self) -> int:
+        """3 where families in space were asked for, or the formulas are written for three coordinates."""
+        in_space = any(one.dimension == 3 for one in self.families) or self.scheme.dimension == 3
+        return 3 if in_space else 2
+
 
 def left_out(request: Request) -> dict[str, str]:
     """Claims that the user did not ask about, with the reason."""

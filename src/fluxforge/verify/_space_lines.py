@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from fluxforge.pde import HEAT, Words
+from fluxforge.verify._alignment import Alignment
 from fluxforge.verify._certificate import FamilyResult
 from fluxforge.verify._evidence import Line, Verdict, judged
 from fluxforge.verify._rates import Rates
@@ -9,21 +11,24 @@ from fluxforge.verify.order import LARGEST_ERROR, SpaceStudy
 from fluxforge.verify.patch import PatchTest
 
 
-def space_line(family: str, found: FamilyResult) -> Line:
+def space_line(family: str, found: FamilyResult, words: Words = HEAT.words) -> Line:
     """Consistency and order on one family."""
     parts = [_study_in_words(study) for study in found.studies]
-    if found.diffusivity is not None:
-        parts.append(f"K/α = {_tensor(found.diffusivity)}")
-    else:
-        parts.append("K/α not established")
+    if found.effective is not None:
+        same = "as the equation" if found.effective.holds else f"the equation is {found.effective.own}"
+        parts.append(f"smooth fields: {found.effective.found}, {same}")
+    elif found.diffusivity is not None:
+        parts.append(f"K/{words.diffusion} = {_tensor(found.diffusivity)}")
+    elif found.only_diffuses:
+        parts.append(f"K/{words.diffusion} not established")
     method = (
         f"steady states of manufactured solutions, solved directly; an order needs a last error below "
         f"{LARGEST_ERROR:.0%} of the solution, rates that settle, and no plateau"
     )
-    return Line(f"{family}: {convergence(found)}", judged(found.consistent), "; ".join(parts), method)
+    return Line(f"{family}: {convergence(found, words)}", judged(found.consistent), "; ".join(parts), method)
 
 
-def convergence(found: FamilyResult) -> str:
+def convergence(found: FamilyResult, words: Words = HEAT.words) -> str:
     """What can be said of the error: a plateau is not the same as rates that do not settle."""
     if found.study is None:
         return "not measured"
@@ -32,7 +37,9 @@ def convergence(found: FamilyResult) -> str:
         return "does not converge" if found.fails else "no order established"
     if rates.exact:
         return "exact"
-    doubt = ", but its diffusivity is not " + ("established" if found.diffusivity is None else "α")
+    doubt = ", but its diffusivity is not " + ("established" if found.diffusivity is None else words.diffusion)
+    if found.effective is not None and not found.effective.holds:
+        doubt = ", but smooth fields obey another equation"
     return f"converges, order {rates.order:.2f}" + ("" if found.consistent else doubt)
 
 
@@ -73,13 +80,22 @@ def patch_line(tests: tuple[PatchTest, ...], where: str) -> Line:
     return Line("linear fields are exact", judged(exact), evidence, "patch tests with boundary data")
 
 
-def residuals_line(tests: tuple[PatchTest, ...], where: str) -> Line:
+def alignment_line(found: Alignment, where: str) -> Line:
+    """Whether the two-point flux of a tensor can be consistent on a mesh."""
+    return Line(
+        "the two-point flux suits the tensor", judged(found.holds), f"{found}; {where}", "angles on faces between cells"
+    )
+
+
+def residuals_line(tests: tuple[PatchTest, ...], where: str, words: Words = HEAT.words) -> Line:
     """The residuals of every degree, on a line of their own."""
     parts = (
         f"{test.walls} walls: " + ", ".join(f"degree {k} {value:.1e}" for k, value in test.residual.items())
         for test in tests
     )
-    method = "max |G p + r − α∇²p|·h²/(α max|p|) over cells and polynomials p"
+    method = "max |G p + r + s S_p|·h²/(K max|p|) over cells and polynomials p, S_p their source"
+    if words == HEAT.words:
+        method = "max |G p + r − α∇²p|·h²/(α max|p|) over cells and polynomials p"
     return Line("patch residuals", Verdict.MEASURED, "; ".join(parts) + f"; {where}", method)
 
 

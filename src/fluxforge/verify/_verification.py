@@ -8,20 +8,23 @@ from typing import TypeVar
 import numpy as np
 
 from fluxforge.mesh import DualGraph, Mesh, dual
+from fluxforge.pde import HEAT
 from fluxforge.scheme import Scheme, linear_stages
 from fluxforge.verify import _lines, _space_lines
+from fluxforge.verify._alignment import alignment
 from fluxforge.verify._certificate import Certificate, FamilyResult, worst_study
 from fluxforge.verify._claims import ClaimCheck, Measured, check_claims
 from fluxforge.verify._evidence import NUMERICAL_FAILURES, Line, unknown
-from fluxforge.verify._families import Levels
+from fluxforge.verify._families import LATTICES, Levels
 from fluxforge.verify._problems import PROBLEMS
 from fluxforge.verify._request import Request, claim_reasons, generator_holds, left_out, space_finding
+from fluxforge.verify._space_graphs import rough_tetrahedra
 from fluxforge.verify.conservation import Conservation, conservation
 from fluxforge.verify.cost import Cost, CostCurve, cost, error_against_cost
-from fluxforge.verify.diffusivity import effective_diffusivity
+from fluxforge.verify.diffusivity import effective_diffusivity, effective_equation
 from fluxforge.verify.linearity import Linearity, linearity
 from fluxforge.verify.maximum import MaximumPrinciple, maximum_principle
-from fluxforge.verify.modified import ModifiedEquation, square_equation, triangle_equation
+from fluxforge.verify.modified import ModifiedEquation, lattice_equations
 from fluxforge.verify.order import SpaceStudy, mesh_studies, space_studies
 from fluxforge.verify.patch import PatchTest, patch_test, worse
 from fluxforge.verify.rate import Rate, rate_of_change
@@ -76,9 +79,15 @@ class Verification:
         self.lines: list[Line] = []
         self.reasons: dict[str, str] = {}
         self.linear = linear_stages(self.scheme) is not None
-        self.parameters = self.scheme.equation.example(2)
-        self.graph: DualGraph = default_graph() if self.mesh is None else dual(self.mesh)
+        self.dimension = request.dimension
+        self.words = self.scheme.equation.words
+        self.parameters = self.scheme.equation.example(self.dimension)
+        self.graph: DualGraph = default_graph(self.dimension) if self.mesh is None else dual(self.mesh)
         self.where = "on an irregular mesh" if self.mesh is None else f"on {self.mesh.origin}"
+        # Where nothing else is given, in space: cells of no symmetry.
+        self.rough: Mesh | DualGraph | None = self.mesh
+        if self.mesh is None and self.dimension == 3:
+            self.rough = rough_tetrahedra()
 
     def tell(self, question: str) -> None:
         """Count a question and pass it on."""
@@ -119,33 +128,45 @@ class Verification:
         )
         kept = self._ask(
             "conservation",
-            lambda: conservation(s, self.mesh, **p),
+            lambda: conservation(s, self.rough, **p),
             lambda f: _lines.conservation_line(f, where),
             always=True,
         )
-        same = self._ask("units", lambda: units(s), _lines.units_line, always=True)
+        size, words = self.dimension, self.words
+        same = self._ask("units", lambda: units(s, size), lambda f: _lines.units_line(f, words), always=True)
         patch = self._patch()
         system = None
         if patch is not None:
-            system = self._ask("generator", lambda: semidiscrete(s, study_graph(), patch, **p), _lines.generator_line)
+            system = self._ask(
+                "generator",
+                lambda: semidiscrete(s, study_graph(size), patch, **p),
+                lambda f: _lines.generator_line(f, words),
+            )
         rate = None
         if not self.linear and not s.equation.linear:
-            rate = self._ask("generator", lambda: rate_of_change(s, study_graph(), **p), _lines.rate_line, always=True)
+            rate = self._ask(
+                "generator", lambda: rate_of_change(s, study_graph(size), **p), _lines.rate_line, always=True
+            )
+        self._alignment()
         time = (
-            self._ask("order in time", lambda: time_order(s, parameters=self.parameters), _lines.time_line)
+            self._ask(
+                "order in time",
+                lambda: time_order(s, study_graph(size), parameters=self.parameters),
+                _lines.time_line,
+            )
             if self.mesh is None
             else None
         )
-        steady = self._ask("stability", lambda: stability(s, g, **p), lambda f: _lines.stability_line(f, where))
+        steady = self._ask("stability", lambda: stability(s, g, **p), lambda f: _lines.stability_line(f, where, words))
         growth = self._transient(steady)
         maximum = self._ask(
-            "maximum principle", lambda: maximum_principle(s, g, **p), lambda f: _lines.maximum_line(f, where)
+            "maximum principle", lambda: maximum_principle(s, g, **p), lambda f: _lines.maximum_line(f, where, words)
         )
         modified = self._modified() if self.mesh is None else {}
         space = {levels.family: self._family(levels, patch) for levels in self.request.families}
         meshes = self._meshes()
         curves: tuple[CostCurve, ...] = ()
-        if self.linear and self.mesh is None and not self.quick:
+        if self.linear and self.mesh is None and not self.quick and self.dimension == 2:
             curves = self._try("cost at equal accuracy", lambda: error_against_cost(s, **p)) or ()
         price = self._ask("cost of a step", lambda: cost(s, g, **p), lambda f: _lines.cost_line(f, curves, s.name))
         return _Findings(
@@ -207,7 +228,7 @@ class Verification:
 
     def _patch(self) -> PatchTest | None:
         """The worse of held and mixed walls; residuals get a line of their own."""
-        mesh = Levels("irregular", (9,)).mesh(9) if self.mesh is None else self.mesh
+        mesh = Levels("irregular", (9,)).mesh(9) if self.rough is None else self.rough
         tests = self._ask(
             "patch tests",
             lambda: _patch_tests(self.scheme, mesh),
@@ -215,29 +236,39 @@ class Verification:
         )
         if tests is None:
             return None
-        self.lines.append(_space_lines.residuals_line(tests, self.where))
+        self.lines.append(_space_lines.residuals_line(tests, self.where, self.words))
         return worse(*tests)
+
+    def _alignment(self) -> None:
+        """A line for an equation with a tensor whose flux reads two points."""
+        found = self._try("flux of the tensor", lambda: alignment(self.scheme, self.graph, parameters=self.parameters))
+        if found is not None:
+            self.lines.append(_space_lines.alignment_line(found, self.where))
 
     def _transient(self, steady: Stability | None) -> TransientGrowth | None:
         """On the mesh given if it is small, otherwise on a small one."""
         if self.mesh is not None and self.graph.cells <= MOST_CELLS:
             graph, limit, where = self.graph, steady, self.where
         else:
-            graph, limit, where = small_graph(), None, "on 72 jittered triangles"
+            graph, limit = small_graph(self.dimension), None
+            where = "on 72 jittered triangles" if self.dimension == 2 else f"on {graph.cells} jittered tetrahedra"
         return self._ask(
             "transient growth",
             lambda: transient_growth(self.scheme, graph, limit=limit, parameters=self.parameters),
-            lambda found: _lines.transient_line(found, where),
+            lambda found: _lines.transient_line(found, where, self.words),
         )
 
     def _modified(self) -> dict[str, ModifiedEquation]:
         found = {}
-        for name, ask in (("squares", square_equation), ("equilateral", triangle_equation)):
+        of = self.scheme.equation
+        if not self.linear and not of.linear:
+            self._unknown("modified equation", "not defined: the equation is not linear in its unknown")
+        for name, ask in lattice_equations(of, self.dimension).items():
             self.tell(f"modified equation, {name}")
             equation = self._try(f"modified equation, {name}", partial(ask, self.scheme)) if self.linear else None
             if equation is not None:
                 found[name] = equation
-                self.lines.append(_lines.modified_line(name, equation))
+                self.lines.append(_lines.modified_line(name, equation, heat=of == HEAT))
         return found
 
     def _family(self, levels: Levels, patch: PatchTest | None) -> FamilyResult:
@@ -251,17 +282,24 @@ class Verification:
         if not self.quick:
             patch = self._try(f"patch tests, {levels.family}", partial(_patch_of_family, self.scheme, levels))
         equation, tensor = self.scheme.equation, None
-        scaled = equation.example(2, SCALE)
+        scaled = equation.example(self.dimension, SCALE)
+        effective = None
         if equation.only_diffuses:
             tensor = self._try(
                 f"diffusivity, {levels.family}", lambda: effective_diffusivity(self.scheme, levels, parameters=scaled)
             )
+        if equation != HEAT and levels.family in LATTICES:
+            effective = self._try(
+                f"effective equation, {levels.family}",
+                lambda: effective_equation(self.scheme, levels.family, parameters=scaled),
+            )
         worst = None if studies is None else worst_study(studies)
-        found = FamilyResult(worst, patch, tensor, studies or (), equation.only_diffuses)
+        found = FamilyResult(worst, patch, tensor, studies or (), equation.only_diffuses, effective)
         if studies is not None:
-            self.lines.append(_space_lines.space_line(levels.family, found))
+            self.lines.append(_space_lines.space_line(levels.family, found, self.words))
         if patch is not None and not self.quick:
-            self.lines.append(_space_lines.residuals_line((patch,), f"on {levels.family}, n = {levels.sizes[0]}"))
+            where = f"on {levels.family}, n = {levels.sizes[0]}"
+            self.lines.append(_space_lines.residuals_line((patch,), where, self.words))
         return found
 
     def _meshes(self) -> tuple[SpaceStudy, ...]:
@@ -279,11 +317,11 @@ class Verification:
 
 
 def _patch_of_family(scheme: Scheme, levels: Levels) -> PatchTest:
-    return worse(*_patch_tests(scheme, levels.mesh(levels.sizes[0])))
+    return worse(*_patch_tests(scheme, levels.refined(levels.sizes[0])))
 
 
-def _patch_tests(scheme: Scheme, mesh: Mesh) -> tuple[PatchTest, PatchTest]:
+def _patch_tests(scheme: Scheme, mesh: Mesh | DualGraph) -> tuple[PatchTest, PatchTest]:
     """With held and with mixed walls."""
-    parameters = scheme.equation.example(2)
+    parameters = scheme.equation.example(mesh.dimension if isinstance(mesh, DualGraph) else 2)
     held, mixed = (patch_test(scheme, mesh, parameters=parameters, walls=walls) for walls in ("held", "mixed"))
     return held, mixed

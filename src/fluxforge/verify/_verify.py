@@ -59,7 +59,7 @@ def verify(
         except ExpressionError as error:
             raise ExpressionError(f"exact: {error}") from error
     own = _load(meshes)
-    chosen = () if mesh is not None or own else choose(families, levels, quick=quick)
+    chosen = () if mesh is not None or own else choose(families, levels, quick=quick, dimension=scheme.dimension)
     for one in (*own, *([mesh] if mesh is not None else [])):
         if len(one.cells) > MOST_CELLS:
             raise InputError(f"{one.origin}: has {len(one.cells)} cells; a certificate takes up to {MOST_CELLS}")

@@ -1,50 +1,75 @@
 """The modified equation on regular lattices, by exact Taylor expansion: T_t = K ∂²T + h² C ∂⁴T + …
 
 A linear scheme is evaluated on the lattice with shifts for fields: each output is Σ c · T(x + o) over cell types and
-offsets o. The generator's symbol, c e^{ik·o} summed, is a small matrix; its eigenvalue that vanishes with k, expanded
-in k, is the equation that smooth solutions obey.
+offsets o. The generator's symbol, c e^{ik·o} summed, is a small matrix; its eigenvalue that belongs to constants,
+expanded in k, is the equation that smooth solutions obey as Δt → 0. For a scheme that is a function R of one operator,
+log R(Δt λ)/Δt is the one they obey at Δt: it is told for equations with transport, whose numerical diffusion depends on
+Δt.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import sympy as sp
 
 from fluxforge.errors import NumericalError
-from fluxforge.expression import to_text
-from fluxforge.scheme import Affine, Hop, LinearStage, Scheme, linear_stages, symbol
-from fluxforge.scheme._symbols import NEXT
-from fluxforge.verify._lattice import Lattice, Vector, square_lattice, triangle_lattice
+from fluxforge.expression import COORDINATES, to_text
+from fluxforge.pde import Equation
+from fluxforge.scheme import Scheme, amplification, linear_stages, symbol
+from fluxforge.simulate import is_one_operator
+from fluxforge.verify._lattice import Lattice, cube_lattice, h, square_lattice, triangle_lattice
+from fluxforge.verify._lattice_step import Shifts, step_on_lattice
+from fluxforge.verify._own import Derivatives, own_derivatives, wave_symbols
 
-Shifts = dict[tuple[int, Vector], sp.Expr]
-Field = tuple[Shifts, ...]
-
-KX, KY, EPS = map(symbol, ("k_x", "k_y", "epsilon"))
+EPS = symbol("epsilon")
+DT = symbol("dt")
+# The expansion ends with this power of k. With transport the first error is of second or third order.
+HIGHEST, HIGHEST_OF_TRANSPORT = 4, 3
 
 
 @dataclass(frozen=True)
 class ModifiedEquation:
-    """`leading` and `error` are coefficients of derivatives: {(2, 0): c} is c T_xx; α is factored out of neither."""
+    """`leading` and `error` are coefficients of derivatives: {(2, 0): c} is c T_xx; α is factored out of neither.
+
+    `wanted` are those of the equation itself, and `dt_terms` says whether terms with Δt are told.
+    """
 
     lattice: str
-    leading: Mapping[tuple[int, int], sp.Expr]
-    error: Mapping[tuple[int, int], sp.Expr]
+    leading: Derivatives
+    error: Derivatives
+    wanted: Derivatives = field(default_factory=dict)
+    dt_terms: bool = False
 
     def __str__(self) -> str:
         terms = [_term(key, c) for part in (self.leading, self.error) for key, c in part.items()]
         return "T_t = " + (" + ".join(terms).replace("+ -", "- ") or "0")
 
     def diffusivity(self) -> sp.Matrix:
-        """K/α, exactly."""
+        """K/α, exactly, of a scheme of heat in the plane."""
         a, b, c = (self.leading.get(key, sp.Integer(0)) / symbol("alpha") for key in ((2, 0), (1, 1), (0, 2)))
         return sp.Matrix([[a, b / 2], [b / 2, c]]).applyfunc(sp.simplify)
 
+    @property
+    def consistent(self) -> bool:
+        """Whether the equation itself is left as h and Δt go to 0."""
+        found = {**self.error, **self.leading}
+        return not any(
+            _at_no_size(found.get(key, sp.S.Zero) - self.wanted.get(key, sp.S.Zero)) for key in {*found, *self.wanted}
+        )
 
-def _term(key: tuple[int, int], coefficient: sp.Expr) -> str:
+
+def _at_no_size(coefficient: sp.Expr) -> bool:
+    """Whether something is left at h = Δt = 0; decimals of a formula are doubles."""
+    left = sp.simplify(sp.expand(coefficient).subs({DT: 0}).subs({h: 0}))
+    return bool(any(abs(number) > 1e-12 for number in sp.expand(left).as_coefficients_dict().values()))
+
+
+def _term(key: tuple[int, ...], coefficient: sp.Expr) -> str:
     simple = sp.factor(sp.simplify(coefficient))
     text = to_text(simple)
-    return f"{f'({text})' if simple.is_Add else text}*T_{'x' * key[0]}{'y' * key[1]}"
+    derivative = "".join(axis * power for axis, power in zip(COORDINATES, key, strict=False))
+    return f"{f'({text})' if simple.is_Add else text}*T{f'_{derivative}' if derivative else ''}"
 
 
 def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | None:
@@ -52,31 +77,18 @@ def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | No
 
     Raises NumericalError for formulas that are not attempted, or have no expansion in h.
     """
-    stages = linear_stages(scheme)
-    if stages is None:
+    if linear_stages(scheme) is None:
         return None
     _refuse_transcendental(scheme)
-    types = range(len(lattice.edges))
-    known: dict[str, Field] = {
-        "T": tuple({(kind, (sp.Integer(0), sp.Integer(0))): sp.Integer(1)} for kind in types),
-        "S": tuple({} for _ in types),
-    }
-    fixed: dict[str, tuple[sp.Expr, ...]] = {}
-    for stage in stages:
-        _advance(stage, lattice, known, fixed)
-    if NEXT not in known:
-        raise NumericalError(f"{NEXT} does not depend on T or S, so that there is no equation")
+    step = step_on_lattice(scheme, lattice)
+    assert step is not None
+    slope = tuple({key: sp.simplify(c.coeff(DT, 1)) for key, c in shifts.items()} for shifts in step)
+    highest = HIGHEST if scheme.equation.velocity is None else HIGHEST_OF_TRANSPORT
     try:
-        return _expanded(lattice, known[NEXT])
+        eigenvalue = _eigenvalue(_symbol_matrix(slope, highest), scheme.equation, highest)
+        return None if eigenvalue is None else _equation(scheme, lattice, eigenvalue, highest)
     except sp.PolynomialError as error:
         raise NumericalError(f"its coefficients have no expansion in h ({error})") from error
-
-
-def _expanded(lattice: Lattice, step: Field) -> ModifiedEquation | None:
-    dt = symbol("dt")
-    slope = tuple({key: sp.simplify(c.coeff(dt, 1)) for key, c in shifts.items()} for shifts in step)
-    eigenvalue = _vanishing_eigenvalue(_symbol_matrix(slope))
-    return None if eigenvalue is None else _equation(lattice.name, eigenvalue)
 
 
 def _refuse_transcendental(scheme: Scheme) -> None:
@@ -99,194 +111,114 @@ def triangle_equation(scheme: Scheme) -> ModifiedEquation | None:
     return modified_equation(scheme, triangle_lattice())
 
 
-def _advance(
-    stage: LinearStage, lattice: Lattice, known: dict[str, Field], fixed: dict[str, tuple[sp.Expr, ...]]
-) -> None:
-    node = [
-        {symbol("V"): lattice.V} | {symbol(name): value[kind] for name, value in fixed.items()}
-        for kind in range(len(lattice.edges))
-    ]
-    for name, (hop, expression) in stage.fixed_messages.items():
-        for kind, values in enumerate(node):
-            ways = _ways(lattice, hop, kind)
-            values[symbol(name)] = sp.simplify(sp.Add(*(_at(expression, way, lattice, fixed) for way in ways)))
-    sums: dict[str, list[Shifts]] = {}
-    for name, (hop, affine) in stage.messages.items():
-        sums[name] = [_sum(affine, _ways(lattice, hop, kind), lattice, known, fixed) for kind in range(len(node))]
-    done: dict[str, list[Shifts]] = {}
-    for name, affine in stage.outputs.items():
-        done[name] = [_combine(affine, values, kind, known, sums) for kind, values in enumerate(node)]
-    for name, expression in stage.fixed_outputs.items():
-        fixed[name] = tuple(sp.simplify(expression.xreplace(values)) for values in node)
-    known |= {name: tuple(shifts) for name, shifts in done.items()}
+def cube_equation(scheme: Scheme) -> ModifiedEquation | None:
+    """On cubes of side h."""
+    return modified_equation(scheme, cube_lattice())
 
 
-@dataclass(frozen=True)
-class _Way:
-    """A way from a cell to another: at each end, by letter, the cells and their shares, and the geometric symbols.
+def lattice_equations(equation: Equation, dimension: int) -> Mapping[str, Callable[[Scheme], ModifiedEquation | None]]:
+    """The lattices on which the modified equation is told; with transport, not those of several types of cells.
 
-    An end is one cell, except N of a ring: there it is the middle cells of all paths to Q, each with an equal share.
+    There the eigenvalue is a root of a polynomial in so many moduli of velocities that it takes minutes; drift and K on
+    them are told by `effective_equation`.
     """
-
-    ends: Mapping[str, tuple["_End", ...]]
-    values: Mapping[str, sp.Expr]
-
-
-@dataclass(frozen=True)
-class _End:
-    """A cell's type, its displacement from P, and its share of the end's value."""
-
-    kind: int
-    d: Vector
-    share: sp.Expr = sp.S.One
+    if dimension == 3:
+        return {"cubes": cube_equation}
+    plane = {"squares": square_equation}
+    return plane if equation.velocity is not None else plane | {"equilateral": triangle_equation}
 
 
-def _ways(lattice: Lattice, hop: Hop, kind: int) -> list[_Way]:
-    zero = (sp.Integer(0), sp.Integer(0))
-    if hop is Hop.EDGE:
-        here = (_End(kind, zero),)
-        return [_Way({"P": here, "N": (_End(e.to, e.d),)}, lattice.geometry(e)) for e in lattice.edges[kind]]
-    paths = []
-    for first in lattice.edges[kind]:
-        for second in lattice.edges[first.to]:
-            end = tuple(sp.expand(a + b) for a, b in zip(first.d, second.d, strict=True))
-            values = {f"{name}_PN": value for name, value in lattice.geometry(first).items()}
-            values |= {f"{name}_NQ": value for name, value in lattice.geometry(second).items()}
-            ends = {
-                "P": (_End(kind, zero),),
-                "N": (_End(first.to, first.d),),
-                "Q": (_End(second.to, (end[0], end[1])),),
-            }
-            paths.append(_Way(ends, values))
-    return paths if hop is Hop.PATH else _ring(paths, kind, lattice)
-
-
-def _ring(paths: list[_Way], kind: int, lattice: Lattice) -> list[_Way]:
-    """One way per distinct cell at distance two, its features and N averaged over all paths, as the stepper does."""
-    beside = {(e.to, e.d) for e in lattice.edges[kind]} | {(kind, (sp.Integer(0), sp.Integer(0)))}
-    together: dict[tuple[int, Vector], list[_Way]] = defaultdict(list)
-    for way in paths:
-        (end,) = way.ends["Q"]
-        if (end.kind, end.d) not in beside:
-            together[end.kind, end.d].append(way)
-    return [_mean_way(ways) for ways in together.values()]
-
-
-def _mean_way(ways: list[_Way]) -> _Way:
-    share = sp.Rational(1, len(ways))
-    (end,) = ways[0].ends["Q"]
-    middle = tuple(_End(one.kind, one.d, share) for way in ways for one in way.ends["N"])
-    values = {name: sp.Add(*(way.values[name] for way in ways)) * share for name in ways[0].values}
-    d = end.d
-    apart = {"d_PQ_x": d[0], "d_PQ_y": d[1], "delta_PQ": sp.sqrt(sp.expand(d[0] ** 2 + d[1] ** 2))}
-    return _Way({"P": ways[0].ends["P"], "N": middle, "Q": (end,)}, {**values, **apart})
-
-
-def _at(expression: sp.Expr, way: _Way, lattice: Lattice, fixed: Mapping[str, tuple[sp.Expr, ...]]) -> sp.Expr:
-    values = {symbol(name): value for name, value in way.values.items()}
-    for end, cells in way.ends.items():
-        values[symbol(f"V_{end}")] = lattice.V
-        for name, value in fixed.items():
-            values[symbol(f"{name}_{end}")] = sp.Add(*(cell.share * value[cell.kind] for cell in cells))
-    return expression.xreplace(values)
-
-
-def _sum(
-    affine: Affine,
-    ways: list[_Way],
-    lattice: Lattice,
-    known: Mapping[str, Field],
-    fixed: Mapping[str, tuple[sp.Expr, ...]],
-) -> Shifts:
-    total: Shifts = defaultdict(lambda: sp.Integer(0))
-    for way in ways:
-        for variable, coefficient in affine.coefficients.items():
-            name, _, end = variable.name.rpartition("_")
-            weight = _at(coefficient, way, lattice, fixed)
-            for cell in way.ends[end]:
-                for (other, offset), c in known[name][cell.kind].items():
-                    key = (other, (sp.expand(cell.d[0] + offset[0]), sp.expand(cell.d[1] + offset[1])))
-                    total[key] += weight * cell.share * c
-    return _first_order(total)
-
-
-def _combine(
-    affine: Affine,
-    values: Mapping[sp.Symbol, sp.Expr],
-    kind: int,
-    known: Mapping[str, Field],
-    sums: Mapping[str, list[Shifts]],
-) -> Shifts:
-    total: Shifts = defaultdict(lambda: sp.Integer(0))
-    for variable, coefficient in affine.coefficients.items():
-        part = sums[variable.name][kind] if variable.name in sums else known[variable.name][kind]
-        scale = coefficient.xreplace(dict(values))
-        for key, c in part.items():
-            total[key] += scale * c
-    return _first_order(total)
-
-
-def _first_order(shifts: Shifts) -> Shifts:
-    """Keep what is constant or linear in Δt: the generator needs no more, and the stencil stays as small as it is."""
-    dt = symbol("dt")
-    kept = {}
-    for key, c in shifts.items():
-        expanded = sp.expand(c)
-        value = expanded.coeff(dt, 0) + dt * expanded.coeff(dt, 1)
-        if (value := sp.expand(sp.radsimp(value))) != 0:
-            kept[key] = value
-    return kept
-
-
-def _symbol_matrix(slope: tuple[Shifts, ...]) -> sp.Matrix:
-    """Σ c e^{iεk·o}, expanded to fourth order in ε."""
+def _symbol_matrix(slope: tuple[Shifts, ...], highest: int) -> sp.Matrix:
+    """Σ c e^{iεk·o}, expanded in ε."""
     size = len(slope)
     matrix = sp.zeros(size, size)
     for kind, shifts in enumerate(slope):
         for (other, o), c in shifts.items():
-            phase = sp.I * EPS * (KX * o[0] + KY * o[1])
-            matrix[kind, other] += c * sp.Add(*(phase**k / sp.factorial(k) for k in range(5)))
+            phase = sp.I * EPS * sp.Add(*(k * part for k, part in zip(wave_symbols(len(o)), o, strict=True)))
+            matrix[kind, other] += c * sp.Add(*(phase**k / sp.factorial(k) for k in range(highest + 1)))
     return matrix.applyfunc(sp.expand)
 
 
-def _vanishing_eigenvalue(matrix: sp.Matrix) -> sp.Expr | None:
-    """The eigenvalue that vanishes with k, to fourth order: λ = det/(tr − λ), iterated, for up to two types."""
+def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int) -> sp.Expr | None:
+    """The eigenvalue that belongs to constants, to that order in ε, for up to two types of cells.
+
+    None where constants are no eigenvector at k = 0, or change although the equation has no reaction. Less that rate
+    it is λ = det/(tr − λ), iterated.
+    """
+    rates = {sp.simplify(sp.Add(*row).subs(EPS, 0)) for row in matrix.tolist()}
+    if len(rates) > 1:
+        return None
+    (rate,) = rates
+    if rate != 0 and sp.diff(equation.reaction, equation.u) == 0:
+        return None
     if matrix.shape == (1, 1):
-        found = matrix[0, 0]
-    else:
-        trace, determinant = sp.expand(matrix.trace()), sp.expand(matrix.det())
-        if trace.subs(EPS, 0) == 0 or sp.simplify(determinant.subs(EPS, 0)) != 0:
-            return None
-        found = sp.Integer(0)
-        for _ in range(3):
-            found = _truncated(determinant * _inverse(sp.expand(trace - found)))
-    found = _truncated(found)
-    return found if sp.simplify(found.subs(EPS, 0)) == 0 else None
+        return _truncated(matrix[0, 0], highest)
+    matrix = matrix - rate * sp.eye(len(matrix.tolist()))
+    trace, determinant = sp.expand(matrix.trace()), sp.expand(matrix.det())
+    if trace.subs(EPS, 0) == 0 or sp.simplify(determinant.subs(EPS, 0)) != 0:
+        return None
+    found = sp.Integer(0)
+    for _ in range(highest - 1):
+        found = _truncated(determinant * _inverse(sp.expand(trace - found), highest), highest)
+    return _truncated(found, highest) + rate
 
 
-def _truncated(expression: sp.Expr) -> sp.Expr:
+def _truncated(expression: sp.Expr, highest: int) -> sp.Expr:
     polynomial = sp.Poly(sp.expand(expression), EPS)
-    return sp.Add(*(c * EPS**k for (k,), c in polynomial.terms() if k <= 4))
+    return sp.Add(*(c * EPS**k for (k,), c in polynomial.terms() if k <= highest))
 
 
-def _inverse(expression: sp.Expr) -> sp.Expr:
-    """1/expression as a power series in ε to fourth order; its constant term is not zero."""
+def _inverse(expression: sp.Expr, highest: int) -> sp.Expr:
+    """1/expression as a power series in ε; its constant term is not zero."""
     base = expression.subs(EPS, 0)
-    rest = _truncated(expression / base - 1)
+    rest = _truncated(expression / base - 1, highest)
     total, power = sp.Integer(1), sp.Integer(1)
-    for _ in range(4):
-        power = _truncated(-power * rest)
+    for _ in range(highest):
+        power = _truncated(-power * rest, highest)
         total += power
-    return _truncated(total / base)
+    return _truncated(total / base, highest)
 
 
-def _equation(name: str, eigenvalue: sp.Expr) -> ModifiedEquation:
-    """Ik ↔ ∂: the coefficient of kx^a ky^b becomes (−i)^{a+b} times that of ∂x^a ∂y^b."""
-    by_order: dict[int, dict[tuple[int, int], sp.Expr]] = defaultdict(dict)
-    polynomial = sp.Poly(sp.expand(eigenvalue.subs(EPS, 1)), KX, KY)
-    for (a, b), c in polynomial.terms():
-        value = sp.simplify(c * (-sp.I) ** (a + b))
+def _with_step(scheme: Scheme, eigenvalue: sp.Expr, highest: int) -> sp.Expr | None:
+    """The series of log R(Δt λ)/Δt to the same order, λ vanishing with ε; None where no R is known."""
+    factor = amplification(scheme) if is_one_operator(scheme) else None
+    if factor is None or not factor.free_symbols or sp.simplify(eigenvalue.subs(EPS, 0)) != 0:
+        return None
+    (z,) = factor.free_symbols
+    powers = sp.Poly(sp.series(sp.log(factor), z, 0, highest + 1).removeO(), z)
+    total = sp.Integer(0)
+    for k in range(1, highest + 1):
+        total += powers.coeff_monomial(z**k) * DT ** (k - 1) * _power(eigenvalue, k, highest)
+    return sp.expand(total)
+
+
+def _power(expression: sp.Expr, k: int, highest: int) -> sp.Expr:
+    found = sp.Integer(1)
+    for _ in range(k):
+        found = _truncated(found * expression, highest)
+    return found
+
+
+def _equation(scheme: Scheme, lattice: Lattice, eigenvalue: sp.Expr, highest: int) -> ModifiedEquation:
+    """Orders 0 to 2, and where these are the equation's the first beyond; of diffusion alone up to the fourth."""
+    at_step = None if scheme.equation.velocity is None else _with_step(scheme, eigenvalue, highest)
+    found = _derivatives(eigenvalue if at_step is None else at_step, lattice.dimension)
+    wanted = own_derivatives(scheme.equation, lattice.dimension, lattice.values(scheme.equation))
+    if scheme.equation.only_diffuses:
+        error = found.get(1, {}) | found.get(3, {}) | found.get(4, {})
+        return ModifiedEquation(lattice.name, found.get(2, {}), error, wanted)
+    leading = found.get(0, {}) | found.get(1, {}) | found.get(2, {})
+    exact = not any(sp.simplify(leading.get(key, 0) - wanted.get(key, 0)) != 0 for key in {*leading, *wanted})
+    error = next((found[k] for k in range(3, highest + 1) if k in found), {}) if exact else {}
+    return ModifiedEquation(lattice.name, leading, error, wanted, at_step is not None)
+
+
+def _derivatives(eigenvalue: sp.Expr, dimension: int) -> dict[int, dict[tuple[int, ...], sp.Expr]]:
+    """By order. Ik ↔ ∂: the coefficient of kx^a ky^b becomes (−i)^{a+b} times that of ∂x^a ∂y^b."""
+    by_order: dict[int, dict[tuple[int, ...], sp.Expr]] = defaultdict(dict)
+    polynomial = sp.Poly(sp.expand(eigenvalue.subs(EPS, 1)), *wave_symbols(dimension))
+    for powers, c in polynomial.terms():
+        value = sp.simplify(c * (-sp.I) ** sum(powers))
         if value != 0:
-            by_order[a + b][(a, b)] = value
-    error = by_order.get(1, {}) | by_order.get(3, {}) | by_order.get(4, {})
-    return ModifiedEquation(name, by_order.get(2, {}), error)
+            by_order[sum(powers)][powers] = value
+    return by_order

@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 
 from fluxforge.errors import InputError
-from fluxforge.mesh import Mesh, Settings
+from fluxforge.mesh import DualGraph, Mesh, Settings
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import Scheme
-from fluxforge.verify._families import Levels
+from fluxforge.verify._families import Levels, count_cells
 from fluxforge.verify._problems import SINES, Problem, problems_of, scaled_to
 from fluxforge.verify._rates import LEAST_LEVELS, Rates
 from fluxforge.verify._steady import steady_state
@@ -56,7 +56,7 @@ def space_studies(
     progress: Callable[[str], None] | None = None,
 ) -> tuple[SpaceStudy, ...]:
     """Refine one family; a study per manufactured problem of the scheme's equation, on the same meshes."""
-    problems = problems_of(scheme.equation) if problems is None else problems
+    problems = problems_of(scheme.equation, levels.dimension) if problems is None else problems
     return _refine(scheme, levels, problems, progress=progress, below=LARGEST_ERROR)
 
 
@@ -72,16 +72,16 @@ def _refine(
     for n in levels.sizes:
         if progress is not None:
             progress(f"space order, {levels.family}, n = {n}")
-        meshes = [levels.mesh(n, seed) for seed in levels.seeds]
+        meshes = [levels.refined(n, seed) for seed in levels.seeds]
         errors = np.array([[problem_errors(scheme, mesh, problem) for problem in problems] for mesh in meshes])
-        cells.append(round(float(np.mean([len(mesh.cells) for mesh in meshes]))))
+        cells.append(round(float(np.mean([count_cells(mesh) for mesh in meshes]))))
         mean = np.mean(errors**2, axis=0)
         together.append(np.sqrt(mean))
         if len(meshes) > 1:
             # Half the relative standard error of the mean square is that of its root.
             scatter.append(0.5 * np.std(errors**2, axis=0, ddof=1) / np.sqrt(len(meshes)) / np.maximum(mean, 1e-300))
     found = _Errors(cells, np.array(together), np.array(scatter))
-    return _studies(levels.family, found, problems, below=below, least=LEAST_LEVELS)
+    return _studies(levels.family, found, problems, below=below, least=LEAST_LEVELS, dimension=levels.dimension)
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ class _Errors:
 
 
 def _studies(
-    family: str, found: _Errors, problems: tuple[Problem, ...], *, below: float, least: int
+    family: str, found: _Errors, problems: tuple[Problem, ...], *, below: float, least: int, dimension: int = 2
 ) -> tuple[SpaceStudy, ...]:
     """One study per problem."""
-    h = tuple(float(np.sqrt(1.0 / count)) for count in found.cells)
+    h = tuple(float(np.sqrt(1.0 / count) if dimension == 2 else count ** (-1 / dimension)) for count in found.cells)
 
     def rates(k: int, norm: int) -> Rates:
         value = tuple(float(e) for e in found.value[:, k, norm])
@@ -155,7 +155,7 @@ def steady_errors(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = N
     return problem_errors(scheme, mesh, replace(SINES, equation=scheme.equation, parameters=parameters))
 
 
-def problem_errors(scheme: Scheme, mesh: Mesh, problem: Problem) -> tuple[float, float]:
+def problem_errors(scheme: Scheme, mesh: Mesh | DualGraph, problem: Problem) -> tuple[float, float]:
     """Relative L2 and L∞ error of the steady state of a manufactured problem on one mesh."""
     graph = problem.graph(mesh)
     u = problem.solution(graph)

@@ -1,9 +1,11 @@
 """Patch tests: what the scheme's generator makes of polynomials, far from and at the boundary."""
 
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 
+from fluxforge.expression import COORDINATES
 from fluxforge.mesh import DualGraph, Mesh, Settings, check_graph
 from fluxforge.scheme import Scheme, check_scheme
 from fluxforge.simulate import generator
@@ -11,8 +13,11 @@ from fluxforge.verify._problems import Problem, capacity, strength, with_walls
 
 EXACT = 1e-10
 
-# By degree.
-POLYNOMIALS = {0: ("1",), 1: ("x", "y"), 2: ("x*x", "x*y", "y*y")}
+
+def polynomials(dimension: int) -> dict[int, tuple[str, ...]]:
+    """Monomials of the coordinates, by degree up to 2."""
+    axes = COORDINATES[:dimension]
+    return {0: ("1",), 1: axes, 2: tuple("*".join(pair) for pair in combinations_with_replacement(axes, 2))}
 
 
 @dataclass(frozen=True)
@@ -35,19 +40,24 @@ class PatchTest:
         return all(self.residual[k] <= EXACT for k in range(degree + 1))
 
 
-def patch_test(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None, walls: str = "held") -> PatchTest:
+def patch_test(
+    scheme: Scheme, mesh: Mesh | DualGraph, *, parameters: Settings | None = None, walls: str = "held"
+) -> PatchTest:
     """Polynomials given at the centroids and by the boundary conditions at the face centres."""
     residual: dict[int, float] = {}
     worst = (-1.0, 0, "x")
-    for degree, family in POLYNOMIALS.items():
+    dimension = mesh.dimension if isinstance(mesh, DualGraph) else 2
+    for degree, family in polynomials(dimension).items():
         residual[degree] = 0.0
         for text in family:
             problem = Problem(text, text, equation=scheme.equation, parameters=parameters, mixed=walls == "mixed")
             graph = problem.graph(mesh)
             system = generator(scheme, graph, parameters=parameters)
             p = problem.solution(graph)
-            size = strength(scheme.equation, parameters) / capacity(scheme.equation, parameters)
-            scale = graph.V.mean() / (size * np.abs(p).max())
+            size = strength(scheme.equation, parameters, dimension) / capacity(scheme.equation, parameters, dimension)
+            # h² in every dimension.
+            squared = graph.V.mean() if dimension == 2 else graph.V.mean() ** (2 / dimension)
+            scale = squared / (size * np.abs(p).max())
             left = np.abs(system.M @ p + system.b + system.N @ problem.source(graph)) * scale
             # Not a number is not exact.
             left = np.where(np.isnan(left), np.inf, left)
@@ -69,7 +79,9 @@ def linear_field_defect(scheme: Scheme, graph: DualGraph, *, parameters: Setting
     """
     check_scheme(scheme), check_graph(graph)
     walls = graph.centre[graph.interior :]
-    return max(_defect(scheme, with_walls(graph, value=walls[:, k]), graph.x[:, k], parameters) for k in range(2))
+    return max(
+        _defect(scheme, with_walls(graph, value=walls[:, k]), graph.x[:, k], parameters) for k in range(graph.dimension)
+    )
 
 
 def _defect(scheme: Scheme, graph: DualGraph, p: np.ndarray, parameters: Settings | None) -> float:

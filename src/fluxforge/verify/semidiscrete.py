@@ -1,5 +1,6 @@
 """The system a scheme integrates: whether its operator G, boundary data r and source s are what they should be."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,11 +9,17 @@ from scipy.sparse import eye_array
 from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, squares
 from fluxforge.scheme import Scheme, check_scheme, find
 from fluxforge.simulate import Operator, generator
-from fluxforge.verify._problems import capacity, functions, times, with_mixed_walls
-from fluxforge.verify.diffusivity import lattice_equation
+from fluxforge.verify._families import Levels
+from fluxforge.verify._own import own_equation
+from fluxforge.verify._problems import capacity, functions, problems_of, times, varies, with_mixed_walls
+from fluxforge.verify.diffusivity import lattice_equation, relative_to_own, smooth_equation
 from fluxforge.verify.patch import PatchTest
 
 SAME = 1e-10
+# Of the equation of smooth fields: second moments, extrapolated in h, of entries of G some hundred times larger.
+SMOOTH = 1e-8
+# Halving h divides the error of a first-order flux by two; not quite, where several terms meet.
+FALLS = 0.7
 # All parameters of the equation are multiplied by each: a factor forgotten shows at any but one.
 FACTORS = (1.0, 0.37, 2.9)
 # What L has no share of, as boundary data without a flux, is measured by this share of max|L|: r is a sum of entries of
@@ -32,6 +39,10 @@ class SemiDiscrete:
     number where the equation has more than diffusion, and then only the two-point flux is right.
     The generator is right if G and r are L's, or those of another operator that keeps linear fields (a corrected flux),
     has the right diffusivity and no drift; if it is proportional to α; and if the source enters as it is.
+
+    Of other equations than diffusion, `smooth` is how far the equation that smooth fields obey on the `lattice` is from
+    the right one. `varying`: where parameters may vary, whether what is left of a smooth field and the source that
+    belongs to it falls with the size of the cells.
     """
 
     plain_flux: float
@@ -41,6 +52,9 @@ class SemiDiscrete:
     diffusivity: float
     drift: float
     linear_exact: bool
+    smooth: float | None = None
+    varying: bool = True
+    lattice: str = "squares"
 
     @property
     def plain(self) -> bool:
@@ -50,8 +64,9 @@ class SemiDiscrete:
     @property
     def holds(self) -> bool:
         """Whether all of it is as it should be."""
-        right = self.linear_exact and abs(self.diffusivity - 1.0) <= SAME and self.drift == 0
-        return (self.plain or right) and self.proportional <= SAME and self.source <= SAME
+        like = self.smooth <= SMOOTH if self.smooth is not None else abs(self.diffusivity - 1.0) <= SAME
+        right = self.linear_exact and like and self.drift == 0
+        return (self.plain or right) and self.proportional <= SAME and self.source <= SAME and self.varying
 
 
 def semidiscrete(
@@ -63,7 +78,7 @@ def semidiscrete(
     """
     parameters = scheme.equation.example(graph.dimension) if parameters is None else parameters
     plain_flux = find("euler", scheme.equation)
-    graphs = (graph, with_mixed_walls(graph, functions("1 + 2*x - 3*y + x*y").gradient))
+    graphs = (graph, with_mixed_walls(graph, functions("1 + 2*x - 3*y + x*y", graph.dimension).gradient))
     plain = walls = source = proportional = 0.0
     for walled in graphs:
         first, plain_first = (generator(one, walled, parameters=parameters) for one in (scheme, plain_flux))
@@ -77,14 +92,40 @@ def semidiscrete(
             source = _worse(source, abs(system.N - wanted.N).max())
             if _off_proportion(plain_first, wanted, factor) <= SAME:
                 proportional = _worse(proportional, _off_proportion(first, system, factor))
+    lattice = "cubes" if graph.dimension == 3 else "squares"
+    varying = falls_with_size(scheme, lattice) if varies(scheme.equation) else True
     if not scheme.equation.only_diffuses:
-        return SemiDiscrete(plain, walls, source, proportional, float("nan"), 0.0, patch.exact(1))
-    on_squares = lattice_equation(scheme, "squares", parameters=parameters)
-    eigenvalues = np.linalg.eigvalsh(on_squares.K)
+        found = smooth_equation(scheme, lattice, parameters=parameters)
+        smooth = found.apart(own_equation(scheme.equation, graph.dimension, parameters))
+        exact = patch.exact(1)
+        return SemiDiscrete(plain, walls, source, proportional, float("nan"), 0.0, exact, smooth, varying, lattice)
+    on_squares = lattice_equation(scheme, lattice, parameters=parameters)
+    relative = relative_to_own(on_squares.K, scheme.equation, parameters)
+    eigenvalues = np.linalg.eigvalsh(relative)
     # The eigenvalue farthest from 1 speaks for all.
     farthest = float(eigenvalues[np.abs(eigenvalues - 1.0).argmax()])
-    drift = float(np.hypot(*on_squares.drift))
-    return SemiDiscrete(plain, walls, source, proportional, farthest, drift, patch.exact(1))
+    drift = math.hypot(*on_squares.drift)
+    exact = patch.exact(1)
+    return SemiDiscrete(plain, walls, source, proportional, farthest, drift, exact, None, varying, lattice)
+
+
+def falls_with_size(scheme: Scheme, lattice: str) -> bool:
+    """Whether |G u + r + s S| of a smooth u, with smoothly varying parameters, falls with h away from the walls.
+
+    S is the source that makes u steady. A flux that takes a parameter from one side alone leaves its gradient out: an
+    error that does not fall. First order halves it from one size to the next.
+    """
+    sizes = (5, 10) if lattice == "cubes" else (10, 20)
+    left = []
+    for n in sizes:
+        problem = problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1]
+        graph = problem.graph(Levels(lattice, (n,)).refined(n))
+        system = generator(scheme, graph, parameters=problem.settings(graph.dimension))
+        S = system.N @ problem.source(graph)
+        off = np.abs(system.M @ problem.solution(graph) + system.b + S)
+        inside = (np.abs(graph.x - 0.5) < 0.31).all(axis=1)
+        left.append(float(off[inside].max() / np.abs(S).max()))
+    return bool(left[1] <= max(FALLS * left[0], SAME))
 
 
 def _worse(one: float, other: float) -> float:
@@ -103,21 +144,43 @@ def _off_proportion(first: Operator, system: Operator, factor: float) -> float:
 
 
 def other_equation(scheme: Scheme) -> str | None:
-    """In words, how a linear scheme's equation differs from c T_t = K∇²T + S on squares; None where it does not.
+    """In words, how a linear scheme's equation differs from its own on squares; None where it does not.
 
-    On squares every consistent flux is exact for quadratic fields, so a wrong diffusivity, drift, source or factor α
-    shows there without any error of the mesh.
+    On squares every consistent flux is exact for quadratic fields, so a wrong diffusivity, drift, rate, source or
+    factor shows there without any error of the mesh. A tensor is taken along the axes, where n and K n are parallel.
     """
     check_scheme(scheme)
-    parameters = scheme.equation.example(2, FACTORS[-1])
-    on_squares = lattice_equation(scheme, "squares", parameters=parameters)
-    if on_squares.drift.any():
-        return f"smooth fields drift with {np.hypot(*on_squares.drift):.3g} α"
-    if np.abs(on_squares.K - np.eye(2)).max() > 1e-6:
-        xx, xy, yy = (round(float(on_squares.K[k]), 4) + 0.0 for k in ((0, 0), (0, 1), (1, 1)))
-        return f"on squares its diffusivity is [[{xx:g}, {xy:g}], [{xy:g}, {yy:g}]] times α"
+    equation = scheme.equation
+    parameters = equation.example(2, FACTORS[-1])
+    tensor = equation.diffusion_tensor
+    if tensor is not None:
+        parameters[tensor.name] = np.diag(np.diag(np.asarray(parameters[tensor.name], float))).tolist()
+    wrong = _other_diffusion(scheme, parameters) if equation.only_diffuses else _other_smooth(scheme, parameters)
+    if wrong is not None:
+        return wrong
     graph = dual(squares(3), Dirichlet("1 + x"))
     system = generator(scheme, graph, parameters=parameters)
-    share = 1.0 / capacity(scheme.equation, parameters)
+    share = 1.0 / capacity(equation, parameters)
     off = float(abs(system.N - share * eye_array(graph.cells)).max()) / share
     return None if off <= SAME else f"the source enters with an error of {off:.2g}"
+
+
+def _other_diffusion(scheme: Scheme, parameters: Settings) -> str | None:
+    letter = scheme.equation.words.diffusion
+    on_squares = lattice_equation(scheme, "squares", parameters=parameters)
+    if on_squares.drift.any():
+        return f"smooth fields drift with {np.hypot(*on_squares.drift):.3g} {letter}"
+    K = relative_to_own(on_squares.K, scheme.equation, parameters)
+    if np.abs(K - np.eye(2)).max() <= 1e-6:
+        return None
+    xx, xy, yy = (round(float(K[k]), 4) + 0.0 for k in ((0, 0), (0, 1), (1, 1)))
+    return f"on squares its diffusivity is [[{xx:g}, {xy:g}], [{xy:g}, {yy:g}]] times {letter}"
+
+
+def _other_smooth(scheme: Scheme, parameters: Settings) -> str | None:
+    found = smooth_equation(scheme, "squares", parameters=parameters)
+    own = own_equation(scheme.equation, 2, parameters)
+    off = found.apart(own)
+    if off <= SMOOTH:
+        return None
+    return f"on squares smooth fields obey {found}, and the equation is {own}"

@@ -18,6 +18,8 @@ from fluxforge.simulate import (
     step_matrix,
 )
 from fluxforge.verify._problems import study_step
+from fluxforge.verify._space_graphs import tetrahedra
+from fluxforge.verify.waves import WaveLimit, spectral_limit, wave_limit
 
 STEPS = 3000
 GROWN = 1e9
@@ -41,6 +43,9 @@ class Stability:
 
     Only with R is dt_max a bound. Without it, dt_max is the largest step tried up to which the spectral radius was at
     most one: `bound` is false, steps between those tried may be unstable.
+
+    Of an equation with transport, `waves` is the limit of plane waves on an infinite lattice; `spectral` says that
+    dt_max comes from the eigenvalues of G on the mesh, complex ones, which bound nothing where G is not normal.
     """
 
     factor: sp.Expr | None
@@ -52,11 +57,13 @@ class Stability:
     oscillation: float | None
     stable_below: bool | None
     diverges_above: bool | None
+    waves: WaveLimit | None = None
+    spectral: bool = False
 
     @property
     def bound(self) -> bool:
         """Whether every step up to dt_max is known to be stable."""
-        return bool(self.one_operator)
+        return bool(self.one_operator) and not self.spectral
 
     @property
     def over_fourier(self) -> float | None:
@@ -73,6 +80,8 @@ def stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None =
     one = is_one_operator(scheme)
     reaction = linear_reaction(scheme.equation, graph, parameters)
     growth = 0.0 if reaction is None else reaction.growth
+    if one and scheme.equation.velocity is not None:
+        return _of_transport(scheme, graph, factor, parameters=parameters, fourier=fourier, growth=growth)
     if one:
         found = step_limit(scheme, graph, parameters=parameters)
         if found is None:
@@ -86,12 +95,48 @@ def stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None =
     below = above = None
     if 0 < limit < math.inf:
         below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
-        # Discs around the eigenvalues of transport bound the step from one side only. Where fields have to grow, a step
-        # beyond the limit need not grow faster.
+        # Where fields have to grow, a step beyond the limit need not grow faster.
         if not (scheme.equation.velocity or growth):
             above = _grows(scheme, graph, 1.01 * limit, parameters=parameters)
     interval = real_interval(factor) if one else None
     return Stability(factor, one, interval, limit, fourier, rate, _oscillation(factor) if one else None, below, above)
+
+
+def _of_transport(
+    scheme: Scheme,
+    graph: DualGraph,
+    factor: sp.Expr,
+    *,
+    parameters: Settings | None,
+    fourier: float,
+    growth: float,
+) -> Stability:
+    """Discs around the eigenvalues where they bound the step; otherwise the eigenvalues; and waves on a lattice.
+
+    A wave that grows at every step on the lattice makes the scheme unstable, whatever the walls of one mesh damp.
+    """
+    family = "cubes" if graph.dimension == 3 else "squares"
+    constant = {**scheme.equation.example(graph.dimension), **(parameters or {})}
+    waves = wave_limit(scheme, factor, family, parameters=constant)
+    interval = real_interval(factor)
+    if waves is not None and waves.dt == 0:
+        return Stability(factor, True, 0.0, 0.0, fourier, None, None, None, None, waves)
+    found = step_limit(scheme, graph, parameters=parameters)
+    if found is not None:
+        limit, rate, spectral = found.dt, found.rate, False
+    else:
+        G = generator(scheme, graph, parameters=parameters).M
+        values = np.linalg.eigvals(G.toarray()) if graph.cells <= DENSE else np.empty(0)
+        rate = float(np.abs(values).max(initial=0.0))
+        if not len(values) or values.real.max() > growth + GROWING * rate:
+            return Stability(factor, True, None, None, fourier, None, None, None, None, waves)
+        limit, spectral = spectral_limit(factor, np.where(values.real > 0, 1j * values.imag, values)), True
+    below = None
+    if 0 < limit < math.inf:
+        below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
+    oscillation = _oscillation(factor)
+    # Discs and eigenvalues bound the step of transport from one side only: nothing is said of steps beyond.
+    return Stability(factor, True, interval, limit, fourier, rate, oscillation, below, None, waves, spectral)
 
 
 def _oscillation(factor: sp.Expr) -> float | None:
@@ -145,6 +190,11 @@ def _by_bisection(scheme: Scheme, graph: DualGraph, *, parameters: Settings | No
     return low
 
 
-def default_graph() -> DualGraph:
-    """The mesh on which limits are quoted unless one is given: irregular, about 300 cells, T = 0 on its boundary."""
+def default_graph(dimension: int = 2) -> DualGraph:
+    """The mesh on which limits are quoted unless one is given: irregular, about 300 cells, T = 0 on its boundary.
+
+    In space, 162 jittered tetrahedra.
+    """
+    if dimension == 3:
+        return tetrahedra(3, 0.15, 1)
     return dual(generate(kind="irregular", cells=300, seed=1, engine="builtin"))

@@ -10,8 +10,9 @@ from fluxforge.errors import NumericalError
 from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, jittered
 from fluxforge.scheme import HIGHEST_ORDER, OneCellOrder, Scheme, one_cell_order
 from fluxforge.simulate import Operator, factorise, generator, operator, sides
-from fluxforge.verify._problems import functions, study_step, with_mixed_walls
+from fluxforge.verify._problems import functions, study_step, with_mixed_walls, with_walls
 from fluxforge.verify._rates import Rates
+from fluxforge.verify._space_graphs import rough_tetrahedra
 
 LEVELS = 7
 # An observed order and the exact one are the same if they differ by no more than this.
@@ -64,8 +65,11 @@ class TimeStudy:
         return min(found) if found and len(found) == len(orders) else None
 
 
-def study_graph() -> DualGraph:
+def study_graph(dimension: int = 2) -> DualGraph:
     """A small irregular mesh with non-zero boundary data: rough enough that no symmetry hides a term."""
+    if dimension == 3:
+        graph = rough_tetrahedra()
+        return with_walls(graph, value=functions("1 + x*y + z", 3).u(*graph.centre[graph.interior :].T))
     return dual(jittered(5, 0.2, 3), Dirichlet("1 + x*y"))
 
 
@@ -89,16 +93,17 @@ def time_order(scheme: Scheme, graph: DualGraph | None = None, *, parameters: Se
             errors[name].append(float(np.abs(apart).max() / max(np.abs(exact).max(), 1e-300)))
     sizes = tuple(1.0 / count for count in steps)
     free, driven = (_above_round_off(Rates(sizes, tuple(errors[name]))) for name in runs)
-    return TimeStudy(free, driven, one_cell_order(scheme), series_order(scheme, parameters=parameters))
+    series = series_order(scheme, parameters=parameters, dimension=graph.dimension)
+    return TimeStudy(free, driven, one_cell_order(scheme), series)
 
 
-def series_order(scheme: Scheme, *, parameters: Settings | None = None) -> int:
+def series_order(scheme: Scheme, *, parameters: Settings | None = None, dimension: int = 2) -> int:
     """How many Taylor coefficients in Δt of T' = M T + N S + b are those of the exact solution, up to 6.
 
     M_k = G^k/k!, N_k = G^(k−1)s/k! and b_k = G^(k−1)r/k!, the coefficients from complex steps around a circle; on an
     irregular mesh with Dirichlet and Neumann walls, compared to 1e-9 of the largest entry.
     """
-    graph = with_mixed_walls(study_graph(), functions("1 + 2*x - 3*y + x*y").gradient)
+    graph = with_mixed_walls(study_graph(dimension), functions("1 + 2*x - 3*y + x*y", dimension).gradient)
     radius = 0.5 * study_step(scheme, graph, parameters)
     system = generator(scheme, graph, parameters=parameters)
     S = np.random.default_rng(0).standard_normal(graph.cells)

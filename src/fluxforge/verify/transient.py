@@ -8,6 +8,7 @@ from fluxforge.mesh import DualGraph, Settings, dual, jittered
 from fluxforge.scheme import Scheme
 from fluxforge.simulate import step_limit, step_matrix
 from fluxforge.verify._problems import study_step
+from fluxforge.verify._space_graphs import rough_tetrahedra
 from fluxforge.verify.stability import Stability, stability
 
 MOST_CELLS = 300
@@ -34,8 +35,13 @@ class TransientGrowth:
     settled: bool
 
 
-def small_graph() -> DualGraph:
-    """Where growth is measured unless a mesh of up to 300 cells is given: 72 jittered triangles, walls at zero."""
+def small_graph(dimension: int = 2) -> DualGraph:
+    """Where growth is measured unless a mesh of up to 300 cells is given: 72 jittered triangles, walls at zero.
+
+    In space, 48 jittered tetrahedra.
+    """
+    if dimension == 3:
+        return rough_tetrahedra()
     return dual(jittered(6, 0.2, 5))
 
 

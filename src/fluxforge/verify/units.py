@@ -53,7 +53,7 @@ class Units:
         return max(self.lengths, self.times, self.temperatures, self.shift or 0.0) <= SAME
 
 
-def units(scheme: Scheme) -> Units:
+def units(scheme: Scheme, dimension: int = 2) -> Units:
     """One step on a small irregular mesh with Dirichlet and Neumann walls, again in other units.
 
     Raises EquationError where the equation does not state the units of its parameters.
@@ -61,7 +61,7 @@ def units(scheme: Scheme) -> Units:
     equation = scheme.equation
     if any(p.unit is None for p in equation.parameters):
         raise EquationError(f"equation {equation.name!r} does not state the units of its parameters")
-    graph = with_mixed_walls(study_graph(), functions("1 + 2*x - 3*y + x*y").gradient)
+    graph = with_mixed_walls(study_graph(dimension), functions("1 + 2*x - 3*y + x*y", dimension).gradient)
     rng = np.random.default_rng(0)
     T, S = rng.standard_normal(graph.cells), 10 * rng.standard_normal(graph.cells)
     parameters = equation.example(graph.dimension, 1.3)
@@ -74,7 +74,7 @@ def units(scheme: Scheme) -> Units:
         worst[name] = _worst(changes) / _size(wanted)
     shifts = SHIFTS if _minds_no_constant(equation) else ()
     shift = _worst(case.shifted(c).step() - c - T - wanted for c in shifts) / _size(wanted) if shifts else None
-    return Units(**worst, shift=shift, algebra=dimensions(scheme))
+    return Units(**worst, shift=shift, algebra=dimensions(scheme, dimension))
 
 
 def _minds_no_constant(equation: Equation) -> bool:
@@ -135,18 +135,18 @@ def _worst(differences: Iterable[np.ndarray]) -> float:
 
 
 @lru_cache(maxsize=256)
-def dimensions(scheme: Scheme) -> tuple[str, ...]:
+def dimensions(scheme: Scheme, dimension: int = 2) -> tuple[str, ...]:
     """Which of lengths, times and temperatures the formulas are homogeneous in, by Euler's theorem on each of them.
 
     What is listed holds for every factor λ > 0. What is not may still hold: formulas that are not rational functions,
     and sums of parts with different dimensions that cancel, are not decided.
     """
-    return tuple(name for name, powers in _CHANGES.items() if _keeps_degree(scheme, powers))
+    return tuple(name for name, powers in _CHANGES.items() if _keeps_degree(scheme, powers, dimension))
 
 
-def _keeps_degree(scheme: Scheme, change: tuple[int, int, int]) -> bool:
+def _keeps_degree(scheme: Scheme, change: tuple[int, int, int], dimension: int) -> bool:
     """Whether T' is multiplied by the same power of λ as T."""
-    known_units = symbol_units(scheme.equation)
+    known_units = symbol_units(scheme.equation, dimension)
     degrees = {name: sum(a * b for a, b in zip(unit, change, strict=True)) for name, unit in known_units.items()}
     powers: dict[str, sp.Expr] = {name: sp.Rational(power) for name, power in degrees.items()}
     for _, stage, earlier in scheme.walk():

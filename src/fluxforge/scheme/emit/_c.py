@@ -44,7 +44,7 @@ def _implicit(scheme: Scheme, prefix: str) -> list[str]:
 def _named(text: str, scheme: Scheme) -> str:
     text = re.sub(r"\$name_", "${name}_", text)
     prefix = identifier(scheme.name)
-    return Template(text).substitute(name=prefix, **c_arguments(scheme.equation, prefix))
+    return Template(text).substitute(name=prefix, **c_arguments(scheme, prefix))
 
 
 def _called(code: str, prefix: str) -> list[str]:
@@ -56,6 +56,6 @@ def _called(code: str, prefix: str) -> list[str]:
 def _comment(scheme: Scheme) -> str:
     answer = "0, 1 if memory runs out, 2 if conjugate gradients fail" if scheme.implicit else "0, 1 if memory runs out"
     call = _named(CALL.replace("$answer", answer if len(scheme.stages) > 1 or scheme.implicit else "0"), scheme)
-    call += Arguments.of(scheme.equation).words(SLOTS)
+    call += Arguments.of(scheme).words(SLOTS)
     text = header(scheme, call=call, nothing="NULL", note="Cells do not depend on each other within a stage.")
     return "/* " + "\n".join(f" * {line}".rstrip() for line in c_comment(text).split("\n"))[3:] + "\n */"

@@ -4,21 +4,22 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fluxforge.pde import Equation
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop, constants
+from fluxforge.scheme._symbols import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, constants
 from fluxforge.scheme.emit._c_names import SLOTS, CNames
 from fluxforge.scheme.emit._plan import Arguments, expressions, names, sums
 from fluxforge.scheme.emit._print_infix import c_dialect, infix
 from fluxforge.scheme.emit._words import wrapped
 
+_APART = ("d_PQ_x", "d_PQ_y", "d_PQ_z")
+
 
 def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, opening: str, fields: str) -> str:
     """The function's text; `opening` is what stands before its brackets, `fields` its last parameters."""
     used = names(expressions(stages))
-    spelled = CNames(prefix, scheme.equation).spelled
+    spelled = CNames(prefix, scheme).spelled
     outputs = [spelled(name) for stage in stages for name in stage.outputs if name != NEXT]
-    taken = Arguments.of(scheme.equation)
+    taken = Arguments.of(scheme)
     # α before Δt, then arrays, as these casts were always written.
     given = {name: spelled(name) for name in (*constants(scheme.equation), *taken.cells)}
     given |= {name: SLOTS.format(name) for name in taken.slots} | {name: name for name in _fields_of(fields)}
@@ -29,14 +30,14 @@ def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, openin
         body += _CStage(scheme, prefix).of(stage)
     body += ["free(work);"] if outputs else []
     lines = [f"    {line}" for text in (*body, "return 0;") for line in text.split("\n")]
-    typed = c_arguments(scheme.equation, prefix)["typed"]
+    typed = c_arguments(scheme, prefix)["typed"]
     head = f"{opening}(const fluxforge_mesh *mesh, {typed},\n    {fields})"
     return "\n".join([head, "{", *lines, "}", ""])
 
 
-def c_arguments(equation: Equation, prefix: str) -> dict[str, str]:
+def c_arguments(scheme: Scheme, prefix: str) -> dict[str, str]:
     """The parameters of a step as they are passed on (`arguments`) and as they are declared (`typed`)."""
-    found, spelled = Arguments.of(equation), CNames(prefix, equation).spelled
+    found, spelled = Arguments.of(scheme), CNames(prefix, scheme).spelled
     numbers = [spelled(name) for name in found.constants]
     arrays = [*map(spelled, found.cells), *map(SLOTS.format, found.slots)]
     typed = [*(f"double {name}" for name in numbers), *(f"const double *{name}" for name in arrays)]
@@ -67,12 +68,12 @@ class _CStage:
 
     def __init__(self, scheme: Scheme, prefix: str) -> None:
         self._prefix = prefix
-        self._names = CNames(prefix, scheme.equation)
+        self._names = CNames(prefix, scheme)
         self._constants = set(constants(scheme.equation))
-        self._slots = Arguments.of(scheme.equation).slots
+        self._slots = Arguments.of(scheme).slots
         self._dialect = c_dialect(prefix)
         self._rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
-        self._rules |= dict.fromkeys(Arguments.of(scheme.equation).cells, Ghost.OWNER)
+        self._rules |= dict.fromkeys(Arguments.of(scheme).cells, Ghost.OWNER)
 
     def of(self, stage: Stage) -> list[str]:
         """The lines of the loop."""
@@ -169,15 +170,22 @@ class _CStage:
 
 def _apart(found: list[str]) -> list[str]:
     """The vector from P to Q, along the path."""
-    parts = [part for part in ("d_PQ_x", "d_PQ_y") if part in found or "delta_PQ" in found]
+    parts = [part for part in _APART if part in found or "delta_PQ" in found]
     if not parts:
         return []
     lines = [
         "const size_t first = P*mesh->slots + path/mesh->slots;",
         "const size_t second = (size_t)mesh->node[first]*mesh->slots + path%mesh->slots;",
-        *(f"const double {part} = mesh->d_{part[-1]}[first] + mesh->d_{part[-1]}[second];" for part in parts),
+        *(f"const double {part} = {_along_path(f'd_{part[-1]}')};" for part in parts),
     ]
-    return [*lines, "const double delta_PQ = hypot(d_PQ_x, d_PQ_y);"] if "delta_PQ" in found else lines
+    distance = "const double delta_PQ = hypot(hypot(d_PQ_x, d_PQ_y), d_PQ_z);"
+    return [*lines, distance] if "delta_PQ" in found else lines
+
+
+def _along_path(table: str) -> str:
+    """The sum over both legs; a mesh in the plane has no third components."""
+    total = f"mesh->{table}[first] + mesh->{table}[second]"
+    return total if table not in IN_SPACE else f"mesh->{table} ? {total} : 0.0"
 
 
 def _statement(start: str, text: str) -> str:

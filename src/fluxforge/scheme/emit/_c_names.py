@@ -2,7 +2,7 @@
 
 import re
 
-from fluxforge.pde import Equation
+from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._symbols import constants
 from fluxforge.scheme.emit._c_text import HELPERS
 from fluxforge.scheme.emit._plan import Arguments
@@ -24,9 +24,9 @@ SLOTS = "{}_of"
 class CNames:
     """Names in the file of a scheme whose functions all open with `prefix`."""
 
-    def __init__(self, prefix: str, equation: Equation) -> None:
-        self._constants = constants(equation)
-        self._slots = Arguments.of(equation).slots
+    def __init__(self, prefix: str, scheme: Scheme) -> None:
+        self._constants = constants(scheme.equation)
+        self._slots = Arguments.of(scheme).slots
         self._reserved = _RESERVED | {f"{prefix}_{helper}" for helper in HELPERS}
 
     def spelled(self, name: str) -> str:

@@ -14,17 +14,18 @@ typedef struct fluxforge_mesh {
     size_t cells, slots, ghosts;
     const int *node;                    /* the node across the face */
     const unsigned char *used;          /* 0 in the fourth slot of a triangle among quadrilaterals */
-    const double *A;                    /* length of the face */
+    const double *A;                    /* area of the face, a length in the plane */
     const double *delta;                /* |d| */
     const double *n_x, *n_y;            /* unit normal of the face, away from the cell */
     const double *d_x, *d_y;            /* from the cell's centroid to the node */
     const double *chi;                  /* 0 at a Neumann face, 1 elsewhere */
-    const double *V;                    /* [cells] area */
+    const double *V;                    /* [cells] volume, an area in the plane */
     const int *ghost_owner;             /* [ghosts] the cell the ghost belongs to */
     const unsigned char *ghost_neumann; /* [ghosts] 1 for Neumann, 0 for Dirichlet */
     const double *ghost_value;          /* [ghosts] q or g */
     const double *ghost_delta;          /* [ghosts] distance from the owner's centroid */
     const double *n_z, *d_z;            /* in space: the third components; NULL in the plane */
+    const double *d_n, *d_t;            /* d.n and |d - (d.n) n|; NULL unless the scheme reads them */
 } fluxforge_mesh;
 #endif
 """

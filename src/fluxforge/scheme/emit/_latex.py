@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 
 import sympy as sp
 
+from fluxforge.pde import Rank
 from fluxforge.scheme._scheme import Scheme, Stage
 from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop, constants
-from fluxforge.scheme.emit._plan import Arguments
+from fluxforge.scheme.emit._plan import Arguments, expressions, names
 from fluxforge.scheme.emit._print_latex import Latex, Letter, value
 from fluxforge.scheme.emit._words import title
 
@@ -41,10 +42,22 @@ def _comments(scheme: Scheme) -> Iterator[str]:
     yield "% Needs the package amsmath. P receives, N is its neighbour across a face."
     yield from (f"% {_WHERE[hop]}" for hop in Hop if hop in scheme.hops())
     yield "% Ghosts: Dirichlet shows T = g, S = 0, 1/V = 0; Neumann shows T_P + q delta, S_P, V_P, and chi = 0 there."
+    yield from (f"% {words}." for words in _invariants(scheme))
     for rule, words in _SHOWN.items():
         shown = [name for stage in scheme.stages for name, output in stage.outputs.items() if output.ghost is rule]
         if shown:
             yield f"% Of {', '.join(shown)} a Dirichlet ghost {words}."
+
+
+def _invariants(scheme: Scheme) -> Iterator[str]:
+    """What the letters of products with n and of tangential parts stand for, of those the scheme contains."""
+    present = {name.removesuffix("_PN").removesuffix("_NQ") for name in names(expressions(scheme.stages))}
+    vectors = ["d", *(p.name for p in scheme.equation.parameters if p.rank is Rank.VECTOR)]
+    meanings = {f"{v}_n": f"{v}.n" for v in vectors} | {f"{v}_t": f"|{v} - ({v}.n) n|" for v in vectors}
+    for p in scheme.equation.parameters:
+        if p.rank is Rank.TENSOR:
+            meanings |= {f"{p.name}_nn": f"n.({p.name} n)", f"{p.name}_nt": f"|{p.name} n - (n.({p.name} n)) n|"}
+    yield from (f"{name.replace('_', '_{PN,')}}} = {meaning}" for name, meaning in meanings.items() if name in present)
 
 
 def _stage(stage: Stage, scheme: Scheme) -> Iterator[str]:
@@ -98,18 +111,18 @@ def _theta(scheme: Scheme) -> str:
 
 
 def _message_letters(hop: Hop, scheme: Scheme) -> Callable[[str], Letter]:
-    arguments = Arguments.of(scheme.equation)
+    arguments = Arguments.of(scheme)
 
     def letter(name: str) -> Letter:
         if name in arguments.constants:
             return _constant(name)
         if name in GEOMETRY[hop]:
             return _geometry(name, hop)
-        if name in arguments.slots:
-            return Letter(
-                f"{_head(name.partition('_')[0])}_{{{','.join(['PN', *name.split('_')[1:]])}}}", coefficient=True
-            )
         field, _, end = name.rpartition("_")
+        if name in arguments.slots or field in arguments.slots:
+            head, *tail = (name if name in arguments.slots else field).split("_")
+            leg = "PN" if name in arguments.slots else end
+            return Letter(f"{_head(head)}_{{{','.join([leg, *tail])}}}", coefficient=True)
         found = _named(field, end, implicit=scheme.implicit)
         return _mean(found) if hop is Hop.RING and end == "N" else found
 
@@ -158,4 +171,4 @@ def _head(letters: str) -> str:
 
 
 def _subscript(part: str) -> str:
-    return part if len(part) == 1 or set(part) <= set("xy0123456789") else rf"\mathrm{{{part}}}"
+    return part if len(part) == 1 or set(part) <= set("xyz0123456789") else rf"\mathrm{{{part}}}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from fluxforge.expression import symbol
-from fluxforge.pde import Equation, Where
+from fluxforge.pde import Where
 from fluxforge.scheme._scheme import Scheme, Stage
 from fluxforge.scheme._symbols import EDGE_GEOMETRY, Hop, constants
 
@@ -20,15 +20,17 @@ class Arguments:
     slots: tuple[str, ...]
 
     @staticmethod
-    def of(equation: Equation) -> "Arguments":
-        """Those of an equation."""
+    def of(scheme: Scheme) -> "Arguments":
+        """Those of the scheme's equation; lengths of tangential parts only where the scheme contains them."""
+        equation = scheme.equation
         *numbers, step = constants(equation)
+        present = names(expressions(scheme.stages))
         cells = tuple(p.name for p in equation.parameters if p.where is Where.CELL)
         slots = tuple(
             name
             for p in equation.parameters
             if p.where is not Where.CELL and p.name not in numbers
-            for name in p.edge_names()
+            for name in (*p.edge_names(), *(own for own in p.tangential_names if present & _on_legs(own)))
         )
         return Arguments((step, *numbers), cells, slots)
 
@@ -66,11 +68,16 @@ def names(found: Iterable[sp.Expr]) -> set[str]:
     return {s.name for expression in found for s in expression.free_symbols}
 
 
+def _on_legs(name: str) -> set[str]:
+    """What an edge's symbol is called in messages over edges and paths."""
+    return {name, f"{name}_PN", f"{name}_NQ"}
+
+
 def unread(scheme: Scheme) -> list[str]:
     """The geometry of a face that a step does not need."""
     present = names(expressions(scheme.stages))
-    read = {name for name in EDGE_GEOMETRY if present & {name, f"{name}_PN", f"{name}_NQ"}}
-    if present & {"d_PQ_x", "d_PQ_y", "delta_PQ"}:
+    read = {name for name in EDGE_GEOMETRY if present & _on_legs(name)}
+    if present & {"d_PQ_x", "d_PQ_y", "d_PQ_z", "delta_PQ"}:
         read |= {"d_x", "d_y"}
     if scheme.implicit:
         read.add("chi")

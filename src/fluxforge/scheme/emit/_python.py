@@ -7,7 +7,7 @@ from string import Template
 import sympy as sp
 
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop
+from fluxforge.scheme._symbols import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop
 from fluxforge.scheme.emit._plan import Arguments, expressions, names, sums
 from fluxforge.scheme.emit._print_infix import array_dialect, infix, plain_dialect
 from fluxforge.scheme.emit._python_text import CALL, HELPERS, MESH, NEEDS
@@ -16,6 +16,7 @@ from fluxforge.scheme.emit._words import header, wrapped
 
 _RESERVED = {"np", "jnp", "jax", "mesh", "k", "l", "exists", "ring", "same", "step", "Mesh", "NamedTuple"}
 _WIDTH = 108
+_APART = ("d_PQ_x", "d_PQ_y", "d_PQ_z")
 _TABLES = {Hop.PATH: ("N, Q, k, l, exists", "_paths(mesh)"), Hop.RING: ("N, Q, k, l, ring, same", "_ring(mesh)")}
 _USED = {Hop.EDGE: "mesh.used", Hop.PATH: "exists", Hop.RING: "ring"}
 
@@ -60,12 +61,12 @@ def _docstring(scheme: Scheme, flavour: Flavour) -> str:
 
 
 def _call(scheme: Scheme) -> str:
-    return Template(CALL).substitute(arguments=_listed(scheme)) + Arguments.of(scheme.equation).words()
+    return Template(CALL).substitute(arguments=_listed(scheme)) + Arguments.of(scheme).words()
 
 
 def _listed(scheme: Scheme) -> str:
     """The parameters of a step, as its signature names them."""
-    return ", ".join(map(_spelled, Arguments.of(scheme.equation).names))
+    return ", ".join(map(_spelled, Arguments.of(scheme).names))
 
 
 def _called(code: str) -> list[str]:
@@ -84,7 +85,7 @@ class _Function:
 
     def __init__(self, scheme: Scheme, flavour: Flavour) -> None:
         self._flavour = flavour
-        self._arguments = Arguments.of(scheme.equation)
+        self._arguments = Arguments.of(scheme)
         self._constants = set(self._arguments.constants)
         self._dialect = array_dialect(flavour.np)
         self._rules = scheme.ghost_rules() | {"S": Ghost.ZERO} | dict.fromkeys(self._arguments.cells, Ghost.OWNER)
@@ -141,11 +142,13 @@ class _Function:
         if name in GEOMETRY[Hop.EDGE]:
             return f"mesh.{name}"
         if name == "delta_PQ":
-            for part in ("d_PQ_x", "d_PQ_y"):
+            for part in _APART:
                 self._hold(part, self._gathered(part, hop))
-            return f"{self._flavour.np}.hypot(d_PQ_x, d_PQ_y)"
-        if name in ("d_PQ_x", "d_PQ_y"):
-            return f"{self._flavour.np}.where(ring, mesh.d_{end}[:, k] + mesh.d_{end}[N, l], 1.0)"
+            return f"{self._flavour.np}.hypot({self._flavour.np}.hypot(d_PQ_x, d_PQ_y), d_PQ_z)"
+        if name in _APART:
+            apart = f"{self._flavour.np}.where(ring, mesh.d_{end}[:, k] + mesh.d_{end}[N, l], 1.0)"
+            # A mesh in the plane has no third components.
+            return f"0.0 if mesh.d_{end} is None else {apart}" if f"d_{end}" in IN_SPACE else apart
         if end in ("PN", "NQ"):
             table = _spelled(field) if field in self._arguments.slots else f"mesh.{field}"
             return self._along(f"{table}[:, k]" if end == "PN" else f"{table}[N, l]", hop)

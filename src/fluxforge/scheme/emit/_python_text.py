@@ -8,20 +8,22 @@ class Mesh(NamedTuple):
 
     node: $Array  # the node across the face
     used: $Array  # bool: false in the fourth slot of a triangle among quadrilaterals
-    A: $Array  # length of the face
+    A: $Array  # area of the face, a length in the plane
     delta: $Array  # |d|
     n_x: $Array  # unit normal of the face, away from the cell
     n_y: $Array
     d_x: $Array  # vector from the cell's centroid to the node
     d_y: $Array
     chi: $Array  # 0 at a Neumann face, 1 elsewhere
-    V: $Array  # (cells,): area of the cell
+    V: $Array  # (cells,): volume of the cell, an area in the plane
     ghost_owner: $Array  # (ghosts,): the cell the ghost belongs to
     ghost_neumann: $Array  # (ghosts,) bool: Neumann or Dirichlet
     ghost_value: $Array  # (ghosts,): q or g
     ghost_delta: $Array  # (ghosts,): distance from the owner's centroid
     n_z: $Array | None = None  # in space: the third components
     d_z: $Array | None = None
+    d_n: $Array | None = None  # d.n, for the schemes that read it
+    d_t: $Array | None = None  # |d - (d.n) n|, likewise
 '''
 
 HELPERS = {

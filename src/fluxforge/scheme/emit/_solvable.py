@@ -11,7 +11,7 @@ from fluxforge.pde import Equation, Rank
 from fluxforge.scheme._amplification import Z, amplification, may_grow
 from fluxforge.scheme._linear import LinearStage, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
-from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, Hop
+from fluxforge.scheme._symbols import NEXT, ON_FACES, TURNED, Hop
 from fluxforge.scheme.emit._plan import Arguments
 
 _T, _T_P, _T_N = symbol("T"), symbol("T_P"), symbol("T_N")
@@ -54,7 +54,7 @@ def _obstacle(scheme: Scheme) -> str | None:
         return "reaches beyond the nearest neighbours, so its system is not known to be symmetric"
     if _has_constants(last):
         return "has a term without T and S, which belongs in S"
-    return _unsymmetric(last, scheme.equation) or _indefinite(scheme)
+    return _unsymmetric(last, scheme) or _indefinite(scheme)
 
 
 def _has_constants(stage: LinearStage) -> bool:
@@ -76,7 +76,7 @@ def _indefinite(scheme: Scheme) -> str | None:
     return None
 
 
-def _unsymmetric(stage: LinearStage, equation: Equation) -> str | None:
+def _unsymmetric(stage: LinearStage, scheme: Scheme) -> str | None:
     """V ∂F/∂T_N must be the same seen from both sides of a face."""
     inner = stage.outputs[NEXT].coefficients
     weight = sp.Integer(0)
@@ -84,17 +84,17 @@ def _unsymmetric(stage: LinearStage, equation: Equation) -> str | None:
         weight += inner.get(symbol(name), sp.Integer(0)) * affine.coefficients.get(_T_N, sp.Integer(0))
     weight *= symbol("V")
     ends = {s for s in weight.free_symbols if s.name.endswith(("_P", "_N"))}
-    arguments = Arguments.of(equation)
-    edge = {symbol(name) for name in (*arguments.constants, *arguments.slots, *EDGE_GEOMETRY)}
+    arguments = Arguments.of(scheme)
+    edge = {symbol(name) for name in (*arguments.constants, *arguments.slots, *ON_FACES)}
     weight = weight.xreplace({s: symbol(f"{s.name}_P") for s in weight.free_symbols - ends - edge})
-    difference = weight - weight.xreplace(_other_side(weight, equation))
+    difference = weight - weight.xreplace(_other_side(weight, scheme.equation))
     if sp.simplify(difference) != 0:
         return "its system is not symmetric: the flux through a face differs between its two sides"
     return None
 
 
 def _other_side(weight: sp.Expr, equation: Equation) -> dict[sp.Symbol, sp.Expr]:
-    turned = ("n_x", "n_y", "d_x", "d_y", *(p.normal_name for p in equation.parameters if p.rank is Rank.VECTOR))
+    turned = (*TURNED, *(p.normal_name for p in equation.parameters if p.rank is Rank.VECTOR))
     swap = {symbol(name): -symbol(name) for name in turned}
     for found in weight.free_symbols:
         name, _, end = found.name.rpartition("_")

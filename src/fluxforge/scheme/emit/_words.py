@@ -20,7 +20,8 @@ _GHOST = {
     Ghost.ZERO: "  (a Dirichlet ghost shows 0)",
 }
 _MESH = """\
-The mesh is a table of the faces of each cell, `slots` of them: 3 for triangles, 4 with quadrilaterals among them.
+The mesh is a table of the faces of each cell, `slots` of them: 3 for triangles, 4 with quadrilaterals
+among them and for tetrahedra.
 Nodes are the cells, from 0, then one ghost per boundary face. A Dirichlet ghost sits at the centre of its face
 and shows T = g, S = 0, 1/V = 0. A Neumann ghost is the mirror image of its owner on the face's normal, d = delta n,
 and shows T + q delta, S and V of its owner, with q = dT/dn outwards.

@@ -8,7 +8,7 @@ from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._tableau import Tableau
 from fluxforge.scheme.reference._space import PLAIN_FLUX_ORDERS
-from fluxforge.scheme.reference.corrected import CORRECTED
+from fluxforge.scheme.reference.corrected import CORRECTED, corrected_in
 from fluxforge.scheme.reference.printed import CRANK_NICOLSON_PRINTED, MIDPOINT_PRINTED, TWO_HOP_PRINTED
 from fluxforge.scheme.reference.two_hop import TWO_HOP
 
@@ -38,4 +38,4 @@ BUILT_IN: dict[str, Scheme] = {
     )
 }
 
-__all__ = ["BUILT_IN", "rkl2"]
+__all__ = ["BUILT_IN", "corrected_in", "rkl2"]

@@ -1,47 +1,35 @@
 """F = α A [ (T_N − T_P)/(d·n) + ½ (∇T_P + ∇T_N)·(n − d/(d·n)) ]: over-relaxed non-orthogonal correction, Euler in time.
 
-The gradients solve the weighted least-squares system  Σ d dᵀ/δ² ∇T = Σ d (T_N − T_P)/δ², boundary faces included.
+The gradients are those of least squares. The formulas contain components, so that there is a scheme per dimension.
 """
 
-from fluxforge.scheme._builder import SchemeBuilder
+from fluxforge.expression import COORDINATES, parse
 from fluxforge.scheme._claims import FAMILIES, Claims
-from fluxforge.scheme._symbols import Ghost
+from fluxforge.scheme._gradient import correction_text, gradient_names, gradient_stage
+from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
+from fluxforge.scheme._symbols import Hop, message_symbols, output_symbols
 
-_NORMAL = "(d_x*n_x + d_y*n_y)"
-_DETERMINANT = "(m_xx*m_yy - m_xy**2)"
 
-CORRECTED = (
-    SchemeBuilder()
-    .stage(
-        {
-            "m_xx": "d_x**2/delta**2",
-            "m_xy": "d_x*d_y/delta**2",
-            "m_yy": "d_y**2/delta**2",
-            "r_x": "d_x/delta**2*(T_N - T_P)",
-            "r_y": "d_y/delta**2*(T_N - T_P)",
-        },
-        {
-            "g_x": (Ghost.OWNER, f"(m_yy*r_x - m_xy*r_y)/{_DETERMINANT}"),
-            "g_y": (Ghost.OWNER, f"(m_xx*r_y - m_xy*r_x)/{_DETERMINANT}"),
-        },
+def corrected_in(dimension: int) -> Scheme:
+    """The scheme for meshes of so many dimensions; orders in space are claimed for families in the plane."""
+    normal = f"({' + '.join(f'd_{axis}*n_{axis}' for axis in COORDINATES[:dimension])})"
+    known = message_symbols(Hop.EDGE, gradient_names(dimension))
+    flux = parse(f"alpha*A*((T_N - T_P)/{normal} + {correction_text(dimension, normal)})", known)
+    new = parse("T + dt/V*z + dt*S", output_symbols(("z",), ()))
+    claims = Claims(
+        conservative=True,
+        linear_exact=True,
+        time_order=1,
+        generator=True,
+        space=dict.fromkeys(FAMILIES, 2.0) if dimension == 2 else {},
+        stable_to=2.0,
     )
-    .stage(
-        {
-            "z": f"alpha*A*((T_N - T_P)/{_NORMAL}"
-            f" + (g_x_P + g_x_N)/2*(n_x - d_x/{_NORMAL}) + (g_y_P + g_y_N)/2*(n_y - d_y/{_NORMAL}))"
-        },
-        {"T_new": "T + dt/V*z + dt*S"},
-    )
-    .build(
+    return Scheme(
         "corrected",
+        (gradient_stage(dimension), Stage({"z": Message(flux)}, {"T_new": Output(new)})),
         summary="over-relaxed non-orthogonal correction with least-squares gradients, forward Euler",
-        claims=Claims(
-            conservative=True,
-            linear_exact=True,
-            time_order=1,
-            generator=True,
-            space=dict.fromkeys(FAMILIES, 2.0),
-            stable_to=2.0,
-        ),
+        claims=claims,
     )
-)
+
+
+CORRECTED = corrected_in(2)

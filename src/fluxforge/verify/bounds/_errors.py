@@ -23,7 +23,7 @@ def errors(network: Network, problems: Problem) -> Float[Array, "problems cells"
     """|M_θ(T) − F(T)| in every cell, 0 in padding."""
 
     def one(p: Problem) -> Float[Array, " cells"]:
-        off = network(p.around, p.T, p.S, dt=p.dt, diffusivity=p.diffusivity) - p.answer
+        off = network(p.around, p.T, p.S, dt=p.dt, parameters=p.parameters) - p.answer
         return jnp.where(p.around.live, jnp.abs(off), 0.0)
 
     return jax.vmap(one)(problems)
@@ -57,7 +57,7 @@ def conditions(problems: Problem) -> Conditions:
 
 def _of_one(p: Problem) -> Conditions:
     edge = p.around.hops[Hop.EDGE]
-    weight = jnp.where(edge.mask, p.diffusivity * edge.geometry["A"] / edge.geometry["delta"], 0.0)
+    weight = jnp.where(edge.mask, p.parameters["alpha"] * edge.geometry["A"] / edge.geometry["delta"], 0.0)
     shown = edge.at("N", p.around.shown[Ghost.DIRICHLET].of(p.T))
     flux = jnp.abs(weight * (shown - p.T[:, None]))
     beside = jnp.where(edge.mask, jnp.abs(shown), 0.0).max(axis=1)

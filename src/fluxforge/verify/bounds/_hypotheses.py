@@ -18,7 +18,7 @@ def everywhere(
     found: Mapping[str, Conditions], known: Taught, problems: Mapping[str, Problem]
 ) -> tuple[Hypothesis, ...]:
     """|T|, |S|, |g| ≤ 1; the Fourier condition; what it is needed for; α = 1; Δt at most that of training."""
-    alphas = np.concatenate([np.ravel(each.diffusivity) for each in problems.values()])
+    alphas = np.concatenate([np.ravel(each.parameters["alpha"]) for each in problems.values()])
     longest = max(float(np.max(np.asarray(each.dt))) for each in problems.values())
     return (
         _at_most("bounded data", {m: c.data for m, c in found.items()}, 1.0, "largest |T|, |S| or |g|"),

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from fluxforge import recipe
-from fluxforge.data import CORNER_CASES, EQUILATERAL, Problem, pair, problem, two_cells
+from fluxforge.data import CORNER_CASES, EQUILATERAL, PLAIN_HEAT, Parameters, Problem, pair, problem, two_cells
 from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, fourier_step
 from fluxforge.neighbourhood import Surroundings, stacked, surroundings
 from fluxforge.scheme import Ghost
@@ -20,12 +20,14 @@ READINGS = ("corners", "negated", "positive", "signed", "faces")
 
 def problems_on(graph: DualGraph, key: PRNGKeyArray, *, count: int, dt: float, diffusivity: float = 1.0) -> Problem:
     """`count` problems on one graph: T, S and g at Dirichlet faces drawn, Neumann data as the graph has it."""
-    return _posed(surroundings(graph), jax.random.split(key, count), jnp.asarray(dt), jnp.asarray(diffusivity))
+    return _posed(
+        surroundings(graph), jax.random.split(key, count), jnp.asarray(dt), {"alpha": jnp.asarray(diffusivity)}
+    )
 
 
 @eqx.filter_jit
 def _posed(
-    around: Surroundings, keys: Key[Array, " problems"], dt: Float[Array, ""], diffusivity: Float[Array, ""]
+    around: Surroundings, keys: Key[Array, " problems"], dt: Float[Array, ""], parameters: Parameters
 ) -> Problem:
     cells, shown = len(around.V), around.shown[Ghost.DIRICHLET]
     held = (shown.scale == 0) & (jnp.arange(len(shown.scale)) >= cells)
@@ -34,7 +36,7 @@ def _posed(
         of_fields, of_wall = jax.random.split(own)
         T, S = jnp.where(around.live[None, :], _drawn(of_fields, (2, cells)), 0.0)
         g = jnp.where(held, _drawn(of_wall, held.shape), shown.constant)
-        return problem(around.holding(g), T, S, dt=dt, diffusivity=diffusivity)
+        return problem(around.holding(g), T, S, dt=dt, parameters=parameters)
 
     return jax.vmap(one)(keys)
 
@@ -64,7 +66,10 @@ def roomy_problems(
     keys = jax.random.split(key, (len(meshes), count))
     return {
         name: _posed(
-            jax.tree.map(lambda leaf, k=k: np.asarray(leaf)[k], together), keys[k], jnp.asarray(dt), jnp.asarray(1.0)
+            jax.tree.map(lambda leaf, k=k: np.asarray(leaf)[k], together),
+            keys[k],
+            jnp.asarray(dt),
+            {"alpha": jnp.asarray(1.0)},
         )
         for k, name in enumerate(meshes)
     }
@@ -105,7 +110,7 @@ def zero_pair(dt: float) -> Problem:
     """
     nothing = jnp.zeros((2, 2))
     around = pair(jnp.asarray(EQUILATERAL, nothing.dtype), present=nothing == 0, value=nothing, faces=True)
-    posed = problem(around, nothing[0], nothing[0], dt=jnp.asarray(dt), diffusivity=jnp.asarray(1.0))
+    posed = problem(around, nothing[0], nothing[0], dt=jnp.asarray(dt), parameters=PLAIN_HEAT.put_on(around)[1])
     return jax.tree.map(lambda leaf: leaf[None], posed)
 
 
@@ -114,7 +119,7 @@ def _positive(problems: Problem) -> Problem:
     T, S = jnp.abs(problems.T), jnp.abs(problems.S)
 
     def one(p: Problem, T: Float[Array, " cells"], S: Float[Array, " cells"]) -> Problem:
-        return problem(p.around, T, S, dt=p.dt, diffusivity=p.diffusivity)
+        return problem(p.around, T, S, dt=p.dt, parameters=p.parameters)
 
     return jax.vmap(one)(problems, T, S)
 

@@ -28,7 +28,7 @@ def taught(training: Problem) -> Taught:
     found = conditions(training)
     columns = (
         np.asarray(training.dt)[:, None],
-        np.asarray(training.diffusivity)[:, None],
+        np.asarray(training.parameters["alpha"])[:, None],
         np.asarray(training.around.V),
         np.asarray(found.pace),
         np.asarray(found.exchange),

@@ -1,0 +1,71 @@
+"""How texts speak of an equation: its reference step, its diffusion and its unknown."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fluxforge.expression import to_text
+
+if TYPE_CHECKING:
+    from fluxforge.pde._equation import Equation
+
+_GREEK = {
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
+    "epsilon": "ε",
+    "kappa": "κ",
+    "lambda": "λ",
+    "mu": "μ",
+    "nu": "ν",
+    "rho": "ρ",
+    "sigma": "σ",
+}
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words for an equation in certificates and messages.
+
+    `step`: whose name the reference step has; `diffusion` the letter or formula of K; `parameters` the letters of all;
+    `unknown` the letter, `unknowns` the values of the unknown; `exchanged` what cells exchange; `total` what is
+    conserved.
+    """
+
+    step: str
+    diffusion: str
+    parameters: str
+    unknown: str
+    unknowns: str
+    exchanged: str
+    total: str
+
+    @property
+    def step_name(self) -> str:
+        """The reference step in a sentence."""
+        return f"{self.step} step"
+
+    @property
+    def step_symbol(self) -> str:
+        """The reference step in a formula."""
+        return f"Δt_{self.step}"
+
+
+def words_of(equation: "Equation") -> Words:
+    """The Fourier step of diffusion, the Courant step of transport alone, and otherwise the reference step."""
+    step = "reference"
+    if equation.only_diffuses and equation.diffusion != 0:
+        step = "Fourier"
+    elif equation.velocity is not None and equation.diffusion == 0 and equation.reaction == 0:
+        step = "Courant"
+    letter = to_text(equation.diffusion)
+    weight = "V" if equation.capacity == 1 else "c V"
+    heat = equation.unknown == "T"
+    return Words(
+        step=step,
+        diffusion=_GREEK.get(letter, letter),
+        parameters=", ".join(_GREEK.get(p.name, p.name) for p in equation.parameters) or "parameters",
+        unknown=equation.unknown,
+        unknowns="temperatures" if heat else equation.unknown,
+        exchanged="heat" if heat else equation.unknown,
+        total=f"{'heat' if heat else 'total'} Σ {weight} {equation.unknown}",
+    )
