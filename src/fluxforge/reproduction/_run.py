@@ -23,7 +23,7 @@ from fluxforge.mesh import save_figure
 from fluxforge.report import Formula, Section, reproduction_page, section
 from fluxforge.reproduction._claims import Claim, count_verdicts, format_csv, judge_claims
 from fluxforge.reproduction._parts import PARTS, Document, Part, Warn
-from fluxforge.run import altered, digests, exclusive, explained, read_record, remove_strays
+from fluxforge.run import digest_files, explain_failure, find_altered, lock_folder, read_record, remove_strays
 from fluxforge.scheme import find
 
 # Entries of the environment that do not change a result.
@@ -112,7 +112,7 @@ def reproduce(
             _check_outputs(part, done, own, warn)
             return done
         result = _run_part(part, config, own, inputs, tell, warn)
-        with explained(own):
+        with explain_failure(own):
             (own / OUTPUTS).unlink(missing_ok=True)  # the digests of the files that are now replaced
         write_document(own / f"{name}.json", name, 1, result)
         _record_outputs(own, [own / f"{name}.json", *_draw_figures(part, result, own)])
@@ -193,9 +193,9 @@ def _run_part(part: Part, config: Any, own: Path | None, inputs: str, tell: Prog
 def _hold_folder(folder: Path, name: str) -> Iterator[Path]:
     """Create and lock the part's own folder, and remove temporary files of killed processes."""
     own = folder / name
-    with explained(own):
+    with explain_failure(own):
         own.mkdir(parents=True, exist_ok=True)
-    with exclusive(own, LOCK), hold_folder(own):
+    with lock_folder(own, LOCK), hold_folder(own):
         remove_strays(own)
         remove_strays(folder, seconds=AN_HOUR)
         yield own
@@ -203,7 +203,7 @@ def _hold_folder(folder: Path, name: str) -> Iterator[Path]:
 
 def _record_outputs(own: Path, paths: Iterable[Path], others: Mapping[str, str] | None = None) -> None:
     """Record the digests of files; `others` keep the digest given, so that a changed file stays a changed one."""
-    write_document(own / OUTPUTS, "outputs", 1, {"files": {**digests(own, paths), **(others or {})}})
+    write_document(own / OUTPUTS, "outputs", 1, {"files": {**digest_files(own, paths), **(others or {})}})
 
 
 def _check_outputs(part: Part, result: Document, own: Path, warn: Warn) -> None:
@@ -211,7 +211,7 @@ def _check_outputs(part: Part, result: Document, own: Path, warn: Warn) -> None:
     recorded = (own / OUTPUTS).exists()
     document = read_document(own / OUTPUTS, "outputs", 1) if recorded else {"files": {}}
     record = read_record(document.get("files"), own / OUTPUTS)
-    changed = altered(own, record).changed
+    changed = find_altered(own, record).changed
     for name in changed:
         remedy = "remove it to have it drawn again" if Path(name).stem in part.figures else "--again replaces it"
         warn(f"{own / name}: has changed since the part was run (its SHA-256 differs); {remedy}")
