@@ -1,8 +1,8 @@
 """Discover finite-volume schemes, distil them to formulas, certify them.
 
 The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.stepper`, `ff.simulate`,
-`ff.compare`, `ff.verify`, `ff.discover`, `ff.equation`. Each is loaded when first asked for: importing the package
-costs nothing.
+`ff.compare`, `ff.verify`, `ff.discover`, `ff.equation`. Each is imported at first use, so that importing the package is
+fast.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Checks of the arguments of public functions: each refuses a wrong value with one line that names the argument."""
+"""Checks of the arguments of public functions; each raises InputError, of one line that names the argument."""
 
 import math
 import numbers
@@ -13,18 +13,18 @@ Kind = TypeVar("Kind")
 
 
 def describe_value(value: object) -> str:
-    """A value for a message, in one line of at most about 60 characters: arrays by shape, functions as such."""
+    """A short description of a value for a message, on one line of about 60 characters at most."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
         return f"an array of shape {shape}"
     if callable(value) and not isinstance(value, type):
         return f"a function ({getattr(value, '__name__', type(value).__name__)})"
-    # A container may be too large, or too deep, to be written out.
-    text = repr(value) if isinstance(value, str | bytes | numbers.Number | None) else _short(value)
+    # The repr of a container may be very long, or recurse too deeply.
+    text = repr(value) if isinstance(value, str | bytes | numbers.Number | None) else _describe_object(value)
     return " ".join(f"{text:.60}".split())
 
 
-def _short(value: object) -> str:
+def _describe_object(value: object) -> str:
     kind = type(value).__name__
     if isinstance(value, list | tuple | dict | set | frozenset):
         return f"a {kind} of {len(value)}"
@@ -32,7 +32,7 @@ def _short(value: object) -> str:
 
 
 def check_number(value: Any, name: str) -> float:
-    """A real number, Python's, NumPy's or an array of no dimensions, as a float; NaN and infinity pass."""
+    """Return a real number (Python, NumPy, or an array without dimensions) as a float; NaN and infinity are allowed."""
     real = isinstance(value, numbers.Real) and not isinstance(value, bool)
     scalar = getattr(value, "shape", None) == () and getattr(getattr(value, "dtype", None), "kind", "") in "fiu"
     if not (real or scalar):
@@ -44,7 +44,7 @@ def check_number(value: Any, name: str) -> float:
 
 
 def check_positive(value: Any, name: str) -> float:
-    """A finite number above zero, as a float."""
+    """Return a positive finite number as a float."""
     found = check_number(value, name)
     if not (math.isfinite(found) and found > 0):
         raise InputError(f"{name} should be a positive number, got {found}")
@@ -52,7 +52,7 @@ def check_positive(value: Any, name: str) -> float:
 
 
 def check_whole(value: Any, name: str, *, least: int | None = None) -> int:
-    """A whole number, of at least `least` if that is given, as an int; 2.0 and True are none."""
+    """Return a whole number, at least `least` if given, as an int; 2.0 and True are refused."""
     scalar = getattr(value, "shape", None) == () and getattr(getattr(value, "dtype", None), "kind", "") in "iu"
     if isinstance(value, bool) or not (isinstance(value, numbers.Integral) or scalar):
         raise InputError(f"{name} should be a whole number, got {describe_value(value)}")
@@ -62,14 +62,14 @@ def check_whole(value: Any, name: str, *, least: int | None = None) -> int:
 
 
 def check_flag(value: Any, name: str) -> bool:
-    """True or False."""
+    """Return a boolean."""
     if type(value).__name__ not in ("bool", "bool_"):
         raise InputError(f"{name} should be True or False, got {describe_value(value)}")
     return bool(value)
 
 
 def check_choice(value: Any, name: str, choices: Collection[str]) -> str:
-    """One of a few words."""
+    """Return a string that is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         *first, last = (repr(choice) for choice in choices)
         raise InputError(f"{name} should be {', '.join(first)} or {last}, got {describe_value(value)}")
@@ -77,19 +77,19 @@ def check_choice(value: Any, name: str, choices: Collection[str]) -> str:
 
 
 def check_kind(value: Any, name: str, kind: "type[Kind] | UnionType", wanted: str) -> Kind:
-    """A value of a class, or of one of several, which `wanted` says in words."""
+    """Return an instance of a class, or of one of several; `wanted` describes it in the message."""
     if not isinstance(value, kind):
         raise InputError(f"{name} should be {wanted}, got {describe_value(value)}")
     return value
 
 
 def check_text(value: Any, name: str) -> str:
-    """A text."""
+    """Return a string."""
     return check_kind(value, name, str, "a text")
 
 
 def check_path(value: Any, name: str, wanted: str = "a path") -> str:
-    """A path, as text."""
+    """Return a path as a string."""
     found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(found, str):
         raise InputError(f"{name} should be {wanted}, got {describe_value(value)}")
@@ -99,7 +99,7 @@ def check_path(value: Any, name: str, wanted: str = "a path") -> str:
 
 
 def check_function(value: Any, name: str) -> Callable[..., Any] | None:
-    """A function, or None."""
+    """Return a function, or None."""
     if value is not None and not callable(value):
         raise InputError(f"{name} should be a function, got {describe_value(value)}")
     return value

@@ -1,4 +1,4 @@
-"""What works on this machine, and what to install for the rest."""
+"""Checks of the installation: which components work, and what to install for the others."""
 
 import os
 import platform
@@ -20,7 +20,7 @@ COMPILERS = ("cc", "gcc", "clang")
 
 @dataclass(frozen=True)
 class Check:
-    """One thing looked at: `missing` if the default path needs it and it is not there, `optional` if only extras do."""
+    """One check: `missing` if a required component does not work, `optional` if only an extra needs it."""
 
     name: str
     status: Status
@@ -30,22 +30,22 @@ class Check:
 
 @dataclass(frozen=True)
 class Examination:
-    """Every check, and whether the default path works."""
+    """All checks."""
 
     checks: tuple[Check, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether nothing the default path needs is broken."""
+        """Whether all required components work."""
         return all(check.status != "missing" for check in self.checks)
 
     def document(self) -> dict[str, Any]:
-        """The examination as JSON values."""
+        """The checks as JSON types."""
         return {"ok": self.ok, "checks": [asdict(check) for check in self.checks]}
 
 
 def examine() -> Examination:
-    """Look at everything; nothing is installed, downloaded or changed."""
+    """Run all checks; nothing is installed, downloaded or changed."""
     return Examination(
         (
             _python(),
@@ -71,26 +71,26 @@ def _python() -> Check:
 
 
 def _needed(name: str) -> Check:
-    """A dependency that must import."""
+    """A dependency that must be importable."""
 
-    def look() -> str:
+    def probe() -> str:
         import_module(name)
         return version(name)
 
-    return _tried(name, look, f"pip install --force-reinstall {name}")
+    return _try_check(name, probe, f"pip install --force-reinstall {name}")
 
 
 def _devices() -> Check:
-    def names() -> str:
+    def list_devices() -> str:
         import jax
 
         return ", ".join(f"{device.platform}:{device.id} {device.device_kind}" for device in jax.devices())
 
-    return _tried("devices", names, "JAX finds no device: set JAX_PLATFORMS=cpu, or reinstall jax")
+    return _try_check("devices", list_devices, "JAX finds no device: set JAX_PLATFORMS=cpu, or reinstall jax")
 
 
 def _double_precision() -> Check:
-    def works() -> str:
+    def probe() -> str:
         import jax
         import jax.numpy as jnp
 
@@ -100,15 +100,15 @@ def _double_precision() -> Check:
             raise ArithmeticError("1 + 2**-52 was rounded to 1")
         return "works"
 
-    return _tried(
-        "64-bit mode", works, "orders and bounds need float64: use a device that has it, or JAX_PLATFORMS=cpu"
+    return _try_check(
+        "64-bit mode", probe, "orders and bounds need float64: use a device that has it, or JAX_PLATFORMS=cpu"
     )
 
 
-def _tried(name: str, look: Callable[[], str], advice: str) -> Check:
+def _try_check(name: str, probe: Callable[[], str], advice: str) -> Check:
     try:
-        return Check(name, "ok", look())
-    # Whatever a broken installation raises, the rest of the report should still appear.
+        return Check(name, "ok", probe())
+    # Whatever a broken installation raises, the other checks should still be reported.
     except Exception as error:
         first = (str(error).splitlines() or [""])[0]
         return Check(name, "missing", f"{type(error).__name__}: {first}", advice)
@@ -121,11 +121,11 @@ def _gmsh() -> Check:
     if problem is None:
         return Check("gmsh", "ok", _version("gmsh"))
     what, _, advice = problem.partition(": ")
-    return Check("gmsh", "optional", f"{what}; the built-in engine meshes instead", advice)
+    return Check("gmsh", "optional", f"{what}; the built-in mesh generator is used instead", advice)
 
 
 def _extra(name: str, purpose: str, advice: str) -> Check:
-    """An extra, looked up without importing it: one of them downloads a language at its first import."""
+    """An extra, found without importing it: pysr downloads Julia at its first import."""
     if find_spec(name) is not None:
         return Check(name, "ok", _version(name))
     return Check(name, "optional", f"not installed ({purpose})", advice)
@@ -151,7 +151,7 @@ def _memory() -> Check:
 
 
 def cores() -> int:
-    """Cores this process may use."""
+    """The number of cores this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:

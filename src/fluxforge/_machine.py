@@ -1,14 +1,14 @@
-"""What the machine has to give."""
+"""The free memory of the machine."""
 
 import os
 from pathlib import Path
 
-# Version 2 of control groups, then version 1: the limit of a container, and what it uses of it.
+# Control groups, version 2 then version 1: the memory limit of a container, and its use.
 _GROUPS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
 
 
 def free_memory(meminfo: Path = Path("/proc/meminfo"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Bytes that programs can still take, in the machine and in the container; None where the system does not say."""
+    """Bytes still available, in the machine and in the container; None if the system does not report them."""
     known = [size for size in (_free_in_machine(meminfo), _free_in_group(groups)) if size is not None]
     return min(known, default=None)
 
@@ -29,6 +29,6 @@ def _free_in_group(groups: Path) -> int | None:
     for limit, used in _GROUPS:
         try:
             return max(int((groups / limit).read_text()) - int((groups / used).read_text()), 0)
-        except (OSError, ValueError):  # ValueError: "max", which is no limit
+        except (OSError, ValueError):  # ValueError: "max", that is, no limit
             continue
     return None

@@ -1,8 +1,8 @@
-"""What can go wrong, as types. The command line turns each into one line and an exit code."""
+"""The exceptions of the package. The command line prints each as one line and exits with its code."""
 
 
 class FluxforgeError(Exception):
-    """A run that failed: exit code 1. Every error of the package is one of these."""
+    """Base class of all errors of the package; a run that failed: exit code 1."""
 
     exit_code = 1
 
@@ -16,7 +16,7 @@ class InputError(FluxforgeError, ValueError):
 class StorageError(FluxforgeError):
     """A file that the system could not write or read (disk full, folder removed): exit code 1.
 
-    It says nothing about what was computed: once the cause is gone, a run can be resumed.
+    The results are not affected: when the cause is removed, the run can be resumed.
     """
 
 
@@ -25,27 +25,27 @@ class MeshError(InputError):
 
 
 class MeshReadError(MeshError):
-    """A mesh file that cannot be read: the message opens with the path."""
+    """A mesh file that cannot be read: the message begins with the path."""
 
 
 class ExpressionError(InputError):
-    """A formula our parser refuses: the message shows where."""
+    """A formula that cannot be parsed: the message shows where."""
 
 
 class EquationError(InputError):
-    """An equation that cannot be used: the message opens with its file or its name, and names the field."""
+    """An equation that cannot be used: the message begins with its file or its name, and names the field."""
 
 
 class SchemeError(InputError):
-    """A scheme that is not well formed: the message names the stage and the message or output."""
+    """A scheme that is not well-formed: the message names the stage and the message or output."""
 
 
 class DocumentError(InputError):
-    """A JSON document of ours that cannot be used: wrong kind, unknown version, missing or stray field."""
+    """A fluxforge JSON document that cannot be used: wrong kind, newer version, missing or unknown field."""
 
 
 class RecipeError(InputError):
-    """A recipe that cannot be used: the message opens with the file (or the command line) and names the field."""
+    """A recipe that cannot be used: the message begins with the file (or the command line) and names the field."""
 
 
 class InstabilityError(FluxforgeError):
@@ -53,15 +53,15 @@ class InstabilityError(FluxforgeError):
 
 
 class NumericalError(FluxforgeError):
-    """A numerical method that gave no answer: an iteration that did not converge, a singular system."""
+    """A numerical method that failed: an iteration that did not converge, a singular system."""
 
 
 class TrainingError(FluxforgeError):
-    """A training run that cannot go on: the message says which seeds failed, at which step, and what is kept."""
+    """A training run that cannot continue: the message names the seeds that failed, the step, and what was saved."""
 
 
 class DiscoveryError(FluxforgeError):
-    """A discovery whose result is that no formula was found or accepted: the message names the stage.
+    """No formula was found or accepted: the message names the stage.
 
-    The only error that becomes the reason of a `refused` verdict; failures of the system and of the program do not.
+    The only error that becomes the reason of a `refused` verdict; system failures and bugs do not.
     """

@@ -164,7 +164,7 @@ def _interrupted(folder: Path, number: signal.Signals) -> tuple[int, list[str]]:
 def test_an_interrupted_run_keeps_what_it_has_done(tmp_path: Path, number: signal.Signals, code: int) -> None:
     found, (how, said) = _interrupted(tmp_path, number)
     assert found == code
-    assert how == f"go on with: fluxforge discover --resume {tmp_path / 'run'}"
+    assert how == f"continue with: fluxforge discover --resume {tmp_path / 'run'}"
     assert said.startswith("interrupted")
     steps = [json.loads(each)["step"] for each in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert 0 < steps[-1] < 200_000

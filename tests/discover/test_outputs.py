@@ -118,7 +118,7 @@ def test_a_record_that_names_files_elsewhere_is_refused(name: str, run: Path) ->
         record = folder.finished("outputs")
         assert record is not None
         folder.finish("outputs", {**record, "files": {name: "0" * 64}, "texts": {name: "mine"}})
-    with pytest.raises(DocumentError, match=r"outputs\.json: is no record of a run's files"):
+    with pytest.raises(DocumentError, match=r"outputs\.json: is not a record of a run's files"):
         resume(run)
     assert not (run.parent / "escaped.json").exists()
 
@@ -184,4 +184,4 @@ def test_a_search_that_the_clock_ended_is_told_in_the_document_and_on_the_termin
         document = json.loads(found.out)
         assert document["ended_by_clock"] == ["T_new"]
         assert [front["ended_by_clock"] for front in document["fronts"].values()] == [False, True]
-        assert "warning: the limit search.seconds ended the search for T_new" in " ".join(found.err.split())
+        assert "warning: the time limit search.seconds stopped the search for T_new" in " ".join(found.err.split())

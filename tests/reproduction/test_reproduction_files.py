@@ -12,7 +12,7 @@ import pytest
 from fluxforge import _files
 from fluxforge.errors import InputError, StorageError
 from fluxforge.reproduction import reproduce
-from fluxforge.run import exclusive
+from fluxforge.run import lock_folder
 
 
 def told(folder: Path) -> list[str]:
@@ -69,7 +69,7 @@ def test_a_part_killed_between_its_document_and_its_figures_is_completed(
 
 def test_a_second_process_is_refused_for_the_same_part_only(toys: Any, tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()
-    with exclusive(tmp_path / "first", "part.lock"):
+    with lock_folder(tmp_path / "first", "part.lock"):
         with pytest.raises(InputError, match="first: is in use by another process"):
             reproduce("first", folder=tmp_path)
         reproduce("second", folder=tmp_path)

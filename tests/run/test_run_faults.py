@@ -96,7 +96,7 @@ def test_a_signal_in_any_stage_is_answered_and_the_run_can_be_gone_on_with(
         ended = resumed(nursery, folder, fault=Fault(kind, stage=stage))
         assert ended.code == code, stage
         how, last = ended.err.splitlines()
-        assert how == f"go on with: fluxforge discover --resume {folder}"
+        assert how == f"continue with: fluxforge discover --resume {folder}"
         assert last.startswith(said)
         assert not list(folder.rglob(".*"))
         assert resumed(nursery, folder).code == 0
@@ -119,7 +119,7 @@ def test_a_disk_that_fails_is_an_error_and_no_finding(
         (line,) = ended.err.splitlines()
         assert line.startswith(f"error: {folder}")
         assert words in line
-        assert line.endswith(f"go on with: fluxforge discover --resume {folder}")
+        assert line.endswith(f"continue with: fluxforge discover --resume {folder}")
         assert not (folder / "stages" / "discovery.json").exists()
         ended = resumed(nursery, folder)
         assert (ended.code, ended.err) == (0, "")
@@ -144,7 +144,7 @@ def test_a_second_process_is_refused_and_the_first_goes_on(
     fault = Fault("second", stage="certify", second=("discover", "--resume", str(folder)))
     assert resumed(nursery, folder, fault=fault).code == 0
     assert (tmp_path / "run.second").read_text() == (
-        f"error: {folder}: is in use by another process: wait for it to end, or stop it\n"
+        f"error: {folder}: is in use by another process: wait until it ends, or stop it\n"
     )
     assert contents(folder) == whole[0]
 

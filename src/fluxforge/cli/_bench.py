@@ -21,7 +21,8 @@ def step(
         bool, typer.Option(help="Also measure how cost grows, up to 1e7 cells: minutes, gigabytes.")
     ] = True,
     schemes: Annotated[
-        str | None, typer.Option(help="Built-in schemes beside euler, with commas between; all unless given.")
+        str | None,
+        typer.Option(metavar="NAMES", help="Built-in schemes beside euler, separated by commas (default: all)."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -10,9 +10,8 @@ from typing import Any
 import typer
 
 from fluxforge import recipe
-from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
+from fluxforge.cli._output import say, show, show_arms, show_json, show_pairs, show_table
 from fluxforge.cli._progress import TerminatedError, count_done, question_bar
-from fluxforge.cli._reproduction import show_arms
 from fluxforge.discover import Progress, discover, free_folder, resume
 from fluxforge.errors import StorageError
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import typer
 
-from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
+from fluxforge.cli._output import say, show, show_arms, show_json, show_pairs, show_table
 from fluxforge.cli._progress import count_done, question_bar
 from fluxforge.errors import InputError
 from fluxforge.report import controls_table, rates_table
@@ -25,7 +25,6 @@ from fluxforge.reproduction import (
     write_reproduction,
 )
 
-WORDS = {"train_mae": "training MAE", "ood_mse": "one-step MSE", "rollout_mse": "50-step MSE", "nonzeros": "non-zeros"}
 # The most differing numbers shown per part.
 SHOWN = 8
 
@@ -208,21 +207,6 @@ def _show_residuals(result: Document) -> None:
         show(f"\n{name}: {'recovered' if found['recovered'] else 'not recovered'}")
         off = found.get("constants_uncertainty", {})
         show_pairs((key, f"{value:.6f} ± {off[key]:.0e}") for key, value in found.get("constants", {}).items())
-
-
-def show_arms(summary: Document) -> None:
-    """Print median and quartiles over the seeds of every arm of every variant."""
-    columns = ("variant", "arm", *WORDS.values(), "stuck")
-    rows = [
-        (variant, arm, *(_format_quartiles(found[name]) for name in WORDS), str(found["stuck"]))
-        for variant, arms in summary.items()
-        for arm, found in arms.items()
-    ]
-    show_table(columns, rows, right=columns[2:])
-
-
-def _format_quartiles(found: Mapping[str, float]) -> str:
-    return f"{found['median']:.2g} [{found['q1']:.2g}, {found['q3']:.2g}]"
 
 
 def _show_claims(result: Document) -> None:

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from fluxforge import recipe
 from fluxforge.errors import InputError
-from fluxforge.run import RunFolder, altered, digests, read_record, write_durably
+from fluxforge.run import RunFolder, digest_files, find_altered, read_record, write_durably
 
 STAGE = "outputs"
 # Writes the outputs of a finished run into another folder, which has its texts already; what it returns is not used.
@@ -42,7 +42,7 @@ def record_outputs(
     """Record the digests of a run's outputs, metrics and checkpoints; of `texts`, small files, also the content."""
     texts = tuple(texts)
     kept = (folder.metrics.path, *sorted(folder.checkpoints.folder.glob("*.safetensors")))
-    files = digests(folder.path, (*texts, *paths, *(path for path in kept if path.exists())))
+    files = digest_files(folder.path, (*texts, *paths, *(path for path in kept if path.exists())))
     content = {path.relative_to(folder.path).as_posix(): path.read_text(encoding="utf-8") for path in texts}
     _keep(folder, _Record(recipe.fingerprint(spec), files, content))
 
@@ -60,7 +60,7 @@ def check_outputs(folder: RunFolder, spec: recipe.Recipe, remake: Remake) -> Non
             f"{folder.path / 'run.json'}: the run was made by another architecture or recipe than it says: put back "
             "the recipe, or begin a new run"
         )
-    found = altered(folder.path, record.files)
+    found = find_altered(folder.path, record.files)
     for name in found.changed:
         folder.warn(
             f"{folder.path / name}: is not as the run left it (its SHA-256 is another one); remove it and resume again "
@@ -86,7 +86,7 @@ def _restore(
     restored: dict[str, str] = {}
     for name in set(missing) & record.texts.keys():
         write_durably(folder.path / name, record.texts[name].encode())
-        restored |= digests(folder.path, [folder.path / name])
+        restored |= digest_files(folder.path, [folder.path / name])
     kept = {folder.metrics.path.name, *(name for name in missing if name.startswith(folder.checkpoints.folder.name))}
     wanted = set(missing) - restored.keys() - kept
     if not wanted or not whole or folder.metrics.path.name in missing:
@@ -98,5 +98,5 @@ def _restore(
         for name in sorted(wanted):
             if (Path(scratch) / name).is_file():
                 write_durably(folder.path / name, (Path(scratch) / name).read_bytes())
-                restored |= digests(folder.path, [folder.path / name])
+                restored |= digest_files(folder.path, [folder.path / name])
     return restored

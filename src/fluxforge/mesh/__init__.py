@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
-from fluxforge.mesh._dual import (
-    DualGraph,
-    OnDemand,
-    Paths,
-    Ring,
-    check_graph,
-    dual,
-    normal_part,
-    paths,
-    ring,
-    tangential_length,
-    unit_volume,
-)
+from fluxforge.mesh._dual import DualGraph, OnDemand, Paths, Ring, check_graph, dual, paths, ring
 from fluxforge.mesh._families import (
     cross_triangles,
     equilateral,
@@ -32,7 +20,7 @@ from fluxforge.mesh._families import (
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import disk, generate, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._mesh import Mesh, normal_part, tangential_length
 from fluxforge.mesh._parameters import (
     NO_PARAMETERS,
     ParameterFields,
@@ -44,6 +32,7 @@ from fluxforge.mesh._parameters import (
     fourier_step,
     reference_step,
     resolve,
+    unit_volume,
 )
 from fluxforge.mesh._quality import (
     MeshInfo,

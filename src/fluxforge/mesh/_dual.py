@@ -1,10 +1,10 @@
-"""The dual graph of a mesh, its rescaling to unit mean volume, and its two-hop paths and rings.
+"""The dual graph of a mesh, and its two-hop paths and rings.
 
 The graph has a node per cell, an edge per face, and a ghost node per boundary face.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,7 +16,17 @@ from fluxforge.errors import MeshError
 from fluxforge.expression import COORDINATES
 from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces
 from fluxforge.mesh._check_cells import check_coordinates, check_extent, name_corners
-from fluxforge.mesh._mesh import Faces, Mesh, boundary_tags, cell_areas, cell_centroids, check_mesh, pair_faces
+from fluxforge.mesh._mesh import (
+    Faces,
+    Mesh,
+    boundary_tags,
+    cell_areas,
+    cell_centroids,
+    check_mesh,
+    normal_part,
+    pair_faces,
+    tangential_length,
+)
 
 Key = TypeVar("Key")
 
@@ -127,18 +137,6 @@ class DualGraph:
         )
 
 
-def normal_part(vectors: FaceVectors, n: FaceVectors) -> FaceField:
-    """v·n of one vector per face."""
-    along: FaceField = np.einsum("fi,fi->f", vectors, n)
-    return along
-
-
-def tangential_length(vectors: FaceVectors, n: FaceVectors) -> FaceField:
-    """|v − (v·n) n| of one vector per face: not √(v² − (v·n)²), which loses half the digits where v is along n."""
-    across: FaceField = np.linalg.norm(vectors - normal_part(vectors, n)[:, None] * n, axis=1)
-    return across
-
-
 def check_graph(graph: Any, name: str = "graph") -> DualGraph:
     """Return the graph; raise InputError, naming the argument, if it is not one."""
     return check_kind(graph, name, DualGraph, "a dual graph (fluxforge.dual(mesh, boundary))")
@@ -221,27 +219,6 @@ def _slots(faces: Faces, neighbour: FaceIndex) -> tuple[SlotIndex, SlotField]:
     across = np.where(owns, neighbour[face], faces.owner[face])
     node = np.where(faces.of_cell < 0, cell, across).astype(np.int32)
     return node, np.where(owns, 1.0, -1.0)
-
-
-def unit_volume(graph: DualGraph) -> tuple[DualGraph, float]:
-    """The graph in units of ℓ, the d-th root of the mean cell volume, and ℓ: the units of the networks.
-
-    The heat equation keeps its form, and α its value, if time is measured in units of ℓ²: Δt ↦ Δt/ℓ², S ↦ S ℓ².
-    """
-    d = check_graph(graph).dimension
-    mean = graph.V.mean()
-    length = float(np.sqrt(mean) if d == 2 else mean ** (1 / d))
-    return replace(
-        graph,
-        V=graph.V / length**d,
-        x=graph.x / length,
-        A=graph.A / length ** (d - 1),
-        d=graph.d / length,
-        delta=graph.delta / length,
-        centre=graph.centre / length,
-        # q is a gradient: temperature over length.
-        value=np.where(graph.neumann, graph.value * length, graph.value),
-    ), length
 
 
 class Paths(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluxforge._arguments import check_kind
-from fluxforge._types import CellField, CellVectors, Corners, FaceIndex, Points
+from fluxforge._types import CellField, CellVectors, Corners, FaceField, FaceIndex, FaceVectors, Points
 from fluxforge.errors import MeshError
 
 
@@ -64,6 +64,18 @@ def _around_first_corner(points: Points, cells: Corners) -> Float[np.ndarray, "c
 def _cross_terms(r: Float[np.ndarray, "cells corners 2"]) -> Float[np.ndarray, "cells corners"]:
     following = np.roll(r, -1, axis=1)
     return r[..., 0] * following[..., 1] - following[..., 0] * r[..., 1]
+
+
+def normal_part(vectors: FaceVectors, n: FaceVectors) -> FaceField:
+    """v·n of one vector per face."""
+    along: FaceField = np.einsum("fi,fi->f", vectors, n)
+    return along
+
+
+def tangential_length(vectors: FaceVectors, n: FaceVectors) -> FaceField:
+    """|v − (v·n) n| of one vector per face: not √(v² − (v·n)²), which loses half the digits where v is along n."""
+    across: FaceField = np.linalg.norm(vectors - normal_part(vectors, n)[:, None] * n, axis=1)
+    return across
 
 
 class HalfEdges(NamedTuple):

@@ -1,8 +1,8 @@
-"""An equation on a mesh: its parameters as fields over cells and faces, and the reference time step they give."""
+"""An equation on a mesh: its parameters as fields, the reference time step they give, and unit mean cell volume."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -14,7 +14,8 @@ from fluxforge._types import CellField, FaceVectors, SlotField
 from fluxforge.errors import EquationError, InputError
 from fluxforge.expression import evaluate, symbol
 from fluxforge.mesh._boundary import Value, evaluate_at
-from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph, normal_part, tangential_length
+from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph
+from fluxforge.mesh._mesh import normal_part, tangential_length
 from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where, differentiate
 
 Setting: TypeAlias = Value | np.ndarray | Sequence[Any]
@@ -259,3 +260,24 @@ class _SlotValues:
         if self.state is None:
             raise InputError(f"equation {self.name!r} is not linear: its reference step depends on the state, give one")
         return self.state
+
+
+def unit_volume(graph: DualGraph) -> tuple[DualGraph, float]:
+    """The graph in units of ℓ, the d-th root of the mean cell volume, and ℓ: the units of the networks.
+
+    The heat equation keeps its form, and α its value, if time is measured in units of ℓ²: Δt ↦ Δt/ℓ², S ↦ S ℓ².
+    """
+    d = check_graph(graph).dimension
+    mean = graph.V.mean()
+    length = float(np.sqrt(mean) if d == 2 else mean ** (1 / d))
+    return replace(
+        graph,
+        V=graph.V / length**d,
+        x=graph.x / length,
+        A=graph.A / length ** (d - 1),
+        d=graph.d / length,
+        delta=graph.delta / length,
+        centre=graph.centre / length,
+        # q is a gradient: temperature over length.
+        value=np.where(graph.neumann, graph.value * length, graph.value),
+    ), length

@@ -4,18 +4,16 @@ from fluxforge.reproduction._claims import (
     SENTENCES,
     VERDICTS,
     Claim,
-    Reproduction,
     Sentence,
     count_verdicts,
     format_csv,
     judge_claims,
-    write_reproduction,
 )
 from fluxforge.reproduction._compare import Comparison, Moved, PartComparison, compare
 from fluxforge.reproduction._kinds import Kind
 from fluxforge.reproduction._parts import PARTS, Document, Drawn, Part
 from fluxforge.reproduction._places import round_document
-from fluxforge.reproduction._run import read_documents, reproduce
+from fluxforge.reproduction._run import Reproduction, read_documents, reproduce, write_reproduction
 
 __all__ = [
     "PARTS",

@@ -1,34 +1,20 @@
-"""The paper's claims: each sentence with the verdict of the checks that judge it, as a table and on one page."""
+"""The paper's claims: each sentence with the verdict of the checks that judge it, and the table of all."""
 
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
-from pathlib import Path
 
 import msgspec
 
-from fluxforge._files import write_document, write_text
 from fluxforge.experiments import Verdict
-from fluxforge.report import Formula, Section, reproduction_page, section
 from fluxforge.reproduction._parts import PARTS, Document
-from fluxforge.reproduction._run import read_documents
-from fluxforge.scheme import find
 
 # From the least favourable to the most.
 RANKED: tuple[Verdict, ...] = ("does not hold", "holds under a condition", "holds")
 UNTESTABLE: Verdict = "cannot be tested from the text"
 NOT_RUN = "not run here"
 VERDICTS = (*reversed(RANKED), UNTESTABLE, NOT_RUN)
-# What is typeset, in the paper's order, and what is to be said of each.
-FORMULAS = {
-    "euler": ("The first-order scheme", "The reference of the paper, and what symbolic regression finds again."),
-    "midpoint-printed": ("GNN-Midpoint, as printed", "The half step adds Δt S, which costs the second order in time."),
-    "midpoint": ("The midpoint rule", "What the small-step limit at θ = ½ gives: half of the source in the half step."),
-    "two-hop-printed": ("GNN-2ndOrder, as printed", "Areas and distances are missing: it solves another equation."),
-    "two-hop": ("Two hops, put right", "The midpoint rule written over paths of two faces: equal to it to rounding."),
-    "crank-nicolson": ("Crank–Nicolson", "With the sign that diffusion has, and the source."),
-}
 
 
 class Sentence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,14 +62,6 @@ class Claim(msgspec.Struct, frozen=True):
     figures: list[str]
 
 
-class Reproduction(msgspec.Struct, frozen=True):
-    """The claims of all that a folder holds, how many have each verdict, and the path of the page."""
-
-    counts: dict[str, int]
-    claims: list[Claim]
-    page: str
-
-
 def judge_claims(documents: Mapping[str, Document], sentences: Sequence[Sentence] | None = None) -> list[Claim]:
     """Judge the paper's sentences, or those given, by the documents of its parts.
 
@@ -105,27 +83,6 @@ def format_csv(claims: Sequence[Claim]) -> str:
     for claim in claims:
         writer.writerow("; ".join(each) if isinstance(each, list) else each for each in msgspec.structs.astuple(claim))
     return text.getvalue()
-
-
-def write_reproduction(folder: Path, *, command: str = "") -> Reproduction:
-    """Write index.html, claims.json and claims.csv of all results in a folder; return the claims."""
-    documents = read_documents(folder)
-    claims = judge_claims(documents)
-    counts = count_verdicts(claims)
-    rows = [msgspec.to_builtins(claim) for claim in claims]
-    page = reproduction_page(
-        [_make_section(name, document) for name, document in documents.items()],
-        rows,
-        counts,
-        formulas=[Formula(title, said, find(name)) for name, (title, said) in FORMULAS.items()],
-        table=format_csv(claims),
-        missing=[name for name in PARTS if name not in documents],
-        command=command,
-    )
-    write_document(folder / "claims.json", "claims", 1, {"counts": counts, "claims": rows})
-    write_text(folder / "claims.csv", format_csv(claims))
-    write_text(folder / "index.html", page)
-    return Reproduction(counts, claims, str(folder / "index.html"))
 
 
 def _judge(sentence: Sentence, documents: Mapping[str, Document]) -> Claim:
@@ -181,16 +138,3 @@ def _describe_evidence(sentence: Sentence, checks: Sequence[Check], missing: Seq
     if len(checks) == 1:
         return checks[0].evidence
     return " — ".join(f"{check.name}, {check.verdict}: {check.evidence}" for check in checks)
-
-
-def _make_section(name: str, document: Document) -> Section:
-    part = PARTS[name]
-    return section(
-        name,
-        document,
-        place=part.section,
-        summary=part.summary,
-        methods=part.methods,
-        figures={title: (each.draw(document), each.caption, each.keys) for title, each in part.figures.items()},
-        table=None if part.table is None else part.table(document),
-    )

@@ -1,4 +1,7 @@
-"""Run one part of the paper in a folder of its own, and skip it if it is finished there with the same inputs."""
+"""Run the parts of the paper, each in a folder of its own, and write the page of all results.
+
+A part that is finished in the folder with the same inputs is skipped.
+"""
 
 import dataclasses
 import hashlib
@@ -10,13 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fluxforge import recipe
-from fluxforge._files import hold_folder, read_document, write_document
+from fluxforge._files import hold_folder, read_document, write_document, write_text
 from fluxforge.discover import Progress, environment, silent
 from fluxforge.errors import DocumentError, InputError, StorageError
 from fluxforge.mesh import save_figure
+from fluxforge.report import Formula, Section, reproduction_page, section
+from fluxforge.reproduction._claims import Claim, count_verdicts, format_csv, judge_claims
 from fluxforge.reproduction._parts import PARTS, Document, Part, Warn
-from fluxforge.run import altered, digests, exclusive, explained, read_record, remove_strays
+from fluxforge.run import digest_files, explain_failure, find_altered, lock_folder, read_record, remove_strays
+from fluxforge.scheme import find
 
 # Entries of the environment that do not change a result.
 NOT_INPUTS = frozenset({"platform", "system"})
@@ -24,6 +32,15 @@ NOT_INPUTS = frozenset({"platform", "system"})
 OUTPUTS, LOCK = "outputs.json", "part.lock"
 # Seconds. Temporary files beside the parts are removed at this age only: other parts may be written there now.
 AN_HOUR = 3600.0
+# What is typeset, in the paper's order, and what is to be said of each.
+FORMULAS = {
+    "euler": ("The first-order scheme", "The reference of the paper, and what symbolic regression finds again."),
+    "midpoint-printed": ("GNN-Midpoint, as printed", "The half step adds Δt S, which costs the second order in time."),
+    "midpoint": ("The midpoint rule", "What the small-step limit at θ = ½ gives: half of the source in the half step."),
+    "two-hop-printed": ("GNN-2ndOrder, as printed", "Areas and distances are missing: it solves another equation."),
+    "two-hop": ("Two hops, put right", "The midpoint rule written over paths of two faces: equal to it to rounding."),
+    "crank-nicolson": ("Crank–Nicolson", "With the sign that diffusion has, and the source."),
+}
 
 
 @dataclass(frozen=True)
@@ -59,6 +76,14 @@ class Inputs:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+class Reproduction(msgspec.Struct, frozen=True):
+    """The claims of all that a folder holds, how many have each verdict, and the path of the page."""
+
+    counts: dict[str, int]
+    claims: list[Claim]
+    page: str
+
+
 def reproduce(
     name: str,
     *,
@@ -87,7 +112,7 @@ def reproduce(
             _check_outputs(part, done, own, warn)
             return done
         result = _run_part(part, config, own, inputs, tell, warn)
-        with explained(own):
+        with explain_failure(own):
             (own / OUTPUTS).unlink(missing_ok=True)  # the digests of the files that are now replaced
         write_document(own / f"{name}.json", name, 1, result)
         _record_outputs(own, [own / f"{name}.json", *_draw_figures(part, result, own)])
@@ -112,6 +137,40 @@ def read_documents(folder: Path) -> dict[str, Document]:
     return documents
 
 
+def write_reproduction(folder: Path, *, command: str = "") -> Reproduction:
+    """Write index.html, claims.json and claims.csv of all results in a folder; return the claims."""
+    documents = read_documents(folder)
+    claims = judge_claims(documents)
+    counts = count_verdicts(claims)
+    rows = [msgspec.to_builtins(claim) for claim in claims]
+    page = reproduction_page(
+        [_make_section(name, document) for name, document in documents.items()],
+        rows,
+        counts,
+        formulas=[Formula(title, said, find(name)) for name, (title, said) in FORMULAS.items()],
+        table=format_csv(claims),
+        missing=[name for name in PARTS if name not in documents],
+        command=command,
+    )
+    write_document(folder / "claims.json", "claims", 1, {"counts": counts, "claims": rows})
+    write_text(folder / "claims.csv", format_csv(claims))
+    write_text(folder / "index.html", page)
+    return Reproduction(counts, claims, str(folder / "index.html"))
+
+
+def _make_section(name: str, document: Document) -> Section:
+    part = PARTS[name]
+    return section(
+        name,
+        document,
+        place=part.section,
+        summary=part.summary,
+        methods=part.methods,
+        figures={title: (each.draw(document), each.caption, each.keys) for title, each in part.figures.items()},
+        table=None if part.table is None else part.table(document),
+    )
+
+
 def _read_result(folder: Path | None, name: str) -> Document | None:
     """The document of a part in the folder; None if there is none, or it is damaged or of a newer version."""
     if folder is None or not (path := folder / name / f"{name}.json").exists():
@@ -134,9 +193,9 @@ def _run_part(part: Part, config: Any, own: Path | None, inputs: str, tell: Prog
 def _hold_folder(folder: Path, name: str) -> Iterator[Path]:
     """Create and lock the part's own folder, and remove temporary files of killed processes."""
     own = folder / name
-    with explained(own):
+    with explain_failure(own):
         own.mkdir(parents=True, exist_ok=True)
-    with exclusive(own, LOCK), hold_folder(own):
+    with lock_folder(own, LOCK), hold_folder(own):
         remove_strays(own)
         remove_strays(folder, seconds=AN_HOUR)
         yield own
@@ -144,7 +203,7 @@ def _hold_folder(folder: Path, name: str) -> Iterator[Path]:
 
 def _record_outputs(own: Path, paths: Iterable[Path], others: Mapping[str, str] | None = None) -> None:
     """Record the digests of files; `others` keep the digest given, so that a changed file stays a changed one."""
-    write_document(own / OUTPUTS, "outputs", 1, {"files": {**digests(own, paths), **(others or {})}})
+    write_document(own / OUTPUTS, "outputs", 1, {"files": {**digest_files(own, paths), **(others or {})}})
 
 
 def _check_outputs(part: Part, result: Document, own: Path, warn: Warn) -> None:
@@ -152,7 +211,7 @@ def _check_outputs(part: Part, result: Document, own: Path, warn: Warn) -> None:
     recorded = (own / OUTPUTS).exists()
     document = read_document(own / OUTPUTS, "outputs", 1) if recorded else {"files": {}}
     record = read_record(document.get("files"), own / OUTPUTS)
-    changed = altered(own, record).changed
+    changed = find_altered(own, record).changed
     for name in changed:
         remedy = "remove it to have it drawn again" if Path(name).stem in part.figures else "--again replaces it"
         warn(f"{own / name}: has changed since the part was run (its SHA-256 differs); {remedy}")

@@ -4,14 +4,14 @@ from fluxforge.run._checkpoint import Checkpoints
 from fluxforge.run._durable import (
     Altered,
     Metrics,
-    altered,
-    digests,
-    explained,
+    digest_files,
+    explain_failure,
+    find_altered,
     read_record,
     remove_strays,
     write_durably,
 )
-from fluxforge.run._folder import LOCK, RunFolder, exclusive
+from fluxforge.run._folder import LOCK, RunFolder, lock_folder
 
 __all__ = [
     "LOCK",
@@ -19,10 +19,10 @@ __all__ = [
     "Checkpoints",
     "Metrics",
     "RunFolder",
-    "altered",
-    "digests",
-    "exclusive",
-    "explained",
+    "digest_files",
+    "explain_failure",
+    "find_altered",
+    "lock_folder",
     "read_record",
     "remove_strays",
     "write_durably",

@@ -12,7 +12,7 @@ from jaxtyping import PyTree
 from fluxforge._files import open_regular, reason
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.run._archive import DamagedError, pack_tree, unpack_tree
-from fluxforge.run._durable import explained, make_folder, write_durably
+from fluxforge.run._durable import explain_failure, make_folder, write_durably
 
 _NAME = re.compile(r"step-([0-9]{9}|[1-9][0-9]{9,})\.safetensors")
 _SEAL = ".sha256"
@@ -88,7 +88,7 @@ class Checkpoints:
 
     def _steps(self) -> list[int]:
         """The steps that have a file, newest first."""
-        with explained(self.folder, "cannot be read"):
+        with explain_failure(self.folder, "cannot be read"):
             items = list(self.folder.iterdir()) if self.folder.exists() else []
         return sorted((int(name[1]) for item in items if (name := _NAME.fullmatch(item.name))), reverse=True)
 

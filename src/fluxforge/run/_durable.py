@@ -30,7 +30,7 @@ from fluxforge.errors import DocumentError, FluxforgeError, InputError
 
 
 @contextmanager
-def explained(path: Path, what: str = "cannot be written") -> Iterator[None]:
+def explain_failure(path: Path, what: str = "cannot be written") -> Iterator[None]:
     """Turn an OSError within the block into a FluxforgeError of one line about `path`."""
     try:
         yield
@@ -64,13 +64,13 @@ def write_record(path: Path, kind: str, content: Mapping[str, Any]) -> None:
 
 def sync(path: Path) -> None:
     """Sync the content of a file to disk."""
-    with explained(path), open_regular(path) as stream:
+    with explain_failure(path), open_regular(path) as stream:
         os.fsync(stream.fileno())
 
 
 def make_folder(folder: Path) -> None:
     """Create a folder, but not its parents: a run folder that was removed is not created again."""
-    with explained(folder):
+    with explain_failure(folder):
         refuse_removed(folder)
         folder.mkdir(exist_ok=True)
     sync_folder(folder.parent)
@@ -94,7 +94,7 @@ def remove_strays(folder: Path, name: str | None = None, *, seconds: float = 0.0
     the least age of a file to remove, is longer than any write takes.
     """
     newest = time.time() - seconds
-    with explained(folder, "cannot be cleaned up"):
+    with explain_failure(folder, "cannot be cleaned up"):
         for item in folder.iterdir() if folder.is_dir() else ():
             match = TEMPORARY.fullmatch(item.name)
             if not match or name not in (None, match["name"]):
@@ -114,11 +114,11 @@ class Altered:
 
 def file_digest(path: Path) -> str:
     """The SHA-256 of a file's content."""
-    with explained(path, "cannot be read"), path.open("rb") as stream:
+    with explain_failure(path, "cannot be read"), path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def digests(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
+def digest_files(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
     """The SHA-256 of each file by its name relative to the folder, with forward slashes."""
     return {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
 
@@ -138,10 +138,10 @@ def _is_within(name: str) -> bool:
     return name not in ("", ".") and not path.is_absolute() and ".." not in path.parts and not {"\0", "\\"} & set(name)
 
 
-def altered(folder: Path, recorded: Mapping[str, str]) -> Altered:
+def find_altered(folder: Path, recorded: Mapping[str, str]) -> Altered:
     """The files of a folder that are missing or differ from their recorded digests."""
     places = {name: folder / name for name in recorded}
-    with explained(folder, "cannot be read"):
+    with explain_failure(folder, "cannot be read"):
         missing = tuple(name for name, path in places.items() if not path.is_file())
     changed = (name for name, path in places.items() if name not in missing and file_digest(path) != recorded[name])
     return Altered(missing, tuple(changed))
@@ -194,7 +194,7 @@ class Metrics:
             raise InputError(f"{self.path}: the record of step {plain['step']} is not plain JSON ({error})") from error
 
     def _content(self) -> bytes:
-        with explained(self.path, "cannot be read"):
+        with explain_failure(self.path, "cannot be read"):
             try:
                 return read_regular(self.path)
             except FileNotFoundError:

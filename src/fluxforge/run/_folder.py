@@ -15,13 +15,13 @@ from filelock import FileLock, Timeout
 from fluxforge._files import hold_folder, read_document, reason, refuse_removed
 from fluxforge.errors import DocumentError, InputError, StorageError
 from fluxforge.run._checkpoint import Checkpoints
-from fluxforge.run._durable import Metrics, explained, make_folder, remove_strays, sync_folder, write_record
+from fluxforge.run._durable import Metrics, explain_failure, make_folder, remove_strays, sync_folder, write_record
 
 LOCK = "run.lock"
 
 
 @contextmanager
-def exclusive(folder: Path, name: str = LOCK) -> Iterator[None]:
+def lock_folder(folder: Path, name: str = LOCK) -> Iterator[None]:
     """Lock a folder for the block; the operating system releases the lock of a killed process.
 
     Raises InputError if another process holds it.
@@ -69,7 +69,7 @@ class RunFolder:
         if clash := description.keys() & set(_HEAD):
             raise InputError(f"the description of a run cannot have a field {min(clash)!r}: its document has one")
         _check_no_run(folder)
-        with _create_folder(folder), exclusive(folder):
+        with _create_folder(folder), lock_folder(folder):
             _check_no_run(folder)
             _write_description(folder, description)
             with hold_folder(folder):
@@ -81,7 +81,7 @@ class RunFolder:
         """Lock the folder of a run for the block, and remove temporary files of killed processes."""
         folder = _check_path(path)
         _check_run(folder)
-        with exclusive(folder), hold_folder(folder):
+        with lock_folder(folder), hold_folder(folder):
             for place in (folder, folder / _CHECKPOINTS, folder / _STAGES):
                 remove_strays(place)
             opened = cls._load(folder, warn)
@@ -106,7 +106,7 @@ class RunFolder:
         """
         path = self._stage_path(stage)
         try:
-            with explained(path, "cannot be read"):
+            with explain_failure(path, "cannot be read"):
                 return _read_result(path, stage) if path.exists() else None
         except DocumentError as error:
             if isinstance(error.__cause__, OSError):
@@ -156,7 +156,7 @@ def _check_path(path: str | PathLike[str]) -> Path:
 
 
 def _check_no_run(folder: Path) -> None:
-    with explained(folder):
+    with explain_failure(folder):
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder}: is a file, but a run needs a folder: choose another with -o")
         if (folder / _RUN).exists():
@@ -169,7 +169,7 @@ def _check_no_run(folder: Path) -> None:
 
 
 def _check_run(folder: Path) -> None:
-    with explained(folder, "cannot be read"):
+    with explain_failure(folder, "cannot be read"):
         if not folder.exists():
             raise InputError(f"{folder}: no such folder")
         if not folder.is_dir():
@@ -181,10 +181,10 @@ def _check_run(folder: Path) -> None:
 @contextmanager
 def _create_folder(folder: Path) -> Iterator[None]:
     """Create a folder and its parents; if the block fails, remove those that are still empty."""
-    with explained(folder):
+    with explain_failure(folder):
         absent = [item for item in (folder, *folder.parents) if not item.exists()]
     try:
-        with explained(folder):
+        with explain_failure(folder):
             refuse_removed(folder)
             folder.mkdir(parents=True, exist_ok=True)
         for item in absent:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fluxforge._files import TEMPORARY
 from fluxforge.errors import InputError
-from fluxforge.run import LOCK, exclusive, explained
+from fluxforge.run import LOCK, explain_failure, lock_folder
 
 # What a run or a comparison leaves, beside its fields; the summaries are written last and removed first.
 LAST = ("summary.json", "compare.json")
@@ -37,14 +37,14 @@ def prepare_folder(folder: Path, schemes: Sequence[str], *, overwrite: bool = Fa
     """
     places = _refuse_earlier(folder, schemes, overwrite=overwrite)
     for place in places:
-        with explained(place, "cannot be tidied"):
+        with explain_failure(place, "cannot be tidied"):
             _remove_strays(place)
 
 
 def _refuse_earlier(folder: Path, schemes: Sequence[str], *, overwrite: bool) -> list[Path]:
     """The folders that these schemes would write to, none of which may hold a run, unless `overwrite`."""
     places = [folder, *(folder / name for name in folder_names(schemes) if len(schemes) > 1)]
-    with explained(folder, "cannot be read"):
+    with explain_failure(folder, "cannot be read"):
         found = next((path for place in places for path in _earlier(place)), None)
     if found is not None and not overwrite:
         raise InputError(
@@ -71,7 +71,7 @@ def _remove_strays(folder: Path) -> None:
         elif item.name.startswith(_WRITING) and item.is_dir() and not item.is_symlink():
             # InputError: another process holds the lock.
             with suppress(InputError):
-                with exclusive(item):
+                with lock_folder(item):
                     pass
                 shutil.rmtree(item, ignore_errors=True)
 
@@ -86,12 +86,12 @@ def replaced_folder(folder: Path, schemes: Sequence[str], *, overwrite: bool) ->
     prepare_folder(folder, schemes, overwrite=overwrite)
     writing, ours = folder / f"{_WRITING}{secrets.token_hex(6)}", not folder.exists()
     try:
-        with explained(folder):
+        with explain_failure(folder):
             writing.mkdir(parents=True)
-        with exclusive(writing):
+        with lock_folder(writing):
             yield writing
             places = _refuse_earlier(folder, schemes, overwrite=overwrite)
-            with explained(folder):
+            with explain_failure(folder):
                 _remove_earlier(folder, places)
                 _move(writing, folder)
     finally:
