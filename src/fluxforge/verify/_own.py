@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from fluxforge.errors import NumericalError
 from fluxforge.expression import COORDINATES, symbol
 from fluxforge.pde import Equation, Rank
 
@@ -26,6 +27,8 @@ def own_derivatives(
 
     From its strong form of u = e^{q·x}: the source of it over u, less that of 0.
     """
+    if not equation.linear:
+        raise NumericalError(f"equation {equation.name!r} is not linear, and has no coefficients to compare with")
     axes = [symbol(axis) for axis in COORDINATES[:dimension]]
     slopes = wave_symbols(dimension)
     u = sp.exp(sp.Add(*(q * x for q, x in zip(slopes, axes, strict=True))))
