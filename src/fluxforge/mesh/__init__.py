@@ -20,7 +20,7 @@ from fluxforge.mesh._families import (
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import disk, generate, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
-from fluxforge.mesh._mesh import Mesh, normal_part, tangential_length
+from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import (
     NO_PARAMETERS,
     ParameterFields,
@@ -89,7 +89,6 @@ __all__ = [
     "jittered",
     "mesh_picture",
     "nonorthogonality",
-    "normal_part",
     "paths",
     "polygon",
     "read",
@@ -101,7 +100,6 @@ __all__ = [
     "save_figure",
     "square",
     "squares",
-    "tangential_length",
     "two_cells",
     "unit_square",
     "unit_volume",
