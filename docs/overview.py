@@ -5,10 +5,10 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 import fluxforge as ff
+from fluxforge.certify._families import Levels
+from fluxforge.certify.order import space_order
 from fluxforge.mesh import draw_field, save_figure
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.verify._families import Levels
-from fluxforge.verify.order import space_order
 
 
 def main() -> None:

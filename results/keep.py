@@ -11,8 +11,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fluxforge.experiments._seeds import taken_over
-from fluxforge.reproduction import PARTS, read_documents, round_document
+from fluxforge.paper import PARTS, read_documents, round_document
+from fluxforge.paper.studies._seeds import taken_over
 
 HERE = Path(__file__).parent
 # Which recipes of `rates` a part judges by.

@@ -20,8 +20,8 @@ import machine
 TESTS = Path(__file__).parent
 # Where results come from floating-point arithmetic.
 NUMERICAL = (
-    "data", "decoys", "discover", "distil", "experiments", "expression", "gnn", "loss", "neighbourhood", "reproduction",
-    "scheme", "simulate", "train", "verify",
+    "data", "decoys", "pipeline", "distil", "expression", "gnn", "loss", "graph", "paper",
+    "scheme", "stepping", "train", "certify",
 )  # fmt: skip
 XLA = ("SSE4_2", "AVX2", "AVX512")
 # Core types of OpenBLAS and the instructions their kernels use: one the processor lacks ends the process.

@@ -23,7 +23,7 @@ from fluxforge.mesh import (
 )
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.simulate import operator, sides
+from fluxforge.stepping import operator, sides
 
 EXPLICIT: Mapping[str, Scheme] = MappingProxyType(
     {name: scheme for name, scheme in BUILT_IN.items() if not scheme.implicit}

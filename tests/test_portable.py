@@ -50,10 +50,10 @@ def test_a_variant_adds_to_the_flags_that_are_set(monkeypatch: pytest.MonkeyPatc
 
 
 def test_tests_that_are_named_replace_the_numerical_rooms() -> None:
-    assert "tests/verify" in portable.pytest_arguments(["-x"], everything=False)
-    assert "tests/verify" not in portable.pytest_arguments(["tests/mesh/test_dual.py::test_x"], everything=False)
+    assert "tests/certify" in portable.pytest_arguments(["-x"], everything=False)
+    assert "tests/certify" not in portable.pytest_arguments(["tests/mesh/test_dual.py::test_x"], everything=False)
     assert portable.pytest_arguments(["-x"], everything=True)[-1] == "-x"
-    assert "tests/verify" not in portable.pytest_arguments(["-x"], everything=True)
+    assert "tests/certify" not in portable.pytest_arguments(["-x"], everything=True)
 
 
 def test_an_unknown_variant_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,12 +11,12 @@ import pytest
 import sympy as sp
 
 import fluxforge as ff
+from fluxforge.certify import linear_field_defect, other_equation, verify_step
 from fluxforge.errors import InputError
 from fluxforge.mesh import Disk, Polygon
 from fluxforge.scheme import SchemeBuilder, emit
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.simulate import generator, operator, read_field, step_limit, write_comparison, write_run
-from fluxforge.verify import linear_field_defect, other_equation, verify_step
+from fluxforge.stepping import generator, operator, read_field, step_limit, write_comparison, write_run
 
 X = sp.Symbol("x")
 

@@ -12,11 +12,11 @@ from fluxforge._files import open_regular, read_document, read_regular
 from fluxforge.data._meshes import cache_folder, cached
 from fluxforge.errors import InputError
 from fluxforge.mesh import read, read_cell_data
+from fluxforge.paper import read_documents
 from fluxforge.recipe import load as load_recipe
-from fluxforge.reproduction import read_documents
 from fluxforge.run import RunFolder
 from fluxforge.scheme import load as load_scheme
-from fluxforge.simulate._field_file import read_field
+from fluxforge.stepping._field_file import read_field
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 

@@ -10,8 +10,8 @@ from beartype import beartype
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Array, Float, PRNGKeyArray, TypeCheckError
 
+from fluxforge.graph._ghosts import view
 from fluxforge.mesh import dual, fourier_step, squares
-from fluxforge.neighbourhood._ghosts import view
 from type_checks import jaxtyped, names_axes
 
 

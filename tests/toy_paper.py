@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from fluxforge.reproduction import Drawn, Part, Sentence
+from fluxforge.paper import Drawn, Part, Sentence
 
 SENTENCES = (
     Sentence("one", "1", "the first counts", (("first", "first counts"),)),

@@ -16,15 +16,15 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge._files import write_document, write_text
-from fluxforge.discover import _discover, _distillation, _folder, _modules, _stencil_route
-from fluxforge.discover._found import Found, Own
+from fluxforge.certify import Certificate
 from fluxforge.distil import Ablations, Candidate, Fitted, Free, Front, Reading, Sampled, tabulate
-from fluxforge.experiments import controls, rates, symbolic
 from fluxforge.gnn import Network
-from fluxforge.reproduction import Reproduction, _run
+from fluxforge.paper import Reproduction, _run
+from fluxforge.paper.studies import controls, rates, symbolic
+from fluxforge.pipeline import _discover, _distillation, _folder, _modules, _stencil_route
+from fluxforge.pipeline._found import Found, Own
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Scheme, find, symbol
-from fluxforge.verify import Certificate
 
 STEPS = 6
 NETWORK = object.__new__(Network)  # nobody asks it anything

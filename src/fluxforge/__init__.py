@@ -6,8 +6,6 @@ fast.
 """
 
 import importlib
-import sys
-import types
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +13,11 @@ __version__ = version("fluxforge")
 
 if TYPE_CHECKING:
     from fluxforge import mesh, scheme
-    from fluxforge.discover import discover
+    from fluxforge.certify import verify
     from fluxforge.mesh import Dirichlet, Neumann, dual
     from fluxforge.pde import equation
-    from fluxforge.simulate import compare, simulate, stepper
-    from fluxforge.verify import verify
+    from fluxforge.pipeline import discover
+    from fluxforge.stepping import compare, simulate, stepper
 
 __all__ = [
     "Dirichlet",
@@ -39,38 +37,25 @@ __all__ = [
 _HOME = {
     "Dirichlet": "mesh",
     "Neumann": "mesh",
-    "compare": "simulate",
-    "discover": "discover",
+    "compare": "stepping",
+    "discover": "pipeline",
     "dual": "mesh",
     "equation": "pde",
-    "simulate": "simulate",
-    "stepper": "simulate",
-    "verify": "verify",
+    "simulate": "stepping",
+    "stepper": "stepping",
+    "verify": "certify",
 }
 
 
-class _Facade(types.ModuleType):
-    """`ff.simulate`, `ff.verify` and `ff.discover` are functions, though subpackages bear the same names.
-
-    The import system would set those attributes to the subpackages as soon as anything imports them; the facade
-    keeps the functions, and `from fluxforge.simulate import …` works as ever.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOME and isinstance(value, types.ModuleType)):
-            super().__setattr__(name, value)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _HOME:
-            found = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-            super().__setattr__(name, found)
-            return found
-        if name in ("mesh", "scheme"):
-            return importlib.import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *__all__})
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        found = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = found
+        return found
+    if name in ("mesh", "scheme"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-sys.modules[__name__].__class__ = _Facade
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -14,7 +14,7 @@ from fluxforge.mesh import FAMILIES
 from fluxforge.mesh._generate import ENGINES, KINDS
 from fluxforge.scheme.emit import TARGETS
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.simulate import Precision, Solver
+from fluxforge.stepping import Precision, Solver
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from cli_runs import Cli, only_line
 
 from fluxforge.mesh import Neumann, dual, read
-from fluxforge.simulate import stepper
+from fluxforge.stepping import stepper
 
 FISHER = """\
 name = "fisher"

@@ -8,7 +8,7 @@ import pytest
 from cli_runs import Cli
 
 from fluxforge.cli import _commands
-from fluxforge.reproduction import PARTS, _claims, _run
+from fluxforge.paper import PARTS, _claims, _run
 from toy_paper import SENTENCES, Toy, parts
 
 

@@ -10,7 +10,7 @@ from cli_runs import Cli, only_line
 from fluxforge import mesh
 from fluxforge.mesh import Dirichlet, Neumann
 from fluxforge.scheme import SchemeBuilder, save
-from fluxforge.simulate import simulate
+from fluxforge.stepping import simulate
 
 HOT = ("--initial", "sin(pi*x)*sin(pi*y)")
 NUMBERS = ("cells", "steps", "time", "dt", "dt_over_fourier", "dt_limit", "min", "max", "mean", "energy", "heat")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fluxforge import recipe
 from fluxforge.data import FixedSource, Problem, random_field, smooth_field
+from fluxforge.graph import surroundings
 from fluxforge.mesh import dual, two_cells
-from fluxforge.neighbourhood import surroundings
 from strategies import few
 
 X = jnp.asarray(np.random.default_rng(0).random((200, 2)))

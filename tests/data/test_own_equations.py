@@ -11,12 +11,12 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.data import Model, Problem, ensemble, heat, linearised, pose, problem, reference_number, source
+from fluxforge.graph import surroundings
 from fluxforge.loss import hermite_residual, theta_residual
 from fluxforge.mesh import Neumann, dual, jittered, reference_step, squares, unit_volume
-from fluxforge.neighbourhood import surroundings
 from fluxforge.pde import HEAT
 from fluxforge.scheme import TABLEAUX, integrate
-from fluxforge.simulate import general_stepper
+from fluxforge.stepping import general_stepper
 from own_equations import CUBIC, FISHER, MIXED, equation
 
 FOURIER = jnp.asarray(0.4, "float64")

@@ -10,7 +10,7 @@ from pair_meshes import corners_of, pair_graph, values_of
 
 from fluxforge import recipe
 from fluxforge.data import PairSource, Problem, heat, source
-from fluxforge.neighbourhood import surroundings
+from fluxforge.graph import surroundings
 from fluxforge.scheme.reference import BUILT_IN
 from strategies import few, whole_step
 

@@ -9,9 +9,9 @@ from pair_meshes import corners_of, pair_graph, pair_mesh, values_of
 
 from fluxforge import mesh, recipe
 from fluxforge.data import CORNER_CASES, EQUILATERAL, FixedSource, Problem, heat, source, two_cells
+from fluxforge.graph import surroundings
 from fluxforge.mesh import dual
-from fluxforge.neighbourhood import surroundings
-from fluxforge.simulate import stepper
+from fluxforge.stepping import stepper
 
 ROOT = np.sqrt(3.0)
 FACES = recipe.TwoCells(graphs=200, faces="random", time_step=0.07)

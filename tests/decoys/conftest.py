@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fluxforge.discover import _distillation, _modules, _stencil_route
-from fluxforge.experiments import controls
-from fluxforge.experiments._decoys import DECOYS, Decoy
+from fluxforge.paper.studies import controls
+from fluxforge.paper.studies._decoys import DECOYS, Decoy
+from fluxforge.pipeline import _distillation, _modules, _stencil_route
 
 Judged = Callable[..., dict[str, Any]]
 SMALL = {

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from fluxforge import recipe
-from fluxforge.discover import Found
-from fluxforge.discover._distillation import _noisy_losses
-from fluxforge.discover._judge import law_condition
 from fluxforge.distil import Fitted, set_free
-from fluxforge.experiments import controls
-from fluxforge.experiments._decoys import FOUND, LAWS, Decoy
-from fluxforge.experiments._fakes import first_order
-from fluxforge.experiments._same_law import departure, is_law
 from fluxforge.expression import parse
+from fluxforge.paper.studies import controls
+from fluxforge.paper.studies._decoys import FOUND, LAWS, Decoy
+from fluxforge.paper.studies._fakes import first_order
+from fluxforge.paper.studies._same_law import departure, is_law
+from fluxforge.pipeline import Found
+from fluxforge.pipeline._distillation import _noisy_losses
+from fluxforge.pipeline._judge import law_condition
 from fluxforge.scheme import Hop, Message, Output, Stage, message_symbols, output_symbols
 
 CUBIC = {"data.law": "A/delta*(T_N - T_P) + 0.15*A/delta*(T_N - T_P)**3"}

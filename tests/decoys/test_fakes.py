@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fluxforge import recipe
-from fluxforge.experiments._decoys import FAKES, NOT_BELIEVED
-from fluxforge.experiments._fakes import shaken, untrained
-from fluxforge.experiments.controls import OK
+from fluxforge.paper.studies._decoys import FAKES, NOT_BELIEVED
+from fluxforge.paper.studies._fakes import shaken, untrained
+from fluxforge.paper.studies.controls import OK
 
 SLOW = pytest.mark.slow
 # What each has in the limit of small steps, which it is told with: a1, c1, a2, c2.

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge.distil import Free, layered, two_hop
+from fluxforge.graph import Surroundings, evaluate_stages, surroundings
 from fluxforge.mesh import dual
-from fluxforge.neighbourhood import Surroundings, evaluate_stages, surroundings
 from fluxforge.scheme import Hop, Scheme, Stage, find, symbol
 from strategies import BOUNDARIES, SIDED, few, noise
 

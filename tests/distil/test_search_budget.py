@@ -6,9 +6,9 @@ import pytest
 from symbolic_tables import flux_table
 
 from fluxforge import recipe
-from fluxforge.discover import _modules
 from fluxforge.distil import Front, Sampled
 from fluxforge.distil._operon_run import Evolution
+from fluxforge.pipeline import _modules
 
 TABLE = flux_table(rows=100)
 SMALL = {"search.restarts": 2}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fluxforge import recipe
 from fluxforge.data import Problem, ensemble, heat, meshes, unseen_problems
 from fluxforge.distil import Series, layered, series
+from fluxforge.graph import evaluate_stages
 from fluxforge.mesh import Conditions, Dirichlet, Neumann
-from fluxforge.neighbourhood import evaluate_stages
 from fluxforge.scheme import Hop, find, symbol
 from strategies import few
 

@@ -14,7 +14,7 @@ from fluxforge.data import Problem, ensemble, heat, meshes, unseen_problems
 from fluxforge.distil import far_stencil, geometry, power_law, stencil
 from fluxforge.distil._stencil import Step
 from fluxforge.errors import DiscoveryError
-from fluxforge.neighbourhood import evaluate_stages
+from fluxforge.graph import evaluate_stages
 from fluxforge.scheme import Hop, find
 from strategies import few
 

@@ -30,6 +30,7 @@ from fluxforge.gnn.exact import (
     sparse_count,
     sparse_network,
 )
+from fluxforge.graph import surroundings
 from fluxforge.mesh import (
     Conditions,
     Dirichlet,
@@ -43,7 +44,6 @@ from fluxforge.mesh import (
     right_triangles,
     squares,
 )
-from fluxforge.neighbourhood import surroundings
 from strategies import EXPLICIT, few, noise, seeds, whole_step
 
 

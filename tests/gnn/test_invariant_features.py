@@ -17,11 +17,11 @@ from fluxforge.data import heat, model_of, source
 from fluxforge.distil import canonical, compose, sample, units_of
 from fluxforge.errors import InputError, RecipeError, SchemeError
 from fluxforge.gnn import GatedMLP, Network, Standardised, build, inputs, parameters, standards
+from fluxforge.graph import Surroundings, evaluate_stages, stacked, surroundings
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, jittered, resolve, unit_volume
-from fluxforge.neighbourhood import Surroundings, evaluate_stages, stacked, surroundings
 from fluxforge.pde import HEAT, Equation, from_document, unit
 from fluxforge.scheme import Message, Output, Scheme, Stage, symbol
-from fluxforge.simulate import network_stepper
+from fluxforge.stepping import network_stepper
 from fluxforge.train import begin, optimiser
 from fluxforge.train._least_squares import levenberg_marquardt
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned

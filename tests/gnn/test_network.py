@@ -10,8 +10,8 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.gnn import Network, build, cast, inputs, parameters
+from fluxforge.graph import Surroundings, stacked, surroundings
 from fluxforge.mesh import DualGraph, dual
-from fluxforge.neighbourhood import Surroundings, stacked, surroundings
 from fluxforge.scheme import Hop
 from small_networks import Numbers, Plain, random_network, spec
 from strategies import BOUNDARIES, MESHES, moved, noise, renumbered

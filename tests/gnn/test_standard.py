@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from fluxforge import recipe
 from fluxforge.data import AbstractSource, source
 from fluxforge.gnn import Network, Standard, Standardised, build, inputs, parameters, standardised, standards
+from fluxforge.graph import surroundings
 from fluxforge.mesh import dual
-from fluxforge.neighbourhood import surroundings
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Hop
 from fluxforge.train import Trained, _train, begin, chunk_function, optimiser, train

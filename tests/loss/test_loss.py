@@ -11,9 +11,9 @@ import pytest
 from fluxforge import recipe
 from fluxforge.data import Problem, problem
 from fluxforge.gnn import Network, parameters
+from fluxforge.graph import Surroundings, stacked, surroundings
 from fluxforge.loss import Terms, absolute_sum, averaged, data_loss, defects, step_of, theta_residual
 from fluxforge.mesh import DualGraph, dual
-from fluxforge.neighbourhood import Surroundings, stacked, surroundings
 from small_networks import random_network, spec
 from strategies import BOUNDARIES, MESHES, noise
 

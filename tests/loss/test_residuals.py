@@ -8,12 +8,12 @@ from scipy.linalg import expm
 
 from fluxforge import recipe
 from fluxforge.data import Problem, linearised, problem, reference_number
+from fluxforge.graph import padded, size, surroundings
 from fluxforge.loss import Defect, hermite_residual, supervised, theta_residual
 from fluxforge.loss._terms import residual
 from fluxforge.mesh import dual, fourier_step
-from fluxforge.neighbourhood import padded, size, surroundings
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.simulate import generator
+from fluxforge.stepping import generator
 from strategies import BOUNDARIES, MESHES, noise
 
 GRAPH = dual(MESHES["mixed"], BOUNDARIES["both"])

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, fourier_step, unit_volume
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.simulate import generator
+from fluxforge.stepping import generator
 from strategies import BOUNDARIES, MESHES, few, moved, scales
 
 GRAPH = dual(moved(MESHES["mixed"], scale=3.0, shift=(1.0, 2.0)), BOUNDARIES["both"])

@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from fluxforge.certify.conservation import messages_antisymmetric
+from fluxforge.certify.linearity import linearity
+from fluxforge.certify.maximum import maximum_principle
+from fluxforge.certify.stability import stability
 from fluxforge.errors import SchemeError
 from fluxforge.mesh import DualGraph, fourier_step, reference_step, resolve, unit_volume
 from fluxforge.pde import from_document
@@ -18,12 +22,8 @@ from fluxforge.scheme.emit import emit, emit_c_mesh
 from fluxforge.scheme.emit._c_mesh import c_tables
 from fluxforge.scheme.emit._solvable import _obstacle
 from fluxforge.scheme.reference import corrected_in
-from fluxforge.simulate import generator, step_limit, stepper
-from fluxforge.simulate._renumber import morton_order
-from fluxforge.verify.conservation import messages_antisymmetric
-from fluxforge.verify.linearity import linearity
-from fluxforge.verify.maximum import maximum_principle
-from fluxforge.verify.stability import stability
+from fluxforge.stepping import generator, step_limit, stepper
+from fluxforge.stepping._renumber import morton_order
 from tetrahedra import six_tetrahedra
 
 METHODS = ["euler", "midpoint", "rk4", "rkl2-8", "crank-nicolson", "two-hop"]

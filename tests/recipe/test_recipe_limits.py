@@ -11,9 +11,9 @@ from msgspec import inspect
 from recipe_files import ON_MESHES, PLAIN
 
 from fluxforge.data import source
-from fluxforge.discover import discover
 from fluxforge.errors import InputError, RecipeError
-from fluxforge.neighbourhood import device_memory
+from fluxforge.graph import device_memory
+from fluxforge.pipeline import discover
 from fluxforge.recipe import Recipe, TwoCells, listing, load, override, refuse_too_large, training_memory
 from fluxforge.recipe._memory import MARGIN
 from fluxforge.train import train

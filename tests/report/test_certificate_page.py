@@ -2,9 +2,9 @@ import re
 
 import pytest
 
+from fluxforge.certify import verify
 from fluxforge.report import write_certificate
 from fluxforge.scheme import find
-from fluxforge.verify import verify
 
 
 @pytest.fixture(scope="module")

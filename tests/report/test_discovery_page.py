@@ -8,10 +8,10 @@ from _discovery_result import EARLY, FRONTS, METRICS, RESULT
 from matplotlib.figure import Figure
 
 from browser import PROGRAM, Browser
+from fluxforge.certify import Certificate, Line, Verdict
 from fluxforge.errors import InputError
 from fluxforge.report import discovery_figures, discovery_page, write_discovery
 from fluxforge.scheme import find
-from fluxforge.verify import Certificate, Line, Verdict
 
 COMMAND = "fluxforge discover first-order -o runs/first-order"
 

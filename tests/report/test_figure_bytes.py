@@ -13,7 +13,7 @@ from pathlib import Path
 import fluxforge as ff
 from fluxforge.report._page import save_figures
 from fluxforge.report._panels import panels
-from fluxforge.simulate import simulate, write_run
+from fluxforge.stepping import simulate, write_run
 folder = Path(sys.argv[1])
 mesh = ff.mesh.jittered(3)
 for suffix in ("png", "svg", "pdf"):

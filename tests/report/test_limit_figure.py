@@ -6,8 +6,8 @@ import pytest
 from _discovery_result import METRICS, READ, RESULT, STEPS
 from markupsafe import Markup
 
-from fluxforge.discover import _picture
 from fluxforge.errors import MeshError
+from fluxforge.pipeline import _picture
 from fluxforge.report import _page, discovery_figures, discovery_page, write_discovery
 from fluxforge.report._limit_figure import limit_figure, limit_pictures, limit_rows, limit_table
 from fluxforge.scheme import find

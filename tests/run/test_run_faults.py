@@ -15,7 +15,7 @@ import pytest
 
 from fault_worker import NOBODY, Ended, Fault, Nursery, started
 from fluxforge.mesh import two_cells, write
-from fluxforge.simulate import simulate, write_run
+from fluxforge.stepping import simulate, write_run
 from toy_pipeline import STAGES
 
 TIMES = ("seconds", "took_s", "sha256")

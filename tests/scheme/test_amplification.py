@@ -7,7 +7,7 @@ import sympy as sp
 from fluxforge.mesh import DualGraph, Neumann, dual, fourier_step
 from fluxforge.scheme import Claims, Ghost, Scheme, SchemeBuilder, amplification
 from fluxforge.scheme.reference import BUILT_IN, rkl2
-from fluxforge.simulate import generator
+from fluxforge.stepping import generator
 from strategies import BOUNDARIES, MESHES, whole_step
 
 z = sp.Symbol("z")

@@ -15,7 +15,7 @@ from fluxforge.mesh import DualGraph, dual, squares
 from fluxforge.scheme.emit import emit_c, emit_c_mesh
 from fluxforge.scheme.emit._c_mesh import c_tables
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.simulate import stepper
+from fluxforge.stepping import stepper
 
 MAIN = """
 #include <stdio.h>

@@ -20,7 +20,7 @@ from fluxforge.errors import InputError, SchemeError
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.emit import TARGETS, emit
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.simulate import general_stepper, operator, stepper
+from fluxforge.stepping import general_stepper, operator, stepper
 
 DT, ALPHA = 2.3e-3, 0.7
 ALL_EXPLICIT = [scheme for scheme in (*BUILT_IN.values(), *EXPLICIT) if not scheme.implicit]

@@ -12,7 +12,7 @@ from fluxforge.pde import from_document
 from fluxforge.scheme import find
 from fluxforge.scheme.emit import emit
 from fluxforge.scheme.emit._c_mesh import c_tables
-from fluxforge.simulate import stepper
+from fluxforge.stepping import stepper
 
 PER_CELL = {"where": "cell"}
 # Names that Python and C use themselves are among them.

@@ -10,6 +10,7 @@ from _emit_run import arrays, python, relative
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluxforge.certify.units import units
 from fluxforge.errors import SchemeError
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, jittered, reference_step, resolve
 from fluxforge.pde import Equation, dimensions, from_document, unit
@@ -17,8 +18,7 @@ from fluxforge.scheme import Hop, Scheme, SchemeBuilder, find, load, message_sym
 from fluxforge.scheme.emit import emit, emit_c_mesh
 from fluxforge.scheme.emit._c_mesh import c_tables
 from fluxforge.scheme.emit._plan import Arguments
-from fluxforge.simulate import general_stepper, stepper
-from fluxforge.verify.units import units
+from fluxforge.stepping import general_stepper, stepper
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned
 from strategies import few, seeds
 from tetrahedra import six_tetrahedra

@@ -11,10 +11,10 @@ from fluxforge.data import Problem, problem
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network
 from fluxforge.gnn.exact import nonzeros, sparse_network
+from fluxforge.graph import surroundings
 from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, jittered, unit_volume
-from fluxforge.neighbourhood import surroundings
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.simulate import network_stepper
+from fluxforge.stepping import network_stepper
 from fluxforge.train import Reduced, sparsify
 from strategies import noise, whole_step
 

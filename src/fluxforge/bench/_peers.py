@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array
 from scipy.sparse import csr_array
 
-from fluxforge.simulate import STEPS_PER_TURN
+from fluxforge.stepping import STEPS_PER_TURN
 
 
 def vector_add(count: int) -> Callable[[int], object]:

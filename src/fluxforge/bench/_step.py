@@ -14,7 +14,7 @@ from fluxforge.errors import InputError
 from fluxforge.mesh import DualGraph, Mesh, dual, fourier_step, right_triangles
 from fluxforge.scheme import find
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.simulate import AbstractStepper, KernelStepper, bytes_per_cell, operator, run_stepper
+from fluxforge.stepping import AbstractStepper, KernelStepper, bytes_per_cell, operator, run_stepper
 
 SCHEMES = tuple(name for name, scheme in BUILT_IN.items() if not scheme.name.endswith("-printed"))
 SLOPE_CELLS = (10_000, 100_000, 1_000_000, 10_000_000)

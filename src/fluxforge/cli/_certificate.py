@@ -7,13 +7,13 @@ from pathlib import Path
 
 from rich.text import Text
 
+from fluxforge.certify import Certificate, Verdict, verify
 from fluxforge.cli._output import printable, show, show_json, show_pairs
 from fluxforge.cli._progress import question_bar
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.mesh import read
 from fluxforge.report import write_certificate
 from fluxforge.scheme import find
-from fluxforge.verify import Certificate, Verdict, verify
 
 STYLES = {
     Verdict.HOLDS: "green",

@@ -12,8 +12,8 @@ import typer
 from fluxforge import recipe
 from fluxforge.cli._output import say, show, show_arms, show_json, show_pairs, show_table
 from fluxforge.cli._progress import TerminatedError, count_done, question_bar
-from fluxforge.discover import Progress, discover, free_folder, resume
 from fluxforge.errors import StorageError
+from fluxforge.pipeline import Progress, discover, free_folder, resume
 
 
 def start_run(name: str, output: Path | None, preset: str | None, changes: Mapping[str, Any], as_json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from fluxforge.certify import NUMERICAL_FAILURES, alignment, linear_field_defect, other_equation
 from fluxforge.cli._arguments import parse_boundary
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import doing, progress_bar, use_64_bits
@@ -16,8 +17,7 @@ from fluxforge.errors import InputError, InstabilityError
 from fluxforge.mesh import Conditions, Mesh, Settings, dual, read
 from fluxforge.pde import HEAT, Where
 from fluxforge.scheme import TABLEAUX, Scheme, find, linear_stages
-from fluxforge.simulate import Comparison, Simulation, compare, prepare_folder, read_field, write_comparison, write_run
-from fluxforge.verify import NUMERICAL_FAILURES, alignment, linear_field_defect, other_equation
+from fluxforge.stepping import Comparison, Simulation, compare, prepare_folder, read_field, write_comparison, write_run
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ import typer
 from fluxforge.cli._output import say, show, show_arms, show_json, show_pairs, show_table
 from fluxforge.cli._progress import count_done, question_bar
 from fluxforge.errors import InputError
-from fluxforge.report import controls_table, rates_table
-from fluxforge.reproduction import (
+from fluxforge.paper import (
     Comparison,
     Document,
     Moved,
@@ -24,6 +23,7 @@ from fluxforge.reproduction import (
     reproduce,
     write_reproduction,
 )
+from fluxforge.paper.figures import controls_table, rates_table
 
 # The most differing numbers shown per part.
 SHOWN = 8

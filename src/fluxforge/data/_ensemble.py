@@ -15,8 +15,8 @@ from fluxforge.data._fields import random_field
 from fluxforge.data._model import PLAIN_HEAT, Model, fastest_rate
 from fluxforge.data._problem import Problem, problem, with_noise
 from fluxforge.data._source import AbstractSource
+from fluxforge.graph import Surroundings, put, stacked, surroundings
 from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, unit_volume
-from fluxforge.neighbourhood import Surroundings, put, stacked, surroundings
 from fluxforge.scheme import Hop
 
 

@@ -14,8 +14,8 @@ from jaxtyping import Array, Float
 from fluxforge import recipe
 from fluxforge._types import State
 from fluxforge.expression import COORDINATES, evaluate, symbol
+from fluxforge.graph import Formulas, Surroundings, visit_stages
 from fluxforge.mesh import cell_slopes, exchange_slopes
-from fluxforge.neighbourhood import Formulas, Surroundings, visit_stages
 from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where
 from fluxforge.scheme import Ghost, Hop, Message, Stage, semi_discrete
 

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from fluxforge.neighbourhood import Shown, Slots, Surroundings
+from fluxforge.graph import Shown, Slots, Surroundings
 from fluxforge.scheme import Ghost, Hop
 
 # Corners: the shared face from 0 to 1, the apex of the first cell 2, of the second 3. Each cell's faces, the shared

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from fluxforge._types import State
 from fluxforge.data._model import Parameters, fastest_rate, rate_on
-from fluxforge.neighbourhood import Surroundings
+from fluxforge.graph import Surroundings
 from fluxforge.pde import HEAT, Equation
 
 # Folded into a problem's key for its noise; what else is drawn splits the key.

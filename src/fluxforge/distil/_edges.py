@@ -12,7 +12,7 @@ import sympy as sp
 from jaxtyping import Bool, Float
 
 from fluxforge.data import Problem
-from fluxforge.neighbourhood import evaluate_stages
+from fluxforge.graph import evaluate_stages
 from fluxforge.scheme import Ghost, Hop, Stage, symbol
 
 EDGE_NAMES = ("T_P", "T_N", "A", "delta", "V_P", "S_P", "dt")

@@ -17,8 +17,8 @@ from fluxforge._types import State
 from fluxforge.data import Problem
 from fluxforge.distil._free import Free
 from fluxforge.distil._least_absolute import least_absolute
+from fluxforge.graph import evaluate_stages
 from fluxforge.loss import Defect, averaged, defect_of, norm_of
-from fluxforge.neighbourhood import evaluate_stages
 
 Constants = Float[np.ndarray, " constants"]
 # Evaluations a fit by least squares may take: constants that are hardly determined would otherwise creep for ever.

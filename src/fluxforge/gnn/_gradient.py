@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from fluxforge._types import State
 from fluxforge.errors import SchemeError
 from fluxforge.expression import COORDINATES
-from fluxforge.neighbourhood import Formulas, Surroundings
+from fluxforge.graph import Formulas, Surroundings
 from fluxforge.scheme import Ghost, Hop, Stage, gradient_stage
 
 

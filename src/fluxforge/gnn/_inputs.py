@@ -14,7 +14,7 @@ from fluxforge._types import State
 from fluxforge.expression import symbol
 from fluxforge.gnn._layer import rows
 from fluxforge.gnn._network import Network
-from fluxforge.neighbourhood import Surroundings, put, visit_stages
+from fluxforge.graph import Surroundings, put, visit_stages
 
 
 @runtime_checkable

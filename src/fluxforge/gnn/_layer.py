@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float
 from fluxforge._types import State
 from fluxforge.expression import evaluate
 from fluxforge.gnn._mlp import AbstractMLP
-from fluxforge.neighbourhood import Surroundings
+from fluxforge.graph import Surroundings
 from fluxforge.recipe import Aggregate
 from fluxforge.scheme import Ghost, Hop, symbol
 

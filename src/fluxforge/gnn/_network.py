@@ -9,14 +9,14 @@ from jaxtyping import Array, Float
 from fluxforge._types import State
 from fluxforge.gnn._gradient import Gradient
 from fluxforge.gnn._layer import Layer
-from fluxforge.neighbourhood import AbstractRound, Surroundings, evaluate_stages
+from fluxforge.graph import AbstractRound, Surroundings, evaluate_stages
 from fluxforge.scheme import Hop
 
 
 class Network(eqx.Module):
     """A message-passing network on a graph: the twin of a scheme, layer for stage.
 
-    Lengths are in units where the mean cell volume is 1; `fluxforge.simulate.network_stepper` sees to that.
+    Lengths are in units where the mean cell volume is 1; `fluxforge.stepping.network_stepper` sees to that.
     """
 
     layers: tuple[Layer, ...]

@@ -64,7 +64,7 @@ class DualGraph:
     `slot_face`, `slot_node` and `slot_sign` (+1 where the cell owns the face); `slot_mask` is false in the unused
     fourth slot of a triangle, which points at the cell itself.
 
-    `fluxforge.neighbourhood` registers it as a JAX pytree, so that this module does not import JAX.
+    `fluxforge.graph` registers it as a JAX pytree, so that this module does not import JAX.
     """
 
     V: CellField

@@ -6,11 +6,11 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from fluxforge._files import write_text
+from fluxforge.certify import Certificate
 from fluxforge.expression import to_text
 from fluxforge.report._figures import certificate_figures
 from fluxforge.report._page import page, save_figures, shown
 from fluxforge.scheme import Scheme
-from fluxforge.verify import Certificate
 
 CAPTIONS = {
     "convergence": "Relative error of the steady state against the number of cells, per mesh family: the worse of two "

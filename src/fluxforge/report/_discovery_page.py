@@ -10,6 +10,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from fluxforge._files import write_text
+from fluxforge.certify import Certificate
 from fluxforge.errors import InputError
 from fluxforge.report._certificate_page import formula_lines
 from fluxforge.report._discovery_figures import (
@@ -25,7 +26,6 @@ from fluxforge.report._limit_figure import limit_pictures, limit_steps, limit_ta
 from fluxforge.report._mathml import mathml, typeset
 from fluxforge.report._page import Shown, decimals, number, page, save_figures, shown
 from fluxforge.scheme import Scheme
-from fluxforge.verify import Certificate
 
 Record = Mapping[str, Any]
 HEADLINES = {

@@ -7,8 +7,8 @@ import sympy as sp
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fluxforge.certify import Certificate
 from fluxforge.report._panels import COLOURS, MARKERS, panels
-from fluxforge.verify import Certificate
 
 
 def certificate_figures(certificate: Certificate) -> dict[str, Figure]:

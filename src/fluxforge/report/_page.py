@@ -14,8 +14,8 @@ from markupsafe import Markup
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from fluxforge.certify import Verdict
 from fluxforge.mesh import save_figure
-from fluxforge.verify import Verdict
 
 CLASSES = {
     Verdict.HOLDS: "holds",

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 from fluxforge import recipe
 from fluxforge.data import AbstractSource
 from fluxforge.gnn import Network, Standard, build, cast, inputs, standardised, standards
-from fluxforge.neighbourhood import put
+from fluxforge.graph import put
 
 # Keeps the problems that inputs are measured on apart from every batch, and says how many they are.
 _MEASURED, _PROBLEMS = 2**27, 64

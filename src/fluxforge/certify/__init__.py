@@ -1,0 +1,28 @@
+"""Certificates: what a scheme is, measured. Evidence, never a bare boolean."""
+
+from fluxforge.certify._alignment import Alignment, alignment
+from fluxforge.certify._black_box import verify_step
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._claims import ClaimCheck
+from fluxforge.certify._evidence import NUMERICAL_FAILURES, Line, Verdict
+from fluxforge.certify._family import FamilyResult
+from fluxforge.certify._rates import Rates
+from fluxforge.certify._verify import verify
+from fluxforge.certify.patch import linear_field_defect
+from fluxforge.certify.semidiscrete import other_equation
+
+__all__ = [
+    "NUMERICAL_FAILURES",
+    "Alignment",
+    "Certificate",
+    "ClaimCheck",
+    "FamilyResult",
+    "Line",
+    "Rates",
+    "Verdict",
+    "alignment",
+    "linear_field_defect",
+    "other_equation",
+    "verify",
+    "verify_step",
+]

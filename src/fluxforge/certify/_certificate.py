@@ -1,0 +1,251 @@
+"""The certificate: everything that was established of a scheme, as lines for people and as a document for programs."""
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from fluxforge._files import write_document
+from fluxforge.certify._claims import ClaimCheck
+from fluxforge.certify._evidence import Line
+from fluxforge.certify._family import FamilyResult
+from fluxforge.certify._own import SmoothEquation
+from fluxforge.certify.conservation import Conservation
+from fluxforge.certify.cost import Cost, CostCurve
+from fluxforge.certify.diffusivity import EffectiveEquation
+from fluxforge.certify.linearity import Linearity
+from fluxforge.certify.maximum import LARGEST, MaximumPrinciple
+from fluxforge.certify.modified import ModifiedEquation
+from fluxforge.certify.order import SpaceStudy
+from fluxforge.certify.semidiscrete import SemiDiscrete
+from fluxforge.certify.stability import Stability
+from fluxforge.certify.time_order import TimeStudy
+from fluxforge.certify.transient import TransientGrowth
+from fluxforge.certify.units import Units
+from fluxforge.certify.waves import WaveLimit
+from fluxforge.stepping import limit_kind
+
+KIND, VERSION = "certificate", 1
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The results behind the lines; None where a property could not be established (its line says why)."""
+
+    scheme: str
+    quick: bool
+    lines: tuple[Line, ...]
+    claims: tuple[ClaimCheck, ...]
+    linearity: Linearity | None
+    conservation: Conservation | None
+    time: TimeStudy | None
+    semidiscrete: SemiDiscrete | None
+    space: dict[str, FamilyResult]
+    modified: dict[str, ModifiedEquation]
+    stability: Stability | None
+    maximum: MaximumPrinciple | None
+    cost: Cost | None
+    curves: tuple[CostCurve, ...]
+    mesh: str | None = None
+    units: Units | None = None
+    transient: TransientGrowth | None = None
+    meshes: tuple[SpaceStudy, ...] = ()
+
+    @property
+    def contradicted(self) -> tuple[ClaimCheck, ...]:
+        """The claims that measurement contradicts."""
+        return tuple(check for check in self.claims if check.holds is False)
+
+    @property
+    def not_established(self) -> tuple[ClaimCheck, ...]:
+        """The claims that were asked for and that measurement neither confirms nor contradicts."""
+        return tuple(check for check in self.claims if check.asked and check.holds is None)
+
+    @property
+    def verdict(self) -> str:
+        """How the scheme stands to what it says of itself.
+
+        `contradicted`, `not established`, `as claimed`, or `no claims` where none is made or all were left out.
+        """
+        if not any(check.asked for check in self.claims):
+            return "no claims"
+        if self.contradicted:
+            return "contradicted"
+        return "not established" if self.not_established else "as claimed"
+
+    def to_document(self) -> dict[str, Any]:
+        """The certificate as plain JSON values, null for what is not established.
+
+        Of `stability`, the numbers are null also where there is no limit: `dt_limit_kind` and `real_interval_kind` say
+        which, `finite`, `unlimited` or `unknown`. A maximum principle that holds at every step tried has no number:
+        then `maximum_principle_tried_to`, in Fourier steps, has one. It is 0 where T' is no average of T and of
+        boundary values at any step.
+        """
+        return {
+            "scheme": self.scheme,
+            "quick": self.quick,
+            "mesh": self.mesh,
+            "linear": None if self.linearity is None else self.linearity.linear,
+            "hops": None if self.linearity is None else self.linearity.hops,
+            "conservative": None if self.conservation is None else self.conservation.holds,
+            "time_order": None if self.time is None else self.time.order,
+            "time_order_exact": None if self.time is None else self.time.exact_order,
+            "units": _units(self.units),
+            "generator_ok": None if self.semidiscrete is None else self.semidiscrete.holds,
+            "space": {family: _family(result) for family, result in self.space.items()},
+            "modified_equation": {name: str(equation) for name, equation in self.modified.items()},
+            "stability": _stability(self.stability),
+            "transient_growth": _transient(self.transient),
+            "meshes": [_study(study) for study in self.meshes],
+            "maximum_principle_over_fourier": _principle(self.maximum),
+            "maximum_principle_tried_to": None if self.maximum is None else LARGEST,
+            "cost": _cost(self.cost, self.curves),
+            "claims": [vars(check) for check in self.claims],
+            "lines": [
+                {
+                    "property": line.property,
+                    "verdict": str(line.verdict),
+                    "evidence": line.evidence,
+                    "method": line.method,
+                }
+                for line in self.lines
+            ],
+            "verdict": self.verdict,
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `certificate.json`."""
+        write_document(path, KIND, VERSION, self.to_document())
+
+
+def _family(result: FamilyResult) -> dict[str, Any]:
+    study, patch = result.study, result.patch
+    effective = {} if result.effective is None else {"effective_equation": _effective(result.effective)}
+    return {
+        **effective,
+        "consistent": result.consistent,
+        "convergent": result.convergent,
+        "order": None if study is None else study.l2.order,
+        "order_linf": None if study is None else study.linf.order,
+        "cells": [] if study is None else list(study.cells),
+        "relative_l2": [] if study is None else [_finite(e) for e in study.l2.errors],
+        "relative_linf": [] if study is None else [_finite(e) for e in study.linf.errors],
+        "diffusivity": None if result.diffusivity is None else result.diffusivity.tolist(),
+        "patch_residual": None if patch is None else {str(k): _finite(v) for k, v in patch.residual.items()},
+        "problems": [_study(one) for one in result.studies],
+    }
+
+
+def _effective(found: EffectiveEquation) -> dict[str, Any]:
+    """Rate, drift and K of smooth fields, and those of the equation."""
+
+    def plain(one: SmoothEquation) -> dict[str, Any]:
+        return {"rate": _finite(one.rate), "drift": one.drift.tolist(), "K": one.K.tolist()}
+
+    return {"holds": found.holds, "found": plain(found.found), "own": plain(found.own)}
+
+
+def _study(study: SpaceStudy) -> dict[str, Any]:
+    return {
+        "problem": study.problem,
+        "convergent": study.l2.convergent,
+        "order": study.l2.order,
+        "order_linf": study.linf.order,
+        "cells": list(study.cells),
+        "relative_l2": [_finite(e) for e in study.l2.errors],
+        "relative_linf": [_finite(e) for e in study.linf.errors],
+        "rates_l2": [_finite(rate) for rate in study.l2.rates],
+    }
+
+
+def _units(found: Units | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    parts = {name: _finite(getattr(found, name)) for name in ("lengths", "times", "temperatures", "shift")}
+    return {"unchanged": found.holds, **parts, "from_the_algebra": list(found.algebra)}
+
+
+def _principle(found: MaximumPrinciple | None) -> float | None:
+    """0 where positivity was asked instead."""
+    if found is None:
+        return None
+    return found.over_fourier if found.averages else 0.0
+
+
+def _transient(found: TransientGrowth | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "dt_over_fourier": found.over_fourier,
+        "one_step": _finite(found.one_step),
+        "largest": _finite(found.largest),
+        "after_steps": found.steps,
+        "normal": found.normal,
+    }
+
+
+def _stability(found: Stability | None) -> dict[str, Any]:
+    if found is None or (found.interval is None and found.dt_max is None):
+        unknown = limit_kind(None)
+        return {
+            **{"real_interval": None, "unlimited": None, "dt_max_over_fourier": None, "amplification": None},
+            **{"dt_limit_kind": unknown, "real_interval_kind": unknown},
+        }
+    # Steps that were tried are no bound: that all of them were stable does not make the step unlimited.
+    limit = found.dt_max if found.bound or not (found.dt_max is not None and math.isinf(found.dt_max)) else None
+    unlimited = None if limit is None else math.isinf(limit)
+    waves = {} if found.waves is None else {"waves": _waves(found.waves)}
+    return {
+        **waves,
+        "real_interval": None if found.interval is None or math.isinf(found.interval) else -found.interval,
+        "unlimited": unlimited,
+        "dt_max_over_fourier": found.over_fourier,
+        "dt_limit_kind": limit_kind(limit),
+        "real_interval_kind": limit_kind(found.interval),
+        "amplification": None if found.factor is None else str(found.factor),
+        "one_operator": found.one_operator,
+        "bound": found.bound,
+        "oscillation_over_fourier": _oscillation(found),
+        "stable_at_0.99": found.stable_below,
+        "divergent_at_1.01": found.diverges_above,
+    }
+
+
+def _waves(found: WaveLimit) -> dict[str, Any]:
+    """Plane waves on an infinite lattice; null where there is no limit."""
+    return {
+        "lattice": found.lattice,
+        "dt_max_over_reference": _finite(found.over_reference),
+        "imaginary_eigenvalues": found.on_axis,
+        "imaginary_interval": _finite(found.imaginary),
+    }
+
+
+def _oscillation(found: Stability) -> float | None:
+    if found.oscillation is None or not found.rate:
+        return None
+    return found.oscillation / found.rate / found.fourier
+
+
+def _cost(found: Cost | None, curves: tuple[CostCurve, ...]) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "stages": found.stages,
+        "flops_per_cell": found.flops,
+        "bytes_per_cell": found.bytes,
+        "memory_per_cell": found.memory,
+        "error_against_cost": {
+            curve.scheme: {
+                "dt_over_fourier": list(curve.dt_over_fourier),
+                "error": list(curve.error),
+                "bytes_per_cell": list(curve.bytes),
+                "bytes_per_cell_at_1e-4": curve.bytes_at(1e-4),
+            }
+            for curve in curves
+        },
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,68 @@
+"""What refinement of one mesh family established."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fluxforge.certify._families import LATTICES
+from fluxforge.certify.diffusivity import EffectiveEquation
+from fluxforge.certify.order import SpaceStudy
+from fluxforge.certify.patch import PatchTest
+
+# How far K/α may be from 1 where it is exact (lattices), and where it is fitted to steady states.
+EXACT_DIFFUSIVITY = 1e-6
+FITTED_DIFFUSIVITY = 0.02
+# A family that converges to the right solution is not refused for a diffusivity read off at one size of mesh.
+NEAR_DIFFUSIVITY = 0.05
+
+
+@dataclass(frozen=True)
+class FamilyResult:
+    """What was established on one mesh family. `diffusivity` is K over the equation's own, `effective` the whole
+    equation of smooth fields on a lattice, of other equations than heat.
+
+    `studies` has a study per manufactured problem, and `study` is the worst of them: without an order if one has none,
+    otherwise of the lowest order.
+    """
+
+    study: SpaceStudy | None
+    patch: PatchTest | None
+    diffusivity: np.ndarray | None
+    studies: tuple[SpaceStudy, ...] = ()
+    only_diffuses: bool = True
+    effective: EffectiveEquation | None = None
+
+    @property
+    def convergent(self) -> bool:
+        """Whether the steady error of every problem demonstrably goes to zero."""
+        return self.study is not None and self.study.l2.convergent
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the steady errors go to zero, or linear fields are exact; and the diffusivity is α."""
+        if self.effective is not None and not self.effective.holds:
+            return False
+        if not self.only_diffuses:
+            return self.convergent
+        if self.diffusivity is None:
+            return False
+        off = float(np.abs(self.diffusivity - np.eye(len(self.diffusivity))).max())
+        fitted = self.study is not None and self.study.family not in LATTICES
+        exact = self.patch is not None and self.patch.exact(1)
+        return (self.convergent and off <= NEAR_DIFFUSIVITY) or (
+            exact and off <= (FITTED_DIFFUSIVITY if fitted else EXACT_DIFFUSIVITY)
+        )
+
+    @property
+    def fails(self) -> bool:
+        """Whether the errors demonstrably do not go to zero: they have stalled on one problem at least."""
+        return any(study.l2.stalled for study in self.studies or ((self.study,) if self.study is not None else ()))
+
+
+def worst_study(studies: tuple[SpaceStudy, ...]) -> SpaceStudy:
+    """The study without an order, or else of the lowest; of several without one, that of the largest last error."""
+    without = [study for study in studies if not study.l2.convergent]
+    if without:
+        return max(without, key=lambda study: study.l2.errors[-1])
+    return min(studies, key=lambda study: math.inf if study.l2.order is None else study.l2.order)

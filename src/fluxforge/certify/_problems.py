@@ -1,0 +1,227 @@
+"""Manufactured problems: S from the strong form of an equation and a known u, on walls of u or its normal gradient."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+import sympy as sp
+
+from fluxforge.errors import ExpressionError, InputError
+from fluxforge.expression import COORDINATES, evaluate, field, parse, symbol, symbols_of, to_text
+from fluxforge.mesh import DualGraph, Mesh, Settings, dual, reference_step
+from fluxforge.pde import HEAT, Equation, Rank, Where
+from fluxforge.scheme import Scheme
+from fluxforge.stepping import linear_reaction
+
+Function = Callable[..., np.ndarray]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A steady problem of an equation with the known solution `exact`, a formula of x and y.
+
+    The equation's parameters are as given, or its example values times `scale`.
+
+    With `mixed` walls, those that face right or down (n_x > ½ or n_y < −¾) prescribe ∂u/∂n, the others u; otherwise
+    every wall holds u.
+    """
+
+    name: str
+    exact: str
+    scale: float = 1.0
+    mixed: bool = False
+    equation: Equation = HEAT
+    parameters: Settings | None = None
+
+    def graph(self, mesh: Mesh | DualGraph) -> DualGraph:
+        """The mesh's graph with this problem's boundary data."""
+        graph = as_graph(mesh)
+        wall = graph.centre[graph.interior :]
+        known = functions(self.exact, graph.dimension)
+        held = with_walls(graph, value=known.u(*wall.T))
+        return held if not self.mixed else with_mixed_walls(held, known.gradient)
+
+    def solution(self, graph: DualGraph) -> np.ndarray:
+        """The solution u at the centroids."""
+        return functions(self.exact, graph.dimension).u(*graph.x.T)
+
+    def settings(self, dimension: int) -> Settings:
+        """The parameters of the equation."""
+        return self.equation.example(dimension, self.scale) if self.parameters is None else self.parameters
+
+    def source(self, graph: DualGraph) -> np.ndarray:
+        """The source S for which the solution is steady, at the centroids."""
+        settings = self.settings(graph.dimension)
+        places = dict(zip(COORDINATES, graph.x.T, strict=False))
+        given = {name: as_formula(value) for name, value in settings.items()}
+        S = self.equation.strong(parse(self.exact, COORDINATES[: graph.dimension]), graph.dimension, given)
+        found = evaluate(S, {symbol(name): value for name, value in places.items()}, np)
+        values = np.broadcast_to(np.asarray(found, float), (graph.cells,)).copy()
+        if not np.isfinite(values).all():
+            raise ExpressionError(f"the source of the exact solution {self.exact!r:.60} is not finite in every cell")
+        return values
+
+
+def as_graph(mesh: Mesh | DualGraph) -> DualGraph:
+    """A mesh's graph with T = 0 on every wall, or the graph itself."""
+    return mesh if isinstance(mesh, DualGraph) else dual(mesh)
+
+
+def as_formula(value: Any) -> Any:
+    """A parameter's value as formulas of the coordinates: of a number, a text, or one of these per component.
+
+    Raises InputError for an array or a function, which cannot be differentiated.
+    """
+    if isinstance(value, str):
+        return parse(value, COORDINATES)
+    if isinstance(value, tuple | list):
+        return tuple(as_formula(part) for part in value)
+    if isinstance(value, int | float):
+        return sp.Float(float(value))
+    raise InputError("an exact solution needs parameters that are numbers or formulas")
+
+
+def study_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None, state: np.ndarray | None = None) -> float:
+    """The reference step of the scheme's equation; of one that is not linear, at the `state`, or at states from 0 to 1.
+
+    Where nothing is exchanged and nothing decays, it is the time in which a field grows by e; infinite without growth.
+    """
+    if state is None and not scheme.equation.linear:
+        state = np.linspace(0.0, 1.0, graph.cells)
+    found = reference_step(scheme.equation, graph, parameters, state)
+    if np.isfinite(found):
+        return found
+    reaction = linear_reaction(scheme.equation, graph, parameters)
+    return found if reaction is None or reaction.growth == 0 else 1.0 / reaction.growth
+
+
+def times(value: Any, factor: float) -> Any:
+    """A parameter that is a number, or tuples of numbers, times a factor."""
+    return tuple(times(part, factor) for part in value) if isinstance(value, tuple) else factor * value
+
+
+def strength(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
+    """The size of the diffusion K, by which fluxes are measured: α of heat; 1 where it is not one number."""
+    values = equation.example(dimension) if parameters is None else {**equation.example(dimension), **parameters}
+    tensor = equation.diffusion_tensor
+    if tensor is not None:
+        return float(np.trace(np.asarray(values[tensor.name], float)) / dimension)
+    given = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
+    if equation.diffusion == 0 or equation.diffusion.free_symbols - set(given):
+        return 1.0
+    return float(evaluate(equation.diffusion, given, np))
+
+
+def capacity(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
+    """The capacity c, by which rates of change are divided; 1 where it is not one number."""
+    values = equation.example(dimension) if parameters is None else {**equation.example(dimension), **parameters}
+    given = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
+    if equation.capacity.free_symbols - set(given):
+        return 1.0
+    return float(evaluate(equation.capacity, given, np))
+
+
+def varies(equation: Equation) -> bool:
+    """Whether a parameter may vary from cell to cell or from face to face."""
+    return any(p.where is not Where.CONSTANT for p in equation.parameters)
+
+
+def varying_settings(equation: Equation, dimension: int, scale: float = 1.0) -> Settings:
+    """Example values, and smooth formulas of the coordinates for parameters that may vary.
+
+    Scalars vary by some tens of percent, each in another way; velocities turn and diverge, so that a·∇u and ∇·(a u)
+    are not the same.
+    """
+    found = dict(equation.example(dimension, scale))
+    axes = COORDINATES[:dimension]
+    for k, p in enumerate(equation.parameters):
+        if p.where is Where.CONSTANT:
+            continue
+        if p.rank is Rank.VECTOR:
+            turned = (*axes[1:], axes[0])
+            found[p.name] = tuple(
+                f"{a!r} + {0.3 * scale!r}*{y} + {0.2 * scale!r}*{x}"
+                for a, x, y in zip(found[p.name], axes, turned, strict=True)
+            )
+        else:
+            waves = " + ".join(f"{0.4 / (i + 1)!r}*sin({2 + i + k}*{x} + {i})" for i, x in enumerate(axes))
+            found[p.name] = f"{found[p.name]!r}*(1 + {waves})"
+    return found
+
+
+@dataclass(frozen=True)
+class Functions:
+    """A solution and its gradient, as functions of an array per coordinate."""
+
+    u: Function
+    gradient: tuple[Function, ...]
+
+
+@cache
+def functions(exact: str, dimension: int = 2) -> Functions:
+    """Differentiate a formula symbolically; a formula without second derivatives is refused."""
+    axes = COORDINATES[:dimension]
+    symbols = symbols_of(axes)
+    u = parse(exact, symbols)
+    if u.atoms(sp.Abs, sp.sign, sp.Min, sp.Max):
+        raise InputError(f"the exact solution {exact!r:.60} is not smooth: its derivatives make the source")
+    gradient = tuple(field(to_text(sp.diff(u, axis)), axes) for axis in symbols.values())
+    return Functions(field(exact, axes), gradient)
+
+
+# Neither is symmetric under exchange of x and y, both are non-zero on all walls, and every second derivative of both
+# is non-zero: an operator with another diffusivity tensor has another solution. Different diffusivities, neither 1.
+HELD = Problem("held walls", "1 + exp(x)*sin(2*y + 1/2) + x*y/2", 0.7)
+MIXED = Problem("mixed walls", "2 + exp(3*y/4)*cos(2*x + 3/10) - x*y**2/2", 2.5, mixed=True)
+PROBLEMS = (HELD, MIXED)
+# In space, with every second derivative non-zero as well.
+IN_SPACE = {HELD.name: " + exp(z/2)*sin(x + 2*z) + y*z/3", MIXED.name: " + cos(z)*exp(x/2) - y*z**2/3"}
+
+
+def problems_of(equation: Equation, dimension: int = 2) -> tuple[Problem, ...]:
+    """The manufactured problems of an equation; one with parameters that vary, where they may."""
+    more = IN_SPACE if dimension == 3 else {}
+    found = [replace(one, exact=one.exact + more.get(one.name, ""), equation=equation) for one in PROBLEMS]
+    if varies(equation):
+        settings = varying_settings(equation, dimension, HELD.scale)
+        found.append(replace(found[0], name="varying parameters", parameters=settings))
+    return tuple(found)
+
+
+# The solution whose errors are published: symmetric, and zero on the walls of the unit square.
+SINES = Problem("sines", "sin(pi*x)*sin(pi*y)")
+
+
+def with_walls(graph: DualGraph, *, value: np.ndarray) -> DualGraph:
+    """The graph with other boundary values, of the same kind."""
+    return eqx.tree_at(lambda g: g.value, graph, np.asarray(value, float))
+
+
+def with_mixed_walls(graph: DualGraph, gradient: tuple[Function, ...]) -> DualGraph:
+    """The graph with its right and lower walls turned into Neumann walls with q = n·gradient.
+
+    A Neumann ghost is the mirror image of its owner, as `dual` makes it.
+    """
+    walls = slice(graph.interior, None)
+    n, centre = graph.n[walls], graph.centre[walls]
+    neumann = (n[:, 0] > 0.5) | (n[:, 1] < -0.75)
+    height = np.einsum("fe,fe->f", centre - graph.x[graph.owner[walls]], n)
+    d = graph.d.copy()
+    d[walls][neumann] = (2.0 * height[:, None] * n)[neumann]
+    slope = sum(n[:, i] * along(*centre.T) for i, along in enumerate(gradient))
+    value = np.where(neumann, slope, graph.value)
+    delta = np.hypot(d[:, 0], d[:, 1]) if graph.dimension == 2 else np.linalg.norm(d, axis=1)
+    return eqx.tree_at(lambda g: (g.d, g.delta, g.neumann, g.value), graph, (d, delta, neumann, value))
+
+
+def scaled_to(problem: Problem, mesh: Mesh) -> Problem:
+    """The problem in the coordinates of the mesh's bounding box, its longer side taken as 1."""
+    low = mesh.points.min(axis=0)
+    size = float((mesh.points.max(axis=0) - low).max())
+    x, y = (f"((v - ({float(corner)!r}))/{size!r})".replace("v", name) for name, corner in zip("xy", low, strict=True))
+    symbols = symbols_of(COORDINATES[:2])
+    moved = parse(problem.exact, symbols).xreplace({symbols["x"]: parse(x, symbols), symbols["y"]: parse(y, symbols)})
+    return replace(problem, exact=to_text(moved))

@@ -1,0 +1,258 @@
+"""The effective equation: which one a scheme really solves for smooth fields on a family of meshes.
+
+On a lattice, exactly, from the cell problem: with rows G_{ij} of one period, d_ij = x_j − x_i and ℓ the left null
+vector,  G₀χ_e = −G₁ᵉ1,  K_ef = ℓ(½G₂ᵉᶠ1 + sym G₁ᵉχ_f),  where G₀ = ΣG, G₁ᵉ = ΣG dᵉ, G₂ᵉᶠ = ΣG dᵉdᶠ over all periods.
+It is the low-frequency limit of the Bloch spectrum, λ(k) → −k·Kk. With a first-order drift v_e = ℓG₁ᵉ1 ≠ 0 the
+spectrum is λ(k) → ik·v − k·Kk: then G₀χ_e = −(G₁ᵉ − v_e)1, and K_ef loses v_e ℓχ_f, which is 0 for ℓχ = 0.
+
+On other meshes, from steady states: if −∇·K∇T = S with T = 0 on the boundary, then for every smooth φ that vanishes
+there  Σ K_ef ∫T ∂_e∂_f φ = −∫S φ: three unknowns, fitted over several S and φ.
+
+A reaction shifts the spectrum by its rate. With transport K contains numerical diffusion, which is proportional to h:
+two sizes of lattice tell it from the equation's own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import sympy as sp
+
+from fluxforge.certify._families import LATTICES, Levels
+from fluxforge.certify._own import SmoothEquation, own_equation
+from fluxforge.certify._problems import as_graph, capacity, strength
+from fluxforge.certify._steady import steady_solver
+from fluxforge.errors import NumericalError
+from fluxforge.expression import COORDINATES, field, parse, to_text
+from fluxforge.mesh import Mesh, Settings, dual
+from fluxforge.pde import HEAT, Equation
+from fluxforge.scheme import Scheme
+from fluxforge.stepping import generator
+
+# Cells per period of each lattice, and a size whose middle period sees no boundary through any scheme of few hops.
+PERIODS = {"squares": 1, "right": 2, "cross": 4, "equilateral": 2}
+IN_SPACE = {"cubes": 1}
+LATTICE_SIZE, IN_SPACE_SIZE = 21, 9
+MODES = ((1, 1), (1, 2), (2, 1))
+# Singular values of G₀ and drifts below this share of the entries of G are round-off: sums of a few dozen entries.
+ROUND_OFF = 1e-11
+# K(h) of transport on cells of several types is linear in h but for terms of the square of the cells' Péclet number:
+# two sizes leave some 1e-6 of K. A wrong coefficient is off by far more.
+EXTRAPOLATED = 1e-4
+
+
+@dataclass(frozen=True)
+class LatticeEquation:
+    """T_t = drift·∇T + ∇·K∇T for smooth T on a lattice, both over α/c; `drift` is exactly 0 where it is round-off."""
+
+    K: np.ndarray
+    drift: np.ndarray
+
+
+def effective_diffusivity(scheme: Scheme, levels: Levels, *, parameters: Settings | None = None) -> np.ndarray:
+    """K/α on a family: exact on lattices, fitted on the finest level elsewhere.
+
+    Raises NumericalError where the scheme has a first-order drift on a lattice: then no diffusivity describes it.
+    """
+    if levels.family not in LATTICES:
+        fitted = fitted_diffusivity(scheme, levels.mesh(levels.sizes[-1]), parameters=parameters)
+        return relative_to_own(fitted, scheme.equation, parameters)
+    found = lattice_equation(scheme, levels.family, parameters=parameters)
+    if found.drift.any():
+        raise NumericalError(
+            f"smooth fields drift, T_t = {_drift_in_words(found.drift, scheme.equation)} + …: "
+            f"the equation is not {'a heat' if scheme.equation == HEAT else 'that'} equation"
+        )
+    return relative_to_own(found.K, scheme.equation, parameters)
+
+
+def _drift_in_words(drift: np.ndarray, equation: Equation) -> str:
+    letter = equation.words.diffusion
+    return " + ".join(f"{part:.3g} {letter} T_{axis}" for part, axis in zip(drift, COORDINATES, strict=False))
+
+
+def relative_to_own(K: np.ndarray, equation: Equation, parameters: Settings | None) -> np.ndarray:
+    """W K W with W² the inverse of the equation's own tensor over its size: the unit matrix, if both are the same."""
+    tensor = equation.diffusion_tensor
+    if tensor is None:
+        return K
+    own = np.asarray((parameters or equation.example(len(K)))[tensor.name], float)
+    values, vectors = np.linalg.eigh(own)
+    W = vectors @ np.diag(np.sqrt(strength(equation, parameters, len(K)) / values)) @ vectors.T
+    return np.asarray(W @ K @ W)
+
+
+def lattice_diffusivity(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> np.ndarray:
+    """K/α on one period in the middle of the lattice; a drift, if there is one, is set apart."""
+    return lattice_equation(scheme, family, parameters=parameters).K
+
+
+def lattice_equation(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> LatticeEquation:
+    """The cell problem on one period in the middle of the lattice, over the size of the equation's own K/c.
+
+    Raises NumericalError where constants are not kept.
+    """
+    dimension = Levels(family, ()).dimension
+    # The generator of c T_t = ∇·K∇T is that of K/c.
+    size = strength(scheme.equation, parameters, dimension) / capacity(scheme.equation, parameters, dimension)
+    found = _cell_problem(middle_period(scheme, family, parameters=parameters, size=size), reacts=False)
+    return LatticeEquation(found.K, found.drift)
+
+
+def smooth_equation(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> SmoothEquation:
+    """The equation that smooth fields obey on a lattice as h → 0, constant parameters, any linear equation.
+
+    Raises NumericalError where constants are no solution of an equation without reaction, or change at different rates.
+    """
+    equation = scheme.equation
+    reacts = equation.reaction != 0
+    found = _cell_problem(middle_period(scheme, family, parameters=parameters), reacts=reacts)
+    if equation.velocity is None:
+        return found
+    # K(h) = K + h K', exactly for fluxes that are homogeneous in the geometry.
+    n = lattice_size(family)
+    finer = _cell_problem(middle_period(scheme, family, parameters=parameters, n=2 * n - 1), reacts=reacts)
+    h, half = 1.0 / n, 1.0 / (2 * n - 1)
+    return SmoothEquation(finer.rate, finer.drift, (h * finer.K - half * found.K) / (h - half))
+
+
+@dataclass(frozen=True)
+class EffectiveEquation:
+    """What smooth fields obey on a lattice as h → 0, and what they should."""
+
+    found: SmoothEquation
+    own: SmoothEquation
+
+    @property
+    def holds(self) -> bool:
+        """Whether they are the same, as far as the extrapolation in h goes."""
+        return self.found.apart(self.own) <= EXTRAPOLATED
+
+
+def effective_equation(scheme: Scheme, family: str, *, parameters: Settings) -> EffectiveEquation:
+    """The effective equation on a lattice beside the equation's own, with constant parameters."""
+    dimension = Levels(family, ()).dimension
+    found = smooth_equation(scheme, family, parameters=parameters)
+    return EffectiveEquation(found, own_equation(scheme.equation, dimension, parameters))
+
+
+def lattice_size(family: str) -> int:
+    """Cells or periods along a side of the lattice whose middle is looked at."""
+    return IN_SPACE_SIZE if family in IN_SPACE else LATTICE_SIZE
+
+
+@dataclass(frozen=True)
+class Period:
+    """The generator's rows of one period: what each cell of it receives from cells of each kind, displaced by d."""
+
+    row: np.ndarray
+    kind: np.ndarray
+    value: np.ndarray
+    d: np.ndarray
+    cells: int
+    size: float
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return self.d.shape[1]
+
+
+def middle_period(
+    scheme: Scheme, family: str, *, parameters: Settings | None = None, size: float = 1.0, n: int | None = None
+) -> Period:
+    """One period in the middle of the lattice, far from its walls; G over `size`."""
+    n = lattice_size(family) if n is None else n
+    graph = as_graph(Levels(family, (n,)).refined(n))
+    G = generator(scheme, graph, parameters=parameters).M / size
+    count = {**PERIODS, **IN_SPACE}[family]
+    first = sum((n // 2) * n**k for k in range(graph.dimension)) * count
+    rows = np.arange(first, first + count)
+    block = G[rows].tocoo()
+    d = graph.x[block.col] - graph.x[rows[block.row]]
+    return Period(block.row, block.col % count, block.data, d, count, float(graph.V.mean()) ** (1 / graph.dimension))
+
+
+def _cell_problem(period: Period, *, reacts: bool) -> SmoothEquation:
+    count, axes = period.cells, range(period.dimension)
+    G0, G1, G2 = _moments(period)
+    largest = float(np.abs(period.value).max(initial=0.0))
+    ones = np.ones(count)
+    rate = float((G0 @ ones).mean()) if reacts else 0.0
+    G0 = G0 - rate * np.eye(count)
+    left = _null_vector(G0.T)
+    if abs(left @ ones) < 1e-12 or np.abs(G0 @ ones).max() > ROUND_OFF * largest:
+        raise NumericalError("the scheme does not keep constants, so it has no diffusivity")
+    left = left / (left @ ones)
+    drift = np.array([left @ G1[e] @ ones for e in axes])
+    # Without a drift to speak of, the cell problem is solved as if there were none.
+    drift = np.where(np.abs(drift) > ROUND_OFF * largest * period.size, drift, 0.0)
+    inverse = _inverse(G0, ROUND_OFF * largest)
+    chi = [-inverse @ (G1[e] @ ones - drift[e] * ones) for e in axes]
+    chi = [one - (left @ one) * ones for one in chi]
+    K = np.empty((period.dimension, period.dimension))
+    for e in axes:
+        for f in axes:
+            K[e, f] = left @ (0.5 * G2[e, f] @ ones + 0.5 * (G1[e] @ chi[f] + G1[f] @ chi[e]))
+    return SmoothEquation(rate, drift, K)
+
+
+def _inverse(matrix: np.ndarray, smallest: float) -> np.ndarray:
+    """The pseudo-inverse without singular values up to `smallest`: with one cell a period all of G₀ is round-off."""
+    U, values, W = np.linalg.svd(matrix)
+    kept = values > smallest
+    return np.asarray((W[kept].T / values[kept]) @ U[:, kept].T)
+
+
+def _moments(period: Period) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """ΣG, ΣG d and ΣG d d over all periods, between the cells of one."""
+    count, size, d = period.cells, period.dimension, period.d
+    at = (period.row, period.kind)
+    G0 = np.zeros((count, count))
+    G1 = np.zeros((size, count, count))
+    G2 = np.zeros((size, size, count, count))
+    np.add.at(G0, at, period.value)
+    for e in range(size):
+        np.add.at(G1[e], at, period.value * d[:, e])
+        for f in range(size):
+            np.add.at(G2[e, f], at, period.value * d[:, e] * d[:, f])
+    return G0, G1, G2
+
+
+def _null_vector(matrix: np.ndarray) -> np.ndarray:
+    return np.asarray(np.linalg.svd(matrix)[2][-1])
+
+
+def fitted_diffusivity(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> np.ndarray:
+    """The least-squares fit of the weak form; for meshes of the unit square.
+
+    The φ vanish with their first derivatives on the boundary, so that what a scheme does there does not enter.
+    """
+    graph = dual(mesh)
+    x, y = graph.x.T
+    V = graph.V
+    tests = [tuple(function(x, y) for function in functions) for functions in _test_functions()]
+    rows, right = [], []
+    solve = steady_solver(scheme, graph, parameters=parameters)
+    size = strength(scheme.equation, parameters)
+    for m, n in MODES:
+        S = size * 2 * np.pi**2 * np.sin(m * np.pi * x) * np.sin(n * np.pi * y)
+        T = solve(S)
+        for phi, xx, xy, yy in tests:
+            rows.append([V @ (xx * T), 2 * V @ (xy * T), V @ (yy * T)])
+            right.append(-V @ (S * phi) / size)
+    kxx, kxy, kyy = np.linalg.lstsq(np.array(rows), np.array(right), rcond=None)[0]
+    return np.array([[kxx, kxy], [kxy, kyy]])
+
+
+@cache
+def _test_functions() -> tuple[tuple[Callable[..., np.ndarray], ...], ...]:
+    """φ and its second derivatives, to be evaluated."""
+    found = []
+    for wave in ("1", "cos(pi*x)", "cos(pi*y)", "cos(pi*x)*cos(pi*y)"):
+        phi = parse(f"(sin(pi*x)*sin(pi*y))**3*{wave}", ("x", "y"))
+        x, y = (next(s for s in phi.free_symbols if s.name == name) for name in "xy")
+        xx, xy, yy = (to_text(sp.diff(phi, a, b)) for a, b in ((x, x), (x, y), (y, y)))
+        found.append(tuple(field(text) for text in (to_text(phi), xx, xy, yy)))
+    return tuple(found)

@@ -1,0 +1,260 @@
+"""The modified equation on regular lattices, by exact Taylor expansion: T_t = K ∂²T + h² C ∂⁴T + …
+
+A linear scheme is evaluated on the lattice with shifts for fields: each output is Σ c · T(x + o) over cell types and
+offsets o. The generator's symbol, c e^{ik·o} summed, is a small matrix; its eigenvalue that belongs to constants,
+expanded in k, is the equation that smooth solutions obey as Δt → 0. For a scheme that is a function R of one operator,
+log R(Δt λ)/Δt is the one they obey at Δt: it is told for equations with transport, whose numerical diffusion depends on
+Δt.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from fluxforge.certify._lattice import Lattice, cube_lattice, h, square_lattice, triangle_lattice
+from fluxforge.certify._lattice_step import Shifts, step_on_lattice
+from fluxforge.certify._own import Derivatives, own_derivatives, wave_symbols
+from fluxforge.errors import NumericalError
+from fluxforge.expression import COORDINATES, to_text
+from fluxforge.pde import Equation
+from fluxforge.scheme import Scheme, amplification, find, linear_stages, symbol
+from fluxforge.stepping import is_one_operator
+
+EPS = symbol("epsilon")
+DT = symbol("dt")
+# The expansion ends with this power of k. With transport the first error is of second or third order.
+HIGHEST, HIGHEST_OF_TRANSPORT = 4, 3
+
+
+@dataclass(frozen=True)
+class ModifiedEquation:
+    """`leading` and `error` are coefficients of derivatives: {(2, 0): c} is c T_xx; α is factored out of neither.
+
+    `wanted` are those of the equation itself, and `dt_terms` says whether terms with Δt are told.
+    """
+
+    lattice: str
+    leading: Derivatives
+    error: Derivatives
+    wanted: Derivatives = field(default_factory=dict)
+    dt_terms: bool = False
+
+    def __str__(self) -> str:
+        terms = [_term(key, c) for part in (self.leading, self.error) for key, c in part.items()]
+        return "T_t = " + (" + ".join(terms).replace("+ -", "- ") or "0")
+
+    def diffusivity(self) -> sp.Matrix:
+        """K/α, exactly, of a scheme of heat in the plane."""
+        a, b, c = (self.leading.get(key, sp.Integer(0)) / symbol("alpha") for key in ((2, 0), (1, 1), (0, 2)))
+        return sp.Matrix([[a, b / 2], [b / 2, c]]).applyfunc(sp.simplify)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the equation itself is left as h and Δt go to 0, whatever its parameters are."""
+        return _same_limit({**self.error, **self.leading}, self.wanted)
+
+    def has_limit_of(self, other: "ModifiedEquation") -> bool:
+        """Whether both leave the same equation as h and Δt go to 0."""
+        return _same_limit({**self.error, **self.leading}, {**other.error, **other.leading})
+
+
+def _same_limit(one: Derivatives, other: Derivatives) -> bool:
+    return not any(_is_left(one.get(key, sp.S.Zero) - other.get(key, sp.S.Zero)) for key in {*one, *other})
+
+
+def _is_left(coefficient: sp.Expr) -> bool:
+    """Whether something is left at h = Δt = 0; decimals of a formula are doubles."""
+    left = sp.simplify(sp.expand(coefficient).subs({DT: 0}).subs({h: 0}))
+    return bool(any(abs(number) > 1e-12 for number in sp.expand(left).as_coefficients_dict().values()))
+
+
+def _term(key: tuple[int, ...], coefficient: sp.Expr) -> str:
+    simple = sp.factor(sp.simplify(coefficient))
+    text = to_text(simple)
+    derivative = "".join(axis * power for axis, power in zip(COORDINATES, key, strict=False))
+    return f"{f'({text})' if simple.is_Add else text}*T{f'_{derivative}' if derivative else ''}"
+
+
+def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | None:
+    """Leading and first error term on the lattice; None where the scheme is not linear or keeps no constants there.
+
+    Raises NumericalError for formulas that are not attempted, or have no expansion in h.
+    """
+    if linear_stages(scheme) is None:
+        return None
+    _refuse_transcendental(scheme)
+    step = step_on_lattice(scheme, lattice)
+    assert step is not None
+    slope = tuple({key: sp.simplify(c.coeff(DT, 1)) for key, c in shifts.items()} for shifts in step)
+    highest = HIGHEST if scheme.equation.velocity is None else HIGHEST_OF_TRANSPORT
+    try:
+        largest = _largest_number(c for shifts in slope for c in shifts.values())
+        eigenvalue = _eigenvalue(_symbol_matrix(slope, highest), scheme.equation, highest, largest)
+        return None if eigenvalue is None else _equation(scheme, lattice, eigenvalue, highest)
+    except sp.PolynomialError as error:
+        raise NumericalError(f"its coefficients have no expansion in h ({error})") from error
+
+
+def _refuse_transcendental(scheme: Scheme) -> None:
+    """Simplifying sines of h and the like may take hours: say so instead."""
+    parts = [message.expression for stage in scheme.stages for message in stage.messages.values()]
+    parts += [output.expression for stage in scheme.stages for output in stage.outputs.values()]
+    for part in parts:
+        for function in part.atoms(sp.Function):
+            if not isinstance(function, sp.Abs | sp.Min | sp.Max):
+                raise NumericalError(f"not attempted: {to_text(function)} is not an algebraic function of the geometry")
+
+
+def square_equation(scheme: Scheme) -> ModifiedEquation | None:
+    """On squares of side h."""
+    return modified_equation(scheme, square_lattice())
+
+
+def triangle_equation(scheme: Scheme) -> ModifiedEquation | None:
+    """On equilateral triangles of side h."""
+    return modified_equation(scheme, triangle_lattice())
+
+
+def cube_equation(scheme: Scheme) -> ModifiedEquation | None:
+    """On cubes of side h."""
+    return modified_equation(scheme, cube_lattice())
+
+
+def is_own_symbolically(scheme: Scheme, found: Mapping[str, ModifiedEquation]) -> bool | None:
+    """Whether smooth fields on the lattices obey the equation, or what its two-point flux makes of it: for every value
+    of the parameters, where numbers can only try some. None where no modified equation is known.
+
+    The two-point flux of a tensor is not consistent on every lattice, and still the one that schemes claim.
+    """
+    if not found:
+        return None
+    asked = lattice_equations(scheme.equation, 3 if "cubes" in found else 2)
+    for name, one in found.items():
+        if one.consistent:
+            continue
+        plain = asked[name](find("euler", scheme.equation))
+        if plain is None or not one.has_limit_of(plain):
+            return False
+    return True
+
+
+def lattice_equations(equation: Equation, dimension: int) -> Mapping[str, Callable[[Scheme], ModifiedEquation | None]]:
+    """The lattices on which the modified equation is told; with transport, not those of several types of cells.
+
+    There the eigenvalue is a root of a polynomial in so many moduli of velocities that it takes minutes; drift and K on
+    them are told by `effective_equation`.
+    """
+    if dimension == 3:
+        return {"cubes": cube_equation}
+    plane = {"squares": square_equation}
+    return plane if equation.velocity is not None else plane | {"equilateral": triangle_equation}
+
+
+def _symbol_matrix(slope: tuple[Shifts, ...], highest: int) -> sp.Matrix:
+    """Σ c e^{iεk·o}, expanded in ε."""
+    size = len(slope)
+    matrix = sp.zeros(size, size)
+    for kind, shifts in enumerate(slope):
+        for (other, o), c in shifts.items():
+            phase = sp.I * EPS * sp.Add(*(k * part for k, part in zip(wave_symbols(len(o)), o, strict=True)))
+            matrix[kind, other] += c * sp.Add(*(phase**k / sp.factorial(k) for k in range(highest + 1)))
+    return matrix.applyfunc(sp.expand)
+
+
+def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int, largest: float) -> sp.Expr | None:
+    """The eigenvalue that belongs to constants, to that order in ε, for up to two types of cells.
+
+    None where constants are no eigenvector at k = 0, or change although the equation has no reaction. Less that rate
+    it is λ = det/(tr − λ), iterated.
+    """
+    rates = {_sum_of_constants(sp.Add(*row).subs(EPS, 0), largest) for row in matrix.tolist()}
+    if len(rates) > 1:
+        return None
+    (rate,) = rates
+    if rate != 0 and sp.diff(equation.reaction, equation.u) == 0:
+        return None
+    if matrix.shape == (1, 1):
+        found = _truncated(matrix[0, 0], highest)
+        return found if rate != 0 else sp.expand(found - found.subs(EPS, 0))
+    matrix = matrix - rate * sp.eye(len(matrix.tolist()))
+    trace, determinant = sp.expand(matrix.trace()), sp.expand(matrix.det())
+    if trace.subs(EPS, 0) == 0 or sp.simplify(determinant.subs(EPS, 0)) != 0:
+        return None
+    found = sp.Integer(0)
+    for _ in range(highest - 1):
+        found = _truncated(determinant * _inverse(sp.expand(trace - found), highest), highest)
+    return _truncated(found, highest) + rate
+
+
+def _sum_of_constants(total: sp.Expr, largest: float) -> sp.Expr:
+    """The sum, simplified; 0 where decimals of a formula leave round-off of terms with numbers up to `largest`."""
+    total = sp.simplify(total)
+    return sp.S.Zero if total.has(sp.Float) and _largest_number([total]) <= 1e-12 * largest else total
+
+
+def _largest_number(parts: Iterable[sp.Expr]) -> float:
+    numbers = (number for part in parts for number in sp.expand(part).as_coefficients_dict().values())
+    return max((abs(float(number)) for number in numbers), default=0.0)
+
+
+def _truncated(expression: sp.Expr, highest: int) -> sp.Expr:
+    polynomial = sp.Poly(sp.expand(expression), EPS)
+    return sp.Add(*(c * EPS**k for (k,), c in polynomial.terms() if k <= highest))
+
+
+def _inverse(expression: sp.Expr, highest: int) -> sp.Expr:
+    """1/expression as a power series in ε; its constant term is not zero."""
+    base = expression.subs(EPS, 0)
+    rest = _truncated(expression / base - 1, highest)
+    total, power = sp.Integer(1), sp.Integer(1)
+    for _ in range(highest):
+        power = _truncated(-power * rest, highest)
+        total += power
+    return _truncated(total / base, highest)
+
+
+def _with_step(scheme: Scheme, eigenvalue: sp.Expr, highest: int) -> sp.Expr | None:
+    """The series of log R(Δt λ)/Δt to the same order, λ vanishing with ε; None where no R is known."""
+    factor = amplification(scheme) if is_one_operator(scheme) else None
+    if factor is None or not factor.free_symbols or sp.simplify(eigenvalue.subs(EPS, 0)) != 0:
+        return None
+    (z,) = factor.free_symbols
+    powers = sp.Poly(sp.series(sp.log(factor), z, 0, highest + 1).removeO(), z)
+    total = sp.Integer(0)
+    for k in range(1, highest + 1):
+        total += powers.coeff_monomial(z**k) * DT ** (k - 1) * _power(eigenvalue, k, highest)
+    return sp.expand(total)
+
+
+def _power(expression: sp.Expr, k: int, highest: int) -> sp.Expr:
+    found = sp.Integer(1)
+    for _ in range(k):
+        found = _truncated(found * expression, highest)
+    return found
+
+
+def _equation(scheme: Scheme, lattice: Lattice, eigenvalue: sp.Expr, highest: int) -> ModifiedEquation:
+    """Orders 0 to 2, and where these are the equation's the first beyond; of diffusion alone up to the fourth."""
+    at_step = None if scheme.equation.velocity is None else _with_step(scheme, eigenvalue, highest)
+    found = _derivatives(eigenvalue if at_step is None else at_step, lattice.dimension)
+    wanted = own_derivatives(scheme.equation, lattice.dimension, lattice.values(scheme.equation))
+    if scheme.equation.only_diffuses:
+        error = found.get(1, {}) | found.get(3, {}) | found.get(4, {})
+        return ModifiedEquation(lattice.name, found.get(2, {}), error, wanted)
+    leading = found.get(0, {}) | found.get(1, {}) | found.get(2, {})
+    exact = not any(sp.simplify(leading.get(key, 0) - wanted.get(key, 0)) != 0 for key in {*leading, *wanted})
+    error = next((found[k] for k in range(3, highest + 1) if k in found), {}) if exact else {}
+    return ModifiedEquation(lattice.name, leading, error, wanted, at_step is not None)
+
+
+def _derivatives(eigenvalue: sp.Expr, dimension: int) -> dict[int, dict[tuple[int, ...], sp.Expr]]:
+    """By order. Ik ↔ ∂: the coefficient of kx^a ky^b becomes (−i)^{a+b} times that of ∂x^a ∂y^b."""
+    by_order: dict[int, dict[tuple[int, ...], sp.Expr]] = defaultdict(dict)
+    polynomial = sp.Poly(sp.expand(eigenvalue.subs(EPS, 1)), *wave_symbols(dimension))
+    for powers, c in polynomial.terms():
+        value = sp.simplify(c * (-sp.I) ** sum(powers))
+        if value != 0:
+            by_order[sum(powers)][powers] = value
+    return by_order

@@ -1,0 +1,102 @@
+"""Patch tests: what the scheme's generator makes of polynomials, far from and at the boundary."""
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from fluxforge.certify._problems import Problem, capacity, strength, with_walls
+from fluxforge.expression import COORDINATES
+from fluxforge.mesh import DualGraph, Mesh, Settings, check_graph
+from fluxforge.scheme import Scheme, check_scheme
+from fluxforge.stepping import generator
+
+EXACT = 1e-10
+
+
+def polynomials(dimension: int) -> dict[int, tuple[str, ...]]:
+    """Monomials of the coordinates, by degree up to 2."""
+    axes = COORDINATES[:dimension]
+    return {0: ("1",), 1: axes, 2: tuple("*".join(pair) for pair in combinations_with_replacement(axes, 2))}
+
+
+@dataclass(frozen=True)
+class PatchTest:
+    """max |G p + r + N S_p| over cells and polynomials p of each degree, times h²/(K max|p|); 0 is exact.
+
+    S_p is the source that makes p a steady solution of the equation, and K the size of its diffusion.
+
+    `cell` is where the worst of degree 1 sits: a linear field the scheme does not keep is a counterexample. `walls` is
+    that cell's boundary data: "held" (p given on every wall) or "mixed" (∂p/∂n on the right and lower ones).
+    """
+
+    residual: dict[int, float]
+    cell: int
+    polynomial: str
+    walls: str = "held"
+
+    def exact(self, degree: int) -> bool:
+        """Whether all polynomials up to that degree are kept to round-off."""
+        return all(self.residual[k] <= EXACT for k in range(degree + 1))
+
+
+def patch_test(
+    scheme: Scheme, mesh: Mesh | DualGraph, *, parameters: Settings | None = None, walls: str = "held"
+) -> PatchTest:
+    """Polynomials given at the centroids and by the boundary conditions at the face centres."""
+    residual: dict[int, float] = {}
+    worst = (-1.0, 0, "x")
+    dimension = mesh.dimension if isinstance(mesh, DualGraph) else 2
+    for degree, family in polynomials(dimension).items():
+        residual[degree] = 0.0
+        for text in family:
+            problem = Problem(text, text, equation=scheme.equation, parameters=parameters, mixed=walls == "mixed")
+            graph = problem.graph(mesh)
+            system = generator(scheme, graph, parameters=parameters)
+            p = problem.solution(graph)
+            size = strength(scheme.equation, parameters, dimension) / capacity(scheme.equation, parameters, dimension)
+            # h² in every dimension.
+            squared = graph.V.mean() if dimension == 2 else graph.V.mean() ** (2 / dimension)
+            scale = squared / (size * np.abs(p).max())
+            left = np.abs(system.M @ p + system.b + system.N @ problem.source(graph)) * scale
+            # Not a number is not exact.
+            left = np.where(np.isnan(left), np.inf, left)
+            residual[degree] = max(residual[degree], float(left.max()))
+            if degree == 1 and left.max() > worst[0]:
+                worst = (float(left.max()), int(left.argmax()), text)
+    return PatchTest(residual, worst[1], worst[2], walls)
+
+
+def patch_tests(scheme: Scheme, mesh: Mesh | DualGraph) -> tuple[PatchTest, PatchTest]:
+    """With held and with mixed walls, the parameters those of the equation's example."""
+    parameters = scheme.equation.example(mesh.dimension if isinstance(mesh, DualGraph) else 2)
+    held, mixed = (patch_test(scheme, mesh, parameters=parameters, walls=walls) for walls in ("held", "mixed"))
+    return held, mixed
+
+
+def worse(one: PatchTest, other: PatchTest) -> PatchTest:
+    """The patch test with the larger residual of degree one."""
+    return one if one.residual[1] >= other.residual[1] else other
+
+
+def linear_field_defect(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> float:
+    """By how much linear fields are off on a graph whose walls are all held: |Σ fluxes| over Σ|fluxes|, the worst cell.
+
+    0 is exact. The fluxes are the terms G_PN (p_N − p_P) of the generator's row and the wall's share.
+    """
+    check_scheme(scheme), check_graph(graph)
+    walls = graph.centre[graph.interior :]
+    return max(
+        _defect(scheme, with_walls(graph, value=walls[:, k]), graph.x[:, k], parameters) for k in range(graph.dimension)
+    )
+
+
+def _defect(scheme: Scheme, graph: DualGraph, p: np.ndarray, parameters: Settings | None) -> float:
+    system = generator(scheme, graph, parameters=parameters)
+    rows = system.M.tocoo()
+    terms = rows.data * (p[rows.col] - p[rows.row])
+    inside = np.bincount(rows.row, terms, minlength=graph.cells)
+    sizes = np.bincount(rows.row, np.abs(terms), minlength=graph.cells)
+    # What the walls add: r_P + (Σ_N G_PN) p_P, zero for a cell without walls.
+    outside = system.b + np.asarray(system.M.sum(axis=1)).ravel() * p
+    return float((np.abs(inside + outside) / np.maximum(sizes + np.abs(outside), 1e-300)).max())

@@ -1,0 +1,200 @@
+"""Stability: the amplification factor R(z), its real interval, and the largest stable step on a mesh."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from fluxforge.certify._problems import study_step
+from fluxforge.certify._space_graphs import tetrahedra
+from fluxforge.certify.waves import WaveLimit, spectral_limit, wave_limit
+from fluxforge.mesh import DualGraph, Settings, dual, generate
+from fluxforge.scheme import Scheme, amplification, linear_stages
+from fluxforge.stepping import (
+    fastest_eigenvalues,
+    generator,
+    is_one_operator,
+    linear_reaction,
+    real_interval,
+    step_limit,
+    step_matrix,
+)
+
+STEPS = 3000
+GROWN = 1e9
+WATCHED = 100
+# Up to this many cells all eigenvalues are found; a real part above this share of the largest modulus is growth.
+DENSE = 600
+GROWING = 1e-10
+# Steps tried, as shares of the Fourier step, for schemes without R.
+TRIED = (1e-3, 1e3, 49)
+
+
+@dataclass(frozen=True)
+class Stability:
+    """`factor` is R(z) where the scheme is a function of one operator (`one_operator`), z = Δt times its eigenvalue.
+
+    `interval`: |R| ≤ 1 on [−interval, 0]; infinite if unlimited, 0 if never stable; None without R.
+    `dt_max` on the mesh, `fourier` its Fourier step; `rate` the generator's largest |eigenvalue|.
+    `oscillation`: the smallest x > 0 with R(−x) ≤ 0, beyond which the roughest mode changes sign at every step.
+    `stable_below` and `diverges_above`: what rollouts at 0.99 and 1.01 of dt_max did; None where there is no such step,
+    and the second also where the equation itself lets fields grow, and the first is relative to that growth.
+
+    Only with R is dt_max a bound. Without it, dt_max is the largest step tried up to which the spectral radius was at
+    most one: `bound` is false, steps between those tried may be unstable.
+
+    Of an equation with transport, `waves` is the limit of plane waves on an infinite lattice; `spectral` says that
+    dt_max comes from the eigenvalues of G on the mesh, complex ones, which bound nothing where G is not normal.
+    """
+
+    factor: sp.Expr | None
+    one_operator: bool | None
+    interval: float | None
+    dt_max: float | None
+    fourier: float
+    rate: float | None
+    oscillation: float | None
+    stable_below: bool | None
+    diverges_above: bool | None
+    waves: WaveLimit | None = None
+    spectral: bool = False
+
+    @property
+    def bound(self) -> bool:
+        """Whether every step up to dt_max is known to be stable."""
+        return bool(self.one_operator) and not self.spectral
+
+    @property
+    def over_fourier(self) -> float | None:
+        """dt_max over the Fourier step; None if unlimited or not established."""
+        return None if self.dt_max is None or math.isinf(self.dt_max) else self.dt_max / self.fourier
+
+
+def stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Stability:
+    """Measured on the graph given, its boundary data taken as zero."""
+    fourier = study_step(scheme, graph, parameters)
+    factor = amplification(scheme) if linear_stages(scheme) is not None else None
+    if factor is None:
+        return Stability(None, None, None, None, fourier, None, None, None, None)
+    one = is_one_operator(scheme)
+    reaction = linear_reaction(scheme.equation, graph, parameters)
+    growth = 0.0 if reaction is None else reaction.growth
+    if one and scheme.equation.velocity is not None:
+        return _of_transport(scheme, graph, factor, parameters=parameters, fourier=fourier, growth=growth)
+    if one:
+        found = step_limit(scheme, graph, parameters=parameters)
+        if found is None:
+            return Stability(factor, one, None, None, fourier, None, None, None, None)
+        limit, rate = found.dt, found.rate
+    else:
+        G = generator(scheme, graph, parameters=parameters).M
+        rate = float(np.abs(fastest_eigenvalues(G)).max())
+        growing = graph.cells <= DENSE and np.linalg.eigvals(G.toarray()).real.max() > growth + GROWING * rate
+        limit = 0.0 if growing else _by_bisection(scheme, graph, parameters=parameters, start=fourier)
+    below = above = None
+    if 0 < limit < math.inf:
+        below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
+        # Where fields have to grow, a step beyond the limit need not grow faster.
+        if not (scheme.equation.velocity or growth):
+            above = _grows(scheme, graph, 1.01 * limit, parameters=parameters)
+    interval = real_interval(factor) if one else None
+    return Stability(factor, one, interval, limit, fourier, rate, _oscillation(factor) if one else None, below, above)
+
+
+def _of_transport(
+    scheme: Scheme,
+    graph: DualGraph,
+    factor: sp.Expr,
+    *,
+    parameters: Settings | None,
+    fourier: float,
+    growth: float,
+) -> Stability:
+    """Discs around the eigenvalues where they bound the step; otherwise the eigenvalues; and waves on a lattice.
+
+    A wave that grows at every step on the lattice makes the scheme unstable, whatever the walls of one mesh damp.
+    """
+    family = "cubes" if graph.dimension == 3 else "squares"
+    constant = {**scheme.equation.example(graph.dimension), **(parameters or {})}
+    waves = wave_limit(scheme, factor, family, parameters=constant)
+    interval = real_interval(factor)
+    if waves is not None and waves.dt == 0:
+        return Stability(factor, True, 0.0, 0.0, fourier, None, None, None, None, waves)
+    found = step_limit(scheme, graph, parameters=parameters)
+    if found is not None:
+        limit, rate, spectral = found.dt, found.rate, False
+    else:
+        G = generator(scheme, graph, parameters=parameters).M
+        values = np.linalg.eigvals(G.toarray()) if graph.cells <= DENSE else np.empty(0)
+        rate = float(np.abs(values).max(initial=0.0))
+        if not len(values) or values.real.max() > growth + GROWING * rate:
+            return Stability(factor, True, None, None, fourier, None, None, None, None, waves)
+        limit, spectral = spectral_limit(factor, np.where(values.real > 0, 1j * values.imag, values)), True
+    below = None
+    if 0 < limit < math.inf:
+        below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
+    oscillation = _oscillation(factor)
+    # Discs and eigenvalues bound the step of transport from one side only: nothing is said of steps beyond.
+    return Stability(factor, True, interval, limit, fourier, rate, oscillation, below, None, waves, spectral)
+
+
+def _oscillation(factor: sp.Expr) -> float | None:
+    """The first zero of R on the negative axis; where R has none, None."""
+    numerator, _ = sp.fraction(sp.together(factor))
+    if not numerator.free_symbols:
+        return None
+    z = next(iter(numerator.free_symbols))
+    roots = [-float(root) for root in sp.Poly(numerator, z).real_roots() if root < 0]
+    return min(roots) if roots else None
+
+
+def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None, growth: float = 0.0) -> bool:
+    """Whether noise, without source or boundary data, ends up growing from step to step, faster than e^{growth t}."""
+    M = step_matrix(scheme, graph, dt, parameters=parameters) * math.exp(-growth * dt)
+    T = np.random.default_rng(0).standard_normal(graph.cells)
+    for step in range(STEPS):
+        T = M @ T
+        size = np.linalg.norm(T)
+        if not 0 < size < GROWN:
+            return bool(size != 0)
+        if step == STEPS - WATCHED - 1:
+            before = size
+    return bool(size > before * (1 + 1e-6) ** WATCHED)
+
+
+def _by_bisection(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None, start: float) -> float:
+    """The largest Δt tried below which the spectral radius of M(Δt) was at most 1, found by scanning upwards.
+
+    Steps between those tried are not known to be stable: this is no bound.
+    """
+
+    def stable(dt: float) -> bool:
+        values = fastest_eigenvalues(step_matrix(scheme, graph, dt, parameters=parameters))
+        return bool(np.abs(values).max() <= 1 + 1e-10)
+
+    grid = start * np.geomspace(*TRIED)
+    last = 0.0
+    for dt in grid:
+        if not stable(dt):
+            break
+        last = float(dt)
+    else:
+        return math.inf
+    if last == 0.0:
+        return 0.0
+    low, high = last, float(last * (grid[1] / grid[0]))
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if stable(middle) else (low, middle)
+    return low
+
+
+def default_graph(dimension: int = 2) -> DualGraph:
+    """The mesh on which limits are quoted unless one is given: irregular, about 300 cells, T = 0 on its boundary.
+
+    In space, 162 jittered tetrahedra.
+    """
+    if dimension == 3:
+        return tetrahedra(3, 0.15, 1)
+    return dual(generate(kind="irregular", cells=300, seed=1, engine="builtin"))

@@ -1,0 +1,168 @@
+"""Order in time: against the exact solution of the scheme's own semi-discrete system, exactly and observed."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import expm
+
+from fluxforge.certify._problems import functions, study_step, with_mixed_walls, with_walls
+from fluxforge.certify._rates import Rates
+from fluxforge.certify._space_graphs import rough_tetrahedra
+from fluxforge.errors import NumericalError
+from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, jittered
+from fluxforge.scheme import HIGHEST_ORDER, OneCellOrder, Scheme, one_cell_order
+from fluxforge.stepping import Operator, factorise, generator, operator, sides
+
+LEVELS = 7
+# An observed order and the exact one are the same if they differ by no more than this.
+AGREE = 0.1
+# Taylor coefficients come from this many points on a circle of half the Fourier step. Aliasing is below 0.41^POINTS
+# = 4e-13 of the first pole's (Crank-Nicolson, |z| = 2), round-off below eps·k!/0.8^k = 1e-13 for k ≤ 6.
+POINTS = 32
+SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class TimeStudy:
+    """Errors at a fixed time for a free run (T₀, S = 0) and a driven one (T₀ = 0, S non-uniform).
+
+    They are relative to the solution; a run that is exact bounds nothing. `one_cell` is the order on one cell in exact
+    arithmetic, `series` the number of Taylor coefficients in Δt of a step on an irregular mesh with mixed walls that
+    agree with those of the exact solution. None where they were not asked for, or do not exist.
+    """
+
+    free: Rates
+    driven: Rates
+    one_cell: OneCellOrder | None = None
+    series: int | None = None
+
+    @property
+    def exact_order(self) -> int | None:
+        """The order from the algebra, the smallest of those known; None where nothing or no limit is known."""
+        known = [order for order in (self.series,) if order is not None]
+        if self.one_cell is not None:
+            known += [self.one_cell.free, self.one_cell.driven]
+        return None if not known or min(known) >= HIGHEST_ORDER else min(known)
+
+    @property
+    def order(self) -> float | None:
+        """The order: the observed one where it agrees with the algebra, otherwise the algebra's.
+
+        Errors at a few Δt cannot tell a coefficient of 0.50001 from ½; the algebra can.
+        """
+        exact, observed = self.exact_order, self.observed
+        if exact is None or (observed is not None and abs(observed - exact) <= AGREE):
+            return observed
+        return float(exact) if observed is None or exact < observed else observed
+
+    @property
+    def observed(self) -> float | None:
+        """The observed order, the smaller of the two runs; None where a run has none and is not exact."""
+        runs = [run for run in (self.free, self.driven) if not run.exact]
+        orders = [run.order for run in runs]
+        found = [order for order in orders if order is not None]
+        return min(found) if found and len(found) == len(orders) else None
+
+
+def study_graph(dimension: int = 2) -> DualGraph:
+    """A small irregular mesh with non-zero boundary data: rough enough that no symmetry hides a term."""
+    if dimension == 3:
+        graph = rough_tetrahedra()
+        return with_walls(graph, value=functions("1 + x*y + z", 3).u(*graph.centre[graph.interior :].T))
+    return dual(jittered(5, 0.2, 3), Dirichlet("1 + x*y"))
+
+
+def time_order(scheme: Scheme, graph: DualGraph | None = None, *, parameters: Settings | None = None) -> TimeStudy:
+    """Halve Δt from a quarter of the Fourier step, at least four times, and compare at t = 2 Δt_Fourier."""
+    graph = study_graph() if graph is None else graph
+    fourier = study_step(scheme, graph, parameters)
+    rng = np.random.default_rng(0)
+    T0, S = rng.standard_normal(graph.cells), rng.standard_normal(graph.cells)
+    zero = np.zeros(graph.cells)
+    system = generator(scheme, graph, parameters=parameters)
+    runs = {"free": (T0, zero), "driven": (zero, S)}
+    errors: dict[str, list[float]] = {name: [] for name in runs}
+    steps = [8 * 2**k for k in range(LEVELS)]
+    for count in steps:
+        dt = 2 * fourier / count
+        step = operator(scheme, graph, dt=dt, parameters=parameters)
+        for name, (start, source) in runs.items():
+            exact = exact_solution(system, start, source, 2 * fourier)
+            apart = march(step, start, source, count) - exact
+            errors[name].append(float(np.abs(apart).max() / max(np.abs(exact).max(), 1e-300)))
+    sizes = tuple(1.0 / count for count in steps)
+    free, driven = (_above_round_off(Rates(sizes, tuple(errors[name]))) for name in runs)
+    series = series_order(scheme, parameters=parameters, dimension=graph.dimension)
+    return TimeStudy(free, driven, one_cell_order(scheme), series)
+
+
+def series_order(scheme: Scheme, *, parameters: Settings | None = None, dimension: int = 2) -> int:
+    """How many Taylor coefficients in Δt of T' = M T + N S + b are those of the exact solution, up to 6.
+
+    M_k = G^k/k!, N_k = G^(k−1)s/k! and b_k = G^(k−1)r/k!, the coefficients from complex steps around a circle; on an
+    irregular mesh with Dirichlet and Neumann walls, compared to 1e-9 of the largest entry.
+    """
+    graph = with_mixed_walls(study_graph(dimension), functions("1 + 2*x - 3*y + x*y", dimension).gradient)
+    radius = 0.5 * study_step(scheme, graph, parameters)
+    system = generator(scheme, graph, parameters=parameters)
+    S = np.random.default_rng(0).standard_normal(graph.cells)
+    found = _taylor(scheme, graph, S, radius, parameters)
+    G = system.M.toarray() * radius
+    power = np.eye(graph.cells)
+    columns = np.stack([system.N @ S, system.b], axis=1) * radius
+    for k in range(1, HIGHEST_ORDER + 1):
+        wanted = np.hstack([power @ G, power @ columns]) / math.factorial(k)
+        blocks = (slice(0, graph.cells), slice(graph.cells, -1), slice(-1, None))
+        for block in blocks:
+            apart = np.abs(found[k][:, block] - wanted[:, block]).max()
+            if not apart <= SAME * max(np.abs(wanted[:, block]).max(), np.abs(found[k][:, block]).max(), 1e-30):
+                return k - 1
+        power = power @ G
+    return HIGHEST_ORDER
+
+
+def _taylor(scheme: Scheme, graph: DualGraph, S: np.ndarray, radius: float, parameters: Settings | None) -> np.ndarray:
+    """The coefficients of (Δt/radius)^k of the columns M, N S and b, by the discrete Fourier transform."""
+    values = []
+    # The values at conjugate Δt are conjugate: half the circle is enough.
+    for k in range(POINTS // 2 + 1):
+        step = operator(scheme, graph, dt=radius * np.exp(2j * np.pi * k / POINTS), parameters=parameters)
+        columns = np.stack([step.N @ S, step.b], axis=1)
+        left, right = (side.toarray() for side in sides(step))
+        both = np.hstack([right, columns])
+        values.append(both if step.theta == 0 else np.linalg.solve(left, both))
+    return np.fft.hfft(np.array(values), n=POINTS, axis=0)[: HIGHEST_ORDER + 1] / POINTS
+
+
+def _above_round_off(rates: Rates) -> Rates:
+    """Drop the finest levels that round-off reached, as long as four remain."""
+    keep = len(rates.errors)
+    while keep > 4 and rates.errors[keep - 1] < 1e-12 and not rates.exact:
+        keep -= 1
+    return Rates(rates.sizes[:keep], rates.errors[:keep])
+
+
+def exact_solution(system: Operator, T0: np.ndarray, S: np.ndarray, t: float) -> np.ndarray:
+    """T(t) of dT/dt = G T + s S + r, by the exponential of the system with its constant as one more unknown."""
+    n = len(T0)
+    augmented = np.zeros((n + 1, n + 1))
+    augmented[:n, :n] = system.M.toarray()
+    augmented[:n, n] = system.N @ S + system.b
+    if not np.isfinite(augmented).all():
+        raise NumericalError("the scheme's generator is not finite, so it has no exact solution to compare with")
+    return np.asarray((expm(t * augmented) @ np.append(T0, 1.0))[:n])
+
+
+def march(step: Operator, T: np.ndarray, S: np.ndarray, count: int) -> np.ndarray:
+    """Many steps of an assembled scheme."""
+    constant = step.N @ S + step.b
+    if step.theta == 0:
+        for _ in range(count):
+            T = step.M @ T + constant
+        return T
+    left, right = sides(step)
+    factors = factorise(left)
+    for _ in range(count):
+        T = factors.solve(right @ T + constant)
+    return T

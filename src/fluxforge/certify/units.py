@@ -1,0 +1,187 @@
+"""Units: other units of length, time and temperature, and another zero of temperature, must change nothing.
+
+Every quantity is multiplied by what its unit says: lengths by λ with times by λ², in which a diffusivity keeps its
+value; times by 1/λ; the unknown, its sources and boundary data by anything. If the equation does not mind, a constant
+is added to the unknown. A scheme that is not unchanged has a number with a unit in it, or solves another equation.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import equinox as eqx
+import numpy as np
+import sympy as sp
+
+from fluxforge.certify._problems import functions, study_step, times, with_mixed_walls
+from fluxforge.certify._step import make_step
+from fluxforge.certify.time_order import study_graph
+from fluxforge.errors import EquationError
+from fluxforge.expression import parse, symbol
+from fluxforge.mesh import DualGraph, Settings
+from fluxforge.pde import NUMBER, Equation, Unit
+from fluxforge.scheme import Scheme, message_symbols, output_symbols, symbol_units
+
+FACTORS = (1e-3, 0.37, 2.9, 1e3)
+TEMPERATURES = (-1.0, 1e-3, 2.9, 1e3)
+SHIFTS = (-300.0, 0.7, 1e3)
+# Of the largest change in a step: round-off is about 1e-16 times the largest shift over that change, which is near 1.
+SAME = 1e-9
+
+# By which powers of λ lengths, times and the unknown are multiplied in each of the three changes of units.
+_CHANGES = {"lengths": (1, 2, 0), "times": (0, -1, 0), "temperatures": (0, 0, 1)}
+
+
+@dataclass(frozen=True)
+class Units:
+    """By how much T' − T changes, relative to its largest entry, the worst of several factors.
+
+    `lengths`: lengths × λ, times × λ²; `times`: times / λ; `temperatures`: the unknown × anything, −1 among them where
+    the equation is linear; `shift`: a constant added, None where the equation minds. `algebra` lists which of the first
+    three follow from the dimensions of the formulas, for every λ.
+    """
+
+    lengths: float
+    times: float
+    temperatures: float
+    shift: float | None
+    algebra: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing changes beyond round-off."""
+        return max(self.lengths, self.times, self.temperatures, self.shift or 0.0) <= SAME
+
+
+def units(scheme: Scheme, dimension: int = 2) -> Units:
+    """One step on a small irregular mesh with Dirichlet and Neumann walls, again in other units.
+
+    Raises EquationError where the equation does not state the units of its parameters.
+    """
+    equation = scheme.equation
+    if any(p.unit is None for p in equation.parameters):
+        raise EquationError(f"equation {equation.name!r} does not state the units of its parameters")
+    graph = with_mixed_walls(study_graph(dimension), functions("1 + 2*x - 3*y + x*y", dimension).gradient)
+    rng = np.random.default_rng(0)
+    T, S = rng.standard_normal(graph.cells), 10 * rng.standard_normal(graph.cells)
+    parameters = equation.example(graph.dimension, 1.3)
+    case = _Case(scheme, graph, T, S, parameters, 0.3 * study_step(scheme, graph, parameters, T))
+    wanted = case.step() - T
+    worst = {}
+    for name, powers in _CHANGES.items():
+        factors = FACTORS if name != "temperatures" else TEMPERATURES if equation.linear else TEMPERATURES[1:]
+        changes = (case.scaled(*(k**power for power in powers)).step() - T - wanted for k in factors)
+        worst[name] = _worst(changes) / _size(wanted)
+    shifts = SHIFTS if _minds_no_constant(equation) else ()
+    shift = _worst(case.shifted(c).step() - c - T - wanted for c in shifts) / _size(wanted) if shifts else None
+    return Units(**worst, shift=shift, algebra=dimensions(scheme, dimension))
+
+
+def _minds_no_constant(equation: Equation) -> bool:
+    """Whether u + c solves the equation with u, for constant parameters."""
+    u, c = parse("x**2*y + x*t", ("x", "y", "t")), symbol("c")
+    return bool(sp.simplify(equation.strong(u + c, 2) - equation.strong(u, 2)) == 0)
+
+
+@dataclass(frozen=True)
+class _Case:
+    scheme: Scheme
+    graph: DualGraph
+    T: np.ndarray
+    S: np.ndarray
+    parameters: Settings
+    dt: float
+    scale: float = 1.0
+
+    def step(self) -> np.ndarray:
+        """T' in the units of the first case."""
+        with np.errstate(all="ignore"):
+            after = make_step(self.scheme, self.graph, dt=self.dt, parameters=self.parameters)(self.T, self.S)
+            return after / self.scale
+
+    def scaled(self, length: float, time: float, unknown: float) -> "_Case":
+        """The same in other units: every quantity times what its unit says."""
+        g, equation = self.graph, self.scheme.equation
+        known = symbol_units(equation, g.dimension)
+
+        def factor(unit: Unit) -> float:
+            return float(length ** int(unit.length) * time ** int(unit.time) * unknown ** int(unit.unknown))
+
+        geometry = {name: factor(known[name]) for name in ("V", "A", "delta")}
+        scale = factor(known["T"])
+        value = g.value * np.where(g.neumann, scale / length, scale)
+        delta = geometry["delta"]
+        parts = (g.V * geometry["V"], g.x * delta, g.A * geometry["A"], g.d * delta, g.delta * delta, g.centre * delta)
+        scaled = eqx.tree_at(lambda m: (m.V, m.x, m.A, m.d, m.delta, m.centre, m.value), g, (*parts, value))
+        factors = {p.name: factor(p.unit or NUMBER) for p in equation.parameters}
+        parameters = {name: times(given, factors[name]) for name, given in self.parameters.items()}
+        S = self.S * factor(known["S"])
+        return _Case(self.scheme, scaled, self.T * scale, S, parameters, self.dt * time, scale)
+
+    def shifted(self, c: float) -> "_Case":
+        value = np.where(self.graph.neumann, self.graph.value, self.graph.value + c)
+        moved = eqx.tree_at(lambda m: m.value, self.graph, value)
+        return _Case(self.scheme, moved, self.T + c, self.S, self.parameters, self.dt)
+
+
+def _size(change: np.ndarray) -> float:
+    return float(max(np.abs(change).max(), 1e-300))
+
+
+def _worst(differences: Iterable[np.ndarray]) -> float:
+    """The largest entry; not a number counts as infinite."""
+    largest = [float(np.abs(one).max()) for one in differences]
+    return max(value if np.isfinite(value) else float("inf") for value in largest)
+
+
+@lru_cache(maxsize=256)
+def dimensions(scheme: Scheme, dimension: int = 2) -> tuple[str, ...]:
+    """Which of lengths, times and temperatures the formulas are homogeneous in, by Euler's theorem on each of them.
+
+    What is listed holds for every factor λ > 0. What is not may still hold: formulas that are not rational functions,
+    and sums of parts with different dimensions that cancel, are not decided.
+    """
+    return tuple(name for name, powers in _CHANGES.items() if _keeps_degree(scheme, powers, dimension))
+
+
+def _keeps_degree(scheme: Scheme, change: tuple[int, int, int], dimension: int) -> bool:
+    """Whether T' is multiplied by the same power of λ as T."""
+    known_units = symbol_units(scheme.equation, dimension)
+    degrees = {name: sum(a * b for a, b in zip(unit, change, strict=True)) for name, unit in known_units.items()}
+    powers: dict[str, sp.Expr] = {name: sp.Rational(power) for name, power in degrees.items()}
+    for _, stage, earlier in scheme.walk():
+        for name, message in stage.messages.items():
+            known = message_symbols(message.hop, earlier, scheme.equation)
+            degree = _degree(message.expression, {known[key]: _power_of(key, powers) for key in known})
+            if degree is None:
+                return False
+            powers[name] = degree
+        known = output_symbols(stage.messages, earlier, scheme.equation)
+        for name, output in stage.outputs.items():
+            degree = _degree(output.expression, {known[key]: _power_of(key, powers) for key in known})
+            if degree is None:
+                return False
+            powers[name] = degree
+    return bool(powers["T_new"] == powers["T"])
+
+
+def _power_of(name: str, powers: Mapping[str, sp.Expr]) -> sp.Expr:
+    """The power of a symbol, its end or leg (_P, _NQ, _PQ_x, …) set aside."""
+    if name in powers:
+        return powers[name]
+    for part in ("_P", "_N", "_Q", "_PN", "_NQ", "_PQ"):
+        if name.endswith(part) and name.removesuffix(part) in powers:
+            return powers[name.removesuffix(part)]
+    return sp.Integer(0)
+
+
+def _degree(expression: sp.Expr, powers: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr | None:
+    """The w with Σ w_s s ∂e/∂s = w e, for a rational function e; None where there is none."""
+    present = [s for s in expression.free_symbols if powers[s] != 0]
+    if not present:
+        return sp.Integer(0)
+    if not expression.is_rational_function(*expression.free_symbols):
+        return None
+    slope = sp.Add(*(powers[s] * s * sp.diff(expression, s) for s in present))
+    ratio = sp.cancel(slope / expression)
+    return sp.nsimplify(ratio) if ratio.is_number else None

@@ -1,5 +1,0 @@
-"""One file per figure or table of the paper: a Config, run(config), check(result)."""
-
-from fluxforge.experiments._claim import Claim, Verdict
-
-__all__ = ["Claim", "Verdict"]

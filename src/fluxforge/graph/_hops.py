@@ -1,0 +1,137 @@
+"""Each hop as arrays: who the ends are, and the geometry along the way."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import sympy as sp
+from jaxtyping import Bool, Float, Int
+
+from fluxforge.errors import SchemeError
+from fluxforge.expression import COORDINATES, symbol
+from fluxforge.graph._ghosts import node_volumes
+from fluxforge.mesh import NO_PARAMETERS, DualGraph, OnDemand, ParameterFields, Paths, Ring, paths, ring
+from fluxforge.scheme import Hop, Scheme
+
+Makers = dict[sp.Symbol, Callable[[], np.ndarray]]
+
+
+def check_dimension(scheme: Scheme, graph: DualGraph) -> None:
+    """Raise SchemeError where a scheme's formulas are written for another number of coordinates than the graph has."""
+    if scheme.dimension not in (None, graph.dimension):
+        raise SchemeError(
+            f"scheme {scheme.name!r} is written for {scheme.dimension} dimensions, and the mesh has {graph.dimension}"
+        )
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """One hop in fixed slots: the nodes at each end, the geometric symbols, and which slots are used.
+
+    `geometry` holds every symbol of the hop that is no field, each array made when it is first asked for.
+    A ring has no single node N: `ends` lacks it, and `over_paths` says how to average over the paths of a slot.
+    """
+
+    ends: Mapping[str, Int[np.ndarray, "cells slots"]]
+    geometry: Mapping[sp.Symbol, Float[np.ndarray, "cells slots"]]
+    mask: Bool[np.ndarray, "cells slots"]
+    over_paths: "Average | None" = None
+
+
+@dataclass(frozen=True)
+class Average:
+    """The mean over the paths that lead to each ring cell."""
+
+    middle: Int[np.ndarray, "cells paths"]
+    slot_of_path: Int[np.ndarray, "cells paths"]
+    multiplicity: Int[np.ndarray, "cells slots"]
+
+    def of(self, feature: Float[np.ndarray, "cells paths"]) -> Float[np.ndarray, "cells slots"]:
+        """Σ over the paths of a slot, divided by their number; 0 in unused slots."""
+        total = np.zeros(self.multiplicity.shape, feature.dtype)
+        row, path = np.nonzero(self.slot_of_path >= 0)
+        np.add.at(total, (row, self.slot_of_path[row, path]), feature[row, path])
+        return total / np.maximum(self.multiplicity, 1)
+
+
+@dataclass(frozen=True)
+class Neighbourhoods:
+    """The hops of a graph, each worked out the first time it is asked for."""
+
+    graph: DualGraph
+    parameters: ParameterFields = NO_PARAMETERS
+
+    def __getitem__(self, hop: Hop) -> Neighbourhood:
+        return {Hop.EDGE: lambda: self.edge, Hop.PATH: lambda: self.path, Hop.RING: lambda: self.ring}[hop]()
+
+    @cached_property
+    def held(self) -> dict[str, Float[np.ndarray, " nodes"]]:
+        """What every node has besides fields: V, and parameters given per cell, of which a ghost has its owner's."""
+        owner = self.graph.owner[self.graph.interior :]
+        cells = {name: np.concatenate([value, value[owner]]) for name, value in self.parameters.cells.items()}
+        return {"V": node_volumes(self.graph), **cells}
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The directed two-hop paths."""
+        return paths(self.graph)
+
+    @cached_property
+    def edge(self) -> Neighbourhood:
+        """The faces of each cell."""
+        g = self.graph
+        cell = np.arange(g.cells, dtype=np.int32)[:, None]
+        ends = {"P": np.broadcast_to(cell, g.slot_node.shape), "N": g.slot_node}
+        geometry: Makers = {symbol(name): partial(self._leg.__getitem__, name) for name in self._leg}
+        return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), g.slot_mask)
+
+    @cached_property
+    def path(self) -> Neighbourhood:
+        """The directed paths P → N → Q of each cell."""
+        steps = self.paths
+        cell = np.arange(self.graph.cells, dtype=np.int32)[:, None]
+        ends = {"P": np.broadcast_to(cell, steps.middle.shape), "N": steps.middle, "Q": steps.end}
+
+        def first(name: str) -> np.ndarray:
+            return self._leg[name][:, steps.first_slot]
+
+        def second(name: str) -> np.ndarray:
+            return self._leg[name][steps.middle, steps.second_slot]
+
+        legs = (("PN", first), ("NQ", second))
+        geometry: Makers = {symbol(f"{name}_{leg}"): partial(of, name) for name in self._leg for leg, of in legs}
+        return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), steps.mask)
+
+    @cached_property
+    def ring(self) -> Neighbourhood:
+        """The distinct cells at distance two of each cell."""
+        around: Ring = ring(self.graph, self.paths)
+        average = Average(self.paths.middle, around.slot_of_path, around.multiplicity)
+        cell = np.arange(self.graph.cells, dtype=np.int32)[:, None]
+        ends = {"P": np.broadcast_to(cell, around.node.shape), "Q": around.node}
+        apart = np.where(around.mask[..., None], self.graph.x[around.node] - self.graph.x[:, None, :], 1.0)
+
+        def over_paths(name: str) -> np.ndarray:
+            return average.of(self.path.geometry[symbol(name)])
+
+        def in_the_middle(name: str) -> np.ndarray:
+            return average.of(self.held[name][self.paths.middle])
+
+        geometry: Makers = {symbol(n): partial(over_paths, n) for n in ("A_PN", "delta_PN", "A_NQ", "delta_NQ")}
+        geometry[symbol("delta_PQ")] = lambda: np.hypot.reduce(apart, axis=-1)
+        for i, axis in enumerate(COORDINATES[: self.graph.dimension]):
+            geometry[symbol(f"d_PQ_{axis}")] = partial(apart.__getitem__, (..., i))
+        geometry |= {symbol(f"{name}_N"): partial(in_the_middle, name) for name in self.held}
+        return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), around.mask, average)
+
+    @cached_property
+    def _leg(self) -> OnDemand[str]:
+        parts = (self.graph.legs(), self.parameters.slots, self.parameters.tangential)
+        return OnDemand({name: partial(part.__getitem__, name) for part in parts for name in part})
+
+    def _held_at(self, ends: Mapping[str, Int[np.ndarray, "cells slots"]]) -> Makers:
+        def held(name: str, end: str) -> np.ndarray:
+            return self.held[name][ends[end]]
+
+        return {symbol(f"{name}_{end}"): partial(held, name, end) for name in self.held for end in ends}

@@ -1,0 +1,114 @@
+"""Graphs of different sizes as one batch: padded to a common size, stacked along a new axis."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from fluxforge.errors import InputError
+from fluxforge.graph._device import put
+from fluxforge.graph._surroundings import Shown, Slots, Surroundings
+
+
+class Size(NamedTuple):
+    """How many cells, ghosts, slots of each hop, and paths behind the slots of a ring a graph has, or is padded to."""
+
+    cells: int
+    ghosts: int
+    slots: dict[str, int]
+    paths: int = 0
+
+    def __str__(self) -> str:
+        slots = [f"{count} {name} slots" for name, count in sorted(self.slots.items())]
+        paths = [f"{self.paths} paths"] if self.paths else []
+        return ", ".join([f"{self.cells} cells", f"{self.ghosts} ghosts", *slots, *paths])
+
+    def covering(self, other: "Size") -> "Size":
+        """The least size that holds both."""
+        names = {*self.slots, *other.slots}
+        slots = {name: max(self.slots.get(name, 1), other.slots.get(name, 1)) for name in names}
+        cells, ghosts = max(self.cells, other.cells), max(self.ghosts, other.ghosts)
+        return Size(cells, ghosts, slots, max(self.paths, other.paths))
+
+
+def size(around: Surroundings) -> Size:
+    """The size of a graph."""
+    cells, nodes = len(around.V), len(next(iter(around.shown.values())).cell)
+    slots = {name: hop.mask.shape[1] for name, hop in around.hops.items()}
+    paths = max((hop.middle.shape[1] for hop in around.hops.values() if hop.middle is not None), default=0)
+    return Size(cells, nodes - cells, slots, paths)
+
+
+def padded(around: Surroundings, to: Size) -> Surroundings:
+    """The graph with cells, ghosts and slots added that take part in nothing."""
+    has = size(around)
+    if to.covering(has) != to:
+        raise InputError(f"a graph of {has} does not fit into {to}")
+    return Surroundings(
+        V=_longer(around.V, to.cells, 1.0),
+        live=_longer(around.live, to.cells, False),
+        shown={name: _shown(shown, has, to) for name, shown in around.shown.items()},
+        hops={name: _slots(hop, has, to, to.slots[name]) for name, hop in around.hops.items()},
+        cells={name: _longer(value, to.cells, 1.0) for name, value in around.cells.items()},
+    )
+
+
+def stacked(graphs: Sequence[Surroundings]) -> Surroundings:
+    """The graphs, padded to what holds them all, along a new first axis: what `jax.vmap` takes."""
+    to = size(graphs[0])
+    for around in graphs[1:]:
+        to = to.covering(size(around))
+    equal = [padded(around, to) for around in graphs]
+    return jax.tree.map(lambda *leaves: put(np.stack([np.asarray(leaf) for leaf in leaves])), *equal)
+
+
+def _longer(values: Array, length: int, fill: float | bool) -> Array:
+    host = np.asarray(values)
+    added = np.full((length - len(host), *host.shape[1:]), fill, host.dtype)
+    return put(np.concatenate([host, added]))
+
+
+def _nodes(index: Array, has: Size, to: Size) -> np.ndarray:
+    """Ghosts are numbered after the cells, padding included."""
+    host = np.asarray(index)
+    return np.where(host >= has.cells, host + (to.cells - has.cells), host).astype(np.int32)
+
+
+def _between(values: Array, has: Size, to: Size, fill: float | np.ndarray) -> Array:
+    """Values per node with padding after the cells and after the ghosts."""
+    host = np.asarray(values)
+    result = np.empty(to.cells + to.ghosts, host.dtype)
+    result[:] = fill
+    result[: has.cells] = host[: has.cells]
+    result[to.cells : to.cells + has.ghosts] = host[has.cells :]
+    return put(result)
+
+
+def _shown(shown: Shown, has: Size, to: Size) -> Shown:
+    own = np.arange(to.cells + to.ghosts)
+    return Shown(
+        cell=_between(shown.cell, has, to, np.where(own < to.cells, own, 0)),
+        scale=_between(shown.scale, has, to, 0.0),
+        constant=_between(shown.constant, has, to, 0.0),
+    )
+
+
+def _slots(hop: Slots, has: Size, to: Size, slots: int) -> Slots:
+    own = np.tile(np.arange(to.cells, dtype=np.int32)[:, None], (1, slots))
+    return Slots(
+        ends={end: _wider(_nodes(node, has, to), own) for end, node in hop.ends.items()},
+        geometry={name: _wider(value, np.ones(own.shape)) for name, value in hop.geometry.items()},
+        mask=_wider(hop.mask, np.zeros(own.shape, bool)),
+        middle=None if hop.middle is None else _wider(_nodes(hop.middle, has, to), own[:, :1].repeat(to.paths, 1)),
+        share=None if hop.share is None else _wider(hop.share, np.zeros((to.cells, to.paths, slots))),
+    )
+
+
+def _wider(values: Array | np.ndarray, filled: np.ndarray) -> Array:
+    """`values` in the corner of an array of the padding's shape."""
+    host = np.asarray(values)
+    result = filled.astype(host.dtype)
+    result[tuple(slice(n) for n in host.shape)] = host
+    return put(result)

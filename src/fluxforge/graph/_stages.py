@@ -1,0 +1,100 @@
+"""The evaluator of stages: formulas of a scheme and layers of a network go through the same rounds."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from fluxforge._types import State
+from fluxforge.expression import evaluate, symbol
+from fluxforge.graph._surroundings import Surroundings
+from fluxforge.scheme import NEXT, Ghost, Message, Stage
+
+Nodes = Mapping[str, Float[Array, " nodes"]]
+
+
+@runtime_checkable
+class AbstractRound(Protocol):
+    """One round of message passing: sums over neighbours, then outputs of every cell."""
+
+    @property
+    def ghosts(self) -> Mapping[str, Ghost]:
+        """What a ghost shows of each output to later rounds."""
+        ...
+
+    def sums(self, around: Surroundings, nodes: Nodes, parameters: Mapping[str, Any]) -> dict[str, State]:
+        """What every cell receives, by name; `nodes` are the fields as every node shows them."""
+        ...
+
+    def outputs(self, around: Surroundings, cell: Mapping[str, Any]) -> dict[str, State]:
+        """The outputs of every cell from what it holds: parameters, V, fields, earlier outputs and sums."""
+        ...
+
+
+class Formulas(NamedTuple):
+    """A stage of a scheme as a round: its formulas evaluated as they are written."""
+
+    stage: Stage
+
+    @property
+    def ghosts(self) -> Mapping[str, Ghost]:
+        """The rules of the stage's outputs."""
+        return {name: output.ghost for name, output in self.stage.outputs.items()}
+
+    def sums(self, around: Surroundings, nodes: Nodes, parameters: Mapping[str, Any]) -> dict[str, State]:
+        """Σ over the slots of each message's hop."""
+        return {name: _sum(message, around, nodes, parameters) for name, message in self.stage.messages.items()}
+
+    def outputs(self, around: Surroundings, cell: Mapping[str, Any]) -> dict[str, State]:
+        """The stage's outputs."""
+        values = {symbol(name): value for name, value in cell.items()}
+        found = {name: evaluate(output.expression, values, jnp) for name, output in self.stage.outputs.items()}
+        return {
+            name: jnp.broadcast_to(jnp.asarray(value, around.V.dtype), around.V.shape) for name, value in found.items()
+        }
+
+
+class Visit(NamedTuple):
+    """A round with what it was given: `nodes` for its messages, `cell`, sums included, for its outputs."""
+
+    round: AbstractRound
+    nodes: Nodes
+    cell: Mapping[str, Any]
+    outputs: Mapping[str, State]
+
+
+def visit_stages(
+    rounds: Iterable[AbstractRound], around: Surroundings, T: State, S: State, *, parameters: Mapping[str, Any]
+) -> Iterator[Visit]:
+    """Evaluate rounds in turn; `parameters` are dt, the equation's constants, and whatever else the formulas name."""
+    fields, rules = {"T": T, "S": S}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
+    for each in rounds:
+        nodes = around.nodes(fields, rules)
+        cell = {**fields, **around.cells, **parameters, "V": around.V}
+        cell |= each.sums(around, nodes, parameters)
+        outputs = each.outputs(around, cell)
+        yield Visit(each, nodes, cell, outputs)
+        fields |= outputs
+        rules |= each.ghosts
+
+
+def evaluate_stages(
+    stages: Iterable[Stage | AbstractRound],
+    around: Surroundings,
+    T: State,
+    S: State,
+    *,
+    parameters: Mapping[str, Any],
+) -> State:
+    """T' of explicit stages or layers, in turn: the output `T_new` of the last."""
+    rounds = (Formulas(stage) if isinstance(stage, Stage) else stage for stage in stages)
+    *_, last = visit_stages(rounds, around, T, S, parameters=parameters)
+    return last.outputs[NEXT]
+
+
+def _sum(message: Message, around: Surroundings, nodes: Nodes, parameters: Mapping[str, Any]) -> State:
+    hop = around.hops[message.hop]
+    values = hop.values(message.expression.free_symbols, nodes, parameters)
+    value = jnp.asarray(evaluate(message.expression, values, jnp), around.V.dtype)
+    return jnp.where(hop.mask, jnp.broadcast_to(value, hop.mask.shape), 0.0).sum(axis=1)

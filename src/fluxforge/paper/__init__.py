@@ -1,0 +1,40 @@
+"""The paper's experiments: run one, compare two runs, judge the paper's claims, write the page of all results."""
+
+from fluxforge.paper._claims import (
+    SENTENCES,
+    VERDICTS,
+    Claim,
+    Sentence,
+    count_verdicts,
+    format_csv,
+    judge_claims,
+)
+from fluxforge.paper._compare import Comparison, Moved, PartComparison, compare
+from fluxforge.paper._kinds import Kind
+from fluxforge.paper._parts import PARTS, Document, Drawn, Part
+from fluxforge.paper._places import round_document
+from fluxforge.paper._run import Reproduction, read_documents, reproduce, write_reproduction
+
+__all__ = [
+    "PARTS",
+    "SENTENCES",
+    "VERDICTS",
+    "Claim",
+    "Comparison",
+    "Document",
+    "Drawn",
+    "Kind",
+    "Moved",
+    "Part",
+    "PartComparison",
+    "Reproduction",
+    "Sentence",
+    "compare",
+    "count_verdicts",
+    "format_csv",
+    "judge_claims",
+    "read_documents",
+    "reproduce",
+    "round_document",
+    "write_reproduction",
+]

@@ -1,0 +1,140 @@
+"""The paper's claims: each sentence with the verdict of the checks that judge it, and the table of all."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+
+import msgspec
+
+from fluxforge.paper._parts import PARTS, Document
+from fluxforge.paper.studies import Verdict
+
+# From the least favourable to the most.
+RANKED: tuple[Verdict, ...] = ("does not hold", "holds under a condition", "holds")
+UNTESTABLE: Verdict = "cannot be tested from the text"
+NOT_RUN = "not run here"
+VERDICTS = (*reversed(RANKED), UNTESTABLE, NOT_RUN)
+
+
+class Sentence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A claim of the paper in its own words, shortened.
+
+    `judged` names the checks, as pairs of part and check, that its verdict is computed from: all have to hold, or with
+    `either` one of them, and the verdict is then conditional if they differ. A sentence that no check judges says in
+    `why` what is missing to test it.
+    """
+
+    name: str
+    section: str
+    text: str
+    judged: tuple[tuple[str, str], ...] = ()
+    why: str = ""
+    either: bool = False
+
+
+SENTENCES = msgspec.toml.decode(
+    files("fluxforge.paper").joinpath("sentences.toml").read_bytes(), type=dict[str, tuple[Sentence, ...]]
+)["sentence"]
+
+
+class Check(msgspec.Struct, frozen=True):
+    """What a part's document says of one check."""
+
+    name: str
+    verdict: str
+    evidence: str
+    condition: str | None = None
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A sentence with its verdict, the evidence, and the parts, commands and files that it comes from."""
+
+    claim: str
+    section: str
+    text: str
+    condition: str
+    verdict: str
+    evidence: str
+    parts: list[str]
+    commands: list[str]
+    data: list[str]
+    figures: list[str]
+
+
+def judge_claims(documents: Mapping[str, Document], sentences: Sequence[Sentence] | None = None) -> list[Claim]:
+    """Judge the paper's sentences, or those given, by the documents of its parts.
+
+    A sentence that needs a part which is not among the documents has the verdict "not run here".
+    """
+    return [_judge(sentence, documents) for sentence in (SENTENCES if sentences is None else sentences)]
+
+
+def count_verdicts(claims: Sequence[Claim]) -> dict[str, int]:
+    """The number of claims with each verdict."""
+    return {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
+
+
+def format_csv(claims: Sequence[Claim]) -> str:
+    """The claims as CSV: a column per field, lists joined by semicolons."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Claim.__struct_fields__)
+    for claim in claims:
+        writer.writerow("; ".join(each) if isinstance(each, list) else each for each in msgspec.structs.astuple(claim))
+    return text.getvalue()
+
+
+def _judge(sentence: Sentence, documents: Mapping[str, Document]) -> Claim:
+    checks = list(_find_checks(sentence, documents))
+    parts = list(dict.fromkeys(part for part, _ in sentence.judged))
+    missing = [part for part in parts if part not in documents]
+    verdict = NOT_RUN if missing else _combine_verdicts([check.verdict for check in checks], sentence.either)
+    # The conditions of the checks, each once.
+    conditions = "; ".join(dict.fromkeys(check.condition for check in checks if check.condition))
+    return Claim(
+        claim=sentence.name,
+        section=sentence.section,
+        text=sentence.text,
+        condition=conditions if verdict == "holds under a condition" else "",
+        verdict=verdict,
+        evidence=_describe_evidence(sentence, checks, missing),
+        parts=parts,
+        commands=[f"fluxforge reproduce {part}" for part in parts],
+        data=[f"{part}/{part}.json" for part in parts],
+        figures=[f"{part}/{figure}" for part in parts for figure in PARTS[part].figures],
+    )
+
+
+def _find_checks(sentence: Sentence, documents: Mapping[str, Document]) -> Iterator[Check]:
+    for part, name in sentence.judged:
+        for check in documents.get(part, {}).get("claims", ()):
+            if check["name"] == name:
+                yield msgspec.convert(check, Check)
+                break
+        else:
+            # A document of an older version, which did not judge this yet.
+            advice = f"the results of {part} are older than this: fluxforge reproduce {part} --again"
+            yield Check(name, NOT_RUN, advice)
+
+
+def _combine_verdicts(verdicts: Sequence[str], either: bool) -> str:
+    """The weakest of the verdicts; of alternatives that differ, "holds under a condition"."""
+    if not verdicts:
+        return UNTESTABLE
+    if NOT_RUN in verdicts:
+        return NOT_RUN
+    if either and len(set(verdicts)) > 1:
+        return "holds under a condition"
+    # One check that speaks against a sentence decides it; without one, a check that could not be made leaves it open.
+    return next(verdict for verdict in (RANKED[0], UNTESTABLE, *RANKED[1:]) if verdict in verdicts)
+
+
+def _describe_evidence(sentence: Sentence, checks: Sequence[Check], missing: Sequence[str]) -> str:
+    if not sentence.judged:
+        return sentence.why
+    if missing:
+        return f"needs the results of: {', '.join(missing)}"
+    if len(checks) == 1:
+        return checks[0].evidence
+    return " — ".join(f"{check.name}, {check.verdict}: {check.evidence}" for check in checks)

@@ -1,0 +1,142 @@
+"""Which equation the schemes solve: diffusivities and steady errors over mesh size, family by family."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+from fluxforge.report import COLOURS, MARKERS, panels
+
+COLUMNS = 3
+# Principal values nearer than this are given as one number.
+APART = 0.3
+# Colour, marker, and whether it is filled: what is equal to another is open and larger, so that both are seen.
+STYLES: Mapping[str, tuple[str, str, bool]] = {
+    "euler": (COLOURS[0], MARKERS[0], True),
+    "two-hop": ("#000000", MARKERS[1], False),
+    "two-hop-printed": (COLOURS[1], MARKERS[3], True),
+    "corrected": (COLOURS[2], MARKERS[2], False),
+}
+NAMES: Mapping[str, str] = {
+    "euler": "one hop, A/δ (T_N − T_P)",
+    "two-hop": "two-hop (the midpoint rule)",
+    "two-hop-printed": "two-hop, as printed",
+    "corrected": "corrected for non-orthogonality",
+}
+TITLES: Mapping[str, str] = {
+    "equilateral": "equilateral triangles",
+    "right": "right triangles",
+    "jittered": "jittered right triangles",
+    "irregular": "irregular (built-in)",
+}
+
+
+def diffusivity_figure(result: Mapping[str, Any]) -> Figure:
+    """K/α over h: what is measured with its principal values as a bar, what is exact as a line, and what is right."""
+    figure, axes = _grid(result)
+    names = ("two-hop-printed", "euler", "two-hop")
+    for panel, (title, family) in zip(axes, result["families"].items(), strict=True):
+        panel.axhline(1.0, color="0.35", linestyle="--", linewidth=1.3)
+        for name in names:
+            _diffusivities(panel, family, name)
+        panel.set(xlabel="h = 1/√cells, finer to the right", ylabel="K/α", xscale="log", ylim=(0.0, 4.7))
+        _finish(panel, title, family)
+        panel.invert_xaxis()
+        if not any(family["diffusivity"]["euler"]):
+            panel.text(0.5, 0.4, "exact, the same for every h", transform=panel.transAxes, ha="center", fontsize=9)
+    handles = [Line2D([], [], label=NAMES[name], **_style(name)) for name in names]
+    handles += [
+        Line2D([], [], color="0.35", linestyle=":", linewidth=2, label="infinite lattice, exact"),
+        Line2D([], [], color="0.35", linestyle="--", linewidth=1.3, label="the heat equation: 1"),
+        Line2D([], [], color="0.35", marker="|", markersize=12, linestyle="", label="principal values"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9.5, frameon=False)
+    return figure
+
+
+def _diffusivities(panel: Axes, family: Mapping[str, Any], name: str) -> None:
+    style = _style(name)
+    found = [(h, K) for h, K in zip(family["h"], family["diffusivity"][name], strict=True) if K is not None]
+    panel.plot([h for h, _ in found], [K["mean"] for _, K in found], **style)
+    # What is open is equal to something filled, whose lines and numbers it shares.
+    if style["fillstyle"] == "none":
+        return
+    for h, K in found:
+        panel.plot([h, h], K["principal"], color=style["color"], linewidth=2)
+    if family["lattice"] is not None:
+        for value in family["lattice"][name]["principal"]:
+            panel.axhline(value, color=style["color"], linestyle=":", linewidth=1.8)
+    last = found[-1][1] if family["lattice"] is None else family["lattice"][name]
+    _numbers(panel, last, style["color"])
+
+
+def _numbers(panel: Axes, K: Mapping[str, Any], colour: str) -> None:
+    """The principal values beside the finest mesh, or their mean where they are too close for two numbers."""
+    low, high = K["principal"]
+    place: dict[str, Any] = {"transform": panel.get_yaxis_transform(), "color": colour, "fontsize": 9, "va": "center"}
+    for value in (low, high) if high - low > APART else (K["mean"],):
+        panel.text(1.02, value, f"{value:.2f}", **place)
+
+
+def plateau_figure(result: Mapping[str, Any]) -> Figure:
+    """Steady errors over h of the plain and of the corrected flux, beside a slope of two."""
+    figure, axes = _grid(result)
+    names = ("euler", "corrected")
+    for panel, (title, family) in zip(axes, result["families"].items(), strict=True):
+        for k, name in enumerate(names):
+            steady = family["steady"][name]
+            panel.loglog(family["h"], steady["errors"], **_style(name))
+            said = "no order" if steady["order"] is None else f"order {steady['order']:.2f}"
+            place: dict[str, Any] = {"transform": panel.transAxes, "ha": "right", "fontsize": 10}
+            panel.text(0.97, 0.15 - 0.1 * k, said, color=STYLES[name][0], **place)
+        _slope(panel, family)
+        panel.set(xlabel="h = 1/√cells", ylabel="relative L2 error")
+        _finish(panel, title, family)
+    low, high = min(panel.get_ylim()[0] for panel in axes), max(panel.get_ylim()[1] for panel in axes)
+    for panel in axes:
+        panel.set_ylim(low, high)
+    handles = [Line2D([], [], label=NAMES[name], **_style(name)) for name in names]
+    handles.append(Line2D([], [], color="0.5", linestyle="--", linewidth=1.2, label="slope of order 2"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=10, frameon=False)
+    return figure
+
+
+def _slope(panel: Axes, family: Mapping[str, Any]) -> None:
+    """Two orders down from the coarsest error of the corrected flux, a little below it."""
+    h, start = family["h"], 0.5 * family["steady"]["corrected"]["errors"][0]
+    panel.plot([h[0], h[-1]], [start, start * (h[-1] / h[0]) ** 2], "--", color="0.5", linewidth=1.2, zorder=1)
+
+
+def _grid(result: Mapping[str, Any]) -> tuple[Figure, tuple[Axes, ...]]:
+    """A panel per family, in rows of three, small enough for a page."""
+    count = len(result["families"])
+    columns = min(COLUMNS, count)
+    rows = -(-count // columns)
+    figure, axes = panels(count, columns=columns)
+    figure.set_size_inches(3.2 * columns + 0.2, 2.75 * rows + 0.7)
+    return figure, axes
+
+
+def _style(name: str) -> dict[str, Any]:
+    colour, marker, filled = STYLES[name]
+    return {
+        "color": colour,
+        "marker": marker,
+        "fillstyle": "full" if filled else "none",
+        "markersize": 5 if filled else 9,
+        "linewidth": 1.4,
+    }
+
+
+def _finish(panel: Axes, title: str, family: Mapping[str, Any]) -> None:
+    """The title, and the cells of the coarsest and the finest mesh in it."""
+    cells = family["cells"]
+    panel.set_title(f"{TITLES.get(title, title)}\n{cells[0]:,} to {cells[-1]:,} cells", fontsize=10)
+    panel.tick_params(labelsize=9)
+    panel.set_xlim(0.8 * min(family["h"]), 1.25 * max(family["h"]))
+    panel.xaxis.set_major_locator(FixedLocator([0.1, 0.05, 0.02, 0.01, 0.005]))
+    panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    panel.xaxis.set_minor_locator(NullLocator())

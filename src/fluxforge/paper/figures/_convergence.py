@@ -1,0 +1,184 @@
+"""The paper's convergence figure: residuals over mesh size and time step; and errors against what is exact."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.patheffects import Normal, Stroke
+
+from fluxforge.report import COLOURS, MARKERS, panels
+
+# Below the least and above the most, colours say no more.
+LEAST, MOST = 1e-4, 1e1
+COLUMNS = 4
+OUTLINED = (Stroke(linewidth=3.2, foreground="white"), Normal())
+THETAS = {"residual_half": "½", "residual_one": "1, as printed"}
+
+
+def residual_map(result: Mapping[str, Any]) -> Figure:
+    """Residual at θ = ½, one panel per scheme."""
+    return _map(result, "residual_half")
+
+
+def printed_residual_map(result: Mapping[str, Any]) -> Figure:
+    """Residual at θ = 1, as the paper prints it, one panel per scheme."""
+    return _map(result, "residual_one")
+
+
+def _map(result: Mapping[str, Any], key: str) -> Figure:
+    names = result["schemes"]
+    # One place more than there are schemes holds the legend.
+    rows = -(-(len(names) + 1) // COLUMNS)
+    figure = Figure(figsize=(3.4 * COLUMNS + 1.0, 3.0 * rows + 0.5), layout="constrained")
+    axes = list(figure.subplots(rows, COLUMNS, squeeze=False, sharex=True, sharey=True).flat)
+    for panel, name in zip(axes, names, strict=False):
+        drawn = _panel(panel, result, name, key)
+        zero = name == "crank-nicolson" and key == "residual_half"
+        panel.set_title(f"{name} (zero by definition)" if zero else name, fontsize=10)
+    for k, panel in enumerate(axes[: len(names)]):
+        panel.set_ylabel("Δt" if k % COLUMNS == 0 else "")
+        panel.set_xlabel("cells" if k + COLUMNS >= len(names) else "")
+        panel.tick_params(labelsize=8, labelbottom=k + COLUMNS >= len(names))
+    for panel in axes[len(names) :]:
+        panel.set_axis_off()
+    axes[len(names)].legend(handles=_legend(), loc="center", fontsize=9, frameon=False, handlelength=2.6)
+    bar = figure.colorbar(drawn, ax=axes, extend="both", shrink=0.8, pad=0.01)
+    bar.set_label(f"mean |residual| of one step (θ = {THETAS[key]}) / mean |L T + S|")
+    return figure
+
+
+def _panel(panel: Axes, result: Mapping[str, Any], name: str, key: str) -> QuadMesh:
+    """Every measured step of every mesh is a tile; Δt follows the mesh, so the tiles shear."""
+    meshes = result["meshes"]
+    cells = np.array([mesh["cells"] for mesh in meshes], float)
+    fourier = np.array([mesh["fourier"] for mesh in meshes])
+    fractions = sorted({row["fourier"] for row in result["rows"]})
+    held = {(row["cells"], row["fourier"]): row for row in result["rows"] if row["scheme"] == name}
+    values = np.array([[_value(held.get((int(n), f)), key) for n in cells] for f in fractions])
+    across = _edges(cells)
+    # Δt_Fourier at the edges of the tiles, by the power of the cells that joins the meshes.
+    at_edge = np.exp(np.interp(np.log(across), np.log(cells), np.log(fourier)))
+    if len(cells) > 1:
+        for end, a, b in ((0, 0, 1), (-1, -2, -1)):
+            slope = np.log(fourier[b] / fourier[a]) / np.log(cells[b] / cells[a])
+            at_edge[end] = fourier[end] * (across[end] / cells[end]) ** slope
+    X, Y = np.broadcast_to(across, (len(fractions) + 1, len(across))), np.outer(_edges(np.array(fractions)), at_edge)
+    shown = np.ma.masked_invalid(values)
+    drawn = panel.pcolormesh(X, Y, shown, norm=LogNorm(LEAST, MOST), cmap="viridis", rasterized=True)
+    _lines(panel, meshes, name, (across, at_edge * _edges(np.array(fractions))[-1]))
+    blown = [(row["cells"], row["dt"]) for row in held.values() if row["blew_up"]]
+    if blown:
+        panel.plot(*zip(*blown, strict=True), "x", color="black", markersize=5, path_effects=list(OUTLINED))
+    panel.set(xscale="log", yscale="log", facecolor="0.9")
+    return drawn
+
+
+def _value(row: Mapping[str, Any] | None, key: str) -> float:
+    return np.nan if row is None or row[key] is None else max(row[key], 1e-300)
+
+
+def _edges(centres: np.ndarray) -> np.ndarray:
+    """Half way between the centres, and as far beyond the outer ones, on a logarithmic scale."""
+    logs = np.log(centres)
+    if len(logs) == 1:
+        return np.exp(logs[0] + np.array([-0.5, 0.5]))
+    middle = 0.5 * (logs[1:] + logs[:-1])
+    return np.exp(np.concatenate([[2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]]))
+
+
+def _lines(panel: Axes, meshes: Sequence[Mapping[str, Any]], name: str, top: tuple[np.ndarray, np.ndarray]) -> None:
+    cells = [mesh["cells"] for mesh in meshes]
+    panel.plot(cells, [mesh["fourier"] for mesh in meshes], "-", color="black", path_effects=list(OUTLINED))
+    limits = [mesh["limits"].get(name, {}).get("dt") for mesh in meshes]
+    if all(limit is not None for limit in limits):
+        panel.plot(cells, limits, "--", color="#D55E00", path_effects=list(OUTLINED))
+    oscillation = [mesh["oscillation"] for mesh in meshes]
+    if None not in oscillation:
+        ceiling = np.exp(np.interp(np.log(cells), np.log(top[0]), np.log(top[1])))
+        panel.fill_between(
+            cells, oscillation, ceiling, facecolor="none", edgecolor="white", hatch="////", linewidth=0, alpha=0.55
+        )
+
+
+def _legend() -> list[Line2D | Patch]:
+    return [
+        Line2D([], [], color="black", label="Fourier condition"),
+        Line2D([], [], color="#D55E00", linestyle="--", label="stability limit of the scheme"),
+        Patch(facecolor="0.6", edgecolor="white", hatch="////", label="Δt > 2/λ_max: Crank–Nicolson\nmay oscillate"),
+        Line2D([], [], color="black", marker="x", linestyle="", label="blew up in the end"),
+    ]
+
+
+def errors_figure(result: Mapping[str, Any]) -> Figure:
+    """Error in time against Δt, error against the equation over cells, error in time against seconds."""
+    figure, (in_time, in_space, in_seconds) = panels(3)
+    largest = max(row["wanted"] for row in result["rows"])
+    known = set().union(*(mesh["limits"] for mesh in result["meshes"]))
+    for k, name in enumerate(result["schemes"]):
+        # A network may not reach the largest mesh: then its own largest stands for it.
+        own = [row for row in result["rows"] if row["scheme"] == name]
+        reached = max(row["wanted"] for row in own)
+        last = [row for row in own if row["wanted"] == reached]
+        fine = [row for row in last if row["error"] is not None and row["error"] < 10]
+        said = "blows up in time" if not fine else "" if reached == largest else f"in time: {reached:,} cells"
+        style = _style(name, k, trained=name not in known) | {"label": f"{name} ({said})" if said else name}
+        in_time.loglog([row["fourier"] for row in fine], [max(row["error"], 1e-16) for row in fine], **style)
+        in_seconds.loglog([row["seconds"] for row in fine], [max(row["error"], 1e-16) for row in fine], **style)
+        rows = [row for row in result["space"] if row["scheme"] == name and row["error"] is not None]
+        in_space.loglog([row["cells"] for row in rows], [row["error"] for row in rows], **style)
+    _guides(in_space)
+    in_time.axvline(1.0, color="0.4", linewidth=1)
+    in_time.set(xlabel="Δt / Δt_Fourier", title=f"in time, {largest:,} cells (ends where it blows up)")
+    in_space.set(xlabel="cells", title=f"against the equation, t = {result['choices']['until']:g}")
+    in_seconds.set(xlabel="seconds for the run", title=f"in time, {largest:,} cells")
+    in_time.set_ylabel(f"relative L2 error after {result['choices']['end']:g} Fourier steps")
+    in_space.set_ylabel("relative L2 error")
+    for panel in (in_time, in_space, in_seconds):
+        panel.title.set_fontsize(10)
+    handles, labels = in_time.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 9), fontsize=8.5, frameon=False)
+    return figure
+
+
+def _style(name: str, k: int, *, trained: bool) -> dict[str, Any]:
+    """Colours for schemes, black for networks; dotted as printed; hollow where another line would be hidden."""
+    if trained:
+        return {"color": "black", "marker": "*p"[k % 2], "linestyle": "-.", "markersize": 6, "linewidth": 1}
+    return {
+        "color": COLOURS[k % len(COLOURS)],
+        "marker": MARKERS[k % len(MARKERS)],
+        "linestyle": ":" if name.endswith("printed") else "-",
+        "markersize": 4 + 3 * (name == "two-hop"),
+        "fillstyle": "none" if name == "two-hop" else "full",
+    }
+
+
+def _guides(panel: Axes) -> None:
+    """Slopes of order 1 and 2 in h, above the left end of the lowest errors."""
+    x, y = max(
+        (np.asarray(line.get_data()) for line in panel.get_lines()), key=lambda data: -data[1].min(initial=np.inf)
+    )
+    ends = np.array([x[0], x[-1]])
+    low, _ = panel.get_ylim()
+    for order, style in ((1, ":"), (2, "--")):
+        slope = 1.6 * y[0] * (ends / ends[0]) ** (-order / 2)
+        panel.plot(ends, slope, style, color="0.5", linewidth=1, scalex=False, scaley=False)
+        # Half way down where the slope leaves the panel before its end.
+        at = ends[0] * min(ends[1] / ends[0], (slope[0] / max(slope[1], low)) ** (2 / order)) ** 0.6
+        where = (at, 1.6 * y[0] * (at / ends[0]) ** (-order / 2))
+        panel.annotate(
+            f"order {order}",
+            where,
+            fontsize=7.5,
+            color="0.3",
+            xytext=(4, 2) if order == 1 else (-4, -2),
+            textcoords="offset points",
+            ha="left" if order == 1 else "right",
+            va="bottom" if order == 1 else "top",
+        )

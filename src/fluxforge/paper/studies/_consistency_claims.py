@@ -1,0 +1,104 @@
+"""What the paper says of the equations its schemes solve, judged from orders, diffusivities and growth."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fluxforge.paper.studies._claim import Claim, Verdict
+
+# An order is reached if it is missed by no more than that, in time and in space.
+TIME_TOLERANCE, SPACE_TOLERANCE = 0.1, 0.15
+# An error stays where it is if the last refinement reduces it at a rate below this.
+PLATEAU = 0.15
+# The heat equation asked for: every principal diffusivity within that of α.
+CONSISTENT = 0.05
+
+
+def check(result: Mapping[str, Any]) -> list[Claim]:
+    """The paper's sentences, judged from the numbers alone."""
+    return [_first_order(result), _two_hop(result), _crank_nicolson(result)]
+
+
+def _three(good: list[bool]) -> Verdict:
+    return "holds" if good and all(good) else "holds under a condition" if any(good) else "does not hold"
+
+
+def _first_order(result: Mapping[str, Any]) -> Claim:
+    """Holds if order 1 is measured in time and, on every family, in space; under a condition if on some families."""
+    time = result["time_order"]["euler"]
+    in_time = time is not None and abs(time - 1.0) <= TIME_TOLERANCE
+    orders = {name: family["steady"]["euler"]["order"] for name, family in result["families"].items()}
+    first = {name: order is not None and abs(order - 1.0) <= SPACE_TOLERANCE for name, order in orders.items()}
+    parts = [f"{name} {_converged(family)}" for name, family in result["families"].items()]
+    counted = (
+        f"{sum(first.values())} of {len(first)} families have order 1"
+        if any(first.values())
+        else "no family has order 1"
+    )
+    evidence = (
+        f"order {'none' if time is None else f'{time:.2f}'} in time; in space {counted}. Relative L2 error of steady "
+        f"states on the finest meshes: {'; '.join(parts)}"
+    )
+    text = "This update rule corresponds to a first-order accurate FV discretizations in both time and space"
+    return Claim("consistency-first-order", text, _three([in_time and each for each in first.values()]), evidence)
+
+
+def _converged(family: Mapping[str, Any]) -> str:
+    """Order, or the error it stays at, of the plain flux; and that of the corrected one beside it."""
+    plain, corrected = family["steady"]["euler"], family["steady"]["corrected"]
+    rates = ", ".join("none" if rate is None else f"{rate:.2f}" for rate in plain["rates"])
+    where = f"{plain['errors'][-1]:.2g} on {family['cells'][-1]:,} cells"
+    if plain["order"] is not None:
+        said = f"order {plain['order']:.2f} ({where})"
+    elif plain["rates"] and plain["rates"][-1] is not None and plain["rates"][-1] < PLATEAU:
+        said = f"stays at {where} (rates {rates})"
+    else:
+        said = f"no order to be quoted, {where} (rates {rates})"
+    other = "none" if corrected["order"] is None else f"{corrected['order']:.2f}"
+    return f"{said}, corrected flux order {other} ({corrected['errors'][-1]:.2g})"
+
+
+def _two_hop(result: Mapping[str, Any]) -> Claim:
+    """Where it conducts as it should and errs no more than one hop does, it improves accuracy."""
+    good, parts = [], []
+    for name, family in result["families"].items():
+        K, plain = _finest(family, "two-hop-printed"), _finest(family, "euler")
+        error, peer = (family["steady"][scheme]["errors"][-1] for scheme in ("two-hop-printed", "euler"))
+        good.append(K["off"] <= CONSISTENT and error <= peer)
+        parts.append(f"{name} {_principal(K)} (one hop {_principal(plain)}), error {error:.2g} (one hop {peer:.2g})")
+    evidence = (
+        f"on squares it solves {result['equations']['two-hop-printed']}; principal values of K/α, as printed: "
+        + "; ".join(parts)
+    )
+    text = (
+        "[The correction term based on 2-hop neighbours] acts as a discrete approximation to higher-order spatial "
+        "derivatives, improving the accuracy of the simulation"
+    )
+    return Claim("consistency-two-hop", text, _three(good), evidence)
+
+
+def _finest(family: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Exact where there is a lattice, otherwise of the finest mesh."""
+    found: Mapping[str, Any] = family["diffusivity"][name][-1] if family["lattice"] is None else family["lattice"][name]
+    return found
+
+
+def _principal(K: Mapping[str, Any]) -> str:
+    low, high = (f"{value:.2f}" for value in K["principal"])
+    return low if low == high else f"{low} and {high}"
+
+
+def _crank_nicolson(result: Mapping[str, Any]) -> Claim:
+    """Holds if it diffuses with α, stably at every step, and feels a source; without the source under a condition."""
+    found, right = result["crank_nicolson"]["crank-nicolson-printed"], result["crank_nicolson"]["crank-nicolson"]
+    diffuses = found["diffusivity"]["off"] <= CONSISTENT and found["stable"] == "at every step"
+    felt = abs(found["source"] - right["source"]) <= CONSISTENT
+    verdict: Verdict = "does not hold" if not diffuses else "holds" if felt else "holds under a condition"
+    growth = ", ".join(f"{value:.3g} at {step:g}" for step, value in zip(found["steps"], found["growth"], strict=True))
+    evidence = (
+        f"R(z) = {found['factor']}, where Crank–Nicolson has {right['factor']}; stable {found['stable']}: a mode of "
+        f"rate λ grows by |R| = {growth} (Δt λ); on squares it solves "
+        f"{result['equations']['crank-nicolson-printed']}, K/α = {_principal(found['diffusivity'])}; "
+        f"of a source it feels {found['source']:.0%}"
+    )
+    text = "a second-order Crank–Nicolson formulation: V_P (T_P′ − T_P)/Δt + α Σ_N A/δ (T_N − T_P) at n + ½ = 0"
+    return Claim("consistency-crank-nicolson", text, verdict, evidence)

@@ -1,0 +1,249 @@
+"""What the paper says of its convergence study, judged from the rows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluxforge.paper.studies._claim import Claim, Verdict
+
+PRINTED = ("midpoint-printed", "two-hop-printed")
+RIGHT = ("midpoint", "two-hop")
+COMPARED = ("euler", "crank-nicolson", *PRINTED, *RIGHT)
+# Similar: at most that many times Crank–Nicolson's. The midpoint rule's leading error, 1/6, is twice its 1/12.
+SIMILAR = 3.0
+# A large range: beyond the Fourier condition, to that many Fourier steps at least.
+LARGE_RANGE = 2.0
+# Close to the Fourier condition, and far from it.
+NEAR, FAR = 0.5, 0.125
+# Of second order: within that of 2.
+ORDER_TOLERANCE = 0.25
+# Significantly lower: less than that share in the geometric mean, and nowhere above.
+SIGNIFICANT = 0.6
+# Networks are told beside the formulas, and decide nothing: there is one seed of each.
+OTHER_FORMULAS = "with other formulas than printed"
+
+
+def check(result: Mapping[str, Any]) -> list[Claim]:
+    """The paper's sentences, judged from the numbers alone."""
+    return [
+        _similar(result),
+        _follows(result),
+        _struggles(result),
+        _second_order(result),
+        _residual(result),
+        _accurate(result),
+        _oscillates(result),
+    ]
+
+
+def _networks(result: Mapping[str, Any]) -> list[str]:
+    """What was trained: whatever has no stability limit in the facts of the meshes."""
+    known = set().union(*(mesh["limits"] for mesh in result["meshes"]))
+    return [name for name in result["schemes"] if name not in known]
+
+
+def _ratios(
+    result: Mapping[str, Any], name: str, *, peer: str, key: str, low: float = 0.0, high: float = np.inf
+) -> Iterator[float]:
+    """A scheme's number over its peer's, on every mesh, for steps within a range; infinite where it blew up."""
+    peers = {(row["wanted"], row["fourier"]): row[key] for row in result["rows"] if row["scheme"] == peer}
+    for row in result["rows"]:
+        other = peers.get((row["wanted"], row["fourier"]))
+        if row["scheme"] == name and low <= row["fourier"] <= high and other:
+            yield np.inf if row[key] is None else row[key] / other
+
+
+def _worst(
+    result: Mapping[str, Any], name: str, *, key: str = "error", low: float = 0.0, high: float = np.inf
+) -> float:
+    """The largest ratio to Crank–Nicolson; infinite where there is nothing to compare."""
+    return max(_ratios(result, name, peer="crank-nicolson", key=key, low=low, high=high), default=np.inf)
+
+
+def _listed(numbers: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {'blows up' if np.isinf(value) else f'{value:.3g}'}" for name, value in numbers.items())
+
+
+def _three(printed: bool, otherwise: bool) -> Verdict:
+    return "holds" if printed else "holds under a condition" if otherwise else "does not hold"
+
+
+def _condition(verdict: Verdict) -> str:
+    """What a verdict begins with that the formulas as printed do not have."""
+    return OTHER_FORMULAS if verdict == "holds under a condition" else ""
+
+
+def _similar(result: Mapping[str, Any]) -> Claim:
+    """Under a condition if only the formulas put right are similar."""
+    keys = {"error": "error", "free": "error without a source", "residual_one": "residual (θ = 1, as printed)"}
+    names = (*PRINTED, *RIGHT, *_networks(result))
+    found = {key: {name: _worst(result, name, key=key, high=1.0) for name in names} for key in keys}
+    good = {name: all(found[key][name] <= SIMILAR for key in keys) for name in names}
+    evidence = "for Δt up to the Fourier step, at worst over Crank–Nicolson's: " + "; ".join(
+        f"{words}: {_listed(found[key])}" for key, words in keys.items()
+    )
+    text = "when the Fourier condition is met, both second-order GNN schemes display performances similar to CN's"
+    verdict = _three(all(good[name] for name in PRINTED), all(good[name] for name in RIGHT))
+    return Claim("similar to Crank–Nicolson", text, verdict, evidence, _condition(verdict))
+
+
+def _reach(result: Mapping[str, Any], name: str, key: str = "error") -> float:
+    """The largest step, in Fourier steps, up to which the error stays similar to Crank–Nicolson's on every mesh."""
+    reach = 0.0
+    for fraction in sorted({row["fourier"] for row in result["rows"]}):
+        if _worst(result, name, key=key, low=fraction, high=fraction) > SIMILAR:
+            break
+        reach = fraction
+    return reach
+
+
+def _follows(result: Mapping[str, Any]) -> Claim:
+    reach = {name: _reach(result, name) for name in ("midpoint-printed", "midpoint", *_networks(result))}
+    limits = _limits(result, "midpoint")
+    # The paper's figure shows residuals of one step; a run needs stability too.
+    by_residual = _reach(result, "midpoint-printed", "residual_one")
+    verdict = _three(
+        reach["midpoint-printed"] >= LARGE_RANGE,
+        by_residual >= LARGE_RANGE or reach["midpoint"] >= LARGE_RANGE,
+    )
+    condition = "for the residual of one step" if by_residual >= LARGE_RANGE else OTHER_FORMULAS
+    evidence = (
+        f"residual of one step (θ = 1) of midpoint-printed within {SIMILAR:g} times Crank–Nicolson's up to "
+        f"{by_residual:g} Fourier steps; "
+        f"error within {SIMILAR:g} times Crank–Nicolson's up to so many Fourier steps: "
+        + ", ".join(f"{name} {value:g}" for name, value in reach.items())
+        + f" (midpoint-printed without a source {_reach(result, 'midpoint-printed', 'free'):g})"
+        + f"; the midpoint rule is stable up to {min(limits):.2f} to {max(limits):.2f} of them"
+    )
+    text = "the GNN-Midpoint scheme keeps following CN for a large range of validity"
+    return Claim(
+        "midpoint follows Crank–Nicolson",
+        text,
+        verdict,
+        evidence,
+        condition if verdict == "holds under a condition" else "",
+    )
+
+
+def _struggles(result: Mapping[str, Any]) -> Claim:
+    """Holds if the printed scheme is similar to Crank–Nicolson far from the Fourier step and not close to it."""
+    near, far = (
+        {name: _worst(result, name, low=low, high=high) for name in ("two-hop-printed", "two-hop")}
+        for low, high in ((NEAR, 1.0), (0.0, FAR))
+    )
+    worse = {name: far[name] <= SIMILAR < near[name] for name in near}
+    limits = {name: _limits(result, name) for name in ("two-hop-printed", "midpoint")}
+    evidence = (
+        f"error over Crank–Nicolson's from {NEAR:g} to 1 Fourier steps: {_listed(near)}; up to {FAR:g}: "
+        f"{_listed(far)}; stable up to so many Fourier steps: "
+        + ", ".join(f"{name} {min(found):.2f} to {max(found):.2f}" for name, found in limits.items())
+    )
+    if far["two-hop-printed"] > SIMILAR:
+        evidence += "; as printed it errs at short steps too"
+    # What it says of the Fourier step holds of its stability if that ends earlier than the midpoint rule's, below it.
+    early = min(limits["two-hop-printed"]) < min(1.0, min(limits["midpoint"]))
+    text = "GNN-2ndOrder struggles when we get close to the Fourier condition"
+    return Claim(
+        "two-hop near the Fourier step", text, _three(worse["two-hop-printed"], early or worse["two-hop"]), evidence
+    )
+
+
+def _limits(result: Mapping[str, Any], name: str) -> list[float]:
+    """Longest stable steps in Fourier steps, mesh by mesh."""
+    return [mesh["limits"][name]["dt"] / mesh["fourier"] for mesh in result["meshes"]]
+
+
+def _second_order(result: Mapping[str, Any]) -> Claim:
+    # Crank–Nicolson has the same flux: what it cannot reach is not the fault of a time step.
+    names = (*PRINTED, *RIGHT, "crank-nicolson")
+    orders = {name: result["orders"][name]["space"]["order"] for name in names}
+    second = {name: order is not None and abs(order - 2.0) <= ORDER_TOLERANCE for name, order in orders.items()}
+    rates = {name: result["orders"][name]["space"]["rates"] for name in names}
+    errors = {
+        name: [row["error"] for row in result["space"] if row["scheme"] == name and row["error"] is not None]
+        for name in names
+    }
+    parts = [
+        f"{name}: {'no order' if order is None else f'order {order:.2f}'}"
+        + f" (rates {', '.join('none' if rate is None else f'{rate:.2f}' for rate in rates[name])})"
+        + (f", error {errors[name][0]:.1e} to {errors[name][-1]:.1e}" if errors[name] else ", blew up")
+        for name, order in orders.items()
+    ]
+    sizes = [mesh["cells"] for mesh in result["meshes"]]
+    evidence = "; ".join([f"{min(sizes)} to {max(sizes)} cells: {parts[0]}", *parts[1:], *_network_errors(result)])
+    verdict = _three(all(second[name] for name in PRINTED), all(second[name] for name in RIGHT))
+    text = "second order in space on irregular meshes"
+    return Claim("second order in space", text, verdict, evidence, _condition(verdict))
+
+
+def _network_errors(result: Mapping[str, Any]) -> Iterator[str]:
+    """What a network's run to the end time gives, from the coarsest mesh it is put on to the finest."""
+    for name in _networks(result):
+        rows = [row for row in result["space"] if row["scheme"] == name]
+        told = ("blows up" if row["error"] is None else f"{row['error']:.1e}" for row in rows)
+        if rows:
+            yield f"{name}: error {', '.join(told)} on {rows[0]['cells']} to {rows[-1]['cells']} cells"
+
+
+def _lower(result: Mapping[str, Any], name: str) -> dict[str, tuple[float, float]]:
+    """Geometric mean and largest ratio to Euler's residual for steps up to the Fourier step, for each θ."""
+    found = {}
+    for key in ("residual_half", "residual_one"):
+        ratios = list(_ratios(result, name, peer="euler", key=key, high=1.0)) or [np.inf]
+        found[key] = (float(np.exp(np.mean(np.log(ratios)))), max(ratios))
+    return found
+
+
+def _all_lower(result: Mapping[str, Any], names: Sequence[str]) -> bool:
+    every = [pair for name in names for pair in _lower(result, name).values()]
+    return bool(every) and all(mean < SIGNIFICANT and most <= 1.0 for mean, most in every)
+
+
+def _residual(result: Mapping[str, Any]) -> Claim:
+    """Of the printed formulas; those put right are the condition."""
+    networks = _networks(result)
+    names = (*PRINTED, *RIGHT, *networks)
+    parts = []
+    for name in names:
+        half, one = _lower(result, name).values()
+        parts.append(f"{name} {half[0]:.2g} (at most {half[1]:.2g}) for θ = ½, {one[0]:.2g} ({one[1]:.2g}) for θ = 1")
+    evidence = "residual over Euler's for Δt up to the Fourier step, geometric mean: " + "; ".join(
+        [*parts, *(_by_mesh(result, name) for name in networks)]
+    )
+    text = "both GNNs achieve significantly lower residual losses than the standard first-order FV scheme"
+    verdict = _three(_all_lower(result, PRINTED), _all_lower(result, RIGHT))
+    return Claim("lower residual than first order", text, verdict, evidence, _condition(verdict))
+
+
+def _by_mesh(result: Mapping[str, Any], name: str) -> str:
+    """A network's ratio mesh by mesh: a formula's hardly changes, a network knows the sizes it was trained on."""
+    sizes = sorted({row["wanted"] for row in result["rows"] if row["scheme"] == name})
+    means = []
+    for wanted in sizes:
+        only = {**result, "rows": [row for row in result["rows"] if row["wanted"] == wanted]}
+        means.append(f"{_lower(only, name)['residual_half'][0]:.2g}")
+    return f"{name} on {', '.join(f'{size:,}' for size in sizes)} cells (θ = ½): {', '.join(means)}"
+
+
+def _accurate(result: Mapping[str, Any]) -> Claim:
+    """Smaller errors in time than Euler's on every mesh and at every step up to the Fourier step."""
+    names = (*PRINTED, *RIGHT, *_networks(result))
+    most = {name: max(_ratios(result, name, peer="euler", key="error", high=1.0), default=np.inf) for name in names}
+    formulas = (*PRINTED, *RIGHT)
+    verdict = _three(all(most[name] < 1.0 for name in PRINTED), any(most[name] < 1.0 for name in formulas))
+    evidence = "error in time over Euler's for Δt up to the Fourier step, at worst: " + _listed(most)
+    text = "the discovered schemes are more accurate than the standard first-order method"
+    return Claim("more accurate than first order", text, verdict, evidence, _condition(verdict))
+
+
+def _oscillates(result: Mapping[str, Any]) -> Claim:
+    """There is such a zone if 2/λ_max lies within the steps of the study, on every mesh."""
+    longest = max(row["fourier"] for row in result["rows"])
+    onset = [mesh["oscillation"] / mesh["fourier"] for mesh in result["meshes"] if mesh["oscillation"]]
+    inside = [each < longest for each in onset]
+    verdict: Verdict = "holds" if inside and all(inside) else "does not hold"
+    span = f"{min(onset):.2f} to {max(onset):.2f} Fourier steps" if onset else "an unknown step"
+    evidence = f"Crank–Nicolson's fastest mode changes sign at every step beyond {span} (2/λ_max)"
+    text = "there are steps at which spurious oscillations might start even for Crank–Nicolson"
+    return Claim("Crank–Nicolson oscillates", text, verdict, evidence)

@@ -1,0 +1,255 @@
+"""The sentences of the paper's section 5, judged by what was trained, distilled and minimised."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from fluxforge.paper.studies._claim import Claim, Verdict
+from fluxforge.paper.studies._networks import NAMES
+from fluxforge.paper.studies._seeds import Rate, rate_of, weigh
+
+# A constant is a number if it is within this part of it.
+WITHIN = 0.02
+ROUND_OFF = 1e-9
+# A diffusivity is α to within this part.
+CONSISTENT = 0.05
+# Of second order: at most that far below 2.
+ORDER_TOLERANCE = 0.1
+MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
+OTHER_LOSS = "with another loss than printed (θ = ½) and small steps"
+
+Result = Mapping[str, Any]
+
+
+def check(result: Result) -> list[Claim]:
+    """One claim per sentence that can be measured."""
+    return [
+        _lower_residual(result),
+        _midpoint(result),
+        _half(result),
+        _printed_source(result),
+        _two_hop(result),
+        _two_hop_found(result),
+        _novel_scheme(result),
+        _novel_operator(result),
+        _four_layers(result),
+    ]
+
+
+def _lower_residual(result: Result) -> Claim:
+    """Of the seeds of both recipes; the networks of this part are told, one seed each."""
+    # Forward in time Euler has no residual at all: nothing to be lower than.
+    networks = {name: found for name, found in result["networks"].items() if found["residual"]["euler"] > ROUND_OFF}
+    parts = {name: found["residual"]["network"] / found["residual"]["euler"] for name, found in networks.items()}
+    less = ", ".join(
+        f"{name} {networks[name]['residual']['midpoint'] / networks[name]['residual']['network']:.1f}×"
+        for name in NAMES
+    )
+    listed = ", ".join(f"{name} {part:.3f}" for name, part in parts.items())
+    claim = Claim(
+        "higher-order-residual",
+        "Both GNNs successfully converged, achieving significantly lower residual losses than the standard "
+        "first-order FV scheme.",
+        "holds under a condition",
+        f"One seed each, held-out residual over Euler's: {listed}. Below the midpoint rule's at θ = ½: {less}.",
+        OTHER_LOSS,
+    )
+    return weigh(claim, _least([rate_of(result, name, "lower residual than Euler") for name in NAMES]))
+
+
+def _least(rates: list[Rate | None]) -> Rate | None:
+    """The rate of the recipe that reaches it least often; None if one of them was not run."""
+    known = [rate for rate in rates if rate is not None]
+    return min(known, key=lambda rate: rate.reached / rate.of) if known and len(known) == len(rates) else None
+
+
+def _midpoint(result: Result) -> Claim:
+    """On the seeds of `rates`; outright if the loss as printed asks for the same constants."""
+    found = result["discovered"]["midpoint"]
+    printed = result["direct"].get("θ = 1")
+    as_printed = printed is not None and abs(printed["limit"]["c1"] - 0.5) <= 0.5 * WITHIN
+    values = _listed(found.get("constants", {}), found.get("constants_uncertainty", {}))
+    evidence = f"One seed in full, θ = ½, small steps: {values or 'no formula'}"
+    if printed is not None:
+        evidence += f". As printed (θ = 1) the limit is c1 = {printed['limit']['c1']:.3f}{_order(printed)}"
+    claim = Claim(
+        "higher-order-midpoint",
+        "GNN-Midpoint actually learns an explicit midpoint scheme (or second order Runge–Kutta).",
+        "holds" if as_printed else "holds under a condition",
+        evidence + ".",
+        "" if as_printed else OTHER_LOSS,
+    )
+    return weigh(claim, rate_of(result, "midpoint", "midpoint rule"))
+
+
+def _half(result: Result) -> Claim:
+    """Where the printed ½ comes from: c against the step, for the loss as printed."""
+    rows = result["direct"]["θ = 1"]["rows"]
+    values = ", ".join(f"{row['constants']['c1']:.2f} at {row['step']:g}" for row in rows if row["step"] >= 0.1)
+    nearest = min(rows, key=lambda row: abs(row["constants"]["c1"] - 0.5))
+    everywhere = all(abs(row["constants"]["c1"] - 0.5) <= 0.5 * 5 * WITHIN for row in rows)
+    verdict: Verdict = "holds" if everywhere else "does not hold"
+    found = [row["constants"]["c1"] for row in rows]
+    passes = min(found) <= 0.5 <= max(found) or abs(nearest["constants"]["c1"] - 0.5) <= 0.5 * 5 * WITHIN
+    if not everywhere and passes:
+        verdict = "holds under a condition"
+    return Claim(
+        "higher-order-half",
+        "The first layer advances by ½ Δt/V Σ α A/δ (T_N − T_P).",
+        verdict,
+        f"least residual as printed (θ = 1), c1 against Δt/Δt_Fourier: {values}; nearest to ½ at "
+        f"{nearest['step']:g}." + ("" if everywhere else " It depends on the step trained with."),
+    )
+
+
+def _printed_source(result: Result) -> Claim:
+    limits = {name: result["direct"][key]["limit"]["a1"] for name, key in (("θ = ½", "θ = 0.5"), ("θ = 1", "θ = 1"))}
+    whole = [abs(limit - 1.0) <= WITHIN for limit in limits.values()]
+    verdict: Verdict = "holds" if all(whole) else "holds under a condition" if any(whole) else "does not hold"
+    rows = result["direct"]["θ = 1"].get("rows", ())
+    beside = [row["constants"]["a1"] for row in rows if abs(row["constants"].get("c1", 0.0) - 0.5) <= 0.1]
+    said = f"; where c1 is within 0.1 of ½ it is {_span(beside)}" if beside else ""
+    return Claim(
+        "higher-order-source",
+        "The half step adds Δt S.",
+        verdict,
+        f"small-step limit of the coefficient of Δt S in the half step: {limits['θ = 1']:.4f} with the loss as printed "
+        f"(θ = 1){said}; {limits['θ = ½']:.4f} at θ = ½.",
+    )
+
+
+def _two_hop(result: Result) -> Claim:
+    """A network that learned the printed term has no powers of areas and distances in its two-hop coefficient."""
+    K = {family: found[0][0] for family, found in result["printed_diffusivity"].items()}
+    right = all(abs(value - 1.0) <= CONSISTENT for value in K.values())
+    law = result["discovered"]["two-hop"].get("laws", {}).get("far")
+    learned = "" if law is None else f" One seed's two-hop coefficient is {law['factor']:.2f} {_powers(law)}."
+    claim = Claim(
+        "higher-order-two-hop",
+        "GNN-2ndOrder learns ½ α (T_Q − T_P) over second neighbours.",
+        "holds" if right else "holds under a condition",
+        f"That scheme diffuses with {K['squares']:.3f} α on squares and {K['equilateral']:.3f} α on equilateral "
+        f"triangles{'' if right else ': it solves another equation'}.{learned}",
+        "" if right else "for another equation than the heat equation",
+    )
+    return weigh(claim, rate_of(result, "two-hop", "two-hop term without A and δ"))
+
+
+def _two_hop_found(result: Result) -> Claim:
+    """What two-hop networks do learn: a second-order step in time if their constants are the midpoint rule's."""
+    found = result["discovered"]["two-hop"]
+    # Outright if the loss as printed asks for a second-order step too.
+    order = result["direct"].get("θ = 1", {}).get("certified", {}).get("order")
+    outright = order is not None and order >= 2.0 - ORDER_TOLERANCE
+    values = _listed(found.get("constants", {}), found.get("constants_uncertainty", {}), "abcde")
+    said = "recovered" if found["recovered"] else "not recovered"
+    claim = Claim(
+        "higher-order-two-hop-found",
+        "A two-hop GNN discovers a second-order correction term using a two-hop stencil.",
+        "holds" if outright else "holds under a condition",
+        f"One seed in full, θ = ½, small steps, a message per path, the way back included: {said} "
+        f"({values or 'no formula'}), e and b being the factors of Δt w_PN w_NQ/V_N and of its source.",
+        "" if outright else OTHER_LOSS,
+    )
+    return weigh(claim, rate_of(result, "two-hop", "midpoint rule"))
+
+
+def _novel_scheme(result: Result) -> Claim:
+    """New and of higher order: another scheme than the midpoint rule, of second order in time at least."""
+    limits = {name: result["direct"][key] for name, key in (("θ = ½", "θ = 0.5"), ("θ = 1", "θ = 1"))}
+    known = {name: _near(found["limit"], MIDPOINT) for name, found in limits.items()}
+    orders = {name: found.get("certified", {}).get("order") for name, found in limits.items()}
+    high = {name: order is not None and order >= 2.0 - ORDER_TOLERANCE for name, order in orders.items()}
+    new = [name for name in limits if high[name] and not known[name]]
+    verdict: Verdict = "does not hold" if not new else "holds" if "θ = 1" in new else "holds under a condition"
+    parts = (
+        f"{name}: {_listed(found['limit'], {})}{_order(found)}"
+        + (", the explicit midpoint rule, which is the second-order Runge–Kutta method" if known[name] else "")
+        for name, found in limits.items()
+    )
+    rate = rate_of(result, "midpoint", "midpoint rule")
+    trained = "" if rate is None else f". Trained networks of two layers have its constants in {rate.text}"
+    return Claim(
+        "higher-order-novel",
+        "… we enabled it to discover a new, higher-order finite volume scheme.",
+        verdict,
+        f"what the residual asks of two layers, in the limit of small steps: {'; '.join(parts)}{trained}.",
+    )
+
+
+def _novel_operator(result: Result) -> Claim:
+    """A two-hop term that is the two-point flux applied twice is the second power of a known operator."""
+    K = result["printed_diffusivity"]["squares"][0][0]
+    twice = rate_of(result, "two-hop", "two-hop term is the flux twice")
+    counted = "" if twice is None else f" In {twice.text} it is; where a network was refused it is not known."
+    law = result["discovered"]["two-hop"].get("laws", {}).get("far")
+    learned = "" if law is None else f" One seed's powers: {_powers(law)}."
+    claim = Claim(
+        "higher-order-novel-operator",
+        "The learned term can be interpreted as a novel discrete operator.",
+        "holds",
+        "It is not if the two-hop term is the two-point flux applied twice, A_PN/δ_PN A_NQ/δ_NQ/(V_P V_N): that is the "
+        f"second power of a known operator.{counted} The term as printed makes the diffusivity {K:.3f} α on squares."
+        f"{learned}",
+    )
+    return weigh(claim, rate_of(result, "two-hop", "two-hop term is something else"))
+
+
+def _four_layers(result: Result) -> Claim:
+    """The footnote: can four layers learn a full Runge–Kutta method?"""
+    rk4 = {f"c{k}": 1.0 / (5 - k) for k in range(1, 5)}
+    limits = {name: found["limit"] for name, found in result["direct_four"].items()}
+    reached = {name: _near(limit, rk4) for name, limit in limits.items()}
+    verdict: Verdict = "holds" if all(reached.values()) else "does not hold"
+    if verdict == "does not hold" and any(reached.values()):
+        verdict = "holds under a condition"
+    listed = "; ".join(
+        f"{name}: {_listed(limit, {}, 'c')}{_order(result['direct_four'][name])}" for name, limit in limits.items()
+    )
+    return Claim(
+        "higher-order-four-layers",
+        "It would be interesting to see if with 4 layers a GNN can actually learn a full Runge–Kutta method.",
+        verdict,
+        f"constants of least residual for small steps, layer by layer (RK4: 1/4, 1/3, 1/2, 1): {listed}."
+        + _trained_four(result),
+    )
+
+
+def _trained_four(result: Result) -> str:
+    """What networks of four layers came to, where they were trained."""
+    found = {name: each for name, each in result["networks"].items() if name.startswith("four layers")}
+    if not found:
+        return ""
+    parts = "; ".join(
+        f"{name} residual {each['residual']['network']:.4f} (midpoint rule {each['residual']['midpoint']:.4f}), at its "
+        f"longest step {_listed(each['by_step'][-1]['constants'], {}, 'c')}, which leave "
+        f"{each['by_step'][-1]['constants']['unexplained']:.1%} of its step unexplained"
+        for name, each in found.items()
+    )
+    return f" Trained: {parts}."
+
+
+def _order(found: Mapping[str, Any]) -> str:
+    """The order in time that was measured of the scheme with these constants, in words."""
+    order = found.get("certified", {}).get("order")
+    return "" if order is None else f", of order {order:.2f} in time"
+
+
+def _span(values: list[float]) -> str:
+    return f"{min(values):.2f} to {max(values):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
+
+
+def _near(found: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
+    return all(abs(found.get(name, math.inf) - value) <= WITHIN * value for name, value in wanted.items())
+
+
+def _listed(values: Mapping[str, float], off: Mapping[str, float], letters: str = "ac") -> str:
+    return ", ".join(
+        f"{name} = {value:.4f}" + (f" ± {off[name]:.0e}" if name in off else "")
+        for name, value in values.items()
+        if name[0] in letters
+    )
+
+
+def _powers(law: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}^{power:.2f}" for name, power in law["exponents"].items())

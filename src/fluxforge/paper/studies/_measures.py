@@ -1,0 +1,137 @@
+"""What is measured of one scheme on one mesh: residuals, errors in time, the error against the equation, seconds."""
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fluxforge.data import PLAIN_HEAT, problem
+from fluxforge.graph import surroundings
+from fluxforge.loss import averaged, theta_residual
+from fluxforge.mesh import Dirichlet, DualGraph, fourier_step
+from fluxforge.paper.studies._cases import Subject, answers, graph_of, step_of
+from fluxforge.scheme import Scheme
+from fluxforge.stepping import field_on_cells, step_limit
+
+FIELD = "x*y + sin(pi*x)*sin(2*pi*y)"
+ON_BOUNDARY = "x*y"
+SOURCE = "20*exp(-20*((x - 0.4)**2 + (y - 0.6)**2))"
+THETAS = {"half": 0.5, "one": 1.0}
+# A run has blown up when its largest temperature is that many times the larger of the first and of the exact one.
+GROWN = 1e3
+PRECISE_CELLS = 20_000
+CLOCK_SECONDS = 0.02
+CLOCK_MOST_STEPS = 200
+CLOCK_TRIES = 3
+
+
+def mesh_facts(graph: DualGraph, schemes: Sequence[Scheme]) -> dict[str, Any]:
+    """Δt_Fourier, λ_max, 2/λ_max (beyond which Crank–Nicolson's fastest mode changes sign), every stability limit.
+
+    On large meshes λ_max is enclosed, and the limit is the one that is stable in any case.
+    """
+    precise = graph.cells <= PRECISE_CELLS
+    limits: dict[str, Any] = {}
+    rates = []
+    for scheme in schemes:
+        # Solving for an unlimited scheme's eigenvalue again would tell nothing new.
+        found = None if scheme.implicit else step_limit(scheme, graph, precise=precise)
+        limits[scheme.name] = {
+            "dt": None if found is None or math.isinf(found.certain) else found.certain,
+            "unlimited": scheme.implicit or (found is not None and math.isinf(found.certain)),
+        }
+        rates += [found.rate] if scheme.name == "euler" and found is not None else []
+    return {
+        "cells": graph.cells,
+        "fourier": fourier_step(graph),
+        "rate": rates[0] if rates else None,
+        "oscillation": 2.0 / rates[0] if rates else None,
+        "limits": limits,
+    }
+
+
+def residuals(subject: Subject, *, cells: int, seed: int, fractions: Sequence[float]) -> list[dict[str, Any]]:
+    """Mean |θ-residual| over mean |L T + S| of one step from a smooth field with a source, θ = ½ and 1."""
+    graph = graph_of(cells, seed, Dirichlet(ON_BOUNDARY))
+    T, S = (field_on_cells(words, graph, "the field") for words in (FIELD, SOURCE))
+    around, alpha = PLAIN_HEAT.put_on(surroundings(graph))
+    fourier = fourier_step(graph)
+    first = problem(around, jnp.asarray(T), jnp.asarray(S), dt=jnp.ones(()), parameters=alpha)
+    scale = float(averaged(first.rate(first.T), first, "l1"))
+    rows = []
+    for fraction in fractions:
+        dt = fraction * fourier
+        new = jnp.asarray(step_of(subject, graph, dt, source=S)(T))
+        posed = problem(around, first.T, first.S, dt=jnp.asarray(dt), parameters=alpha)
+        found = {
+            name: float(averaged(theta_residual(theta)(posed, new), posed, "l1")) for name, theta in THETAS.items()
+        }
+        rows.append({f"residual_{name}": _finite(value / scale) for name, value in found.items()})
+    return rows
+
+
+def time_errors(
+    subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float
+) -> list[dict[str, Any]]:
+    """Relative L2 errors after `end` Fourier steps against the exact semi-discrete solution; None where it blew up."""
+    graph, known = graph_of(cells, seed), answers(cells, seed, end)
+    fourier, nothing = fourier_step(graph), np.zeros(graph.cells)
+    runs = {"free": (known.T0, nothing, known.free), "driven": (nothing, known.S, known.driven)}
+    rows = []
+    for fraction in fractions:
+        steps = max(round(end / fraction), 1)
+        row: dict[str, Any] = {"fourier": fraction, "dt": end * fourier / steps, "steps": steps}
+        for name, (T, S, exact) in runs.items():
+            found = np.asarray(step_of(subject, graph, row["dt"], source=S).rollout(T, steps))
+            row[name] = relative_error(found, exact, graph.V, start=T)
+        row["blew_up"] = row["free"] is None or row["driven"] is None
+        row["error"] = None if row["blew_up"] else max(row["free"], row["driven"])
+        rows.append(row)
+    return rows
+
+
+def relative_error(found: np.ndarray, exact: np.ndarray, V: np.ndarray, *, start: np.ndarray) -> float | None:
+    """√(Σ V (T − T_exact)² / Σ V T_exact²), or None if the run blew up."""
+    most = GROWN * max(np.abs(start).max(), np.abs(exact).max())
+    if not np.isfinite(found).all() or np.abs(found).max() > most:
+        return None
+    return float(np.sqrt(V @ (found - exact) ** 2 / (V @ exact**2)))
+
+
+def space_error(subject: Subject, *, cells: int, seed: int, fraction: float, until: float) -> dict[str, Any]:
+    """Against the heat equation:  T = (2 − exp(−2π²t)) sin πx sin πy, which S = 4π² sin πx sin πy drives from t = 0.
+
+    The relative L2 error at t = `until`, with steps of about `fraction` of the Fourier step.
+    """
+    graph = graph_of(cells, seed)
+    u = np.sin(np.pi * graph.x[:, 0]) * np.sin(np.pi * graph.x[:, 1])
+    steps = math.ceil(until / (fraction * fourier_step(graph)))
+    step = step_of(subject, graph, until / steps, source=4 * np.pi**2 * u)
+    found = np.asarray(step.rollout(u, steps))
+    exact = (2 - math.exp(-2 * np.pi**2 * until)) * u
+    return {"cells": graph.cells, "steps": steps, "error": relative_error(found, exact, graph.V, start=u)}
+
+
+def seconds_per_step(subject: Subject, *, cells: int, seed: int, fraction: float) -> float:
+    """The best of several short runs, once everything is compiled and factorised."""
+    graph = graph_of(cells, seed)
+    step = step_of(subject, graph, fraction * fourier_step(graph), source=np.ones(graph.cells))
+    T = step.enter(np.random.default_rng(seed).standard_normal(graph.cells))
+
+    def timed(steps: int) -> float:
+        began = time.perf_counter()
+        jax.block_until_ready(step.repeat(T, steps))
+        return (time.perf_counter() - began) / steps
+
+    timed(1)
+    # Runs long enough that the clock and the call do not matter.
+    steps = round(min(max(CLOCK_SECONDS / timed(3), 3), CLOCK_MOST_STEPS))
+    return min(timed(steps) for _ in range(CLOCK_TRIES))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

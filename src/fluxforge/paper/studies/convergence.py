@@ -1,0 +1,292 @@
+"""The paper's convergence study: residuals, errors in time and in space, and seconds, over mesh size and time step."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from fluxforge.data import cached
+from fluxforge.errors import InputError
+from fluxforge.gnn import Network, parameters
+from fluxforge.paper.studies._cases import Subject, graph_of
+from fluxforge.paper.studies._child import in_children
+from fluxforge.paper.studies._convergence_claims import COMPARED, check
+from fluxforge.paper.studies._measures import FIELD, GROWN, SOURCE, mesh_facts, seconds_per_step
+from fluxforge.paper.studies._networks import trained_before
+from fluxforge.paper.studies._orders import space_order, time_orders
+from fluxforge.paper.studies._records import Records, records
+from fluxforge.paper.studies._tasks import grid_of, space_of
+from fluxforge.pipeline import Progress, environment, silent
+from fluxforge.scheme.reference import BUILT_IN
+
+__all__ = ["Config", "check", "run"]
+
+NAME = "convergence"
+SCHEMES = ("euler", "midpoint", "midpoint-printed", "two-hop", "two-hop-printed", "crank-nicolson", "rkl2-8")
+SIZES: Mapping[str, tuple[int, ...]] = {
+    "quick": (100, 300, 1000, 3000, 10_000),
+    "paper": (100, 300, 1000, 3000, 10_000, 30_000, 100_000),
+}
+FRACTIONS = (8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
+# Schemes made for long steps run with them where only the end matters.
+LONG = ("crank-nicolson", "rkl2-8")
+SPACE_FRACTION, LONG_FRACTION = 0.8, 8.0
+# From that many cells on, every scheme has a process of its own, and one mesh has to speak for its size.
+LARGE = 20_000
+MOST_NETWORKS = 2
+# The largest meshes a network is put on: for a thousand steps at most, and for as many as `until` takes, which is n
+# times more on n times the cells. A step of a network costs hundreds of times one of a formula.
+NETWORK_CELLS: Mapping[str, tuple[int, int]] = {"quick": (1000, 1000), "paper": (100_000, 10_000)}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Sizes of the meshes and of the steps, in Fourier steps; `end` is the end time of the error in time, in them too.
+
+    `until` is the end time of the error against the equation, `network_cells` the largest meshes a network is put on
+    (for its residual and error in time, and for its error in space), `workers` how many processes measure large
+    meshes. `changes` of a recipe have nothing to change here.
+    """
+
+    preset: str = "quick"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    cells: tuple[int, ...] | None = None
+    fractions: tuple[float, ...] = FRACTIONS
+    end: float = 64.0
+    until: float = 0.02
+    seeds: tuple[int, ...] = (1, 2, 3)
+    schemes: tuple[str, ...] = SCHEMES
+    network_cells: tuple[int, int] | None = None
+    workers: int | None = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The cells asked for, or the preset's."""
+        return SIZES[self.preset] if self.cells is None else self.cells
+
+    @property
+    def most(self) -> dict[str, int]:
+        """The largest mesh a network is put on, by what is measured."""
+        given = NETWORK_CELLS[self.preset] if self.network_cells is None else self.network_cells
+        return dict(zip(("grid", "space"), given, strict=True))
+
+
+def run(
+    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Measure the grid, what of it is not measured in the folder already, and judge the claims."""
+    _check(config)
+    networks = dict(list(_trained(folder).items())[:MOST_NETWORKS])
+    with jax.enable_x64(True), records(None if folder is None else folder / "grid", warn) as held:
+        study = _Study(config, held, tell, networks)
+        meshes = [study.mesh(cells) for cells in config.sizes]
+        grids = study.grids()
+        spaces = study.spaces()
+        clocks = study.clocks([*dict.fromkeys([*grids, *spaces])])
+    rows = [row for each in grids for row in _rows(each, grids[each], clocks, meshes)]
+    space = [_space_row(each, spaces, clocks) for each in spaces]
+    result = {
+        "experiment": NAME,
+        "preset": config.preset,
+        "schemes": [*config.schemes, *networks],
+        "networks": _told(networks, config),
+        "choices": _choices(config),
+        "meshes": meshes,
+        "rows": rows,
+        "space": space,
+        "orders": {
+            name: {"time": time_orders(name, rows), "space": space_order(name, space)}
+            for name in (*config.schemes, *networks)
+        },
+        "environment": environment(),
+    }
+    return result | {"claims": [claim.document() for claim in check(result)]}
+
+
+def _trained(folder: Path | None) -> dict[str, Network]:
+    return trained_before(folder)
+
+
+def _check(config: Config) -> None:
+    if stray := [name for name in config.schemes if name not in BUILT_IN]:
+        raise InputError(f"there is no built-in scheme {stray[0]!r}; choose from {', '.join(BUILT_IN)}")
+    for name in COMPARED:
+        if name not in config.schemes:
+            raise InputError(f"the claims speak of {name}: have it among the schemes")
+
+
+def _told(networks: Mapping[str, Network], config: Config) -> str:
+    if not networks:
+        return "left out: the experiment higher-order has not been run in this folder, and it trains them"
+    grid, space = config.most.values()
+    where = f"{grid} cells" if grid == space else f"{grid} cells, for errors in space {space}"
+    return f"{', '.join(networks)}: from the experiment higher-order, on meshes of at most {where}"
+
+
+def _choices(config: Config) -> dict[str, Any]:
+    """What was decided, in words, for whoever reads the numbers."""
+    return {
+        "meshes": "irregular meshes of the unit square, built-in generator, seed 1 (space: all seeds up to "
+        f"{LARGE} cells)",
+        "residual": f"one step from T = {FIELD}, S = {SOURCE}; mean |θ-residual| over mean |L T + S|",
+        "error": f"white noise in T₀ (free) and in S (driven) after {config.end:g} Fourier steps against the exact "
+        "solution of dT/dt = L T + S, L the plain flux, by scipy's expm_multiply on √V L/√V: as many products as "
+        "t λ_max asks for, the same on every mesh; relative L2, the worse of the two runs",
+        "space": "T = (2 − exp(−2π²t)) sin πx sin πy, S = 4π² sin πx sin πy, at t = "
+        f"{config.until:g}; Δt is {SPACE_FRACTION} Fourier steps, {LONG_FRACTION:g} of {' and '.join(LONG)}",
+        "blow-up": f"not finite, or {GROWN:g} times the first and the exact temperatures: its error is null",
+        "oscillation": "2/λ_max: beyond it Crank–Nicolson's fastest mode changes sign at every step",
+        "seeds": list(config.seeds),
+        "end": config.end,
+        "until": config.until,
+        "fractions": list(config.fractions),
+    }
+
+
+@dataclass(frozen=True)
+class _Study:
+    config: Config
+    held: Records
+    tell: Progress
+    networks: Mapping[str, Network]
+
+    def mesh(self, cells: int) -> dict[str, Any]:
+        """The facts of a mesh: steps and limits."""
+        schemes = [BUILT_IN[name] for name in self.config.schemes]
+        self.tell(f"mesh of {cells} cells", 0, 1)
+        seed = self.config.seeds[0]
+        words = {"cells": cells, "seed": seed, "schemes": self.config.schemes}
+        facts = self.held.once(f"mesh {cells}", words, lambda: mesh_facts(graph_of(cells, seed), schemes))
+        return facts | {"wanted": cells}
+
+    def pairs(self, task: str) -> Iterator[tuple[str, int]]:
+        """Every scheme or network, on every mesh it is put on."""
+        for cells in self.config.sizes:
+            yield from ((name, cells) for name in self.config.schemes)
+            yield from ((name, cells) for name in self.networks if cells <= self.config.most[task])
+
+    def grids(self) -> dict[tuple[str, int], dict[str, Any]]:
+        """Residuals and errors in time."""
+        shared = {"fractions": self.config.fractions, "end": self.config.end, "seed": self.config.seeds[0]}
+        wanted = {pair: self._words("grid", *pair) | shared for pair in self.pairs("grid")}
+        return dict(zip(wanted, self._measured(list(wanted.values()), grid_of), strict=True))
+
+    def spaces(self) -> dict[tuple[str, int], list[dict[str, Any]]]:
+        """Errors against the equation, for every seed."""
+        wanted = [
+            (
+                pair,
+                self._words("space", *pair) | {"seed": seed, "until": self.config.until, "fraction": _fraction(pair)},
+            )
+            for pair in self.pairs("space")
+            for seed in self.config.seeds[: None if pair[1] < LARGE else 1]
+        ]
+        found: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        for (pair, _), one in zip(wanted, self._measured([words for _, words in wanted], space_of), strict=True):
+            found.setdefault(pair, []).append(one)
+        return found
+
+    def clocks(self, pairs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], dict[float, float]]:
+        """Seconds a step, one scheme after the other with nothing beside it."""
+        found: dict[tuple[str, int], dict[float, float]] = {pair: {} for pair in pairs}
+        for k, pair in enumerate(pairs):
+            self.tell(f"clock: {pair[0]}, {pair[1]} cells", k, len(pairs))
+            for fraction in dict.fromkeys((*self.config.fractions, _fraction(pair))):
+                found[pair][fraction] = self._clock(pair, fraction)
+        return found
+
+    def _clock(self, pair: tuple[str, int], fraction: float) -> float:
+        words = self._words("clock", *pair) | {"seed": self.config.seeds[0], "fraction": fraction}
+        where = {"cells": pair[1], "seed": words["seed"], "fraction": fraction}
+        return float(
+            self.held.once(
+                f"clock {pair[1]} {pair[0]}",
+                words,
+                lambda: {"seconds": seconds_per_step(self._subject(pair[0]), **where)},
+            )["seconds"]
+        )
+
+    def _subject(self, name: str) -> Subject:
+        return self.networks[name] if name in self.networks else BUILT_IN[name]
+
+    def _words(self, task: str, name: str, cells: int) -> dict[str, Any]:
+        words: dict[str, Any] = {"task": task, "scheme": name, "cells": cells}
+        return words | ({"weights": _digest(self.networks[name])} if name in self.networks else {})
+
+    def _measured(
+        self, many: Sequence[dict[str, Any]], measure: Callable[[Subject, Mapping[str, Any]], dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Each as it is held, or measured: here, or in a process of its own on a large mesh."""
+        found = [self.held.found(_title(words), words) for words in many]
+        missing = [k for k, one in enumerate(found) if one is None]
+        apart = [k for k in missing if many[k]["cells"] >= LARGE and many[k]["scheme"] in BUILT_IN]
+        done = 0
+        for k in missing:
+            if k not in apart:
+                self.tell(_title(many[k]), done, len(missing))
+                found[k] = self.held.keep(_title(many[k]), many[k], measure(self._subject(many[k]["scheme"]), many[k]))
+                done += 1
+        _make_meshes([many[k] for k in apart])
+        for at, one in in_children([many[k] for k in apart], workers=self.config.workers):
+            found[apart[at]] = self.held.keep(_title(many[apart[at]]), many[apart[at]], one)
+            done += 1
+            self.tell(_title(many[apart[at]]), done, len(missing))
+        return [one for one in found if one is not None]
+
+
+def _make_meshes(many: Sequence[Mapping[str, Any]]) -> None:
+    """Into the cache, so that processes beside each other do not each make them."""
+    for cells, seed in dict.fromkeys((words["cells"], words["seed"]) for words in many):
+        cached([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
+
+
+def _title(words: Mapping[str, Any]) -> str:
+    return f"{words['task']}: {words['scheme']}, {words['cells']} cells"
+
+
+def _fraction(pair: tuple[str, int]) -> float:
+    return LONG_FRACTION if pair[0] in LONG else SPACE_FRACTION
+
+
+def _digest(network: Network) -> str:
+    return hashlib.sha256(np.asarray(parameters(network), np.float64).tobytes()).hexdigest()[:16]
+
+
+def _rows(
+    pair: tuple[str, int],
+    found: Mapping[str, Any],
+    clocks: Mapping[tuple[str, int], Mapping[float, float]],
+    meshes: Sequence[Mapping[str, Any]],
+) -> Iterator[dict[str, Any]]:
+    mesh = next(mesh for mesh in meshes if mesh["wanted"] == pair[1])
+    limit = mesh["limits"].get(pair[0], {"dt": None, "unlimited": False})
+    for row in found["rows"]:
+        stable = True if limit["unlimited"] else None if limit["dt"] is None else row["dt"] <= limit["dt"]
+        each = clocks[pair][row["fourier"]]
+        named = {"scheme": pair[0], "wanted": pair[1], "cells": mesh["cells"]}
+        yield named | row | {"stable": stable, "seconds_per_step": each, "seconds": each * row["steps"]}
+
+
+def _space_row(
+    pair: tuple[str, int],
+    spaces: Mapping[tuple[str, int], Sequence[Mapping[str, Any]]],
+    clocks: Mapping[tuple[str, int], Mapping[float, float]],
+) -> dict[str, Any]:
+    """Over the seeds: the root mean square error, unless one blew up; the mean size and cost."""
+    found = spaces[pair]
+    errors = [one["error"] for one in found]
+    whole = None if None in errors else float(np.sqrt(np.mean(np.square(errors))))
+    steps = float(np.mean([one["steps"] for one in found]))
+    return {
+        "scheme": pair[0],
+        "wanted": pair[1],
+        "cells": round(float(np.mean([one["cells"] for one in found]))),
+        "fourier": _fraction(pair),
+        "error": whole,
+        "errors": errors,
+        "seconds": steps * clocks[pair][_fraction(pair)],
+    }

@@ -1,0 +1,225 @@
+"""The paper's memory figure: what each scheme needs, over mesh size and time step, measured and counted."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from fluxforge.data import cached
+from fluxforge.paper.studies._cases import graph_of
+from fluxforge.paper.studies._child import in_children
+from fluxforge.paper.studies._claim import Claim, Verdict
+from fluxforge.paper.studies._counted import counted_bytes
+from fluxforge.paper.studies._records import Records, records
+from fluxforge.pipeline import Progress, environment, silent
+from fluxforge.scheme.reference import BUILT_IN
+
+NAME = "memory"
+SEED = 1
+# What is measured: a scheme, and for an implicit one its solver.
+SUBJECTS: Mapping[str, Mapping[str, str]] = {
+    "euler": {"scheme": "euler"},
+    "midpoint": {"scheme": "midpoint"},
+    "midpoint-printed": {"scheme": "midpoint-printed"},
+    "two-hop": {"scheme": "two-hop"},
+    "two-hop-printed": {"scheme": "two-hop-printed"},
+    "rkl2-8": {"scheme": "rkl2-8"},
+    "crank-nicolson, LU": {"scheme": "crank-nicolson", "solver": "direct"},
+    "crank-nicolson, CG": {"scheme": "crank-nicolson", "solver": "cg"},
+}
+# On fewer cells than these the compiler's own memory, which changes with their number, is larger than any scheme's.
+SIZES: Mapping[str, tuple[int, ...]] = {
+    "quick": (10_000, 30_000, 60_000, 100_000),
+    "paper": (10_000, 30_000, 100_000, 200_000),
+}
+# Two steps that every scheme bears, far apart.
+FOURIER = (0.125, 0.75)
+DISCOVERED = ("midpoint-printed", "two-hop-printed")
+# Much lower: at most that share of the other's bytes per cell.
+MUCH_LOWER = 0.5
+# Does not depend on Δt: on the largest mesh bytes per cell differ by less than that share, or by fewer than two fields.
+SAME, SAME_BYTES = 0.1, 16.0
+
+
+@dataclass(frozen=True)
+class Config:
+    """Mesh sizes, steps in Fourier steps, and how many processes measure at once: memory has no clock to disturb."""
+
+    preset: str = "quick"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    cells: tuple[int, ...] | None = None
+    fractions: tuple[float, ...] = FOURIER
+    subjects: tuple[str, ...] = tuple(SUBJECTS)
+    workers: int | None = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The cells asked for, or the preset's."""
+        return SIZES[self.preset] if self.cells is None else self.cells
+
+    def steps(self, cells: int) -> tuple[float, ...]:
+        """The steps on a mesh: all of them, but for a quick answer only the first on any but the largest."""
+        return self.fractions[:1] if self.preset == "quick" and cells < max(self.sizes) else self.fractions
+
+
+def run(
+    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """A process per scheme, mesh and step; what is measured in the folder already is not measured again."""
+    with jax.enable_x64(True), records(None if folder is None else folder / "grid", warn) as held:
+        bare = {cells: _words(None, cells, fraction=0.0) for cells in config.sizes}
+        wanted = {
+            (name, cells, fraction): _words(name, cells, fraction=fraction)
+            for cells in config.sizes
+            for name in config.subjects
+            for fraction in config.steps(cells)
+        }
+        for k, cells in enumerate(config.sizes):
+            tell(f"mesh of {cells} cells", k, len(config.sizes))
+            cached([{"kind": "irregular", "cells": cells, "seed": SEED, "engine": "builtin"}])
+        found = _measured([*bare.values(), *wanted.values()], held, config=config, tell=tell)
+        counted = {(name, cells): _counted(name, cells, held) for cells in config.sizes for name in config.subjects}
+    baseline = dict(zip(bare, found, strict=False))
+    rows = [
+        _row(where, one, baseline=baseline[where[1]], counted=counted[where[:2]])
+        for where, one in zip(wanted, found[len(bare) :], strict=True)
+    ]
+    result = {
+        "experiment": NAME,
+        "preset": config.preset,
+        "fractions": list(config.fractions),
+        "baseline": [one | {"wanted": cells} for cells, one in baseline.items()],
+        "rows": rows,
+        "bytes_per_cell": {name: _fits(rows, name) for name in config.subjects},
+        "choices": CHOICES,
+        "environment": environment(),
+    }
+    return result | {"claims": [claim.document() for claim in check(result)]}
+
+
+CHOICES = {
+    "measured": "peak resident memory of a process per scheme, mesh and step, less what it was once the mesh, its "
+    "graph and JAX were there; on a system that cannot forget a peak, less that of a process that stops there",
+    "stepping": "the peak while it steps, once all is assembled, compiled and factorised; whole: with that",
+    "counted": "bytes of the arrays it holds: coefficients, indices, fields; LU by the non-zeros of its factors",
+    "bytes per cell": "the slope of a least-squares line through all mesh sizes; what does not grow is its intercept",
+    "time step": "no explicit scheme holds anything that depends on Δt: two steps are measured to show it",
+}
+
+
+def _words(name: str | None, cells: int, *, fraction: float) -> dict[str, Any]:
+    chosen = {"scheme": None} if name is None else dict(SUBJECTS[name])
+    return {"task": "memory", "baseline": "its own mark", "cells": cells, "seed": SEED, "fourier": fraction} | chosen
+
+
+def _measured(
+    many: Sequence[Mapping[str, Any]], held: Records, *, config: Config, tell: Progress
+) -> list[dict[str, Any]]:
+    found = [held.found(_title(words), words) for words in many]
+    missing = [k for k, one in enumerate(found) if one is None]
+    for done, (at, one) in enumerate(in_children([many[k] for k in missing], workers=config.workers)):
+        words = many[missing[at]]
+        found[missing[at]] = held.keep(_title(words), words, one)
+        tell(_title(words), done + 1, len(missing))
+    return [one for one in found if one is not None]
+
+
+def _title(words: Mapping[str, Any]) -> str:
+    return f"memory: {words['scheme'] or 'mesh alone'} {words.get('solver', '')}, {words['cells']} cells"
+
+
+def _counted(name: str, cells: int, held: Records) -> float:
+    chosen = SUBJECTS[name]
+    words = {"task": "counted", "cells": cells, "seed": SEED, **chosen}
+    found = held.once(
+        _title(words),
+        words,
+        lambda: {"bytes": counted_bytes(BUILT_IN[chosen["scheme"]], graph_of(cells, SEED), chosen.get("solver"))},
+    )
+    return float(found["bytes"])
+
+
+def _row(
+    where: tuple[str, int, float], one: Mapping[str, Any], *, baseline: Mapping[str, Any], counted: float
+) -> dict[str, Any]:
+    name, cells, fraction = where
+    # Processes differ by megabytes before they begin: where peaks can be forgotten, each is its own baseline.
+    less = {key: one[key] - (one["start"] if one["forgets"] else baseline[key]) for key in ("whole", "stepping")}
+    return {"scheme": name, "wanted": cells, "cells": one["cells"], "fourier": fraction, **less, "counted": counted}
+
+
+def _fits(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+    """Bytes per cell over all sizes, at the first step; and on the largest mesh alone, for each step."""
+    own = [row for row in rows if row["scheme"] == name]
+    first = [row for row in own if row["fourier"] == own[0]["fourier"]]
+    last = [row for row in own if row["cells"] == max(row["cells"] for row in own)]
+    fitted: dict[str, Any] = {key: _slope(first, key) for key in ("stepping", "whole", "counted")}
+    by_step = {f"{row['fourier']:g}": row["stepping"] / row["cells"] for row in last}
+    return fitted | {"largest_by_step": by_step, "sizes": len(first)}
+
+
+def _slope(rows: Sequence[Mapping[str, Any]], key: str) -> float | None:
+    if len({row["cells"] for row in rows}) < 2:
+        return None
+    return float(np.polyfit([row["cells"] for row in rows], [row[key] for row in rows], 1)[0])
+
+
+def check(result: Mapping[str, Any]) -> list[Claim]:
+    """Against each solver of Crank–Nicolson by itself."""
+    return [_lower(result, solver) for solver in ("LU", "CG")]
+
+
+def _shares(result: Mapping[str, Any], solver: str) -> Iterator[tuple[str, float | None, float | None]]:
+    """Measured and counted bytes per cell of each discovered scheme over Crank–Nicolson's."""
+    other = result["bytes_per_cell"][f"crank-nicolson, {solver}"]
+    for name in DISCOVERED:
+        own = result["bytes_per_cell"][name]
+        yield name, _share(own["stepping"], other["stepping"]), _share(own["counted"], other["counted"])
+
+
+def _share(own: float | None, other: float | None) -> float | None:
+    return None if own is None or other is None or other <= 0 else own / other
+
+
+def _lower(result: Mapping[str, Any], solver: str) -> Claim:
+    """Holds if measured and counted bytes agree that it is much lower, for both schemes; in part if for some.
+
+    How much it takes to assemble a scheme is ours to mend, and no property of it: it is told, not judged.
+    """
+    found = list(_shares(result, solver))
+    much = [share is not None and share <= MUCH_LOWER for _, *shares in found for share in shares]
+    verdict: Verdict = "holds" if all(much) else "holds under a condition" if any(much) else "does not hold"
+    other = result["bytes_per_cell"][f"crank-nicolson, {solver}"]
+    parts = [
+        f"{name} {_bytes(result['bytes_per_cell'][name]['stepping'])} measured, "
+        f"{_bytes(result['bytes_per_cell'][name]['counted'])} counted, "
+        f"{_bytes(result['bytes_per_cell'][name]['whole'])} while it is assembled"
+        for name, *_ in found
+    ]
+    evidence = (
+        f"bytes per cell: {'; '.join(parts)}; Crank–Nicolson by {solver} {_bytes(other['stepping'])}, "
+        f"{_bytes(other['counted'])} and {_bytes(other['whole'])} (much lower: at most {MUCH_LOWER:.0%} of the first "
+        f"two); {_time_step(result)}"
+    )
+    text = "the discovered schemes offer a much lower memory consumption"
+    return Claim(f"less memory than Crank–Nicolson by {solver}", f"{text} (than CN, by {solver})", verdict, evidence)
+
+
+def _bytes(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.0f}"
+
+
+def _time_step(result: Mapping[str, Any]) -> str:
+    """Whether the time step matters to an explicit scheme, in words."""
+    gaps, same = [], True
+    for name, fits in result["bytes_per_cell"].items():
+        values = fits["largest_by_step"].values()
+        if not name.startswith("crank-nicolson"):
+            gaps.append(max(values) - min(values))
+            same &= gaps[-1] <= max(SAME * max(values), SAME_BYTES)
+    steps = " and ".join(f"{fraction:g}" for fraction in result["fractions"])
+    said = "no explicit scheme's memory depends on Δt" if same else "an explicit scheme's memory depends on Δt"
+    return f"{said}: at {steps} Fourier steps it differs by at most {max(gaps, default=0.0):.0f} bytes per cell"

@@ -1,0 +1,134 @@
+"""What the paper's set-up looks like: the two-cell training set, the 100 meshes, and the neighbourhoods of a cell."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+
+from fluxforge import recipe
+from fluxforge.data import meshes
+from fluxforge.mesh import gmsh_problem
+from fluxforge.paper.studies._claim import Claim, Verdict
+from fluxforge.paper.studies._setup_meshes import KINDS, ensemble_document, samples_document
+from fluxforge.paper.studies._setup_pair import two_cells_document
+from fluxforge.paper.studies._setup_patch import patches_document
+from fluxforge.pipeline import Progress, environment, silent
+
+NAME = "setup"
+SEED = 0
+# What the paper says of the training set.
+PRINTED = {"V": math.sqrt(3.0), "A": 2.0, "delta": 2.0 / math.sqrt(3.0), "ratio": 1.0}
+EXACT = 1e-12
+# Non-constant: on every irregular mesh V, A and δ spread at least so many times as much as on any regular one.
+MORE_SPREAD = 2.0
+# Regular cell shape: on every regular mesh the mean quality is at least this; 1 is equilateral.
+REGULAR_SHAPE = 0.9
+# Two areas of small cells: on that share of the irregular meshes; where two random points are close, areas merge.
+TWO_AREAS = 0.75
+
+
+@dataclass(frozen=True)
+class Config:
+    """How many meshes of which sizes; the paper's by default. `changes` of a recipe have nothing to change here."""
+
+    preset: str = "quick"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    meshes: int = 100
+    cells: tuple[int, int] = (100, 600)
+    engine: Literal["auto", "gmsh", "builtin"] = "auto"
+
+
+def run(
+    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Everything the figures show; seconds, most of them for the meshes."""
+    tell("two cells", 0, 3)
+    with jax.enable_x64(True):
+        pair = two_cells_document()
+    tell("meshes", 1, 3)
+    wanted = recipe.Meshes(meshes=config.meshes, cells=config.cells, engine=config.engine)
+    found = meshes(wanted, SEED)
+    engine = _engine(config.engine, warn)
+    tell("neighbourhoods", 2, 3)
+    result = {
+        "experiment": NAME,
+        "preset": config.preset,
+        "two_cells": pair,
+        "ensemble": ensemble_document(found) | {"engine": engine},
+        "samples": samples_document(found, sum(config.cells) / 2),
+        "patches": patches_document(found[1 :: len(KINDS)]),
+        "environment": environment(),
+    }
+    tell("neighbourhoods", 3, 3)
+    return result | {"claims": [claim.document() for claim in check(result)]}
+
+
+def _engine(wanted: str, warn: Callable[[str], None]) -> str:
+    """Which generator made the meshes, in words; told where it is not the one that the paper has."""
+    problem = gmsh_problem() if wanted == "auto" else None
+    if problem is not None:
+        warn(f"the meshes are those of the built-in engine: {problem}")
+    return "gmsh" if problem is None and wanted != "builtin" else "the built-in engine"
+
+
+def check(result: Mapping[str, Any]) -> list[Claim]:
+    """What the paper says of its data, from what was measured on them."""
+    return [_two_cells(result["two_cells"]), _meshes(result["ensemble"])]
+
+
+def _two_cells(pair: Mapping[str, Any]) -> Claim:
+    """Holds if every graph of the training set has the printed geometry to round-off."""
+    found = pair["training"]
+    off = {name: max(abs(end - value) for end in found[name]) for name, value in PRINTED.items()}
+    verdict: Verdict = "holds" if max(off.values()) <= EXACT else "does not hold"
+    evidence = (
+        f"on all {found['graphs']} graphs V = {_ends(found['V'])}, A = {_ends(found['A'])}, "
+        f"δ = {_ends(found['delta'])}, A/(δ V) = {_ends(found['ratio'])}: at most {max(off.values()):.0e} "
+        f"from √3, 2, 2/√3, 1"
+    )
+    return Claim(
+        "setup-two-cells", "V = √3, A = 2, δ = 2/√3, so that A/(δ V) = 1 on the training set", verdict, evidence
+    )
+
+
+def _ends(pair: list[float]) -> str:
+    low, high = (f"{value:.9g}" for value in pair)
+    return low if low == high else f"{low} to {high}"
+
+
+def _meshes(found: Mapping[str, Any]) -> Claim:
+    """Holds if spread, shape and areas are as said; under a condition if only the areas merge too often."""
+    regular, irregular = (found["by_kind"][kind] for kind in KINDS)
+    varied = all(
+        irregular["spread"][name][0] >= MORE_SPREAD * regular["spread"][name][2] for name in ("V", "A", "delta")
+    )
+    shaped = regular["quality"][0] >= REGULAR_SHAPE and not any(int(count) for count in regular["areas"])
+    two = irregular["areas"].get("2", 0)
+    apart = two >= TWO_AREAS * irregular["meshes"]
+    verdict: Verdict = "does not hold" if not (varied and shaped) else "holds" if apart else "holds under a condition"
+    evidence = (
+        f"{found['meshes']} meshes of {found['cells'][0]} to {found['cells'][1]} cells by {found['engine']}; standard "
+        f"deviation over mean, least to largest: {_spreads(regular)} on regular meshes, {_spreads(irregular)} on "
+        f"irregular ones; mean quality of a regular mesh at least {regular['quality'][0]:.2f} (1: equilateral); "
+        f"connected areas of cells of at most 1/8 of the largest: {_areas(irregular)} of the irregular meshes, "
+        f"{_areas(regular)} of the regular ones"
+    )
+    text = (
+        "the regular meshes are an unstructured grid with regular cell shape; two random attraction points let two "
+        "areas of the irregular ones be meshed with smaller elements: non-constant geometrical features"
+    )
+    return Claim("setup-meshes", text, verdict, evidence)
+
+
+def _areas(kind: Mapping[str, Any]) -> str:
+    return ", ".join(f"{count} on {meshes}" for count, meshes in kind["areas"].items())
+
+
+def _spreads(kind: Mapping[str, Any]) -> str:
+    names = {"V": "V", "A": "A", "delta": "δ"}
+    return ", ".join(
+        f"{letter} {kind['spread'][k][0]:.2f} to {kind['spread'][k][2]:.2f}" for k, letter in names.items()
+    )

@@ -1,0 +1,266 @@
+"""The paper's lemmas and theorems as code: what they promise, on which conditions, and networks that break them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import sympy as sp
+
+from fluxforge import recipe
+from fluxforge.certify import bounds
+from fluxforge.data import Problem, meshes, source
+from fluxforge.expression import symbol
+from fluxforge.gnn import Network, cast
+from fluxforge.gnn.exact import (
+    biased_network,
+    linear_weights,
+    memorising_network,
+    needed_bound,
+    nonzeros,
+    sparse_count,
+    sparse_network,
+)
+from fluxforge.mesh import FAMILIES, Mesh, Neumann, dual, fourier_step
+from fluxforge.paper.studies._theorem_claims import check
+from fluxforge.pipeline import Progress, environment, silent
+from fluxforge.scheme import Hop
+from fluxforge.train import train
+
+__all__ = ["Config", "check", "run"]
+
+NAME = "theorems"
+DT = 0.1
+SHAPES = tuple((layers, depth) for layers in (1, 2, 3) for depth in (2, 3, 4))
+FAMILY_SIZE = 8
+# Relative noise on the lemma's weights: networks near the sparse solution, which the second theorem speaks of.
+NOISE = (1e-4, 1e-3, 1e-2)
+
+
+@dataclass(frozen=True)
+class Config:
+    """How many networks are trained, for how long, and on how many meshes the bounds are tried."""
+
+    preset: str = "quick"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    meshes: int = 200
+    cells: int = 150
+    steps: int = 20_000
+    seeds: int = 16
+
+
+def run(
+    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Everything the appendix claims, measured; seconds, but for the training of two families of networks."""
+    with jax.enable_x64(True):
+        tell("meshes", 0, 5)
+        wanted = recipe.Meshes(meshes=config.meshes, cells=(config.cells, config.cells))
+        found = {f"{mesh.origin} ({k})": mesh for k, mesh in enumerate(meshes(wanted, 7))}
+        problems = _together(bounds.roomy_problems(found, jax.random.key(3), count=2, dt=DT))
+        training = bounds.readings(jax.random.key(1), dt=DT)
+        tell("the lemma", 1, 5)
+        result = {
+            "experiment": NAME,
+            "dt": DT,
+            "lemma": _lemma(problems),
+            "minimality": _minimality(problems, training),
+            "simple_weights": _simple_weights(training["signed"]),
+            "least_l1": least_l1(),
+            "neighbours": _neighbours(problems, training["signed"]),
+            "largest_change": _largest_change(problems),
+        }
+        tell("counterexamples", 2, 5)
+        result["counterexamples"] = _counterexamples(problems, training)
+        tell("bounds on trained networks", 3, 5)
+        result["linear"] = _linear(config, problems)
+        result["deep"] = _deep(config, problems, training)
+        tell("Fourier's condition", 4, 5)
+        result["fourier"] = _fourier()
+    result |= {"meshes": config.meshes, "environment": environment()}
+    return result | {"claims": [claim.document() for claim in check(result)]}
+
+
+def _together(problems: Mapping[str, Problem]) -> dict[str, Problem]:
+    """All meshes in one batch: they are padded to one size already."""
+    joined = jax.tree.map(lambda *leaves: jnp.concatenate([jnp.asarray(leaf) for leaf in leaves]), *problems.values())
+    return {f"{len(problems)} unstructured meshes": joined}
+
+
+def _lemma(problems: Mapping[str, Problem]) -> list[dict[str, Any]]:
+    """Count and largest error of the lemma's network for several L and m."""
+    return [
+        {
+            "layers": layers,
+            "depth": depth,
+            "nonzeros": nonzeros(network := sparse_network(layers, depth, 4)),
+            "printed": sparse_count(layers, depth),
+            "worst_error": max(bounds.largest_error(network, each) for each in problems.values()),
+        }
+        for layers, depth in SHAPES
+    ]
+
+
+def _simple_weights(taught: Problem) -> dict[str, Any]:
+    """(W₁, W₂w, W₃, Δt/V W₂b + b_u) of an exact linear network: T' of the training set as T, Δt/V Σe, Δt S and 1.
+
+    One solution, and the lemma's, if the four columns are independent.
+    """
+    T, S, dt = (np.asarray(each, float) for each in (taught.T, taught.S, taught.dt))
+    given = np.asarray(taught.answer, float)
+    source_term = dt.reshape(-1, *(1,) * (S.ndim - 1)) * S
+    columns = np.stack([each.ravel() for each in (T, given - T - source_term, source_term, np.ones_like(T))], axis=1)
+    found, _, rank, sizes = np.linalg.lstsq(columns, given.ravel(), rcond=None)
+    return {"solution": found.tolist(), "rank": int(rank), "smallest_singular_value": float(sizes.min())}
+
+
+def least_l1() -> dict[str, Any]:
+    """All minimisers (W₂, w) of |W₂| + |w| with W₂w = 1, in exact arithmetic: stationary points for either sign."""
+    x = symbol("x", "positive")
+    # w = 1/W₂ has the sign of W₂, so that both signs have the same sizes.
+    sizes = sp.solve(sp.diff(x + 1 / x, x), x)
+    least = min(size + 1 / size for size in sizes)
+    pairs = [(sign * size, sign / size) for sign in (1, -1) for size in sizes if size + 1 / size == least]
+    return {"least": float(least), "minimisers": [[float(first), float(second)] for first, second in pairs]}
+
+
+def _neighbours(problems: Mapping[str, Problem], taught: Problem) -> dict[str, int]:
+    """The most messages that arrive in a cell, in the training set and on the unseen meshes, walls included."""
+    return {
+        "training": _most_messages(taught),
+        "meshes": max(_most_messages(each) for each in problems.values()),
+    }
+
+
+def _most_messages(problems: Problem) -> int:
+    around = problems.around
+    return int((around.hops[Hop.EDGE].mask.sum(axis=-1) * around.live).max())
+
+
+def _minimality(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, Any]:
+    """Fewer non-zeros than the lemma allows, for L = m = 2: one exact on bounded data, one on two cells only."""
+    everywhere = needed_bound(1.0, DT, weight=100.0, fourier=1.0)
+    two_cells = needed_bound(1.0, DT, weight=3.0**0.5, fourier=DT)
+    networks = {
+        "exact on bounded data": biased_network(2, 2, 8, everywhere),
+        "exact on two cells only": memorising_network(2, 2, 8, bound=two_cells, ratio=DT / 3.0**0.5),
+    }
+    return {
+        name: {
+            "nonzeros": nonzeros(network),
+            "printed_minimum": sparse_count(2, 2),
+            "training_error": bounds.largest_error(network, training["signed"]),
+            "worst_error": max(bounds.largest_error(network, each) for each in problems.values()),
+        }
+        for name, network in networks.items()
+    }
+
+
+def _counterexamples(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> list[dict[str, Any]]:
+    makers = (
+        bounds.offset_counterexample,
+        bounds.memorised_counterexample,
+        bounds.saturated_counterexample,
+        bounds.one_sided_counterexample,
+        bounds.late_counterexample,
+    )
+    found = [make(problems, training) for make in makers]
+    return [
+        {
+            "name": each.name,
+            "claim": each.claim,
+            "nonzeros": each.nonzeros,
+            "fits": each.fits,
+            "training_error": each.training,
+            **_checked(each.check),
+        }
+        for each in found
+    ]
+
+
+def _checked(check: bounds.BoundCheck) -> dict[str, Any]:
+    return {
+        "eps": check.bound.eps,
+        "bound": check.bound.value,
+        "worst_error": check.worst_error,
+        "ratio": check.ratio,
+        "where": str(check.where),
+        "corrected_bound": check.corrected,
+        "hypotheses": [asdict(each) for each in check.hypotheses],
+    }
+
+
+def _trained(config: Config, changes: Mapping[str, Any]) -> tuple[list[Network], Problem]:
+    """Networks of a recipe like the paper's, and the graphs they were trained on, in float64."""
+    base = recipe.override(recipe.load("generalisation"), {"seeds": config.seeds, "training.steps": config.steps})
+    spec = recipe.override(base, {"data.negated": True, "data.time_step": DT, **changes, **config.changes})
+    done = train(spec, source(spec))
+    taught = source(spec, dtype="float64").problems  # type: ignore[attr-defined]
+    return [cast(done.member(k), "float64") for k in done.of_arm("sparse")], taught
+
+
+def _linear(config: Config, problems: Mapping[str, Problem]) -> dict[str, Any]:
+    """The first bound on linear networks, trained; one record per seed."""
+    shape = {"network.layers": 1, "network.depth": 1, "arms": {"sparse": 1e-3}}
+    networks, taught = _trained(config, shape)
+    weights = [found._asdict() for each in networks if (found := linear_weights(each)) is not None]
+    return _summed([bounds.check_linear_bound(each, taught, problems) for each in networks]) | {"weights": weights}
+
+
+def _deep(config: Config, problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, Any]:
+    """The second bound on trained networks, which lack the structure it needs, and on the lemma's with noise."""
+    networks, taught = _trained(config, {"arms": {"sparse": 1e-3}, "training.learning_rate": 3e-3})
+    trained = [bounds.check_deep_bound(each, taught, problems) for each in networks]
+    near = [
+        bounds.check_deep_bound(_shaken(sparse_network(2, 2, 2), size, seed), training["signed"], problems)
+        for size in NOISE
+        for seed in range(config.seeds)
+    ]
+    return {"trained": _summed(trained), "near the lemma's network": _summed(near)}
+
+
+def _shaken(network: Network, size: float, seed: int) -> Network:
+    """Every non-zero parameter times 1 + size · uniform(−1, 1)."""
+    rng = np.random.default_rng([seed, round(1 / size)])
+    return jax.tree.map(
+        lambda leaf: leaf * (1 + size * rng.uniform(-1, 1, leaf.shape)) if eqx.is_inexact_array(leaf) else leaf, network
+    )
+
+
+def _summed(checks: Sequence[bounds.BoundCheck]) -> dict[str, Any]:
+    """All ratios, which hypotheses fail how often, and the worst network in full."""
+    names = [each.name for each in checks[0].hypotheses]
+    missing = {name: sum(not h.holds for check in checks for h in check.hypotheses if h.name == name) for name in names}
+    worst = max(checks, key=lambda check: check.ratio)
+    return {
+        "networks": len(checks),
+        "ratios": [check.ratio for check in checks],
+        "eps": [check.bound.eps for check in checks],
+        "hypotheses_failing": {name: count for name, count in missing.items() if count},
+        "violations": sum(not check.holds for check in checks),
+        "violations_with_all_hypotheses": sum(check.bound.applies and not check.holds for check in checks),
+        "worst": _checked(worst),
+    }
+
+
+def _fourier() -> list[dict[str, Any]]:
+    """The largest stable step over Fourier's, with held walls in its sum as everywhere here, and as printed: cells."""
+    rows = []
+    for name in FAMILIES:
+        mesh = _family(name)
+        found = bounds.fourier_is_sufficient(dual(mesh))
+        rows.append(asdict(found) | {"family": name, "ratio_cells": found.limit / fourier_step(dual(mesh, Neumann()))})
+    return rows
+
+
+def _largest_change(problems: Mapping[str, Problem]) -> float:
+    """Max |Δt/V Σ α A/δ (T_N − T_P)|, which the proofs take to be at most 2."""
+    return max(float(jnp.abs(p.answer - p.T - p.dt[:, None] * p.S).max()) for p in problems.values())
+
+
+def _family(name: str) -> Mesh:
+    return FAMILIES[name](FAMILY_SIZE, 1)

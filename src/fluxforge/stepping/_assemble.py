@@ -1,0 +1,267 @@
+"""A linear scheme on a graph, as sparse matrices: whatever does not depend on T is evaluated here, once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from jaxtyping import Inexact
+from scipy.sparse import csr_array, diags_array, eye_array
+
+from fluxforge.errors import SchemeError
+from fluxforge.expression import evaluate
+from fluxforge.graph import Neighbourhood, Neighbourhoods, View, check_dimension, view
+from fluxforge.mesh import DualGraph, Settings, check_graph, resolve
+from fluxforge.scheme import Affine, Ghost, Hop, LinearStage, Scheme, check_scheme, linear_stages, symbol
+
+Column = Inexact[np.ndarray, " cells"]
+
+
+@dataclass(frozen=True)
+class AffineMap:
+    """value = Σ_f matrices[f] f + constant, f among T, S and earlier outputs."""
+
+    matrices: Mapping[str, csr_array]
+    constant: Column
+
+
+@dataclass(frozen=True)
+class Operator:
+    """T' = M T + N S + b for an explicit scheme;  of F for an implicit one, T' − T = (1−θ)(F(T)−T) + θ(F(T')−T')."""
+
+    M: csr_array
+    N: csr_array
+    b: Column
+    theta: float
+
+
+def assemble(
+    scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None
+) -> tuple[Mapping[str, AffineMap], ...]:
+    """Each stage's outputs as affine maps of the fields and of earlier outputs."""
+    stages = linear_stages(check_scheme(scheme))
+    check_graph(graph)
+    if stages is None:
+        raise SchemeError(f"scheme {scheme.name!r} is not linear in T and S, so it has no matrix")
+    work = _Assembly(scheme, graph, dt=dt, parameters=parameters)
+    return tuple(work.stage(stage) for stage in stages)
+
+
+def operator(scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None = None) -> Operator:
+    """The whole step as one affine map of T and S, by composing the stages."""
+    stages = assemble(scheme, graph, dt=dt, parameters=parameters)
+    return compose(stages, check_graph(graph).cells, theta=float(scheme.theta))
+
+
+def compose(stages: tuple[Mapping[str, AffineMap], ...], n: int, *, theta: float = 0.0) -> Operator:
+    """Assembled stages of n cells as one affine map of T and S."""
+    known = {
+        "T": (eye_array(n, format="csr"), csr_array((n, n)), np.zeros(n)),
+        "S": (csr_array((n, n)), eye_array(n, format="csr"), np.zeros(n)),
+    }
+    for stage in stages:
+        done = {}
+        for name, affine in stage.items():
+            M, N, b = csr_array((n, n)), csr_array((n, n)), affine.constant
+            for field, matrix in affine.matrices.items():
+                inner = known[field]
+                M, N, b = M + matrix @ inner[0], N + matrix @ inner[1], b + matrix @ inner[2]
+            done[name] = (M, N, b)
+        known |= done
+    M, N, b = known["T_new"]
+    return Operator(csr_array(M), csr_array(N), b, theta)
+
+
+def generator(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Operator:
+    """∂M/∂Δt, ∂N/∂Δt and ∂b/∂Δt at Δt = 0: the semi-discrete system dT/dt = G T + s S + r the scheme integrates.
+
+    Each coefficient's slope by a complex step, Im c(iε)/ε, which loses no digits; the stages compose to first order,
+    (C₀ + ΔtC₁)(M₀ + ΔtM₁) = C₀M₀ + Δt(C₁M₀ + C₀M₁), so the stencil does not grow with their number.
+    """
+    _refuse_kinks(check_scheme(scheme))
+    n = check_graph(graph).cells
+    nothing, one = csr_array((n, n)), eye_array(n, format="csr")
+    zero = np.zeros(n)
+    known = {
+        "T": _FirstOrder((one, nothing, zero), (nothing, nothing, zero)),
+        "S": _FirstOrder((nothing, one, zero), (nothing, nothing, zero)),
+    }
+    for stage in assemble(scheme, graph, dt=1j * _EPSILON, parameters=parameters):
+        known |= {name: _first_order(affine, known) for name, affine in stage.items()}
+    _refuse_jump(scheme, known["T_new"].value, one)
+    slope = known["T_new"].slope
+    return Operator(csr_array(slope[0]), csr_array(slope[1]), slope[2], float(scheme.theta))
+
+
+def _refuse_kinks(scheme: Scheme) -> None:
+    """A complex step sees the slope of smooth functions only."""
+    parts = [message.expression for stage in scheme.stages for message in stage.messages.values()]
+    parts += [output.expression for stage in scheme.stages for output in stage.outputs.values()]
+    for part in parts:
+        for kink in part.atoms(sp.Abs, sp.Min, sp.Max, sp.sign):
+            if symbol("dt") in kink.free_symbols:
+                raise SchemeError(f"scheme {scheme.name!r} has no generator: {kink} is not smooth in dt")
+
+
+def _refuse_jump(scheme: Scheme, start: "_Parts", one: csr_array) -> None:
+    """What changes the field in no time integrates no differential equation: M(0) = I, N(0) = 0 and b(0) = 0."""
+    M, N, b = start
+    if max(abs(M - one).max(), abs(N).max(), np.abs(b).max()) > _NO_TIME:
+        raise SchemeError(f"scheme {scheme.name!r} has no generator: a step of dt = 0 changes the field")
+
+
+_EPSILON = 1e-20
+# Weights of stages that add up to 1 leave a few roundings each, of at most some hundred stages.
+_NO_TIME = 1e-12
+_Parts = tuple[csr_array, csr_array, Column]
+
+
+@dataclass(frozen=True)
+class _FirstOrder:
+    """M, N and b of an output at Δt = 0, and their slopes there."""
+
+    value: _Parts
+    slope: _Parts
+
+
+def _first_order(affine: AffineMap, known: Mapping[str, _FirstOrder]) -> _FirstOrder:
+    n = len(affine.constant)
+    empty = csr_array((n, n))
+    value: list[Any] = [empty, empty, np.real(affine.constant)]
+    slope: list[Any] = [empty, empty, np.imag(affine.constant) / _EPSILON]
+    for field, matrix in affine.matrices.items():
+        C0, C1 = (_without_zeros(part) for part in (matrix.real, matrix.imag / _EPSILON))
+        inner = known[field]
+        for k in range(3):
+            value[k] = value[k] + C0 @ inner.value[k]
+            slope[k] = slope[k] + C1 @ inner.value[k] + C0 @ inner.slope[k]
+    return _FirstOrder(tuple(value), tuple(slope))
+
+
+def _without_zeros(matrix: csr_array) -> csr_array:
+    matrix = csr_array(matrix)
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def apply(stages: tuple[Mapping[str, AffineMap], ...], T: Column, S: Column) -> Column:
+    """One step F(T) of an assembled scheme, stage by stage, without forming M."""
+    fields = {"T": T, "S": S}
+    for stage in stages:
+        fields |= {
+            name: affine.constant + sum(matrix @ fields[field] for field, matrix in affine.matrices.items())
+            for name, affine in stage.items()
+        }
+    return fields["T_new"]
+
+
+class _Assembly:
+    """The values known so far: parameters, geometry, and outputs that turned out to be geometry."""
+
+    def __init__(self, scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None) -> None:
+        self.name = scheme.name
+        self.graph = graph
+        check_dimension(scheme, graph)
+        fields = resolve(scheme.equation, graph, parameters)
+        self.hops = Neighbourhoods(graph, fields)
+        self.rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
+        self.parameters: dict[sp.Symbol, Any] = {symbol("dt"): dt}
+        self.parameters |= {symbol(name): value for name, value in fields.constants.items()}
+        self.cells = {symbol(name): value for name, value in fields.cells.items()}
+        self.fixed: dict[str, np.ndarray] = {}
+
+    def stage(self, stage: LinearStage) -> dict[str, AffineMap]:
+        sums = {
+            name: np.where(self.hops[hop].mask, self._along(hop, expression), 0.0).sum(axis=1)
+            for name, (hop, expression) in stage.fixed_messages.items()
+        }
+        at_node = self._at_node() | {symbol(name): value for name, value in sums.items()}
+        messages = {name: self._message(hop, affine) for name, (hop, affine) in stage.messages.items()}
+        outputs = {name: self._output(affine, at_node, messages) for name, affine in stage.outputs.items()}
+        for name, expression in stage.fixed_outputs.items():
+            self.fixed[name] = self._column(expression, at_node)
+            if name == "T_new":
+                outputs[name] = AffineMap({}, self.fixed[name])
+        return outputs
+
+    def _at_node(self) -> dict[sp.Symbol, Any]:
+        known = {symbol(name): value for name, value in self.fixed.items()}
+        return self.parameters | self.cells | {symbol("V"): self.graph.V} | known
+
+    def _column(self, expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> Column:
+        with np.errstate(all="ignore"):
+            value = np.asarray(evaluate(expression, values, np))
+        column = np.broadcast_to(value, (self.graph.cells,)) + np.zeros(1)
+        self._refuse_infinite(column, "an output's coefficient")
+        return column
+
+    def _refuse_infinite(self, column: Column, what: str) -> None:
+        if not np.isfinite(column).all():
+            cell = int(np.flatnonzero(~np.isfinite(column))[0])
+            raise SchemeError(
+                f"scheme {self.name!r}: {what} is not finite at cell {cell}: it divides by zero or overflows there"
+            )
+
+    def _along(self, hop: Hop, expression: sp.Expr) -> np.ndarray:
+        """A geometric expression in every slot of a hop."""
+        around = self.hops[hop]
+        geometry = {own: around.geometry[own] for own in expression.free_symbols & around.geometry.keys()}
+        values: dict[sp.Symbol, Any] = {**self.parameters, **geometry}
+        for name, value in self.fixed.items():
+            shown = view(self.graph, self.rules[name]).of(value)
+            values |= {symbol(f"{name}_{end}"): shown[node] for end, node in around.ends.items()}
+            if around.over_paths is not None:
+                values[symbol(f"{name}_N")] = around.over_paths.of(shown[around.over_paths.middle])
+        # Unused slots hold some other face's geometry: whatever it gives there is masked by the caller.
+        with np.errstate(all="ignore"):
+            value = np.asarray(evaluate(expression, values, np))
+        return np.broadcast_to(value, around.mask.shape)
+
+    def _message(self, hop: Hop, affine: Affine) -> AffineMap:
+        """Σ over slots of c_s · s, each s a field at one end."""
+        around = self.hops[hop]
+        matrices: dict[str, csr_array] = {}
+        constant = np.where(around.mask, self._along(hop, affine.constant), 0.0).sum(axis=1)
+        for variable, expression in affine.coefficients.items():
+            name, _, end = variable.name.rpartition("_")
+            weight = np.where(around.mask, self._along(hop, expression), 0.0)
+            self._refuse_infinite(weight.sum(axis=1), f"a message's coefficient of {variable}")
+            matrix, shown = self._gather(around, end, weight, view(self.graph, self.rules[name]))
+            matrices[name] = matrices[name] + matrix if name in matrices else matrix
+            constant = constant + shown
+        return AffineMap(matrices, constant)
+
+    def _gather(self, around: Neighbourhood, end: str, weight: np.ndarray, seen: View) -> tuple[csr_array, Column]:
+        """Σ_slots weight · (what the node at that end shows), as a matrix on cells and a constant from the boundary."""
+        if end in around.ends:
+            node = around.ends[end]
+        else:  # N of a ring: spread each slot's weight evenly over its paths
+            assert around.over_paths is not None
+            slot = np.maximum(around.over_paths.slot_of_path, 0)
+            share = weight / np.maximum(around.over_paths.multiplicity, 1)
+            weight = np.where(around.over_paths.slot_of_path >= 0, np.take_along_axis(share, slot, axis=1), 0.0)
+            node = around.over_paths.middle
+        n, slots = weight.shape
+        indptr = np.arange(0, n * slots + 1, slots)
+        coefficients = (weight * seen.scale[node]).ravel()
+        matrix = csr_array((coefficients, seen.cell[node].ravel(), indptr), shape=(n, n))
+        matrix.sum_duplicates()
+        return matrix, (weight * seen.constant[node]).sum(axis=1)
+
+    def _output(self, affine: Affine, at_node: Mapping[sp.Symbol, Any], messages: Mapping[str, AffineMap]) -> AffineMap:
+        """Σ coefficients · (field or sum) + constant, the sums replaced by their own maps."""
+        matrices: dict[str, csr_array] = {}
+        constant = self._column(affine.constant, at_node)
+        for variable, expression in affine.coefficients.items():
+            scale = self._column(expression, at_node)
+            inner = messages.get(variable.name)
+            if inner is None:
+                parts: Mapping[str, Any] = {variable.name: eye_array(self.graph.cells, format="csr")}
+            else:
+                parts = inner.matrices
+                constant = constant + scale * inner.constant
+            for name, matrix in parts.items():
+                scaled = diags_array(scale, format="csr") @ matrix
+                matrices[name] = matrices[name] + scaled if name in matrices else scaled
+        return AffineMap(matrices, constant)

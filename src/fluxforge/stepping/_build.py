@@ -1,0 +1,143 @@
+"""From a scheme, a graph and a time step to the stepper that suits them."""
+
+import math
+import os
+from typing import Any, Literal, get_args
+
+import jax
+import numpy as np
+
+from fluxforge._arguments import check_choice, check_flag, check_positive
+from fluxforge.errors import InputError
+from fluxforge.mesh import DualGraph, Settings, Value, check_graph
+from fluxforge.pde import Equation
+from fluxforge.scheme import Scheme, find, linear_stages
+from fluxforge.stepping._assemble import Operator, assemble, operator
+from fluxforge.stepping._field import field_on_cells
+from fluxforge.stepping._general import general_stepper
+from fluxforge.stepping._implicit import conjugate_gradient_stepper, direct_stepper
+from fluxforge.stepping._kernel_stepper import kernel_pays, kernel_stepper
+from fluxforge.stepping._linear import linear_stepper
+from fluxforge.stepping._multigrid import condition_bound, multigrid_stepper
+from fluxforge.stepping._renumber import local_order
+from fluxforge.stepping._stepper import AbstractStepper
+
+Precision = Literal["float32", "float64"]
+Solver = Literal["auto", "direct", "amg", "cg"]
+DIRECT_MOST_CELLS = 100_000
+# Multigrid takes about twenty cycles whatever the step, diagonal CG iterations in proportion to the root of the
+# condition number. On two cores and 10⁶ cells they take the same time at about 70, 2.4 times more with CG at 700.
+AMG_LEAST_CONDITION = 100.0
+
+
+@np.errstate(all="ignore")
+def stepper(
+    scheme: str | os.PathLike[str] | Scheme,
+    graph: DualGraph,
+    dt: float,
+    *,
+    equation: str | os.PathLike[str] | Equation | None = None,
+    diffusivity: float | None = None,
+    parameters: Settings | None = None,
+    source: Value | np.ndarray = 0.0,
+    dtype: Precision = "float64",
+    solver: Solver = "auto",
+    renumber: bool = True,
+) -> AbstractStepper:
+    """T' = step(T), with everything that does not depend on T evaluated once.
+
+    `scheme` is a scheme, a built-in name or a path to a `scheme.json`. `source` is S: a number, a formula in x and y,
+    a function of them or an array over cells. `equation` is the one the scheme serves, its own unless given, and
+    `parameters` are its parameters by name; `diffusivity` is the word for heat's α. `solver` is for implicit schemes:
+    sparse LU (`direct`) up to 10⁵ cells; beyond, conjugate gradients, preconditioned by algebraic multigrid (`amg`) on
+    the CPU where the step is long, and otherwise by the diagonal (`cg`), unless said otherwise. float64 needs JAX's
+    64-bit mode. Raises InputError, naming the argument, for an argument that cannot be used.
+    """
+    scheme, graph = find(scheme, equation), check_graph(graph)
+    dt, diffusivity = check_positive(dt, "dt"), check_diffusivity(diffusivity)
+    parameters = scheme.equation.settings(parameters, diffusivity=diffusivity)
+    check_64_bits(check_precision(dtype))
+    check_choice(solver, "solver", get_args(Solver))
+    check_flag(renumber, "renumber")
+    S = field_on_cells(source, graph, "the source")
+    order = local_order(graph) if renumber else None
+    if scheme.implicit:
+        return _implicit(scheme, graph, dt=dt, parameters=parameters, S=S, dtype=dtype, solver=solver, order=order)
+    if linear_stages(scheme) is None:
+        return general_stepper(scheme, graph, dt=dt, parameters=parameters, source=S, dtype=dtype)
+    stages = assemble(scheme, graph, dt=dt, parameters=parameters)
+    return linear_stepper(stages, source=S, order=order, dtype=dtype)
+
+
+@np.errstate(all="ignore")
+def run_stepper(
+    scheme: Scheme,
+    graph: DualGraph,
+    dt: float,
+    *,
+    steps: int,
+    parameters: Settings | None = None,
+    source: np.ndarray | None = None,
+    dtype: Precision = "float64",
+    solver: Solver = "auto",
+) -> AbstractStepper:
+    """The fastest stepper for a run of that many steps, from arguments that were checked.
+
+    On the CPU, explicit linear schemes are stepped by a compiled kernel where the run is long enough to pay for its
+    compilation. It is no function that JAX can trace; `stepper` always returns one that is.
+    """
+    S = np.zeros(graph.cells) if source is None else source
+    rounds = 0 if scheme.implicit or linear_stages(scheme) is None else len(scheme.stages)
+    if jax.default_backend() == "cpu" and kernel_pays(rounds, graph.cells, steps):
+        return kernel_stepper(assemble(scheme, graph, dt=dt, parameters=parameters), source=S, dtype=dtype)
+    return stepper(scheme, graph, dt, parameters=parameters, source=S, dtype=dtype, solver=solver)
+
+
+def _implicit(
+    scheme: Scheme,
+    graph: DualGraph,
+    *,
+    dt: float,
+    parameters: Settings,
+    S: np.ndarray,
+    dtype: Precision,
+    solver: Solver,
+    order: np.ndarray | None,
+) -> AbstractStepper:
+    if linear_stages(scheme) is None:
+        raise InputError(f"scheme {scheme.name!r} is implicit and not linear: no solver here takes it")
+    step = operator(scheme, graph, dt=dt, parameters=parameters)
+    if solver == "auto":
+        solver = choose_solver(step)
+    if solver == "direct":
+        return direct_stepper(step, S)
+    if solver == "amg":
+        return multigrid_stepper(step, V=graph.V, source=S, dtype=dtype, name=scheme.name)
+    return conjugate_gradient_stepper(step, V=graph.V, source=S, order=order, dtype=dtype, name=scheme.name)
+
+
+def choose_solver(step: Operator) -> Literal["direct", "amg", "cg"]:
+    """The solver of an implicit step that takes the least time, by the number of cells, the device and the system."""
+    if step.M.shape[0] <= DIRECT_MOST_CELLS:
+        return "direct"
+    long = AMG_LEAST_CONDITION <= condition_bound(step) < math.inf
+    return "amg" if long and jax.default_backend() == "cpu" else "cg"
+
+
+def check_diffusivity(diffusivity: float | None) -> float | None:
+    """A diffusivity that is given as a positive number; InputError for any other."""
+    return None if diffusivity is None else check_positive(diffusivity, "diffusivity")
+
+
+def check_precision(dtype: Any, name: str = "dtype") -> str:
+    """`float32` or `float64`."""
+    return check_choice(dtype, name, ("float32", "float64"))
+
+
+def check_64_bits(dtype: str, name: str = "dtype") -> None:
+    """Refuse float64 where JAX would silently compute in float32."""
+    if dtype == "float64" and not jax.config.read("jax_enable_x64"):
+        raise InputError(
+            "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first, "
+            f"or pass {name}='float32'"
+        )

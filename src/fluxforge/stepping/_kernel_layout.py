@@ -1,0 +1,158 @@
+"""Rows, fields and operations in memory, as the compiled sweeps of `_kernel` read them."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+from scipy.sparse import csr_array
+
+from fluxforge.stepping._program import Matrix, Program
+
+# Cells worked on together, and cells between which fronts take turns; a turn costs as much as some two hundred cells.
+LANES, BLOCK = 8, 2048
+# Bytes of a cache line, and the places of an array of shared counters, each in a line of its own.
+LINE = 64
+ARRIVED, GIVEN_UP, TAKEN = 0, 8, 16
+# More ranges of cells than threads: a thread that is held up by other programs leaves work to the others.
+PARTS_PER_THREAD = 2
+LEAST_CELLS_PER_THREAD = 4096
+# The part of a core's second cache that rows and fields of the fronts under way may fill, and its size where the system
+# does not say.
+SHARE_OF_CACHE = 1.0
+USUAL_CACHE = 2**19
+MOST_DEPTH = 32
+
+
+class Plan(NamedTuple):
+    """What all threads read: rows and fields in memory, the operations of a step as tables, and how cells are shared.
+
+    `slots` is a tuple of as many numbers as a row has slots, so that their number is known to the compiler. A row of
+    `operations` holds the matrix (−1 for none), the gathered field, the target, and the range of its terms.
+    """
+
+    slots: tuple[int, ...]
+    columns: np.ndarray
+    weight: np.ndarray
+    fields: np.ndarray
+    operations: np.ndarray
+    scales: np.ndarray
+    term_fields: np.ndarray
+    term_shares: np.ndarray
+    fronts: np.ndarray
+    cells: int
+    reach: int
+    depth: int
+    parts: int
+    threads: int
+
+
+def plan_sweeps(program: Program, *, order: np.ndarray | None, dtype: np.dtype, threads: int) -> Plan:
+    """Lay a program out in memory, cells in the given order."""
+    cells, slots = _rounded_up(program.cells), max(program.slots, 1)
+    rows = [_lay_out(matrix, slots, order, dtype) for matrix in program.matrices]
+    empty = np.zeros((0, cells * slots))
+    reach = _rounded_up(max((measure_reach(matrix.off, order) for matrix in program.matrices), default=0))
+    threads = max(1, min(threads, cells // LEAST_CELLS_PER_THREAD))
+    parts = 1 if threads == 1 else PARTS_PER_THREAD * threads
+    held = len(rows) * slots * (dtype.itemsize + 4) + program.fields * dtype.itemsize
+    terms = [term for operation in program.operations for term in operation.terms]
+    return Plan(
+        slots=(0,) * slots,
+        columns=np.stack([index for index, _ in rows]) if rows else empty.astype(np.uint32),
+        weight=np.stack([weight for _, weight in rows]) if rows else empty.astype(dtype),
+        fields=_fields(program, order, dtype),
+        operations=_operations(program),
+        scales=np.array([operation.scale for operation in program.operations], dtype),
+        term_fields=np.array([number for number, _ in terms], np.int64),
+        term_shares=np.array([share for _, share in terms], dtype),
+        fronts=np.array(program.fronts(), np.int64),
+        cells=cells,
+        reach=reach,
+        depth=_depth(held, reach, cells // parts),
+        parts=parts,
+        threads=threads,
+    )
+
+
+def _rounded_up(cells: int) -> int:
+    return -(-cells // LANES) * LANES
+
+
+def _lay_out(matrix: Matrix, slots: int, order: np.ndarray | None, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Neighbours and weights of LANES cells at a time, slot by slot.
+
+    An unused slot has the cell itself as neighbour and no weight. The excess e_P is a slot too, since e_P f_P is
+    −e_P (0 − f_P): its neighbour is a place behind the last cell where every field is zero. Cells at a wall have a slot
+    free for it.
+    """
+    n = len(matrix.excess)
+    cells, rank = _rounded_up(n), _rank(order, n)
+    counts = np.diff(matrix.off.indptr)
+    rows = np.repeat(np.arange(n), counts)
+    slot = np.arange(len(rows)) - matrix.off.indptr[rows]
+    index = np.repeat(np.arange(cells, dtype=np.uint32)[:, None], slots, axis=1)
+    weight = np.zeros((cells, slots), dtype)
+    index[rank[rows], slot] = rank[matrix.off.indices]
+    weight[rank[rows], slot] = matrix.off.data
+    cut = np.flatnonzero(matrix.excess)
+    index[rank[cut], counts[cut]] = cells
+    weight[rank[cut], counts[cut]] = -matrix.excess[cut]
+    return _by_lanes(index), _by_lanes(weight)
+
+
+def _by_lanes(rows: np.ndarray) -> np.ndarray:
+    cells, slots = rows.shape
+    return rows.reshape(cells // LANES, LANES, slots).swapaxes(1, 2).ravel()
+
+
+def _rank(order: np.ndarray | None, n: int) -> Int[np.ndarray, " cells"]:
+    """The new place of each cell."""
+    if order is None:
+        return np.arange(n)
+    rank = np.empty(n, np.int64)
+    rank[order] = np.arange(n)
+    return rank
+
+
+def _fields(program: Program, order: np.ndarray | None, dtype: np.dtype) -> np.ndarray:
+    """A row for each field, with a place behind the last cell that stays zero.
+
+    A row is an odd number of cache lines long, so that a cell's places in the fields do not fall on one place of the
+    cache.
+    """
+    lines = -(-(_rounded_up(program.cells) + 1) * dtype.itemsize // LINE)
+    fields = np.zeros((program.fields, (lines + 1 - lines % 2) * LINE // dtype.itemsize), dtype)
+    for number, values in program.constants.items():
+        fields[number, : program.cells] = values if order is None else values[order]
+    return fields
+
+
+def _operations(program: Program) -> Int[np.ndarray, "operations 5"]:
+    table, terms = np.zeros((len(program.operations), 5), np.int64), 0
+    for k, each in enumerate(program.operations):
+        matrix = -1 if each.matrix is None else each.matrix
+        table[k] = matrix, each.gathered, each.target, terms, terms + len(each.terms)
+        terms += len(each.terms)
+    return table
+
+
+def measure_reach(off: csr_array, order: np.ndarray | None) -> int:
+    """How many places away a neighbour is at most."""
+    rank = _rank(order, off.shape[0])
+    return int(np.abs(np.repeat(rank, np.diff(off.indptr)) - rank[off.indices]).max(initial=0))
+
+
+def _depth(bytes_per_cell: int, reach: int, cells: int) -> int:
+    """How many fronts go through a range of cells together: what they share stays in the core's cache."""
+    room = int(SHARE_OF_CACHE * own_cache() / bytes_per_cell) - BLOCK
+    # The wedges at either end of a range must not meet.
+    return int(np.clip(min(room, cells // 2) // max(reach, 1), 1, MOST_DEPTH))
+
+
+def own_cache(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache/index2")) -> int:
+    """Bytes of a core's second cache."""
+    try:
+        return int((folder / "size").read_text().strip().removesuffix("K")) * 1024
+    except (OSError, ValueError):
+        return USUAL_CACHE

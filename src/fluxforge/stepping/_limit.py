@@ -1,0 +1,246 @@
+"""The largest stable time step of a scheme on a graph."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import sympy as sp
+from jaxtyping import Float
+from scipy.linalg import eigh_tridiagonal
+from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse.linalg import ArpackError, eigs, eigsh
+
+from fluxforge.errors import NumericalError
+from fluxforge.expression import evaluate, symbol
+from fluxforge.mesh import DualGraph, Settings, check_graph
+from fluxforge.scheme import Scheme, amplification, check_scheme
+from fluxforge.stepping._assemble import generator
+from fluxforge.stepping._one_operator import is_one_operator
+from fluxforge.stepping._reaction import linear_reaction
+
+_DENSE = 300
+_TOLERANCE = 1e-5
+_ROUGHLY = 1e-4
+# Of a modulus of 1, and of sums of a few entries of G.
+_ROUNDED = 1e-12
+
+
+@dataclass(frozen=True)
+class StepLimit:
+    """`dt`: the largest stable step (infinite if unlimited, 0 if none); `interval`: [−interval, 0] is where |R| ≤ 1.
+
+    `rate` is the largest |eigenvalue| of the generator; modes that grow as the equation lets them do not count. Where
+    it is only known to lie between two values, `certain` is the step that is stable in any case, at most `dt`.
+    """
+
+    dt: float
+    interval: float
+    rate: float
+    certain: float
+
+
+def step_limit(
+    scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None, precise: bool = True
+) -> StepLimit | None:
+    """|R(Δt λ)| ≤ 1 for the fastest eigenvalues λ of the scheme's generator; None where the scheme is not a
+    function R of one operator.
+
+    Modes that grow, and not faster than the equation's reaction lets a field grow, are not judged: they have to grow.
+
+    On large meshes the eigenvalue takes long to find to five digits. Unless `precise`, it is enclosed by a few dozen
+    Lanczos steps where V·G is symmetric. Raises NumericalError where the eigenvalues are not found.
+    """
+    check_scheme(scheme), check_graph(graph)
+    factor = amplification(scheme) if is_one_operator(scheme) else None
+    if factor is None:
+        return None
+    interval = real_interval(factor)
+    if scheme.equation.velocity is not None:
+        return _within_discs(factor, generator(scheme, graph, parameters=parameters).M, interval)
+    G = generator(scheme, graph, parameters=parameters).M
+    if not precise and 0 < interval < math.inf and _symmetric(csr_array(diags_array(graph.V) @ G)) and G.nnz:
+        low, high = enclosed_rate(G, graph.V)
+        if low > 0:
+            return StepLimit(interval / low, interval, low, interval / high)
+    fastest = _judged_eigenvalues(scheme, graph, G, parameters)
+    rate = float(np.abs(fastest).max(initial=0.0))
+    if interval in (0.0, math.inf) or rate == 0:
+        # A wrong-signed generator turns the interval around: growth where R promises decay.
+        grows = rate > 0 and fastest[np.argmax(np.abs(fastest))].real > 0
+        limit = 0.0 if interval == 0 or grows else math.inf
+    else:
+        limit = _shrunk(factor, fastest, interval / rate)
+    return StepLimit(limit, interval, rate, limit)
+
+
+def _judged_eigenvalues(scheme: Scheme, graph: DualGraph, G: csr_array, parameters: Settings | None) -> np.ndarray:
+    """The fastest eigenvalues without those in 0 < Re λ ≤ ρ, ρ the largest r′/c of the equation.
+
+    The shift by ρ makes the fastest decay the largest modulus, also where the reaction is faster.
+    """
+    reaction = linear_reaction(scheme.equation, graph, parameters)
+    growth = 0.0 if reaction is None else reaction.growth
+    if growth == 0:
+        return fastest_eigenvalues(G, graph.V)
+    shifted = fastest_eigenvalues(csr_array(G - growth * eye_array(graph.cells)), graph.V)
+    found = shifted + growth
+    # Rounding of G moves its eigenvalues by about ε times the largest; iterated ones are as good as their tolerance.
+    off = (_ROUNDED if graph.cells <= _DENSE else _ROUGHLY) * np.abs(shifted).max(initial=0.0)
+    return found[(found.real <= 0) | (shifted.real > off)]
+
+
+def _within_discs(factor: sp.Expr, G: csr_array, interval: float) -> StepLimit | None:
+    """The step at which Gershgorin's discs of G lie in the region |R| ≤ 1: eigenvalues of transport are not real.
+
+    G is far from normal, so that its eigenvalues themselves would promise too much. None where a disc reaches into the
+    right half plane, as in a flow that converges.
+    """
+    diagonal = -G.diagonal()
+    off = np.asarray(abs(G).sum(axis=1)).ravel() - np.abs(diagonal)
+    if not (off <= diagonal * (1 + _ROUNDED) + _ROUNDED * diagonal.max(initial=0.0)).all():
+        return None
+    rate = float(diagonal.max(initial=0.0))
+    limit = disc_radius(factor) / rate if rate else math.inf
+    return StepLimit(limit, interval, rate, limit)
+
+
+def disc_radius(factor: sp.Expr) -> float:
+    """The largest r with |R| ≤ 1 on the disc |z + r| ≤ r, by bisection: such discs are nested; infinite beyond 1e4.
+
+    R has no pole there, so that its largest modulus is on the circle.
+    """
+    z = next(iter(factor.free_symbols), None)
+    if z is None:
+        return math.inf if abs(factor) <= 1 else 0.0
+    circle = np.exp(1j * np.linspace(0.0, np.pi, 721)) - 1
+
+    def inside(r: float) -> bool:
+        return bool((np.abs(evaluate(factor, {z: r * circle}, np)) <= 1 + _ROUNDED).all())
+
+    low, high = 0.0, 1e4
+    if inside(high):
+        return math.inf
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if inside(middle) else (low, middle)
+    return low
+
+
+def enclosed_rate(G: csr_array, V: Float[np.ndarray, " cells"], steps: int = 60) -> tuple[float, float]:
+    """Bounds of the largest |eigenvalue| of G, V·G symmetric: the largest Ritz value, and that plus its residual.
+
+    The residual says that an eigenvalue lies that near; after so many steps from a random start, it is the largest.
+    The largest row sum is an upper bound without any such words.
+    """
+    largest_row = float(abs(G).sum(axis=1).max())
+    root = np.sqrt(V)
+    scaled = csr_array(diags_array(root) @ -G @ diags_array(1 / root))
+    ritz, residual = _lanczos(scaled, min(steps, len(V)))
+    return ritz, min(ritz + residual, largest_row)
+
+
+def _lanczos(A: csr_array, steps: int) -> tuple[float, float]:
+    """The largest Ritz value θ of a symmetric matrix and the norm of its residual: an eigenvalue lies within it of θ.
+
+    The largest Ritz value never exceeds the largest eigenvalue.
+    """
+    q = np.random.default_rng(0).standard_normal(A.shape[0])
+    q /= np.linalg.norm(q)
+    before, beta = np.zeros_like(q), 0.0
+    diagonal, aside = [], []
+    for _ in range(steps):
+        r = A @ q - beta * before
+        diagonal.append(float(q @ r))
+        r -= diagonal[-1] * q
+        beta = float(np.linalg.norm(r))
+        aside.append(beta)
+        if beta <= 1e-12 * abs(diagonal[0]):
+            break
+        before, q = q, r / beta
+    if not np.isfinite([*diagonal, *aside]).all():
+        raise NumericalError("the scheme's generator is not finite, so it has no fastest rate")
+    values, vectors = eigh_tridiagonal(np.array(diagonal), np.array(aside[:-1]))
+    return float(values[-1]), abs(aside[-1] * vectors[-1, -1])
+
+
+def _shrunk(factor: sp.Expr, eigenvalues: np.ndarray, dt: float) -> float:
+    """Bisect below dt for eigenvalues off the real axis, whose R leaves the unit disk earlier."""
+    z = next(iter(factor.free_symbols))
+    numerator, denominator = (
+        np.array([float(c) for c in sp.Poly(part, z).all_coeffs()]) for part in sp.fraction(sp.together(factor))
+    )
+
+    def stable(step: float) -> bool:
+        at = step * eigenvalues
+        return bool((np.abs(np.polyval(numerator, at) / np.polyval(denominator, at)) <= 1 + 1e-12).all())
+
+    if stable(dt):
+        return dt
+    low, high = 0.0, dt
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if stable(middle) else (low, middle)
+    return low
+
+
+def real_interval(factor: sp.Expr) -> float:
+    """The largest β with |R(−x)| ≤ 1 on all of [0, β]: between the real roots of R = ±1, |R| − 1 keeps its sign."""
+    symbols = factor.free_symbols
+    if not symbols:
+        return math.inf if abs(factor) <= 1 else 0.0
+    z = next(iter(symbols))
+    x = symbol("x", "positive")
+    along = sp.cancel(factor.subs(z, -x))
+    numerator, denominator = sp.fraction(along)
+    roots: set[float] = set()
+    for level in (1, -1):
+        polynomial = sp.Poly(sp.expand(numerator - level * denominator), x)
+        if not polynomial.is_zero:
+            roots |= {float(root) for root in _real_roots(polynomial) if root > 0}
+    edges = [0.0, *sorted(roots)]
+    middles = [0.5 * (a + b) for a, b in pairwise(edges)] + [2 * edges[-1] + 1.0]
+    for start, middle in zip(edges, middles, strict=True):
+        if abs(along.subs(x, sp.Float(middle, 30))) > 1:
+            return start
+    return math.inf
+
+
+def _real_roots(polynomial: sp.Poly) -> list[sp.Expr]:
+    try:
+        return list(polynomial.real_roots())
+    except NotImplementedError as error:
+        raise NumericalError(f"the real roots of {polynomial.as_expr()} are not found ({error})") from error
+
+
+def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = None) -> np.ndarray:
+    """The eigenvalues of largest modulus, to about five digits; NumericalError where the iteration does not converge.
+
+    A conservative flux makes V·G symmetric: then Lanczos on V^½ G V^−½ finds its end of the spectrum in a few dozen
+    products, where Arnoldi would labour on the cluster that meshes have there.
+    """
+    n = G.shape[0]
+    if not abs(G).max():
+        # ARPACK finds no direction to begin with.
+        return np.zeros(1)
+    if n <= _DENSE:
+        found = np.linalg.eigvals(G.toarray())
+        return found[np.argsort(-np.abs(found))]
+    start = np.random.default_rng(0).standard_normal(n)
+    try:
+        if V is not None and _symmetric(csr_array(diags_array(V) @ G)):
+            root = np.sqrt(V)
+            scaled = csr_array(diags_array(root) @ G @ diags_array(1 / root))
+            return eigsh(scaled, k=1, which="LM", return_eigenvectors=False, v0=start, tol=_TOLERANCE, ncv=60)
+        # Off the real axis the largest modulus need not be the first to leave the stable region.
+        ends = [
+            eigs(G, k=4, which=end, return_eigenvectors=False, v0=start, tol=_ROUGHLY, ncv=60) for end in ("LM", "LI")
+        ]
+        return np.concatenate(ends)
+    except ArpackError as error:
+        # Those that did converge need not be the largest, so that nothing follows from them.
+        raise NumericalError(f"the fastest eigenvalues of {n} cells were not found ({error})") from error
+
+
+def _symmetric(matrix: csr_array) -> bool:
+    return bool(abs(matrix - matrix.T).max() <= 1e-12 * abs(matrix).max())

@@ -1,0 +1,48 @@
+"""A step known only as a function gets the verdicts its scheme would get."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fluxforge.certify import Verdict, verify_step
+from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.stepping import general_stepper
+
+
+def as_function(name):
+    def make(graph, dt):
+        return general_stepper(
+            BUILT_IN[name], graph, dt=dt, parameters={"alpha": 1.0}, source=np.zeros(graph.cells), dtype="float64"
+        ).advance
+
+    return make
+
+
+def verdicts(certificate):
+    return {line.property: line.verdict for line in certificate.lines}
+
+
+def test_a_good_scheme_in_disguise_is_recognised():
+    certificate = verify_step(as_function("midpoint"), name="disguised")
+    found = verdicts(certificate)
+    assert certificate.linearity.linear
+    assert certificate.linearity.hops == 2
+    assert certificate.conservation.holds
+    assert found["constants are kept"] is Verdict.HOLDS
+    assert found["diffusivity on squares is α"] is Verdict.HOLDS
+    assert found["at 1 Δt_Fourier: stable, maximum principle"] is Verdict.HOLDS
+
+
+def test_the_printed_two_hop_scheme_is_caught_without_its_formula():
+    certificate = verify_step(as_function("two-hop-printed"))
+    line = next(line for line in certificate.lines if line.property.startswith("diffusivity"))
+    assert line.verdict is Verdict.FAILS
+    assert "4.0000" in line.evidence
+
+
+@pytest.mark.parametrize("spoil", [lambda T: T + 1e-3 * T**2, lambda T: T + 1e-3])
+def test_a_step_that_is_spoilt_a_little_is_caught(spoil):
+    make = as_function("euler")
+    certificate = verify_step(lambda graph, dt: lambda T: spoil(make(graph, dt)(jnp.asarray(T))))
+    assert not certificate.linearity.linear or verdicts(certificate)["constants are kept"] is Verdict.FAILS
+    assert certificate.conservation.drift > 1e-3

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+import sympy as sp
+from fooling_schemes import DECOYS, ring
+
+from fluxforge.certify._lattice import h
+from fluxforge.certify.diffusivity import lattice_diffusivity
+from fluxforge.certify.modified import square_equation, triangle_equation
+from fluxforge.errors import FluxforgeError
+from fluxforge.scheme import symbol
+from fluxforge.scheme.reference import BUILT_IN
+
+alpha = symbol("alpha")
+
+
+def same(found, wanted):
+    keys = set(found) | set(wanted)
+    return all(sp.simplify(found.get(key, 0) - wanted.get(key, 0)) == 0 for key in keys)
+
+
+def test_euler_on_squares_has_the_textbook_modified_equation():
+    equation = square_equation(BUILT_IN["euler"])
+    assert same(equation.leading, {(2, 0): alpha, (0, 2): alpha})
+    assert same(equation.error, {(4, 0): alpha * h**2 / 12, (0, 4): alpha * h**2 / 12})
+
+
+def test_euler_on_equilateral_triangles_is_isotropic_to_fourth_order():
+    equation = triangle_equation(BUILT_IN["euler"])
+    c = alpha * h**2 / 48
+    assert same(equation.leading, {(2, 0): alpha, (0, 2): alpha})
+    assert same(equation.error, {(4, 0): c, (2, 2): 2 * c, (0, 4): c})
+
+
+def test_the_printed_two_hop_scheme_solves_another_equation_exactly():
+    printed = BUILT_IN["two-hop-printed"]
+    assert square_equation(printed).diffusivity() == sp.diag(4, 4)
+    assert sp.simplify(triangle_equation(printed).diffusivity() - (1 + sp.sqrt(3)) * sp.eye(2)) == sp.zeros(2)
+
+
+@pytest.mark.parametrize("name", ["midpoint", "two-hop", "rkl2-8", "corrected"])
+def test_schemes_with_the_right_generator_share_its_equation(name):
+    assert same(square_equation(BUILT_IN[name]).leading, {(2, 0): alpha, (0, 2): alpha})
+    assert same(square_equation(BUILT_IN[name]).error, square_equation(BUILT_IN["euler"]).error)
+
+
+def test_the_printed_crank_nicolson_runs_backwards():
+    assert square_equation(BUILT_IN["crank-nicolson-printed"]).diffusivity() == sp.diag(-1, -1)
+
+
+def test_a_ring_averages_over_all_paths_to_a_cell():
+    """Two paths lead to a diagonal cell of squares: taking one of them would single out a direction."""
+    scheme = ring("alpha/2*(T_N - T_P)")
+    found = square_equation(scheme)
+    assert same(found.leading, {(2, 0): alpha, (0, 2): alpha})
+    assert np.array(found.diffusivity(), float) == pytest.approx(lattice_diffusivity(scheme, "squares"), abs=1e-10)
+
+
+def test_a_formula_that_would_be_simplified_for_hours_is_refused():
+    with pytest.raises(FluxforgeError, match="not attempted"):
+        square_equation(DECOYS["tuned to sines"])

@@ -1,0 +1,127 @@
+"""A step of Δt = 0 must change nothing, and what P loses N must gain, whatever the equation."""
+
+import pytest
+
+import fluxforge as ff
+from fluxforge.certify._lines import conservation_line
+from fluxforge.certify.conservation import conservation
+from fluxforge.errors import SchemeError
+from fluxforge.mesh import dual, jittered
+from fluxforge.pde import HEAT, Equation, from_document
+from fluxforge.scheme import Claims, Scheme, SchemeBuilder, find
+from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.stepping import generator
+
+PER_TIME = {"time": -1}
+AREA_PER_TIME = {"length": 2, "time": -1}
+DECAY = from_document(
+    {
+        "name": "decay",
+        "diffusion": "D",
+        "reaction": "-k*u",
+        "parameters": {"D": {"default": 1.0, "units": AREA_PER_TIME}, "k": {"default": 1.0, "units": PER_TIME}},
+    }
+)
+CLAIMED = Claims(conservative=True, generator=True, time_order=1)
+
+
+def made(equation: Equation, message: str, output: str, claims: Claims = CLAIMED) -> Scheme:
+    return SchemeBuilder(equation).stage({"z": message}, {"T_new": output}).build("made", claims=claims)
+
+
+@pytest.mark.parametrize(
+    ("equation", "message", "output"),
+    [
+        (HEAT, "A*alpha*(T_N - T_P)/delta", "T/2 + dt*z/V + dt*S"),
+        (DECAY, "A*D*(T_N - T_P)/delta", "T/2 + dt*z/V + dt*S - dt*k*T"),
+        (DECAY, "A*D*(T_N - T_P)/delta", "T + S/1000 + dt*z/V + dt*S - dt*k*T"),
+    ],
+)
+def test_what_changes_the_field_in_no_time_has_no_generator_and_no_order(
+    equation: Equation, message: str, output: str
+) -> None:
+    scheme = made(equation, message, output)
+    with pytest.raises(SchemeError, match="a step of dt = 0 changes the field"):
+        generator(scheme, dual(jittered(3, 0.2, 1)))
+    certificate = ff.verify(scheme, quick=True, families=())
+    assert certificate.verdict != "as claimed"
+    assert certificate.semidiscrete is None
+    assert certificate.time is None
+
+
+@pytest.mark.parametrize(
+    ("output", "holds"),
+    [
+        ("T + dt*z/V + dt*S - dt*k*T", True),
+        ("T/2 + dt*z/V + dt*S - dt*k*T", False),
+        # The receiver changes what it gets.
+        ("T + dt*z*(1 + T)/V + dt*S - dt*k*T", False),
+        ("T + dt*z + dt*S - dt*k*T", False),
+    ],
+)
+def test_fluxes_of_a_reaction_must_be_passed_on_whole(output: str, holds: bool) -> None:
+    found = conservation(made(DECAY, "A*D*(T_N - T_P)/delta", output))
+    assert found.holds is holds
+    assert ("does not add them up whole" in conservation_line(found, "").evidence) is not holds
+
+
+@pytest.mark.parametrize("name", ["euler", "midpoint", "rk4", "rkl2-8"])
+def test_integrators_pass_fluxes_on(name: str) -> None:
+    assert conservation(find(name, DECAY)).holds
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_built_in_steps_of_no_length_change_nothing(name: str) -> None:
+    generator(find(name), dual(jittered(3, 0.2, 1)))
+
+
+def test_a_conductivity_of_the_receiver_is_not_conservative() -> None:
+    """k_P (T_N − T_P) is antisymmetric where k is the same everywhere, and nowhere else."""
+    layers = from_document(
+        {
+            "name": "layers",
+            "diffusion": "k",
+            "parameters": {"k": {"where": "cell", "units": AREA_PER_TIME, "default": 1.0}},
+        }
+    )
+    one_sided = made(layers, "A*k_P*(T_N - T_P)/delta", "T + dt*z/V + dt*S")
+    assert not conservation(one_sided).holds
+    assert conservation(find("euler", layers)).holds
+
+
+FISHER = from_document(
+    {
+        "name": "fisher",
+        "diffusion": "D",
+        "reaction": "k*u*(1 - u/m)",
+        "parameters": {
+            "D": {"default": 0.5, "units": AREA_PER_TIME},
+            "k": {"default": 3.0, "units": PER_TIME},
+            "m": {"default": 0.7, "units": {"unknown": 1}},
+        },
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "output", "holds"),
+    [
+        ("A*D*(T_N - T_P)/delta", "T + dt*(z/V + S + k*T*(1 - T/m))", True),
+        ("A*D*(T_N - T_P)/delta", "T + dt*(z/V + S - k*T*(1 - T/m))", False),
+        ("7*A*D*(T_N - T_P)/delta", "T + dt*(z/V + S + k*T*(1 - T/m))", False),
+        ("A*D*(T_N - T_P)/delta", "T/2 + dt*(z/V + S + k*T*(1 - T/m))", False),
+        ("A*D*(T_N - T_P)/delta", "T + dt*(z/V + 2*S + k*T*(1 - T/m))", False),
+        ("1.000001*A*D*(T_N - T_P)/delta", "T + dt*(z/V + S + k*T*(1 - T/m))", False),
+    ],
+)
+def test_a_scheme_of_an_equation_that_is_not_linear_is_held_against_it(message: str, output: str, holds: bool) -> None:
+    scheme = made(FISHER, message, output, Claims(generator=True))
+    certificate = ff.verify(scheme, quick=True, families=())
+    assert certificate.verdict == ("as claimed" if holds else "contradicted")
+
+
+@pytest.mark.parametrize("name", ["euler", "midpoint", "rk4", "rkl2-8"])
+def test_integrators_of_an_equation_that_is_not_linear_are_as_claimed(name: str) -> None:
+    certificate = ff.verify(find(name, FISHER), quick=True, families=())
+    assert certificate.verdict == "as claimed"
+    assert any(line.property.startswith("generator") and line.verdict == "holds" for line in certificate.lines)

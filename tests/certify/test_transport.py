@@ -1,0 +1,156 @@
+"""Equations with transport: modified equation, effective equation, and stability over the complex plane."""
+
+import math
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from fluxforge.certify import Verdict, verify
+from fluxforge.certify._lattice import h
+from fluxforge.certify._lines import stability_line
+from fluxforge.certify.diffusivity import effective_equation
+from fluxforge.certify.modified import cube_equation, square_equation, triangle_equation
+from fluxforge.certify.stability import stability
+from fluxforge.certify.waves import imaginary_interval, spectral_limit, wave_limit
+from fluxforge.mesh import dual, jittered
+from fluxforge.pde import Equation, from_document
+from fluxforge.scheme import amplification, find, symbol
+from fluxforge.stepping import step_matrix
+
+VELOCITY = {"rank": "vector", "units": {"length": 1, "time": -1}}
+CENTRAL_FLUX = "a_n*(u_P + u_N)/2"
+
+
+def equation(name: str, **fields: object) -> Equation:
+    parameters = {"a": VELOCITY, **fields.pop("parameters", {})}  # type: ignore[dict-item]
+    return from_document({"name": name, "transported": "u", "velocity": "a", "parameters": parameters, **fields})
+
+
+D = {"D": {"default": 0.001}}
+UPWIND, CENTRAL = equation("upwind"), equation("central", two_point=CENTRAL_FLUX)
+BOTH = equation("both", diffusion="D", capacity="c", reaction="-r*u", parameters={"D": {}, "c": {}, "r": {}})
+THIN = equation("thin", diffusion="D", two_point=f"{CENTRAL_FLUX} - D*(u_N - u_P)/delta", parameters=D)
+a_x, a_y, dt = symbol("a_x"), symbol("a_y"), symbol("dt")
+
+
+def test_upwind_diffuses_by_half_a_h_times_one_minus_the_courant_number() -> None:
+    found = square_equation(find("euler", UPWIND))
+    nu = a_x * dt / h
+    wanted = a_x * h / 2 * (1 - nu)
+    along = found.leading[2, 0].subs(sp.Abs(a_x), a_x)
+    assert sp.simplify(along - wanted) == 0
+    assert sp.simplify(found.leading[1, 1] + a_x * a_y * dt) == 0
+    assert (found.leading[1, 0], found.leading[0, 1]) == (-a_x, -a_y)
+    assert found.consistent
+    # Of second order in time, the numerical diffusion does not depend on the step.
+    assert sp.simplify(square_equation(find("midpoint", UPWIND)).leading[2, 0] - sp.Abs(a_x) * h / 2) == 0
+
+
+def test_a_central_flux_disperses_and_euler_makes_it_diffuse_backwards() -> None:
+    assert sp.simplify(square_equation(find("rk4", CENTRAL)).error[3, 0] + a_x * h**2 / 6) == 0
+    assert sp.simplify(square_equation(find("euler", CENTRAL)).leading[2, 0] + a_x**2 * dt / 2) == 0
+
+
+def test_every_coefficient_of_the_equation_is_in_it() -> None:
+    c, r = symbol("c"), symbol("r")
+    found = cube_equation(find("euler", BOTH))
+    assert found.consistent
+    assert sp.simplify(found.leading[0, 0, 0] + r / c) == 0
+    assert sp.simplify(found.leading[0, 0, 1] + symbol("a_z") / c) == 0
+    assert sp.simplify(found.leading[0, 0, 2].subs(h, 0) - symbol("D") / c) == 0
+
+
+def test_a_tensor_is_named_component_by_component() -> None:
+    scheme = find("euler", from_document({"name": "t", "diffusion": "K", "parameters": {"K": {"rank": "tensor"}}}))
+    on_squares = square_equation(scheme)
+    assert dict(on_squares.leading) == {(2, 0): symbol("K_xx"), (0, 2): symbol("K_yy")}
+    assert on_squares.wanted[1, 1] == 2 * symbol("K_xy")
+    assert not on_squares.consistent
+    # Three directions see all of K, here with its example values, but weigh them by n·K n instead of what they carry.
+    assert not triangle_equation(scheme).consistent
+
+
+@pytest.mark.parametrize("family", ["squares", "equilateral", "cubes"])
+def test_smooth_fields_obey_the_equation_on_every_lattice(family: str) -> None:
+    size = 3 if family == "cubes" else 2
+    found = effective_equation(find("euler", BOTH), family, parameters=BOTH.example(size, 2.5))
+    assert found.holds
+    # Upwind of the other side: the sign of the drift turns around.
+    turned = {**BOTH.example(size, 2.5), "a": tuple(-a for a in BOTH.example(size, 2.5)["a"])}
+    assert effective_equation(find("euler", BOTH), family, parameters=turned).found.apart(found.own) > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("euler", 0.0), ("midpoint", 0.0), ("rk4", 2 * math.sqrt(2)), ("crank-nicolson", math.inf)]
+)
+def test_the_imaginary_axis_is_where_a_central_flux_lies(name: str, limit: float) -> None:
+    scheme = find(name, CENTRAL)
+    factor = amplification(scheme)
+    assert imaginary_interval(factor) == pytest.approx(limit, rel=1e-14)
+    found = wave_limit(scheme, factor, "squares", parameters=CENTRAL.example(2))
+    assert found.on_axis
+    # On squares the reference step is h/(|a_x| + |a_y|), and the largest eigenvalue the inverse of it.
+    assert found.over_reference == pytest.approx(limit, rel=1e-12)
+
+
+@pytest.mark.parametrize("family", ["squares", "cubes"])
+def test_upwind_is_stable_up_to_a_courant_number_of_one(family: str) -> None:
+    scheme = find("euler", UPWIND)
+    found = wave_limit(scheme, amplification(scheme), family, parameters=UPWIND.example(3 if family == "cubes" else 2))
+    assert found.over_reference == pytest.approx(1.0, rel=1e-9)
+    assert not found.on_axis
+
+
+def test_a_little_diffusion_makes_short_steps_stable() -> None:
+    """Euler's method and a central flux: Δt ≤ 2D/|a|², from long waves, where D is small."""
+    scheme = find("euler", THIN)
+    found = wave_limit(scheme, amplification(scheme), "squares", parameters={"a": (1.0, 0.0), "D": 0.001})
+    assert found.dt == pytest.approx(0.002, rel=1e-6)
+
+
+def test_growth_at_small_steps_is_not_lost_in_round_off() -> None:
+    """|R(iy)|² − 1 = y⁴/4 of the midpoint rule, 2.5e-17 at y = 1e-4."""
+    factor = amplification(find("midpoint", CENTRAL))
+    assert spectral_limit(factor, np.array([1j, -1j])) < 1e-5
+    assert spectral_limit(amplification(find("euler", UPWIND)), np.array([-1.0, -2.0])) == pytest.approx(1.0)
+
+
+def test_a_central_flux_with_euler_is_told_to_have_no_stable_step() -> None:
+    certificate = verify(find("euler", CENTRAL), quick=True, families=())
+    line = next(line for line in certificate.lines if line.property == "no step is stable")
+    assert line.verdict is Verdict.FAILS
+    assert "imaginary axis" in line.evidence
+    assert [check.property for check in certificate.contradicted] == ["stable_to"]
+    assert certificate.to_document()["stability"]["waves"]["dt_max_over_reference"] == 0
+
+
+def test_the_eigenvalues_of_a_mesh_are_no_bound() -> None:
+    graph = dual(jittered(5, 0.2, 1))
+    found = stability(find("rk4", CENTRAL), graph, parameters=CENTRAL.example(2))
+    assert found.spectral
+    assert not found.bound
+    assert found.stable_below
+    for share, stable in ((0.999, True), (1.001, False)):
+        M = step_matrix(find("rk4", CENTRAL), graph, share * found.dt_max, parameters=CENTRAL.example(2))
+        assert (np.abs(np.linalg.eigvals(M.toarray())).max() <= 1 + 1e-12) == stable
+    line = stability_line(found, "here", CENTRAL.words)
+    assert "Δt_Courant" in line.property
+    assert "plane waves on squares: stable up to 2.828 Δt_Courant" in line.evidence
+
+
+def test_lines_speak_the_words_of_the_equation() -> None:
+    certificate = verify(find("euler", UPWIND), quick=True, families=())
+    text = " ".join(f"{line.property} {line.evidence} {line.method}" for line in certificate.lines)
+    assert "Fourier" not in text
+    assert "α" not in text
+    assert "temperatures" not in text
+    assert "Δt_Courant" in text
+
+
+def test_what_is_not_linear_has_no_modified_equation() -> None:
+    burgers = equation("burgers", transported="u**2/2", unknown_units={})
+    certificate = verify(find("euler", burgers), quick=True, families=())
+    line = next(line for line in certificate.lines if line.property == "modified equation")
+    assert line.verdict is Verdict.UNKNOWN
+    assert "not linear" in line.evidence

@@ -1,0 +1,17 @@
+from typing import Any
+
+import pytest
+
+from fluxforge.paper import _claims, _run
+from toy_paper import SENTENCES, Toy, parts
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package with the two toy parts for its paper."""
+    first, second = Toy("first"), Toy("second", "holds under a condition")
+    found = parts(first, second)
+    for module in (_run, _claims):
+        monkeypatch.setattr(module, "PARTS", found)
+    monkeypatch.setattr(_claims, "SENTENCES", SENTENCES)
+    return first, second

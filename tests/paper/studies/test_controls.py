@@ -1,0 +1,109 @@
+"""The controls: what is cached and what is run, what counts as fooled, and a claim that follows the rows."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fluxforge import recipe
+from fluxforge.paper.figures import controls_table
+from fluxforge.paper.studies import controls
+from fluxforge.paper.studies._decoys import AS_ITSELF, DECOYS, FAKES, FOUND, LAWS, NOT_BELIEVED, Decoy
+
+CONFIG = controls.Config(decoys=("heat", "first-order-5%", "euler"))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Explanations that take no time: heat is refused, everything else an approximation. Which recipes were asked."""
+    made: list[str] = []
+
+    def explained(network: Any, spec: recipe.Recipe, *_: Any, **__: Any) -> tuple[dict[str, Any], None]:
+        made.append(spec.name)
+        verdict = "refused" if spec.training.steps == 3000 else "approximation"
+        return {"verdict": verdict, "explained": {"least": 0.9}, "reasons": ["yes: a", "NO: b"]}, None
+
+    class Trained:
+        def member(self, _: int) -> None:
+            return None
+
+    monkeypatch.setattr(controls, "explained", explained)
+    monkeypatch.setattr(controls, "train", lambda *_, **__: Trained())
+    monkeypatch.setattr(controls, "source", lambda _: None)
+    return made
+
+
+def test_every_decoy_is_run_once_and_collected_afterwards(asked: list[str], tmp_path: Path) -> None:
+    result = controls.run(CONFIG, tmp_path)
+    assert asked == ["first-order", "first-order", "midpoint"]
+    assert [row["name"] for row in result["rows"]] == list(CONFIG.decoys)
+    assert [row["kind"] for row in result["rows"]] == ["law", "network", "network"]
+    assert {row["reason"] for row in result["rows"]} == {"NO: b"}
+    again = controls.run(CONFIG, tmp_path)
+    assert len(asked) == 3
+    assert again == result
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+
+
+def test_a_decoy_that_has_become_another_one_is_run_again(
+    asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controls.run(CONFIG, tmp_path)
+    other = Decoy("heat", "something else", FOUND)
+    monkeypatch.setattr(controls, "DECOYS", {**DECOYS, "heat": other})
+    assert controls.run(CONFIG, tmp_path)["rows"][0]["what"] == "something else"
+    assert len(asked) == 4
+
+
+def test_a_true_law_that_is_not_recovered_is_missed_and_the_claim_says_so(asked: list[str], tmp_path: Path) -> None:
+    result = controls.run(CONFIG, tmp_path)
+    assert result["counts"] == {"ok": 2, "FOOLED": 0, "missed": 1}
+    (claim,) = result["claims"]
+    assert claim["verdict"] == "holds under a condition"
+    assert claim["condition"] == "with heat not recovered"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "verdict", "own", "outcome"),
+    [
+        (FOUND, "recovered", True, "ok"),
+        (FOUND, "recovered", False, "FOOLED"),
+        (FOUND, "approximation", False, "missed"),
+        (NOT_BELIEVED, "recovered", True, "FOOLED"),
+        (NOT_BELIEVED, "refused", False, "ok"),
+        (AS_ITSELF, "recovered", False, "FOOLED"),
+        (AS_ITSELF, "recovered", True, "ok"),
+        (AS_ITSELF, "approximation", False, "ok"),
+    ],
+)
+def test_what_counts_as_fooled(allowed: frozenset[str], verdict: str, own: bool, outcome: str) -> None:
+    assert controls.outcome_of(Decoy("x", "y", allowed), verdict, own) == outcome
+
+
+def test_one_decoy_that_is_believed_decides_the_claim(asked: list[str], tmp_path: Path) -> None:
+    result = controls.run(CONFIG, tmp_path)
+    for outcome, verdict in (("FOOLED", "does not hold"), ("ok", "holds")):
+        changed = copy.deepcopy(result)
+        for row in changed["rows"]:
+            row["outcome"] = "ok"
+        changed["rows"][1]["outcome"] = outcome
+        (claim,) = controls.check(changed)
+        assert claim.verdict == verdict
+        assert ("wrongly recovered: first-order-5%" in claim.evidence) == (outcome == "FOOLED")
+
+
+def test_the_table_has_a_row_per_decoy(asked: list[str], tmp_path: Path) -> None:
+    table = controls_table(controls.run(CONFIG, tmp_path))
+    assert len(table.rows) == 3
+    assert table.rows[0][:4] == ("heat", "α A/δ (T_N − T_P): nothing is wrong", "refused", "90.00%")
+    assert table.rows[0][4:7] == ("—", "recovered", "missed")
+    assert table.rows[1][5:7] == ("approximation or refused", "ok")
+
+
+def test_names_are_unique_and_every_recipe_is_sound() -> None:
+    assert len(DECOYS) == len(LAWS) + len(FAKES)
+    for preset in ("quick", "paper"):
+        for decoy in DECOYS.values():
+            recipe.check(controls.spec_of(decoy, controls.Config(preset)))

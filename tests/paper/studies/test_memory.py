@@ -1,0 +1,164 @@
+"""The memory study: what is read from the system is what is held, and verdicts follow the numbers."""
+
+import copy
+import json
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fluxforge.paper.figures import memory_figure
+from fluxforge.paper.studies import memory
+from fluxforge.paper.studies._cases import graph_of
+from fluxforge.paper.studies._child import in_child
+from fluxforge.paper.studies._counted import counted_bytes
+from fluxforge.paper.studies._footprint import footprint, forget_peak, peak
+from fluxforge.scheme.reference import BUILT_IN
+
+pytestmark = pytest.mark.usefixtures("mesh_cache")
+
+CONFIG = memory.Config(cells=(40, 60, 80, 100))
+# Bytes per cell that the pretended processes hold while stepping, whatever the step.
+HELD = {"euler": 68, "midpoint": 128, "midpoint-printed": 128, "two-hop": 140, "two-hop-printed": 140, "rkl2-8": 760}
+BY_SOLVER = {"direct": 1500, "cg": 160}
+STARTED = 3e8
+COMPILED = 2e7
+
+
+def _pretend(many: Any, *, workers: int | None, forgets: bool = True) -> Any:
+    for k, words in enumerate(many):
+        n = graph_of(words["cells"], words["seed"]).cells
+        each = 0 if words["scheme"] is None else BY_SOLVER.get(words.get("solver"), 0) or HELD[words["scheme"]]
+        more = 0.0 if words["scheme"] is None else COMPILED
+        start = STARTED + 50 * n + 1e6 * (k % 3) * forgets
+        held = start + each * n + more
+        found = {"cells": n, "start": start, "whole": held + 1e6 * (each > 0), "stepping": held}
+        # A system that cannot forget a peak has the mesh's in it from the start.
+        yield k, found | {"forgets": forgets, "start": start if forgets else 2 * start}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("memory")
+
+
+@pytest.fixture(scope="module")
+def result(folder: Path) -> dict[str, Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "in_children", _pretend)
+        return memory.run(CONFIG, folder)
+
+
+def _verdict(result: Mapping[str, Any], solver: str) -> str:
+    return next(claim.verdict for claim in memory.check(result) if claim.name.endswith(solver))
+
+
+def test_a_peak_is_forgotten_and_seen_again() -> None:
+    if not forget_peak():
+        pytest.skip("this system does not forget peaks")
+    before = peak()
+    block = np.ones(32_000_000)
+    held = peak() - before
+    assert held == pytest.approx(256e6, abs=4e6)
+    del block
+    forget_peak()
+    assert peak() - before < 10e6
+
+
+def test_a_process_measures_itself() -> None:
+    words = {"task": "memory", "cells": 40, "seed": 1, "fourier": 0.5, "scheme": "crank-nicolson", "solver": "direct"}
+    found = in_child(words)
+    assert found["cells"] == graph_of(40, 1).cells
+    assert found["whole"] > 1e8
+    assert found["stepping"] > 1e8
+
+
+def test_without_a_scheme_only_the_mesh_is_measured() -> None:
+    found = footprint({"cells": 40, "seed": 1, "scheme": None})
+    assert found["whole"] <= found["stepping"]
+
+
+def test_bytes_per_cell_are_the_slope_beside_what_does_not_grow(result: dict[str, Any]) -> None:
+    for name, held in HELD.items():
+        assert result["bytes_per_cell"][name]["stepping"] == pytest.approx(held)
+    assert result["bytes_per_cell"]["crank-nicolson, LU"]["stepping"] == pytest.approx(1500)
+    assert result["bytes_per_cell"]["euler"]["sizes"] == 4
+    row = result["rows"][0]
+    assert row["stepping"] == pytest.approx(68 * row["cells"] + COMPILED)
+
+
+def test_where_no_peak_is_forgotten_the_bare_process_is_the_baseline(
+    result: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "in_children", partial(_pretend, forgets=False))
+    found = memory.run(CONFIG)["bytes_per_cell"]
+    assert found["midpoint"]["stepping"] == pytest.approx(result["bytes_per_cell"]["midpoint"]["stepping"])
+
+
+def test_counted_bytes_are_those_of_the_arrays() -> None:
+    graph = graph_of(200, 1)
+    # A coefficient and an index per neighbour, a diagonal, the source's share; T before and after.
+    assert counted_bytes(BUILT_IN["euler"], graph, None) / graph.cells == pytest.approx(3 * 12 + 8 + 8 + 16)
+    cg, lu = (counted_bytes(BUILT_IN["crank-nicolson"], graph, solver) for solver in ("cg", "direct"))
+    assert 100 < cg / graph.cells < 300
+    assert lu > cg
+
+
+def test_a_quick_study_takes_the_second_step_on_the_largest_mesh_only(result: dict[str, Any]) -> None:
+    assert {row["wanted"] for row in result["rows"] if row["fourier"] == 0.75} == {100}
+    assert memory.Config(preset="paper").steps(30_000) == memory.FOURIER
+
+
+def test_nothing_is_measured_twice(result: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def watched(many: Any, *, workers: int | None) -> Any:
+        asked.extend(many)
+        return _pretend(many, workers=workers)
+
+    monkeypatch.setattr(memory, "in_children", watched)
+    monkeypatch.setattr(memory, "counted_bytes", lambda *_: pytest.fail("counted again"))
+    again = memory.run(CONFIG, folder)
+    assert not asked
+    assert again == result == json.loads(json.dumps(result, allow_nan=False))
+    memory.run(memory.Config(cells=CONFIG.cells, fractions=(0.125, 0.5)), folder)
+    assert {words["fourier"] for words in asked} == {0.5}
+
+
+def test_less_memory_than_lu_and_not_than_cg(result: dict[str, Any]) -> None:
+    assert _verdict(result, "CG") == "does not hold"
+    # On so few cells LU hardly fills in, which only the count sees.
+    assert _verdict(result, "LU") in ("holds", "holds under a condition")
+
+
+def test_verdicts_change_with_the_numbers(result: dict[str, Any]) -> None:
+    changed = copy.deepcopy(result)
+    fits = changed["bytes_per_cell"]
+    fits["crank-nicolson, CG"] |= {"stepping": 400.0, "counted": 400.0}
+    assert _verdict(changed, "CG") == "holds"
+    fits["two-hop-printed"]["stepping"] = 300.0
+    assert _verdict(changed, "CG") == "holds under a condition"
+    fits["crank-nicolson, LU"] |= {"stepping": 100.0, "counted": 100.0}
+    assert _verdict(changed, "LU") == "does not hold"
+    fits["crank-nicolson, LU"] |= {"stepping": None, "counted": None}
+    assert _verdict(changed, "LU") == "does not hold"
+
+
+def test_the_evidence_says_whether_the_step_matters(result: dict[str, Any]) -> None:
+    assert "no explicit scheme's memory depends on Δt" in memory.check(result)[0].evidence
+    changed = copy.deepcopy(result)
+    changed["bytes_per_cell"]["midpoint"]["largest_by_step"]["0.75"] *= 2
+    assert "an explicit scheme's memory depends on Δt" in memory.check(changed)[0].evidence
+
+
+def test_the_figure_draws(result: dict[str, Any], tmp_path: Path) -> None:
+    figure = memory_figure(result)
+    figure.savefig(tmp_path / "memory.png")
+    measured, counted, _ = figure.axes
+    # A curve per scheme, and open markers for the second step where it is measured.
+    assert len(measured.lines) == 2 * len(memory.SUBJECTS)
+    assert len(counted.lines) == len(memory.SUBJECTS)
+    assert all(len(line.get_xdata()) == 4 for line in counted.lines)

@@ -1,0 +1,42 @@
+"""The results that are kept: every claim of the paper is judged by them, and as the code judges today."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fluxforge.paper import PARTS, judge_claims, read_documents
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+# An hour of trainings on two cores, whose claims are open until it is kept; and our own controls, kept as `quick`.
+OPEN = tuple(name for name in ("rates", "controls") if not (RESULTS / f"{name}.json").exists())
+
+
+def test_no_claim_of_the_paper_is_left_unjudged():
+    found = read_documents(RESULTS)
+    assert [*found, *OPEN] == sorted(PARTS, key=lambda name: (name in OPEN, list(PARTS).index(name)))
+    unjudged = [row for row in judge_claims(found) if row.verdict == "not run here"]
+    assert all(set(row.parts) & set(OPEN) for row in unjudged)
+
+
+@pytest.mark.parametrize("path", sorted([*RESULTS.glob("*.json"), *RESULTS.glob("quick/*.json")]), ids=lambda p: p.stem)
+def test_a_kept_result_says_where_it_comes_from_and_what_is_judged_of_it_today(path):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert path.stat().st_size < 1_000_000
+    assert {"command", "hardware"} <= set(document) or path.stem == "train"
+    if path.stem not in PARTS:
+        return
+    assert {"commit", "seed", "preset", "environment"} <= set(document)
+    # Numbers are kept to six digits, so that an evidence of rounding may differ.
+    judged = [(claim.name, claim.verdict) for claim in PARTS[path.stem].module.check(document)]
+    assert judged == [(claim["name"], claim["verdict"]) for claim in document["claims"]]
+
+
+@pytest.mark.parametrize("name", [name for name in PARTS if name not in OPEN])
+def test_every_figure_of_a_part_is_drawn_from_its_kept_result(name):
+    document = read_documents(RESULTS)[name]
+    for drawn in PARTS[name].figures.values():
+        assert drawn.draw(document).axes
+        assert set(drawn.keys) <= set(document)

@@ -1,0 +1,168 @@
+"""A network on a mesh behaves as a scheme's stepper does, in the units it was trained in."""
+
+from functools import cache
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fluxforge.certify import Verdict, verify_step
+from fluxforge.errors import InputError
+from fluxforge.gnn import Network
+from fluxforge.gnn.exact import sparse_network
+from fluxforge.graph import Size, padded
+from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, jittered
+from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.stepping import AbstractStepper, network_stepper
+from small_networks import Numbers, Plain, random_network, spec
+from strategies import BOUNDARIES, MESHES, moved, noise, whole_step
+
+GRAPH = dual(MESHES["mixed"], BOUNDARIES["both"])
+PRIMITIVE = spec(mlp="gated", depth=1, aggregate="max")
+
+
+@cache
+def euler() -> Network:
+    """The first-order scheme as a network."""
+    return sparse_network(2, 2, 2)
+
+
+def gap(one: object, other: object) -> float:
+    found, wanted = (np.asarray(each, float) for each in (one, other))
+    return float(np.abs(found - wanted).max() / np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_the_first_order_scheme_as_a_network_steps_like_the_scheme(scale: float) -> None:
+    """Units go in and come out again: steps, sources, slopes on the boundary, on meshes of any size."""
+    graph = dual(moved(MESHES["mixed"], scale=scale), BOUNDARIES["both"])
+    T, S, dt = noise(graph.cells, 1), noise(graph.cells, 2), 0.8 * fourier_step(graph, 2.5)
+    step = network_stepper(euler(), graph, dt, diffusivity=2.5, source=S)
+    exact = whole_step(BUILT_IN["euler"], graph, dt, 2.5)
+    assert isinstance(step, AbstractStepper)
+    assert gap(step(T), exact(T, S)) <= 1e-13
+    wanted = T
+    for _ in range(5):
+        wanted = exact(wanted, S)
+    assert gap(step.rollout(T, 5), wanted) <= 1e-12
+
+
+def test_the_ways_to_step_agree() -> None:
+    T = noise(GRAPH.cells)
+    step = network_stepper(random_network(PRIMITIVE), GRAPH, 1e-3)
+    one = np.asarray(step.advance(step.enter(T)))
+    assert gap(step(T), one) <= 1e-15
+    assert gap(step.leave(step.repeat(step.enter(T), 2)), step(np.asarray(step(T)))) <= 1e-15
+    assert np.array_equal(step.rollout(T, 0), T)
+    assert step(T).dtype == jnp.float64
+
+
+@pytest.mark.parametrize("scale", [0.01, 7.0])
+def test_a_larger_mesh_with_a_longer_step_and_a_weaker_source_is_the_same_problem(scale: float) -> None:
+    """X ↦ s x, Δt ↦ s² Δt, S ↦ S/s², q ↦ q/s leave T as it is: no network can tell."""
+    conditions = {"left": Dirichlet(1.5), "right": Neumann(0.4)}
+    larger = {"left": Dirichlet(1.5), "right": Neumann(0.4 / scale)}
+    T, S = noise(GRAPH.cells, 1), noise(GRAPH.cells, 2)
+    net = random_network(PRIMITIVE)
+    one = network_stepper(net, dual(MESHES["mixed"], conditions), 1e-3, source=S)
+    mesh = moved(MESHES["mixed"], scale=scale)
+    other = network_stepper(net, dual(mesh, larger), 1e-3 * scale**2, source=S / scale**2)
+    assert gap(other(T), one(T)) <= 1e-11
+
+
+def test_a_network_sees_the_units_its_docstring_names() -> None:
+    T, S, dt, alpha = noise(GRAPH.cells, 1), noise(GRAPH.cells, 2), 2e-3, 1.3
+    net, area = random_network(PRIMITIVE), GRAPH.V.mean()
+    length = float(np.sqrt(area))
+    value = np.where(GRAPH.neumann, GRAPH.value * length, GRAPH.value)
+    scaled = eqx.tree_at(
+        lambda g: (g.V, g.A, g.delta, g.value), GRAPH, (GRAPH.V / area, GRAPH.A / length, GRAPH.delta / length, value)
+    )
+    wanted = Plain(PRIMITIVE, net, scaled, Numbers(T, S * area, dt / area, alpha)).step()
+    assert gap(network_stepper(net, GRAPH, dt, diffusivity=alpha, source=S)(T), wanted) <= 1e-12
+
+
+def test_a_source_may_be_a_formula_of_the_places_in_the_mesh() -> None:
+    x, y = GRAPH.x.T
+    T, net = noise(GRAPH.cells), random_network(PRIMITIVE)
+    steps = [network_stepper(net, GRAPH, 1e-3, source=source)(T) for source in ("3*x - y**2", 3 * x - y**2)]
+    assert np.array_equal(*steps)
+
+
+def test_single_precision_agrees_to_single_precision() -> None:
+    T, dt = noise(GRAPH.cells), 0.5 * fourier_step(GRAPH)
+    step = network_stepper(euler(), GRAPH, dt, precision="float32")
+    assert {leaf.dtype for leaf in jax.tree.leaves(step) if eqx.is_inexact_array(leaf)} == {jnp.dtype("float32")}
+    after = step(T)
+    assert after.dtype == jnp.float32
+    assert 1e-9 < gap(after, whole_step(BUILT_IN["euler"], GRAPH, dt)(T)) <= 1e-5
+
+
+class Compilations:
+    """How often the back end compiled anything."""
+
+    count = 0
+
+    def __call__(self, event: str, duration_secs: float, **kwargs: str | int) -> None:
+        Compilations.count += event == "/jax/core/compile/backend_compile_duration"
+
+
+jax.monitoring.register_event_duration_secs_listener(Compilations())
+
+
+def test_steppers_of_one_padded_size_share_a_compilation() -> None:
+    """Another mesh, another step, another number of steps, other weights: nothing is compiled again."""
+    to = Size(40, 20, {"edge": 4})
+    before = []
+    for k, name in enumerate(("warped", "mixed", "two")):
+        graph = dual(MESHES[name])
+        step = network_stepper(random_network(PRIMITIVE, seed=k), graph, 1e-3 * (k + 1), diffusivity=k + 1.0)
+        longer = jnp.zeros(to.cells).at[: graph.cells].set(step.S)
+        same = eqx.tree_at(lambda s: (s.around, s.S), step, (padded(step.around, to), longer))
+        T = np.pad(noise(graph.cells), (0, to.cells - graph.cells))
+        before.append(Compilations.count)
+        after = np.asarray(same.rollout(T, k + 1))
+        before.append(Compilations.count)
+        assert gap(after[: graph.cells], step.rollout(noise(graph.cells), k + 1)) <= 1e-14
+    assert before[1] > before[0]
+    assert before[3] == before[2]
+    assert before[5] == before[4]
+
+
+def test_a_certificate_of_a_network_is_that_of_the_scheme_it_is() -> None:
+    mesh = jittered(6)
+    certificate = verify_step(lambda graph, dt: network_stepper(euler(), graph, dt).advance, mesh=mesh)
+    found = {line.property: line.verdict for line in certificate.lines}
+    assert certificate.linearity is not None
+    assert certificate.linearity.linear
+    assert certificate.linearity.hops == 1
+    assert certificate.conservation is not None
+    assert certificate.conservation.holds
+    # Lines that linearise at T = 0 are left out: there every ReLU of this network has its corner.
+    assert found["constants are kept"] is Verdict.HOLDS
+    assert certificate.mesh == mesh.origin
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
+def test_dt_and_diffusivity_are_positive_numbers(bad: float) -> None:
+    net = random_network(PRIMITIVE)
+    with pytest.raises(InputError, match=r"^dt should be a positive number, got"):
+        network_stepper(net, GRAPH, bad)
+    with pytest.raises(InputError, match=r"^diffusivity should be a positive number, got"):
+        network_stepper(net, GRAPH, 0.1, diffusivity=bad)
+
+
+def test_a_source_that_cannot_be_used_is_refused() -> None:
+    with pytest.raises(InputError, match=r"the source should be 24 finite numbers, got an array of shape \(3,\)"):
+        network_stepper(random_network(PRIMITIVE), GRAPH, 0.1, source=np.zeros(3))
+
+
+def test_double_precision_is_refused_where_jax_would_silently_halve_it() -> None:
+    net = random_network(PRIMITIVE)
+    with (
+        jax.enable_x64(False),
+        pytest.raises(InputError, match=r"float64 needs JAX's 64-bit mode: .*or pass precision='float32'$"),
+    ):
+        network_stepper(net, GRAPH, 1e-4)

@@ -1,0 +1,128 @@
+"""Folders that hold a run already, and what killed runs leave in them."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fluxforge.errors import InputError
+from fluxforge.mesh import jittered
+from fluxforge.stepping import Simulation, compare, prepare_folder, simulate, write_comparison, write_run
+from processes import line
+
+MESH = jittered(3)
+
+
+@pytest.fixture(autouse=True)
+def no_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures take most of the time, and only their names matter here."""
+    for name in ("field_picture", "side_by_side", "animation"):
+        monkeypatch.setattr(sys.modules["fluxforge.stepping._output"], name, lambda _, path: path.write_bytes(b"drawn"))
+
+
+@pytest.fixture(scope="module")
+def run() -> Simulation:
+    return simulate("euler", MESH, initial="x", steps=2, save_every=1)
+
+
+@pytest.fixture(scope="module")
+def longer() -> Simulation:
+    return simulate("euler", MESH, initial="y", steps=12, save_every=1)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_that_holds_a_run_is_refused(run: Simulation, longer: Simulation, tmp_path: Path) -> None:
+    write_run(longer, tmp_path, gif=True)
+    before = contents(tmp_path)
+    with pytest.raises(InputError, match=r"holds an earlier run \(summary\.json\): give another"):
+        write_run(run, tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_a_folder_that_holds_fields_alone_is_refused_too(run: Simulation, tmp_path: Path) -> None:
+    (tmp_path / "T_3.vtu").write_text("precious", encoding="utf-8")
+    with pytest.raises(InputError, match=r"holds an earlier run \(T_3\.vtu\)"):
+        write_run(run, tmp_path)
+    assert contents(tmp_path) == {"T_3.vtu": b"precious"}
+
+
+def test_a_run_that_is_replaced_leaves_no_old_file_behind(run: Simulation, longer: Simulation, tmp_path: Path) -> None:
+    write_run(longer, tmp_path, gif=True)
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    written = write_run(run, tmp_path, overwrite=True)
+    assert sorted(tmp_path.iterdir()) == sorted([*written, tmp_path / "notes.txt"])
+    assert not (tmp_path / "T.gif").exists()
+    assert json.loads((tmp_path / "summary.json").read_text())["steps"] == 2
+
+
+def test_a_comparison_that_is_replaced_takes_its_folders_with_it(run: Simulation, tmp_path: Path) -> None:
+    write_comparison(compare(["euler", "midpoint"], MESH, steps=1), tmp_path)
+    (tmp_path / "midpoint" / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match=r"compare\.json"):
+        write_run(run, tmp_path)
+    written = write_run(run, tmp_path, overwrite=True)
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == {*written, tmp_path / "midpoint" / "mine.txt"}
+    assert not (tmp_path / "euler").exists()
+
+
+def test_a_comparison_does_not_write_over_a_run_in_a_folder_of_its_own(run: Simulation, tmp_path: Path) -> None:
+    write_run(run, tmp_path / "euler", gif=True)
+    both = compare(["euler", "midpoint"], MESH, steps=1)
+    with pytest.raises(InputError, match=r"holds an earlier run \(euler/summary\.json\)"):
+        write_comparison(both, tmp_path)
+    write_comparison(both, tmp_path, overwrite=True)
+    assert not (tmp_path / "euler" / "T.gif").exists()
+
+
+def test_an_error_while_writing_leaves_the_earlier_run_as_it_was(
+    run: Simulation, longer: Simulation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(longer, tmp_path / "out")
+    before = contents(tmp_path)
+
+    def fail(*_: object) -> None:
+        raise InputError("the disk is full")
+
+    monkeypatch.setattr(sys.modules["fluxforge.stepping._output"], "field_picture", fail)
+    with pytest.raises(InputError, match="full"):
+        write_run(run, tmp_path / "out", overwrite=True)
+    with pytest.raises(InputError, match="full"):
+        write_run(run, tmp_path / "new")
+    assert contents(tmp_path) == before
+    assert not (tmp_path / "new").exists()
+
+
+WRITER = """
+import sys, time
+from fluxforge import mesh, simulate
+output = sys.modules["fluxforge.stepping._output"]
+def pause(*_):
+    print("writing", flush=True)
+    time.sleep(60)
+output.field_picture = pause
+output.write_run(simulate("euler", mesh.jittered(3), steps=3), sys.argv[1])
+"""
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next_but_not_while_it_writes(run: Simulation, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    command = [sys.executable, "-c", WRITER, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        try:
+            assert line(writer) == "writing"
+            (living,) = folder.iterdir()
+            prepare_folder(folder, ["euler"])
+            assert (living / "T_0.vtu").is_file()
+        finally:
+            writer.send_signal(signal.SIGKILL)
+    assert living.is_dir()
+    (folder / ".fluxforge-0123456789ab-T_0.vtu").write_text("of a version that wrote in place", encoding="utf-8")
+    (folder / ".mine").write_text("mine", encoding="utf-8")
+    written = write_run(run, folder)
+    assert sorted(folder.iterdir()) == sorted([*written, folder / ".mine"])
