@@ -51,7 +51,7 @@ def test_missing_corner_cases_and_other_training_geometry_are_reported(problems,
     assert failing(found) == {"corner cases"}
     evidence = {hypothesis.name: hypothesis.evidence for hypothesis in found.hypotheses}
     assert evidence["corner cases"] == "missing: G(0, 0, 1, 1), G(0, 1, 0, 0)"
-    stretched = eqx.tree_at(lambda p: p.around.V, readings["corners"], replace_fn=lambda V: 2 * V)
+    stretched = eqx.tree_at(lambda p: p.graph.V, readings["corners"], replace_fn=lambda V: 2 * V)
     found = bounds.check_linear_bound(linear_network(LinearWeights()), stretched, problems)
     assert "training pairs" in failing(found)
 
@@ -108,8 +108,8 @@ def test_a_network_that_gives_nan_breaks_every_bound(problems, readings):
 
 def test_cells_that_only_pad_a_mesh_are_not_judged(problems, readings):
     posed = problems["equilateral"]
-    live = np.asarray(posed.around.live)
-    V = np.asarray(posed.around.V)[live]
+    live = np.asarray(posed.graph.live)
+    V = np.asarray(posed.graph.V)[live]
     assert not live.all()
     assert np.ptp(V) <= 1e-9
     # Right for three messages in each of these cells, and wrong for none at all.

@@ -33,8 +33,8 @@ def test_the_bounds_are_the_printed_ones():
 def test_problems_are_posed_under_the_conditions_of_the_theorems(problems):
     assert set(problems) == set(MESHES)
     for posed in problems.values():
-        live = np.asarray(posed.around.live)
-        assert np.asarray(posed.around.V)[live].min() >= 3.0**0.5
+        live = np.asarray(posed.graph.live)
+        assert np.asarray(posed.graph.V)[live].min() >= 3.0**0.5
         assert np.abs(np.asarray(posed.T)).max() <= 1.0
         assert posed.dt.shape == (64,)
 
@@ -91,7 +91,7 @@ def test_a_counterexample_is_the_problem_on_which_the_bound_was_exceeded(problem
     network = memorising_network(2, 2, 8, bound=2.0, ratio=DT / 3.0**0.5)
     found = bounds.check_deep_bound(network, readings["signed"], problems)
     p = found.counterexample
-    new = eqx.filter_jit(network)(p.around, p.T, p.S, dt=p.dt, parameters=p.parameters)
+    new = eqx.filter_jit(network)(p.graph, p.T, p.S, dt=p.dt, parameters=p.parameters)
     assert float(jnp.abs(new - p.answer)[found.where.cell]) == pytest.approx(found.worst_error, rel=1e-12)
     assert found.where.mesh in MESHES
     assert str(found.where).endswith(f"on {found.where.mesh}")
@@ -109,7 +109,7 @@ def test_the_corrected_linear_bound_is_attained(problems, readings):
 
 def test_cells_smaller_than_those_of_training_break_the_printed_bound_and_not_the_corrected_one(readings):
     dt = 0.005
-    training = jax.vmap(lambda p: problem(p.around, p.T, p.S, dt=jnp.array(dt), parameters=p.parameters))(
+    training = jax.vmap(lambda p: problem(p.graph, p.T, p.S, dt=jnp.array(dt), parameters=p.parameters))(
         readings["corners"]
     )
     problems = bounds.roomy_problems(MESHES, KEY, count=64, dt=dt, volume=0.0)

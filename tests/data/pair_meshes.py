@@ -24,7 +24,7 @@ def pair_graph(corners: np.ndarray, present: np.ndarray, value: np.ndarray) -> D
 
 def corners_of(problem: Problem) -> np.ndarray:
     """The corners of a pair up to a shift, from its lengths and normals: an edge is its normal turned back."""
-    geometry = {name: np.asarray(value) for name, value in problem.around.hops["edge"].geometry.items()}
+    geometry = {name: np.asarray(value) for name, value in problem.graph.hops["edge"].geometry.items()}
     along = np.stack([-geometry["n_y"], geometry["n_x"]], axis=-1) * geometry["A"][..., None]
     first = np.zeros(2)
     second = first + along[0, 0]
@@ -33,4 +33,4 @@ def corners_of(problem: Problem) -> np.ndarray:
 
 def values_of(problem: Problem) -> np.ndarray:
     """What the four ghosts show of a temperature."""
-    return np.asarray(problem.around.shown["dirichlet"].constant)[2:].reshape(2, 2)
+    return np.asarray(problem.graph.shown["dirichlet"].constant)[2:].reshape(2, 2)

@@ -40,19 +40,19 @@ def batch() -> Problem:
 
 def which(problems: Problem) -> np.ndarray:
     """The number of the mesh of every problem."""
-    return np.where(problems.around.live.all(axis=1), 0, 1)
+    return np.where(problems.graph.live.all(axis=1), 0, 1)
 
 
 def held(problems: Problem, k: int) -> tuple[DualGraph, int]:
     """The graph of a problem with the boundary values it holds, in units of its mean cell."""
     number = int(which(problems)[k])
     graph, _ = unit_volume(dual(MESHES[number]))
-    g = problems.around.shown["dirichlet"].constant[k, 50 : 50 + graph.ghosts]
+    g = problems.graph.shown["dirichlet"].constant[k, 50 : 50 + graph.ghosts]
     return eqx.tree_at(lambda each: each.value, graph, g), graph.cells
 
 
 def test_meshes_are_in_units_of_their_mean_cell() -> None:
-    V, live = (np.asarray(leaf) for leaf in (together().around.V, together().around.live))
+    V, live = (np.asarray(leaf) for leaf in (together().graph.V, together().graph.live))
     assert live.sum(axis=1).tolist() == [50, 4]
     assert [V[k][live[k]].mean() for k in range(2)] == pytest.approx([1.0, 1.0], rel=1e-14)
     assert np.all(V[~live] == 1.0)
@@ -84,16 +84,16 @@ def test_places_lie_in_the_unit_square_and_ghosts_on_its_sides() -> None:
 
 
 def test_one_of_the_meshes_is_that_mesh_alone() -> None:
-    assert together().member(1).around.V.shape == (50,)
+    assert together().member(1).graph.V.shape == (50,)
 
 
 def test_every_problem_is_within_its_ranges() -> None:
     problems = batch()
-    live = problems.around.live
+    live = problems.graph.live
     for values in (problems.T, problems.S):
         assert 0.9 < np.abs(values).max() <= 1.0
         assert np.all(values[~live] == 0.0)
-    g = problems.around.shown["dirichlet"].constant[:, 50:]
+    g = problems.graph.shown["dirichlet"].constant[:, 50:]
     assert 0.9 < np.abs(g).max() <= 1.0
     number = which(problems)
     assert 0.3 < number.mean() < 0.7
@@ -124,7 +124,7 @@ def test_fields_are_of_all_kinds() -> None:
 def test_the_boundary_continues_a_smooth_field_half_of_the_time() -> None:
     """Of the fields a third is smooth, so that a sixth of all walls look like the cells beside them."""
     here, graph = which(batch()) == 0, dual(MESHES[0])
-    g = batch().around.shown["dirichlet"].constant[here, 50 : 50 + graph.ghosts]
+    g = batch().graph.shown["dirichlet"].constant[here, 50 : 50 + graph.ghosts]
     owners = batch().T[here][:, graph.owner[graph.interior :]]
     alike = np.array([np.corrcoef(*pair)[0, 1] for pair in zip(g, owners, strict=True)])
     assert 0.05 < (alike > 0.7).mean() < 0.4
@@ -134,10 +134,10 @@ def test_the_boundary_continues_a_smooth_field_half_of_the_time() -> None:
 def test_insulated_walls_stay_insulated() -> None:
     """Held values go to Dirichlet ghosts only; a Neumann ghost keeps showing its owner."""
     insulated = ensemble(MESHES, boundary={"left": Neumann(), "right": Neumann(0.5)})
-    scale = np.asarray(insulated.around.shown["dirichlet"].scale)
+    scale = np.asarray(insulated.graph.shown["dirichlet"].scale)
     problems = jax.tree.map(np.asarray, drawn(EnsembleSource(insulated, SPEC, heat(ALPHA)), jax.random.key(0)))
     first = int(np.flatnonzero(which(problems) == 0)[0])
-    found = jax.tree.map(lambda leaf: leaf[first], problems.around.shown["dirichlet"])
+    found = jax.tree.map(lambda leaf: leaf[first], problems.graph.shown["dirichlet"])
     graph, _ = unit_volume(dual(MESHES[0], {"left": Neumann(), "right": Neumann(0.5)}))
     ghosts = found.constant[50 : 50 + graph.ghosts]
     slopes = graph.value * graph.delta[graph.interior :]
@@ -158,6 +158,6 @@ def test_a_recipe_of_meshes_is_an_ensemble_with_the_hops_a_network_needs(
     spec = recipe.Recipe(name="a", data=data, diffusivity=0.5, training=recipe.Training(precision="float32"))
     found = source(spec, {Hop.EDGE, Hop.PATH})
     assert isinstance(found, EnsembleSource)
-    assert set(found.ensemble.around.hops) == {"edge", "path"}
+    assert set(found.ensemble.graph.hops) == {"edge", "path"}
     assert found.ensemble.x.dtype == jnp.float32
     assert (found.spec, found.model) == (data, heat(0.5))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fluxforge import recipe
 from fluxforge.data import FixedSource, Problem, random_field, smooth_field
-from fluxforge.graph import surroundings
+from fluxforge.graph import pad_graph
 from fluxforge.mesh import dual, two_cells
 from strategies import few
 
@@ -55,7 +55,7 @@ def test_a_smooth_field_is_a_smooth_function_of_the_place() -> None:
 
 
 def test_a_fixed_source_draws_from_its_set_with_replacement() -> None:
-    around = jax.tree.map(lambda leaf: jnp.asarray(np.stack([leaf] * 5)), surroundings(dual(two_cells())))
+    around = jax.tree.map(lambda leaf: jnp.asarray(np.stack([leaf] * 5)), pad_graph(dual(two_cells())))
     T, unit = jnp.asarray(np.repeat(np.arange(5.0)[:, None], 2, axis=1)), jnp.ones(5)
     fixed = FixedSource(Problem(around, T, T, unit, {"alpha": unit}, 10 * T))
     draw = jax.jit(lambda key: fixed.batch(key, 40))

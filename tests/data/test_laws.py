@@ -41,9 +41,9 @@ def first(p: Problem, count: int) -> Problem:
 
 def by_hand(p: Problem, message: str) -> np.ndarray:
     """T + Δt (1/V Σ message + S) with plain NumPy, edge by edge."""
-    edge = p.around.hops[Hop.EDGE]
-    T, V, mask, geometry = p.T, p.around.V, edge.mask, edge.geometry
-    shown = p.around.shown["dirichlet"]
+    edge = p.graph.hops[Hop.EDGE]
+    T, V, mask, geometry = p.T, p.graph.V, edge.mask, edge.geometry
+    shown = p.graph.shown["dirichlet"]
     answer = np.array(T)
     for k, c, s in np.argwhere(mask):
         node = int(edge.ends["N"][k, c, s])
@@ -71,7 +71,7 @@ LAWS = {
 )
 def test_the_answer_is_that_of_the_law(kind: str, law: str) -> None:
     p = first(drawn(kind, law=LAWS[law]), 8)
-    live = p.around.live
+    live = p.graph.live
     # A sum of a few messages of size one: round-off only.
     assert p.answer[live] == pytest.approx(by_hand(p, law)[live], rel=1e-13, abs=1e-14)
     assert np.abs(p.answer - first(drawn(kind), 8).answer)[live].max() > 1e-3
@@ -102,7 +102,7 @@ def test_noise_has_the_size_that_was_asked_for_and_depends_on_the_key_alone(kind
     # Two programs: the same fields, within [-1, 1], up to a few roundings that the compiler may place differently.
     assert np.asarray(noisy.T) == pytest.approx(np.asarray(clean.T), rel=0.0, abs=1e-14)
     assert np.asarray(noisy.answer == again.answer).all()
-    live = np.asarray(clean.around.live)
+    live = np.asarray(clean.graph.live)
     change = np.where(live, clean.answer - clean.T, 0.0)
     rms = np.sqrt((change**2).sum(axis=1) / live.sum(axis=1))
     at_work = rms > 0
@@ -124,5 +124,5 @@ def test_unseen_meshes_answer_by_the_law_too() -> None:
         law = recipe.exchange_law(recipe.Pairs(law=LAWS["cubic"]))
         p = unseen_problems(around, 0, fourier=0.5, law=law, size=2.0)
     p = first(p, 2)
-    live = p.around.live
+    live = p.graph.live
     assert p.answer[live] == pytest.approx(by_hand(p, "cubic")[live], rel=1e-12, abs=1e-13)

@@ -11,7 +11,7 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.data import Model, Problem, ensemble, heat, linearised, pose, problem, reference_number, source
-from fluxforge.graph import surroundings
+from fluxforge.graph import pad_graph
 from fluxforge.loss import hermite_residual, theta_residual
 from fluxforge.mesh import Neumann, dual, jittered, reference_step, squares, unit_volume
 from fluxforge.pde import HEAT
@@ -35,21 +35,21 @@ def on_mesh(own: Model, seed: int = 0) -> tuple[Problem, Any]:
     draw = eqx.filter_jit(lambda key: pose(together.member(0), key, field=jnp.array(1), fourier=FOURIER, model=own))
     posed = draw(jax.random.key(seed))
     graph, _ = unit_volume(dual(mesh))
-    g = np.asarray(posed.around.shown["dirichlet"].constant)[graph.cells :]
+    g = np.asarray(posed.graph.shown["dirichlet"].constant)[graph.cells :]
     return posed, eqx.tree_at(lambda each: each.value, graph, g)
 
 
 def by_hand(p: Problem, reaction: Any) -> np.ndarray:
     """u + Δt (1/V Σ D A/δ (u_N − u_P) + r(u) + S), a sum over the slots of each cell."""
     p = jax.tree.map(np.asarray, p)
-    edge, wall = p.around.hops["edge"], p.around.shown["dirichlet"]
+    edge, wall = p.graph.hops["edge"], p.graph.shown["dirichlet"]
     shown = wall.scale * p.T[wall.cell] + wall.constant
     found = p.T.copy()
     for P, u in enumerate(p.T):
         slots = np.flatnonzero(edge.mask[P])
         A, delta = (edge.geometry[name][P, slots] for name in ("A", "delta"))
         received = p.parameters["D"] * (A / delta * (shown[edge.ends["N"][P, slots]] - u)).sum()
-        found[P] += p.dt * (received / p.around.V[P] + reaction(u) + p.S[P])
+        found[P] += p.dt * (received / p.graph.V[P] + reaction(u) + p.S[P])
     return found
 
 
@@ -104,14 +104,14 @@ def test_every_kind_of_data_is_made_by_the_recipes_equation(
     assert {name: float(value[0]) for name, value in batch.parameters.items()} == VALUES
     for k in range(4):
         one = jax.tree.map(lambda leaf, k=k: leaf[k], batch)
-        live = np.asarray(one.around.live)
+        live = np.asarray(one.graph.live)
         wanted = by_hand(one, lambda u: VALUES["r"] * u * (1 - u))
         assert np.asarray(one.answer)[live] == pytest.approx(wanted[live], abs=1e-14)
 
 
 def uniform(u: float, dt: float, own: Model) -> Problem:
     """The same value in every cell of an insulated mesh: du/dt = r u (1 − u), whatever the mesh."""
-    around, parameters = own.put_on(surroundings(dual(squares(3), Neumann())))
+    around, parameters = own.put_on(pad_graph(dual(squares(3), Neumann())))
     T, S = jnp.full(9, u), jnp.zeros(9)
     return problem(around, T, S, dt=jnp.asarray(dt), parameters=parameters, equation=own.equation)
 

@@ -10,7 +10,7 @@ from pair_meshes import corners_of, pair_graph, values_of
 
 from fluxforge import recipe
 from fluxforge.data import PairSource, Problem, heat, source
-from fluxforge.graph import surroundings
+from fluxforge.graph import pad_graph
 from fluxforge.scheme.reference import BUILT_IN
 from strategies import few, whole_step
 
@@ -38,7 +38,7 @@ def one(problems: Problem, k: int) -> Problem:
 @given(seed=seeds)
 def test_every_triangle_is_a_triangle(seed: int) -> None:
     """None turns over and none is flat: outward normals, closed outlines, altitudes bounded from below."""
-    around = drawn(seed).around
+    around = drawn(seed).graph
     g = around.hops["edge"].geometry
     n = np.stack([g["n_x"], g["n_y"]], axis=-1)
     d = np.stack([g["d_x"], g["d_y"]], axis=-1)
@@ -60,7 +60,7 @@ def test_every_triangle_is_a_triangle(seed: int) -> None:
 @given(seed=seeds)
 def test_volumes_steps_and_values_lie_in_their_ranges(seed: int) -> None:
     problems = drawn(seed)
-    mean = problems.around.V.mean(axis=1)
+    mean = problems.graph.V.mean(axis=1)
     assert (mean >= 0.5 * (1 - 1e-14)).all()
     assert (mean <= 3.0 * (1 + 1e-14)).all()
     assert np.ptp(mean) > 1.5
@@ -81,10 +81,10 @@ def test_a_pair_is_the_dual_graph_of_its_mesh_and_its_answer_the_schemes(seed: i
     problems = drawn(seed)
     for k in range(5):
         problem = one(problems, k)
-        edge = problem.around.hops["edge"]
+        edge = problem.graph.hops["edge"]
         corners, value = corners_of(problem), values_of(problem)
-        wanted = surroundings(pair_graph(corners, np.ones((2, 2), bool), value))
-        assert np.asarray(wanted.V) == pytest.approx(problem.around.V, rel=1e-12)
+        wanted = pad_graph(pair_graph(corners, np.ones((2, 2), bool), value))
+        assert np.asarray(wanted.V) == pytest.approx(problem.graph.V, rel=1e-12)
         for name, entry in wanted.hops["edge"].geometry.items():
             assert np.asarray(entry) == pytest.approx(edge.geometry[name], rel=1e-11, abs=1e-13), name
         graph = pair_graph(corners, edge.mask[:, 1:], value)
@@ -93,14 +93,14 @@ def test_a_pair_is_the_dual_graph_of_its_mesh_and_its_answer_the_schemes(seed: i
 
 
 def test_faces_come_and_go_and_cells_have_one_to_three_messages() -> None:
-    mask = np.concatenate([drawn(seed).around.hops["edge"].mask for seed in range(8)])
+    mask = np.concatenate([drawn(seed).graph.hops["edge"].mask for seed in range(8)])
     assert mask[..., 0].all()
     assert set(mask.sum(axis=-1).ravel().tolist()) == {1, 2, 3}
     assert mask[..., 1:].mean() == pytest.approx(WILD.presence, abs=0.05)
 
 
 def test_every_direction_is_as_good_as_any_other() -> None:
-    turned = np.concatenate([drawn(seed).around.hops["edge"].geometry["n_x"][:, 0, 0] for seed in range(8)])
+    turned = np.concatenate([drawn(seed).graph.hops["edge"].geometry["n_x"][:, 0, 0] for seed in range(8)])
     angles = np.sort(np.arccos(turned) / np.pi)
     assert np.abs(angles - np.linspace(0, 1, len(angles))).max() < 0.08
 
@@ -110,14 +110,14 @@ def test_the_same_key_gives_the_same_pairs_and_no_two_pairs_are_the_same() -> No
     for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(again), strict=True):
         assert np.array_equal(a, b)
     assert len(np.unique(np.concatenate([first.T, other.T]))) == 4 * COUNT
-    assert len(np.unique(np.concatenate([first.around.V, other.around.V]))) == 4 * COUNT
+    assert len(np.unique(np.concatenate([first.graph.V, other.graph.V]))) == 4 * COUNT
 
 
 def test_without_faces_a_pair_has_one_slot_and_no_ghost() -> None:
     plain = PairSource(recipe.Pairs(faces="none"), heat(), "float32")
     shapes = jax.eval_shape(lambda key: plain.batch(key, 3), jax.random.key(0))
-    assert shapes.around.hops["edge"].mask.shape == (3, 2, 1)
-    assert shapes.around.shown["zero"].cell.shape == (3, 2)
+    assert shapes.graph.hops["edge"].mask.shape == (3, 2, 1)
+    assert shapes.graph.shown["zero"].cell.shape == (3, 2)
     assert shapes.answer.dtype == jnp.float32
 
 

@@ -9,7 +9,7 @@ from pair_meshes import corners_of, pair_graph, pair_mesh, values_of
 
 from fluxforge import mesh, recipe
 from fluxforge.data import CORNER_CASES, EQUILATERAL, FixedSource, Problem, heat, source, two_cells
-from fluxforge.graph import surroundings
+from fluxforge.graph import pad_graph
 from fluxforge.mesh import dual
 from fluxforge.stepping import stepper
 
@@ -30,7 +30,7 @@ def one(problems: Problem, k: int) -> Problem:
 
 def test_the_geometry_is_that_of_equilateral_triangles_of_side_two() -> None:
     """To the last digits, although the package was perhaps imported in JAX's 32-bit mode."""
-    around = drawn(FACES).around
+    around = drawn(FACES).graph
     edge = around.hops["edge"].geometry
     assert isinstance(EQUILATERAL, np.ndarray)
     assert EQUILATERAL.dtype == np.float64
@@ -44,9 +44,9 @@ def test_the_geometry_is_that_of_equilateral_triangles_of_side_two() -> None:
 
 
 def test_the_geometry_is_that_of_the_mesh_of_two_cells() -> None:
-    wanted = surroundings(dual(mesh.two_cells())).hops["edge"]
-    found = one(drawn(FACES), 0).around
-    assert np.asarray(surroundings(dual(mesh.two_cells())).V) == pytest.approx(np.asarray(found.V), rel=1e-15)
+    wanted = pad_graph(dual(mesh.two_cells())).hops["edge"]
+    found = one(drawn(FACES), 0).graph
+    assert np.asarray(pad_graph(dual(mesh.two_cells())).V) == pytest.approx(np.asarray(found.V), rel=1e-15)
     for name in ("A", "delta", "V_P", "V_N", "chi"):
         assert np.asarray(wanted.geometry[name]) == pytest.approx(found.hops["edge"].geometry[name], rel=1e-14), name
 
@@ -57,15 +57,15 @@ def test_every_array_is_that_of_the_dual_graph_of_the_same_corners() -> None:
     corners = corners_of(problem)
     assert corners - corners[0] == pytest.approx(EQUILATERAL - EQUILATERAL[0], abs=1e-14)
     graph = pair_graph(corners, np.ones((2, 2), bool), values_of(problem))
-    wanted = surroundings(graph)
-    edge = problem.around.hops["edge"]
+    wanted = pad_graph(graph)
+    edge = problem.graph.hops["edge"]
     assert set(edge.geometry) == set(wanted.hops["edge"].geometry)
     for name, value in wanted.hops["edge"].geometry.items():
         assert np.asarray(value) == pytest.approx(edge.geometry[name], abs=1e-14), name
     T = jax.numpy.asarray(problem.T)
     for rule, shown in wanted.shown.items():
         across = wanted.hops["edge"].at("N", shown.of(T))
-        mine = problem.around.shown[rule]
+        mine = problem.graph.shown[rule]
         seen = (mine.scale * problem.T[mine.cell] + mine.constant)[edge.ends["N"]]
         assert np.asarray(across) == pytest.approx(seen, abs=1e-15), rule
 
@@ -73,7 +73,7 @@ def test_every_array_is_that_of_the_dual_graph_of_the_same_corners() -> None:
 @pytest.mark.parametrize("k", [0, 1, 2, 3, 200])
 def test_the_answer_is_a_step_of_the_first_order_scheme_on_that_mesh(k: int) -> None:
     problem = one(drawn(FACES), k)
-    present = problem.around.hops["edge"].mask[:, 1:]
+    present = problem.graph.hops["edge"].mask[:, 1:]
     graph = pair_graph(EQUILATERAL, present, values_of(problem))
     step = stepper("euler", graph, 0.07, diffusivity=1.3, source=problem.S, renumber=False)
     assert problem.dt == 0.07
@@ -86,7 +86,7 @@ def test_the_corner_cases_come_last_exactly_and_their_negatives_after_them() -> 
     found = np.concatenate([problems.T, problems.S], axis=1)[200:].tolist()
     assert found == [*map(list, CORNER_CASES), *([-v for v in case] for case in CORNER_CASES[1:])]
     assert len(drawn(FACES).T) == 205
-    assert not drawn(FACES).around.hops["edge"].mask[200:, :, 1:].any()
+    assert not drawn(FACES).graph.hops["edge"].mask[200:, :, 1:].any()
     exchange = 1.3 * 0.1 * 2 / (2 / ROOT) / ROOT
     assert problems.answer[200:205] == pytest.approx(
         np.array([[0, 0], [1, 1], [0.1, 0.1], [exchange, 1 - exchange], [1 - exchange, exchange]]), abs=1e-15
@@ -99,7 +99,7 @@ def test_without_corner_cases_there_are_none() -> None:
 
 
 def test_without_faces_there_is_one_slot_and_no_ghost() -> None:
-    around = drawn(NONE).around
+    around = drawn(NONE).graph
     assert around.hops["edge"].mask.shape == (209, 2, 1)
     assert around.hops["edge"].mask.all()
     assert around.hops["edge"].ends["N"].tolist() == [[[1], [0]]] * 209
@@ -107,7 +107,7 @@ def test_without_faces_there_is_one_slot_and_no_ghost() -> None:
 
 
 def test_with_faces_a_cell_has_one_to_three_messages_in_every_combination() -> None:
-    mask = drawn(FACES).around.hops["edge"].mask[:200]
+    mask = drawn(FACES).graph.hops["edge"].mask[:200]
     assert mask.shape == (200, 2, 3)
     assert mask[..., 0].all()
     outer = mask[..., 1:].reshape(200, 4)
@@ -155,7 +155,7 @@ def test_a_recipes_graphs_depend_neither_on_precision_nor_on_jaxs_mode() -> None
         real = [leaf.dtype for leaf in jax.tree.leaves(problems) if leaf.dtype.kind == "f"]
         assert set(real) == {np.dtype(dtype)}
     assert np.array_equal(single.T, double.T)
-    assert np.array_equal(single.around.hops["edge"].mask, double.around.hops["edge"].mask)
+    assert np.array_equal(single.graph.hops["edge"].mask, double.graph.hops["edge"].mask)
     assert 0.0 < np.abs(single.answer - double.answer).max() < 1e-6
 
 

@@ -230,10 +230,10 @@ def test_padding_does_not_matter() -> None:
     """A mesh among larger ones, its padding full of noise, has the loss it has alone."""
     made = meshes(recipe.Meshes(meshes=3, cells=(12, 30), engine="builtin"), 0)
     together = unseen_problems(ensemble(made), 0, fourier=0.4, field="noise")
-    live = together.around.live
+    live = together.graph.live
     assert not bool(live.all())
     dirty = Problem(
-        together.around,
+        together.graph,
         jnp.where(live, together.T, 1e3),
         jnp.where(live, together.S, -1e3),
         together.dt,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge.distil import Free, layered, two_hop
-from fluxforge.graph import Surroundings, evaluate_stages, surroundings
+from fluxforge.graph import PaddedGraph, evaluate_stages, pad_graph
 from fluxforge.mesh import dual
 from fluxforge.scheme import Hop, Scheme, Stage, find, symbol
 from strategies import BOUNDARIES, SIDED, few, noise
@@ -23,11 +23,11 @@ every_graph = pytest.mark.parametrize(("mesh", "boundary"), [(m, b) for m in SID
 
 
 @cache
-def graph(mesh: str, boundary: str) -> Surroundings:
-    return surroundings(dual(SIDED[mesh], BOUNDARIES[boundary]), (Hop.EDGE, Hop.PATH))
+def graph(mesh: str, boundary: str) -> PaddedGraph:
+    return pad_graph(dual(SIDED[mesh], BOUNDARIES[boundary]), (Hop.EDGE, Hop.PATH))
 
 
-def after(stages: tuple[Stage, ...], around: Surroundings, seed: int = 0, dt: float = 0.004) -> np.ndarray:
+def after(stages: tuple[Stage, ...], around: PaddedGraph, seed: int = 0, dt: float = 0.004) -> np.ndarray:
     cells = len(around.V)
     T, S = (jax.numpy.asarray(noise(cells, seed + k)) for k in (1, 2))
     return np.asarray(evaluate_stages(stages, around, T, S, parameters={"dt": dt, "alpha": 1.7}))

@@ -34,7 +34,7 @@ def problems() -> Problem:
 def of(name: str, order: int) -> Series:
     stages = find(name).stages
     return series(
-        lambda p: evaluate_stages(stages, p.around, p.T, p.S, parameters=p.named),
+        lambda p: evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.named),
         problems(),
         order,
     )
@@ -80,14 +80,14 @@ def test_what_is_no_series_in_the_operator_stays_unexplained() -> None:
 def test_padding_is_not_looked_at() -> None:
     """Noise in cells that do not exist changes nothing."""
     plain = problems()
-    assert not bool(plain.around.live.all())
-    dirty = [jnp.where(plain.around.live, field, 1e6) for field in (plain.T, plain.S)]
-    spoilt = Problem(plain.around, dirty[0], dirty[1], plain.dt, plain.parameters, plain.answer)
+    assert not bool(plain.graph.live.all())
+    dirty = [jnp.where(plain.graph.live, field, 1e6) for field in (plain.T, plain.S)]
+    spoilt = Problem(plain.graph, dirty[0], dirty[1], plain.dt, plain.parameters, plain.answer)
     stages = find("midpoint").stages
 
     def step(p: Problem) -> jax.Array:
-        after = evaluate_stages(stages, p.around, p.T, p.S, parameters=p.named)
-        return jnp.where(p.around.live, after, -1e9)
+        after = evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.named)
+        return jnp.where(p.graph.live, after, -1e9)
 
     found = series(step, spoilt, 2)
     np.testing.assert_allclose([*found.temperature, *found.source], [1.0, 0.5, 1.0, 0.5], atol=1e-9)
@@ -103,7 +103,7 @@ def test_the_constants_of_a_layered_scheme_are_found_again(layers: int, data: st
     }
     stages = layered(FLUX, values, layers).filled(values)
     found = series(
-        lambda p: evaluate_stages(stages, p.around, p.T, p.S, parameters=p.named),
+        lambda p: evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.named),
         problems(),
         layers,
     )

@@ -34,7 +34,7 @@ def step_of(name: str) -> Step:
     stages = find(name).stages
 
     def step(p: Problem) -> jax.Array:
-        return evaluate_stages(stages, p.around, p.T, p.S, parameters=p.named)
+        return evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.named)
 
     return step
 
@@ -93,7 +93,7 @@ def test_the_first_order_stencil_is_the_flux_over_the_volume_times_the_step() ->
 
 
 def test_edges_to_the_boundary_and_padding_are_left_out() -> None:
-    around = problems().around
+    around = problems().graph
     inner = np.asarray(around.hops["edge"].mask & (around.hops["edge"].ends["N"] < around.V.shape[1]))
     assert inner.sum() < np.asarray(around.hops["edge"].mask).sum() < inner.size
     assert len(stencil(step_of("euler"), problems())) == inner.sum()
@@ -112,8 +112,8 @@ def test_the_midpoint_rule_repeats_the_flux_over_two_hops() -> None:
 
 def test_only_pairs_joined_by_a_single_path_are_looked_at() -> None:
     """Counted by loops over the edges of every mesh."""
-    edge = problems().around.hops["edge"]
-    cells, count = problems().around.V.shape[1], 0
+    edge = problems().graph.hops["edge"]
+    cells, count = problems().graph.V.shape[1], 0
     for mask, ends in zip(np.asarray(edge.mask), np.asarray(edge.ends["N"]), strict=True):
         beside = [[int(n) for n in ends[c][mask[c]] if n < cells] for c in range(cells)]
         for cell in range(cells):

@@ -30,7 +30,7 @@ from fluxforge.gnn.exact import (
     sparse_count,
     sparse_network,
 )
-from fluxforge.graph import surroundings
+from fluxforge.graph import pad_graph
 from fluxforge.mesh import (
     Conditions,
     Dirichlet,
@@ -75,7 +75,7 @@ def answered(
     network: Network, graph: DualGraph, T: np.ndarray, S: np.ndarray, *, dt: float, alpha: float
 ) -> np.ndarray:
     step = eqx.filter_jit(network)
-    return np.asarray(step(surroundings(graph), jnp.asarray(T), jnp.asarray(S), dt=dt, parameters={"alpha": alpha}))
+    return np.asarray(step(pad_graph(graph), jnp.asarray(T), jnp.asarray(S), dt=dt, parameters={"alpha": alpha}))
 
 
 @eqx.filter_jit
@@ -83,8 +83,8 @@ def off(network: Network, problems: Problem) -> jax.Array:
     """M(T) − F(T) in every cell of every problem, 0 in padding."""
 
     def one(p: Problem) -> jax.Array:
-        found = network(p.around, p.T, p.S, dt=p.dt, parameters=p.parameters)
-        return jnp.where(p.around.live, found - p.answer, 0.0)
+        found = network(p.graph, p.T, p.S, dt=p.dt, parameters=p.parameters)
+        return jnp.where(p.graph.live, found - p.answer, 0.0)
 
     return jax.vmap(one)(problems)
 
@@ -184,9 +184,9 @@ def test_no_flux_and_no_new_temperature_exceeds_the_needed_bound(seed, fourier):
 def test_the_memorising_network_errs_elsewhere_by_its_lift_times_what_differs(elsewhere):
     bound, lift = 3.5, 3.5 / PACE
     found = off(memorising_network(2, 2, 32, bound=bound, ratio=PACE), elsewhere)
-    neighbours = elsewhere.around.hops["edge"].mask.sum(axis=2)
+    neighbours = elsewhere.graph.hops["edge"].mask.sum(axis=2)
     wanted = jnp.where(
-        elsewhere.around.live, lift * (neighbours * elsewhere.dt[:, None] / elsewhere.around.V - PACE), 0.0
+        elsewhere.graph.live, lift * (neighbours * elsewhere.dt[:, None] / elsewhere.graph.V - PACE), 0.0
     )
     exact = wanted >= -bound + 1.1
     assert float(jnp.abs(jnp.where(exact, found - wanted, 0.0)).max()) <= 1e-12

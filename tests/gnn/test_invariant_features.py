@@ -17,7 +17,7 @@ from fluxforge.data import heat, model_of, source
 from fluxforge.distil import canonical, compose, sample, units_of
 from fluxforge.errors import InputError, RecipeError, SchemeError
 from fluxforge.gnn import GatedMLP, Network, Standardised, build, inputs, parameters, standards
-from fluxforge.graph import Surroundings, evaluate_stages, stacked, surroundings
+from fluxforge.graph import PaddedGraph, evaluate_stages, pad_graph, stack_graphs
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, jittered, resolve, unit_volume
 from fluxforge.pde import HEAT, Equation, from_document, unit
 from fluxforge.scheme import Message, Output, Scheme, Stage, symbol
@@ -47,16 +47,16 @@ every_graph = pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 class Posed(NamedTuple):
     """One problem along a first axis, as training has many."""
 
-    around: Surroundings
+    graph: PaddedGraph
     T: jax.Array
     S: jax.Array
     dt: jax.Array
     parameters: dict[str, jax.Array]
 
 
-def posed(around: Surroundings, T: np.ndarray) -> Posed:
+def posed(around: PaddedGraph, T: np.ndarray) -> Posed:
     one = jnp.ones(1)
-    return Posed(stacked([around]), jnp.asarray(T)[None], jnp.zeros((1, len(T))), 0.01 * one, {"alpha": one})
+    return Posed(stack_graphs([around]), jnp.asarray(T)[None], jnp.zeros((1, len(T))), 0.01 * one, {"alpha": one})
 
 
 def random_weights(of: recipe.Network, equation: Equation, dimension: int, seed: int = 0) -> Network:
@@ -73,7 +73,7 @@ def settings(graph: DualGraph, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 @eqx.filter_jit
-def step(network: Network, around: Surroundings, T: jax.Array, S: jax.Array) -> jax.Array:
+def step(network: Network, around: PaddedGraph, T: jax.Array, S: jax.Array) -> jax.Array:
     return evaluate_stages(network.rounds, around, T, S, parameters={"dt": 0.01, "alpha": 1.0})
 
 
@@ -84,7 +84,7 @@ def on(
     T, S = (jnp.asarray(noise(graph.cells, k)) for k in (1, 2))
     if order is not None:
         T, S = T[order], S[order]
-    return np.asarray(step(network, surroundings(graph, network.hops, parameters=fields), T, S))
+    return np.asarray(step(network, pad_graph(graph, network.hops, parameters=fields), T, S))
 
 
 @every_graph
@@ -127,7 +127,7 @@ def test_the_correction_of_a_linear_field_is_what_the_two_point_flux_lacks(graph
     if graph.dimension == 3:
         held = eqx.tree_at(lambda g: g.value, held, held.centre[held.interior :] @ b)
     network = random_weights(spec(invariants=("d_n", "d_t", "correction")), HEAT, held.dimension)
-    table = np.asarray(inputs(network, posed(surroundings(held), T))[0])
+    table = np.asarray(inputs(network, posed(pad_graph(held), T))[0])
     T_N, T_P, d_n, correction = (table[:, k] for k in (0, 1, 4, 6))
     along = (held.n @ b)[held.slot_face] * held.slot_sign
     assert np.abs((T_N - T_P) / d_n + correction - along[held.slot_mask]).max() < 1e-12
@@ -137,7 +137,7 @@ def test_the_correction_of_a_linear_field_is_what_the_two_point_flux_lacks(graph
 
 def test_inputs_are_standardised_and_the_learned_ones_left_alone() -> None:
     graph = GRAPHS["plane"]
-    around = surroundings(graph, parameters=resolve(CARRIED, graph, settings(graph)))
+    around = pad_graph(graph, parameters=resolve(CARRIED, graph, settings(graph)))
     network = random_weights(spec(mlp="relu", layers=2, invariants=EVERY), CARRIED, 2)
     problems = posed(around, noise(graph.cells))
     tables = inputs(network, problems)
@@ -167,7 +167,7 @@ def test_without_invariants_a_network_is_what_it_was() -> None:
 def test_padding_spoils_neither_a_step_nor_its_slopes() -> None:
     graphs = [dual(jittered(n, 0.2, 1), Dirichlet(1.0)) for n in (2, 4)]
     network = random_weights(spec(mlp="relu", invariants=("correction",)), HEAT, 2)
-    together = stacked([surroundings(graph) for graph in graphs])
+    together = stack_graphs([pad_graph(graph) for graph in graphs])
     T = [noise(graph.cells) for graph in graphs]
     padded = jnp.stack([jnp.asarray(np.resize(each, graphs[1].cells)) for each in T])
 
@@ -176,7 +176,7 @@ def test_padding_spoils_neither_a_step_nor_its_slopes() -> None:
         return jnp.where(together.live, after, 0.0).sum()
 
     alone = sum(
-        float(step(network, surroundings(g), jnp.asarray(t), jnp.zeros(len(t))).sum())
+        float(step(network, pad_graph(g), jnp.asarray(t), jnp.zeros(len(t))).sum())
         for g, t in zip(graphs, T, strict=True)
     )
     assert float(total(network, padded)) == pytest.approx(alone, rel=1e-12)
@@ -189,7 +189,7 @@ def test_what_cannot_be_is_refused() -> None:
         build(spec(invariants=("a_n",)), jax.random.key(0))
     flat = random_weights(spec(invariants=("correction",)), HEAT, 2)
     with pytest.raises(SchemeError, match="in 2 dimensions meets a mesh of 3"):
-        step(flat, surroundings(GRAPHS["space"]), jnp.ones(6), jnp.zeros(6))
+        step(flat, pad_graph(GRAPHS["space"]), jnp.ones(6), jnp.zeros(6))
 
 
 VECTOR = {"rank": "vector", "units": {"length": 1, "time": -1}}
@@ -234,7 +234,7 @@ def test_a_recipe_of_another_equation_gives_its_network_what_faces_see_of_the_pa
     assert [str(own) for own in network.layers[0].messages[0].features[-4:]] == ["a_n", "a_t", "K_nn", "K_nt"]
     graph = GRAPHS["plane"]
     fields = resolve(CARRIED, graph, {"a": np.tile(VALUES["a"], (len(graph.n), 1)), "K": VALUES["K"]})
-    around, _ = model_of(given).put_on(surroundings(graph))
+    around, _ = model_of(given).put_on(pad_graph(graph))
     for name, wanted in {**fields.slots, **fields.tangential}.items():
         found = np.asarray(around.hops["edge"].geometry[name])
         assert np.abs(found - wanted).max() <= 1e-15 * 8, name
@@ -259,8 +259,8 @@ def test_a_recipe_s_network_is_read_in_their_symbols_and_the_formula_steps_alike
     message, update = sample(network, problems, rows=60)
     assert message.table.names == ("T_N", "T_P", "A", "delta", "d_n", "x6")
     assert units_of(message.table.names)["d_n"] == unit(length=1)
-    used = np.asarray(problems.around.hops["edge"].mask)
-    there = np.asarray(problems.around.hops["edge"].geometry["d_n"])[used]
+    used = np.asarray(problems.graph.hops["edge"].mask)
+    there = np.asarray(problems.graph.hops["edge"].geometry["d_n"])[used]
     assert np.isin(message.table.X[:, 4], there).all()
     formulas = {}
     for part, f in ((message, network.layers[0].messages[0].f), (update, network.layers[0].update.f)):
@@ -273,9 +273,9 @@ def test_a_recipe_s_network_is_read_in_their_symbols_and_the_formula_steps_alike
     stages = (*(each.stage for each in network.before), *canonical(compose(network, formulas), heat(1.0)))
     assert Scheme("read", stages).dimension == 2
     first = jax.tree.map(lambda leaf: leaf[0], problems)
-    live, given = np.asarray(first.around.live), {"dt": first.dt, "alpha": 1.0}
+    live, given = np.asarray(first.graph.live), {"dt": first.dt, "alpha": 1.0}
     by_formula, by_network = (
-        np.asarray(evaluate_stages(rounds, first.around, first.T, first.S, parameters=given))[live]
+        np.asarray(evaluate_stages(rounds, first.graph, first.T, first.S, parameters=given))[live]
         for rounds in (stages, network.rounds)
     )
     # Formulas are multiplied out: sums of some forty terms, each larger than their sum by the mean over the spread.
@@ -338,7 +338,7 @@ def edges_of(invariants: tuple[str, ...], cases: list[Case]) -> Edges:
     tables, wanted = [], []
     for graph, T, a, sent in cases:
         fields = resolve(CARRIED, graph, {"a": a, "K": np.eye(2).tolist()})
-        tables.append(inputs(network, posed(surroundings(graph, parameters=fields), T))[0])
+        tables.append(inputs(network, posed(pad_graph(graph, parameters=fields), T))[0])
         wanted.append(sent[graph.slot_mask])
     return Edges(jnp.concatenate(tables), jnp.asarray(np.concatenate(wanted)))
 

@@ -10,7 +10,7 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.gnn import Network, build, cast, inputs, parameters
-from fluxforge.graph import Surroundings, stacked, surroundings
+from fluxforge.graph import PaddedGraph, pad_graph, stack_graphs
 from fluxforge.mesh import DualGraph, dual
 from fluxforge.scheme import Hop
 from small_networks import Numbers, Plain, random_network, spec
@@ -29,7 +29,7 @@ every_spec = pytest.mark.parametrize("name", SPECS)
 
 
 @eqx.filter_jit
-def whole(net: Network, around: Surroundings, numbers: Numbers, weights: jax.Array) -> tuple[jax.Array, Network]:
+def whole(net: Network, around: PaddedGraph, numbers: Numbers, weights: jax.Array) -> tuple[jax.Array, Network]:
     """T', and the slope of weights · T' with respect to every parameter."""
 
     def value(net: Network) -> tuple[jax.Array, jax.Array]:
@@ -45,7 +45,7 @@ def on(
 ) -> tuple[np.ndarray, Network]:
     net = random_network(SPECS[name]) if net is None else net
     arrays = jax.tree.map(jnp.asarray, numbers)
-    after, slope = whole(net, surroundings(graph, net.hops), arrays, jnp.asarray(noise(graph.cells, 3)))
+    after, slope = whole(net, pad_graph(graph, net.hops), arrays, jnp.asarray(noise(graph.cells, 3)))
     return np.asarray(after), slope
 
 
@@ -142,7 +142,7 @@ def test_a_cast_network_keeps_its_numbers_and_its_structure(dtype: str) -> None:
 
 def posed(graphs: list[DualGraph], hops: frozenset[Hop]) -> SimpleNamespace:
     """Problems on several graphs, padded, with garbage where there is no cell."""
-    around = stacked([surroundings(graph, hops) for graph in graphs])
+    around = stack_graphs([pad_graph(graph, hops) for graph in graphs])
     cells = around.V.shape[1]
 
     def field(seed: int) -> jax.Array:
@@ -151,7 +151,7 @@ def posed(graphs: list[DualGraph], hops: frozenset[Hop]) -> SimpleNamespace:
 
     many = len(graphs)
     return SimpleNamespace(
-        around=around, T=field(10), S=field(20), dt=jnp.full(many, 0.03), parameters={"alpha": jnp.ones(many)}
+        graph=around, T=field(10), S=field(20), dt=jnp.full(many, 0.03), parameters={"alpha": jnp.ones(many)}
     )
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fluxforge import recipe
 from fluxforge.data import AbstractSource, source
 from fluxforge.gnn import Network, Standard, Standardised, build, inputs, parameters, standardised, standards
-from fluxforge.graph import surroundings
+from fluxforge.graph import pad_graph
 from fluxforge.mesh import dual
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Hop
@@ -103,7 +103,7 @@ def test_an_input_that_never_varies_loses_its_mean_only() -> None:
 def test_the_inputs_of_a_standardised_network_have_mean_zero_and_spread_one() -> None:
     """Each MLP gets its own standard: the first layer's table is exactly what the standard undoes."""
     graph = dual(MESHES["mixed"], BOUNDARIES["both"])
-    around = surroundings(graph, (Hop.EDGE,))
+    around = pad_graph(graph, (Hop.EDGE,))
     T, S = jnp.asarray(noise(graph.cells, 1)), jnp.asarray(noise(graph.cells, 2))
     net = random_network(spec(mlp="relu", layers=2))
     posed = eqx.filter_vmap(lambda dt: _Posed(around, T, S, dt, {"alpha": jnp.asarray(1.0)}))(jnp.array([0.01, 0.03]))
@@ -121,7 +121,7 @@ def test_the_inputs_of_a_standardised_network_have_mean_zero_and_spread_one() ->
 
 
 class _Posed(eqx.Module):
-    around: object
+    graph: object
     T: jax.Array
     S: jax.Array
     dt: jax.Array

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxforge.graph import Neighbourhoods, surroundings
+from fluxforge.graph import Neighbourhoods, pad_graph
 from fluxforge.mesh import (
     Dirichlet,
     DualGraph,
@@ -209,8 +209,8 @@ def test_arrays_are_made_once_and_only_those_asked_for() -> None:
 
 
 def test_the_device_is_given_the_symbols_asked_for() -> None:
-    whole = surroundings(SKEWED).hops["edge"].geometry
-    some = surroundings(SKEWED, symbols=("d_n", "A", "T_P")).hops["edge"].geometry
+    whole = pad_graph(SKEWED).hops["edge"].geometry
+    some = pad_graph(SKEWED, symbols=("d_n", "A", "T_P")).hops["edge"].geometry
     assert set(some) == {"d_n", "A"}
     assert {"d_n", "d_t", "n_x", "d_y", "V_N"} < set(whole)
     assert np.array_equal(some["d_n"], whole["d_n"])

@@ -10,7 +10,7 @@ import pytest
 
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network
-from fluxforge.graph import Size, Surroundings, padded, size, stacked, surroundings
+from fluxforge.graph import PaddedGraph, Size, pad_graph, pad_to_size, size, stack_graphs
 from fluxforge.mesh import DualGraph, dual, fourier_step
 from fluxforge.scheme import Claims, Hop, Scheme, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
@@ -45,9 +45,9 @@ def general(scheme: Scheme, graph: DualGraph, to: Size | None = None) -> General
     step = general_stepper(scheme, graph, dt=dt, parameters={"alpha": 1.5}, source=S, dtype="float64")
     if to is None:
         return step
-    within = Size(to.cells, to.ghosts, {name: to.slots[name] for name in step.around.hops}, to.paths)
-    swapped = padded(step.around, within), longer(np.asarray(step.S), to.cells)
-    return eqx.tree_at(lambda s: (s.around, s.S), step, swapped)
+    within = Size(to.cells, to.ghosts, {name: to.slots[name] for name in step.graph.hops}, to.paths)
+    swapped = pad_to_size(step.graph, within), longer(np.asarray(step.S), to.cells)
+    return eqx.tree_at(lambda s: (s.graph, s.S), step, swapped)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
@@ -72,17 +72,17 @@ run = eqx.filter_jit(lambda net, around, T, S: net(around, T, S, dt=0.1, paramet
 def test_a_network_steps_a_stack_of_graphs_as_it_steps_each(name: str) -> None:
     """Padding cells hold garbage; nobody notices."""
     net, graphs = random_network(SPECS[name]), [GRAPHS["jittered"], MIXED]
-    together = stacked([surroundings(graph, HOPS) for graph in graphs])
+    together = stack_graphs([pad_graph(graph, HOPS) for graph in graphs])
     cells = together.V.shape[1]
     T, S = (jnp.stack([longer(noise(g.cells, k), cells, 1e9) for g in graphs]) for k in (1, 2))
     found = np.asarray(eqx.filter_jit(jax.vmap(lambda around, T, S: run(net, around, T, S)))(together, T, S))
     assert np.isfinite(found).all()
-    alone = run(net, surroundings(MIXED, HOPS), *(jnp.asarray(noise(MIXED.cells, k)) for k in (1, 2)))
+    alone = run(net, pad_graph(MIXED, HOPS), *(jnp.asarray(noise(MIXED.cells, k)) for k in (1, 2)))
     wanted = np.asarray(alone)
     assert np.abs(found[1, : MIXED.cells] - wanted).max() <= 1e-14 * np.abs(wanted).max()
 
 
-def same(one: Surroundings, other: Surroundings) -> bool:
+def same(one: PaddedGraph, other: PaddedGraph) -> bool:
     leaves, others = jax.tree.leaves(one), jax.tree.leaves(other)
     return jax.tree.structure(one) == jax.tree.structure(other) and all(
         a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(leaves, others, strict=True)
@@ -91,22 +91,22 @@ def same(one: Surroundings, other: Surroundings) -> bool:
 
 @every_graph
 def test_padding_to_its_own_size_changes_nothing(graph: DualGraph) -> None:
-    around = surroundings(graph, HOPS)
-    assert same(padded(around, size(around)), around)
+    around = pad_graph(graph, HOPS)
+    assert same(pad_to_size(around, size(around)), around)
 
 
 @every_graph
 def test_a_padded_graph_has_the_size_asked_for_and_padding_twice_is_padding_once(graph: DualGraph) -> None:
-    around = surroundings(graph, HOPS)
+    around = pad_graph(graph, HOPS)
     between = Size(36, 27, {"edge": 4, "path": 17, "ring": 10}, 16)
-    once = padded(around, TO)
+    once = pad_to_size(around, TO)
     assert size(once) == TO
-    assert same(padded(padded(around, between), TO), once)
+    assert same(pad_to_size(pad_to_size(around, between), TO), once)
 
 
 @every_graph
 def test_padding_takes_part_in_nothing(graph: DualGraph) -> None:
-    found = padded(surroundings(graph, HOPS), TO)
+    found = pad_to_size(pad_graph(graph, HOPS), TO)
     live = np.asarray(found.live)
     assert live.tolist() == [True] * graph.cells + [False] * (TO.cells - graph.cells)
     assert np.array_equal(found.V, np.where(live, longer(graph.V, TO.cells), 1.0))
@@ -125,13 +125,13 @@ def test_padding_takes_part_in_nothing(graph: DualGraph) -> None:
         seen = np.asarray(shown.of(jnp.asarray(field)))
         assert np.array_equal(seen[: graph.cells], field[: graph.cells])
         assert np.array_equal(seen[graph.cells : TO.cells], np.zeros(TO.cells - graph.cells))
-        ghosts = surroundings(graph).shown[rule].of(jnp.asarray(field[: graph.cells]))[graph.cells :]
+        ghosts = pad_graph(graph).shown[rule].of(jnp.asarray(field[: graph.cells]))[graph.cells :]
         assert np.array_equal(seen[TO.cells :], longer(np.asarray(ghosts), TO.ghosts))
 
 
 def test_a_stack_is_just_large_enough() -> None:
-    graphs = [surroundings(GRAPHS[name], HOPS) for name in ("jittered", "warped", "two")]
-    together = stacked(graphs)
+    graphs = [pad_graph(GRAPHS[name], HOPS) for name in ("jittered", "warped", "two")]
+    together = stack_graphs(graphs)
     found = size(jax.tree.map(lambda leaf: np.asarray(leaf)[0], together))
     sizes = [size(around) for around in graphs]
     assert found.cells == max(each.cells for each in sizes) == 32
@@ -143,7 +143,7 @@ def test_a_stack_is_just_large_enough() -> None:
 
 
 def sizes_too_small() -> Iterable[Size]:
-    has = size(surroundings(MIXED, HOPS))
+    has = size(pad_graph(MIXED, HOPS))
     yield has._replace(cells=has.cells - 1)
     yield has._replace(ghosts=has.ghosts - 1)
     yield has._replace(paths=has.paths - 1)
@@ -154,9 +154,9 @@ def sizes_too_small() -> Iterable[Size]:
 
 @pytest.mark.parametrize("small", list(sizes_too_small()), ids=str)
 def test_a_graph_that_does_not_fit_is_refused_in_numbers(small: Size) -> None:
-    around = surroundings(MIXED, HOPS)
+    around = pad_graph(MIXED, HOPS)
     with pytest.raises(InputError) as refusal:
-        padded(around, small)
+        pad_to_size(around, small)
     assert str(refusal.value) == f"a graph of {size(around)} does not fit into {small}"
     assert str(size(around)) == "24 cells, 16 ghosts, 4 edge slots, 16 path slots, 6 ring slots, 16 paths"
 
@@ -165,11 +165,11 @@ def test_meshes_of_one_padded_size_share_a_trace() -> None:
     traced = []
 
     @eqx.filter_jit
-    def step(net: Network, around: Surroundings, T: jax.Array) -> jax.Array:
+    def step(net: Network, around: PaddedGraph, T: jax.Array) -> jax.Array:
         traced.append(T.shape)
         return net(around, T, T, dt=0.1, parameters={})
 
     for k, graph in enumerate(GRAPHS.values()):
         net = random_network(spec(depth=1), seed=k)
-        step(net, padded(surroundings(graph, HOPS), TO), longer(noise(graph.cells), TO.cells))
+        step(net, pad_to_size(pad_graph(graph, HOPS), TO), longer(noise(graph.cells), TO.cells))
     assert traced == [(TO.cells,)]

@@ -11,7 +11,7 @@ import pytest
 from fluxforge import recipe
 from fluxforge.data import Problem, problem
 from fluxforge.gnn import Network, parameters
-from fluxforge.graph import Surroundings, stacked, surroundings
+from fluxforge.graph import PaddedGraph, pad_graph, stack_graphs
 from fluxforge.loss import Terms, absolute_sum, averaged, data_loss, defects, step_of, theta_residual
 from fluxforge.mesh import DualGraph, dual
 from small_networks import random_network, spec
@@ -32,7 +32,7 @@ def network() -> Network:
         return random_network(spec(mlp="relu", depth=2))
 
 
-def posed(around: Surroundings, graph: DualGraph, k: int) -> Problem:
+def posed(around: PaddedGraph, graph: DualGraph, k: int) -> Problem:
     """A problem on a graph, perhaps padded, with garbage in the padding."""
     cells = len(around.V)
     T, S = (np.append(noise(graph.cells, seed + k), np.full(cells - graph.cells, 1e6)) for seed in (10, 20))
@@ -42,13 +42,13 @@ def posed(around: Surroundings, graph: DualGraph, k: int) -> Problem:
 
 @cache
 def alone() -> list[Problem]:
-    return [posed(surroundings(graph), graph, k) for k, graph in enumerate(GRAPHS)]
+    return [posed(pad_graph(graph), graph, k) for k, graph in enumerate(GRAPHS)]
 
 
 @cache
 def batch() -> Problem:
     """Both problems, the second one padded to the size of the first."""
-    around = stacked([surroundings(graph) for graph in GRAPHS])
+    around = stack_graphs([pad_graph(graph) for graph in GRAPHS])
     parts = [jax.tree.map(lambda leaf, k=k: leaf[k], around) for k in range(2)]
     padded = [posed(part, graph, k) for k, (part, graph) in enumerate(zip(parts, GRAPHS, strict=True))]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *padded)

@@ -8,7 +8,7 @@ from scipy.linalg import expm
 
 from fluxforge import recipe
 from fluxforge.data import Problem, linearised, problem, reference_number
-from fluxforge.graph import padded, size, surroundings
+from fluxforge.graph import pad_graph, pad_to_size, size
 from fluxforge.loss import Defect, hermite_residual, supervised, theta_residual
 from fluxforge.loss._terms import residual
 from fluxforge.mesh import dual, fourier_step
@@ -22,7 +22,7 @@ FLOW = generator(BUILT_IN["euler"], GRAPH, parameters={"alpha": ALPHA})
 L, R = FLOW.M.toarray(), FLOW.b
 LONGEST = fourier_step(GRAPH, ALPHA)
 T, S = noise(GRAPH.cells, 1), noise(GRAPH.cells, 2)
-AROUND = surroundings(GRAPH)
+AROUND = pad_graph(GRAPH)
 
 
 def posed(dt: float) -> Problem:
@@ -108,7 +108,7 @@ def test_the_fourier_number_is_the_step_over_the_fourier_step() -> None:
 def test_the_fourier_number_does_not_see_padding() -> None:
     to = size(AROUND)._replace(cells=40, ghosts=30, slots={"edge": 6})
     numbers = {"dt": jnp.asarray(0.3 * LONGEST), "parameters": {"alpha": jnp.asarray(ALPHA)}}
-    found = reference_number(problem(padded(AROUND, to), jnp.zeros(40), jnp.zeros(40), **numbers))
+    found = reference_number(problem(pad_to_size(AROUND, to), jnp.zeros(40), jnp.zeros(40), **numbers))
     assert float(found) == pytest.approx(0.3, rel=1e-13)
 
 

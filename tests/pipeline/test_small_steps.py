@@ -93,7 +93,7 @@ def test_the_same_problems_come_with_another_step() -> None:
         drawn(source(with_steps(ON_PAIRS, step, step), dtype="float64"), ON_PAIRS, 3, 5) for step in (0.01, 0.2)
     )
     assert np.array_equal(short.T, long.T)
-    assert np.array_equal(short.around.V, long.around.V)
+    assert np.array_equal(short.graph.V, long.graph.V)
     np.testing.assert_allclose(np.asarray(long.dt) / np.asarray(short.dt), 20.0)
 
 

@@ -12,7 +12,7 @@ from fluxforge.certify import Verdict, verify_step
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network
 from fluxforge.gnn.exact import sparse_network
-from fluxforge.graph import Size, padded
+from fluxforge.graph import Size, pad_to_size
 from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, jittered
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import AbstractStepper, network_stepper
@@ -120,7 +120,7 @@ def test_steppers_of_one_padded_size_share_a_compilation() -> None:
         graph = dual(MESHES[name])
         step = network_stepper(random_network(PRIMITIVE, seed=k), graph, 1e-3 * (k + 1), diffusivity=k + 1.0)
         longer = jnp.zeros(to.cells).at[: graph.cells].set(step.S)
-        same = eqx.tree_at(lambda s: (s.around, s.S), step, (padded(step.around, to), longer))
+        same = eqx.tree_at(lambda s: (s.graph, s.S), step, (pad_to_size(step.graph, to), longer))
         T = np.pad(noise(graph.cells), (0, to.cells - graph.cells))
         before.append(Compilations.count)
         after = np.asarray(same.rollout(T, k + 1))

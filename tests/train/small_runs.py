@@ -48,7 +48,7 @@ def spoilt(field: str, which: list[int], value: float) -> FixedSource:
     """The data with a number nobody expects in some graphs."""
     held = np.array(getattr(graphs().problems, field))
     held[which] = value
-    fields = {name: getattr(graphs().problems, name) for name in ("around", "T", "S", "dt", "parameters", "answer")}
+    fields = {name: getattr(graphs().problems, name) for name in ("graph", "T", "S", "dt", "parameters", "answer")}
     return FixedSource(type(graphs().problems)(**{**fields, field: jnp.asarray(held)}))
 
 

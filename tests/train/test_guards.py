@@ -105,7 +105,7 @@ def test_the_loss_of_a_step_is_that_of_the_graphs_it_was_shown() -> None:
         agg, up = before.layers[0].messages[0].f.layers[0], before.layers[0].update.f.layers[0]
         total = 0.0
         for k in shown[number]:
-            T, S, V, dt = problems.T[k], problems.S[k], problems.around.V[k], problems.dt[k]
+            T, S, V, dt = problems.T[k], problems.S[k], problems.graph.V[k], problems.dt[k]
             flux = 2.0 / (2.0 / np.sqrt(3.0)) * (T[::-1] - T)
             rows = np.stack([T, dt * S, dt / V * (agg.weight[0, 0] * flux + agg.bias[0])])
             total += np.abs(up.weight[0] @ rows + up.bias[0] - problems.answer[k]).mean() / 2

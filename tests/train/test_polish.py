@@ -48,7 +48,7 @@ def test_squares_that_fall_do_not_excuse_a_loss_that_rises() -> None:
     """One wild answer: least squares bends to it, and the mean absolute value of a perfect network gets worse."""
     given = graphs().problems
     answer = given.answer.at[3].add(50.0)
-    wild = Problem(given.around, given.T, given.S, given.dt, given.parameters, answer)
+    wild = Problem(given.graph, given.T, given.S, given.dt, given.parameters, answer)
     found = polish(exact(), wild, ABSOLUTE, recipe.Polish(steps=30))
     assert np.array_equal(parameters(found), parameters(exact()))
     assert loss(found, ABSOLUTE, wild) == pytest.approx(50 / 32, rel=1e-9)

@@ -11,7 +11,7 @@ from fluxforge.data import Problem, problem
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network
 from fluxforge.gnn.exact import nonzeros, sparse_network
-from fluxforge.graph import surroundings
+from fluxforge.graph import pad_graph
 from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, jittered, unit_volume
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import network_stepper
@@ -24,7 +24,7 @@ WIDTH = 4
 @cache
 def problems() -> Problem:
     """A few states on a mesh whose cells have two or three neighbours, and walls that are held."""
-    around = surroundings(unit_volume(dual(jittered(3, 0.3, seed=2), Dirichlet("x - y")))[0])
+    around = pad_graph(unit_volume(dual(jittered(3, 0.3, seed=2), Dirichlet("x - y")))[0])
     unit = jnp.ones(())
     fields = [[jnp.asarray(noise(18, seed)) for seed in (k, k + 9)] for k in range(4)]
     posed = [problem(around, T, S, dt=0.1 * unit, parameters={"alpha": 1.5 * unit}) for T, S in fields]

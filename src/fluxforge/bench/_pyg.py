@@ -123,10 +123,10 @@ def pyg_graphs(problems: Problem) -> list[Any]:
     from torch_geometric.data import Data
 
     def one(problem: Problem) -> Any:
-        edge = problem.around.hops[Hop.EDGE]
+        edge = problem.graph.hops[Hop.EDGE]
         P, N = (edge.ends[end][edge.mask] for end in ("P", "N"))
         weight = problem.parameters["alpha"] * (edge.geometry["A"] / edge.geometry["delta"])[edge.mask]
-        x = np.stack([problem.T, problem.dt * problem.S, problem.dt / problem.around.V], axis=-1)
+        x = np.stack([problem.T, problem.dt * problem.S, problem.dt / problem.graph.V], axis=-1)
         return Data(
             x=torch.from_numpy(x),
             edge_index=torch.from_numpy(np.stack([N, P]).astype(np.int64)),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
-from fluxforge.graph import evaluate_stages, surroundings
+from fluxforge.graph import evaluate_stages, pad_graph
 from fluxforge.mesh import DualGraph, Settings, resolve
 from fluxforge.scheme import Scheme, linear_stages
 from fluxforge.stepping import apply, assemble
@@ -22,7 +22,7 @@ def make_step(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settin
         stages = assemble(scheme, graph, dt=dt, parameters=parameters)
         return lambda T, S: np.asarray(apply(stages, T, S))
     fields = resolve(scheme.equation, graph, parameters)
-    around = surroundings(graph, scheme.hops(), parameters=fields, dtype="float64")
+    around = pad_graph(graph, scheme.hops(), parameters=fields, dtype="float64")
     constants = {"dt": dt, **fields.constants}
 
     def step(T: np.ndarray, S: np.ndarray) -> np.ndarray:

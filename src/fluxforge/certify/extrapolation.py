@@ -51,7 +51,7 @@ def step_errors(step: Step, problems: Problem, *, rollout: int = 0) -> dict[str,
 
 def _of(step: Step, problems: Problem, rollout: int) -> tuple[Array, Array, Array]:
     def one(problem: Problem) -> tuple[Array, Array, Array]:
-        live = problem.around.live
+        live = problem.graph.live
         off = jnp.where(live, step(problem) - problem.answer, 0.0)
 
         def both(_: Any, states: tuple[Array, Array]) -> tuple[Array, Array]:

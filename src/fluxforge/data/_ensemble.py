@@ -15,7 +15,7 @@ from fluxforge.data._fields import random_field
 from fluxforge.data._model import PLAIN_HEAT, Model, fastest_rate
 from fluxforge.data._problem import Problem, problem, with_noise
 from fluxforge.data._source import AbstractSource
-from fluxforge.graph import Surroundings, put, stacked, surroundings
+from fluxforge.graph import PaddedGraph, pad_graph, put, stack_graphs
 from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, unit_volume
 from fluxforge.scheme import Hop
 
@@ -24,12 +24,12 @@ class Ensemble(eqx.Module):
     """Meshes in units of their mean cell volume, padded to one size.
 
     `x` are the places of all nodes in the unit square, ghosts at their faces; `held` are the same meshes with values
-    given on the whole boundary, where `around` has another one: by them steps are measured.
+    given on the whole boundary, where `graph` has another one: by them steps are measured.
     """
 
-    around: Surroundings
+    graph: PaddedGraph
     x: Float[Array, "meshes nodes 2"]
-    held: Surroundings | None = None
+    held: PaddedGraph | None = None
 
     @property
     def meshes(self) -> int:
@@ -51,13 +51,13 @@ def ensemble(
     """The meshes of a list as one padded batch; all of the boundary is held unless `boundary` says otherwise."""
     graphs = [dual(mesh, boundary) for mesh in meshes]
     scaled = [unit_volume(graph)[0] for graph in graphs]
-    together = stacked([surroundings(graph, hops, dtype=dtype) for graph in scaled])
+    together = stack_graphs([pad_graph(graph, hops, dtype=dtype) for graph in scaled])
     cells, nodes = together.V.shape[1], together.shown["owner"].cell.shape[1]
     x = np.stack([_places(graph, cells, nodes) for graph in graphs])
     if boundary is None:
         return Ensemble(together, put(x, dtype))
     # Networks are asked about steps that suit a mesh whose boundary is held: insulation would allow longer ones.
-    held = stacked([surroundings(unit_volume(dual(mesh))[0], dtype=dtype) for mesh in meshes])
+    held = stack_graphs([pad_graph(unit_volume(dual(mesh))[0], dtype=dtype) for mesh in meshes])
     return Ensemble(together, put(x, dtype), held)
 
 
@@ -81,20 +81,20 @@ def pose(
 ) -> Problem:
     """A random problem on one mesh: T, S and g in [−1, 1], Δt = Fo Δt_ref; a law replaces the equation's own flux."""
     of_T, of_S, of_g, of_size, of_match = jax.random.split(key, 5)
-    cells = len(mesh.around.V)
+    cells = len(mesh.graph.V)
     T = random_field(of_T, mesh.x, field)
     # Half of the time the boundary continues the field inside, half of the time it has nothing to do with it.
     g = jnp.where(jax.random.bernoulli(of_match), T, random_field(of_g, mesh.x, field))
     S = jax.random.uniform(of_size, (), mesh.x.dtype) * random_field(of_S, mesh.x, field)
     # Only Dirichlet ghosts hold a value: a Neumann ghost shows its owner's, and adds the slope it was made with.
-    free = mesh.around.shown["dirichlet"].scale > 0
-    held = jnp.where(free, mesh.around.shown["dirichlet"].constant, g)
-    live = mesh.around.live
+    free = mesh.graph.shown["dirichlet"].scale > 0
+    held = jnp.where(free, mesh.graph.shown["dirichlet"].constant, g)
+    live = mesh.graph.live
     T, S = (jnp.where(live, field[:cells], 0.0) for field in (T, S))
-    around, parameters = model.put_on(mesh.around.holding(held.astype(mesh.x.dtype)))
-    measured = around if mesh.held is None else model.put_on(mesh.held)[0]
+    padded_graph, parameters = model.put_on(mesh.graph.holding(held.astype(mesh.x.dtype)))
+    measured = padded_graph if mesh.held is None else model.put_on(mesh.held)[0]
     step = fourier / fastest_rate(measured, T, parameters=parameters, equation=model.equation)
-    return problem(around, T, S, dt=step, parameters=parameters, equation=model.equation, law=law)
+    return problem(padded_graph, T, S, dt=step, parameters=parameters, equation=model.equation, law=law)
 
 
 class EnsembleSource(AbstractSource):

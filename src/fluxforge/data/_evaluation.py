@@ -38,7 +38,7 @@ def unseen_meshes(
 
 
 def unseen_problems(
-    around: Ensemble,
+    ensemble: Ensemble,
     seed: int,
     *,
     fourier: float | Float[Array, " meshes"],
@@ -51,49 +51,49 @@ def unseen_problems(
 
     Answers are without noise, by the flux of the model's equation unless a law is given (`recipe.exchange_law`).
     """
-    dtype = around.x.dtype
-    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), _UNSEEN), around.meshes)
-    steps = jnp.broadcast_to(jnp.asarray(fourier, dtype), (around.meshes,))
+    dtype = ensemble.x.dtype
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), _UNSEEN), ensemble.meshes)
+    steps = jnp.broadcast_to(jnp.asarray(fourier, dtype), (ensemble.meshes,))
     kind = jnp.asarray(recipe.FIELDS.index(field))
-    return _posed(around, keys, steps, kind, model, jnp.asarray(size, dtype), law)
+    return _posed(ensemble, keys, steps, kind, model, jnp.asarray(size, dtype), law)
 
 
 @eqx.filter_jit
 def _posed(
-    around: Ensemble, keys: Array, steps: Array, kind: Array, model: Model, size: Array, law: sp.Expr | None
+    ensemble: Ensemble, keys: Array, steps: Array, kind: Array, model: Model, size: Array, law: sp.Expr | None
 ) -> Problem:
     def one(mesh: Ensemble, key: Array, fo: Array) -> Problem:
         return _enlarged(pose(mesh, key, field=kind, fourier=fo, model=model, law=law), size)
 
-    return jax.vmap(one)(around, keys, steps)
+    return jax.vmap(one)(ensemble, keys, steps)
 
 
 def _enlarged(one: Problem, size: Float[Array, ""]) -> Problem:
     """T, S and boundary data times a number; the answer is that of the enlarged state."""
-    held = one.around.holding(size * one.around.shown["dirichlet"].constant)
+    held = one.graph.holding(size * one.graph.shown["dirichlet"].constant)
     T, S = size * one.T, size * one.S
     return posed(held, T, S, dt=one.dt, parameters=one.parameters, equation=one.equation, law=one.law)
 
 
 @eqx.filter_jit
-def stability_limits(around: Ensemble, model: Model = PLAIN_HEAT) -> Float[Array, " meshes"]:
+def stability_limits(ensemble: Ensemble, model: Model = PLAIN_HEAT) -> Float[Array, " meshes"]:
     """2/λ_max over Δt_ref: the largest stable step of the first-order scheme of a linear diffusion, in reference steps.
 
     λ_max by power iteration, from below: the limit is from above, by less than a per cent.
     """
 
     def one(mesh: Ensemble) -> Float[Array, ""]:
-        put, parameters = model.put_on(mesh.around)
+        put, parameters = model.put_on(mesh.graph)
         zero = jnp.zeros_like(put.V)
         L = linearised(lambda T: rate_on(put, T, zero, parameters=parameters, equation=model.equation), zero)
 
         def once(_: Any, v: Float[Array, " cells"]) -> Float[Array, " cells"]:
-            w = jnp.where(mesh.around.live, L(v), 0.0)
+            w = jnp.where(mesh.graph.live, L(v), 0.0)
             return w / jnp.linalg.norm(w)
 
-        start = jnp.where(mesh.around.live, jnp.sin(jnp.arange(len(mesh.around.V), dtype=mesh.x.dtype)), 0.0)
+        start = jnp.where(mesh.graph.live, jnp.sin(jnp.arange(len(mesh.graph.V), dtype=mesh.x.dtype)), 0.0)
         v = jax.lax.fori_loop(0, _POWER_STEPS, once, start)
-        fastest = jnp.linalg.norm(jnp.where(mesh.around.live, L(v), 0.0))
+        fastest = jnp.linalg.norm(jnp.where(mesh.graph.live, L(v), 0.0))
         return 2.0 / fastest * fastest_rate(put, zero, parameters=parameters, equation=model.equation)
 
-    return jax.vmap(one)(around)
+    return jax.vmap(one)(ensemble)

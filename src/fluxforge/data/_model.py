@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from fluxforge import recipe
 from fluxforge._types import State
 from fluxforge.expression import COORDINATES, evaluate, symbol
-from fluxforge.graph import Formulas, Surroundings, visit_stages
+from fluxforge.graph import Formulas, PaddedGraph, visit_stages
 from fluxforge.mesh import cell_slopes, exchange_slopes
 from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where
 from fluxforge.scheme import Ghost, Hop, Message, Stage, semi_discrete
@@ -30,11 +30,11 @@ class Model:
     equation: Equation = HEAT
     values: tuple[tuple[str, recipe.Value], ...] = tuple((p.name, p.default or 1.0) for p in HEAT.parameters)
 
-    def put_on(self, around: Surroundings) -> tuple[Surroundings, dict[str, Float[Array, ""]]]:
+    def put_on(self, graph: PaddedGraph) -> tuple[PaddedGraph, dict[str, Float[Array, ""]]]:
         """The graph with what its cells and faces have of the parameters, and the parameters that are one number."""
         constants: dict[str, Array] = {}
-        cells, slots = dict(around.cells), dict[str, Array]()
-        edge, dtype = around.hops[Hop.EDGE], around.V.dtype
+        cells, slots = dict(graph.cells), dict[str, Array]()
+        edge, dtype = graph.hops[Hop.EDGE], graph.V.dtype
         for name, value in self.values:
             p = self.equation.parameter(name)
             if p.rank is Rank.SCALAR and p.where is Where.CONSTANT:
@@ -42,11 +42,11 @@ class Model:
                 continue
             slots |= dict.fromkeys(p.edge_names(), _on_slots(p, value, edge.geometry))
             slots |= {each: _across_slots(p, value, edge.geometry) for each in p.tangential_names}
-            cells |= {each: jnp.broadcast_to(jnp.asarray(value, dtype), around.V.shape) for each in p.cell_names}
+            cells |= {each: jnp.broadcast_to(jnp.asarray(value, dtype), graph.V.shape) for each in p.cell_names}
         if not slots:
-            return around, constants
-        hops = {**around.hops, str(Hop.EDGE): eqx.tree_at(lambda hop: hop.geometry, edge, {**edge.geometry, **slots})}
-        return Surroundings(around.V, around.live, around.shown, hops, cells), constants
+            return graph, constants
+        hops = {**graph.hops, str(Hop.EDGE): eqx.tree_at(lambda hop: hop.geometry, edge, {**edge.geometry, **slots})}
+        return PaddedGraph(graph.V, graph.live, graph.shown, hops, cells), constants
 
 
 PLAIN_HEAT = Model()
@@ -94,7 +94,7 @@ def _stage(equation: Equation, law: sp.Expr | None) -> Stage:
 
 
 def rate_on(
-    around: Surroundings,
+    graph: PaddedGraph,
     T: State,
     S: State,
     *,
@@ -105,7 +105,7 @@ def rate_on(
     """∂u/∂t of every cell, (1/V Σ message + S + r(u))/c: `parameters` are the equation's, and Δt if a law has it."""
     stage = _stage(equation, law)
     ((name, _),) = stage.outputs.items()
-    (visit,) = visit_stages([Formulas(stage)], around, T, S, parameters=parameters)
+    (visit,) = visit_stages([Formulas(stage)], graph, T, S, parameters=parameters)
     found: State = visit.outputs[name]
     return found
 
@@ -116,14 +116,14 @@ def linearised(rate: Callable[[State], State], T: State) -> Callable[[State], St
 
 
 def fastest_rate(
-    around: Surroundings, T: State, *, parameters: Parameters, equation: Equation = HEAT
+    graph: PaddedGraph, T: State, *, parameters: Parameters, equation: Equation = HEAT
 ) -> Float[Array, ""]:
     """1/Δt_ref, the largest (Σ A |∂F/∂u_P| + V max(0, −r′))/(c V) over the live cells.
 
     The same as `fluxforge.mesh.reference_step` of a graph, for graphs that are on the device.
     """
-    edge = around.hops[Hop.EDGE]
-    nodes = around.nodes({"T": T}, {"T": Ghost.DIRICHLET})
+    edge = graph.hops[Hop.EDGE]
+    nodes = graph.nodes({"T": T}, {"T": Ghost.DIRICHLET})
     own, both = (
         jnp.broadcast_to(
             jnp.abs(jnp.asarray(_on(formula, edge.values(formula.free_symbols, nodes, parameters)))), edge.mask.shape
@@ -131,10 +131,10 @@ def fastest_rate(
         for formula in exchange_slopes(equation)
     )
     total = jnp.where(edge.mask, jnp.where(edge.geometry["chi"] > 0, own, both), 0.0).sum(axis=1)
-    cell = {symbol(name): value for name, value in {"T": T, **around.cells, **parameters}.items()}
+    cell = {symbol(name): value for name, value in {"T": T, **graph.cells, **parameters}.items()}
     capacity, decay = (_on(formula, cell) for formula in cell_slopes(equation))
-    rates = (total / around.V + jnp.maximum(jnp.zeros((), T.dtype), jnp.asarray(decay, T.dtype))) / capacity
-    return jnp.where(around.live, rates, 0.0).max()
+    rates = (total / graph.V + jnp.maximum(jnp.zeros((), T.dtype), jnp.asarray(decay, T.dtype))) / capacity
+    return jnp.where(graph.live, rates, 0.0).max()
 
 
 def _on(formula: sp.Expr, values: Mapping[sp.Symbol, Any]) -> Any:

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from fluxforge.graph import Shown, Slots, Surroundings
+from fluxforge.graph import PaddedGraph, Shown, Slots
 from fluxforge.scheme import Ghost, Hop
 
 # Corners: the shared face from 0 to 1, the apex of the first cell 2, of the second 3. Each cell's faces, the shared
@@ -18,7 +18,7 @@ _NODE = np.array([[1, 2, 3], [0, 4, 5]], np.int32)
 
 def pair(
     corners: Float[Array, "4 2"], *, present: Bool[Array, "2 2"], value: Float[Array, "2 2"], faces: bool
-) -> Surroundings:
+) -> PaddedGraph:
     """The graph of a pair; `present` and `value` describe the two outer faces of each cell.
 
     Without `faces` there are no ghosts at all, and one slot. An outer face that is not present is insulated by being
@@ -54,7 +54,7 @@ def pair(
         geometry={name: entry[:, :slots] for name, entry in geometry.items()},
         mask=mask[:, :slots],
     )
-    return Surroundings(V, jnp.ones(2, bool), _shown(value, ghosts=4 if faces else 0), {str(Hop.EDGE): edge})
+    return PaddedGraph(V, jnp.ones(2, bool), _shown(value, ghosts=4 if faces else 0), {str(Hop.EDGE): edge})
 
 
 def volumes(corners: Float[Array, "4 2"]) -> Float[Array, " 2"]:

@@ -37,8 +37,8 @@ def random_pair(spec: recipe.Pairs, key: PRNGKeyArray, *, model: Model = PLAIN_H
     level = spec.common * jax.random.uniform(keys[8], (), dtype, -1.0, 1.0)
     T, value = ((1.0 - spec.common) * part + level for part in (values[:2], value))
     corners = jnp.sqrt(volume / volumes(corners).mean()) * corners @ rotation.T
-    around = pair(corners, present=present, value=value, faces=spec.faces == "random")
-    around, parameters = model.put_on(around)
+    graph = pair(corners, present=present, value=value, faces=spec.faces == "random")
+    graph, parameters = model.put_on(graph)
     law = recipe.exchange_law(spec, model.equation)
-    posed = problem(around, T, values[2:], dt=dt, parameters=parameters, equation=model.equation, law=law)
+    posed = problem(graph, T, values[2:], dt=dt, parameters=parameters, equation=model.equation, law=law)
     return with_noise(posed, key, spec.noise)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from fluxforge._types import State
 from fluxforge.data._model import Parameters, fastest_rate, rate_on
-from fluxforge.graph import Surroundings
+from fluxforge.graph import PaddedGraph
 from fluxforge.pde import HEAT, Equation
 
 # Folded into a problem's key for its noise; what else is drawn splits the key.
@@ -25,7 +25,7 @@ class Problem(eqx.Module):
     problems are a data set or a batch. The unknown is called T, whatever the equation calls it.
     """
 
-    around: Surroundings
+    graph: PaddedGraph
     T: Float[Array, "*batch cells"]
     S: Float[Array, "*batch cells"]
     dt: Float[Array, "*batch"]
@@ -42,11 +42,11 @@ class Problem(eqx.Module):
 
     def rate(self, T: State) -> State:
         """∂u/∂t by the equation's own flux, in another state of the same graph."""
-        return rate_on(self.around, T, self.S, parameters=self.parameters, equation=self.equation)
+        return rate_on(self.graph, T, self.S, parameters=self.parameters, equation=self.equation)
 
 
 def problem(
-    around: Surroundings,
+    graph: PaddedGraph,
     T: Float[Array, " cells"],
     S: Float[Array, " cells"],
     *,
@@ -61,18 +61,18 @@ def problem(
     `noise` is added to the answer in units of the root mean square of u' − u over the graph's cells.
     """
     named = {**parameters, "dt": dt}
-    answer = T + dt * rate_on(around, T, S, parameters=named, equation=equation, law=law)
+    answer = T + dt * rate_on(graph, T, S, parameters=named, equation=equation, law=law)
     if noise is not None:
-        change = jnp.where(around.live, answer - T, 0.0)
-        answer += noise * jnp.sqrt(jnp.square(change).sum() / around.live.sum())
-    return Problem(around, T, S, dt, dict(parameters), answer, noise, law, equation)
+        change = jnp.where(graph.live, answer - T, 0.0)
+        answer += noise * jnp.sqrt(jnp.square(change).sum() / graph.live.sum())
+    return Problem(graph, T, S, dt, dict(parameters), answer, noise, law, equation)
 
 
 def _again(
     p: Problem, T: Float[Array, " cells"], *, dt: Float[Array, ""], noise: Float[Array, " cells"] | None
 ) -> Problem:
     """The same question about another state, with another step or other noise."""
-    return problem(p.around, T, p.S, dt=dt, parameters=p.parameters, equation=p.equation, law=p.law, noise=noise)
+    return problem(p.graph, T, p.S, dt=dt, parameters=p.parameters, equation=p.equation, law=p.law, noise=noise)
 
 
 def exact_step(p: Problem, T: Float[Array, " cells"]) -> Float[Array, " cells"]:
@@ -101,4 +101,4 @@ def restepped(problems: Problem, factor: Float[Array, "*problems"]) -> Problem:
 
 def reference_number(p: Problem) -> Float[Array, ""]:
     """Δt/Δt_ref in the problem's own state: the Fourier number of diffusion, the Courant number of transport."""
-    return p.dt * fastest_rate(p.around, p.T, parameters=p.parameters, equation=p.equation)
+    return p.dt * fastest_rate(p.graph, p.T, parameters=p.parameters, equation=p.equation)

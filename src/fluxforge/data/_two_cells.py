@@ -66,6 +66,6 @@ def _random(spec: recipe.TwoCells, key: PRNGKeyArray, model: Model, dtype: str) 
 
 def _posed(spec: recipe.TwoCells, values: Float[Array, " 4"], *, present: Array, value: Array, model: Model) -> Problem:
     corners = jnp.asarray(EQUILATERAL, values.dtype)
-    around, parameters = model.put_on(pair(corners, present=present, value=value, faces=spec.faces == "random"))
+    padded_graph, parameters = model.put_on(pair(corners, present=present, value=value, faces=spec.faces == "random"))
     dt, law = jnp.asarray(spec.time_step, values.dtype), recipe.exchange_law(spec, model.equation)
-    return problem(around, values[:2], values[2:], dt=dt, parameters=parameters, equation=model.equation, law=law)
+    return problem(padded_graph, values[:2], values[2:], dt=dt, parameters=parameters, equation=model.equation, law=law)

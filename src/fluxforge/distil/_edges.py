@@ -36,7 +36,7 @@ class Edges:
 def edges_of(problems: Problem) -> Edges:
     """The edges of a batch of problems; padding is left out."""
     values, mask, change, dt = (jax.tree.map(np.asarray, each) for each in _edges(problems))
-    live = np.asarray(problems.around.live).ravel()
+    live = np.asarray(problems.graph.live).ravel()
     flat = {symbol(name): value.reshape(len(live), -1)[live].astype(float) for name, value in values.items()}
     return Edges(flat, mask.reshape(len(live), -1)[live], change.ravel()[live].astype(float), dt.ravel()[live])
 
@@ -44,8 +44,8 @@ def edges_of(problems: Problem) -> Edges:
 @eqx.filter_jit
 def _edges(problems: Problem) -> tuple[dict[str, jax.Array], jax.Array, jax.Array, jax.Array]:
     def one(p: Problem) -> tuple[dict[str, jax.Array], jax.Array, jax.Array, jax.Array]:
-        edge = p.around.hops[Hop.EDGE]
-        nodes = p.around.nodes({"T": p.T, "S": p.S}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO})
+        edge = p.graph.hops[Hop.EDGE]
+        nodes = p.graph.nodes({"T": p.T, "S": p.S}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO})
         found = edge.values(map(symbol, EDGE_NAMES), nodes, {"dt": p.dt})
         full = {each.name: jnp.broadcast_to(value, edge.mask.shape) for each, value in found.items()}
         return full, edge.mask, p.answer - p.T, jnp.broadcast_to(p.dt, p.T.shape)
@@ -59,8 +59,8 @@ def held_out_error(stage: Stage, problems: Problem) -> float:
     @eqx.filter_jit
     def errors(problems: Problem) -> tuple[jax.Array, jax.Array]:
         def one(p: Problem) -> tuple[jax.Array, jax.Array]:
-            new = evaluate_stages((stage,), p.around, p.T, p.S, parameters=p.named)
-            live = p.around.live
+            new = evaluate_stages((stage,), p.graph, p.T, p.S, parameters=p.named)
+            live = p.graph.live
             return jnp.where(live, new - p.answer, 0.0), jnp.where(live, p.answer - p.T, 0.0)
 
         return jax.vmap(one)(problems)

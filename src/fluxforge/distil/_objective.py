@@ -66,7 +66,7 @@ class Objective:
         def rows(c: Float[Array, " constants"], problems: Problem) -> Float[Array, " rows"]:
             def one(p: Problem) -> Float[Array, " cells"]:
                 # So weighted that the sum of |rows|, or of their squares, is the loss.
-                share = p.around.live / p.around.live.sum() / len(problems.dt)
+                share = p.graph.live / p.graph.live.sum() / len(problems.dt)
                 return jnp.asarray(defect(p, self._step(c, p))) * (share if norm == "l1" else jnp.sqrt(share))
 
             return jnp.ravel(jax.vmap(one)(problems))
@@ -130,7 +130,7 @@ class Objective:
             return off
         rows, slopes = self._functions(problems)
         r, J = rows(best.values), slopes(best.values)[:, free]
-        owner = np.nonzero(np.asarray(problems.around.live))[0]
+        owner = np.nonzero(np.asarray(problems.graph.live))[0]
         count = len(problems.dt)
         draws = np.random.default_rng(0).integers(count, size=(RESAMPLED, count))
         moves = []
@@ -150,7 +150,7 @@ class Objective:
 
     def _functions(self, problems: Problem) -> "tuple[Rows, Rows]":
         """The rows of live cells and their slopes, as functions of the constants."""
-        live = np.flatnonzero(np.asarray(problems.around.live).ravel())
+        live = np.flatnonzero(np.asarray(problems.graph.live).ravel())
         return partial(self._live, self._rows, live, problems), partial(self._live, self._slopes, live, problems)
 
     def _live(self, function: Callable[..., Array], live: np.ndarray, problems: Problem, c: Constants) -> np.ndarray:
@@ -158,7 +158,7 @@ class Objective:
 
     def _step(self, c: Float[Array, " constants"], p: Problem) -> State:
         constants = {name: c[k] for k, name in enumerate(self.free.values)}
-        return evaluate_stages(self.free.stages, p.around, p.T, p.S, parameters={**p.named, **constants})
+        return evaluate_stages(self.free.stages, p.graph, p.T, p.S, parameters={**p.named, **constants})
 
 
 Rows = Callable[[Constants], np.ndarray]

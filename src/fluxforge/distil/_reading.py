@@ -120,7 +120,7 @@ def _beside_answer(defect: Defect) -> Defect:
 
 def _from_answer(problem: Problem, new: State) -> State:
     """(T' − answer)/‖answer − T‖, root mean square over the live cells: every problem counts the same."""
-    live = problem.around.live
+    live = problem.graph.live
     change = jnp.where(live, problem.answer - problem.T, 0.0)
     size = jnp.sqrt(jnp.square(change).sum() / live.sum())
     return (new - problem.answer) / size

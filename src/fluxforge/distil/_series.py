@@ -54,7 +54,7 @@ def _rows(step: Step, order: int, problems: Problem) -> tuple[Array, Array]:
     """Compiled once for networks of the same shape: a step that is a module is data."""
 
     def one(p: Problem) -> tuple[Float[Array, "cells columns"], Float[Array, " cells"]]:
-        live = p.around.live
+        live = p.graph.live
         y = jnp.where(live, step(p) - p.T, 0.0)
         X = jnp.where(live[:, None], jnp.stack(_columns(p, order), axis=1), 0.0)
         size = jnp.sqrt(jnp.square(y).sum() / live.sum())

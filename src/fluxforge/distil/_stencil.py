@@ -43,8 +43,8 @@ def stencil(step: Step, problems: Problem) -> Float[np.ndarray, " edges"]:
 
 def _of(step: Step, p: Problem) -> tuple[Array, Array]:
     J = jax.jacfwd(lambda T: step(_at(p, T)))(p.T)
-    edge = p.around.hops["edge"]
-    cells = len(p.around.V)
+    edge = p.graph.hops["edge"]
+    cells = len(p.graph.V)
     inner = edge.mask & (edge.ends["N"] < cells)
     return jnp.take_along_axis(J, jnp.where(inner, edge.ends["N"], 0), axis=1), inner
 
@@ -55,14 +55,14 @@ def _at(p: Problem, T: Float[Array, " cells"]) -> Problem:
 
 def geometry(problems: Problem) -> dict[str, Float[np.ndarray, " edges"]]:
     """A, δ, V and Δt over the same edges."""
-    edge = problems.around.hops["edge"]
-    cells = problems.around.V.shape[1]
+    edge = problems.graph.hops["edge"]
+    cells = problems.graph.V.shape[1]
     inner = np.asarray(edge.mask & (edge.ends["N"] < cells))
     shape = inner.shape
     columns = {
         "A": edge.geometry["A"],
         "delta": edge.geometry["delta"],
-        "V": jnp.broadcast_to(problems.around.V[:, :, None], shape),
+        "V": jnp.broadcast_to(problems.graph.V[:, :, None], shape),
         "dt": jnp.broadcast_to(problems.dt[:, None, None], shape),
     }
     return {name: np.asarray(value, float)[inner] for name, value in columns.items()}
@@ -102,8 +102,8 @@ def far_stencil(step: Step, problems: Problem) -> tuple[Float[np.ndarray, " path
         return jax.lax.map(lambda p: _far(step, p), problems)
 
     values, used = (np.asarray(each) for each in all_of(problems))
-    path, shape = problems.around.hops["path"], used.shape
-    V, middle = np.asarray(problems.around.V, float), np.asarray(path.ends["N"])
+    path, shape = problems.graph.hops["path"], used.shape
+    V, middle = np.asarray(problems.graph.V, float), np.asarray(path.ends["N"])
     columns = {name: np.asarray(path.geometry[name], float) for name in ("A_PN", "delta_PN", "A_NQ", "delta_NQ")}
     columns |= {
         "V_P": np.broadcast_to(V[:, :, None], shape),
@@ -115,8 +115,8 @@ def far_stencil(step: Step, problems: Problem) -> tuple[Float[np.ndarray, " path
 
 def _far(step: Step, p: Problem) -> tuple[Array, Array]:
     J = jax.jacfwd(lambda T: step(_at(p, T)))(p.T)
-    path, edge = p.around.hops["path"], p.around.hops["edge"]
-    cells = len(p.around.V)
+    path, edge = p.graph.hops["path"], p.graph.hops["edge"]
+    cells = len(p.graph.V)
     own, Q = jnp.arange(cells)[:, None], path.ends["Q"]
     near = ((Q[:, :, None] == edge.ends["N"][:, None, :]) & edge.mask[:, None, :]).any(axis=2)
     ways = ((Q[:, :, None] == Q[:, None, :]) & path.mask[:, None, :]).sum(axis=2)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from fluxforge._types import State
 from fluxforge.errors import SchemeError
 from fluxforge.expression import COORDINATES
-from fluxforge.graph import Formulas, Surroundings
+from fluxforge.graph import Formulas, PaddedGraph
 from fluxforge.scheme import Ghost, Hop, Stage, gradient_stage
 
 
@@ -30,19 +30,19 @@ class Gradient(eqx.Module):
         return Formulas(self.stage).ghosts
 
     def sums(
-        self, around: Surroundings, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
+        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
     ) -> dict[str, State]:
         """The entries of each cell's system. Cells that are padding get a unit matrix, which has an inverse.
 
         Raises SchemeError on a mesh of another dimension.
         """
-        there = sum(f"n_{axis}" in around.hops[Hop.EDGE].geometry for axis in COORDINATES)
+        there = sum(f"n_{axis}" in graph.hops[Hop.EDGE].geometry for axis in COORDINATES)
         if there != self.dimension:
             raise SchemeError(f"a network of gradients in {self.dimension} dimensions meets a mesh of {there}")
-        found = Formulas(self.stage).sums(around, nodes, parameters)
+        found = Formulas(self.stage).sums(graph, nodes, parameters)
         diagonal = {f"m_{axis}{axis}" for axis in COORDINATES}
-        return {name: jnp.where(around.live, z, 1.0) if name in diagonal else z for name, z in found.items()}
+        return {name: jnp.where(graph.live, z, 1.0) if name in diagonal else z for name, z in found.items()}
 
-    def outputs(self, around: Surroundings, cell: Mapping[str, Any]) -> dict[str, State]:
+    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
         """The gradients."""
-        return Formulas(self.stage).outputs(around, cell)
+        return Formulas(self.stage).outputs(graph, cell)

@@ -14,14 +14,14 @@ from fluxforge._types import State
 from fluxforge.expression import symbol
 from fluxforge.gnn._layer import rows
 from fluxforge.gnn._network import Network
-from fluxforge.graph import Surroundings, put, visit_stages
+from fluxforge.graph import PaddedGraph, put, visit_stages
 
 
 @runtime_checkable
 class Posed(Protocol):
     """A graph with a state on it, along a first axis."""
 
-    around: Surroundings
+    graph: PaddedGraph
     T: Any
     S: Any
     dt: Any
@@ -30,7 +30,7 @@ class Posed(Protocol):
 
 def inputs(network: Network, problems: Posed) -> list[Float[Array, "rows inputs"]]:
     """The rows each MLP sees, layer by layer, messages before update; unused slots and padding are left out."""
-    together, used = _all(network, problems.around, problems.T, problems.S, problems.dt, problems.parameters)
+    together, used = _all(network, problems.graph, problems.T, problems.S, problems.dt, problems.parameters)
     # By NumPy: how many rows are used is known here only, and JAX would compile for every number.
     tables = (np.asarray(table).reshape(-1, table.shape[-1]) for table in together)
     return [put(table[np.asarray(mask).ravel()], table.dtype) for table, mask in zip(tables, used, strict=True)]
@@ -38,29 +38,29 @@ def inputs(network: Network, problems: Posed) -> list[Float[Array, "rows inputs"
 
 @eqx.filter_jit
 def _all(
-    network: Network, around: Surroundings, T: Array, S: Array, dt: Array, parameters: Mapping[str, Array]
+    network: Network, graph: PaddedGraph, T: Array, S: Array, dt: Array, parameters: Mapping[str, Array]
 ) -> tuple[list[Array], list[Array]]:
     def one(
-        around: Surroundings, T: Array, S: Array, dt: Array, parameters: Mapping[str, Array]
+        graph: PaddedGraph, T: Array, S: Array, dt: Array, parameters: Mapping[str, Array]
     ) -> tuple[list[Array], list[Array]]:
-        return _one(network, around, T, S, {"dt": dt, **parameters})
+        return _one(network, graph, T, S, {"dt": dt, **parameters})
 
-    return jax.vmap(one)(around, T, S, dt, parameters)
+    return jax.vmap(one)(graph, T, S, dt, parameters)
 
 
 def _one(
-    network: Network, around: Surroundings, T: State, S: State, parameters: Mapping[str, Any]
+    network: Network, graph: PaddedGraph, T: State, S: State, parameters: Mapping[str, Any]
 ) -> tuple[list[Array], list[Array]]:
     tables, used = [], []
-    visits = visit_stages(network.rounds, around, T, S, parameters=parameters)
+    visits = visit_stages(network.rounds, graph, T, S, parameters=parameters)
     for layer, visit in zip(network.layers, itertools.islice(visits, len(network.before), None), strict=True):
         for messages in layer.messages:
-            hop = around.hops[messages.hop]
+            hop = graph.hops[messages.hop]
             wanted = frozenset[sp.Symbol]().union(*(feature.free_symbols for feature in messages.features))
             values = hop.values(wanted, visit.nodes, parameters)
-            tables.append(rows(messages.features, values, hop.mask.shape, around.V.dtype))
+            tables.append(rows(messages.features, values, hop.mask.shape, graph.V.dtype))
             used.append(hop.mask.ravel())
         in_cell = {symbol(name): value for name, value in visit.cell.items()}
-        tables.append(rows(layer.update.features, in_cell, around.V.shape, around.V.dtype))
-        used.append(around.live)
+        tables.append(rows(layer.update.features, in_cell, graph.V.shape, graph.V.dtype))
+        used.append(graph.live)
     return tables, used

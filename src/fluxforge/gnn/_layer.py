@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float
 from fluxforge._types import State
 from fluxforge.expression import evaluate
 from fluxforge.gnn._mlp import AbstractMLP
-from fluxforge.graph import Surroundings
+from fluxforge.graph import PaddedGraph
 from fluxforge.recipe import Aggregate
 from fluxforge.scheme import Ghost, Hop, symbol
 
@@ -32,13 +32,13 @@ class Messages(eqx.Module):
     aggregate: Aggregate = eqx.field(static=True, default="sum")
 
     def __call__(
-        self, around: Surroundings, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
+        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
     ) -> dict[str, State]:
         """The components of z in every cell."""
-        hop = around.hops[self.hop]
+        hop = graph.hops[self.hop]
         wanted = frozenset[sp.Symbol]().union(*(feature.free_symbols for feature in self.features))
         values = hop.values(wanted, nodes, parameters)
-        sent = self.f(rows(self.features, values, hop.mask.shape, around.V.dtype)).reshape(*hop.mask.shape, -1)
+        sent = self.f(rows(self.features, values, hop.mask.shape, graph.V.dtype)).reshape(*hop.mask.shape, -1)
         return {name: _gathered(sent[..., k], hop.mask, self.aggregate) for k, name in enumerate(self.names)}
 
 
@@ -54,12 +54,12 @@ class Update(eqx.Module):
     forms: tuple[sp.Expr, ...] = eqx.field(static=True)
     ghosts: tuple[Ghost, ...] = eqx.field(static=True)
 
-    def __call__(self, around: Surroundings, cell: Mapping[str, Any]) -> dict[str, State]:
+    def __call__(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
         """The outputs in every cell."""
         values = {symbol(name): value for name, value in cell.items()}
-        found = self.f(rows(self.features, values, around.V.shape, around.V.dtype))
+        found = self.f(rows(self.features, values, graph.V.shape, graph.V.dtype))
         return {
-            name: jnp.broadcast_to(evaluate(form, values | {F: found[:, k]}, jnp), around.V.shape)
+            name: jnp.broadcast_to(evaluate(form, values | {F: found[:, k]}, jnp), graph.V.shape)
             for k, (name, form) in enumerate(zip(self.names, self.forms, strict=True))
         }
 
@@ -76,14 +76,14 @@ class Layer(eqx.Module):
         return dict(zip(self.update.names, self.update.ghosts, strict=True))
 
     def sums(
-        self, around: Surroundings, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
+        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
     ) -> dict[str, State]:
         """What every cell receives."""
-        return {name: z for each in self.messages for name, z in each(around, nodes, parameters).items()}
+        return {name: z for each in self.messages for name, z in each(graph, nodes, parameters).items()}
 
-    def outputs(self, around: Surroundings, cell: Mapping[str, Any]) -> dict[str, State]:
+    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
         """The update of every cell."""
-        return self.update(around, cell)
+        return self.update(graph, cell)
 
 
 # Stands for the network's value in the formula that makes an output of it.

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from fluxforge._types import State
 from fluxforge.gnn._gradient import Gradient
 from fluxforge.gnn._layer import Layer
-from fluxforge.graph import AbstractRound, Surroundings, evaluate_stages
+from fluxforge.graph import AbstractRound, PaddedGraph, evaluate_stages
 from fluxforge.scheme import Hop
 
 
@@ -35,7 +35,7 @@ class Network(eqx.Module):
 
     def __call__(
         self,
-        around: Surroundings,
+        graph: PaddedGraph,
         T: State,
         S: State,
         *,
@@ -43,7 +43,7 @@ class Network(eqx.Module):
         parameters: Mapping[str, Any],
     ) -> State:
         """One step on any graph, of any size; `parameters` are those of the equation, by name."""
-        return evaluate_stages(self.rounds, around, T, S, parameters={"dt": dt, **parameters})
+        return evaluate_stages(self.rounds, graph, T, S, parameters={"dt": dt, **parameters})
 
     @property
     def hops(self) -> frozenset[Hop]:

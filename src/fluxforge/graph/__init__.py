@@ -3,9 +3,9 @@
 from fluxforge.graph._device import device_memory, put
 from fluxforge.graph._ghosts import View, node_volumes, view
 from fluxforge.graph._hops import Average, Neighbourhood, Neighbourhoods, check_dimension
-from fluxforge.graph._pad import Size, padded, size, stacked
+from fluxforge.graph._pad import Size, pad_to_size, size, stack_graphs
+from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots, pad_graph
 from fluxforge.graph._stages import AbstractRound, Formulas, evaluate_stages, visit_stages
-from fluxforge.graph._surroundings import Shown, Slots, Surroundings, surroundings
 
 __all__ = [
     "AbstractRound",
@@ -13,20 +13,20 @@ __all__ = [
     "Formulas",
     "Neighbourhood",
     "Neighbourhoods",
+    "PaddedGraph",
     "Shown",
     "Size",
     "Slots",
-    "Surroundings",
     "View",
     "check_dimension",
     "device_memory",
     "evaluate_stages",
     "node_volumes",
-    "padded",
+    "pad_graph",
+    "pad_to_size",
     "put",
     "size",
-    "stacked",
-    "surroundings",
+    "stack_graphs",
     "view",
     "visit_stages",
 ]

@@ -106,11 +106,11 @@ class Neighbourhoods:
     @cached_property
     def ring(self) -> Neighbourhood:
         """The distinct cells at distance two of each cell."""
-        around: Ring = ring(self.graph, self.paths)
-        average = Average(self.paths.middle, around.slot_of_path, around.multiplicity)
+        outer: Ring = ring(self.graph, self.paths)
+        average = Average(self.paths.middle, outer.slot_of_path, outer.multiplicity)
         cell = np.arange(self.graph.cells, dtype=np.int32)[:, None]
-        ends = {"P": np.broadcast_to(cell, around.node.shape), "Q": around.node}
-        apart = np.where(around.mask[..., None], self.graph.x[around.node] - self.graph.x[:, None, :], 1.0)
+        ends = {"P": np.broadcast_to(cell, outer.node.shape), "Q": outer.node}
+        apart = np.where(outer.mask[..., None], self.graph.x[outer.node] - self.graph.x[:, None, :], 1.0)
 
         def over_paths(name: str) -> np.ndarray:
             return average.of(self.path.geometry[symbol(name)])
@@ -123,7 +123,7 @@ class Neighbourhoods:
         for i, axis in enumerate(COORDINATES[: self.graph.dimension]):
             geometry[symbol(f"d_PQ_{axis}")] = partial(apart.__getitem__, (..., i))
         geometry |= {symbol(f"{name}_N"): partial(in_the_middle, name) for name in self.held}
-        return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), around.mask, average)
+        return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), outer.mask, average)
 
     @cached_property
     def _leg(self) -> OnDemand[str]:

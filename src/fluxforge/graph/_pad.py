@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 from fluxforge.errors import InputError
 from fluxforge.graph._device import put
-from fluxforge.graph._surroundings import Shown, Slots, Surroundings
+from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots
 
 
 class Size(NamedTuple):
@@ -33,34 +33,34 @@ class Size(NamedTuple):
         return Size(cells, ghosts, slots, max(self.paths, other.paths))
 
 
-def size(around: Surroundings) -> Size:
+def size(graph: PaddedGraph) -> Size:
     """The size of a graph."""
-    cells, nodes = len(around.V), len(next(iter(around.shown.values())).cell)
-    slots = {name: hop.mask.shape[1] for name, hop in around.hops.items()}
-    paths = max((hop.middle.shape[1] for hop in around.hops.values() if hop.middle is not None), default=0)
+    cells, nodes = len(graph.V), len(next(iter(graph.shown.values())).cell)
+    slots = {name: hop.mask.shape[1] for name, hop in graph.hops.items()}
+    paths = max((hop.middle.shape[1] for hop in graph.hops.values() if hop.middle is not None), default=0)
     return Size(cells, nodes - cells, slots, paths)
 
 
-def padded(around: Surroundings, to: Size) -> Surroundings:
+def pad_to_size(graph: PaddedGraph, to: Size) -> PaddedGraph:
     """The graph with cells, ghosts and slots added that take part in nothing."""
-    has = size(around)
+    has = size(graph)
     if to.covering(has) != to:
         raise InputError(f"a graph of {has} does not fit into {to}")
-    return Surroundings(
-        V=_longer(around.V, to.cells, 1.0),
-        live=_longer(around.live, to.cells, False),
-        shown={name: _shown(shown, has, to) for name, shown in around.shown.items()},
-        hops={name: _slots(hop, has, to, to.slots[name]) for name, hop in around.hops.items()},
-        cells={name: _longer(value, to.cells, 1.0) for name, value in around.cells.items()},
+    return PaddedGraph(
+        V=_longer(graph.V, to.cells, 1.0),
+        live=_longer(graph.live, to.cells, False),
+        shown={name: _shown(shown, has, to) for name, shown in graph.shown.items()},
+        hops={name: _slots(hop, has, to, to.slots[name]) for name, hop in graph.hops.items()},
+        cells={name: _longer(value, to.cells, 1.0) for name, value in graph.cells.items()},
     )
 
 
-def stacked(graphs: Sequence[Surroundings]) -> Surroundings:
+def stack_graphs(graphs: Sequence[PaddedGraph]) -> PaddedGraph:
     """The graphs, padded to what holds them all, along a new first axis: what `jax.vmap` takes."""
     to = size(graphs[0])
-    for around in graphs[1:]:
-        to = to.covering(size(around))
-    equal = [padded(around, to) for around in graphs]
+    for graph in graphs[1:]:
+        to = to.covering(size(graph))
+    equal = [pad_to_size(graph, to) for graph in graphs]
     return jax.tree.map(lambda *leaves: put(np.stack([np.asarray(leaf) for leaf in leaves])), *equal)
 
 

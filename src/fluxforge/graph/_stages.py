@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.expression import evaluate, symbol
-from fluxforge.graph._surroundings import Surroundings
+from fluxforge.graph._padded_graph import PaddedGraph
 from fluxforge.scheme import NEXT, Ghost, Message, Stage
 
 Nodes = Mapping[str, Float[Array, " nodes"]]
@@ -23,11 +23,11 @@ class AbstractRound(Protocol):
         """What a ghost shows of each output to later rounds."""
         ...
 
-    def sums(self, around: Surroundings, nodes: Nodes, parameters: Mapping[str, Any]) -> dict[str, State]:
+    def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Mapping[str, Any]) -> dict[str, State]:
         """What every cell receives, by name; `nodes` are the fields as every node shows them."""
         ...
 
-    def outputs(self, around: Surroundings, cell: Mapping[str, Any]) -> dict[str, State]:
+    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
         """The outputs of every cell from what it holds: parameters, V, fields, earlier outputs and sums."""
         ...
 
@@ -42,16 +42,16 @@ class Formulas(NamedTuple):
         """The rules of the stage's outputs."""
         return {name: output.ghost for name, output in self.stage.outputs.items()}
 
-    def sums(self, around: Surroundings, nodes: Nodes, parameters: Mapping[str, Any]) -> dict[str, State]:
+    def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Mapping[str, Any]) -> dict[str, State]:
         """Σ over the slots of each message's hop."""
-        return {name: _sum(message, around, nodes, parameters) for name, message in self.stage.messages.items()}
+        return {name: _sum(message, graph, nodes, parameters) for name, message in self.stage.messages.items()}
 
-    def outputs(self, around: Surroundings, cell: Mapping[str, Any]) -> dict[str, State]:
+    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
         """The stage's outputs."""
         values = {symbol(name): value for name, value in cell.items()}
         found = {name: evaluate(output.expression, values, jnp) for name, output in self.stage.outputs.items()}
         return {
-            name: jnp.broadcast_to(jnp.asarray(value, around.V.dtype), around.V.shape) for name, value in found.items()
+            name: jnp.broadcast_to(jnp.asarray(value, graph.V.dtype), graph.V.shape) for name, value in found.items()
         }
 
 
@@ -65,15 +65,15 @@ class Visit(NamedTuple):
 
 
 def visit_stages(
-    rounds: Iterable[AbstractRound], around: Surroundings, T: State, S: State, *, parameters: Mapping[str, Any]
+    rounds: Iterable[AbstractRound], graph: PaddedGraph, T: State, S: State, *, parameters: Mapping[str, Any]
 ) -> Iterator[Visit]:
     """Evaluate rounds in turn; `parameters` are dt, the equation's constants, and whatever else the formulas name."""
     fields, rules = {"T": T, "S": S}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
     for each in rounds:
-        nodes = around.nodes(fields, rules)
-        cell = {**fields, **around.cells, **parameters, "V": around.V}
-        cell |= each.sums(around, nodes, parameters)
-        outputs = each.outputs(around, cell)
+        nodes = graph.nodes(fields, rules)
+        cell = {**fields, **graph.cells, **parameters, "V": graph.V}
+        cell |= each.sums(graph, nodes, parameters)
+        outputs = each.outputs(graph, cell)
         yield Visit(each, nodes, cell, outputs)
         fields |= outputs
         rules |= each.ghosts
@@ -81,7 +81,7 @@ def visit_stages(
 
 def evaluate_stages(
     stages: Iterable[Stage | AbstractRound],
-    around: Surroundings,
+    graph: PaddedGraph,
     T: State,
     S: State,
     *,
@@ -89,12 +89,12 @@ def evaluate_stages(
 ) -> State:
     """T' of explicit stages or layers, in turn: the output `T_new` of the last."""
     rounds = (Formulas(stage) if isinstance(stage, Stage) else stage for stage in stages)
-    *_, last = visit_stages(rounds, around, T, S, parameters=parameters)
+    *_, last = visit_stages(rounds, graph, T, S, parameters=parameters)
     return last.outputs[NEXT]
 
 
-def _sum(message: Message, around: Surroundings, nodes: Nodes, parameters: Mapping[str, Any]) -> State:
-    hop = around.hops[message.hop]
+def _sum(message: Message, graph: PaddedGraph, nodes: Nodes, parameters: Mapping[str, Any]) -> State:
+    hop = graph.hops[message.hop]
     values = hop.values(message.expression.free_symbols, nodes, parameters)
-    value = jnp.asarray(evaluate(message.expression, values, jnp), around.V.dtype)
+    value = jnp.asarray(evaluate(message.expression, values, jnp), graph.V.dtype)
     return jnp.where(hop.mask, jnp.broadcast_to(value, hop.mask.shape), 0.0).sum(axis=1)

@@ -54,7 +54,7 @@ def defects(spec: recipe.Loss) -> Callable[[Network, Problem], Float[Array, "ter
     chosen = _defects(spec)
 
     def vector(network: Network, problem: Problem) -> Float[Array, "terms cells"]:
-        new, live = step_of(network)(problem), problem.around.live
+        new, live = step_of(network)(problem), problem.graph.live
         found = ((defect(problem, new), jnp.sqrt(weight / live.sum())) for defect, weight, _ in chosen.values())
         return jnp.stack([jnp.where(live, share * off, 0.0) for off, share in found])
 

@@ -69,7 +69,7 @@ def residual(spec: recipe.Residual) -> Defect:
 
 def averaged(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
     """The mean over the live cells of |defect|, or of its square."""
-    live = problem.around.live
+    live = problem.graph.live
     size = jnp.abs(defect) if norm == "l1" else jnp.square(defect)
     return jnp.where(live, size, 0.0).sum() / live.sum()
 
@@ -81,7 +81,7 @@ class NetworkStep(eqx.Module):
 
     def __call__(self, p: Problem) -> State:
         """The unknown after the step."""
-        return self.network(p.around, p.T, p.S, dt=p.dt, parameters=p.parameters)
+        return self.network(p.graph, p.T, p.S, dt=p.dt, parameters=p.parameters)
 
 
 def step_of(network: Network) -> NetworkStep:

@@ -28,7 +28,7 @@ class Found:
 
     def step(self, p: Problem) -> Any:
         """One step of the formula."""
-        return evaluate_stages(self.stages, p.around, p.T, p.S, parameters=p.named)
+        return evaluate_stages(self.stages, p.graph, p.T, p.S, parameters=p.named)
 
     def scheme(self, name: str, equation: Equation) -> Scheme:
         """A scheme like any other."""

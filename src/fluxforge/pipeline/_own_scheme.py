@@ -57,7 +57,7 @@ def describe_match(name: str | None, spec: recipe.Recipe) -> str:
 
 
 def _step(scheme: Scheme) -> Step:
-    return lambda p: evaluate_stages(scheme.stages, p.around, p.T, p.S, parameters=p.named)
+    return lambda p: evaluate_stages(scheme.stages, p.graph, p.T, p.S, parameters=p.named)
 
 
 def _with_other_parameters(problems: Problem) -> Problem:
@@ -72,7 +72,7 @@ def _answers(step: Step, problems: Problem) -> np.ndarray:
 
 
 def _is_same(theirs: np.ndarray, ours: np.ndarray, problems: Problem) -> bool:
-    live = np.asarray(problems.around.live)
+    live = np.asarray(problems.graph.live)
     change = np.abs(ours - np.asarray(problems.T))[live].max()
     # Not `>`: a step that is no number is not the same.
     return bool(np.abs(theirs - ours)[live].max() <= SAME * change)

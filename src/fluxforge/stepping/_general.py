@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.graph import Surroundings, check_dimension, evaluate_stages, put, surroundings
+from fluxforge.graph import PaddedGraph, check_dimension, evaluate_stages, pad_graph, put
 from fluxforge.mesh import DualGraph, Settings, resolve
 from fluxforge.scheme import Scheme
 from fluxforge.stepping._stepper import AbstractStepper, entered, repeated
@@ -22,7 +22,7 @@ class GeneralStepper(AbstractStepper):
     constants: tuple[tuple[str, float], ...] = eqx.field(static=True)
     dtype: Literal["float32", "float64"] = eqx.field(static=True)
     S: State
-    around: Surroundings
+    graph: PaddedGraph
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """The mesh's order is the stepper's."""
@@ -40,7 +40,7 @@ class GeneralStepper(AbstractStepper):
     def advance(self, T: State) -> State:
         """One step: messages, sums, outputs, stage by stage."""
         parameters = {"dt": self.dt, **dict(self.constants)}
-        return evaluate_stages(self.scheme.stages, self.around, T, self.S, parameters=parameters)
+        return evaluate_stages(self.scheme.stages, self.graph, T, self.S, parameters=parameters)
 
 
 def general_stepper(
@@ -63,5 +63,5 @@ def general_stepper(
         constants=tuple(fields.constants.items()),
         dtype=dtype,
         S=put(source, dtype),
-        around=surroundings(graph, scheme.hops(), parameters=fields, symbols=read, dtype=dtype),
+        graph=pad_graph(graph, scheme.hops(), parameters=fields, symbols=read, dtype=dtype),
     )

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from fluxforge._arguments import check_kind, check_positive
 from fluxforge._types import Precision, State
 from fluxforge.gnn import Network, cast
-from fluxforge.graph import Surroundings, put, surroundings
+from fluxforge.graph import PaddedGraph, pad_graph, put
 from fluxforge.mesh import DualGraph, check_graph, unit_volume
 from fluxforge.pde import HEAT
 from fluxforge.stepping._build import check_64_bits, check_precision
@@ -20,7 +20,7 @@ class NetworkStepper(AbstractStepper):
     """T' = M_θ(T) on one graph. Steppers of graphs padded to one size share a compilation."""
 
     network: Network
-    around: Surroundings
+    graph: PaddedGraph
     S: Float[Array, " cells"]
     dt: Float[Array, ""]
     parameters: dict[str, Float[Array, ""]]
@@ -36,7 +36,7 @@ class NetworkStepper(AbstractStepper):
     @eqx.filter_jit
     def advance(self, T: State) -> State:
         """One step."""
-        return self.network(self.around, T, self.S, dt=self.dt, parameters=self.parameters)
+        return self.network(self.graph, T, self.S, dt=self.dt, parameters=self.parameters)
 
     def repeat(self, T: State, steps: int) -> State:
         """Many steps without leaving the device."""
@@ -65,7 +65,7 @@ def network_stepper(
     S = field_on_cells(source, graph, "the source") * length**2
     return NetworkStepper(
         network=cast(network, precision),
-        around=surroundings(scaled, network.hops, dtype=precision),
+        graph=pad_graph(scaled, network.hops, dtype=precision),
         S=put(S, precision),
         dt=jnp.asarray(dt / length**2, precision),
         parameters={name: jnp.asarray(value, precision) for name, value in given.items()},

@@ -15,7 +15,7 @@ from fluxforge.data import Problem, problem, restepped, source
 from fluxforge.errors import FluxforgeError
 from fluxforge.gnn import parameters
 from fluxforge.gnn.exact import sparse_network
-from fluxforge.graph import surroundings
+from fluxforge.graph import pad_graph
 from fluxforge.loss import averaged, defect_of
 from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, generate, unit_volume
 from fluxforge.paper.figures import constants_figure, four_layers_figure, residuals_figure
@@ -57,15 +57,15 @@ def held() -> Problem:
 
 def test_held_out_problems_are_padded_and_have_the_step_that_was_asked_for(held: Problem) -> None:
     assert held.T.shape == held.S.shape == (4, held.T.shape[1])
-    assert len({int(count) for count in held.around.live.sum(axis=1)}) == 2
+    assert len({int(count) for count in held.graph.live.sum(axis=1)}) == 2
     np.testing.assert_allclose(jax.vmap(_rate)(held) * held.dt, 0.5)
 
 
 def _rate(p: Problem) -> Any:
     """max Σ α A/δ /V, whose inverse is the Fourier step."""
-    edge = p.around.hops[Hop.EDGE]
-    weight = jnp.where(edge.mask, edge.geometry["A"] / edge.geometry["delta"], 0.0).sum(axis=1) / p.around.V
-    return p.parameters["alpha"] * jnp.where(p.around.live, weight, 0.0).max()
+    edge = p.graph.hops[Hop.EDGE]
+    weight = jnp.where(edge.mask, edge.geometry["A"] / edge.geometry["delta"], 0.0).sum(axis=1) / p.graph.V
+    return p.parameters["alpha"] * jnp.where(p.graph.live, weight, 0.0).max()
 
 
 def test_crank_nicolson_has_no_residual_at_one_half(held: Problem) -> None:
@@ -86,7 +86,7 @@ def test_crank_nicolson_is_the_stepper_s(alpha: float) -> None:
     T, S = rng.uniform(-1, 1, graph.cells), rng.uniform(-1, 1, graph.cells)
     dt = 3.0 * fourier_step(graph) / alpha
     posed = problem(
-        surroundings(graph, (Hop.EDGE,)),
+        pad_graph(graph, (Hop.EDGE,)),
         *map(jnp.asarray, (T, S)),
         dt=jnp.asarray(dt),
         parameters={"alpha": jnp.asarray(alpha)},

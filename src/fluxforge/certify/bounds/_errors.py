@@ -23,8 +23,8 @@ def errors(network: Network, problems: Problem) -> Float[Array, "problems cells"
     """|M_θ(T) − F(T)| in every cell, 0 in padding."""
 
     def one(p: Problem) -> Float[Array, " cells"]:
-        off = network(p.around, p.T, p.S, dt=p.dt, parameters=p.parameters) - p.answer
-        return jnp.where(p.around.live, jnp.abs(off), 0.0)
+        off = network(p.graph, p.T, p.S, dt=p.dt, parameters=p.parameters) - p.answer
+        return jnp.where(p.graph.live, jnp.abs(off), 0.0)
 
     return jax.vmap(one)(problems)
 
@@ -56,13 +56,13 @@ def conditions(problems: Problem) -> Conditions:
 
 
 def _of_one(p: Problem) -> Conditions:
-    edge = p.around.hops[Hop.EDGE]
+    edge = p.graph.hops[Hop.EDGE]
     weight = jnp.where(edge.mask, p.parameters["alpha"] * edge.geometry["A"] / edge.geometry["delta"], 0.0)
-    shown = edge.at("N", p.around.shown[Ghost.DIRICHLET].of(p.T))
+    shown = edge.at("N", p.graph.shown[Ghost.DIRICHLET].of(p.T))
     flux = jnp.abs(weight * (shown - p.T[:, None]))
     beside = jnp.where(edge.mask, jnp.abs(shown), 0.0).max(axis=1)
     data = jnp.maximum(jnp.maximum(jnp.abs(p.T), jnp.abs(p.S)), beside)
-    pace = p.dt / p.around.V
+    pace = p.dt / p.graph.V
     found = (
         data,
         pace * (edge.geometry["chi"] * weight).sum(axis=1),
@@ -71,7 +71,7 @@ def _of_one(p: Problem) -> Conditions:
         pace,
         edge.mask.sum(axis=1).astype(pace.dtype),
     )
-    return Conditions(*(jnp.where(p.around.live, each, 0.0) for each in found))
+    return Conditions(*(jnp.where(p.graph.live, each, 0.0) for each in found))
 
 
 def worst(values: Mapping[str, Float[Array, "problems cells"]]) -> tuple[float, Place]:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge.data import CORNER_CASES, EQUILATERAL, PLAIN_HEAT, Parameters, Problem, pair, problem, two_cells
-from fluxforge.graph import Surroundings, stacked, surroundings
+from fluxforge.graph import PaddedGraph, pad_graph, stack_graphs
 from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, fourier_step
 from fluxforge.scheme import Ghost
 
@@ -20,15 +20,11 @@ READINGS = ("corners", "negated", "positive", "signed", "faces")
 
 def problems_on(graph: DualGraph, key: PRNGKeyArray, *, count: int, dt: float, diffusivity: float = 1.0) -> Problem:
     """`count` problems on one graph: T, S and g at Dirichlet faces drawn, Neumann data as the graph has it."""
-    return _posed(
-        surroundings(graph), jax.random.split(key, count), jnp.asarray(dt), {"alpha": jnp.asarray(diffusivity)}
-    )
+    return _posed(pad_graph(graph), jax.random.split(key, count), jnp.asarray(dt), {"alpha": jnp.asarray(diffusivity)})
 
 
 @eqx.filter_jit
-def _posed(
-    around: Surroundings, keys: Key[Array, " problems"], dt: Float[Array, ""], parameters: Parameters
-) -> Problem:
+def _posed(around: PaddedGraph, keys: Key[Array, " problems"], dt: Float[Array, ""], parameters: Parameters) -> Problem:
     cells, shown = len(around.V), around.shown[Ghost.DIRICHLET]
     held = (shown.scale == 0) & (jnp.arange(len(shown.scale)) >= cells)
 
@@ -62,7 +58,7 @@ def roomy_problems(
 
     All are padded to one size, so that what is compiled for one of them serves for all.
     """
-    together = stacked([surroundings(roomy(mesh, dt=dt, volume=volume)) for mesh in meshes.values()])
+    together = stack_graphs([pad_graph(roomy(mesh, dt=dt, volume=volume)) for mesh in meshes.values()])
     keys = jax.random.split(key, (len(meshes), count))
     return {
         name: _posed(
@@ -119,7 +115,7 @@ def _positive(problems: Problem) -> Problem:
     T, S = jnp.abs(problems.T), jnp.abs(problems.S)
 
     def one(p: Problem, T: Float[Array, " cells"], S: Float[Array, " cells"]) -> Problem:
-        return problem(p.around, T, S, dt=p.dt, parameters=p.parameters)
+        return problem(p.graph, T, S, dt=p.dt, parameters=p.parameters)
 
     return jax.vmap(one)(problems, T, S)
 

@@ -29,7 +29,7 @@ def taught(training: Problem) -> Taught:
     columns = (
         np.asarray(training.dt)[:, None],
         np.asarray(training.parameters["alpha"])[:, None],
-        np.asarray(training.around.V),
+        np.asarray(training.graph.V),
         np.asarray(found.pace),
         np.asarray(found.exchange),
     )

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluxforge.data import PLAIN_HEAT, problem
-from fluxforge.graph import surroundings
+from fluxforge.graph import pad_graph
 from fluxforge.loss import averaged, theta_residual
 from fluxforge.mesh import Dirichlet, DualGraph, fourier_step
 from fluxforge.paper.studies._cases import Subject, answers, graph_of, step_of
@@ -58,7 +58,7 @@ def residuals(subject: Subject, *, cells: int, seed: int, fractions: Sequence[fl
     """Mean |θ-residual| over mean |L T + S| of one step from a smooth field with a source, θ = ½ and 1."""
     graph = graph_of(cells, seed, Dirichlet(ON_BOUNDARY))
     T, S = (field_on_cells(words, graph, "the field") for words in (FIELD, SOURCE))
-    around, alpha = PLAIN_HEAT.put_on(surroundings(graph))
+    around, alpha = PLAIN_HEAT.put_on(pad_graph(graph))
     fourier = fourier_step(graph)
     first = problem(around, jnp.asarray(T), jnp.asarray(S), dt=jnp.ones(()), parameters=alpha)
     scale = float(averaged(first.rate(first.T), first, "l1"))

@@ -75,7 +75,7 @@ def constants(network: Network, spec: recipe.Recipe, fourier: float) -> dict[str
 def _explicit(name: str) -> Step:
     """Always the same function for a scheme, which is what compiled code is kept under."""
     stages = find(name).stages
-    return lambda p: evaluate_stages(stages, p.around, p.T, p.S, parameters=p.named)
+    return lambda p: evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.named)
 
 
 def crank_nicolson(p: Problem) -> State:

@@ -34,8 +34,8 @@ def two_cells_document() -> dict[str, Any]:
 
 def _training(problems: Problem) -> dict[str, Any]:
     """Least and largest over all graphs of the set, random ones and corner cases."""
-    edge = problems.around.hops[Hop.EDGE]
-    V, A, delta = (np.asarray(a) for a in (problems.around.V, edge.geometry["A"], edge.geometry["delta"]))
+    edge = problems.graph.hops[Hop.EDGE]
+    V, A, delta = (np.asarray(a) for a in (problems.graph.V, edge.geometry["A"], edge.geometry["delta"]))
     ratio = A / delta / V[..., None]
     found = {"V": V, "A": A, "delta": delta, "ratio": ratio}
     ends = {name: [float(values.min()), float(values.max())] for name, values in found.items()}

@@ -137,7 +137,7 @@ def _neighbours(problems: Mapping[str, Problem], taught: Problem) -> dict[str, i
 
 
 def _most_messages(problems: Problem) -> int:
-    around = problems.around
+    around = problems.graph
     return int((around.hops[Hop.EDGE].mask.sum(axis=-1) * around.live).max())
 
 

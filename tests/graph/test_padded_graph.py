@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fluxforge.graph import Neighbourhoods, Surroundings, node_volumes, surroundings, view
+from fluxforge.graph import Neighbourhoods, PaddedGraph, node_volumes, pad_graph, view
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual
 from fluxforge.scheme import Ghost, Hop, symbol
 from fluxforge.scheme.reference import BUILT_IN
@@ -28,7 +28,7 @@ def neighbours(graph: DualGraph, cell: int) -> list[int]:
 @every_graph
 @pytest.mark.parametrize("hop", list(Hop))
 def test_every_array_of_a_hop_is_there_under_its_name(graph: DualGraph, hop: Hop) -> None:
-    wanted, found = Neighbourhoods(graph)[hop], surroundings(graph, list(Hop)).hops[hop]
+    wanted, found = Neighbourhoods(graph)[hop], pad_graph(graph, list(Hop)).hops[hop]
     assert np.array_equal(found.mask, wanted.mask)
     assert {end: np.asarray(node).tolist() for end, node in found.ends.items()} == {
         end: node.tolist() for end, node in wanted.ends.items()
@@ -41,7 +41,7 @@ def test_every_array_of_a_hop_is_there_under_its_name(graph: DualGraph, hop: Hop
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_precision_is_the_one_asked_for(dtype: str) -> None:
-    found = surroundings(MIXED, list(Hop), dtype=dtype)  # type: ignore[arg-type]
+    found = pad_graph(MIXED, list(Hop), dtype=dtype)  # type: ignore[arg-type]
     real = [found.V, found.hops["ring"].share]
     real += [leaf for hop in found.hops.values() for leaf in hop.geometry.values()]
     real += [leaf for shown in found.shown.values() for leaf in (shown.scale, shown.constant)]
@@ -51,22 +51,22 @@ def test_the_precision_is_the_one_asked_for(dtype: str) -> None:
 
 
 def test_hops_may_be_asked_for_twice_and_in_any_order() -> None:
-    found = surroundings(MIXED, [Hop.RING, Hop.EDGE, Hop.RING])
+    found = pad_graph(MIXED, [Hop.RING, Hop.EDGE, Hop.RING])
     assert list(found.hops) == ["edge", "ring"]
-    assert list(surroundings(MIXED).hops) == ["edge"]
+    assert list(pad_graph(MIXED).hops) == ["edge"]
 
 
 @every_graph
 @pytest.mark.parametrize("rule", list(Ghost))
 def test_nodes_show_a_field_as_the_view_says(graph: DualGraph, rule: Ghost) -> None:
     T = noise(graph.cells)
-    found = surroundings(graph).nodes({"T": jnp.asarray(T)}, {"T": rule})
+    found = pad_graph(graph).nodes({"T": jnp.asarray(T)}, {"T": rule})
     assert np.array_equal(found["T"], view(graph, rule).of(T))
 
 
 @every_graph
 def test_the_far_end_of_an_edge_and_of_a_path(graph: DualGraph) -> None:
-    around = surroundings(graph, list(Hop))
+    around = pad_graph(graph, list(Hop))
     value = noise(graph.cells + graph.ghosts)
     edge, path = (np.asarray(around.hops[hop].mask) for hop in ("edge", "path"))
     across, far = (
@@ -81,7 +81,7 @@ def test_the_far_end_of_an_edge_and_of_a_path(graph: DualGraph) -> None:
 
 @every_graph
 def test_the_middle_of_a_ring_is_the_mean_over_its_paths(graph: DualGraph) -> None:
-    ring = surroundings(graph, [Hop.RING]).hops["ring"]
+    ring = pad_graph(graph, [Hop.RING]).hops["ring"]
     value = noise(graph.cells + graph.ghosts)
     middle, far = (np.asarray(ring.at(end, jnp.asarray(value))) for end in ("N", "Q"))
     mask, node = np.asarray(ring.mask), np.asarray(ring.ends["Q"])
@@ -100,7 +100,7 @@ def test_the_middle_of_a_ring_is_the_mean_over_its_paths(graph: DualGraph) -> No
 
 
 def test_a_symbol_is_a_parameter_geometry_or_a_field_at_an_end() -> None:
-    around = surroundings(MIXED, [Hop.PATH])
+    around = pad_graph(MIXED, [Hop.PATH])
     hop, h1 = around.hops["path"], jnp.asarray(noise(MIXED.cells + MIXED.ghosts))
     wanted = [symbol(name) for name in ("dt", "A_NQ", "V_Q", "h1_Q", "h1_P")]
     found = hop.values(wanted, {"h1": h1}, {"dt": 0.25})
@@ -114,7 +114,7 @@ def test_a_symbol_is_a_parameter_geometry_or_a_field_at_an_end() -> None:
     assert np.array_equal(found[symbol("V_Q")], volumes)
 
 
-def rate(around: Surroundings, T: np.ndarray) -> np.ndarray:
+def rate(around: PaddedGraph, T: np.ndarray) -> np.ndarray:
     """1/V Σ A/δ (T_N − T_P)."""
     edge = around.hops["edge"]
     across = edge.at("N", around.shown["dirichlet"].of(jnp.asarray(T))) - T[:, None]
@@ -125,7 +125,7 @@ def rate(around: Surroundings, T: np.ndarray) -> np.ndarray:
 def test_other_boundary_data_are_those_of_another_graph() -> None:
     """Held values replace g and q δ, and nothing else."""
     other = dual(MESHES["mixed"], {"left": Dirichlet("1 - 3*y"), "right": Neumann("y"), "bottom": Neumann(2.0)})
-    around = surroundings(MIXED)
+    around = pad_graph(MIXED)
     assert np.array_equal(other.neumann, MIXED.neumann)
     value = view(other, Ghost.DIRICHLET).constant
     held = around.holding(jnp.asarray(value))

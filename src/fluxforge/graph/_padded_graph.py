@@ -64,7 +64,7 @@ class Slots(eqx.Module):
         return self.at(end, nodes[field])
 
 
-class Surroundings(eqx.Module):
+class PaddedGraph(eqx.Module):
     """All that a step needs to know of a graph.
 
     `cells` are the parameters of the equation that are given per cell; what faces have of them is in `hops`.
@@ -81,31 +81,31 @@ class Surroundings(eqx.Module):
         """Every field as every node shows it under its ghost rule."""
         return {name: self.shown[rules[name]].of(value) for name, value in fields.items()}
 
-    def holding(self, value: Float[Array, " nodes"]) -> "Surroundings":
+    def holding(self, value: Float[Array, " nodes"]) -> "PaddedGraph":
         """The same graph with other boundary data: g at Dirichlet ghosts, q δ at Neumann ghosts, 0 at cells."""
         rule = str(Ghost.DIRICHLET)
         held = eqx.tree_at(lambda shown: shown.constant, self.shown[rule], value)
-        return Surroundings(self.V, self.live, {**self.shown, rule: held}, self.hops, self.cells)
+        return PaddedGraph(self.V, self.live, {**self.shown, rule: held}, self.hops, self.cells)
 
 
-def surroundings(
+def pad_graph(
     graph: DualGraph,
     hops: Iterable[Hop] = (Hop.EDGE,),
     *,
     parameters: ParameterFields = NO_PARAMETERS,
     symbols: Collection[str] | None = None,
     dtype: Precision = "float64",
-) -> Surroundings:
+) -> PaddedGraph:
     """Put a graph's neighbourhoods on the device, with the parameters that vary from cell to cell or face to face.
 
     Of the geometry, only what is among `symbols`, if they are given.
     """
-    around = Neighbourhoods(graph, parameters)
-    return Surroundings(
+    hoods = Neighbourhoods(graph, parameters)
+    return PaddedGraph(
         V=put(graph.V, dtype),
         live=put(np.ones(graph.cells, bool)),
         shown={str(rule): _shown(graph, rule, dtype) for rule in Ghost},
-        hops={str(hop): _slots(around[hop], symbols, dtype) for hop in sorted(set(hops))},
+        hops={str(hop): _slots(hoods[hop], symbols, dtype) for hop in sorted(set(hops))},
         cells={name: put(value, dtype) for name, value in parameters.cells.items()},
     )
 
@@ -115,17 +115,17 @@ def _shown(graph: DualGraph, rule: Ghost, dtype: str) -> Shown:
     return Shown(put(seen.cell), put(seen.scale, dtype), put(seen.constant, dtype))
 
 
-def _slots(around: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Slots:
-    wanted = [own for own in around.geometry if symbols is None or own.name in symbols]
+def _slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Slots:
+    wanted = [own for own in hood.geometry if symbols is None or own.name in symbols]
     middle = share = None
-    if (average := around.over_paths) is not None:
-        one = average.slot_of_path[..., None] == np.arange(around.mask.shape[1])
+    if (average := hood.over_paths) is not None:
+        one = average.slot_of_path[..., None] == np.arange(hood.mask.shape[1])
         share = put(one / np.maximum(average.multiplicity, 1)[:, None, :], dtype)
         middle = put(average.middle)
     return Slots(
-        ends={end: put(node) for end, node in around.ends.items()},
-        geometry={own.name: put(around.geometry[own], dtype) for own in wanted},
-        mask=put(around.mask),
+        ends={end: put(node) for end, node in hood.ends.items()},
+        geometry={own.name: put(hood.geometry[own], dtype) for own in wanted},
+        mask=put(hood.mask),
         middle=middle,
         share=share,
     )
