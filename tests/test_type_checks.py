@@ -10,7 +10,7 @@ from beartype import beartype
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Array, Float, PRNGKeyArray, TypeCheckError
 
-from fluxforge.graph._ghosts import view
+from fluxforge.graph._neighbourhoods import view
 from fluxforge.mesh import dual, fourier_step, squares
 from type_checks import jaxtyped, names_axes
 

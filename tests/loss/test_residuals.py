@@ -10,7 +10,7 @@ from fluxforge import recipe
 from fluxforge.data import Problem, linearised, problem, reference_number
 from fluxforge.graph import pad_graph, pad_to_size, size
 from fluxforge.loss import Defect, hermite_residual, supervised, theta_residual
-from fluxforge.loss._terms import residual
+from fluxforge.loss._loss import residual
 from fluxforge.mesh import dual, fourier_step
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import generator

@@ -1,12 +1,9 @@
 """Message-passing networks on graphs: schemes with MLPs in place of formulas. No training here."""
 
 from fluxforge.gnn._build import build, cast
-from fluxforge.gnn._gradient import Gradient
-from fluxforge.gnn._inputs import inputs
-from fluxforge.gnn._layer import F, Layer, Messages, Update
 from fluxforge.gnn._mlp import MLP, AbstractMLP, Gate, GatedMLP, Linear, parameters
-from fluxforge.gnn._network import Network
-from fluxforge.gnn._standard import Standard, Standardised, standardised, standards
+from fluxforge.gnn._network import F, Gradient, Layer, Messages, Network, Update
+from fluxforge.gnn._standard import Standard, Standardised, inputs, standardised, standards
 
 __all__ = [
     "MLP",

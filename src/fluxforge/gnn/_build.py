@@ -11,10 +11,8 @@ from jaxtyping import PRNGKeyArray
 from fluxforge import recipe
 from fluxforge.errors import InputError
 from fluxforge.expression import parse
-from fluxforge.gnn._gradient import Gradient
-from fluxforge.gnn._layer import Layer, Messages, Update
 from fluxforge.gnn._mlp import MLP, AbstractMLP, GatedMLP
-from fluxforge.gnn._network import Network
+from fluxforge.gnn._network import Gradient, Layer, Messages, Network, Update
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import (
     CORRECTION,

@@ -1,16 +1,145 @@
-"""T' = M_θ(T): layers of message passing, the last of which gives the new temperature."""
+"""Message-passing networks T' = M_θ(T): layers of MLPs in place of formulas, and the gradient stage before them."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
-from jaxtyping import Array, Float
+import jax.numpy as jnp
+import sympy as sp
+from jaxtyping import Array, Bool, Float
 
 from fluxforge._types import State
-from fluxforge.gnn._gradient import Gradient
-from fluxforge.gnn._layer import Layer
-from fluxforge.graph import AbstractRound, PaddedGraph, evaluate_stages
-from fluxforge.scheme import Hop
+from fluxforge.errors import SchemeError
+from fluxforge.expression import COORDINATES, evaluate
+from fluxforge.gnn._mlp import AbstractMLP
+from fluxforge.graph import AbstractRound, Formulas, PaddedGraph, evaluate_stages
+from fluxforge.recipe import Aggregate
+from fluxforge.scheme import Ghost, Hop, Stage, gradient_stage, symbol
+
+# What a cell without neighbours would get from a minimum or maximum.
+_FAR = 1e30
+
+
+class Messages(eqx.Module):
+    """z = Σ f(features) over the slots of a hop; the mean, the least or the greatest, if asked for.
+
+    `features` are formulas of what the hop carries, `names` the components of f.
+    """
+
+    f: AbstractMLP
+    names: tuple[str, ...] = eqx.field(static=True)
+    features: tuple[sp.Expr, ...] = eqx.field(static=True)
+    hop: Hop = eqx.field(static=True, default=Hop.EDGE)
+    aggregate: Aggregate = eqx.field(static=True, default="sum")
+
+    def __call__(
+        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
+    ) -> dict[str, State]:
+        """The components of z in every cell."""
+        hop = graph.hops[self.hop]
+        wanted = frozenset[sp.Symbol]().union(*(feature.free_symbols for feature in self.features))
+        values = hop.values(wanted, nodes, parameters)
+        sent = self.f(rows(self.features, values, hop.mask.shape, graph.V.dtype)).reshape(*hop.mask.shape, -1)
+        return {name: _gathered(sent[..., k], hop.mask, self.aggregate) for k, name in enumerate(self.names)}
+
+
+class Update(eqx.Module):
+    """h = form(f(features), node): `forms` are formulas of the cell's symbols and of f, `T + dt/V*f` for instance.
+
+    `ghosts` says what a ghost shows of each output to later layers.
+    """
+
+    f: AbstractMLP
+    names: tuple[str, ...] = eqx.field(static=True)
+    features: tuple[sp.Expr, ...] = eqx.field(static=True)
+    forms: tuple[sp.Expr, ...] = eqx.field(static=True)
+    ghosts: tuple[Ghost, ...] = eqx.field(static=True)
+
+    def __call__(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
+        """The outputs in every cell."""
+        values = {symbol(name): value for name, value in cell.items()}
+        found = self.f(rows(self.features, values, graph.V.shape, graph.V.dtype))
+        return {
+            name: jnp.broadcast_to(evaluate(form, values | {F: found[:, k]}, jnp), graph.V.shape)
+            for k, (name, form) in enumerate(zip(self.names, self.forms, strict=True))
+        }
+
+
+class Layer(eqx.Module):
+    """Messages over one or several hops, then an update of every cell: a round for the evaluator of stages."""
+
+    messages: tuple[Messages, ...]
+    update: Update
+
+    @property
+    def ghosts(self) -> Mapping[str, Ghost]:
+        """What a ghost shows of each output."""
+        return dict(zip(self.update.names, self.update.ghosts, strict=True))
+
+    def sums(
+        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
+    ) -> dict[str, State]:
+        """What every cell receives."""
+        return {name: z for each in self.messages for name, z in each(graph, nodes, parameters).items()}
+
+    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
+        """The update of every cell."""
+        return self.update(graph, cell)
+
+
+# Stands for the network's value in the formula that makes an output of it.
+F = symbol("f")
+
+
+def rows(
+    features: tuple[sp.Expr, ...], values: Mapping[sp.Symbol, Any], shape: tuple[int, ...], dtype: Any
+) -> Float[Array, "rows inputs"]:
+    """One row per place, one column per feature."""
+    columns = (jnp.broadcast_to(jnp.asarray(evaluate(each, values, jnp), dtype), shape).ravel() for each in features)
+    return jnp.stack(list(columns), axis=-1)
+
+
+def _gathered(sent: Float[Array, "cells slots"], mask: Bool[Array, "cells slots"], how: Aggregate) -> State:
+    if how in ("min", "max"):
+        far = _FAR if how == "min" else -_FAR
+        found = (jnp.min if how == "min" else jnp.max)(jnp.where(mask, sent, far), axis=1)
+        return jnp.where(mask.any(axis=1), found, 0.0)
+    total = jnp.where(mask, sent, 0.0).sum(axis=1)
+    return total / jnp.maximum(mask.sum(axis=1), 1) if how == "mean" else total
+
+
+class Gradient(eqx.Module):
+    """Least-squares gradients `g_x`, `g_y` (and `g_z`) of T, for messages that contain their correction."""
+
+    dimension: int = eqx.field(static=True)
+
+    @property
+    def stage(self) -> Stage:
+        """The formulas."""
+        return gradient_stage(self.dimension)
+
+    @property
+    def ghosts(self) -> Mapping[str, Ghost]:
+        """A ghost shows its owner's gradient."""
+        return Formulas(self.stage).ghosts
+
+    def sums(
+        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
+    ) -> dict[str, State]:
+        """The entries of each cell's system. Cells that are padding get a unit matrix, which has an inverse.
+
+        Raises SchemeError on a mesh of another dimension.
+        """
+        there = sum(f"n_{axis}" in graph.hops[Hop.EDGE].geometry for axis in COORDINATES)
+        if there != self.dimension:
+            raise SchemeError(f"a network of gradients in {self.dimension} dimensions meets a mesh of {there}")
+        found = Formulas(self.stage).sums(graph, nodes, parameters)
+        diagonal = {f"m_{axis}{axis}" for axis in COORDINATES}
+        return {name: jnp.where(graph.live, z, 1.0) if name in diagonal else z for name, z in found.items()}
+
+    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
+        """The gradients."""
+        return Formulas(self.stage).outputs(graph, cell)
 
 
 class Network(eqx.Module):

@@ -1,21 +1,61 @@
-"""A graph's neighbourhoods on the device: what a scheme's messages, and a network's, are evaluated on."""
+"""A graph's neighbourhoods as device arrays, padded to a common size and stacked into batches."""
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import sympy as sp
+from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Int
 
+from fluxforge._machine import free_memory
 from fluxforge._types import Precision, State
-from fluxforge.errors import SchemeError
-from fluxforge.graph._device import put
-from fluxforge.graph._ghosts import view
-from fluxforge.graph._hops import Neighbourhood, Neighbourhoods
+from fluxforge.errors import InputError, SchemeError
+from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, view
 from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields
 from fluxforge.scheme import Ghost, Hop
+
+_NAMES = ("tags", "origin")
+_ARRAYS = tuple(field.name for field in fields(DualGraph) if field.name not in _NAMES)
+
+
+def _flatten(graph: DualGraph) -> tuple[list[tuple[jax.tree_util.GetAttrKey, Any]], tuple[Any, ...]]:
+    arrays = [(jax.tree_util.GetAttrKey(name), getattr(graph, name)) for name in _ARRAYS]
+    return arrays, tuple(getattr(graph, name) for name in _NAMES)
+
+
+def _unflatten(names: tuple[Any, ...], arrays: Iterable[Any]) -> DualGraph:
+    """A graph of these leaves, which JAX may choose to be no arrays: the constructor would check them."""
+    graph = object.__new__(DualGraph)
+    for name, value in zip((*_ARRAYS, *_NAMES), (*arrays, *names), strict=True):
+        object.__setattr__(graph, name, value)
+    return graph
+
+
+# Here and not beside the class, so that meshes do not import JAX: nothing maps over a graph without this room.
+jax.tree_util.register_pytree_with_keys(DualGraph, _flatten, _unflatten)
+
+
+def put(values: np.ndarray | np.generic, dtype: DTypeLike | None = None) -> Array:
+    """A copy on the device, in a precision if one is given: `jnp.asarray` would compile anew for every shape.
+
+    Copied here, because on a CPU `device_put` shares the memory of an array that happens to be aligned: who changed
+    theirs later would change ours.
+    """
+    return jax.device_put(np.array(values, dtype))
+
+
+def device_memory() -> int | None:
+    """Bytes that are free where JAX computes: in the machine for a CPU, on the device elsewhere; None if unknown."""
+    device = jax.devices()[0]
+    if device.platform == "cpu":
+        return free_memory()
+    held = device.memory_stats() or {}
+    return held["bytes_limit"] - held.get("bytes_in_use", 0) if "bytes_limit" in held else None
 
 
 class Shown(eqx.Module):
@@ -104,18 +144,18 @@ def pad_graph(
     return PaddedGraph(
         V=put(graph.V, dtype),
         live=put(np.ones(graph.cells, bool)),
-        shown={str(rule): _shown(graph, rule, dtype) for rule in Ghost},
-        hops={str(hop): _slots(hoods[hop], symbols, dtype) for hop in sorted(set(hops))},
+        shown={str(rule): _put_shown(graph, rule, dtype) for rule in Ghost},
+        hops={str(hop): _put_slots(hoods[hop], symbols, dtype) for hop in sorted(set(hops))},
         cells={name: put(value, dtype) for name, value in parameters.cells.items()},
     )
 
 
-def _shown(graph: DualGraph, rule: Ghost, dtype: str) -> Shown:
+def _put_shown(graph: DualGraph, rule: Ghost, dtype: str) -> Shown:
     seen = view(graph, rule)
     return Shown(put(seen.cell), put(seen.scale, dtype), put(seen.constant, dtype))
 
 
-def _slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Slots:
+def _put_slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Slots:
     wanted = [own for own in hood.geometry if symbols is None or own.name in symbols]
     middle = share = None
     if (average := hood.over_paths) is not None:
@@ -129,3 +169,107 @@ def _slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> 
         middle=middle,
         share=share,
     )
+
+
+class Size(NamedTuple):
+    """How many cells, ghosts, slots of each hop, and paths behind the slots of a ring a graph has, or is padded to."""
+
+    cells: int
+    ghosts: int
+    slots: dict[str, int]
+    paths: int = 0
+
+    def __str__(self) -> str:
+        slots = [f"{count} {name} slots" for name, count in sorted(self.slots.items())]
+        paths = [f"{self.paths} paths"] if self.paths else []
+        return ", ".join([f"{self.cells} cells", f"{self.ghosts} ghosts", *slots, *paths])
+
+    def covering(self, other: "Size") -> "Size":
+        """The least size that holds both."""
+        names = {*self.slots, *other.slots}
+        slots = {name: max(self.slots.get(name, 1), other.slots.get(name, 1)) for name in names}
+        cells, ghosts = max(self.cells, other.cells), max(self.ghosts, other.ghosts)
+        return Size(cells, ghosts, slots, max(self.paths, other.paths))
+
+
+def size(graph: PaddedGraph) -> Size:
+    """The size of a graph."""
+    cells, nodes = len(graph.V), len(next(iter(graph.shown.values())).cell)
+    slots = {name: hop.mask.shape[1] for name, hop in graph.hops.items()}
+    paths = max((hop.middle.shape[1] for hop in graph.hops.values() if hop.middle is not None), default=0)
+    return Size(cells, nodes - cells, slots, paths)
+
+
+def pad_to_size(graph: PaddedGraph, to: Size) -> PaddedGraph:
+    """The graph with cells, ghosts and slots added that take part in nothing."""
+    has = size(graph)
+    if to.covering(has) != to:
+        raise InputError(f"a graph of {has} does not fit into {to}")
+    return PaddedGraph(
+        V=_pad_cells(graph.V, to.cells, 1.0),
+        live=_pad_cells(graph.live, to.cells, False),
+        shown={name: _pad_shown(shown, has, to) for name, shown in graph.shown.items()},
+        hops={name: _pad_slots(hop, has, to, to.slots[name]) for name, hop in graph.hops.items()},
+        cells={name: _pad_cells(value, to.cells, 1.0) for name, value in graph.cells.items()},
+    )
+
+
+def stack_graphs(graphs: Sequence[PaddedGraph]) -> PaddedGraph:
+    """The graphs, padded to what holds them all, along a new first axis: what `jax.vmap` takes."""
+    to = size(graphs[0])
+    for graph in graphs[1:]:
+        to = to.covering(size(graph))
+    equal = [pad_to_size(graph, to) for graph in graphs]
+    return jax.tree.map(lambda *leaves: put(np.stack([np.asarray(leaf) for leaf in leaves])), *equal)
+
+
+def _pad_cells(values: Array, length: int, fill: float | bool) -> Array:
+    host = np.asarray(values)
+    added = np.full((length - len(host), *host.shape[1:]), fill, host.dtype)
+    return put(np.concatenate([host, added]))
+
+
+def _shift_ghosts(index: Array, has: Size, to: Size) -> np.ndarray:
+    """Ghosts are numbered after the cells, padding included."""
+    host = np.asarray(index)
+    return np.where(host >= has.cells, host + (to.cells - has.cells), host).astype(np.int32)
+
+
+def _pad_nodes(values: Array, has: Size, to: Size, fill: float | np.ndarray) -> Array:
+    """Values per node with padding after the cells and after the ghosts."""
+    host = np.asarray(values)
+    result = np.empty(to.cells + to.ghosts, host.dtype)
+    result[:] = fill
+    result[: has.cells] = host[: has.cells]
+    result[to.cells : to.cells + has.ghosts] = host[has.cells :]
+    return put(result)
+
+
+def _pad_shown(shown: Shown, has: Size, to: Size) -> Shown:
+    own = np.arange(to.cells + to.ghosts)
+    return Shown(
+        cell=_pad_nodes(shown.cell, has, to, np.where(own < to.cells, own, 0)),
+        scale=_pad_nodes(shown.scale, has, to, 0.0),
+        constant=_pad_nodes(shown.constant, has, to, 0.0),
+    )
+
+
+def _pad_slots(hop: Slots, has: Size, to: Size, slots: int) -> Slots:
+    own = np.tile(np.arange(to.cells, dtype=np.int32)[:, None], (1, slots))
+    return Slots(
+        ends={end: _wider(_shift_ghosts(node, has, to), own) for end, node in hop.ends.items()},
+        geometry={name: _wider(value, np.ones(own.shape)) for name, value in hop.geometry.items()},
+        mask=_wider(hop.mask, np.zeros(own.shape, bool)),
+        middle=None
+        if hop.middle is None
+        else _wider(_shift_ghosts(hop.middle, has, to), own[:, :1].repeat(to.paths, 1)),
+        share=None if hop.share is None else _wider(hop.share, np.zeros((to.cells, to.paths, slots))),
+    )
+
+
+def _wider(values: Array | np.ndarray, filled: np.ndarray) -> Array:
+    """`values` in the corner of an array of the padding's shape."""
+    host = np.asarray(values)
+    result = filled.astype(host.dtype)
+    result[tuple(slice(n) for n in host.shape)] = host
+    return put(result)

@@ -1,11 +1,16 @@
 """Losses as named terms: supervised, θ- and hermite-residual, sparsity."""
 
-from fluxforge.loss._loss import DataLoss, Terms, data_loss, defect_of, defects, norm_of
-from fluxforge.loss._terms import (
+from fluxforge.loss._loss import (
+    DataLoss,
     Defect,
+    Terms,
     absolute_sum,
     averaged,
+    data_loss,
+    defect_of,
+    defects,
     hermite_residual,
+    norm_of,
     step_of,
     supervised,
     theta_residual,

@@ -1,17 +1,101 @@
-"""A recipe's loss section → named terms of a network on a batch."""
+"""Loss terms of one step: per-cell residuals, their averages, and the weighted terms of a recipe."""
 
 from collections.abc import Callable
 from typing import TypeAlias
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from fluxforge import recipe
-from fluxforge.data import Problem
+from fluxforge._types import State
+from fluxforge.data import Problem, linearised, reference_number
 from fluxforge.errors import InputError
-from fluxforge.gnn import Network
-from fluxforge.loss._terms import Defect, averaged, residual, step_of, supervised
+from fluxforge.gnn import Network, parameters
+
+# From a problem and the step's result to one number per cell, zero at an ideal step.
+Defect = Callable[[Problem, State], State]
+
+
+def supervised(spec: recipe.Supervised) -> Defect:
+    """T' − F(T), divided by Δt if asked for."""
+
+    def defect(problem: Problem, new: State) -> State:
+        off = new - problem.answer
+        return off / problem.dt if spec.per_step else off
+
+    return defect
+
+
+def theta_residual(theta: float) -> Defect:
+    """(u' − u)/Δt − θ f(u') − (1 − θ) f(u) with f the equation's ∂u/∂t, L u + S of heat."""
+
+    def defect(problem: Problem, new: State) -> State:
+        off = (new - problem.T) / problem.dt
+        for share, at in ((theta, new), (1.0 - theta, problem.T)):
+            if share:
+                off -= share * problem.rate(at)
+        return off
+
+    return defect
+
+
+def hermite_residual() -> Defect:
+    """(u' − u)/Δt − (f₀ + f₁)/2 − Δt/12 (f₀′ f₀ − f₁′ f₁) with f the equation's ∂u/∂t, L u + S of heat: of order four.
+
+    f′ f is ∂²u/∂t². f is a rate: it vanishes at a Dirichlet face, whose value is held.
+    """
+
+    def defect(problem: Problem, new: State) -> State:
+        f0, f1 = (problem.rate(at) for at in (problem.T, new))
+        if problem.equation.linear:
+            bend = linearised(problem.rate, problem.T)(f0 - f1)
+        else:
+            bend = linearised(problem.rate, problem.T)(f0) - linearised(problem.rate, new)(f1)
+        return (new - problem.T) / problem.dt - 0.5 * (f0 + f1) - problem.dt / 12.0 * bend
+
+    return defect
+
+
+def residual(spec: recipe.Residual) -> Defect:
+    """The recipe's residual, divided by (Δt/Δt_ref)^p."""
+    plain = hermite_residual() if spec.kind == "hermite" else theta_residual(spec.theta)
+    if not spec.fourier_power:
+        return plain
+
+    def weighted(problem: Problem, new: State) -> State:
+        return plain(problem, new) / reference_number(problem) ** spec.fourier_power
+
+    return weighted
+
+
+def averaged(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
+    """The mean over the live cells of |defect|, or of its square."""
+    live = problem.graph.live
+    size = jnp.abs(defect) if norm == "l1" else jnp.square(defect)
+    return jnp.where(live, size, 0.0).sum() / live.sum()
+
+
+class NetworkStep(eqx.Module):
+    """T' of a problem by a network. A module, so that what is compiled for one network serves all of its shape."""
+
+    network: Network
+
+    def __call__(self, p: Problem) -> State:
+        """The unknown after the step."""
+        return self.network(p.graph, p.T, p.S, dt=p.dt, parameters=p.parameters)
+
+
+def step_of(network: Network) -> NetworkStep:
+    """The network's step as a function of a problem."""
+    return NetworkStep(network)
+
+
+def absolute_sum(network: Network) -> Float[Array, ""]:
+    """‖θ‖₁ over all weights and biases."""
+    return jnp.abs(parameters(network)).sum()
+
 
 Terms: TypeAlias = dict[str, Float[Array, ""]]
 DataLoss: TypeAlias = Callable[[Network, Problem], Terms]

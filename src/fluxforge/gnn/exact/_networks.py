@@ -1,0 +1,181 @@
+"""Hand-written networks: the lemma's, others of the same structure, smaller counterexamples, and the linear network.
+
+The counterexamples use one unit instead of two: a bias B lifts values above the corner of the ReLU, and another bias
+subtracts it again, relu(x + B) − B = x wherever x ≥ −B.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from fluxforge.errors import InputError
+from fluxforge.gnn._mlp import MLP, Linear
+from fluxforge.gnn._network import Network
+from fluxforge.gnn.exact._parts import (
+    EVERYTHING,
+    FLUX,
+    STATE,
+    assembled,
+    check_shape,
+    shifted,
+    signed,
+    silent,
+    with_idle,
+)
+
+
+def sparse_count(layers: int, depth: int) -> int:
+    """N_sparse = 2m(L+1) + 4: the non-zero parameters of the lemma's network."""
+    return 2 * depth * (layers + 1) + 4
+
+
+def sparse_network(layers: int, depth: int, width: int) -> Network:
+    """T' = T + Δt S + Δt/V Σ α A/δ (T_N − T_P) with exactly 2m(L+1) + 4 non-zeros, m ≥ 2, d ≥ 2.
+
+    Values of either sign pass a ReLU as x = relu(x) − relu(−x), two units a layer. The first layer does the work, in
+    2m parameters for f_agg and 2m + 4 for f_up; the others hand T' on, 2m each.
+    """
+    check_shape(layers, depth, width, least=(1, 2, 2))
+    aggregates = [signed(FLUX, depth=depth, width=width)]
+    aggregates += [silent(1, depth=depth, width=width)] * (layers - 1)
+    rows = [EVERYTHING, *[STATE] * (layers - 1)]
+    return assembled(aggregates, [signed(row, depth=depth, width=width) for row in rows])
+
+
+def one_sided_network(layers: int, depth: int, width: int, slope: float) -> Network:
+    """T' = F for F ≥ 0 and slope · F for F < 0: the lemma's network but for one weight.
+
+    Nothing that keeps F ≥ 0 can tell it from the scheme, and no corner case of the paper does otherwise.
+    """
+    check_shape(layers, depth, width, least=(1, 2, 2))
+    aggregates = [signed(FLUX, depth=depth, width=width)]
+    aggregates += [silent(1, depth=depth, width=width)] * (layers - 1)
+    rows = [EVERYTHING, *[STATE] * (layers - 1)]
+    slopes = [*[1.0] * (layers - 1), slope]
+    updates = [signed(row, depth=depth, width=width, slope=k) for row, k in zip(rows, slopes, strict=True)]
+    return assembled(aggregates, updates)
+
+
+def late_network(layers: int, depth: int, width: int, share: float) -> Network:
+    """T' = relu(F) − relu(−F − (1/k − 1) T) for T ≥ 0, relu(F − (1 − k) T) − relu(−F) for T < 0, k = share ≤ 1, L ≥ 2.
+
+    This is F itself where T and F are not negative, and where F ≤ (1 − k) T < 0: in the corner cases and, for k ≥ Δt,
+    in their negatives. The first layer hands on T⁺ − k T⁻; fluxes and sources enter in the second, whose two units undo
+    that each by itself. The count is the lemma's, since it does not matter which layer does the work.
+    """
+    check_shape(layers, depth, width, least=(2, 2, 2))
+    silence = silent(1, depth=depth, width=width)
+    aggregates = [silence, signed(FLUX, depth=depth, width=width), *[silence] * (layers - 2)]
+    updates = [
+        signed(STATE, depth=depth, width=width, slope=share),
+        signed(EVERYTHING, depth=depth, width=width, below=(1.0 / share, *EVERYTHING[1:])),
+        *[signed(STATE, depth=depth, width=width)] * (layers - 2),
+    ]
+    return assembled(aggregates, updates)
+
+
+def needed_bound(temperature: float, source: float, *, weight: float, fourier: float = 1.0) -> float:
+    """B = max(2 w |T|, max(1, 2Fo − 1) |T| + |Δt S|): what no flux and no new temperature exceeds.
+
+    `temperature` bounds |T| on cells and Dirichlet faces, `source` |Δt S|, `weight` α A/δ, and `fourier` is
+    Δt/V Σ α A/δ. A Neumann face sends α A q, which has to be at most B too, and adds Δt/V α A q to T'.
+    """
+    return max(2.0 * weight * temperature, max(1.0, 2.0 * fourier - 1.0) * temperature + source)
+
+
+def biased_count(layers: int, depth: int) -> int:
+    """m(L+1) + 6: the non-zero parameters of `biased_network`, fewer than the lemma's for every L and m ≥ 2."""
+    return depth * (layers + 1) + 6
+
+
+def biased_network(layers: int, depth: int, width: int, bound: float, *, nonzeros: int | None = None) -> Network:
+    """The first-order scheme on data bounded by B with m(L+1) + 6 non-zeros, m ≥ 2.
+
+    f_agg(e) = relu(e + B) − B is e itself, edge by edge, so it does not matter how many messages a cell sums. f_up
+    lifts the new temperature by B once, in the first layer, and puts it back once, in the last. `bound` is a B that
+    neither a flux |α A/δ (T_N − T_P)| nor a new temperature |T'| exceeds (see `needed_bound`); beyond it the network
+    is wrong. `nonzeros` asks for as many, by parameters of units that nobody reads.
+    """
+    check_shape(layers, depth, width, least=(1, 2, 1))
+    _check_positive("bound", bound)
+    aggregate = shifted(FLUX, depth=depth, width=width, up=bound, down=-bound)
+    return _one_unit(aggregate, layers=layers, up=bound, down=-bound, nonzeros=nonzeros)
+
+
+def memorising_count(layers: int, depth: int) -> int:
+    """m(L+1) + 4: the non-zero parameters of `memorising_network`."""
+    return depth * (layers + 1) + 4
+
+
+def memorising_network(
+    layers: int, depth: int, width: int, *, bound: float, ratio: float, nonzeros: int | None = None
+) -> Network:
+    """Exact where every cell has one neighbour and Δt/V = `ratio`, wrong everywhere else; m(L+1) + 4 non-zeros, m ≥ 2.
+
+    f_agg(e) = relu(e + C) never subtracts its C, which thus lifts the update as well: both f_agg's last bias and f_up's
+    first are saved. The last bias takes off C Δt/V: right for one message, and off by C (N Δt/V − ratio) for N. C is
+    at least `bound` and `bound`/ratio, where `bound` is as in `biased_network`; the larger, the worse elsewhere.
+    """
+    check_shape(layers, depth, width, least=(1, 2, 1))
+    _check_positive("bound", bound)
+    _check_positive("ratio", ratio)
+    lift = max(bound, bound / ratio)
+    aggregate = shifted(FLUX, depth=depth, width=width, up=lift, down=0.0)
+    return _one_unit(aggregate, layers=layers, up=0.0, down=-lift * ratio, nonzeros=nonzeros)
+
+
+def _one_unit(aggregate: MLP, *, layers: int, up: float, down: float, nonzeros: int | None) -> Network:
+    """All the work in the first layer; what is lifted there by `up` is let down again by the last."""
+    depth, width = len(aggregate.layers), aggregate.layers[0].weight.shape[0]
+    aggregates = [aggregate, *[silent(1, depth=depth, width=width)] * (layers - 1)]
+    rows = [EVERYTHING, *[STATE] * (layers - 1)]
+    ups = [up, *[0.0] * (layers - 1)]
+    downs = [*[0.0] * (layers - 1), down]
+    updates = [shifted(row, depth=depth, width=width, up=a, down=b) for row, a, b in zip(rows, ups, downs, strict=True)]
+    network = assembled(aggregates, updates)
+    return network if nonzeros is None else with_idle(network, nonzeros)
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise InputError(f"{name} is {value}: it should be positive and finite")
+
+
+class LinearWeights(NamedTuple):
+    """T' = W₁ T + W₃ Δt S + W₂ Δt/V Σ (w e + b_agg) + b_u, e = α A/δ (T_N − T_P), in words.
+
+    The scheme has `temperature` = `source` = `flux` · `message` = 1 and no biases.
+    """
+
+    temperature: float = 1.0
+    source: float = 1.0
+    flux: float = 1.0
+    message: float = 1.0
+    message_bias: float = 0.0
+    bias: float = 0.0
+
+
+def linear_network(weights: LinearWeights) -> Network:
+    """The one-layer network without hidden units that has these weights."""
+    aggregate = Linear(jnp.array([[weights.message]]), jnp.array([weights.message_bias]))
+    row = jnp.array([[weights.temperature, weights.source, weights.flux]])
+    return assembled([MLP((aggregate,))], [MLP((Linear(row, jnp.array([weights.bias])),))])
+
+
+def linear_weights(network: Network) -> LinearWeights | None:
+    """The six weights of a linear network on the simplified features; None of any other."""
+    if len(network.layers) != 1 or len(network.layers[0].messages) != 1:
+        return None
+    messages, update = network.layers[0].messages[0], network.layers[0].update
+    if not (isinstance(messages.f, MLP) and isinstance(update.f, MLP)):
+        return None
+    if len(messages.f.layers) != 1 or len(update.f.layers) != 1:
+        return None
+    below, above = messages.f.layers[0], update.f.layers[0]
+    if below.weight.shape != (1, 1) or above.weight.shape != (1, 3):
+        return None
+    temperature, source, flux = (float(entry) for entry in above.weight[0])
+    return LinearWeights(
+        temperature, source, flux, float(below.weight[0, 0]), float(below.bias[0]), float(above.bias[0])
+    )
