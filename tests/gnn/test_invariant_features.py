@@ -23,7 +23,7 @@ from fluxforge.pde import HEAT, Equation, from_document, unit
 from fluxforge.scheme import Message, Output, Scheme, Stage, symbol
 from fluxforge.stepping import network_stepper
 from fluxforge.train import begin, optimiser
-from fluxforge.train._least_squares import levenberg_marquardt
+from fluxforge.train._optimise import levenberg_marquardt
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned
 from small_networks import spec
 from strategies import few, noise, seeds

@@ -17,9 +17,8 @@ from fluxforge.pipeline import discover
 from fluxforge.recipe import Recipe, TwoCells, listing, load, override, refuse_too_large, training_memory
 from fluxforge.recipe._memory import MARGIN
 from fluxforge.train import train
-from fluxforge.train._chunk import chunk_function
-from fluxforge.train._optimiser import optimiser
-from fluxforge.train._state import begin
+from fluxforge.train._optimise import optimiser
+from fluxforge.train._step import begin, chunk_function
 
 FULL = msgspec.structs.replace(
     override(ON_MESHES, {"training.polish": {}, "search": {}, "loss.residual": {}, "loss.sparsity": {}}), arms={}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fluxforge.errors import InputError
 from fluxforge.gnn import MLP, Linear
 from fluxforge.train import merged
-from fluxforge.train.sparsify._merge import FLOOR, NOISE, PARALLEL
+from fluxforge.train._merge import FLOOR, NOISE, PARALLEL
 from strategies import few
 
 Unit = tuple[np.ndarray, float, float]

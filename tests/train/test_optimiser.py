@@ -8,7 +8,7 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.train import optimiser
-from fluxforge.train._optimiser import OPTIMISERS, learning_rate
+from fluxforge.train._optimise import OPTIMISERS, learning_rate
 
 
 def rates(**options: object) -> np.ndarray:

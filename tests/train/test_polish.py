@@ -12,7 +12,7 @@ from fluxforge.data import Problem
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network, cast, parameters
 from fluxforge.loss import data_loss
-from fluxforge.train import _polish as module
+from fluxforge.train import _optimise as module
 from fluxforge.train import polish
 from small_networks import random_network, spec
 

@@ -1,4 +1,4 @@
-"""Unstructured meshes with random fields on them: what networks are trained on, or asked about, beyond two cells."""
+"""Random fields on unstructured meshes: an ensemble of padded graphs, and the problems posed on them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,13 +11,36 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge._types import Precision
-from fluxforge.data._fields import random_field
-from fluxforge.data._model import PLAIN_HEAT, Model, fastest_rate
-from fluxforge.data._problem import Problem, problem, with_noise
-from fluxforge.data._source import AbstractSource
+from fluxforge.data._problem import PLAIN_HEAT, AbstractSource, Model, Problem, fastest_rate, problem, with_noise
 from fluxforge.graph import PaddedGraph, pad_graph, put, stack_graphs
 from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, unit_volume
+from fluxforge.recipe import FIELDS
 from fluxforge.scheme import Hop
+
+MODES = 8
+# Wave numbers up to three per side.
+_REACH = 6.0 * jnp.pi
+
+
+def random_field(key: PRNGKeyArray, x: Float[Array, "nodes 2"], kind: Int[Array, ""]) -> Float[Array, " nodes"]:
+    """A field of one of the kinds of `recipe.FIELDS`, by number."""
+    of_smooth, of_noise, of_share = jax.random.split(key, 3)
+    smooth = smooth_field(of_smooth, x)
+    noise = jax.random.uniform(of_noise, x.shape[:1], x.dtype, -1.0, 1.0)
+    share = jax.random.uniform(of_share, (), x.dtype)
+    mixed = share * smooth + (1.0 - share) * noise
+    return jnp.stack([{"smooth": smooth, "noise": noise, "mixed": mixed}[name] for name in FIELDS])[kind]
+
+
+def smooth_field(key: PRNGKeyArray, x: Float[Array, "nodes 2"]) -> Float[Array, " nodes"]:
+    """C + Σ a_k cos(k·x + φ), wave vectors uniform in a square, divided by what it cannot exceed."""
+    of_wave, of_phase, of_size, of_level = jax.random.split(key, 4)
+    wave = jax.random.uniform(of_wave, (MODES, 2), x.dtype, -_REACH, _REACH)
+    phase = jax.random.uniform(of_phase, (MODES,), x.dtype, 0.0, 2 * jnp.pi)
+    size = jax.random.normal(of_size, (MODES,), x.dtype)
+    level = jax.random.uniform(of_level, (), x.dtype, -1.0, 1.0)
+    total = jnp.cos(x @ wave.T + phase[None, :]) @ size + level
+    return total / (jnp.abs(size).sum() + jnp.abs(level))
 
 
 class Ensemble(eqx.Module):

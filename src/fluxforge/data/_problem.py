@@ -1,5 +1,9 @@
-"""One question put to a network: a graph, a state on it, a step, and the answer of an equation or an exchange law."""
+"""Problems of one step: an equation with parameter values, a state and Δt on a graph, the exact answer, and batches."""
 
+import abc
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import equinox as eqx
@@ -8,10 +12,135 @@ import jax.numpy as jnp
 import sympy as sp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.data._model import Parameters, fastest_rate, rate_on
-from fluxforge.graph import PaddedGraph
-from fluxforge.pde import HEAT, Equation
+from fluxforge.expression import COORDINATES, evaluate, symbol
+from fluxforge.graph import Formulas, PaddedGraph, visit_stages
+from fluxforge.mesh import cell_slopes, exchange_slopes
+from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where
+from fluxforge.scheme import Ghost, Hop, Message, Stage, semi_discrete
+
+Parameters = Mapping[str, Float[Array, "*batch"]]
+"""The parameters of an equation that are one number each, by name; what varies over a graph is part of the graph."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """An equation and the value of each of its parameters, the same everywhere; heat with α = 1 unless given."""
+
+    equation: Equation = HEAT
+    values: tuple[tuple[str, recipe.Value], ...] = tuple((p.name, p.default or 1.0) for p in HEAT.parameters)
+
+    def put_on(self, graph: PaddedGraph) -> tuple[PaddedGraph, dict[str, Float[Array, ""]]]:
+        """The graph with what its cells and faces have of the parameters, and the parameters that are one number."""
+        constants: dict[str, Array] = {}
+        cells, slots = dict(graph.cells), dict[str, Array]()
+        edge, dtype = graph.hops[Hop.EDGE], graph.V.dtype
+        for name, value in self.values:
+            p = self.equation.parameter(name)
+            if p.rank is Rank.SCALAR and p.where is Where.CONSTANT:
+                constants[name] = jnp.asarray(value, dtype)
+                continue
+            slots |= dict.fromkeys(p.edge_names(), _on_slots(p, value, edge.geometry))
+            slots |= {each: _across_slots(p, value, edge.geometry) for each in p.tangential_names}
+            cells |= {each: jnp.broadcast_to(jnp.asarray(value, dtype), graph.V.shape) for each in p.cell_names}
+        if not slots:
+            return graph, constants
+        hops = {**graph.hops, str(Hop.EDGE): eqx.tree_at(lambda hop: hop.geometry, edge, {**edge.geometry, **slots})}
+        return PaddedGraph(graph.V, graph.live, graph.shown, hops, cells), constants
+
+
+PLAIN_HEAT = Model()
+
+
+def heat(diffusivity: float = 1.0) -> Model:
+    """The heat equation with this diffusivity."""
+    return Model(HEAT, tuple(HEAT.settings(diffusivity=diffusivity).items()))
+
+
+def model_of(spec: recipe.Recipe) -> Model:
+    """The equation of a recipe with the values that its data are made with."""
+    return Model(recipe.equation_of(spec), tuple(recipe.settings(spec).items()))
+
+
+def _on_slots(p: Parameter, value: Any, geometry: Mapping[str, Array]) -> Array:
+    """A scalar as it is, a·n of a vector and n·K n of a tensor, in every slot."""
+    n = _normals(geometry)
+    given = jnp.asarray(value, n.dtype)
+    if p.rank is Rank.SCALAR:
+        return jnp.broadcast_to(given, n.shape[1:])
+    along = jnp.tensordot(given, n, axes=1)
+    return along if p.rank is Rank.VECTOR else (n * along).sum(axis=0)
+
+
+def _across_slots(p: Parameter, value: Any, geometry: Mapping[str, Array]) -> Array:
+    """|v − (v·n) n| in every slot, v being a vector or K n of a tensor."""
+    n = _normals(geometry)
+    given = jnp.asarray(value, n.dtype)
+    v = given[:, None, None] if p.rank is Rank.VECTOR else jnp.tensordot(given, n, axes=1)
+    return jnp.linalg.norm(v - (v * n).sum(axis=0)[None] * n, axis=0)
+
+
+def _normals(geometry: Mapping[str, Array]) -> Array:
+    """The normals of all slots, components first."""
+    return jnp.stack([geometry[f"n_{axis}"] for axis in COORDINATES if f"n_{axis}" in geometry])
+
+
+@cache
+def _stage(equation: Equation, law: sp.Expr | None) -> Stage:
+    """The equation's semi-discrete operator, with another formula in place of its flux if a law is given."""
+    own = semi_discrete(equation)
+    ((total, message),) = own.messages.items()
+    return own if law is None else Stage({total: Message(law, message.hop)}, own.outputs)
+
+
+def rate_on(
+    graph: PaddedGraph,
+    T: State,
+    S: State,
+    *,
+    parameters: Mapping[str, Any],
+    equation: Equation = HEAT,
+    law: sp.Expr | None = None,
+) -> State:
+    """∂u/∂t of every cell, (1/V Σ message + S + r(u))/c: `parameters` are the equation's, and Δt if a law has it."""
+    stage = _stage(equation, law)
+    ((name, _),) = stage.outputs.items()
+    (visit,) = visit_stages([Formulas(stage)], graph, T, S, parameters=parameters)
+    found: State = visit.outputs[name]
+    return found
+
+
+def linearised(rate: Callable[[State], State], T: State) -> Callable[[State], State]:
+    """V ↦ ∂rate/∂u v in the state T. Boundary data do not change: of v they show nothing."""
+    return lambda v: jax.jvp(rate, (T,), (v,))[1]
+
+
+def fastest_rate(
+    graph: PaddedGraph, T: State, *, parameters: Parameters, equation: Equation = HEAT
+) -> Float[Array, ""]:
+    """1/Δt_ref, the largest (Σ A |∂F/∂u_P| + V max(0, −r′))/(c V) over the live cells.
+
+    The same as `fluxforge.mesh.reference_step` of a graph, for graphs that are on the device.
+    """
+    edge = graph.hops[Hop.EDGE]
+    nodes = graph.nodes({"T": T}, {"T": Ghost.DIRICHLET})
+    own, both = (
+        jnp.broadcast_to(
+            jnp.abs(jnp.asarray(_on(formula, edge.values(formula.free_symbols, nodes, parameters)))), edge.mask.shape
+        )
+        for formula in exchange_slopes(equation)
+    )
+    total = jnp.where(edge.mask, jnp.where(edge.geometry["chi"] > 0, own, both), 0.0).sum(axis=1)
+    cell = {symbol(name): value for name, value in {"T": T, **graph.cells, **parameters}.items()}
+    capacity, decay = (_on(formula, cell) for formula in cell_slopes(equation))
+    rates = (total / graph.V + jnp.maximum(jnp.zeros((), T.dtype), jnp.asarray(decay, T.dtype))) / capacity
+    return jnp.where(graph.live, rates, 0.0).max()
+
+
+def _on(formula: sp.Expr, values: Mapping[sp.Symbol, Any]) -> Any:
+    return evaluate(formula, values, jnp)
+
 
 # Folded into a problem's key for its noise; what else is drawn splits the key.
 _NOISE = 2**27
@@ -102,3 +231,22 @@ def restepped(problems: Problem, factor: Float[Array, "*problems"]) -> Problem:
 def reference_number(p: Problem) -> Float[Array, ""]:
     """Δt/Δt_ref in the problem's own state: the Fourier number of diffusion, the Courant number of transport."""
     return p.dt * fastest_rate(p.graph, p.T, parameters=p.parameters, equation=p.equation)
+
+
+class AbstractSource(eqx.Module):
+    """Batches as a pure function of a key."""
+
+    @abc.abstractmethod
+    def batch(self, key: PRNGKeyArray, count: int) -> Problem:
+        """`count` problems along a first axis."""
+
+
+class FixedSource(AbstractSource):
+    """A set of problems, drawn from with replacement: a batch then depends on its key alone."""
+
+    problems: Problem
+
+    def batch(self, key: PRNGKeyArray, count: int) -> Problem:
+        """`count` of the problems."""
+        chosen = jax.random.randint(key, (count,), 0, len(self.problems.dt))
+        return jax.tree.map(lambda leaf: leaf[chosen], self.problems)

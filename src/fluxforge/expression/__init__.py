@@ -2,8 +2,7 @@
 
 from fluxforge.expression._algebra import ARITY
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._field import field
-from fluxforge.expression._parse import parse
+from fluxforge.expression._parse import field, parse
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol, symbols_of
 

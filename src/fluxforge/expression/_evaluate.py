@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._errors import known_names, visible
-from fluxforge.expression._walk import arguments, leaves_first
+from fluxforge.expression._symbols import arguments, leaves_first
+from fluxforge.expression._tokens import known_names, visible
 
 Value: TypeAlias = Any
 """A Python float, a NumPy array, or a JAX array (traced or not)."""

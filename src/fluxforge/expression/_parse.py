@@ -1,17 +1,93 @@
-"""Tokens → SymPy by operator precedence. Names are looked up in two tables, and nowhere else."""
+"""Text → SymPy by a whitelist parser, and formulas of the coordinates as functions of arrays."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._algebra import ARITY, Algebra
-from fluxforge.expression._bracket import Bracket
-from fluxforge.expression._errors import RefusalError, error_at, excerpt, known_names, visible
-from fluxforge.expression._limits import MAX_DEPTH, MAX_DIGITS
+from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._print import to_text
-from fluxforge.expression._symbols import symbols_of
-from fluxforge.expression._tokens import NAME, Token, tokenize
+from fluxforge.expression._symbols import COORDINATES, symbols_of
+from fluxforge.expression._tokens import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    NAME,
+    RefusalError,
+    Token,
+    error_at,
+    excerpt,
+    known_names,
+    tokenize,
+    visible,
+)
+
+Build = Callable[..., sp.Expr]
+"""build(column, operation, *operands): the operation's result, or an error that shows the column."""
+
+
+class Bracket:
+    """What stands between a bracket and the place reached. Every chain of one precedence is built in one go."""
+
+    def __init__(self, opener: Token, algebra: Algebra, build: Build) -> None:
+        self.opener = opener
+        self.arguments: list[sp.Expr] = []
+        self._algebra, self._build = algebra, build
+        self._start()
+
+    def _start(self) -> None:
+        self._terms: list[sp.Expr] = []
+        self._factors: list[sp.Expr] = []
+        self._powers: list[tuple[sp.Integer, sp.Expr]] = []
+        self._signs: list[Token] = []
+        self._divisions: list[Token] = []
+        self._exponents: list[Token] = []
+
+    def operand(self, sign: sp.Integer, expr: sp.Expr) -> None:
+        """± expr, where an operand was expected."""
+        self._powers.append((sign, expr))
+
+    def operator(self, token: Token) -> None:
+        """One of + - * / **, after an operand."""
+        if token.text == "**":
+            self._exponents.append(token)
+        elif token.text in ("*", "/"):
+            self._end_power()
+            self._divisions.append(token)
+        else:
+            self._end_product()
+            self._signs.append(token)
+
+    def end_argument(self, token: Token) -> None:
+        """A comma, a closing bracket or the end of the text."""
+        self._end_product()
+        column = self._signs[0].column if self._signs else token.column
+        self.arguments.append(self._build(column, self._algebra.add, self._terms))
+        self._start()
+
+    def _end_power(self) -> None:
+        """A ** ±b ** ±c from the right; the sign before it becomes a factor, so that −x**2 = −(x**2)."""
+        sign, expr = self._powers.pop()
+        while self._exponents:
+            column = self._exponents.pop().column
+            exponent = self._build(column, self._algebra.multiply, [sign, expr])
+            sign, base = self._powers.pop()
+            expr = self._build(column, self._algebra.power, base, exponent)
+        if self._divisions and self._divisions[-1].text == "/":
+            expr = self._build(self._divisions[-1].column, self._algebra.invert, expr)
+        self._factors += [sign, expr]
+
+    def _end_product(self) -> None:
+        self._end_power()
+        if self._signs and self._signs[-1].text == "-":
+            self._factors.append(sp.S.NegativeOne)
+        place = self._divisions or self._signs
+        column = place[0].column if place else self.opener.column
+        self._terms.append(self._build(column, self._algebra.multiply, self._factors))
+        self._factors, self._divisions = [], []
+
 
 _ROUNDS = 5
 _FACTORS = "write * between factors"
@@ -180,3 +256,35 @@ class _Parser:
     def _unknown(self, kind: str, token: Token, names: Iterable[str]) -> ExpressionError:
         shown = token.text if len(token.text) <= 40 else token.text[:40] + "…"
         return error_at(self._text, token.column, f"unknown {kind} '{shown}'", known_names(token.text, names))
+
+
+def field(text: str, variables: Sequence[str] = COORDINATES[:2]) -> Callable[..., np.ndarray]:
+    """f(x, y) = text: a function of as many arrays (or numbers) as there are variables.
+
+    It returns float64 of the shape its arguments broadcast to, and raises an `ExpressionError` that names a point
+    where the formula is not finite.
+    """
+    symbols = symbols_of(variables)
+    expr = parse(text, symbols)
+
+    def function(*coordinates: Any) -> np.ndarray:
+        if len(coordinates) != len(symbols):
+            raise ExpressionError(
+                f"the formula {excerpt(text, 1)} is a function of {', '.join(symbols)}: give one array each"
+            )
+        arrays = np.broadcast_arrays(*(np.asarray(values, dtype=np.float64) for values in coordinates))
+        with np.errstate(all="ignore"):
+            values = evaluate(expr, dict(zip(symbols.values(), arrays, strict=True)), np)
+        result = np.array(np.broadcast_to(values, arrays[0].shape), dtype=np.float64)
+        _check_finite(result, text, dict(zip(symbols, arrays, strict=True)))
+        return result
+
+    return function
+
+
+def _check_finite(result: np.ndarray, text: str, coordinates: dict[str, np.ndarray]) -> None:
+    bad = np.argwhere(~np.isfinite(result))
+    if len(bad):
+        point = tuple(bad[0])
+        where = ", ".join(f"{name} = {float(values[point])!r}" for name, values in coordinates.items())
+        raise ExpressionError(f"the formula {excerpt(text, 1)} is {float(result[point])} at {where}")

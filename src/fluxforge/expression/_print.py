@@ -6,10 +6,8 @@ from typing import Any
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._errors import visible
-from fluxforge.expression._limits import EXACT_BELOW
-from fluxforge.expression._tokens import NAME
-from fluxforge.expression._walk import leaves_first
+from fluxforge.expression._symbols import leaves_first
+from fluxforge.expression._tokens import EXACT_BELOW, NAME, visible
 
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 _Piece = tuple[str, int]

@@ -1,6 +1,6 @@
-"""The only place where a symbol is created."""
+"""Creation of symbols, and traversal of expression trees without recursion."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cache
 from typing import Literal
 
@@ -22,3 +22,25 @@ def symbol(name: str, kind: Kind = "real") -> sp.Symbol:
 def symbols_of(names: Iterable[str]) -> dict[str, sp.Symbol]:
     """Names and their real symbols, as the parser takes them."""
     return {name: symbol(name) for name in names}
+
+
+def arguments(node: sp.Basic) -> Iterable[sp.Basic]:
+    """The children of a node, as SymPy has them."""
+    children: Iterable[sp.Basic] = node.args
+    return children
+
+
+def leaves_first(
+    root: sp.Basic, done: Container[sp.Basic], needs: Callable[[sp.Basic], Iterable[sp.Basic]] = arguments
+) -> Iterator[sp.Basic]:
+    """Every node not `done`, after the nodes it needs; the caller adds each to `done` before asking for the next."""
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        waiting = [] if node in done else [child for child in needs(node) if child not in done]
+        if waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        if node not in done:
+            yield node

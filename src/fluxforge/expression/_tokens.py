@@ -1,11 +1,65 @@
-"""Text → tokens: numbers, names, operators, nothing else."""
+"""Text → tokens, within limits of size, and error messages that show the place in the text."""
 
+import difflib
 import re
+import sys
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._errors import error_at, excerpt, visible
-from fluxforge.expression._limits import MAX_CHARACTERS, MAX_NODES
+
+MAX_CHARACTERS = 10_000
+MAX_DEPTH = 50
+MAX_NODES = 5_000
+MAX_EXPONENT = 16
+MAX_BITS = 256
+"""Bits of the numerator and of the denominator of any exact number, written or computed."""
+
+MAX_DIGITS = 77
+"""Digits of a literal integer: 10**77 has 256 bits, so that every number which is computed can also be written."""
+
+MAX_DEGREE, MAX_FRACTIONS = 64, 6
+"""Total degree, and sums within denominators within denominators: SymPy's time is exponential in both."""
+
+SMALLEST, LARGEST = sys.float_info.min, sys.float_info.max
+"""Normal doubles: below the first a decimal loses digits, beyond the second it is infinite."""
+
+EXACT_BELOW = 1e15
+"""A decimal with an integer value smaller than this is that integer: 2.0*x is 2*x."""
+
+
+_SHOWN = 60
+_LISTED = 12
+
+
+class RefusalError(ValueError):
+    """What is wrong with an operation, before the parser has added the place."""
+
+
+def visible(text: str) -> str:
+    r"""The text on one line: whatever does not print is escaped (`\n`, `\x00`, `\u202e`)."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
+def excerpt(text: str, column: int) -> str:
+    """The part of the text around a column (from 1), quoted, with … where it was cut."""
+    start = max(0, min(column - 1 - _SHOWN // 2, len(text) - _SHOWN))
+    stop = start + _SHOWN
+    return f'"{"…" if start else ""}{visible(text[start:stop])}{"…" if stop < len(text) else ""}"'
+
+
+def error_at(text: str, column: int, what: str, hint: str = "") -> ExpressionError:
+    """`what at column 5 of "2*x+foo"; hint`."""
+    return ExpressionError(f"{what} at column {column} of {excerpt(text, column)}" + (f"; {hint}" if hint else ""))
+
+
+def known_names(wanted: str, names: Iterable[str]) -> str:
+    """`known: …`, the names closest to the wanted one first."""
+    ordered = sorted(names)
+    close = difflib.get_close_matches(wanted[:40], ordered, n=3)
+    listed = [*close, *(name for name in ordered if name not in close)]
+    return f"known: {', '.join(listed[:_LISTED]) or 'none'}" + (", …" if len(listed) > _LISTED else "")
+
 
 _BLANKS = " \t"
 _TOKEN = re.compile(

@@ -1,12 +1,10 @@
 """Training: scanned steps, many seeds at once, runs that do not lose work."""
 
-from fluxforge.train._chunk import chunk_function
-from fluxforge.train._least_squares import levenberg_marquardt
-from fluxforge.train._optimiser import optimiser
-from fluxforge.train._polish import polish
-from fluxforge.train._state import State, begin
+from fluxforge.train._merge import merged
+from fluxforge.train._optimise import levenberg_marquardt, optimiser, polish
+from fluxforge.train._sparsify import Reduced, sparsify
+from fluxforge.train._step import State, begin, chunk_function
 from fluxforge.train._train import Tell, Trained, train
-from fluxforge.train.sparsify import Reduced, merged, sparsify
 
 __all__ = [
     "Reduced",

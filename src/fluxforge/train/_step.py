@@ -1,18 +1,93 @@
-"""θ ← θ − update(∇ loss(θ; batch)): one step of one member, taken only if it is sane."""
+"""State of a training run, one guarded optimiser step of one member, and chunks of steps of all members."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge.data import AbstractSource, Problem
-from fluxforge.gnn import Network
+from fluxforge.gnn import Network, Standard, build, cast, inputs, standardised, standards
+from fluxforge.graph import put
 from fluxforge.loss import DataLoss, Terms, absolute_sum, data_loss
+
+# Keeps the problems that inputs are measured on apart from every batch, and says how many they are.
+_MEASURED, _PROBLEMS = 2**27, 64
+
+
+class State(eqx.Module):
+    """All members of a run, stacked along a first axis, after `step` steps.
+
+    - `sparsity`: each member's weight of ‖θ‖₁;
+    - `skipped` counts steps not taken because their loss or gradient was not finite or exploded, `streak` those in a
+      row, and `usual` follows the size of the gradients, by which an explosion is judged;
+    - `best` and `stale`: the least loss of a chunk so far, and for how many chunks it has not fallen.
+    """
+
+    network: Network
+    optimiser: optax.OptState
+    key: Key[Array, " members"]
+    sparsity: Float[Array, " members"]
+    step: Int[Array, ""]
+    skipped: Int[Array, " members"]
+    streak: Int[Array, " members"]
+    usual: Float[Array, " members"]
+    best: Float[Array, " members"]
+    stale: Int[Array, " members"]
+
+    @property
+    def members(self) -> int:
+        """How many networks are trained side by side."""
+        return len(self.sparsity)
+
+
+def begin(spec: recipe.Recipe, transform: optax.GradientTransformation, source: AbstractSource | None = None) -> State:
+    """Random weights for every seed of every arm; the same seeds in each arm, so that arms differ by nothing else.
+
+    Without a source, inputs are not standardised.
+    """
+    found = _standards(spec, source) if spec.network.standardise and source is not None else None
+    arms = tuple(spec.arms.values()) or (spec.loss.sparsity.weight if spec.loss.sparsity else 0.0,)
+    own = [jax.random.fold_in(jax.random.key(spec.seed), k) for _ in arms for k in range(spec.seeds)]
+    keys = jnp.stack(own)
+    dtype = spec.training.precision
+    network = eqx.filter_vmap(lambda key: cast(_built(spec, key, found), dtype))(keys)
+    count = len(own)
+    return State(
+        network=network,
+        optimiser=eqx.filter_vmap(lambda member: transform.init(eqx.filter(member, eqx.is_inexact_array)))(network),
+        key=keys,
+        sparsity=jnp.repeat(jnp.asarray(arms, dtype), spec.seeds),
+        step=jnp.asarray(0, jnp.int32),
+        skipped=jnp.zeros(count, jnp.int32),
+        streak=jnp.zeros(count, jnp.int32),
+        usual=jnp.zeros(count, dtype),
+        best=jnp.full(count, jnp.inf, dtype),
+        stale=jnp.zeros(count, jnp.int32),
+    )
+
+
+def _built(spec: recipe.Recipe, key: PRNGKeyArray, found: tuple[Standard, ...] | None) -> Network:
+    network = build(spec.network, key, recipe.equation_of(spec))
+    return network if found is None else standardised(network, found)
+
+
+def _standards(spec: recipe.Recipe, source: AbstractSource) -> tuple[Standard, ...]:
+    """Mean and spread of every MLP's inputs on problems that are the same for all seeds."""
+    key = jax.random.fold_in(jax.random.key(spec.seed), _MEASURED)
+    problems = eqx.filter_jit(lambda source, key: source.batch(key, _PROBLEMS))(source, key)
+    # Only what is given is measured, whatever the weights are: they need not be drawn.
+    shape = eqx.filter_eval_shape(lambda key: cast(_built(spec, key, None), spec.training.precision), key)
+    network = jax.tree.map(
+        lambda leaf: put(np.zeros(leaf.shape), leaf.dtype) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf, shape
+    )
+    return standards(network, inputs(network, problems))
+
 
 # A gradient so many times the usual one is an explosion, once there have been enough steps to know what is usual.
 EXPLOSION = 1e4
@@ -92,3 +167,66 @@ def _taken(
     )
     skip = (~sane).astype(jnp.int32)
     return Member(network, optimiser, before.skipped + skip, (before.streak + 1) * skip, usual)
+
+
+Means: TypeAlias = dict[str, Float[Array, " members"]]
+# A fall of the loss by less than this does not count.
+WORTHWHILE = 0.01
+
+
+def chunk_function(
+    spec: recipe.Recipe, transform: optax.GradientTransformation
+) -> Callable[[State, AbstractSource, Int[Array, ""]], tuple[State, Means]]:
+    """`count` steps, and the mean of each loss term over those that were taken: NaN if none was.
+
+    The number of steps is data, so that one compilation serves every chunk.
+    """
+
+    @eqx.filter_jit
+    def chunk(state: State, source: AbstractSource, count: Int[Array, ""]) -> tuple[State, Means]:
+        step = step_function(spec, source, transform)
+        over_members = eqx.filter_vmap(step, in_axes=(eqx.if_array(0), 0, 0, None))
+
+        def once(k: Int[Array, ""], held: tuple[Member, Means]) -> tuple[Member, Means]:
+            before, sums = held
+            members, terms = over_members(before, state.key, state.sparsity, state.step + k)
+            taken = members.skipped == before.skipped
+            return members, {name: sums[name] + jnp.where(taken, value, 0.0) for name, value in terms.items()}
+
+        start = Member(state.network, state.optimiser, state.skipped, state.streak, state.usual)
+        arrays, static = eqx.partition(start, eqx.is_array)
+        zeros = {name: jnp.zeros_like(state.usual) for name in term_names(spec)}
+
+        def body(k: Int[Array, ""], held: tuple[Member, Means]) -> tuple[Member, Means]:
+            members, sums = once(k, (eqx.combine(held[0], static), held[1]))
+            return eqx.filter(members, eqx.is_array), sums
+
+        arrays, sums = jax.lax.fori_loop(0, count, body, (arrays, zeros))
+        taken = count - (arrays.skipped - state.skipped)
+        means = {name: total / taken for name, total in sums.items()}
+        return _advanced(state, eqx.combine(arrays, static), count, means), means
+
+    return chunk
+
+
+def term_names(spec: recipe.Recipe) -> tuple[str, ...]:
+    """The terms a run logs."""
+    data = (name for name in ("supervised", "residual") if getattr(spec.loss, name) is not None)
+    return (*data, "sparsity")
+
+
+def _advanced(state: State, members: Member, count: Int[Array, ""], means: Means) -> State:
+    loss = sum(means.values())
+    better = loss < (1.0 - WORTHWHILE) * state.best
+    return State(
+        network=members.network,
+        optimiser=members.optimiser,
+        key=state.key,
+        sparsity=state.sparsity,
+        step=state.step + count.astype(jnp.int32),
+        skipped=members.skipped,
+        streak=members.streak,
+        usual=members.usual,
+        best=jnp.where(better, loss, state.best),
+        stale=jnp.where(better, 0, state.stale + 1),
+    )

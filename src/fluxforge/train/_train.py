@@ -15,10 +15,8 @@ from fluxforge.data import AbstractSource
 from fluxforge.errors import TrainingError
 from fluxforge.gnn import Network
 from fluxforge.run import RunFolder
-from fluxforge.train._chunk import Means, chunk_function
-from fluxforge.train._optimiser import learning_rate, optimiser
-from fluxforge.train._polish import polish, refuse_large_jacobian
-from fluxforge.train._state import State, begin
+from fluxforge.train._optimise import learning_rate, optimiser, polish, refuse_large_jacobian
+from fluxforge.train._step import Means, State, begin, chunk_function
 
 # Keeps the polish's problems apart from every batch.
 _POLISH = 2**28

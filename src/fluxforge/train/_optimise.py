@@ -1,0 +1,141 @@
+"""Optimisers: first-order with a schedule for training, second-order in float64 to polish a trained network."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+import optimistix as optx
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
+
+from fluxforge import recipe
+from fluxforge.data import Problem
+from fluxforge.errors import InputError
+from fluxforge.gnn import Network, cast
+from fluxforge.loss import data_loss, defects
+
+OPTIMISERS: Mapping[str, Callable[..., optax.GradientTransformation]] = MappingProxyType(
+    {
+        "adam": optax.adam,
+        "adamw": optax.adamw,
+        "nadam": optax.nadam,
+        "radam": optax.radam,
+        "lion": optax.lion,
+        "rmsprop": optax.rmsprop,
+        "sgd": optax.sgd,
+    }
+)
+
+
+def learning_rate(spec: recipe.Training) -> Callable[[Any], Any]:
+    """Rises linearly over `warm_up`, holds until `decay_from`, then falls to zero along a line or a cosine.
+
+    A decay never begins before the warm-up has ended.
+    """
+    held = max(spec.decay_from, spec.warm_up)
+
+    def rate(step: Any) -> Any:
+        done = step / spec.steps
+        rise = jnp.minimum(1.0, (done + 1.0 / spec.steps) / spec.warm_up) if spec.warm_up else 1.0
+        late = jnp.clip((done - held) / max(1.0 - held, 1e-9), 0.0, 1.0)
+        falls: dict[str, Any] = {"linear": 1.0 - late, "cosine": 0.5 * (1.0 + jnp.cos(jnp.pi * late))}
+        fall = falls.get(spec.schedule, 1.0)
+        return spec.learning_rate * rise * fall
+
+    return rate
+
+
+def optimiser(spec: recipe.Training) -> optax.GradientTransformation:
+    """Clipped gradients into the optimiser of that name."""
+    chosen = OPTIMISERS[spec.optimizer](learning_rate(spec))
+    return optax.chain(optax.clip_by_global_norm(spec.clip), chosen) if spec.clip else chosen
+
+
+Vector: TypeAlias = Float[Array, " parameters"]
+Residual: TypeAlias = Callable[[Vector], Float[Array, " rows"]]
+
+_CALMER, _BOLDER = 0.2, 4.0
+_LEAST_DAMPING = 1e-14
+
+
+def levenberg_marquardt(residual: Residual, start: Vector, *, steps: int) -> Vector:
+    """Minimise ‖r(θ)‖² by `steps` damped Gauss–Newton steps from `start`; a step that raises ‖r‖ is not taken.
+
+    The number of steps is fixed so that many fits run side by side under `vmap`: a general solver iterates until the
+    slowest of the batch has converged, each step by a QR factorisation. Here a step is one small Cholesky solve, which
+    suits tens of parameters and a residual that can vanish.
+    """
+
+    def once(_: Any, held: tuple[Vector, Float[Array, ""], Float[Array, ""]]) -> tuple[Vector, Array, Array]:
+        theta, cost, damping = held
+        r, J = residual(theta), jax.jacfwd(residual)(theta)
+        H, g = J.T @ J, J.T @ r
+        scale = jnp.diag(H) + 1e-12 * jnp.trace(H) / len(theta) + 1e-30
+        move = jax.scipy.linalg.solve(H + damping * jnp.diag(scale), -g, assume_a="pos")
+        tried = theta + move
+        there = jnp.square(residual(tried)).sum()
+        better = there < cost
+        return (
+            jnp.where(better, tried, theta),
+            jnp.where(better, there, cost),
+            jnp.maximum(jnp.where(better, _CALMER, _BOLDER) * damping, _LEAST_DAMPING),
+        )
+
+    cost = jnp.square(residual(start)).sum()
+    return jax.lax.fori_loop(0, steps, once, (start, cost, jnp.full_like(cost, 1e-3)))[0]
+
+
+# A dense Jacobian of more entries than this would not fit in a small machine's memory.
+MOST_ENTRIES = 2 * 10**8
+
+
+def polish(network: Network, problems: Problem, spec: recipe.Loss, how: recipe.Polish) -> Network:
+    """The network after so many steps of a second-order method; one that raises the loss is not taken."""
+    with jax.enable_x64(True):
+        before = cast(network, "float64")
+        after = _polished(before, problems, spec, how)
+        # Gauss–Newton lowers squares: a loss of absolute values may rise by it.
+        worth = eqx.filter_jit(lambda one: jnp.stack(list(data_loss(spec)(one, problems).values())).sum())
+        return after if worth(after) < worth(before) else before
+
+
+def _polished(network: Network, problems: Problem, spec: recipe.Loss, how: recipe.Polish) -> Network:
+    arrays, static = eqx.partition(network, eqx.is_inexact_array)
+    flat, unravel = ravel_pytree(arrays)
+    if how.method == "lbfgs":
+        found = _lbfgs(
+            lambda v: sum(data_loss(spec)(eqx.combine(unravel(v), static), problems).values()), flat, how.steps
+        )
+    else:
+        refuse_large_jacobian(how, rows=problems.T.size, parameters=len(flat))
+        found = _gauss_newton(
+            lambda v: jax.vmap(lambda p: defects(spec)(eqx.combine(unravel(v), static), p))(problems).ravel(),
+            flat,
+            how.steps,
+        )
+    return eqx.combine(unravel(found), static)
+
+
+def refuse_large_jacobian(how: recipe.Polish, *, rows: int, parameters: int) -> None:
+    """Refuse Gauss–Newton whose dense Jacobian, of so many values by so many parameters, would not fit."""
+    if how.method == "gauss-newton" and rows * parameters > MOST_ENTRIES:
+        raise InputError(
+            f"field 'training.polish.method': gauss-newton on {parameters} parameters and {rows} values needs too "
+            f"much memory; use 'lbfgs', or fewer 'training.polish.graphs'"
+        )
+
+
+def _lbfgs(loss: Callable[[Any], Any], start: Float[Array, " parameters"], steps: int) -> Float[Array, " parameters"]:
+    solver: Any = optx.BestSoFarMinimiser(optx.LBFGS(rtol=1e-12, atol=1e-14))
+    return optx.minimise(lambda v, _: loss(v), solver, start, max_steps=steps, throw=False).value
+
+
+def _gauss_newton(
+    defect: Callable[[Any], Any], start: Float[Array, " parameters"], steps: int
+) -> Float[Array, " parameters"]:
+    solver: Any = optx.BestSoFarLeastSquares(optx.LevenbergMarquardt(rtol=1e-12, atol=1e-14))
+    return optx.least_squares(lambda v, _: defect(v), solver, start, max_steps=steps, throw=False).value
