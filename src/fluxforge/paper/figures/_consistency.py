@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
 from fluxforge.report import COLOURS, MARKERS, panels
-from collections.abc import Mapping
-from typing import Any
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 COLUMNS = 3
 # Principal values nearer than this are given as one number.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
@@ -10,12 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
-from fluxforge.report import COLOURS, MARKERS, panels
-from collections.abc import Mapping
-from typing import Any
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+
 from fluxforge.report import COLOURS, MARKERS, panels
 
 # Below the least and above the most, colours say no more.

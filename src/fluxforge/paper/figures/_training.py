@@ -2,21 +2,12 @@
 
 from collections.abc import Mapping
 from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from fluxforge.report import COLOURS, MARKERS, panels
-from collections.abc import Mapping
-from typing import Any
-from matplotlib.figure import Figure
-from fluxforge.report import COLOURS, MARKERS, panels
-from collections.abc import Mapping
-from typing import Any
-from matplotlib.figure import Figure
-from fluxforge.report import COLOURS, Table, panels
-from collections.abc import Mapping
-from typing import Any
-from fluxforge.report import Table, rounded
+
+from fluxforge.report import COLOURS, MARKERS, Table, panels, rounded
 
 SHOWN = {"c1": "c, first layer's flux", "a1": "a₁, first layer's source", "c2": "d, second layer's flux"}
 # Which network shows what training gives for which θ.
@@ -199,12 +190,12 @@ def rates_figure(result: Mapping[str, Any]) -> Figure:
 
 def rates_table(result: Mapping[str, Any]) -> Table:
     """A row per recipe: what it expects, how many seeds ended in which verdict, and what they share."""
-    rows = tuple(_row(name, found) for name, found in result["recipes"].items())
+    rows = tuple(_rates_row(name, found) for name, found in result["recipes"].items())
     columns = ("recipe", "expects", *OUTCOMES, "as expected", "explained, median [quartiles]", "seconds, median")
     return Table("Verdicts over the seeds of every recipe", columns, rows)
 
 
-def _row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
+def _rates_row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
     explained = found["medians"].get("explained")
     told = "—" if explained is None else "{median:.4f} [{q1:.4f}, {q3:.4f}]".format(**explained)
     counts = (str(found["verdicts"].get(verdict, 0)) for verdict in OUTCOMES)
@@ -217,10 +208,12 @@ COLUMNS = ("decoy", "what it is", "verdict", "explained", "formula", "allowed", 
 
 def controls_table(result: Mapping[str, Any]) -> Table:
     """A row per decoy; numbers of formulas are shown with four digits."""
-    return Table("Laws and networks that must not be taken for the scheme", COLUMNS, tuple(map(_row, result["rows"])))
+    return Table(
+        "Laws and networks that must not be taken for the scheme", COLUMNS, tuple(map(_control_row, result["rows"]))
+    )
 
 
-def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _control_row(row: Mapping[str, Any]) -> tuple[str, ...]:
     explained = "—" if row["explained"] is None else f"{row['explained']:.2%}"
     told = "; ".join(f"{name} = {text}" for name, text in {**row["messages"], **row["outputs"]}.items())
     allowed = " or ".join(row["allowed"])
