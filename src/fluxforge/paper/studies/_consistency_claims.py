@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fluxforge.paper.studies._claim import Claim, Verdict
+from fluxforge.paper.studies._records import Claim, Verdict
 
 # An order is reached if it is missed by no more than that, in time and in space.
 TIME_TOLERANCE, SPACE_TOLERANCE = 0.1, 0.15

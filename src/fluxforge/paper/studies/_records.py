@@ -1,14 +1,36 @@
-"""A grid of measurements, each kept under the words that decide it, so that none is made twice."""
+"""Claims of a study, and its measurements, each kept under the words that decide it so that none is made twice."""
 
 import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from fluxforge.run import RunFolder
+
+Verdict: TypeAlias = Literal["holds", "holds under a condition", "does not hold", "cannot be tested from the text"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of the paper, the verdict computed from a result, and the numbers it rests on.
+
+    `condition` is what a verdict "holds under a condition" begins with, if that has a name.
+    """
+
+    name: str
+    text: str
+    verdict: Verdict
+    evidence: str
+    condition: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
 
 # Raised when the same words would give other numbers.
 VERSION = 1

@@ -12,14 +12,21 @@ import numpy as np
 from fluxforge.data import cached
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network, parameters
-from fluxforge.paper.studies._cases import Subject, graph_of
-from fluxforge.paper.studies._child import in_children
 from fluxforge.paper.studies._convergence_claims import COMPARED, check
-from fluxforge.paper.studies._measures import FIELD, GROWN, SOURCE, mesh_facts, seconds_per_step
+from fluxforge.paper.studies._measures import (
+    FIELD,
+    GROWN,
+    SOURCE,
+    Subject,
+    graph_of,
+    mesh_facts,
+    seconds_per_step,
+    space_order,
+    time_orders,
+)
 from fluxforge.paper.studies._networks import trained_before
-from fluxforge.paper.studies._orders import space_order, time_orders
 from fluxforge.paper.studies._records import Records, records
-from fluxforge.paper.studies._tasks import grid_of, space_of
+from fluxforge.paper.studies._tasks import grid_of, in_children, space_of
 from fluxforge.pipeline import Progress, environment, silent
 from fluxforge.scheme.reference import BUILT_IN
 

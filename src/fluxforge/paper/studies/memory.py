@@ -9,11 +9,9 @@ import jax
 import numpy as np
 
 from fluxforge.data import cached
-from fluxforge.paper.studies._cases import graph_of
-from fluxforge.paper.studies._child import in_children
-from fluxforge.paper.studies._claim import Claim, Verdict
-from fluxforge.paper.studies._counted import counted_bytes
-from fluxforge.paper.studies._records import Records, records
+from fluxforge.paper.studies._measures import graph_of
+from fluxforge.paper.studies._records import Claim, Records, Verdict, records
+from fluxforge.paper.studies._tasks import counted_bytes, in_children
 from fluxforge.pipeline import Progress, environment, silent
 from fluxforge.scheme.reference import BUILT_IN
 
