@@ -167,7 +167,9 @@ class _Study:
         self.tell(f"mesh of {cells} cells", 0, 1)
         seed = self.config.seeds[0]
         words = {"cells": cells, "seed": seed, "schemes": self.config.schemes}
-        facts = self.held.once(f"mesh {cells}", words, lambda: mesh_facts(graph_of(cells, seed), schemes))
+        facts = self.held.once(
+            f"mesh {cells}", words, dict[str, Any], lambda: mesh_facts(graph_of(cells, seed), schemes)
+        )
         return facts | {"wanted": cells}
 
     def pairs(self, task: str) -> Iterator[tuple[str, int]]:
@@ -213,6 +215,7 @@ class _Study:
             self.held.once(
                 f"clock {pair[1]} {pair[0]}",
                 words,
+                dict[str, Any],
                 lambda: {"seconds": seconds_per_step(self._subject(pair[0]), **where)},
             )["seconds"]
         )

@@ -135,6 +135,7 @@ def _counted(name: str, cells: int, held: Records) -> float:
     found = held.once(
         _title(words),
         words,
+        dict[str, Any],
         lambda: {"bytes": counted_bytes(BUILT_IN[chosen["scheme"]], graph_of(cells, SEED), chosen.get("solver"))},
     )
     return float(found["bytes"])
