@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fluxforge.paper import PARTS, read_documents, round_document
-from fluxforge.paper.studies._seeds import taken_over
+from fluxforge.paper.studies._networks import taken_over
 
 HERE = Path(__file__).parent
 # Which recipes of `rates` a part judges by.

@@ -9,9 +9,8 @@ from fluxforge import recipe
 from fluxforge.distil import Fitted, set_free
 from fluxforge.expression import parse
 from fluxforge.paper.studies import controls
-from fluxforge.paper.studies._decoys import FOUND, LAWS, Decoy
-from fluxforge.paper.studies._fakes import first_order
-from fluxforge.paper.studies._same_law import departure, is_law
+from fluxforge.paper.studies._decoys import FOUND, LAWS, Decoy, first_order
+from fluxforge.paper.studies.controls import departure, is_law
 from fluxforge.pipeline import Found
 from fluxforge.pipeline._distillation import _noisy_losses
 from fluxforge.pipeline._judge import law_condition

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fluxforge import recipe
-from fluxforge.paper.studies._decoys import FAKES, NOT_BELIEVED
-from fluxforge.paper.studies._fakes import shaken, untrained
+from fluxforge.paper.studies._decoys import FAKES, NOT_BELIEVED, shaken, untrained
 from fluxforge.paper.studies.controls import OK
 
 SLOW = pytest.mark.slow

@@ -13,7 +13,7 @@ import fluxforge as ff
 from fluxforge import recipe
 from fluxforge.gnn import AbstractMLP, Network, build
 from fluxforge.mesh import squares
-from fluxforge.paper.studies._fakes import FluxMessage
+from fluxforge.paper.studies._decoys import FluxMessage
 from fluxforge.pipeline import discover, explain, resume
 from fluxforge.scheme import find, load
 from fluxforge.scheme.emit import emit

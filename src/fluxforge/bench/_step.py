@@ -1,20 +1,22 @@
-"""`fluxforge bench step`: cells per second of our steps, beside their peers in the same run."""
+"""`fluxforge bench step`: cells per second of our steps, beside SciPy, FiPy and a vector add in the same run."""
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
+from scipy.sparse import csr_array
 
-from fluxforge.bench._clock import best_seconds
-from fluxforge.bench._peers import fipy_step, scipy_product, vector_add
 from fluxforge.errors import InputError
 from fluxforge.mesh import DualGraph, Mesh, dual, fourier_step, right_triangles
 from fluxforge.scheme import find
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import AbstractStepper, KernelStepper, bytes_per_cell, operator, run_stepper
+from fluxforge.stepping import STEPS_PER_TURN, AbstractStepper, KernelStepper, bytes_per_cell, operator, run_stepper
 
 SCHEMES = tuple(name for name, scheme in BUILT_IN.items() if not scheme.name.endswith("-printed"))
 SLOPE_CELLS = (10_000, 100_000, 1_000_000, 10_000_000)
@@ -164,3 +166,93 @@ def _slope(tell: Progress) -> float:
         points.append((math.log(graph.cells), math.log(seconds["euler"] / seconds["add"])))
     logs, ratios = np.array(points).T
     return float(np.polyfit(logs, ratios, 1)[0] + 1.0)
+
+
+def vector_add(count: int) -> Callable[[int], object]:
+    """A ← a + b on `count` float64 numbers each: 24 bytes a number.
+
+    As many additions in each turn of the loop as our steps, each an addition of its own.
+    """
+    a, b = jnp.zeros(count), jnp.full(count, 1e-9)
+    turn = 1 if jax.default_backend() == "cpu" else STEPS_PER_TURN
+
+    @jax.jit
+    def run(a: Array, b: Array, steps: int) -> Array:
+        def add_turn(_: Any, a: Array) -> Array:
+            for _ in range(turn):
+                a = jax.lax.optimization_barrier(a + b)
+            return a
+
+        return jax.lax.fori_loop(0, -(-steps // turn), add_turn, a)
+
+    return lambda steps: jax.block_until_ready(run(a, b, steps))
+
+
+def scipy_product(M: csr_array, T: np.ndarray) -> Callable[[int], object]:
+    """T ← M T by SciPy's compressed sparse rows."""
+
+    def run(steps: int) -> np.ndarray:
+        field = T
+        for _ in range(steps):
+            field = M @ field
+        return field
+
+    return run
+
+
+def fipy_step(cells: int, dt: float) -> Callable[[int], object] | None:
+    """FiPy's explicit diffusion on as many squares; None where FiPy is not installed."""
+    try:
+        # FiPy chooses a solver suite from the command line's words when it is imported.
+        import sys
+        from unittest.mock import patch
+
+        with patch.object(sys, "argv", sys.argv[:1]):
+            import fipy
+    except ImportError:
+        return None
+    n = round(np.sqrt(cells))
+    mesh = fipy.Grid2D(nx=n, ny=n, dx=1.0 / n, dy=1.0 / n)
+    T = fipy.CellVariable(mesh=mesh, value=0.5, hasOld=False)
+    T.constrain(0.0, mesh.exteriorFaces)
+    equation = fipy.TransientTerm() == fipy.ExplicitDiffusionTerm(coeff=1.0)
+
+    def run(equation: object, steps: int) -> None:
+        for _ in range(steps):
+            equation.solve(var=T, dt=dt)  # type: ignore[attr-defined]
+
+    return partial(run, equation)
+
+
+ROUNDS = 7
+LEAST_SECONDS = 0.1
+
+
+def best_seconds(tasks: Mapping[str, Callable[[int], object]], *, rounds: int = ROUNDS) -> dict[str, float]:
+    """Seconds per repetition of each task, a function of how often to repeat; the smallest over the rounds counts.
+
+    Each task is run often enough per round to be seen by the clock, and once beforehand to be compiled.
+    """
+    counts = {name: _count_repetitions(task) for name, task in tasks.items()}
+    best = dict.fromkeys(tasks, float("inf"))
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            start = time.perf_counter()
+            task(counts[name])
+            best[name] = min(best[name], (time.perf_counter() - start) / counts[name])
+    return best
+
+
+def _count_repetitions(task: Callable[[int], object]) -> int:
+    """How many repetitions last long enough: doubled until they do, since what starts them may take longer than one.
+
+    A multiple of sixteen from there on: steps may come in pairs, or in groups of eight.
+    """
+    task(2)
+    count, seconds = 2, 0.0
+    while seconds < LEAST_SECONDS:
+        start = time.perf_counter()
+        task(count)
+        seconds = time.perf_counter() - start
+        count *= 2
+    return count // 2

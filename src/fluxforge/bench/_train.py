@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 
 from fluxforge import recipe
-from fluxforge.bench._clock import best_seconds
 from fluxforge.bench._pyg import pyg_device_name, pyg_installed, pyg_thread_counts, pyg_training, with_threads
+from fluxforge.bench._step import best_seconds
 from fluxforge.data import AbstractSource, FixedSource, source
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network, parameters

@@ -1,21 +1,25 @@
 """Recipes: what a run trains, on what and for what, as TOML checked against a schema."""
 
-from fluxforge.recipe._assignments import assignments
-from fluxforge.recipe._check import check
+from fluxforge.recipe._check import check, fingerprint, from_dict
 from fluxforge.recipe._data import FIELDS, Data, Meshes, Pairs, TwoCells
-from fluxforge.recipe._document import fingerprint, from_dict
-from fluxforge.recipe._equation import Value, diffusivity_of, equation_of, self_contained, settings
-from fluxforge.recipe._evaluation import Evaluation
-from fluxforge.recipe._law import exchange_law
-from fluxforge.recipe._loss import Loss, Residual, Sparsity, Supervised
+from fluxforge.recipe._equation import Value, diffusivity_of, equation_of, exchange_law, self_contained, settings
 from fluxforge.recipe._memory import refuse_too_large, training_memory
-from fluxforge.recipe._network import Aggregate, Network
-from fluxforge.recipe._override import override
+from fluxforge.recipe._override import assignments, override
 from fluxforge.recipe._read import PRESETS, listing, load, text
-from fluxforge.recipe._recipe import Recipe
+from fluxforge.recipe._recipe import (
+    Aggregate,
+    Evaluation,
+    Loss,
+    Network,
+    Polish,
+    Recipe,
+    Residual,
+    Search,
+    Sparsity,
+    Supervised,
+    Training,
+)
 from fluxforge.recipe._schema import to_dict
-from fluxforge.recipe._search import Search
-from fluxforge.recipe._training import Polish, Training
 
 __all__ = [
     "FIELDS",

@@ -1,15 +1,24 @@
-"""Combinations that no run can carry out, each refused by the names of the fields that clash."""
+"""Recipes of documents, checked: combinations that no run can carry out are refused by the names of the fields."""
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from fluxforge.errors import RecipeError
 from fluxforge.recipe._data import Meshes, Pairs
-from fluxforge.recipe._equation import HEAT, equation_of
-from fluxforge.recipe._law import equation_problem, law_problem
-from fluxforge.recipe._loss import Residual
+from fluxforge.recipe._equation import (
+    HEAT,
+    diffusivity_of,
+    digest,
+    equation_of,
+    equation_problem,
+    law_problem,
+    mesh_files,
+)
 from fluxforge.recipe._messages import Place, found, listed, shortened, visible
-from fluxforge.recipe._recipe import Recipe
+from fluxforge.recipe._recipe import Recipe, Residual
 from fluxforge.recipe._schema import from_table, to_dict
 
 # The fields that clash, and why.
@@ -210,3 +219,43 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     _mesh_files,
     _answers,
 )
+
+
+_UNDECISIVE = ("summary", "evaluation", "search", "expect", "order")
+
+
+_LATER: dict[str, dict[str, Any]] = {"data": {"law": None, "noise": 0.0}, "network": {"invariants": []}}
+
+
+def from_dict(document: object, where: str) -> Recipe:
+    """The recipe that `to_dict`, a TOML file or a JSON file holds; messages open with `where`."""
+    recipe = from_table(document, where)
+    refuse_clashes(recipe, where)
+    return recipe
+
+
+def fingerprint(recipe: Recipe) -> str:
+    """Sixteen hexadecimal digits that stand for all that decides what is trained.
+
+    The first of the SHA-256 of the recipe as JSON, without `summary`, `evaluation`, `search`, `expect`, `order` and
+    `training.checkpoint_every`; a mesh file counts by its content, wherever it lies.
+    """
+    where = f"recipe {found(recipe.name)}"
+    # Once through the schema, so that 1 and 1.0 are the same number.
+    plain = to_dict(from_dict(to_dict(recipe), where))
+    for field in _UNDECISIVE:
+        plain.pop(field, None)
+    del plain["training"]["checkpoint_every"]
+    # Recipes from before these fields existed keep their names.
+    for section, fields in _LATER.items():
+        for field, usual in fields.items():
+            if plain[section][field] == usual:
+                del plain[section][field]
+    if recipe.equation == HEAT:
+        # As recipes from before there were other equations, which have α as their diffusivity.
+        plain["diffusivity"] = diffusivity_of(recipe)
+        del plain["equation"], plain["parameters"]
+    if files := mesh_files(recipe):
+        plain["data"]["files"] = [digest(file, where) for file in files]
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,6 +1,9 @@
-"""What a network is trained on.
+"""Data sections of a recipe, and the ranges that numbers of a recipe must lie in.
 
-Every kind has two fields that change the answers of supervised training, and nothing else:
+The schema refuses a number outside its range and names field, value and range. The upper ends are far beyond any run
+that ends, so that a typing error is reported at once.
+
+Every kind of data has two fields that change the answers of supervised training, and nothing else:
 
 - `law`: the formula of a message over an edge, of A, δ, T_P, T_N, V, n, d and the equation's parameters, in place of
   its own flux: the answer of heat is then T + Δt (1/V Σ law + S). None is the equation's flux, α A/δ (T_N − T_P);
@@ -11,7 +14,23 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from fluxforge.recipe._numbers import Batch, Cells, Fraction, MeshCount, Noise, Positive, Range
+Steps: TypeAlias = Annotated[int, Meta(ge=1, le=100_000_000)]
+Batch: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+MeshCount: TypeAlias = Annotated[int, Meta(ge=1, le=100_000)]
+Cells: TypeAlias = Annotated[int, Meta(ge=8, le=100_000)]
+# A length of time or space in units of the cell, a Fourier number, a diffusivity: α Δt/δ² stays a number of float32.
+Positive: TypeAlias = Annotated[float, Meta(gt=0, le=1e6)]
+# A parameter of an equation, of either sign.
+LARGEST_PARAMETER = 1e6
+Signed: TypeAlias = Annotated[float, Meta(ge=-LARGEST_PARAMETER, le=LARGEST_PARAMETER)]
+# A weight of a loss, a norm of a gradient.
+Weight: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]
+Noise: TypeAlias = Annotated[float, Meta(ge=0, le=100)]
+Fraction: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Seed: TypeAlias = Annotated[int, Meta(ge=0, lt=2**31)]
+# A range [low, high] that values are drawn from.
+Range: TypeAlias = tuple[Positive, Positive]
+
 
 # The kinds of random field, by number.
 FIELDS = ("smooth", "noise", "mixed")

@@ -1,5 +1,6 @@
-"""The equation a recipe is about, and the values of its parameters that data are made with."""
+"""The equation of a recipe, the values of its parameters, its exchange law, and the mesh files that it names."""
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -8,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec.structs import replace
 
-from fluxforge.errors import EquationError
+from fluxforge._files import open_regular
+from fluxforge.errors import EquationError, ExpressionError
+from fluxforge.recipe._data import LARGEST_PARAMETER, Data, Meshes
 from fluxforge.recipe._messages import Place, found, visible
-from fluxforge.recipe._numbers import LARGEST_PARAMETER
 from fluxforge.recipe._recipe import Recipe
 
 if TYPE_CHECKING:
@@ -31,11 +33,11 @@ def equation_of(recipe: Recipe) -> "Equation":
 
     if isinstance(recipe.equation, str):
         return pde.find(recipe.equation)
-    return _from_table(json.dumps(recipe.equation, sort_keys=True))
+    return _parse_equation(json.dumps(recipe.equation, sort_keys=True))
 
 
 @lru_cache(maxsize=64)
-def _from_table(text: str) -> "Equation":
+def _parse_equation(text: str) -> "Equation":
     from fluxforge import pde
 
     return pde.from_document(json.loads(text))
@@ -50,7 +52,7 @@ def settings(recipe: Recipe) -> dict[str, Value]:
     given = equation.settings(recipe.parameters, diffusivity=recipe.diffusivity)
     for name in given:
         equation.parameter(name)
-    return {p.name: _value(equation, p, given.get(p.name, p.default)) for p in equation.parameters}
+    return {p.name: _check_value(equation, p, given.get(p.name, p.default)) for p in equation.parameters}
 
 
 def diffusivity_of(recipe: Recipe) -> float:
@@ -90,12 +92,12 @@ def self_contained(recipe: Recipe) -> Recipe:
     return replace(recipe, equation=table["equation"])
 
 
-def _value(equation: "Equation", p: "Parameter", given: Any) -> Value:
+def _check_value(equation: "Equation", p: "Parameter", given: Any) -> Value:
     what = f"equation {equation.name!r}: parameter {p.name!r}"
     if given is None:
         raise EquationError(f"{what} has no value: give one in [parameters]")
     size = {"scalar": (), "vector": (DIMENSION,), "tensor": (DIMENSION, DIMENSION)}[p.rank]
-    value = _nested(given, size)
+    value = _to_tuples(given, size)
     if value is None:
         wanted = ("a number", f"{DIMENSION} numbers", f"{DIMENSION} rows of {DIMENSION} numbers")[len(size)]
         wanted += f" of at most {LARGEST_PARAMETER:g} in size"
@@ -103,12 +105,155 @@ def _value(equation: "Equation", p: "Parameter", given: Any) -> Value:
     return value
 
 
-def _nested(given: Any, size: tuple[int, ...]) -> Value | None:
+def _to_tuples(given: Any, size: tuple[int, ...]) -> Value | None:
     """The numbers of a list of this shape as tuples; None where it has another shape or holds something else."""
     if not size:
         number = isinstance(given, int | float) and not isinstance(given, bool) and abs(given) <= LARGEST_PARAMETER
         return float(given) if number else None
     if not isinstance(given, list | tuple) or len(given) != size[0]:
         return None
-    parts = [_nested(each, size[1:]) for each in given]
+    parts = [_to_tuples(each, size[1:]) for each in given]
     return None if any(part is None for part in parts) else tuple(parts)
+
+
+if TYPE_CHECKING:
+    import sympy as sp
+
+    from fluxforge.pde import Equation
+
+# How many random edges a law is tried on before it is accepted.
+_TRIALS = 256
+
+
+def exchange_law(data: Data, equation: "Equation | None" = None) -> "sp.Expr | None":
+    """The formula of `data.law` in the symbols of a message over an edge, or None for the equation's own flux.
+
+    V stands for V_P, the volume of the cell that receives. The equation, heat unless given, says which parameters the
+    formula may contain. Raises ExpressionError for a formula the parser refuses.
+    """
+    return None if data.law is None else _parse_law(data.law, equation)
+
+
+@lru_cache(maxsize=64)
+def _parse_law(text: str, equation: "Equation | None") -> "sp.Expr":
+    # Imported here, like NumPy below: recipes are read without them, and few have a law.
+    from fluxforge.expression import parse
+    from fluxforge.pde import HEAT
+    from fluxforge.scheme import IN_SPACE, Hop, message_symbols, symbol
+
+    # The volume of a boundary face's far side is infinite, so that a law of it would not be finite there;
+    # data are made in the plane.
+    carried = message_symbols(Hop.EDGE, (), HEAT if equation is None else equation)
+    known = {name: own for name, own in carried.items() if name not in ("V_N", *IN_SPACE)}
+    return parse(text, {**known, "V": symbol("V_P")})
+
+
+def law_problem(recipe: Recipe) -> str | None:
+    """Why `data.law` cannot be used, in one line: the parser's reason, or that it is not finite. None if it can."""
+    try:
+        law = exchange_law(recipe.data, equation_of(recipe))
+    except ExpressionError as error:
+        return str(error)
+    if law is None or _is_finite(law, recipe):
+        return None
+    return "is not a finite number on every edge: T_P, T_N, n and d take both signs"
+
+
+def equation_problem(recipe: Recipe) -> tuple[str, str] | None:
+    """The field and the reason for which a recipe's equation cannot be trained on; None where it can."""
+    if recipe.equation == HEAT and not recipe.parameters:  # whose parameter has a range of its own
+        return None
+    from fluxforge.scheme import symbol
+
+    try:
+        equation = equation_of(recipe)
+    except EquationError as error:
+        return "equation", str(error)
+    try:
+        settings(recipe)
+    except EquationError as error:
+        return "parameters", str(error)
+    T, T_P, T_N = map(symbol, ("T", "T_P", "T_N"))
+    numbers = {symbol(name): value for name, value in settings(recipe).items()}
+    for what, formula in (("capacity", equation.capacity), ("diffusion", equation.diffusion)):
+        size = formula.xreplace(numbers) if not formula.has(equation.u) and not equation.diffusion_tensor else None
+        if size is not None and (size < 0 or (size == 0 and (what == "capacity" or equation.only_diffuses))):
+            return "parameters", f"the {what} of equation {equation.name!r} should be positive, got {size}"
+    parts = {"flux": equation.flux(T_P, T_N), "reaction": equation.at_cell(equation.reaction, T)}
+    for what, formula in parts.items():
+        if not _is_finite(formula, recipe):
+            return (
+                "equation",
+                f"the {what} of {equation.name!r} is not finite for every u from -1 to 1, as data have it",
+            )
+    return None
+
+
+def _is_finite(formula: "sp.Expr", recipe: Recipe) -> bool:
+    """Whether a law is finite on random edges of about the sizes that data have."""
+    import numpy as np
+
+    from fluxforge.expression import evaluate
+
+    edges = _random_edges(recipe)
+    try:
+        with np.errstate(all="ignore"):
+            values = evaluate(formula, {each: edges[each.name] for each in formula.free_symbols}, np)
+    except ExpressionError:
+        return False
+    return bool(np.all(np.isfinite(np.asarray(values, float))))
+
+
+def _random_edges(recipe: Recipe) -> dict[str, Any]:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    signed = {name: rng.uniform(-1.0, 1.0, _TRIALS) for name in ("T_P", "T_N", "S_P", "S_N")}
+    A, delta, V = (rng.uniform(0.2, 3.0, _TRIALS) for _ in range(3))
+    of_n, of_d = rng.uniform(0.0, 2 * np.pi, (2, _TRIALS))
+    n = {"n_x": np.cos(of_n), "n_y": np.sin(of_n)}
+    d = {"d_x": delta * np.cos(of_d), "d_y": delta * np.sin(of_d)}
+    d_n = n["n_x"] * d["d_x"] + n["n_y"] * d["d_y"]
+    d |= {"d_n": d_n, "d_t": np.abs(n["n_x"] * d["d_y"] - n["n_y"] * d["d_x"])}
+    numbers = {"chi": np.ones(_TRIALS), "dt": rng.uniform(0.01, 0.2, _TRIALS)}
+    across = np.stack(list(n.values()))
+    for p in equation_of(recipe).parameters:
+        value = np.asarray(settings(recipe)[p.name], float)
+        # a·n of a vector, n·K n of a tensor.
+        along = value if value.ndim < 2 else np.einsum("it,ij->jt", across, value)
+        seen = along if value.ndim == 0 else value @ across if value.ndim == 1 else (along * across).sum(axis=0)
+        numbers |= dict.fromkeys((*p.edge_names(), *p.cell_names), np.broadcast_to(seen, _TRIALS))
+        vector = value[:, None] if value.ndim == 1 else along
+        rest = np.linalg.norm(vector - seen * across, axis=0) if value.ndim else seen
+        numbers |= dict.fromkeys(p.tangential_names, rest)
+    return {**signed, "T": signed["T_P"], "A": A, "delta": delta, "V_P": V, **n, **d, **numbers}
+
+
+def mesh_files(recipe: Recipe) -> tuple[str, ...]:
+    """The mesh files a recipe names, none where it generates its meshes."""
+    return (recipe.data.files or ()) if isinstance(recipe.data, Meshes) else ()
+
+
+def located(recipe: Recipe, folder: str | os.PathLike[str], where: str) -> Recipe:
+    """The same recipe with its mesh files as absolute paths; a file that is not there is refused by name."""
+    if not isinstance(recipe.data, Meshes) or not recipe.data.files:
+        return recipe
+    files = tuple(_locate_file(file, folder, where) for file in recipe.data.files)
+    return replace(recipe, data=replace(recipe.data, files=files))
+
+
+def _locate_file(file: str, folder: str | os.PathLike[str], where: str) -> str:
+    path = os.path.abspath(os.path.join(folder, file))
+    if not os.path.isfile(path):
+        raise Place(where, "data.files").refuse(f"there is no mesh file '{visible(path)}'")
+    return path
+
+
+def digest(file: str, where: str) -> str:
+    """SHA-256 of a mesh file's content."""
+    try:
+        with open_regular(file) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no such name is possible"
+        raise Place(where, "data.files").refuse(f"'{visible(file)}' cannot be read ({reason})") from error

@@ -1,12 +1,15 @@
-"""Single fields of a recipe set anew."""
+"""Fields of a recipe changed: from `FIELD=VALUE` texts, in the record, and in the TOML text, comments kept."""
 
-from collections.abc import Mapping
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fluxforge.recipe._document import from_dict
-from fluxforge.recipe._equation import with_equation_inside
-from fluxforge.recipe._mesh_files import located, mesh_files
-from fluxforge.recipe._messages import Place, found
+from fluxforge.errors import RecipeError
+from fluxforge.recipe._check import from_dict
+from fluxforge.recipe._equation import located, mesh_files, with_equation_inside
+from fluxforge.recipe._messages import Place, found, visible
 from fluxforge.recipe._recipe import Recipe
 from fluxforge.recipe._schema import to_dict
 
@@ -51,3 +54,139 @@ def _section(table: Mapping[str, Any], name: str, place: Place, section: str) ->
     if not isinstance(inner, Mapping):
         raise place.refuse(f"'{Place('').at(section).field}' has no fields")
     return dict(inner)
+
+
+# What begins like this is meant as TOML: an error in it is told, not taken as a word.
+_OPENINGS = ("[", "{", '"', "'")
+
+
+def assignments(texts: Iterable[str], where: str = "command line") -> dict[str, Any]:
+    """Fields and their values from texts `FIELD=VALUE`, for `override`.
+
+    A value is written as in TOML: `500`, `true`, `"pairs"`, `[0.1, 0.5]`, `{weight = 1e-6}`. A text that is not TOML,
+    such as `direct`, is taken as a string. Raises RecipeError for a text without `=` or without a field, for a list, a
+    table or a quoted string that is not TOML, and for a field that is given twice.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        field, value = _split_assignment(text, where)
+        if field in found:
+            raise Place(where).at(field).refuse("is given twice")
+        found[field] = value
+    return found
+
+
+def _split_assignment(text: str, where: str) -> tuple[str, Any]:
+    field, equals, value = (part.strip() for part in text.partition("="))
+    if not field or not equals:
+        raise RecipeError(f"{where}: expected FIELD=VALUE, such as training.steps=500, got {found(text)}")
+    return field, _parse_value(field, value, where)
+
+
+def _parse_value(field: str, text: str, where: str) -> Any:
+    try:
+        document = tomllib.loads(f"value = {text}\n")
+    except (ValueError, RecursionError) as error:
+        if not text or text.startswith(_OPENINGS):
+            why = "is empty" if not text else f"is not TOML ({visible(str(error))})"
+            raise Place(where).at(field).refuse(f"the value {why}") from error
+        return text
+    if document.keys() != {"value"}:
+        raise Place(where).at(field).refuse("the value holds more than one line; give one --set for each field")
+    return document["value"]
+
+
+_HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(#.*)?")
+
+
+def rewritten(text: str, changes: Mapping[str, Any], wanted: Recipe, read: Callable[[str], Recipe]) -> str:
+    """The TOML text of a recipe with `changes` written into it, comments kept.
+
+    `read` makes a recipe of a text. If it does not make `wanted` of the result, because the text is laid out in a way
+    that is not followed here, the result is `wanted` in full and without comments.
+    """
+    lines = text.splitlines()
+    for field, value in changes.items():
+        lines = _without(lines, field) if isinstance(value, Mapping) else lines
+        lines = _with_section(lines, field, value) if isinstance(value, Mapping) else _with_field(lines, field, value)
+    changed = "\n".join(lines) + "\n"
+    try:
+        return changed if read(changed) == wanted else to_toml(wanted)
+    except RecipeError:
+        return to_toml(wanted)
+
+
+def to_toml(recipe: Recipe) -> str:
+    """The recipe as TOML with every field written out; sections it does not have are left out."""
+    return "\n".join(_tables(to_dict(recipe), "")).lstrip("\n") + "\n"
+
+
+def _tables(table: Mapping[str, Any], name: str) -> list[str]:
+    inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    plain = {key: value for key, value in table.items() if key not in inner and value is not None}
+    lines = ["", f"[{name}]"] if name and (plain or not inner) else []
+    lines += [f"{key} = {_to_toml_value(value)}" for key, value in plain.items()]
+    for key, value in inner.items():
+        # An empty dictionary, such as the arms of a recipe that has none, is the default and says nothing.
+        lines += _tables(value, f"{name}.{key}" if name else key) if value or key not in ("arms", "parameters") else []
+    return lines
+
+
+def _to_toml_value(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case Mapping():
+            return "{" + ", ".join(f"{name} = {_to_toml_value(each)}" for name, each in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(_to_toml_value, value)) + "]"
+    return repr(value)
+
+
+def _block(lines: list[str], section: str) -> tuple[int, int] | None:
+    """The first and the last line of a section's own fields, or nothing; the section "" is the top of the file."""
+    headers = [(k, match[1].strip()) for k, line in enumerate(lines) if (match := _HEADER.fullmatch(line))]
+    starts = [(-1, ""), *headers]
+    for (k, name), after in zip(starts, [k for k, _ in headers] + [len(lines)], strict=True):
+        if name == section:
+            return k + 1, after
+    return None
+
+
+def _with_field(lines: list[str], field: str, value: Any) -> list[str]:
+    section, _, name = field.rpartition(".")
+    if (block := _block(lines, section)) is None:
+        return [*lines, "", f"[{section}]", f"{name} = {_to_toml_value(value)}"]
+    first, after = block
+    for k in range(first, after):
+        if re.match(rf"\s*{re.escape(name)}\s*=", lines[k]):
+            return [*lines[:k], f"{name} = {_to_toml_value(value)}{_comment(lines[k])}", *lines[k + 1 :]]
+    while after > first and (not lines[after - 1].strip() or lines[after - 1].lstrip().startswith("#")):
+        after -= 1
+    return [*lines[:after], f"{name} = {_to_toml_value(value)}", *lines[after:]]
+
+
+def _comment(line: str) -> str:
+    """The comment of a line `name = value  # comment` with two spaces before it; a # may also be part of the value."""
+    for mark in (k for k, character in enumerate(line) if character == "#"):
+        try:
+            tomllib.loads(line[:mark])
+        except ValueError:
+            continue
+        return f"  {line[mark:]}"
+    return ""
+
+
+def _without(lines: list[str], section: str) -> list[str]:
+    """The lines without a section and those inside it."""
+    headers = [match[1].strip() for line in lines if (match := _HEADER.fullmatch(line))]
+    for name in (each for each in headers if each == section or each.startswith(f"{section}.")):
+        if (block := _block(lines, name)) is not None:
+            lines = [*lines[: block[0] - 1], *lines[block[1] :]]
+    return lines
+
+
+def _with_section(lines: list[str], section: str, table: Mapping[str, Any]) -> list[str]:
+    return [*lines, "", f"[{section}]", *(f"{name} = {_to_toml_value(value)}" for name, value in table.items())]

@@ -10,13 +10,11 @@ from typing import Any
 
 from fluxforge._files import open_regular
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._document import from_dict
-from fluxforge.recipe._equation import with_equation_inside
-from fluxforge.recipe._mesh_files import located
+from fluxforge.recipe._check import from_dict
+from fluxforge.recipe._equation import located, with_equation_inside
 from fluxforge.recipe._messages import closest, found, listed, visible
-from fluxforge.recipe._override import override
+from fluxforge.recipe._override import override, rewritten
 from fluxforge.recipe._recipe import Recipe
-from fluxforge.recipe._rewrite import rewritten
 
 PRESETS = ("quick", "paper")
 LARGEST = 1_000_000

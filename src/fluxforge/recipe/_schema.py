@@ -1,4 +1,4 @@
-"""Documents into recipes: the schema that the sections declare, with messages that name the field."""
+"""Documents into recipes and back: the schema that the sections declare, with messages that name the field."""
 
 import numbers
 import re

@@ -23,7 +23,7 @@ from fluxforge.paper.figures._setup import (
     training_data_figure,
     two_hop_figure,
 )
-from fluxforge.paper.studies._setup_patch import patch_document
+from fluxforge.paper.studies._setup_meshes import patch_document
 
 FIGURES = (training_data_figure, sample_meshes_figure, message_passing_figure, two_hop_figure)
 

@@ -14,11 +14,9 @@ from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.gnn.exact import sparse_network
 from fluxforge.mesh import Dirichlet, fourier_step
 from fluxforge.paper.studies import _measures, convergence
-from fluxforge.paper.studies._cases import exact_action, graph_of
-from fluxforge.paper.studies._child import in_child
 from fluxforge.paper.studies._convergence_claims import COMPARED
-from fluxforge.paper.studies._orders import time_orders
-from fluxforge.paper.studies._tasks import grid_of
+from fluxforge.paper.studies._measures import exact_action, graph_of, time_orders
+from fluxforge.paper.studies._tasks import grid_of, in_child
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import generator
 

@@ -19,7 +19,7 @@ from fluxforge.graph import pad_graph
 from fluxforge.loss import averaged, defect_of
 from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, generate, unit_volume
 from fluxforge.paper.figures import constants_figure, four_layers_figure, residuals_figure
-from fluxforge.paper.studies import _residuals, higher_order
+from fluxforge.paper.studies import _networks, higher_order
 from fluxforge.paper.studies._networks import trained_before
 from fluxforge.pipeline import ladder, run_folder
 from fluxforge.run import RunFolder
@@ -51,8 +51,8 @@ def quickly_compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 def held() -> Problem:
     """Problems on small meshes of different sizes, so that most are padded, at half the Fourier step."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_residuals, "PROBLEMS", 4)
-        return _residuals.held_out(SPEC, (0.5, 0.5), meshes=2, cells=CELLS)
+        patch.setattr(_networks, "PROBLEMS", 4)
+        return _networks.held_out(SPEC, (0.5, 0.5), meshes=2, cells=CELLS)
 
 
 def test_held_out_problems_are_padded_and_have_the_step_that_was_asked_for(held: Problem) -> None:
@@ -71,7 +71,7 @@ def _rate(p: Problem) -> Any:
 def test_crank_nicolson_has_no_residual_at_one_half(held: Problem) -> None:
     def mean(theta: float) -> float:
         defect = defect_of(recipe.Loss(residual=recipe.Residual(theta=theta)))
-        each = jax.lax.map(lambda p: averaged(defect(p, _residuals.crank_nicolson(p)), p, "l1"), held)
+        each = jax.lax.map(lambda p: averaged(defect(p, _networks.crank_nicolson(p)), p, "l1"), held)
         return float(each.mean())
 
     assert mean(0.5) < 1e-12
@@ -93,30 +93,30 @@ def test_crank_nicolson_is_the_stepper_s(alpha: float) -> None:
     )
     step = stepper("crank-nicolson", graph, dt, diffusivity=alpha, source=S)
     wanted = step.leave(step.advance(step.enter(T)))
-    np.testing.assert_allclose(_residuals.crank_nicolson(posed), wanted, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(_networks.crank_nicolson(posed), wanted, rtol=0, atol=1e-12)
 
 
 def test_a_network_that_is_the_first_order_scheme_has_its_residual(
     held: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_residuals, "held_out", lambda *_: held)
-    found = _residuals.residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
+    monkeypatch.setattr(_networks, "held_out", lambda *_: held)
+    found = _networks.residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
     assert list(found) == ["network", "euler", "midpoint", "rk4", "crank-nicolson"]
     assert found["network"] == pytest.approx(found["euler"], rel=1e-9)
     assert found["crank-nicolson"] < 1e-12 < found["midpoint"] < found["euler"]
-    assert _residuals.ratio(found, "euler") == pytest.approx(1.0)
-    assert _residuals.ratio({"network": 2.0, "rk4": 3.0}, "rk4") == 1.5
+    assert _networks.ratio(found, "euler") == pytest.approx(1.0)
+    assert _networks.ratio({"network": 2.0, "rk4": 3.0}, "rk4") == 1.5
 
 
 def test_a_network_that_is_the_midpoint_rule_has_its_residual_and_its_constants(
     held: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_residuals, "held_out", lambda *_: held)
-    monkeypatch.setattr(_residuals, "step_of", lambda _: _residuals._explicit("midpoint"))
-    monkeypatch.setattr(_residuals, "SCHEMES", ("midpoint",))
-    found = _residuals.residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
+    monkeypatch.setattr(_networks, "held_out", lambda *_: held)
+    monkeypatch.setattr(_networks, "step_of", lambda _: _networks._explicit("midpoint"))
+    monkeypatch.setattr(_networks, "SCHEMES", ("midpoint",))
+    found = _networks.residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
     assert found["network"] == found["midpoint"] > 1e-3
-    constants = _residuals.constants(sparse_network(1, 2, 4), SPEC, 0.25)
+    constants = _networks.constants(sparse_network(1, 2, 4), SPEC, 0.25)
     assert constants.pop("unexplained") < 1e-12
     assert constants == pytest.approx(MIDPOINT)
 
@@ -239,7 +239,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[higher_ord
     changes |= {"evaluation.meshes": 2, "evaluation.cells": 24, "evaluation.rollout": 2}
     config = higher_order.Config(changes=changes, variants=("two layers, θ = 1",), problems=3)
     folder = tmp_path_factory.mktemp("higher-order")
-    draw = _residuals.held_out
+    draw = _networks.held_out
     unseen: dict[Any, Problem] = {}
 
     def held_out(spec: recipe.Recipe, fourier: tuple[float, float]) -> Problem:
@@ -248,8 +248,8 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[higher_ord
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(higher_order, "STEPS", (0.25,))
-        patch.setattr(_residuals, "PROBLEMS", 4)
-        patch.setattr(_residuals, "held_out", held_out)
+        patch.setattr(_networks, "PROBLEMS", 4)
+        patch.setattr(_networks, "held_out", held_out)
         yield config, folder, higher_order.run(config, folder)
 
 

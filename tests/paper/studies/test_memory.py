@@ -12,10 +12,8 @@ import pytest
 
 from fluxforge.paper.figures import memory_figure
 from fluxforge.paper.studies import memory
-from fluxforge.paper.studies._cases import graph_of
-from fluxforge.paper.studies._child import in_child
-from fluxforge.paper.studies._counted import counted_bytes
-from fluxforge.paper.studies._footprint import footprint, forget_peak, peak
+from fluxforge.paper.studies._measures import graph_of
+from fluxforge.paper.studies._tasks import counted_bytes, footprint, forget_peak, in_child, peak
 from fluxforge.scheme.reference import BUILT_IN
 
 pytestmark = pytest.mark.usefixtures("mesh_cache")

@@ -12,8 +12,7 @@ from fluxforge import recipe
 from fluxforge.errors import InputError
 from fluxforge.paper.figures import rates_figure, rates_table
 from fluxforge.paper.studies import rates
-from fluxforge.paper.studies._networks import run_of
-from fluxforge.paper.studies._seeds import constants_of, outcome, rates_before, rationals_of, spread
+from fluxforge.paper.studies._networks import constants_of, outcome, rates_before, rationals_of, run_of, spread
 from fluxforge.pipeline import run_folder
 
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}

@@ -11,8 +11,7 @@ import pytest
 from fluxforge.data import EQUILATERAL
 from fluxforge.mesh import Mesh, cross_triangles, dual, equilateral, generate, right_triangles, squares
 from fluxforge.paper.studies import setup
-from fluxforge.paper.studies._setup_meshes import small_areas
-from fluxforge.paper.studies._setup_patch import patch_document, patches_document
+from fluxforge.paper.studies._setup_meshes import patch_document, patches_document, small_areas
 
 CONFIG = setup.Config(meshes=8, cells=(150, 250), engine="builtin")
 

@@ -1,19 +1,23 @@
 """The figures and tables of the paper's studies, drawn from their documents."""
 
-from fluxforge.paper.figures._consistency import diffusivity_figure, plateau_figure
-from fluxforge.paper.figures._controls import controls_table
-from fluxforge.paper.figures._convergence import errors_figure, printed_residual_map, residual_map
-from fluxforge.paper.figures._higher_order import constants_figure, four_layers_figure, residuals_figure
-from fluxforge.paper.figures._memory import memory_figure
-from fluxforge.paper.figures._rates import rates_figure, rates_table
+from fluxforge.paper.figures._consistency import diffusivity_figure, plateau_figure, theorems_figure
+from fluxforge.paper.figures._convergence import errors_figure, memory_figure, printed_residual_map, residual_map
 from fluxforge.paper.figures._setup import (
     message_passing_figure,
     sample_meshes_figure,
     training_data_figure,
     two_hop_figure,
 )
-from fluxforge.paper.figures._symbolic import pinn_figure, symbolic_figure
-from fluxforge.paper.figures._theorems import theorems_figure
+from fluxforge.paper.figures._training import (
+    constants_figure,
+    controls_table,
+    four_layers_figure,
+    pinn_figure,
+    rates_figure,
+    rates_table,
+    residuals_figure,
+    symbolic_figure,
+)
 
 __all__ = [
     "constants_figure",

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fluxforge.paper.studies._claim import Claim, Verdict
+from fluxforge.paper.studies._records import Claim, Verdict
 
 PRINTED = ("midpoint-printed", "two-hop-printed")
 RIGHT = ("midpoint", "two-hop")

@@ -4,9 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from fluxforge.paper.studies._claim import Claim, Verdict
-from fluxforge.paper.studies._networks import NAMES
-from fluxforge.paper.studies._seeds import Rate, rate_of, weigh
+from fluxforge.paper.studies._networks import NAMES, Rate, rate_of, weigh
+from fluxforge.paper.studies._records import Claim, Verdict
 
 # A constant is a number if it is within this part of it.
 WITHIN = 0.02

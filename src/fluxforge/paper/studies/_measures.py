@@ -1,21 +1,98 @@
-"""What is measured of one scheme on one mesh: residuals, errors in time, the error against the equation, seconds."""
+"""What is measured of a scheme on a mesh: residuals, errors in time and space, seconds per step, observed orders."""
 
 import math
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.sparse import block_array, csr_array, diags_array
+from scipy.sparse.linalg import expm_multiply
 
-from fluxforge.data import PLAIN_HEAT, problem
+from fluxforge.certify import Rates
+from fluxforge.data import PLAIN_HEAT, cached, problem
+from fluxforge.gnn import Network
 from fluxforge.graph import pad_graph
 from fluxforge.loss import averaged, theta_residual
-from fluxforge.mesh import Dirichlet, DualGraph, fourier_step
-from fluxforge.paper.studies._cases import Subject, answers, graph_of, step_of
+from fluxforge.mesh import Conditions, Dirichlet, DualGraph, dual, fourier_step
 from fluxforge.scheme import Scheme
-from fluxforge.stepping import field_on_cells, step_limit
+from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.stepping import (
+    AbstractStepper,
+    Operator,
+    Solver,
+    field_on_cells,
+    generator,
+    network_stepper,
+    step_limit,
+    stepper,
+)
+
+Subject: TypeAlias = Scheme | Network
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Noise in T₀ and in S, in every mode of the mesh, and the exact solutions each gives after some time.
+
+    `free` starts from T₀ with S = 0, `driven` from T = 0 with S: together they could hide what each shows.
+    """
+
+    T0: np.ndarray
+    S: np.ndarray
+    free: np.ndarray
+    driven: np.ndarray
+
+
+def graph_of(cells: int, seed: int, boundary: Conditions = None) -> DualGraph:
+    """The irregular mesh of the unit square of about that many cells, the same on every machine."""
+    (mesh,) = cached([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
+    return dual(mesh, Dirichlet() if boundary is None else boundary)
+
+
+def step_of(
+    subject: Subject, graph: DualGraph, dt: float, *, source: np.ndarray, solver: Solver = "auto"
+) -> AbstractStepper:
+    """A scheme or a network, ready to step."""
+    if isinstance(subject, Network):
+        return network_stepper(subject, graph, dt, source=source)
+    return stepper(subject, graph, dt, source=source, solver=solver)
+
+
+@lru_cache(maxsize=1)
+def answers(cells: int, seed: int, end: float) -> Answers:
+    """The noise of a mesh and what becomes of it after `end` Fourier steps."""
+    graph = graph_of(cells, seed)
+    fourier = fourier_step(graph)
+    rng = np.random.default_rng([cells, seed])
+    T0, S = rng.standard_normal(graph.cells), rng.standard_normal(graph.cells) / fourier
+    system, nothing = generator(BUILT_IN["euler"], graph), np.zeros(graph.cells)
+    t = end * fourier
+    return Answers(
+        T0, S, exact_action(system, graph.V, T0, nothing, t=t), exact_action(system, graph.V, nothing, S, t=t)
+    )
+
+
+def exact_action(system: Operator, V: np.ndarray, T0: np.ndarray, S: np.ndarray, *, t: float) -> np.ndarray:
+    """T(t) of dT/dt = G T + s S + r, by the action of the exponential: no full matrix, for meshes of any size.
+
+    √V G /√V is symmetric for a conservative flux, so that the powers in the series do not grow for a while before
+    they fall. Their number grows as t λ_max, which is why t is counted in Fourier steps.
+    """
+    root = np.sqrt(V)
+    constant = t * root * (system.N @ S + system.b)
+    # The constant is one more unknown, in units that keep it from deciding the norm of the matrix.
+    unit = float(np.abs(constant).sum()) or 1.0
+    scaled = t * csr_array(diags_array(root) @ system.M @ diags_array(1 / root))
+    column = csr_array((constant / unit)[:, None])
+    whole = block_array([[scaled, column], [None, csr_array((1, 1))]], format="csr")
+    found = expm_multiply(whole, np.append(root * T0, unit), traceA=float(scaled.diagonal().sum()))
+    return np.asarray(found[:-1] / root)
+
 
 FIELD = "x*y + sin(pi*x)*sin(2*pi*y)"
 ON_BOUNDARY = "x*y"
@@ -135,3 +212,38 @@ def seconds_per_step(subject: Subject, *, cells: int, seed: int, fraction: float
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def time_orders(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """By mesh, for the free and the driven run: from the steps that are stable, if there are four at least."""
+    sizes = dict.fromkeys(row["wanted"] for row in rows if row["scheme"] == name)
+    return {
+        str(wanted): {kind: _time_order(rows, name=name, wanted=wanted, kind=kind) for kind in ("free", "driven")}
+        for wanted in sizes
+    }
+
+
+def _time_order(rows: Sequence[Mapping[str, Any]], *, name: str, wanted: int, kind: str) -> dict[str, Any]:
+    chosen = [
+        (row["fourier"], row[kind])
+        for row in rows
+        # A network has no limit to compare with: it is taken at its word as long as it did not blow up.
+        if row["scheme"] == name and row["wanted"] == wanted and row["stable"] is not False and row[kind] is not None
+    ]
+    return _fit_order(sorted(chosen, reverse=True))
+
+
+def space_order(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """In h = 1/√cells, over the meshes on which nothing blew up."""
+    chosen = [(row["cells"] ** -0.5, row["error"]) for row in rows if row["scheme"] == name]
+    return _fit_order([pair for pair in chosen if pair[1] is not None])
+
+
+def _fit_order(pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    rates = Rates(tuple(size for size, _ in pairs), tuple(error for _, error in pairs))
+    found = rates.rates if len(pairs) > 1 else ()
+    return {
+        "levels": len(pairs),
+        "order": rates.order if len(pairs) > 1 else None,
+        "rates": [rate if math.isfinite(rate) else None for rate in found],
+    }

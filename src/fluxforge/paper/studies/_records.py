@@ -1,14 +1,59 @@
-"""A grid of measurements, each kept under the words that decide it, so that none is made twice."""
+"""Claims of a study, its result as a record and as JSON, and measurements that are kept so that none is made twice."""
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypeVar
 
+import msgspec
+
+from fluxforge.errors import DocumentError
+from fluxforge.pipeline import environment
 from fluxforge.run import RunFolder
+
+R = TypeVar("R")
+
+Verdict: TypeAlias = Literal["holds", "holds under a condition", "does not hold", "cannot be tested from the text"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of the paper, the verdict computed from a result, and the numbers it rests on.
+
+    `condition` is what a verdict "holds under a condition" begins with, if that has a name.
+    """
+
+    name: str
+    text: str
+    verdict: Verdict
+    evidence: str
+    condition: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
+
+def to_document(result: msgspec.Struct, claims: Sequence[Claim]) -> dict[str, Any]:
+    """The JSON document of a study: the fields of its result, the environment and the claims."""
+    document: dict[str, Any] = msgspec.to_builtins(result)
+    return document | {"environment": environment(), "claims": [claim.document() for claim in claims]}
+
+
+def read_result(document: Mapping[str, Any], kind: type[R]) -> R:
+    """The result of a study from its JSON document; fields that the record does not have are left out.
+
+    Raises DocumentError where a field is missing or of another type.
+    """
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise DocumentError(f"not a result of {document.get('experiment', 'this study')}: {error}") from error
+
 
 # Raised when the same words would give other numbers.
 VERSION = 1
@@ -31,10 +76,10 @@ class Records:
             self._folder.finish(_stage(what, words), plain)
         return plain
 
-    def once(self, what: str, words: Mapping[str, Any], measure: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        """The measurement of these words, made now if need be."""
+    def once(self, what: str, words: Mapping[str, Any], kind: type[R], measure: Callable[[], R]) -> R:
+        """The measurement of these words, read as a record of this kind; made now if it is not kept."""
         held = self.found(what, words)
-        return self.keep(what, words, measure()) if held is None else held
+        return msgspec.convert(self.keep(what, words, msgspec.to_builtins(measure())) if held is None else held, kind)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fluxforge.paper.studies._claim import Claim, Verdict
+from fluxforge.paper.studies._records import Claim, Verdict
 
 EXACT = 1e-11
 # A bias that is no bias.

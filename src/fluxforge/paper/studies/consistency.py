@@ -19,9 +19,9 @@ from fluxforge.certify.stability import default_graph, stability
 from fluxforge.certify.time_order import time_order
 from fluxforge.data import cached
 from fluxforge.mesh import FAMILIES, Mesh, gmsh_problem
-from fluxforge.paper.studies._consistency_claims import check
-from fluxforge.paper.studies._records import records
-from fluxforge.pipeline import Progress, environment, silent
+from fluxforge.paper.studies._consistency_result import Algebra, Family, Implicit, Result, Steady, Tensor, check, judge
+from fluxforge.paper.studies._records import records, to_document
+from fluxforge.pipeline import Progress, silent
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import operator
 
@@ -81,21 +81,21 @@ def run(
         warn(f"irregular meshes of gmsh are left out: {problem}")
         del families[GMSH]
     total = sum(len(sizes) for sizes in families.values()) + 1
-    found, done = {}, 0
+    found: dict[str, Family] = {}
+    done = 0
     with jax.enable_x64(True), records(None if folder is None else folder / "grid", warn) as held:
         for family, sizes in families.items():
             seeds = config.seeds if family not in PERIODS else config.seeds[:1]
             words = {"task": NAME, "family": family, "sizes": list(sizes), "seeds": list(seeds)}
             told = partial(_told, tell, done, total)
             measure = partial(_family, family, sizes, seeds=seeds, tell=told)
-            found[family] = held.once(f"consistency, {family}", words, measure)
+            found[family] = held.once(f"consistency, {family}", words, Family, measure)
             done += len(sizes)
         tell("equations and growth", total - 1, total)
-        algebra = held.once("consistency, algebra", {"task": NAME, "steps": list(STEPS)}, _algebra)
+        algebra = held.once("consistency, algebra", {"task": NAME, "steps": list(STEPS)}, Algebra, _algebra)
     tell("done", total, total)
-    result = {"experiment": NAME, "preset": config.preset, "families": found, **algebra, "choices": CHOICES}
-    result["environment"] = environment()
-    return result | {"claims": [claim.document() for claim in check(result)]}
+    result = Result(NAME, config.preset, found, algebra.time_order, algebra.equations, algebra.crank_nicolson, CHOICES)
+    return to_document(result, judge(result))
 
 
 def _told(tell: Progress, before: int, total: int, what: str, done: int) -> None:
@@ -112,50 +112,34 @@ CHOICES = {
 }
 
 
-def _family(
-    family: str, sizes: tuple[int, ...], *, seeds: tuple[int, ...], tell: Callable[[str, int], None]
-) -> dict[str, Any]:
+def _family(family: str, sizes: tuple[int, ...], *, seeds: tuple[int, ...], tell: Callable[[str, int], None]) -> Family:
     """Errors and diffusivities by scheme, and the diffusivity of the infinite lattice where there is one."""
-    levels = []
+    cells: list[int] = []
+    errors: dict[str, list[float]] = {name: [] for name in STEADY}
+    diffusivity: dict[str, list[Tensor | None]] = {name: [] for name in DIFFUSING}
+    # The weak form is posed on the unit square, which the rhombus of equilateral triangles is not.
+    fits = family != "equilateral"
     for k, n in enumerate(sizes):
         tell(f"{family}, n = {n}", k)
-        levels.append(_level(family, [mesh_of(family, n, seed) for seed in seeds]))
-    h = [level["cells"] ** -0.5 for level in levels]
+        # Every mesh is made once, and given to every scheme.
+        meshes = [mesh_of(family, n, seed) for seed in seeds]
+        cells.append(round(float(np.mean([len(mesh.cells) for mesh in meshes]))))
+        for name in STEADY:
+            found = np.array([steady_errors(BUILT_IN[name], mesh)[0] for mesh in meshes])
+            errors[name].append(float(np.sqrt(np.mean(found**2))))
+        for name in DIFFUSING:
+            diffusivity[name].append(_tensor(fitted_diffusivity(BUILT_IN[name], meshes[0])) if fits else None)
+    h = [count**-0.5 for count in cells]
     lattice = None
     if family in PERIODS:
         lattice = {name: _tensor(lattice_diffusivity(BUILT_IN[name], family)) for name in DIFFUSING}
-    return {
-        "cells": [level["cells"] for level in levels],
-        "h": h,
-        "steady": {name: _rates(h, [level["errors"][name] for level in levels]) for name in STEADY},
-        "diffusivity": {name: [level["diffusivity"][name] for level in levels] for name in DIFFUSING},
-        "lattice": lattice,
-    }
+    return Family(cells, h, {name: _rates(h, errors[name]) for name in STEADY}, diffusivity, lattice)
 
 
-def _level(family: str, meshes: Sequence[Mesh]) -> dict[str, Any]:
-    """Every mesh is made once, and given to every scheme."""
-    errors = {name: np.array([steady_errors(BUILT_IN[name], mesh)[0] for mesh in meshes]) for name in STEADY}
-    # The weak form is posed on the unit square, which the rhombus of equilateral triangles is not.
-    fits = family != "equilateral"
-    return {
-        "cells": round(float(np.mean([len(mesh.cells) for mesh in meshes]))),
-        "errors": {name: float(np.sqrt(np.mean(values**2))) for name, values in errors.items()},
-        "diffusivity": {
-            name: _tensor(fitted_diffusivity(BUILT_IN[name], meshes[0])) if fits else None for name in DIFFUSING
-        },
-    }
-
-
-def _tensor(K: np.ndarray) -> dict[str, Any]:
+def _tensor(K: np.ndarray) -> Tensor:
     """K/α, its principal values, and how far it is from 1 at most."""
     low, high = (float(value) for value in np.linalg.eigvalsh(K))
-    return {
-        "K": K.tolist(),
-        "principal": [low, high],
-        "mean": 0.5 * (low + high),
-        "off": max(abs(low - 1), abs(high - 1)),
-    }
+    return Tensor(K.tolist(), [low, high], 0.5 * (low + high), max(abs(low - 1), abs(high - 1)))
 
 
 def mesh_of(family: str, n: int, seed: int) -> Mesh:
@@ -167,26 +151,23 @@ def mesh_of(family: str, n: int, seed: int) -> Mesh:
     return mesh
 
 
-def _rates(h: Sequence[float], errors: Sequence[float]) -> dict[str, Any]:
+def _rates(h: Sequence[float], errors: list[float]) -> Steady:
     rates = Rates(tuple(h), tuple(errors))
     found = rates.rates if len(h) > 1 else ()
-    return {
-        "errors": list(errors),
-        "rates": [rate if math.isfinite(rate) else None for rate in found],
-        "order": rates.order if len(h) > 1 else None,
-    }
+    shown = [rate if math.isfinite(rate) else None for rate in found]
+    return Steady(errors, shown, rates.order if len(h) > 1 else None)
 
 
-def _algebra() -> dict[str, Any]:
+def _algebra() -> Algebra:
     """What needs no refinement."""
-    return {
-        "time_order": {"euler": time_order(BUILT_IN["euler"]).order},
-        "equations": {name: str(square_equation(BUILT_IN[name])) for name in (*IMPLICIT, "euler", "two-hop-printed")},
-        "crank_nicolson": {name: _implicit(name) for name in IMPLICIT},
-    }
+    return Algebra(
+        {"euler": time_order(BUILT_IN["euler"]).order},
+        {name: str(square_equation(BUILT_IN[name])) for name in (*IMPLICIT, "euler", "two-hop-printed")},
+        {name: _implicit(name) for name in IMPLICIT},
+    )
 
 
-def _implicit(name: str) -> dict[str, Any]:
+def _implicit(name: str) -> Implicit:
     """R(z), where it is stable, how much modes grow at some steps, its diffusivity, and whether it feels a source."""
     scheme, graph = BUILT_IN[name], default_graph()
     found = stability(scheme, graph)
@@ -195,11 +176,11 @@ def _implicit(name: str) -> dict[str, Any]:
     (z,) = found.factor.free_symbols
     grown = [abs(found.factor.subs(z, -sp.Rational(str(step)))) for step in STEPS]
     felt = abs(operator(scheme, graph, dt=graph.V.min()).N).sum() / (graph.V.min() * graph.cells)
-    return {
-        "factor": str(found.factor),
-        "stable": "at every step" if math.isinf(found.dt_max) else "at short steps" if found.dt_max else "at no step",
-        "steps": list(STEPS),
-        "growth": [float(value) for value in grown],
-        "diffusivity": _tensor(lattice_diffusivity(scheme, "squares")),
-        "source": float(felt),
-    }
+    return Implicit(
+        factor=str(found.factor),
+        stable="at every step" if math.isinf(found.dt_max) else "at short steps" if found.dt_max else "at no step",
+        steps=list(STEPS),
+        growth=[float(value) for value in grown],
+        diffusivity=_tensor(lattice_diffusivity(scheme, "squares")),
+        source=float(felt),
+    )

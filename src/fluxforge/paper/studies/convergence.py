@@ -12,14 +12,21 @@ import numpy as np
 from fluxforge.data import cached
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network, parameters
-from fluxforge.paper.studies._cases import Subject, graph_of
-from fluxforge.paper.studies._child import in_children
 from fluxforge.paper.studies._convergence_claims import COMPARED, check
-from fluxforge.paper.studies._measures import FIELD, GROWN, SOURCE, mesh_facts, seconds_per_step
+from fluxforge.paper.studies._measures import (
+    FIELD,
+    GROWN,
+    SOURCE,
+    Subject,
+    graph_of,
+    mesh_facts,
+    seconds_per_step,
+    space_order,
+    time_orders,
+)
 from fluxforge.paper.studies._networks import trained_before
-from fluxforge.paper.studies._orders import space_order, time_orders
 from fluxforge.paper.studies._records import Records, records
-from fluxforge.paper.studies._tasks import grid_of, space_of
+from fluxforge.paper.studies._tasks import grid_of, in_children, space_of
 from fluxforge.pipeline import Progress, environment, silent
 from fluxforge.scheme.reference import BUILT_IN
 
@@ -160,7 +167,9 @@ class _Study:
         self.tell(f"mesh of {cells} cells", 0, 1)
         seed = self.config.seeds[0]
         words = {"cells": cells, "seed": seed, "schemes": self.config.schemes}
-        facts = self.held.once(f"mesh {cells}", words, lambda: mesh_facts(graph_of(cells, seed), schemes))
+        facts = self.held.once(
+            f"mesh {cells}", words, dict[str, Any], lambda: mesh_facts(graph_of(cells, seed), schemes)
+        )
         return facts | {"wanted": cells}
 
     def pairs(self, task: str) -> Iterator[tuple[str, int]]:
@@ -206,6 +215,7 @@ class _Study:
             self.held.once(
                 f"clock {pair[1]} {pair[0]}",
                 words,
+                dict[str, Any],
                 lambda: {"seconds": seconds_per_step(self._subject(pair[0]), **where)},
             )["seconds"]
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from fluxforge import recipe
 from fluxforge.data import source
-from fluxforge.paper.studies._claim import Claim, Verdict
+from fluxforge.paper.studies._records import Claim, Verdict
 from fluxforge.pipeline import Progress, environment, generalise, lemma_count, reduce, run_folder, silent, summary
 from fluxforge.train import train
 

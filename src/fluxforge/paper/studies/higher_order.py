@@ -15,11 +15,9 @@ from fluxforge.data import Problem, source
 from fluxforge.distil import layered, small_steps
 from fluxforge.gnn import Network
 from fluxforge.mesh import fourier_step
-from fluxforge.paper.studies._claim import Claim
 from fluxforge.paper.studies._higher_order_claims import check as check_claims
-from fluxforge.paper.studies._networks import NAMES, run_of
-from fluxforge.paper.studies._residuals import constants, residuals
-from fluxforge.paper.studies._seeds import rates_before
+from fluxforge.paper.studies._networks import NAMES, constants, rates_before, residuals, run_of
+from fluxforge.paper.studies._records import Claim
 from fluxforge.pipeline import Progress, discover, environment, ladder, problems_by_step, run_folder, silent
 from fluxforge.pipeline import resume as go_on
 from fluxforge.scheme import Scheme, find, symbol

@@ -9,11 +9,9 @@ import jax
 import numpy as np
 
 from fluxforge.data import cached
-from fluxforge.paper.studies._cases import graph_of
-from fluxforge.paper.studies._child import in_children
-from fluxforge.paper.studies._claim import Claim, Verdict
-from fluxforge.paper.studies._counted import counted_bytes
-from fluxforge.paper.studies._records import Records, records
+from fluxforge.paper.studies._measures import graph_of
+from fluxforge.paper.studies._records import Claim, Records, Verdict, records
+from fluxforge.paper.studies._tasks import counted_bytes, in_children
 from fluxforge.pipeline import Progress, environment, silent
 from fluxforge.scheme.reference import BUILT_IN
 
@@ -137,6 +135,7 @@ def _counted(name: str, cells: int, held: Records) -> float:
     found = held.once(
         _title(words),
         words,
+        dict[str, Any],
         lambda: {"bytes": counted_bytes(BUILT_IN[chosen["scheme"]], graph_of(cells, SEED), chosen.get("solver"))},
     )
     return float(found["bytes"])

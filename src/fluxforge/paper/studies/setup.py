@@ -1,4 +1,4 @@
-"""What the paper's set-up looks like: the two-cell training set, the 100 meshes, and the neighbourhoods of a cell."""
+"""The paper's set-up: the two-cell training set, the 100 meshes, and the neighbourhoods of a cell."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import jax
+import numpy as np
 
 from fluxforge import recipe
-from fluxforge.data import meshes
-from fluxforge.mesh import gmsh_problem
-from fluxforge.paper.studies._claim import Claim, Verdict
-from fluxforge.paper.studies._setup_meshes import KINDS, ensemble_document, samples_document
-from fluxforge.paper.studies._setup_pair import two_cells_document
-from fluxforge.paper.studies._setup_patch import patches_document
+from fluxforge.data import EQUILATERAL, FixedSource, Problem, meshes, source
+from fluxforge.mesh import Mesh, Neumann, dual, gmsh_problem
+from fluxforge.paper.studies._records import Claim, Verdict
+from fluxforge.paper.studies._setup_meshes import KINDS, ensemble_document, patches_document, samples_document
 from fluxforge.pipeline import Progress, environment, silent
+from fluxforge.scheme import Hop
 
 NAME = "setup"
 SEED = 0
@@ -76,30 +76,30 @@ def _engine(wanted: str, warn: Callable[[str], None]) -> str:
 
 def check(result: Mapping[str, Any]) -> list[Claim]:
     """What the paper says of its data, from what was measured on them."""
-    return [_two_cells(result["two_cells"]), _meshes(result["ensemble"])]
+    return [_judge_two_cells(result["two_cells"]), _judge_meshes(result["ensemble"])]
 
 
-def _two_cells(pair: Mapping[str, Any]) -> Claim:
+def _judge_two_cells(pair: Mapping[str, Any]) -> Claim:
     """Holds if every graph of the training set has the printed geometry to round-off."""
     found = pair["training"]
     off = {name: max(abs(end - value) for end in found[name]) for name, value in PRINTED.items()}
     verdict: Verdict = "holds" if max(off.values()) <= EXACT else "does not hold"
     evidence = (
-        f"on all {found['graphs']} graphs V = {_ends(found['V'])}, A = {_ends(found['A'])}, "
-        f"δ = {_ends(found['delta'])}, A/(δ V) = {_ends(found['ratio'])}: at most {max(off.values()):.0e} "
-        f"from √3, 2, 2/√3, 1"
+        f"on all {found['graphs']} graphs V = {_format_ends(found['V'])}, A = {_format_ends(found['A'])}, "
+        f"δ = {_format_ends(found['delta'])}, A/(δ V) = {_format_ends(found['ratio'])}: at most "
+        f"{max(off.values()):.0e} from √3, 2, 2/√3, 1"
     )
     return Claim(
         "setup-two-cells", "V = √3, A = 2, δ = 2/√3, so that A/(δ V) = 1 on the training set", verdict, evidence
     )
 
 
-def _ends(pair: list[float]) -> str:
+def _format_ends(pair: list[float]) -> str:
     low, high = (f"{value:.9g}" for value in pair)
     return low if low == high else f"{low} to {high}"
 
 
-def _meshes(found: Mapping[str, Any]) -> Claim:
+def _judge_meshes(found: Mapping[str, Any]) -> Claim:
     """Holds if spread, shape and areas are as said; under a condition if only the areas merge too often."""
     regular, irregular = (found["by_kind"][kind] for kind in KINDS)
     varied = all(
@@ -132,3 +132,47 @@ def _spreads(kind: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{letter} {kind['spread'][k][0]:.2f} to {kind['spread'][k][2]:.2f}" for k, letter in names.items()
     )
+
+
+RECIPE = "generalisation"
+CELLS = ((0, 1, 2), (1, 0, 3))
+
+
+def two_cells_document() -> dict[str, Any]:
+    """The mesh and its dual graph, what every training graph measures, and the first of them with its answer."""
+    spec = recipe.load(RECIPE)
+    drawn = source(spec, dtype="float64")
+    assert isinstance(drawn, FixedSource)
+    graph = dual(Mesh(EQUILATERAL, np.array(CELLS), origin="two cells"), Neumann())
+    return {
+        "points": _rounded(EQUILATERAL),
+        "cells": [list(cell) for cell in CELLS],
+        "centroids": _rounded(graph.x),
+        "V": graph.V.tolist(),
+        "A": float(graph.A[0]),
+        "delta": float(graph.delta[0]),
+        "ratio": (graph.A[0] / graph.delta[0] / graph.V).tolist(),
+        "training": _training(drawn.problems),
+        "example": _example(drawn.problems),
+    }
+
+
+def _training(problems: Problem) -> dict[str, Any]:
+    """Least and largest over all graphs of the set, random ones and corner cases."""
+    edge = problems.graph.hops[Hop.EDGE]
+    V, A, delta = (np.asarray(a) for a in (problems.graph.V, edge.geometry["A"], edge.geometry["delta"]))
+    ratio = A / delta / V[..., None]
+    found = {"V": V, "A": A, "delta": delta, "ratio": ratio}
+    ends = {name: [float(values.min()), float(values.max())] for name, values in found.items()}
+    return {"graphs": len(V), "edges": int(np.asarray(edge.mask).sum(axis=(1, 2)).max()) // 2, **ends}
+
+
+def _example(problems: Problem) -> dict[str, Any]:
+    """T and S of the first graph, and T one step of the first-order scheme later."""
+    fields = {"T": problems.T, "S": problems.S, "after": problems.answer}
+    found: dict[str, Any] = {name: _rounded(values[0]) for name, values in fields.items()}
+    return found | {"dt": float(problems.dt[0]), "diffusivity": float(problems.parameters["alpha"][0])}
+
+
+def _rounded(values: Any) -> list[Any]:
+    return np.round(np.asarray(values), 6).tolist()

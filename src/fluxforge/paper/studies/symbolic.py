@@ -15,9 +15,9 @@ from fluxforge.data import source
 from fluxforge.distil import ENGINES, layered, series, small_steps
 from fluxforge.gnn import cast
 from fluxforge.loss import step_of
-from fluxforge.paper.studies._claim import Claim, Verdict
-from fluxforge.paper.studies._rate_claims import BUILT_IN, SMALL_STEPS
-from fluxforge.paper.studies._seeds import ENOUGH, Rate, rate_of, rates_before, weigh
+from fluxforge.paper.studies._networks import ENOUGH, Rate, rate_of, rates_before, weigh
+from fluxforge.paper.studies._records import Claim, Verdict
+from fluxforge.paper.studies.rates import BUILT_IN, SMALL_STEPS
 from fluxforge.pipeline import Progress, environment, explain, ladder, problems_by_step, run_folder, silent, with_steps
 from fluxforge.recipe import diffusivity_of
 from fluxforge.scheme import symbol
