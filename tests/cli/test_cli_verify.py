@@ -13,6 +13,7 @@ from fluxforge.scheme import Claims, SchemeBuilder, save
 def test_a_certificate_is_shown_and_written(cli: Cli, tmp_path: Path) -> None:
     told = cli("verify", "euler", "--quick", "--families", "squares", "-o", tmp_path)
     assert told.code == 0
+    assert told.out.startswith("euler: Explicit two-point flux; order 2 on squares; first order in time; stable up to")
     words = " ".join(told.out.split())
     assert "order in time 1.00" in words
     assert "squares: converges, order 2.00" in words

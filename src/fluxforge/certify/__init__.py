@@ -7,6 +7,7 @@ from fluxforge.certify._claims import ClaimCheck
 from fluxforge.certify._evidence import NUMERICAL_FAILURES, Line, Verdict
 from fluxforge.certify._family import FamilyResult
 from fluxforge.certify._rates import Rates
+from fluxforge.certify._summary import summarise
 from fluxforge.certify._verify import verify
 from fluxforge.certify.patch import linear_field_defect
 from fluxforge.certify.semidiscrete import other_equation
@@ -23,6 +24,7 @@ __all__ = [
     "alignment",
     "linear_field_defect",
     "other_equation",
+    "summarise",
     "verify",
     "verify_step",
 ]

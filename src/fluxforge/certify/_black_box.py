@@ -1,6 +1,7 @@
 """A certificate for a step we cannot read: a trained network, or anyone's function of T."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from fluxforge._types import State
 from fluxforge.certify import _lines
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._evidence import Line, Verdict, judged, unknown
+from fluxforge.certify._summary import summarise
 from fluxforge.certify.conservation import ROLLOUT, TOLERANCE, Conservation, drift_between, signed_states
 from fluxforge.certify.linearity import Linearity, hops_used, linearity_defects
 from fluxforge.mesh import DualGraph, Mesh, Neumann, as_mesh, dual, fourier_step, generate, jittered, squares
@@ -43,7 +45,7 @@ def verify_step(make_step: MakeStep, *, name: str = "step", mesh: Mesh | None = 
             *(_growth_line(make_step, dual(mesh), fraction) for fraction in FRACTIONS),
             _diffusivity_line(make_step),
         )
-    return Certificate(
+    certificate = Certificate(
         scheme=name,
         quick=False,
         lines=lines,
@@ -60,6 +62,7 @@ def verify_step(make_step: MakeStep, *, name: str = "step", mesh: Mesh | None = 
         curves=(),
         mesh=mesh.origin,
     )
+    return replace(certificate, summary=summarise(certificate))
 
 
 def jacobian(make_step: MakeStep, graph: DualGraph, dt: float, T: State) -> np.ndarray:

@@ -1,5 +1,6 @@
 """The certificate: everything that was established of a scheme, as lines for people and as a document for programs."""
 
+import html
 import math
 import os
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from fluxforge.certify.linearity import Linearity
 from fluxforge.certify.maximum import LARGEST, MaximumPrinciple
 from fluxforge.certify.modified import ModifiedEquation
 from fluxforge.certify.order import SpaceStudy
+from fluxforge.certify.rate import Rate
 from fluxforge.certify.semidiscrete import SemiDiscrete
 from fluxforge.certify.stability import Stability
 from fluxforge.certify.time_order import TimeStudy
@@ -30,7 +32,10 @@ KIND, VERSION = "certificate", 1
 
 @dataclass(frozen=True)
 class Certificate:
-    """The results behind the lines; None where a property could not be established (its line says why)."""
+    """The results behind the lines; None where a property could not be established (its line says why).
+
+    `summary` is one sentence on the scheme, from `summarise`. `rate` is measured for equations that are not linear.
+    """
 
     scheme: str
     quick: bool
@@ -50,6 +55,21 @@ class Certificate:
     units: Units | None = None
     transient: TransientGrowth | None = None
     meshes: tuple[SpaceStudy, ...] = ()
+    rate: Rate | None = None
+    summary: str = ""
+
+    def __repr__(self) -> str:
+        """The scheme, the verdict on its claims, and the sentence that sums it up."""
+        return f"<Certificate of {self.scheme!r}: {self.verdict}. {self.summary}>"
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks, with the lines as a table."""
+        rows = "".join(
+            f"<tr><td>{line.verdict}</td><td>{html.escape(line.property)}</td><td>{html.escape(line.evidence)}</td></tr>"
+            for line in self.lines
+        )
+        head = f"<p><b>{html.escape(self.scheme)}</b>: {self.verdict}. {html.escape(self.summary)}</p>"
+        return f"{head}<table><tr><th>verdict</th><th>property</th><th>evidence</th></tr>{rows}</table>"
 
     @property
     def contradicted(self) -> tuple[ClaimCheck, ...]:

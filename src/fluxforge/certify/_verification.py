@@ -1,6 +1,7 @@
 """A certificate in the making: every question in turn, each with its line."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from fluxforge.certify._findings import Findings
 from fluxforge.certify._problems import PROBLEMS
 from fluxforge.certify._request import Request, claim_reasons, generator_holds, left_out, space_finding
 from fluxforge.certify._space_graphs import rough_tetrahedra
+from fluxforge.certify._summary import summarise
 from fluxforge.certify.conservation import conservation
 from fluxforge.certify.cost import CostCurve, cost, error_against_cost
 from fluxforge.certify.diffusivity import effective_diffusivity, effective_equation
@@ -79,7 +81,7 @@ class Verification:
         """Ask every question in turn, then hold the claims against the answers."""
         found = self._measure()
         checks = self._claims(found)
-        return Certificate(
+        certificate = Certificate(
             scheme=self.scheme.name,
             quick=self.quick,
             lines=tuple(self.lines),
@@ -98,7 +100,9 @@ class Verification:
             units=found.units,
             transient=found.transient,
             meshes=found.meshes,
+            rate=found.rate,
         )
+        return replace(certificate, summary=summarise(certificate, self.scheme))
 
     def _measure(self) -> Findings:
         s, g, where = self.scheme, self.graph, self.where

@@ -83,7 +83,7 @@ def _verdict_style(certificate: Certificate) -> str:
 
 
 def _show_certificate(certificate: Certificate, written: list[Path]) -> None:
-    show(Text.assemble("certificate of ", (printable(certificate.scheme), "bold")))
+    show(printable(f"{certificate.scheme}: {certificate.summary}"))
     show()
     for line in certificate.lines:
         show(Text.assemble((f"{line.verdict:<16}", STYLES[line.verdict]), (printable(line.property), "bold")))

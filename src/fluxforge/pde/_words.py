@@ -27,8 +27,8 @@ class Words:
     """The words for an equation in certificates and messages.
 
     `step`: whose name the reference step has; `diffusion` the letter or formula of K; `parameters` the letters of all;
-    `unknown` the letter, `unknowns` the values of the unknown; `exchanged` what cells exchange; `total` what is
-    conserved.
+    `unknown` the letter, `unknowns` the values of the unknown; `exchanged` what cells exchange; `total` the conserved
+    sum as a formula, `conserved` the same in a sentence.
     """
 
     step: str
@@ -38,6 +38,7 @@ class Words:
     unknowns: str
     exchanged: str
     total: str
+    conserved: str
 
     @property
     def step_name(self) -> str:
@@ -68,4 +69,5 @@ def words_of(equation: "Equation") -> Words:
         unknowns="temperatures" if heat else equation.unknown,
         exchanged="heat" if heat else equation.unknown,
         total=f"{'heat' if heat else 'total'} Σ {weight} {equation.unknown}",
+        conserved="the total heat" if heat else f"the total of {weight[:-1]}{equation.unknown}",
     )

@@ -1,0 +1,172 @@
+"""One sentence on a scheme, built from the evidence of its certificate."""
+
+import math
+from collections.abc import Iterator
+
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._family import FamilyResult
+from fluxforge.certify._rates import Rates
+from fluxforge.certify.stability import Stability
+from fluxforge.pde import HEAT, Equation
+from fluxforge.scheme import Scheme
+
+# On these families the line between two centroids is normal to the face between them; on the others it is not.
+ORTHOGONAL = ("squares", "cross", "equilateral")
+SKEWED = ("right", "jittered", "regular", "irregular")
+# The other families are squares and cubes.
+TRIANGLES = {
+    "cross": "crossed",
+    **{name: name for name in ("right", "equilateral", "jittered", "regular", "irregular")},
+}
+ORDINALS = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth"}
+# Orders this near to a whole number are quoted as that number; claims are held to the same distance.
+WHOLE = 0.15
+
+
+def summarise(certificate: Certificate, scheme: Scheme | None = None) -> str:
+    """The sentence a numerical analyst would write of a scheme: flux, orders, largest stable step, conservation.
+
+    Only what the certificate holds evidence for is stated; what it could not establish is listed at the end, and a
+    quick certificate is called one. Without `scheme`, as for a step given as a function, the words are heat's.
+    """
+    equation = HEAT if scheme is None else scheme.equation
+    clauses = [_flux(certificate, scheme), *_space(certificate), *_time(certificate)]
+    clauses += [*_stability(certificate, equation), *_conservation(certificate, equation), *_faults(certificate)]
+    if absent := _not_established(certificate):
+        clauses.append(f"not established: {', '.join(absent)}")
+    sentence = "; ".join(clauses) + "."
+    return sentence + (" (Quick certificate: small meshes only.)" if certificate.quick else "")
+
+
+def _flux(certificate: Certificate, scheme: Scheme | None) -> str:
+    """Explicit or implicit, and the flux in the limit of small steps."""
+    if scheme is None:
+        kind, unknown = "Step given as a function", "T"
+    else:
+        kind, unknown = "Implicit" if scheme.implicit else "Explicit", scheme.equation.unknown
+    system, rate = certificate.semidiscrete, certificate.rate
+    if (system is not None and system.plain) or (rate is not None and rate.holds):
+        return f"{kind} two-point flux"
+    noun = kind if scheme is None else f"{kind} scheme"
+    if certificate.linearity is not None and not certificate.linearity.linear:
+        return f"{noun}, not linear in {unknown}"
+    if system is not None and system.holds:
+        return f"{noun} with a consistent flux other than the two-point one"
+    return f"{noun}, linear in {unknown}" if certificate.linearity is not None else noun
+
+
+def _space(certificate: Certificate) -> Iterator[str]:
+    outcomes: dict[str, list[str]] = {}
+    for family, result in certificate.space.items():
+        if result.study is not None:
+            outcomes.setdefault(_outcome(result), []).append(family)
+    clauses = [f"{outcome} on {_meshes(families)}" for outcome, families in outcomes.items()]
+    if len(clauses) == 2 and clauses[0].endswith("orthogonal meshes") and clauses[1].endswith("skewed meshes"):
+        clauses[1] = clauses[1].replace("skewed meshes", "skewed ones")
+    if clauses:
+        yield ", ".join(clauses)
+    if certificate.meshes:
+        worst = min(certificate.meshes, key=lambda study: (study.l2.convergent, study.l2.order or math.inf))
+        yield f"{_order(worst.l2)} on the given meshes"
+
+
+def _outcome(result: FamilyResult) -> str:
+    assert result.study is not None
+    if result.fails:
+        return "does not converge"
+    order = _order(result.study.l2)
+    if not result.convergent or result.consistent:
+        return order
+    if result.effective is None and result.diffusivity is None:
+        return f"{order} (diffusivity not established)"
+    return f"{order} (to the solution of another equation)"
+
+
+def _order(rates: Rates) -> str:
+    if rates.exact:
+        return "exact"
+    if rates.order is None:
+        return "does not converge" if rates.stalled else "no settled order"
+    return f"order {_number(rates.order)}"
+
+
+def _number(order: float) -> str:
+    return str(round(order)) if abs(order - round(order)) <= WHOLE else f"{order:.1f}"
+
+
+def _meshes(families: list[str]) -> str:
+    """Families in words; all orthogonal or all skewed ones by that name."""
+    names = []
+    for name, group in (("orthogonal", ORTHOGONAL), ("skewed", SKEWED)):
+        if set(group) <= set(families):
+            names.append(name)
+            families = [family for family in families if family not in group]
+    words = [f"{' and '.join(names)} meshes"] if names else []
+    words += [family for family in families if family not in TRIANGLES]
+    triangles = [TRIANGLES[family] for family in families if family in TRIANGLES]
+    words += [f"{_list(triangles)} triangles"] if triangles else []
+    return _list(words)
+
+
+def _list(words: list[str]) -> str:
+    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+
+
+def _time(certificate: Certificate) -> Iterator[str]:
+    if certificate.time is None or certificate.time.order is None:
+        return
+    order = _number(certificate.time.order)
+    yield (
+        f"{ORDINALS[int(order)]} order in time"
+        if order.isdigit() and int(order) in ORDINALS
+        else (f"order {order} in time")
+    )
+
+
+def _stability(certificate: Certificate, equation: Equation) -> Iterator[str]:
+    found = certificate.stability
+    if found is None or found.dt_max is None:
+        return
+    where = "an irregular mesh" if certificate.mesh is None else certificate.mesh
+    if found.dt_max == 0:
+        yield "unstable at every time step"
+    elif math.isinf(found.dt_max):
+        yield "stable at every time step" if found.bound else "stable at every time step tried"
+    else:
+        value = f"{found.dt_max / found.fourier:.3g}"
+        limit = f"up to {value} {equation.words.step_name}{'s' * (value != '1')} on {where}"
+        yield f"stable {limit}{_caution(found)}" if found.bound else f"eigenvalues stable {limit}, which is no bound"
+
+
+def _caution(found: Stability) -> str:
+    return "" if found.stable_below is True and found.diverges_above is not False else ", not confirmed by runs"
+
+
+def _conservation(certificate: Certificate, equation: Equation) -> Iterator[str]:
+    if certificate.conservation is not None:
+        verb = "conserves" if certificate.conservation.holds else "does not conserve"
+        yield f"{verb} {equation.words.conserved}"
+
+
+def _faults(certificate: Certificate) -> Iterator[str]:
+    """What a reader has to know before using the scheme."""
+    if certificate.semidiscrete is not None and not certificate.semidiscrete.holds:
+        yield "its limit of small steps is not the equation"
+    if certificate.rate is not None and not certificate.rate.holds:
+        yield "its limit of small steps is not the equation's two-point flux"
+    if certificate.units is not None and not certificate.units.holds:
+        yield "its result depends on the units"
+    if certificate.contradicted:
+        yield f"contradicts its own claims: {', '.join(check.property for check in certificate.contradicted)}"
+
+
+def _not_established(certificate: Certificate) -> list[str]:
+    """Properties that a sentence on a scheme should have, and this certificate has no number for."""
+    has_order = bool(certificate.meshes) or any(one.study is not None for one in certificate.space.values())
+    found = {
+        "order in space": has_order,
+        "order in time": certificate.time is not None and certificate.time.order is not None,
+        "stability": certificate.stability is not None and certificate.stability.dt_max is not None,
+        "conservation": certificate.conservation is not None,
+    }
+    return [name for name, known in found.items() if not known]
