@@ -1,14 +1,10 @@
-"""Results as pages: it computes nothing."""
+"""Results as HTML pages, figures and tables; nothing is computed here."""
 
-from fluxforge.report._certificate_page import certificate_page, formula_lines, write_certificate
-from fluxforge.report._discovery_figures import discovery_figures
+from fluxforge.report._certificate_page import certificate_figures, certificate_page, formula_lines, write_certificate
+from fluxforge.report._discovery_figures import discovery_figures, extrapolation_figure, generalisation_figure
 from fluxforge.report._discovery_page import discovery_page, write_discovery
-from fluxforge.report._figures import certificate_figures
-from fluxforge.report._generalisation import extrapolation_figure, generalisation_figure
 from fluxforge.report._mathml import typeset
-from fluxforge.report._page import Shown, page, rounded, shown
-from fluxforge.report._panels import COLOURS, MARKERS, panels
-from fluxforge.report._tables import Row, Table, table_csv, tables
+from fluxforge.report._page import COLOURS, MARKERS, Row, Shown, Table, page, panels, rounded, shown, table_csv, tables
 
 __all__ = [
     "COLOURS",

@@ -1,15 +1,18 @@
-"""A certificate as one self-contained HTML page."""
+"""A certificate as one self-contained HTML page with its plots."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import sympy as sp
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fluxforge._files import write_text
 from fluxforge.certify import Certificate
 from fluxforge.expression import to_text
-from fluxforge.report._figures import certificate_figures
-from fluxforge.report._page import page, save_figures, shown
+from fluxforge.report._page import COLOURS, MARKERS, page, panels, save_figures, shown
 from fluxforge.scheme import Scheme
 
 CAPTIONS = {
@@ -58,3 +61,111 @@ def formula_lines(scheme: Scheme) -> list[str]:
     if scheme.implicit:
         lines.append(f"implicit  T' − T = (1 − θ)(F(T) − T) + θ(F(T') − T'),  θ = {to_text(scheme.theta)}")
     return lines
+
+
+def certificate_figures(certificate: Certificate) -> dict[str, Figure]:
+    """The figures that this certificate has data for, by name."""
+    found = {}
+    if any(result.study is not None for result in certificate.space.values()):
+        found["convergence"] = convergence_figure(certificate)
+    if certificate.time is not None:
+        found["time"] = time_figure(certificate)
+    if certificate.stability is not None and certificate.stability.one_operator:
+        found["stability"] = stability_figure(certificate)
+    if certificate.curves:
+        found["cost"] = cost_figure(certificate)
+    return found
+
+
+def convergence_figure(certificate: Certificate) -> Figure:
+    """Relative L2 and L∞ errors of the steady state against cells, with slopes to compare by."""
+    figure, axes = panels(2)
+    for panel, norm in zip(axes, ("l2", "linf"), strict=True):
+        for k, (family, result) in enumerate(certificate.space.items()):
+            if result.study is None:
+                continue
+            rates = getattr(result.study, norm)
+            order = rates.order
+            label = f"{family}: {f'order {order:.2f}' if order is not None else 'no order'}"
+            panel.loglog(
+                result.study.cells, rates.errors, MARKERS[k % 7] + "-", color=COLOURS[k % 7], label=label, markersize=4
+            )
+        _guides(panel)
+        panel.set(xlabel="cells", ylabel=f"relative {'L2' if norm == 'l2' else 'L∞'} error")
+        panel.legend(fontsize=7.5, framealpha=0.9)
+    return figure
+
+
+def _guides(panel: Axes) -> None:
+    """Slopes of order 1 and 2 in h, that is ½ and 1 in the number of cells."""
+    left, right = panel.get_xlim()
+    x = np.geomspace(left * 1.3, right / 1.3, 2)
+    top = panel.get_ylim()[1] / 1.5
+    for order, style in ((1, ":"), (2, "--")):
+        y = top * (x / x[0]) ** (-order / 2)
+        panel.loglog(x, y, style, color="0.6", linewidth=1)
+        panel.annotate(f"order {order}", (x[1], y[1]), fontsize=7.5, color="0.4", ha="right", va="bottom")
+
+
+def time_figure(certificate: Certificate) -> Figure:
+    """Errors in time against the matrix exponential, for the free and the driven run."""
+    assert certificate.time is not None
+    figure, (panel,) = panels(1)
+    for k, (name, run) in enumerate(
+        (("free: T₀, S = 0", certificate.time.free), ("driven: T₀ = 0, S", certificate.time.driven))
+    ):
+        order = "exact" if run.exact else ("no order" if run.order is None else f"order {run.order:.2f}")
+        errors = np.maximum(run.errors, 1e-17)
+        panel.loglog(run.sizes, errors, MARKERS[k] + "-", color=COLOURS[k], label=f"{name}: {order}", markersize=5)
+    panel.set(xlabel="Δt / 2Δt_Fourier", ylabel="relative error against exp(tG)")
+    panel.legend(fontsize=8)
+    return figure
+
+
+def stability_figure(certificate: Certificate) -> Figure:
+    """R along the negative axis, and the region |R| ≤ 1 in the complex plane."""
+    found = certificate.stability
+    assert found is not None
+    assert found.factor is not None
+    assert found.interval is not None
+    figure, (along, region) = panels(2)
+    factor = _function(found.factor)
+    reach = 4.0 if not np.isfinite(found.interval) or found.interval == 0 else 1.15 * found.interval
+    x = np.linspace(0, reach, 800)
+    along.plot(-x, np.real(factor(-x + 0j)), color=COLOURS[0])
+    along.axhspan(-1, 1, color="0.92", zorder=0)
+    along.axhline(0, color="0.6", linewidth=0.8)
+    if np.isfinite(found.interval) and found.interval > 0:
+        along.axvline(-found.interval, color=COLOURS[1], linestyle="--", label=f"−{found.interval:.5g}")
+        along.legend(fontsize=8)
+    along.set(xlabel="z = Δtλ", ylabel="R(z)", ylim=(-1.6, 1.6))
+    height = max(2.0, 0.25 * reach)
+    X, Y = np.meshgrid(np.linspace(-reach, 0.15 * reach, 300), np.linspace(-height, height, 200))
+    size = np.abs(factor(X + 1j * Y))
+    region.contourf(X, Y, size, levels=[0, 1], colors=["#cfe3f3"])
+    region.contour(X, Y, size, levels=[1], colors=[COLOURS[0]], linewidths=1.2)
+    region.axhline(0, color="0.6", linewidth=0.8)
+    region.axvline(0, color="0.6", linewidth=0.8)
+    region.set(xlabel="Re z", ylabel="Im z", title="|R| ≤ 1")
+    return figure
+
+
+def cost_figure(certificate: Certificate) -> Figure:
+    """Error in time against bytes moved per cell, beside the peers."""
+    figure, (panel,) = panels(1)
+    for k, curve in enumerate(certificate.curves):
+        width = 2.2 if curve.scheme == certificate.scheme else 1.2
+        style = MARKERS[k % 7] + "-"
+        panel.loglog(
+            curve.bytes, curve.error, style, color=COLOURS[k % 7], label=curve.scheme, linewidth=width, markersize=4
+        )
+    panel.set(xlabel="bytes moved per cell to the end", ylabel="relative error in time")
+    panel.legend(fontsize=8)
+    return figure
+
+
+def _function(factor: sp.Expr) -> Callable[[np.ndarray], np.ndarray]:
+    numerator, denominator = sp.fraction(sp.together(factor))
+    z = next(iter(factor.free_symbols))
+    top, bottom = ([complex(c) for c in sp.Poly(part, z).all_coeffs()] for part in (numerator, denominator))
+    return lambda at: np.polyval(top, at) / np.polyval(bottom, at)

@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from fluxforge.report._page import Shown, decimals, number, shown
-from fluxforge.report._panels import COLOURS, MARKERS, panels
+from fluxforge.report._page import COLOURS, MARKERS, Shown, decimals, number, panels, shown
 
 Record = Mapping[str, Any]
 # The network's constants are shown up to so many times the range of the formula's beyond it.

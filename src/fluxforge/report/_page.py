@@ -1,9 +1,10 @@
-"""What every page shares: templates, pictures inside the page and beside it, numbers for people."""
+"""What pages and figures share: templates, inline pictures, panels, numbers for people, and tables of documents."""
 
+import csv
 import io
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fluxforge.certify import Verdict
@@ -88,3 +90,95 @@ def _svg(figure: Figure, name: str) -> Markup:
     text = re.sub(r"\s(width|height)=\"[\d.]+pt\"", "", text[text.index("<svg") :], count=2)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     return Markup(re.sub(r"(\bid=\"|href=\"#|url\(#)", rf"\1{name}-", text))
+
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7f7f7f")
+MARKERS = "osD^vPX"
+
+
+def panels(count: int, *, columns: int | None = None) -> tuple[Figure, tuple[Axes, ...]]:
+    """So many panels, in rows of so many columns: by default one row."""
+    columns = count if columns is None else min(columns, count)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(4.6 * columns + 0.4, 3.7 * rows), layout="constrained")
+    axes = tuple(figure.subplots(rows, columns, squeeze=False).flat)
+    for panel in axes[count:]:
+        panel.remove()
+    for panel in axes[:count]:
+        panel.grid(alpha=0.25)
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.tick_params(labelsize=8)
+    return figure, axes[:count]
+
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for readers: its caption, the names of its columns, and rows of text."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def tables(document: Mapping[str, Any]) -> dict[str, list[Row]]:
+    """Lists of records, records of records and lists of numbers, by their place: `networks`, `direct/θ = 1/rows`."""
+    return {where: rows for where, rows in _found(document, ()) if rows}
+
+
+def table_csv(rows: Sequence[Row]) -> str:
+    """A table as CSV, with every column that any row has."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _found(value: Any, where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]]:
+    if isinstance(value, Mapping):
+        yield from _of_mapping(value, where)
+    elif _is_list(value) and where:
+        records = [each for each in value if isinstance(each, Mapping)]
+        if records and len(records) == len(value):
+            yield "/".join(where), [_flat(each) for each in records]
+            for k, each in enumerate(records):
+                deeper = {name: inner for name, inner in each.items() if _is_table(inner)}
+                yield from _found(deeper, (*where, str(k)))
+
+
+def _of_mapping(value: Mapping[str, Any], where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]]:
+    records = {name: each for name, each in value.items() if isinstance(each, Mapping) and _flat(each)}
+    if where and len(records) > 1 and len(records) == len(value):
+        yield "/".join(where), [{"name": name, **_flat(each)} for name, each in records.items()]
+    columns = {name: each for name, each in value.items() if _is_column(each)}
+    if where and columns and len({len(each) for each in columns.values()}) == 1:
+        yield "/".join(where), [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for name, each in value.items():
+        yield from _found(each, (*where, str(name)))
+
+
+def _flat(record: Mapping[str, Any]) -> Row:
+    """Numbers and texts of a record, and those of the records in it as `outer.inner`."""
+    row: Row = {}
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            row |= {f"{name}.{inner}": each for inner, each in _flat(value).items()}
+        elif not _is_list(value):
+            row[name] = value
+    return row
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _is_table(value: Any) -> bool:
+    return _is_list(value) and bool(value) and all(isinstance(each, Mapping) for each in value)
+
+
+def _is_column(value: Any) -> bool:
+    return _is_list(value) and len(value) > 1 and not any(_is_list(each) or isinstance(each, Mapping) for each in value)
