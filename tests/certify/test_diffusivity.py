@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from fluxforge.certify._families import Levels
-from fluxforge.certify.diffusivity import fitted_diffusivity, lattice_diffusivity
+from fluxforge.certify.diffusivity import lattice_diffusivity
+from fluxforge.certify.order import fitted_diffusivity
 from fluxforge.scheme.reference import BUILT_IN
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fluxforge.certify import Verdict, verify
-from fluxforge.certify._own import SmoothEquation, own_equation
 from fluxforge.certify.conservation import conservation
+from fluxforge.certify.diffusivity import SmoothEquation, own_equation
 from fluxforge.certify.semidiscrete import falls_with_size
 from fluxforge.certify.time_order import time_order
 from fluxforge.pde import Equation, from_document

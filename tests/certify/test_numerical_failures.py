@@ -12,7 +12,7 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 from fluxforge.certify import Verdict, verify, verify_step
 from fluxforge.certify._certificate import _stability
-from fluxforge.certify.maximum import maximum_principle
+from fluxforge.certify.growth import maximum_principle
 from fluxforge.certify.modified import square_equation
 from fluxforge.certify.stability import Stability, stability
 from fluxforge.certify.time_order import exact_solution
@@ -91,7 +91,7 @@ def test_matrices_that_cannot_be_solved_say_so() -> None:
 def test_a_step_that_is_not_finite_has_no_maximum_principle(monkeypatch: pytest.MonkeyPatch) -> None:
     """NaN is neither negative nor positive: taken as it is, it broke no principle at any step."""
     broken = csr_array(np.diag([1.0, math.nan, 1.0, 1.0]))
-    monkeypatch.setattr(sys.modules["fluxforge.certify.maximum"], "step_matrix", lambda *_, **__: broken)
+    monkeypatch.setattr(sys.modules["fluxforge.certify.growth"], "step_matrix", lambda *_, **__: broken)
     with pytest.raises(NumericalError, match="is not finite at cell 1"):
         maximum_principle(BUILT_IN["euler"], dual(squares(2)))
 

@@ -3,10 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from fluxforge.certify._lines import stability_line
-from fluxforge.certify.maximum import maximum_principle
-from fluxforge.certify.stability import stability
-from fluxforge.certify.transient import transient_growth
+from fluxforge.certify.growth import maximum_principle, transient_growth
+from fluxforge.certify.stability import stability, stability_line
 from fluxforge.mesh import dual, fourier_step, jittered, squares
 from fluxforge.scheme import Claims, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN

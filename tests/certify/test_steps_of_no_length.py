@@ -3,8 +3,7 @@
 import pytest
 
 import fluxforge as ff
-from fluxforge.certify._lines import conservation_line
-from fluxforge.certify.conservation import conservation
+from fluxforge.certify.conservation import conservation, conservation_line
 from fluxforge.errors import SchemeError
 from fluxforge.mesh import dual, jittered
 from fluxforge.pde import HEAT, Equation, from_document

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from fluxforge.certify import verify
-from fluxforge.certify._families import Levels
-from fluxforge.certify._space_graphs import cubes, tetrahedra
+from fluxforge.certify._families import Levels, cubes, tetrahedra
 from fluxforge.certify.conservation import conservation
 from fluxforge.certify.modified import cube_equation
 from fluxforge.certify.order import space_studies

@@ -11,8 +11,8 @@ import pytest
 import sympy as sp
 
 from fluxforge.certify.conservation import messages_antisymmetric
-from fluxforge.certify.linearity import linearity
-from fluxforge.certify.maximum import maximum_principle
+from fluxforge.certify.cost import linearity
+from fluxforge.certify.growth import maximum_principle
 from fluxforge.certify.stability import stability
 from fluxforge.errors import SchemeError
 from fluxforge.mesh import DualGraph, fourier_step, reference_step, resolve, unit_volume

@@ -10,19 +10,16 @@ from fluxforge._files import write_document
 from fluxforge.certify._claims import ClaimCheck
 from fluxforge.certify._evidence import Line
 from fluxforge.certify._family import FamilyResult
-from fluxforge.certify._own import SmoothEquation
 from fluxforge.certify.conservation import Conservation
-from fluxforge.certify.cost import Cost, CostCurve
-from fluxforge.certify.diffusivity import EffectiveEquation
-from fluxforge.certify.linearity import Linearity
-from fluxforge.certify.maximum import LARGEST, MaximumPrinciple
+from fluxforge.certify.cost import Cost, CostCurve, Linearity
+from fluxforge.certify.diffusivity import EffectiveEquation, SmoothEquation
+from fluxforge.certify.growth import LARGEST, MaximumPrinciple, TransientGrowth
 from fluxforge.certify.modified import ModifiedEquation
 from fluxforge.certify.order import SpaceStudy
-from fluxforge.certify.rate import Rate
-from fluxforge.certify.semidiscrete import SemiDiscrete
+from fluxforge.certify.patch import PatchTest
+from fluxforge.certify.semidiscrete import Rate, SemiDiscrete
 from fluxforge.certify.stability import Stability
 from fluxforge.certify.time_order import TimeStudy
-from fluxforge.certify.transient import TransientGrowth
 from fluxforge.certify.units import Units
 from fluxforge.certify.waves import WaveLimit
 from fluxforge.stepping import limit_kind
@@ -56,6 +53,7 @@ class Certificate:
     transient: TransientGrowth | None = None
     meshes: tuple[SpaceStudy, ...] = ()
     rate: Rate | None = None
+    patch: PatchTest | None = None
     summary: str = ""
 
     def __repr__(self) -> str:

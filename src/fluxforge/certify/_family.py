@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fluxforge.certify._evidence import Line, judged
 from fluxforge.certify._families import LATTICES
 from fluxforge.certify.diffusivity import EffectiveEquation
-from fluxforge.certify.order import SpaceStudy
+from fluxforge.certify.order import LARGEST_ERROR, SpaceStudy, study_in_words
 from fluxforge.certify.patch import PatchTest
+from fluxforge.pde import HEAT, Words
 
 # How far K/α may be from 1 where it is exact (lattices), and where it is fitted to steady states.
 EXACT_DIFFUSIVITY = 1e-6
@@ -66,3 +68,45 @@ def worst_study(studies: tuple[SpaceStudy, ...]) -> SpaceStudy:
     if without:
         return max(without, key=lambda study: study.l2.errors[-1])
     return min(studies, key=lambda study: math.inf if study.l2.order is None else study.l2.order)
+
+
+def space_line(family: str, found: FamilyResult, words: Words = HEAT.words) -> Line:
+    """Consistency and order on one family."""
+    parts = [study_in_words(study) for study in found.studies]
+    if found.effective is not None:
+        same = "as the equation" if found.effective.holds else f"the equation is {found.effective.own}"
+        parts.append(f"smooth fields: {found.effective.found}, {same}")
+    elif found.diffusivity is not None:
+        parts.append(f"K/{words.diffusion} = {_tensor(found.diffusivity)}")
+    elif found.only_diffuses:
+        parts.append(f"K/{words.diffusion} not established")
+    method = (
+        f"steady states of manufactured solutions, solved directly; an order needs a last error below "
+        f"{LARGEST_ERROR:.0%} of the solution, rates that settle, and no plateau"
+    )
+    return Line(f"{family}: {convergence(found, words)}", judged(found.consistent), "; ".join(parts), method)
+
+
+def convergence(found: FamilyResult, words: Words = HEAT.words) -> str:
+    """What can be said of the error: a plateau is not the same as rates that do not settle."""
+    if found.study is None:
+        return "not measured"
+    rates = found.study.l2
+    if not rates.convergent:
+        return "does not converge" if found.fails else "no order established"
+    if rates.exact:
+        return "exact"
+    doubt = ", but its diffusivity is not " + ("established" if found.diffusivity is None else words.diffusion)
+    if found.effective is not None and not found.effective.holds:
+        doubt = ", but smooth fields obey another equation"
+    return f"converges, order {rates.order:.2f}" + ("" if found.consistent else doubt)
+
+
+def _tensor(K: np.ndarray) -> str:
+    return "[" + ", ".join("[" + ", ".join(f"{value + 0.0:.4f}" for value in row) + "]" for row in _rounded(K)) + "]"
+
+
+def _rounded(K: np.ndarray) -> np.ndarray:
+    """To ten decimals; numbers that overflow by it have no decimals to round."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(np.abs(K) < 1e10, K.round(10), K)

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator
 
 from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._evidence import Rates
 from fluxforge.certify._family import FamilyResult
-from fluxforge.certify._rates import Rates
 from fluxforge.certify.stability import Stability
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import Scheme

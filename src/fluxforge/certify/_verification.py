@@ -7,32 +7,42 @@ from typing import TypeVar
 
 import numpy as np
 
-from fluxforge.certify import _lines, _space_lines
-from fluxforge.certify._alignment import alignment
 from fluxforge.certify._certificate import Certificate
-from fluxforge.certify._claims import ClaimCheck, Measured, check_claims
+from fluxforge.certify._claims import (
+    ClaimCheck,
+    Measured,
+    Request,
+    check_claims,
+    claim_line,
+    claim_reasons,
+    generator_holds,
+    left_out,
+    space_finding,
+)
 from fluxforge.certify._evidence import NUMERICAL_FAILURES, Line, unknown
-from fluxforge.certify._families import LATTICES, Levels
-from fluxforge.certify._family import FamilyResult, worst_study
-from fluxforge.certify._findings import Findings
+from fluxforge.certify._families import LATTICES, Levels, rough_tetrahedra
+from fluxforge.certify._family import FamilyResult, space_line, worst_study
 from fluxforge.certify._problems import PROBLEMS
-from fluxforge.certify._request import Request, claim_reasons, generator_holds, left_out, space_finding
-from fluxforge.certify._space_graphs import rough_tetrahedra
 from fluxforge.certify._summary import summarise
-from fluxforge.certify.conservation import conservation
-from fluxforge.certify.cost import CostCurve, cost, error_against_cost
+from fluxforge.certify.conservation import conservation, conservation_line
+from fluxforge.certify.cost import CostCurve, cost, cost_line, error_against_cost, linearity, linearity_line
 from fluxforge.certify.diffusivity import effective_diffusivity, effective_equation
-from fluxforge.certify.linearity import linearity
-from fluxforge.certify.maximum import maximum_principle
-from fluxforge.certify.modified import ModifiedEquation, is_own_symbolically, lattice_equations
-from fluxforge.certify.order import SpaceStudy, mesh_studies, space_studies
-from fluxforge.certify.patch import PatchTest, patch_tests, worse
-from fluxforge.certify.rate import rate_of_change
-from fluxforge.certify.semidiscrete import semidiscrete
-from fluxforge.certify.stability import Stability, default_graph, stability
-from fluxforge.certify.time_order import study_graph, time_order
-from fluxforge.certify.transient import MOST_CELLS, TransientGrowth, small_graph, transient_growth
-from fluxforge.certify.units import units
+from fluxforge.certify.growth import (
+    MOST_CELLS,
+    TransientGrowth,
+    maximum_line,
+    maximum_principle,
+    small_graph,
+    transient_growth,
+    transient_line,
+)
+from fluxforge.certify.modified import ModifiedEquation, is_own_symbolically, lattice_equations, modified_line
+from fluxforge.certify.order import SpaceStudy, mesh_line, mesh_studies, space_studies
+from fluxforge.certify.patch import PatchTest, alignment, alignment_line, patch_line, patch_tests, residuals_line, worse
+from fluxforge.certify.semidiscrete import generator_line, rate_line, rate_of_change, semidiscrete
+from fluxforge.certify.stability import Stability, default_graph, stability, stability_line
+from fluxforge.certify.time_order import study_graph, time_line, time_order
+from fluxforge.certify.units import units, units_line
 from fluxforge.mesh import DualGraph, Mesh, dual
 from fluxforge.pde import HEAT
 from fluxforge.scheme import linear_stages
@@ -78,73 +88,49 @@ class Verification:
             self.progress(question, self.asked, max(self.questions, self.asked))
 
     def run(self) -> Certificate:
-        """Ask every question in turn, then hold the claims against the answers."""
-        found = self._measure()
-        checks = self._claims(found)
-        certificate = Certificate(
-            scheme=self.scheme.name,
-            quick=self.quick,
-            lines=tuple(self.lines),
-            claims=checks,
-            linearity=found.linearity,
-            conservation=found.conservation,
-            time=found.time,
-            semidiscrete=found.semidiscrete,
-            space=found.space if self.linear else {},
-            modified=found.modified,
-            stability=found.stability,
-            maximum=found.maximum,
-            cost=found.cost,
-            curves=found.curves,
-            mesh=None if self.mesh is None else self.mesh.origin,
-            units=found.units,
-            transient=found.transient,
-            meshes=found.meshes,
-            rate=found.rate,
-        )
+        """Ask every question in turn, then compare the claims with the answers."""
+        answers = self._measure()
+        checks = self._check_claims(answers)
+        certificate = replace(answers, claims=checks, lines=tuple(self.lines))
         return replace(certificate, summary=summarise(certificate, self.scheme))
 
-    def _measure(self) -> Findings:
+    def _measure(self) -> Certificate:
         s, g, where = self.scheme, self.graph, self.where
         p = {"parameters": self.parameters}
-        reach = self._ask(
-            "linearity", lambda: linearity(s, g, **p), lambda f: _lines.linearity_line(f, where), always=True
-        )
+        reach = self._ask("linearity", lambda: linearity(s, g, **p), lambda f: linearity_line(f, where), always=True)
         kept = self._ask(
             "conservation",
             lambda: conservation(s, self.rough, **p),
-            lambda f: _lines.conservation_line(f, where),
+            lambda f: conservation_line(f, where),
             always=True,
         )
         size, words = self.dimension, self.words
-        same = self._ask("units", lambda: units(s, size), lambda f: _lines.units_line(f, words), always=True)
+        same = self._ask("units", lambda: units(s, size), lambda f: units_line(f, words), always=True)
         patch = self._patch()
         system = None
         if patch is not None:
             system = self._ask(
                 "generator",
                 lambda: semidiscrete(s, study_graph(size), patch, **p),
-                lambda f: _lines.generator_line(f, words),
+                lambda f: generator_line(f, words),
             )
         rate = None
         if not self.linear and not s.equation.linear:
-            rate = self._ask(
-                "generator", lambda: rate_of_change(s, study_graph(size), **p), _lines.rate_line, always=True
-            )
+            rate = self._ask("generator", lambda: rate_of_change(s, study_graph(size), **p), rate_line, always=True)
         self._alignment()
         time = (
             self._ask(
                 "order in time",
                 lambda: time_order(s, study_graph(size), parameters=self.parameters),
-                _lines.time_line,
+                time_line,
             )
             if self.mesh is None
             else None
         )
-        steady = self._ask("stability", lambda: stability(s, g, **p), lambda f: _lines.stability_line(f, where, words))
+        steady = self._ask("stability", lambda: stability(s, g, **p), lambda f: stability_line(f, where, words))
         growth = self._transient(steady)
         maximum = self._ask(
-            "maximum principle", lambda: maximum_principle(s, g, **p), lambda f: _lines.maximum_line(f, where, words)
+            "maximum principle", lambda: maximum_principle(s, g, **p), lambda f: maximum_line(f, where, words)
         )
         modified = self._modified() if self.mesh is None else {}
         space = {levels.family: self._family(levels, patch) for levels in self.request.families}
@@ -152,13 +138,31 @@ class Verification:
         curves: tuple[CostCurve, ...] = ()
         if self.linear and self.mesh is None and not self.quick and self.dimension == 2:
             curves = self._try("cost at equal accuracy", lambda: error_against_cost(s, **p)) or ()
-        price = self._ask("cost of a step", lambda: cost(s, g, **p), lambda f: _lines.cost_line(f, curves, s.name))
-        return Findings(
-            *(reach, kept, same, patch, system, time, steady, growth, maximum),
-            *(modified, space, meshes, curves, price, rate),
+        price = self._ask("cost of a step", lambda: cost(s, g, **p), lambda f: cost_line(f, curves, s.name))
+        return Certificate(
+            scheme=s.name,
+            quick=self.quick,
+            lines=(),
+            claims=(),
+            linearity=reach,
+            conservation=kept,
+            time=time,
+            semidiscrete=system,
+            space=space if self.linear else {},
+            modified=modified,
+            stability=steady,
+            maximum=maximum,
+            cost=price,
+            curves=curves,
+            mesh=None if self.mesh is None else self.mesh.origin,
+            units=same,
+            transient=growth,
+            meshes=meshes,
+            rate=rate,
+            patch=patch,
         )
 
-    def _claims(self, found: Findings) -> tuple[ClaimCheck, ...]:
+    def _check_claims(self, found: Certificate) -> tuple[ClaimCheck, ...]:
         """Every claim against what was measured, a line each."""
         measured = Measured(
             conservative=None if found.conservation is None else found.conservation.holds,
@@ -168,10 +172,10 @@ class Verification:
             stable_to=None if found.stability is None else found.stability.interval,
             space={family: space_finding(one) for family, one in found.space.items() if one.study is not None},
             left_out=left_out(self.request),
-            reasons=claim_reasons(self.reasons, found.stability, found.space),
+            reasons=claim_reasons(self.reasons, found.stability, self.request.families),
         )
         checks = check_claims(self.scheme.claims, measured)
-        self.lines += [_lines.claim_line(check) for check in checks]
+        self.lines += [claim_line(check) for check in checks]
         return checks
 
     def _ask(self, name: str, measure: Callable[[], T], line: Callable[[T], Line], *, always: bool = False) -> T | None:
@@ -203,18 +207,18 @@ class Verification:
         tests = self._ask(
             "patch tests",
             lambda: patch_tests(self.scheme, mesh),
-            lambda found: _space_lines.patch_line(found, self.where),
+            lambda found: patch_line(found, self.where),
         )
         if tests is None:
             return None
-        self.lines.append(_space_lines.residuals_line(tests, self.where, self.words))
+        self.lines.append(residuals_line(tests, self.where, self.words))
         return worse(*tests)
 
     def _alignment(self) -> None:
         """A line for an equation with a tensor whose flux reads two points."""
         found = self._try("flux of the tensor", lambda: alignment(self.scheme, self.graph, parameters=self.parameters))
         if found is not None:
-            self.lines.append(_space_lines.alignment_line(found, self.where))
+            self.lines.append(alignment_line(found, self.where))
 
     def _transient(self, steady: Stability | None) -> TransientGrowth | None:
         """On the mesh given if it is small, otherwise on a small one."""
@@ -226,7 +230,7 @@ class Verification:
         return self._ask(
             "transient growth",
             lambda: transient_growth(self.scheme, graph, limit=limit, parameters=self.parameters),
-            lambda found: _lines.transient_line(found, where, self.words),
+            lambda found: transient_line(found, where, self.words),
         )
 
     def _modified(self) -> dict[str, ModifiedEquation]:
@@ -239,7 +243,7 @@ class Verification:
             equation = self._try(f"modified equation, {name}", partial(ask, self.scheme)) if self.linear else None
             if equation is not None:
                 found[name] = equation
-                self.lines.append(_lines.modified_line(name, equation, heat=of == HEAT))
+                self.lines.append(modified_line(name, equation, heat=of == HEAT))
         return found
 
     def _symbolic(self, modified: dict[str, ModifiedEquation]) -> bool | None:
@@ -276,10 +280,10 @@ class Verification:
         worst = None if studies is None else worst_study(studies)
         found = FamilyResult(worst, patch, tensor, studies or (), equation.only_diffuses, effective)
         if studies is not None:
-            self.lines.append(_space_lines.space_line(levels.family, found, self.words))
+            self.lines.append(space_line(levels.family, found, self.words))
         if patch is not None and not self.quick:
             where = f"on {levels.family}, n = {levels.sizes[0]}"
-            self.lines.append(_space_lines.residuals_line((patch,), where, self.words))
+            self.lines.append(residuals_line((patch,), where, self.words))
         return found
 
     def _meshes(self) -> tuple[SpaceStudy, ...]:
@@ -292,5 +296,5 @@ class Verification:
             return ()
         own, exact = self.request.meshes, self.request.exact
         found = self._try(name, lambda: mesh_studies(self.scheme, own, exact=exact, progress=self.tell))
-        self.lines += [_space_lines.mesh_line(study) for study in found or ()]
+        self.lines += [mesh_line(study) for study in found or ()]
         return found or ()

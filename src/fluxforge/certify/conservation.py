@@ -7,6 +7,7 @@ import numpy as np
 import sympy as sp
 from scipy.sparse import eye_array
 
+from fluxforge.certify._evidence import Line, judged
 from fluxforge.certify._problems import as_graph, study_step, varies, varying_settings
 from fluxforge.certify.time_order import march
 from fluxforge.mesh import DualGraph, Mesh, Neumann, Settings, dual, jittered
@@ -158,3 +159,24 @@ def messages_antisymmetric(scheme: Scheme) -> bool | None:
         elif name in turned:
             swap[known] = -known
     return all((expression + expression.xreplace(swap)).expand() == 0 for expression in edges)
+
+
+def conservation_line(found: Conservation, where: str) -> Line:
+    """Conservation under insulation."""
+    parts = []
+    if not found.states:
+        kept = "antisymmetric" if found.antisymmetric else "not antisymmetric"
+        kept += "" if found.passed_on else ", and a cell does not add them up whole"
+        evidence = f"fluxes between cells are {kept}; what passes walls and what reacts is left aside"
+        return Line("conservative", judged(found.holds), evidence, "from the algebra: F changes sign with its cells")
+    if found.defect is not None:
+        row = "Vᵀ" if found.weight == "V" else f"({found.weight})ᵀ"
+        parts.append(f"max |{row}M − {row}|/{found.weight} = {found.defect:.1e} at cell {found.cell}")
+    if found.states > 1:
+        states = f"the worst of {found.states} states, signed and large"
+        parts.append(f"Σ{found.weight}·T drifts by {found.drift:.1e}, {states}")
+    else:
+        parts.append(f"Σ{found.weight}·T drifts by {found.drift:.1e} in {ROLLOUT} steps")
+    if found.antisymmetric is not None:
+        parts.append("fluxes antisymmetric" if found.antisymmetric else "fluxes not antisymmetric")
+    return Line("conservative", judged(found.holds), "; ".join(parts) + f"; {where}, insulated", "matrix and rollout")

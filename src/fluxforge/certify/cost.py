@@ -1,15 +1,118 @@
-"""What a step costs, and what accuracy that buys."""
+"""The stencil and the cost of a step: linearity, hops read, operations and bytes moved, error against cost."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
 import numpy as np
+from scipy.sparse import csr_array, eye_array
 
+from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._problems import strength, study_step
 from fluxforge.certify.time_order import exact_solution, march
 from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, jittered
-from fluxforge.scheme import Scheme, find
-from fluxforge.stepping import LinearStepper, Operator, bytes_per_cell, factorise, generator, operator, sides, stepper
+from fluxforge.scheme import Scheme, find, linear_stages
+from fluxforge.stepping import (
+    LinearStepper,
+    Operator,
+    bytes_per_cell,
+    factorise,
+    general_stepper,
+    generator,
+    operator,
+    sides,
+    step_matrix,
+    stepper,
+)
+
+
+@dataclass(frozen=True)
+class Linearity:
+    """`hops`: the largest graph distance a step reads over (None for an implicit scheme: all of the mesh).
+
+    For a scheme that is not linear, how far f(T) = F(T) − F(0) is from it, relative to the largest |f|, the worst of
+    several states, signed and large: `homogeneity`, |f(kT) − k f(T)| for k = −1, 2 and 1000; `additivity`,
+    |f(T + U) − f(T) − f(U)|. `defect` is the larger of the two.
+    """
+
+    linear: bool
+    hops: int | None
+    entries_per_row: float
+    defect: float
+    homogeneity: float = 0.0
+    additivity: float = 0.0
+
+
+def linearity(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Linearity:
+    """From the algebra where the scheme is linear, from automatic differentiation otherwise."""
+    dt = 0.1 * study_step(scheme, graph, parameters)
+    if linear_stages(scheme) is not None:
+        M = step_matrix(scheme, graph, dt, parameters=parameters)
+        return _found(graph, M, (0.0, 0.0), linear=True, implicit=scheme.implicit)
+    zero = np.zeros(graph.cells)
+    step = general_stepper(scheme, graph, dt=dt, parameters=parameters, source=zero, dtype="float64")
+    T = np.random.default_rng(0).random(graph.cells)
+    M = csr_array(np.asarray(jax.jacfwd(step.advance)(step.enter(T))))
+    defects = linearity_defects(lambda T: np.asarray(step(T)), graph.cells)
+    return _found(graph, M, defects, linear=False, implicit=scheme.implicit)
+
+
+def _found(graph: DualGraph, M: csr_array, defects: tuple[float, float], *, linear: bool, implicit: bool) -> Linearity:
+    used = csr_array(abs(M) > 1e-14 * max(abs(M).max(), 1e-300))
+    hops = None if implicit else hops_used(graph, used)
+    return Linearity(linear, hops, used.nnz / graph.cells, max(defects), *defects)
+
+
+def linearity_defects(step: Callable[[np.ndarray], np.ndarray], cells: int) -> tuple[float, float]:
+    """How far a step is from homogeneous and from additive, the worst of a few signed states; see `Linearity`."""
+    rng = np.random.default_rng(0)
+    T, U = rng.standard_normal(cells), rng.standard_normal(cells)
+    with np.errstate(all="ignore"):
+        origin = step(np.zeros(cells))
+
+        def f(state: np.ndarray) -> np.ndarray:
+            return step(state) - origin
+
+        at_T, at_U = f(T), f(U)
+        homogeneity = max(_relative(f(k * T) - k * at_T, k * at_T, f(k * T)) for k in (-1.0, 2.0, 1e3))
+        additivity = max(_relative(f(T + U) - at_T - at_U, at_T, at_U), _relative(f(T - U) - at_T + at_U, at_T, at_U))
+    return homogeneity, additivity
+
+
+def _relative(apart: np.ndarray, *sizes: np.ndarray) -> float:
+    """The largest entry over the largest of the others; infinite where it is not a number."""
+    value = np.abs(apart).max() / max(*(np.abs(size).max() for size in sizes), 1e-300)
+    return float(value) if np.isfinite(value) else float("inf")
+
+
+def hops_used(graph: DualGraph, used: csr_array) -> int:
+    """The smallest number of hops within which all that a step reads lies."""
+    inside = slice(graph.interior)
+    i, j = graph.owner[inside], graph.neighbour[inside]
+    both = (np.concatenate([i, j]), np.concatenate([j, i]))
+    near = csr_array((np.ones(2 * graph.interior, bool), both), shape=used.shape)
+    near = csr_array(near + eye_array(graph.cells, dtype=bool))
+    reach = csr_array(eye_array(graph.cells, dtype=bool))
+    for hops in range(graph.cells):
+        if (used > reach).nnz == 0:
+            return hops
+        reach = csr_array(reach @ near)
+    return graph.cells
+
+
+def linearity_line(found: Linearity, where: str) -> Line:
+    """Linearity and the stencil."""
+    reach = "reads the whole mesh" if found.hops is None else f"reads {found.hops} hop{'s' * (found.hops != 1)}"
+    stencil = f"{reach}, {found.entries_per_row:.1f} cells a row"
+    if found.linear:
+        return Line("linear in T, S and boundary data", Verdict.HOLDS, f"{stencil}, {where}", "from the algebra")
+    defects = (
+        f"f(kT) differs from k f(T) by {found.homogeneity:.1e}, f(T + U) from f(T) + f(U) by {found.additivity:.1e} of "
+        f"the largest, f(T) = F(T) − F(0)"
+    )
+    method = "from the algebra; signed and large states; automatic differentiation"
+    return Line("linear in T, S and boundary data", Verdict.FAILS, f"{defects}; {stencil}, {where}", method)
+
 
 PEERS = ("euler", "crank-nicolson", "rkl2-8")
 TARGET = 1e-4
@@ -105,3 +208,22 @@ def _curve(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> Cos
             errors.append(float(apart))
             moved.append(per_step * count)
     return CostCurve(scheme.name, tuple(fractions), tuple(errors), tuple(moved))
+
+
+def cost_line(found: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
+    """Cost per step, and at equal accuracy."""
+    mine = next((curve.bytes_at(TARGET) for curve in curves if curve.scheme == scheme), None)
+    others = [
+        f"{curve.scheme} {value / mine:.2g}×"
+        for curve in curves
+        if curve.scheme != scheme and mine and (value := curve.bytes_at(TARGET))
+    ]
+    evidence = (
+        f"{found.stages} stage{'s' * (found.stages != 1)}, {found.flops:.0f} flops, {found.bytes:.0f} bytes moved and "
+        f"{found.memory:.0f} held per cell"
+    )
+    if others:
+        evidence += f"; bytes to an error of {TARGET:g} in time, relative to this scheme: {', '.join(others)}"
+    return Line(
+        "cost of a step", Verdict.MEASURED, evidence, "read off the stepper's arrays; sparse LU factors if implicit"
+    )

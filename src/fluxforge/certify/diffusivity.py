@@ -12,42 +12,113 @@ A reaction shifts the spectrum by its rate. With transport K contains numerical 
 two sizes of lattice tell it from the equation's own.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from fluxforge.certify._families import LATTICES, Levels
-from fluxforge.certify._own import SmoothEquation, own_equation
 from fluxforge.certify._problems import as_graph, capacity, strength
-from fluxforge.certify._steady import steady_solver
+from fluxforge.certify.order import fitted_diffusivity
 from fluxforge.errors import NumericalError
-from fluxforge.expression import COORDINATES, field, parse, to_text
-from fluxforge.mesh import Mesh, Settings, dual
-from fluxforge.pde import HEAT, Equation
+from fluxforge.expression import COORDINATES, symbol
+from fluxforge.mesh import Settings
+from fluxforge.pde import HEAT, Equation, Rank
 from fluxforge.scheme import Scheme
 from fluxforge.stepping import generator
+
+Derivatives = Mapping[tuple[int, ...], sp.Expr]
+"""Coefficients by the orders of the derivatives: {(2, 0): c} is c T_xx."""
+
+
+def wave_symbols(dimension: int) -> tuple[sp.Symbol, ...]:
+    """A wave number per coordinate."""
+    return tuple(symbol(f"k_{axis}") for axis in COORDINATES[:dimension])
+
+
+def own_derivatives(
+    equation: Equation, dimension: int, values: Mapping[sp.Symbol, sp.Expr] | None = None
+) -> Derivatives:
+    """The coefficients of a linear equation, its parameters constant: symbols, or their `values`.
+
+    From its strong form of u = e^{q·x}: the source of it over u, less that of 0.
+    """
+    if not equation.linear:
+        raise NumericalError(f"equation {equation.name!r} is not linear, and has no coefficients to compare with")
+    axes = [symbol(axis) for axis in COORDINATES[:dimension]]
+    slopes = wave_symbols(dimension)
+    u = sp.exp(sp.Add(*(q * x for q, x in zip(slopes, axes, strict=True))))
+    source = equation.strong(u, dimension) - equation.strong(sp.S.Zero, dimension)
+    rate = sp.expand(sp.simplify(-source / (u * equation.capacity)).xreplace(dict(values or {})))
+    return {powers: c for powers, c in sp.Poly(rate, *slopes).terms() if c != 0}
+
+
+@dataclass(frozen=True)
+class SmoothEquation:
+    """T_t = rate T + drift·∇T + ∇·K∇T, as numbers."""
+
+    rate: float
+    drift: np.ndarray
+    K: np.ndarray
+
+    def __str__(self) -> str:
+        parts = [f"{_text(self.rate)} T"] if self.rate else []
+        parts += [f"{_text(v)} T_{axis}" for v, axis in zip(self.drift, COORDINATES, strict=False) if v]
+        size = len(self.drift)
+        for e in range(size):
+            for f in range(e, size):
+                value = self.K[e, f] * (1 if e == f else 2)
+                parts += [f"{_text(value)} T_{COORDINATES[e]}{COORDINATES[f]}"] if _text(value) != "0" else []
+        return "T_t = " + (" + ".join(parts) or "0").replace("+ -", "- ")
+
+    def apart(self, other: "SmoothEquation") -> float:
+        """The largest difference, each relative to the largest entry of the other one's rate, drift or K.
+
+        Where the other has none of a kind, relative to the largest of all its kinds.
+        """
+        mine, theirs = ((np.atleast_1d(e.rate), e.drift, e.K) for e in (self, other))
+        sizes = [float(np.abs(part).max(initial=0.0)) for part in theirs]
+        off = [
+            float(np.abs(one - wanted).max()) / (size or max(*sizes, 1e-300))
+            for one, wanted, size in zip(mine, theirs, sizes, strict=True)
+        ]
+        return max(value if np.isfinite(value) else float("inf") for value in off)
+
+
+def _text(value: float) -> str:
+    """Four digits; what is round-off beside them is 0."""
+    return f"{round(float(value), 10) + 0.0:.4g}"
+
+
+def own_equation(equation: Equation, dimension: int, parameters: Mapping[str, Any] | None = None) -> SmoothEquation:
+    """The numbers of a linear equation with constant parameters; those left out are its example values."""
+    given = {**equation.example(dimension), **(parameters or {})}
+    values: dict[sp.Symbol, sp.Expr] = {}
+    for p in equation.parameters:
+        names = (p.name,) if p.rank is Rank.SCALAR else p.component_names(dimension)
+        values |= {symbol(name): sp.Float(float(v)) for name, v in zip(names, np.ravel(given[p.name]), strict=True)}
+    found = {powers: float(c) for powers, c in own_derivatives(equation, dimension, values).items()}
+    unit = np.eye(dimension, dtype=int)
+    K = np.empty((dimension, dimension))
+    for e in range(dimension):
+        for f in range(dimension):
+            share = 1.0 if e == f else 0.5
+            K[e, f] = share * found.get(tuple((unit[e] + unit[f]).tolist()), 0.0)
+    drift = np.array([found.get(tuple(unit[e].tolist()), 0.0) for e in range(dimension)])
+    return SmoothEquation(found.get((0,) * dimension, 0.0), drift, K)
+
 
 # Cells per period of each lattice, and a size whose middle period sees no boundary through any scheme of few hops.
 PERIODS = {"squares": 1, "right": 2, "cross": 4, "equilateral": 2}
 IN_SPACE = {"cubes": 1}
 LATTICE_SIZE, IN_SPACE_SIZE = 21, 9
-MODES = ((1, 1), (1, 2), (2, 1))
 # Singular values of G₀ and drifts below this share of the entries of G are round-off: sums of a few dozen entries.
 ROUND_OFF = 1e-11
 # K(h) of transport on cells of several types is linear in h but for terms of the square of the cells' Péclet number:
 # two sizes leave some 1e-6 of K. A wrong coefficient is off by far more.
 EXTRAPOLATED = 1e-4
-
-
-@dataclass(frozen=True)
-class LatticeEquation:
-    """T_t = drift·∇T + ∇·K∇T for smooth T on a lattice, both over α/c; `drift` is exactly 0 where it is round-off."""
-
-    K: np.ndarray
-    drift: np.ndarray
 
 
 def effective_diffusivity(scheme: Scheme, levels: Levels, *, parameters: Settings | None = None) -> np.ndarray:
@@ -88,16 +159,17 @@ def lattice_diffusivity(scheme: Scheme, family: str, *, parameters: Settings | N
     return lattice_equation(scheme, family, parameters=parameters).K
 
 
-def lattice_equation(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> LatticeEquation:
-    """The cell problem on one period in the middle of the lattice, over the size of the equation's own K/c.
+def lattice_equation(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> SmoothEquation:
+    """The equation of smooth fields on one period in the middle of the lattice, over the size of the own K/c.
+
+    A drift that is round-off is exactly 0.
 
     Raises NumericalError where constants are not kept.
     """
     dimension = Levels(family, ()).dimension
     # The generator of c T_t = ∇·K∇T is that of K/c.
     size = strength(scheme.equation, parameters, dimension) / capacity(scheme.equation, parameters, dimension)
-    found = _cell_problem(middle_period(scheme, family, parameters=parameters, size=size), reacts=False)
-    return LatticeEquation(found.K, found.drift)
+    return _cell_problem(middle_period(scheme, family, parameters=parameters, size=size), reacts=False)
 
 
 def smooth_equation(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> SmoothEquation:
@@ -222,37 +294,3 @@ def _moments(period: Period) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _null_vector(matrix: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.svd(matrix)[2][-1])
-
-
-def fitted_diffusivity(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> np.ndarray:
-    """The least-squares fit of the weak form; for meshes of the unit square.
-
-    The φ vanish with their first derivatives on the boundary, so that what a scheme does there does not enter.
-    """
-    graph = dual(mesh)
-    x, y = graph.x.T
-    V = graph.V
-    tests = [tuple(function(x, y) for function in functions) for functions in _test_functions()]
-    rows, right = [], []
-    solve = steady_solver(scheme, graph, parameters=parameters)
-    size = strength(scheme.equation, parameters)
-    for m, n in MODES:
-        S = size * 2 * np.pi**2 * np.sin(m * np.pi * x) * np.sin(n * np.pi * y)
-        T = solve(S)
-        for phi, xx, xy, yy in tests:
-            rows.append([V @ (xx * T), 2 * V @ (xy * T), V @ (yy * T)])
-            right.append(-V @ (S * phi) / size)
-    kxx, kxy, kyy = np.linalg.lstsq(np.array(rows), np.array(right), rcond=None)[0]
-    return np.array([[kxx, kxy], [kxy, kyy]])
-
-
-@cache
-def _test_functions() -> tuple[tuple[Callable[..., np.ndarray], ...], ...]:
-    """φ and its second derivatives, to be evaluated."""
-    found = []
-    for wave in ("1", "cos(pi*x)", "cos(pi*y)", "cos(pi*x)*cos(pi*y)"):
-        phi = parse(f"(sin(pi*x)*sin(pi*y))**3*{wave}", ("x", "y"))
-        x, y = (next(s for s in phi.free_symbols if s.name == name) for name in "xy")
-        xx, xy, yy = (to_text(sp.diff(phi, a, b)) for a, b in ((x, x), (x, y), (y, y)))
-        found.append(tuple(field(text) for text in (to_text(phi), xx, xy, yy)))
-    return tuple(found)

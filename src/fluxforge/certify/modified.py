@@ -13,9 +13,17 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-from fluxforge.certify._lattice import Lattice, cube_lattice, h, square_lattice, triangle_lattice
-from fluxforge.certify._lattice_step import Shifts, step_on_lattice
-from fluxforge.certify._own import Derivatives, own_derivatives, wave_symbols
+from fluxforge.certify._evidence import Line, Verdict, judged
+from fluxforge.certify._lattice import (
+    Lattice,
+    Shifts,
+    cube_lattice,
+    h,
+    square_lattice,
+    step_on_lattice,
+    triangle_lattice,
+)
+from fluxforge.certify.diffusivity import Derivatives, own_derivatives, wave_symbols
 from fluxforge.errors import NumericalError
 from fluxforge.expression import COORDINATES, to_text
 from fluxforge.pde import Equation
@@ -258,3 +266,14 @@ def _derivatives(eigenvalue: sp.Expr, dimension: int) -> dict[int, dict[tuple[in
         if value != 0:
             by_order[sum(powers)][powers] = value
     return by_order
+
+
+def modified_line(name: str, found: ModifiedEquation, *, heat: bool = True) -> Line:
+    """The modified equation on a lattice; of other equations than heat, whether the equation is left as h, Δt → 0."""
+    method = "exact Taylor expansion of the symbol"
+    if heat:
+        return Line(f"modified equation, {name}", Verdict.MEASURED, str(found), method)
+    left = "the equation itself" if found.consistent else "another equation"
+    evidence = f"{found}; {left} as h{' and Δt go' if found.dt_terms else ' goes'} to 0"
+    method += " and of log R" if found.dt_terms else ", Δt → 0"
+    return Line(f"modified equation, {name}", judged(found.consistent), evidence, method)

@@ -1,14 +1,17 @@
-"""Patch tests: what the scheme's generator makes of polynomials, far from and at the boundary."""
+"""Consistency on one mesh: patch tests with polynomials, and the angle between K n and d for tensors."""
 
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
 
+from fluxforge.certify._evidence import Line, Verdict, judged
 from fluxforge.certify._problems import Problem, capacity, strength, with_walls
 from fluxforge.expression import COORDINATES
 from fluxforge.mesh import DualGraph, Mesh, Settings, check_graph
-from fluxforge.scheme import Scheme, check_scheme
+from fluxforge.mesh._parameters import split_tuple
+from fluxforge.pde import HEAT, Words
+from fluxforge.scheme import Hop, Scheme, check_scheme, symbol
 from fluxforge.stepping import generator
 
 EXACT = 1e-10
@@ -100,3 +103,92 @@ def _defect(scheme: Scheme, graph: DualGraph, p: np.ndarray, parameters: Setting
     # What the walls add: r_P + (Σ_N G_PN) p_P, zero for a cell without walls.
     outside = system.b + np.asarray(system.M.sum(axis=1)).ravel() * p
     return float((np.abs(inside + outside) / np.maximum(sizes + np.abs(outside), 1e-300)).max())
+
+
+def patch_line(tests: tuple[PatchTest, ...], where: str) -> Line:
+    """Linear fields on one mesh, whatever its walls prescribe."""
+    exact = all(test.exact(1) for test in tests)
+    evidence = "; ".join(f"{test.walls} walls: {test.residual[1]:.1e}" for test in tests)
+    evidence = f"scaled residuals of degree 1, {evidence}; {where}"
+    worst = max(tests, key=lambda test: test.residual[1])
+    if not worst.residual[1] <= 1e-10:
+        evidence += f"; the field {worst.polynomial} is not kept at cell {worst.cell}"
+    elif not exact:
+        evidence += "; constants are not kept"
+    return Line("linear fields are exact", judged(exact), evidence, "patch tests with boundary data")
+
+
+def residuals_line(tests: tuple[PatchTest, ...], where: str, words: Words = HEAT.words) -> Line:
+    """The residuals of every degree, on a line of their own."""
+    parts = (
+        f"{test.walls} walls: " + ", ".join(f"degree {k} {value:.1e}" for k, value in test.residual.items())
+        for test in tests
+    )
+    method = "max |G p + r + s S_p|·h²/(K max|p|) over cells and polynomials p, S_p their source"
+    if words == HEAT.words:
+        method = "max |G p + r − α∇²p|·h²/(α max|p|) over cells and polynomials p"
+    return Line("patch residuals", Verdict.MEASURED, "; ".join(parts) + f"; {where}", method)
+
+
+# Angles below this are round-off of a cosine near 1: arccos loses half the digits.
+PARALLEL = 1e-6
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """`share` of the faces on which K n is not parallel to d, and the largest `angle` between them, in degrees."""
+
+    share: float
+    angle: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether K n is parallel to d on every face."""
+        return self.share == 0
+
+    def __str__(self) -> str:
+        if self.holds:
+            return "K n is parallel to d on every face"
+        return (
+            f"K n is not parallel to d on {self.share:.0%} of the faces, by up to {self.angle:.1f}°: "
+            f"a two-point flux is not consistent there, and refining does not mend it"
+        )
+
+
+def alignment(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> Alignment | None:
+    """The angles on the faces between cells; None for a scheme that has no tensor, or reads more than two points."""
+    tensor = scheme.equation.diffusion_tensor
+    if tensor is None or tensor.name not in parameters or not reads_two_points(scheme):
+        return None
+    given = parameters[tensor.name]
+    K = np.asarray(_rows(given) if isinstance(given, str) else given, float)
+    inside = slice(graph.interior)
+    along, d = graph.n[inside] @ K.T, graph.d[inside]
+    sizes = np.linalg.norm(along, axis=1) * np.linalg.norm(d, axis=1)
+    cosine = np.clip(np.einsum("fi,fi->f", along, d) / sizes, -1.0, 1.0)
+    angle = np.arccos(cosine)
+    if not len(angle):
+        return Alignment(0.0, 0.0)
+    return Alignment(float((angle > PARALLEL).mean()), float(np.degrees(angle.max())))
+
+
+def reads_two_points(scheme: Scheme) -> bool:
+    """Whether every message passes over a face, and reads n·K n and no other part of K or of the geometry's vectors."""
+    tensor = scheme.equation.diffusion_tensor
+    messages = [message for stage in scheme.stages for message in stage.messages.values()]
+    if tensor is None or any(message.hop is not Hop.EDGE for message in messages):
+        return False
+    return any(symbol(tensor.normal_name) in message.expression.free_symbols for message in messages) and (
+        scheme.dimension is None
+    )
+
+
+def _rows(text: str) -> list[list[str]]:
+    return [split_tuple(row) for row in split_tuple(text)]
+
+
+def alignment_line(found: Alignment, where: str) -> Line:
+    """Whether the two-point flux of a tensor can be consistent on a mesh."""
+    return Line(
+        "the two-point flux suits the tensor", judged(found.holds), f"{found}; {where}", "angles on faces between cells"
+    )

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
+from fluxforge.certify._evidence import Line, Verdict
+from fluxforge.certify._families import tetrahedra
 from fluxforge.certify._problems import study_step
-from fluxforge.certify._space_graphs import tetrahedra
 from fluxforge.certify.waves import WaveLimit, spectral_limit, wave_limit
 from fluxforge.mesh import DualGraph, Settings, dual, generate
+from fluxforge.pde import HEAT, Words
 from fluxforge.scheme import Scheme, amplification, linear_stages
 from fluxforge.stepping import (
     fastest_eigenvalues,
@@ -198,3 +200,89 @@ def default_graph(dimension: int = 2) -> DualGraph:
     if dimension == 3:
         return tetrahedra(3, 0.15, 1)
     return dual(generate(kind="irregular", cells=300, seed=1, engine="builtin"))
+
+
+def stability_line(found: Stability, where: str, words: Words = HEAT.words) -> Line:
+    """The largest stable step."""
+    method = "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01" if found.one_operator else "spectral radius"
+    if found.waves is not None:
+        method = "R(z) exactly; eigenvalues or discs around them; plane waves on a lattice; rollout at 0.99"
+        where += _waves_in_words(found.waves, words)
+    if found.dt_max is None:
+        reason = "no amplification factor: one cell between walls stays as it is, or is not a rational function of Δt"
+        if found.factor is not None:
+            reason = "modes grow, as where the flow converges, so that no region around the eigenvalues bounds the step"
+            reason += "" if found.waves is None else _waves_in_words(found.waves, words)
+        return Line("stability", Verdict.UNKNOWN, reason, method)
+    factor = f"R(z) = {found.factor}" if found.one_operator else "not a function of one operator, so no R(z) bounds it"
+    if found.dt_max == 0:
+        reason = "|R| > 1 for every Δt > 0" if found.one_operator else "modes grow at the smallest steps"
+        if found.waves is not None:
+            axis = "the imaginary axis" if found.waves.on_axis else "a curve that leaves the region at 0"
+            reason = f"plane waves on {found.waves.lattice} have eigenvalues on {axis}, where |R| > 1 for every Δt > 0"
+        return Line("no step is stable", Verdict.FAILS, f"{factor}; {reason}", method)
+    if found.spectral:
+        return _spectral_line(found, f"{factor}; {where}", method, words)
+    if not found.bound:
+        return _tried_line(found, f"{factor}; {where}", method, words)
+    if math.isinf(found.dt_max):
+        return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{_oscillating(found, words)}", method)
+    name = f"stable up to {found.dt_max / found.fourier:.4g} {words.step_symbol}"
+    interval = "" if found.interval is None else f", real interval [−{found.interval:.6g}, 0]"
+    roughest = _oscillating(found, words)
+    evidence = f"{factor}{interval}; Δt_max = {found.dt_max:.4g}, {where}; {_rollouts(found)}{roughest}"
+    return Line(name, _confirmed(found), evidence, method)
+
+
+def _waves_in_words(waves: WaveLimit, words: Words) -> str:
+    limit = "stable at every Δt" if math.isinf(waves.dt) else f"stable up to {waves.over_reference:.4g}"
+    axis = ", their eigenvalues imaginary" if waves.on_axis else ""
+    return f"; plane waves on {waves.lattice}: {limit} {words.step_symbol}{axis}".replace(
+        f"Δt {words.step_symbol}", "Δt"
+    )
+
+
+def _spectral_line(found: Stability, evidence: str, method: str, words: Words) -> Line:
+    """Eigenvalues of a matrix that need not be normal bound no powers of it."""
+    assert found.dt_max is not None
+    caution = "these are eigenvalues of one mesh, complex ones, and no bound where G is not normal"
+    if math.isinf(found.dt_max):
+        return Line(
+            "no bound: every Δt keeps the eigenvalues stable", Verdict.MEASURED, f"{evidence}; {caution}", method
+        )
+    name = f"no bound: eigenvalues stable up to {found.dt_max / found.fourier:.4g} {words.step_symbol}"
+    return Line(name, _confirmed(found), f"{evidence}; {caution}; {_rollouts(found)}", method)
+
+
+def _tried_line(found: Stability, evidence: str, method: str, words: Words) -> Line:
+    """Steps that were tried and found stable are no bound, and the line says so."""
+    assert found.dt_max is not None
+    low, high, count = TRIED
+    unit = words.step_symbol
+    caution = f"{count} steps from {low:g} to {high:g} {unit} were tried on this mesh, those between were not"
+    if math.isinf(found.dt_max):
+        name = f"no bound: spectral radius at most 1 at every step tried, up to {high:g} {unit}"
+        return Line(name, Verdict.MEASURED, f"{evidence}; {caution}", method)
+    name = f"no bound: spectral radius at most 1 at steps tried up to {found.dt_max / found.fourier:.4g} {unit}"
+    return Line(name, _confirmed(found), f"{evidence}; {caution}; {_rollouts(found)}", method)
+
+
+def _rollouts(found: Stability) -> str:
+    below = f"rollouts: {_yes(found.stable_below)}stable at 0.99"
+    return below if found.diverges_above is None else f"{below}, {_yes(found.diverges_above)}divergent at 1.01"
+
+
+def _confirmed(found: Stability) -> Verdict:
+    agree = found.stable_below is True and found.diverges_above is not False
+    return Verdict.MEASURED if agree else Verdict.FAILS
+
+
+def _oscillating(found: Stability, words: Words) -> str:
+    if found.oscillation is None or not found.rate:
+        return ""
+    beyond = found.oscillation / found.rate / found.fourier
+    return f"; the roughest mode changes sign beyond {beyond:.3g} {words.step_symbol}"
+
+
+def _yes(value: bool | None) -> str:
+    return "" if value else "not "

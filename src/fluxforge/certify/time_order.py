@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import expm
 
+from fluxforge.certify._evidence import Line, Rates, Verdict, number, rates_in_words
+from fluxforge.certify._families import rough_tetrahedra
 from fluxforge.certify._problems import functions, study_step, with_mixed_walls, with_walls
-from fluxforge.certify._rates import Rates
-from fluxforge.certify._space_graphs import rough_tetrahedra
 from fluxforge.errors import NumericalError
 from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, jittered
 from fluxforge.scheme import HIGHEST_ORDER, OneCellOrder, Scheme, one_cell_order
@@ -166,3 +166,16 @@ def march(step: Operator, T: np.ndarray, S: np.ndarray, count: int) -> np.ndarra
     for _ in range(count):
         T = factors.solve(right @ T + constant)
     return T
+
+
+def time_line(found: TimeStudy) -> Line:
+    """The order in time."""
+    evidence = f"free run {rates_in_words(found.free)}; driven run {rates_in_words(found.driven)}"
+    exact = found.exact_order
+    if exact is not None:
+        evidence = f"Taylor coefficients of a step agree with the exact solution's up to Δt^{exact}; {evidence}"
+        if found.observed is not None and abs(found.observed - exact) > 0.1:
+            evidence += f"; at these Δt it looks like {found.observed:.2f}"
+    verdict = Verdict.MEASURED if found.order is not None else Verdict.FAILS
+    method = "R(z) against e^z exactly; Taylor coefficients on a mesh; runs against the matrix exponential of its own G"
+    return Line(f"order in time {number(found.order)}", verdict, evidence, method)

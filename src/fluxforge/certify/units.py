@@ -5,22 +5,26 @@ value; times by 1/λ; the unknown, its sources and boundary data by anything. If
 is added to the unknown. A scheme that is not unchanged has a number with a unit in it, or solves another equation.
 """
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 import sympy as sp
 
+from fluxforge.certify._evidence import Line, judged
 from fluxforge.certify._problems import functions, study_step, times, with_mixed_walls
-from fluxforge.certify._step import make_step
 from fluxforge.certify.time_order import study_graph
 from fluxforge.errors import EquationError
 from fluxforge.expression import parse, symbol
-from fluxforge.mesh import DualGraph, Settings
-from fluxforge.pde import NUMBER, Equation, Unit
-from fluxforge.scheme import Scheme, message_symbols, output_symbols, symbol_units
+from fluxforge.graph import evaluate_stages, pad_graph
+from fluxforge.mesh import DualGraph, Settings, resolve
+from fluxforge.pde import HEAT, NUMBER, Equation, Unit, Words
+from fluxforge.scheme import Scheme, linear_stages, message_symbols, output_symbols, symbol_units
+from fluxforge.stepping import apply, assemble
 
 FACTORS = (1e-3, 0.37, 2.9, 1e3)
 TEMPERATURES = (-1.0, 1e-3, 2.9, 1e3)
@@ -185,3 +189,45 @@ def _degree(expression: sp.Expr, powers: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr
     slope = sp.Add(*(powers[s] * s * sp.diff(expression, s) for s in present))
     ratio = sp.cancel(slope / expression)
     return sp.nsimplify(ratio) if ratio.is_number else None
+
+
+def units_line(found: Units, words: Words = HEAT.words) -> Line:
+    """Whether other units change anything."""
+    scaled = f"{words.diffusion} × λ with " if words == HEAT.words else ""
+    parts: dict[str, float | None] = {
+        "lengths × λ with times × λ²": found.lengths,
+        f"{scaled}times / λ": found.times,
+        f"{words.unknowns} × anything": found.temperatures,
+        "a constant added to all": found.shift,
+    }
+    changes = "; ".join(f"{name}: {_change(value)}" for name, value in parts.items())
+    algebra = f"; from the algebra for every λ: {', '.join(found.algebra)}" if found.algebra else ""
+    method = "one step with Dirichlet and Neumann walls, again in other units, λ from 0.001 to 1000; dimensions"
+    return Line("unchanged by units", judged(found.holds), changes + algebra, method)
+
+
+def _change(value: float | None) -> str:
+    if value is None:
+        return "not asked"
+    return "no number" if math.isinf(value) else "same" if value <= SAME else f"T' − T changes by {value:.1e}"
+
+
+Step = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def make_step(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None = None) -> Step:
+    """(T, S) ↦ F(T); of an implicit scheme the F that its θ-formula refers to. Needs JAX's 64-bit mode.
+
+    A linear scheme is assembled, any other is evaluated as it is written.
+    """
+    if linear_stages(scheme) is not None:
+        stages = assemble(scheme, graph, dt=dt, parameters=parameters)
+        return lambda T, S: np.asarray(apply(stages, T, S))
+    fields = resolve(scheme.equation, graph, parameters)
+    around = pad_graph(graph, scheme.hops(), parameters=fields, dtype="float64")
+    constants = {"dt": dt, **fields.constants}
+
+    def step(T: np.ndarray, S: np.ndarray) -> np.ndarray:
+        return np.asarray(evaluate_stages(scheme.stages, around, jnp.asarray(T), jnp.asarray(S), parameters=constants))
+
+    return step

@@ -11,7 +11,7 @@ import numpy as np
 
 from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.certify.extrapolation import step_errors
+from fluxforge.certify.bounds import step_errors
 from fluxforge.data import Problem, exact_step, hops_of, model_of, source, unseen_meshes, unseen_problems
 from fluxforge.distil import Objective, geometry, own_limit, power_law, read_constants, stencil
 from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, TrainingError

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluxforge import recipe
-from fluxforge.certify.extrapolation import Extrapolation, extrapolation
+from fluxforge.certify.bounds import Extrapolation, extrapolation
 from fluxforge.data import (
     Ensemble,
     FixedSource,

@@ -14,20 +14,42 @@ from fluxforge.certify.bounds._counterexamples import (
     memorised_counterexample,
     offset_counterexample,
     one_sided_counterexample,
+    problems_on,
+    readings,
+    roomy,
+    roomy_problems,
     saturated_counterexample,
     tight_linear_weights,
+    zero_pair,
 )
-from fluxforge.certify.bounds._deep import check_deep_bound, deep_bound, largest_from_mean, printed_hypothesis
-from fluxforge.certify.bounds._errors import largest_error
-from fluxforge.certify.bounds._fourier import FourierCheck, fourier_is_sufficient
-from fluxforge.certify.bounds._linear import check_linear_bound, corrected_linear_bound, linear_bound
-from fluxforge.certify.bounds._problems import problems_on, readings, roomy, roomy_problems, zero_pair
-from fluxforge.certify.bounds._records import Bound, BoundCheck, Counterexample, Hypothesis, Place
+from fluxforge.certify.bounds._errors import (
+    Bound,
+    BoundCheck,
+    Counterexample,
+    Extrapolation,
+    Hypothesis,
+    Place,
+    extrapolation,
+    largest_error,
+    step_errors,
+)
+from fluxforge.certify.bounds._theorems import (
+    FourierCheck,
+    check_deep_bound,
+    check_linear_bound,
+    corrected_linear_bound,
+    deep_bound,
+    fourier_is_sufficient,
+    largest_from_mean,
+    linear_bound,
+    printed_hypothesis,
+)
 
 __all__ = [
     "Bound",
     "BoundCheck",
     "Counterexample",
+    "Extrapolation",
     "FourierCheck",
     "Hypothesis",
     "Place",
@@ -35,6 +57,7 @@ __all__ = [
     "check_linear_bound",
     "corrected_linear_bound",
     "deep_bound",
+    "extrapolation",
     "fourier_is_sufficient",
     "largest_error",
     "largest_from_mean",
@@ -49,6 +72,7 @@ __all__ = [
     "roomy",
     "roomy_problems",
     "saturated_counterexample",
+    "step_errors",
     "tight_linear_weights",
     "zero_pair",
 ]

@@ -12,12 +12,18 @@ Each takes the problems to err on, and the training sets of `readings`.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from fluxforge.certify.bounds._deep import check_deep_bound
-from fluxforge.certify.bounds._errors import largest_error
-from fluxforge.certify.bounds._linear import check_linear_bound
-from fluxforge.certify.bounds._records import BoundCheck, Counterexample
-from fluxforge.data import Problem
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, PRNGKeyArray
+
+from fluxforge import recipe
+from fluxforge.certify.bounds._errors import BoundCheck, Counterexample, largest_error
+from fluxforge.certify.bounds._theorems import check_deep_bound, check_linear_bound
+from fluxforge.data import CORNER_CASES, EQUILATERAL, PLAIN_HEAT, Parameters, Problem, pair, problem, two_cells
 from fluxforge.gnn import Network
 from fluxforge.gnn.exact import (
     LinearWeights,
@@ -31,6 +37,122 @@ from fluxforge.gnn.exact import (
     one_sided_network,
     sparse_count,
 )
+from fluxforge.graph import PaddedGraph, pad_graph, stack_graphs
+from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, fourier_step
+from fluxforge.scheme import Ghost
+
+READINGS = ("corners", "negated", "positive", "signed", "faces")
+
+
+def problems_on(graph: DualGraph, key: PRNGKeyArray, *, count: int, dt: float, diffusivity: float = 1.0) -> Problem:
+    """`count` problems on one graph: T, S and g at Dirichlet faces drawn, Neumann data as the graph has it."""
+    return _pose(pad_graph(graph), jax.random.split(key, count), jnp.asarray(dt), {"alpha": jnp.asarray(diffusivity)})
+
+
+@eqx.filter_jit
+def _pose(around: PaddedGraph, keys: Key[Array, " problems"], dt: Float[Array, ""], parameters: Parameters) -> Problem:
+    cells, shown = len(around.V), around.shown[Ghost.DIRICHLET]
+    held = (shown.scale == 0) & (jnp.arange(len(shown.scale)) >= cells)
+
+    def one(own: PRNGKeyArray) -> Problem:
+        of_fields, of_wall = jax.random.split(own)
+        T, S = jnp.where(around.live[None, :], _draw(of_fields, (2, cells)), 0.0)
+        g = jnp.where(held, _draw(of_wall, held.shape), shown.constant)
+        return problem(around.holding(g), T, S, dt=dt, parameters=parameters)
+
+    return jax.vmap(one)(keys)
+
+
+def _draw(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
+    """Uniform in [−1, 1] half of the time, −1 or 1 otherwise: errors are largest at the ends."""
+    of_kind, of_values = jax.random.split(key)
+    values = jax.random.uniform(of_values, shape, minval=-1.0, maxval=1.0)
+    return jnp.where(jax.random.bernoulli(of_kind), values, jnp.sign(values))
+
+
+def roomy(mesh: Mesh, *, dt: float, volume: float, boundary: Conditions = None) -> DualGraph:
+    """The mesh enlarged until every V ≥ `volume` and Δt meets the Fourier condition: both grow with the area."""
+    graph = dual(mesh, boundary)
+    factor = max(volume / graph.V.min(), dt / fourier_step(graph))
+    return dual(replace(mesh, points=mesh.points * np.sqrt(factor * (1.0 + 1e-12))), boundary)
+
+
+def roomy_problems(
+    meshes: Mapping[str, Mesh], key: PRNGKeyArray, *, count: int, dt: float, volume: float = 3.0**0.5
+) -> dict[str, Problem]:
+    """Problems on each mesh, enlarged to meet the conditions that theorems put on volumes and steps.
+
+    All are padded to one size, so that what is compiled for one of them serves for all.
+    """
+    together = stack_graphs([pad_graph(roomy(mesh, dt=dt, volume=volume)) for mesh in meshes.values()])
+    keys = jax.random.split(key, (len(meshes), count))
+    return {
+        name: _pose(
+            jax.tree.map(lambda leaf, k=k: np.asarray(leaf)[k], together),
+            keys[k],
+            jnp.asarray(dt),
+            {"alpha": jnp.asarray(1.0)},
+        )
+        for k, name in enumerate(meshes)
+    }
+
+
+def readings(key: PRNGKeyArray, *, dt: float = 0.1, graphs: int = 100) -> dict[str, Problem]:
+    """What the paper's training set may be taken to be, from the weakest to the strongest.
+
+    - `corners`: the corner cases alone;
+    - `negated`: those and their negatives;
+    - `positive`: those, and samples of T and S divided by T_train, hence in [0, 1];
+    - `signed`: those, their negatives, and samples in [−1, 1];
+    - `faces`: the same, with Dirichlet faces present or not, and a pair at 0 with all its faces at 0.
+    """
+    found = _readings(key, float(dt), graphs)
+    return {name: found[name] for name in READINGS}
+
+
+@eqx.filter_jit
+def _readings(key: PRNGKeyArray, dt: float, graphs: int) -> dict[str, Problem]:
+    signed = two_cells(recipe.TwoCells(graphs=graphs, time_step=dt, negated=True), key)
+    with_faces = two_cells(recipe.TwoCells(graphs=graphs, time_step=dt, negated=True, faces="random"), key)
+    corners = _part(signed, slice(graphs, graphs + len(CORNER_CASES)))
+    return {
+        "corners": corners,
+        "negated": _part(signed, slice(graphs, None)),
+        "positive": _join(_positive(_part(signed, slice(graphs))), corners),
+        "signed": signed,
+        "faces": _join(with_faces, zero_pair(dt)),
+    }
+
+
+def zero_pair(dt: float) -> Problem:
+    """The corner case that the linear theorem lacks: T = S = 0, and g = 0 on all four outer faces, as a batch of one.
+
+    Each cell then sums three messages: with |Δt/V W₂ b_agg + b_u| ≤ ε and |3 Δt/V W₂ b_agg + b_u| ≤ ε, neither bias can
+    hide behind the other.
+    """
+    nothing = jnp.zeros((2, 2))
+    around = pair(jnp.asarray(EQUILATERAL, nothing.dtype), present=nothing == 0, value=nothing, faces=True)
+    posed = problem(around, nothing[0], nothing[0], dt=jnp.asarray(dt), parameters=PLAIN_HEAT.put_on(around)[1])
+    return jax.tree.map(lambda leaf: leaf[None], posed)
+
+
+def _positive(problems: Problem) -> Problem:
+    """The same problems with |T| and |S|."""
+    T, S = jnp.abs(problems.T), jnp.abs(problems.S)
+
+    def one(p: Problem, T: Float[Array, " cells"], S: Float[Array, " cells"]) -> Problem:
+        return problem(p.graph, T, S, dt=p.dt, parameters=p.parameters)
+
+    return jax.vmap(one)(problems, T, S)
+
+
+def _part(problems: Problem, which: slice) -> Problem:
+    return jax.tree.map(lambda leaf: leaf[which], problems)
+
+
+def _join(first: Problem, second: Problem) -> Problem:
+    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), first, second)
+
 
 # The training pair: V = √3, A/δ = √3 to the other cell and 2√3 to a face.
 VOLUME = 3.0**0.5
@@ -56,7 +178,7 @@ def offset_counterexample(
     """b_agg = `size` and b_u = −Δt/√3 b_agg: no error where every cell has one neighbour and Δt/V is the same."""
     network = linear_network(LinearWeights(message_bias=size, bias=-_step(training) / VOLUME * size))
     claim = "a linear network with a training error of at most ε errs by at most ε (4 + 4/Δt + N)"
-    return _measured("opposite biases", claim, network, problems, training=training, fits="signed")
+    return _measure("opposite biases", claim, network, problems, training=training, fits="signed")
 
 
 def memorised_counterexample(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> Counterexample:
@@ -71,7 +193,7 @@ def memorised_counterexample(problems: Mapping[str, Problem], training: Mapping[
         nonzeros=sparse_count(LAYERS, DEPTH),
     )
     claim = "N_sparse non-zeros and a training error of at most ε give an error of at most 2ε (1 + 2/Δt)"
-    return _measured("memorising", claim, network, problems, training=training, fits="signed")
+    return _measure("memorising", claim, network, problems, training=training, fits="signed")
 
 
 def saturated_counterexample(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> Counterexample:
@@ -83,7 +205,7 @@ def saturated_counterexample(problems: Mapping[str, Problem], training: Mapping[
     bound = needed_bound(1.0, dt, weight=2.0 * VOLUME, fourier=5.0 * dt)
     network = biased_network(LAYERS, DEPTH, WIDTH, bound, nonzeros=sparse_count(LAYERS, DEPTH))
     claim = "N_sparse non-zeros and a training error of at most ε give an error of at most 2ε (1 + 2/Δt)"
-    return _measured("saturated", claim, network, problems, training=training, fits="faces")
+    return _measure("saturated", claim, network, problems, training=training, fits="faces")
 
 
 def one_sided_counterexample(
@@ -92,7 +214,7 @@ def one_sided_counterexample(
     """T' = slope · F where F < 0, which neither the corner cases nor samples in [0, 1] ever see."""
     network = one_sided_network(LAYERS, DEPTH, WIDTH, slope)
     claim = "“by symmetry, the same inequalities hold for x < 0”"
-    return _measured("one-sided", claim, network, problems, training=training, fits="positive")
+    return _measure("one-sided", claim, network, problems, training=training, fits="positive")
 
 
 def late_counterexample(
@@ -101,10 +223,10 @@ def late_counterexample(
     """Wrong where exchange or source turn the sign of T, as in no corner case nor its negative; see `late_network`."""
     network = late_network(LAYERS, DEPTH, WIDTH, share)
     claim = "“it is easy to see that we need the first layer to implement F”, and the rest to hand it on"
-    return _measured("late", claim, network, problems, training=training, fits="negated")
+    return _measure("late", claim, network, problems, training=training, fits="negated")
 
 
-def _measured(
+def _measure(
     name: str,
     claim: str,
     network: Network,

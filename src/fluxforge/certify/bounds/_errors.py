@@ -1,7 +1,8 @@
-"""Errors and conditions in every cell of every problem, and the largest with its place."""
+"""Errors of a network in every cell, the conditions that theorems ask about, and bounds compared with the errors."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,10 +10,93 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from fluxforge.certify.bounds._records import Place
-from fluxforge.data import Problem
+from fluxforge._types import State
+from fluxforge.data import Problem, exact_step
+from fluxforge.errors import InputError
 from fluxforge.gnn import Network
+from fluxforge.graph import put
+from fluxforge.loss import step_of
 from fluxforge.scheme import Ghost, Hop
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A condition of a theorem, whether it holds, and the number that says so."""
+
+    name: str
+    holds: bool
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A theorem's bound on the error in any cell, `value`, for a training error of `eps`, and its hypotheses."""
+
+    name: str
+    value: float
+    eps: float
+    hypotheses: tuple[Hypothesis, ...]
+
+    @property
+    def applies(self) -> bool:
+        """Whether every hypothesis holds."""
+        return all(hypothesis.holds for hypothesis in self.hypotheses)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell of one of the problems posed on a mesh."""
+
+    mesh: str
+    problem: int
+    cell: int
+
+    def __str__(self) -> str:
+        return f"cell {self.cell} of problem {self.problem} on {self.mesh}"
+
+
+@dataclass(frozen=True)
+class BoundCheck:
+    """The largest error met, `ratio` times the bound, and where.
+
+    `corrected` is the bound that needs no hypothesis on biases, volumes, α or the Fourier condition, where there is
+    one; `counterexample` is the problem on which the theorem's own bound was exceeded.
+    """
+
+    bound: Bound
+    worst_error: float
+    ratio: float
+    where: Place
+    corrected: float | None
+    counterexample: Problem | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether no error exceeded the bound."""
+        return self.ratio <= 1.0
+
+    @property
+    def hypotheses(self) -> tuple[Hypothesis, ...]:
+        """The theorem's, judged on this network and these problems."""
+        return self.bound.hypotheses
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A network that a printed statement speaks of, and which does not do what the statement says.
+
+    `training` maps each reading of the training set to the largest error on it; `check` is what was met elsewhere,
+    with ε the error on the reading named `fits`.
+    """
+
+    name: str
+    claim: str
+    network: Network
+    nonzeros: int
+    training: dict[str, float]
+    fits: str
+    check: BoundCheck
+
 
 # Below this an error is round-off: theorems speak of every ε > 0, so ε is taken to be at least this.
 ROUND_OFF = 1e-12
@@ -83,3 +167,83 @@ def worst(values: Mapping[str, Float[Array, "problems cells"]]) -> tuple[float, 
         if host[problem, cell] > best:
             best, where = float(host[problem, cell]), Place(mesh, int(problem), int(cell))
     return best, where
+
+
+def training_error(network: Network, training: Problem, eps: float | None) -> tuple[float, Hypothesis]:
+    """ε, the largest error in any cell of the training set unless it is given, and whether it is one."""
+    met = np.asarray(errors(network, training))
+    found, mean = float(met.max()), float(met.mean())
+    chosen = max(found, ROUND_OFF) if eps is None else eps
+    evidence = f"largest {found:.3g} in a cell, ε = {chosen:.3g}; the mean is {mean:.3g}"
+    return chosen, Hypothesis("training error", found <= chosen, evidence)
+
+
+def compare_with_bound(
+    bound: Bound, network: Network, problems: Mapping[str, Problem], *, corrected: float | None = None
+) -> BoundCheck:
+    """The largest error over all problems beside the bound."""
+    worst_error, where = worst({mesh: errors(network, each) for mesh, each in problems.items()})
+    ratio = worst_error / bound.value
+    found = None
+    if ratio > 1.0:
+        found = jax.tree.map(lambda leaf: put(np.asarray(leaf)[where.problem]), problems[where.mesh])
+    return BoundCheck(bound, worst_error, ratio, where, corrected, found)
+
+
+def check_given(problems: Mapping[str, Problem]) -> None:
+    """Refuse to judge a theorem on nothing."""
+    if not problems or any(each.dt.ndim != 1 or not each.dt.size for each in problems.values()):
+        raise InputError("problems: give at least one mesh, and on each a batch of at least one problem")
+
+
+Step = Callable[[Problem], State]
+
+
+@dataclass(frozen=True)
+class Extrapolation:
+    """Of every network of a stack: mean squares over all cells of all meshes, and the worst cell."""
+
+    one_step_mse: Float[np.ndarray, " networks"]
+    one_step_worst: Float[np.ndarray, " networks"]
+    rollout_mse: Float[np.ndarray, " networks"] | None
+
+
+def extrapolation(networks: Network, problems: Problem, *, rollout: int = 0) -> Extrapolation:
+    """Compare a stack of networks with the first-order scheme; the rollout is the network's own, step after step."""
+    squares, worst, later = (np.asarray(value, float) for value in _all(networks, problems, rollout))
+    return Extrapolation(squares, worst, later if rollout else None)
+
+
+@eqx.filter_jit
+def _all(networks: Network, problems: Problem, rollout: int) -> tuple[Array, Array, Array]:
+    arrays, static = eqx.partition(networks, eqx.is_array)
+    # One network after the other: their meshes together are a large batch already.
+    found: tuple[Array, Array, Array] = jax.lax.map(
+        lambda one: _of(step_of(eqx.combine(one, static)), problems, rollout), arrays
+    )
+    return found
+
+
+def step_errors(step: Step, problems: Problem, *, rollout: int = 0) -> dict[str, float]:
+    """The same of one step, whatever it is."""
+    squares, worst, later = eqx.filter_jit(lambda problems: _of(step, problems, rollout))(problems)
+    return {"one_step_mse": float(squares), "one_step_worst": float(worst), "rollout_mse": float(later)}
+
+
+def _of(step: Step, problems: Problem, rollout: int) -> tuple[Array, Array, Array]:
+    def one(problem: Problem) -> tuple[Array, Array, Array]:
+        live = problem.graph.live
+        off = jnp.where(live, step(problem) - problem.answer, 0.0)
+
+        def both(_: Any, states: tuple[Array, Array]) -> tuple[Array, Array]:
+            ours, theirs = states
+            ours = jnp.asarray(step(eqx.tree_at(lambda p: p.T, problem, ours)))
+            return jnp.where(live, ours, 0.0), exact_step(problem, theirs)
+
+        ours, theirs = jax.lax.fori_loop(0, rollout, both, (problem.T, problem.T))
+        apart = jnp.where(live, ours - theirs, 0.0)
+        cells = live.sum()
+        return jnp.square(off).sum() / cells, jnp.abs(off).max(), jnp.square(apart).sum() / cells
+
+    squares, worst, later = jax.vmap(one)(problems)
+    return squares.mean(), worst.max(), later.mean()

@@ -12,9 +12,9 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.certify import Rates
-from fluxforge.certify.diffusivity import PERIODS, fitted_diffusivity, lattice_diffusivity
+from fluxforge.certify.diffusivity import PERIODS, lattice_diffusivity
 from fluxforge.certify.modified import square_equation
-from fluxforge.certify.order import steady_errors
+from fluxforge.certify.order import fitted_diffusivity, steady_errors
 from fluxforge.certify.stability import default_graph, stability
 from fluxforge.certify.time_order import time_order
 from fluxforge.data import cached

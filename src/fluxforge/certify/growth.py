@@ -1,0 +1,202 @@
+"""Growth in a step: the discrete maximum principle, and transient growth in the energy norm.
+
+Maximum principle: T' is an average of T and of boundary values, so that no new extremum appears. Where constants are no
+solutions of the equation, positivity is measured instead: from T ≥ 0 and g ≥ 0 follows T' ≥ 0. Transient growth: by how
+much one step, and many, can amplify a field before a stable scheme damps it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fluxforge.certify._evidence import Line, Verdict
+from fluxforge.certify._families import rough_tetrahedra
+from fluxforge.certify._problems import study_step, with_walls
+from fluxforge.certify.stability import (
+    Stability,
+    stability,
+)
+from fluxforge.errors import NumericalError
+from fluxforge.mesh import DualGraph, Settings, dual, jittered
+from fluxforge.pde import HEAT, Words
+from fluxforge.scheme import Scheme
+from fluxforge.stepping import operator, sides, step_limit, step_matrix
+
+TOLERANCE = 1e-12
+LARGEST = 64.0
+
+
+@dataclass(frozen=True)
+class MaximumPrinciple:
+    """`over_fourier`: it holds up to that multiple of the Fourier step (0 never, None beyond all that was tried).
+
+    `cell` and `weight`: where it first fails, and the negative weight found there. Not `averages`: T' is no average of
+    T and of boundary values, since constants change or something is added, and what is told is about positivity.
+    """
+
+    over_fourier: float | None
+    cell: int | None
+    weight: float | None
+    averages: bool = True
+
+
+def maximum_principle(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> MaximumPrinciple:
+    """Every entry of ∂T'/∂T non-negative, and the boundary's share; where T' is an average, that is 1 − the row's sum.
+
+    Where it is none, what is added without T and boundary values has to be non-negative, too.
+    """
+    fourier = study_step(scheme, graph, parameters)
+    averages = all(_averages(scheme, graph, fraction * fourier, parameters) for fraction in (0.3, 1.7))
+
+    def worst(fraction: float) -> tuple[float, int]:
+        M = step_matrix(scheme, graph, fraction * fourier, parameters=parameters)
+        rest = 1.0 - M.sum(axis=1) if averages else np.minimum(*_added(scheme, graph, fraction * fourier, parameters))
+        least = np.minimum(M.min(axis=1).toarray().ravel(), rest)
+        # argmin finds a NaN before any number, and a comparison with it would be taken for a principle that holds.
+        cell = int(np.argmin(least))
+        if not np.isfinite(least[cell]):
+            raise NumericalError(f"a step of {fraction:.3g} Fourier steps is not finite at cell {cell}")
+        return float(least[cell]), cell
+
+    low, high = 0.0, None
+    for fraction in np.geomspace(1e-3, LARGEST, 17):
+        if worst(float(fraction))[0] < -TOLERANCE:
+            high = float(fraction)
+            break
+        low = float(fraction)
+    if high is None:
+        return MaximumPrinciple(None, None, None, averages)
+    if low == 0.0:
+        weight, cell = worst(high)
+        return MaximumPrinciple(0.0, cell, weight, averages)
+    for _ in range(34):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if worst(middle)[0] >= -TOLERANCE else (low, middle)
+    weight, cell = worst(high * 1.05)
+    return MaximumPrinciple(low, cell, weight, averages)
+
+
+def _averages(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> bool:
+    """Whether the weights of T and of the walls' g have the sum 1 in every cell, and nothing else is added."""
+    M = step_matrix(scheme, graph, dt, parameters=parameters)
+    share, alone = _added(scheme, graph, dt, parameters)
+    # Sums of a few dozen weights, rounded relative to the largest of them.
+    size = 1.0 + abs(M).sum(axis=1)
+    off = np.abs(M.sum(axis=1) + share - 1.0)
+    return bool((off <= TOLERANCE * size).all() and (np.abs(alone) <= np.finfo(float).eps).all())
+
+
+def _added(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> tuple[np.ndarray, np.ndarray]:
+    """In each cell, the weight of the walls' g, and what is added where g and ∂T/∂n are 0."""
+    nothing = np.zeros_like(graph.value)
+    cold, warm = (with_walls(graph, value=value) for value in (nothing, np.where(graph.neumann, 0.0, 1.0)))
+    at_cold, at_warm = (operator(scheme, walled, dt=dt, parameters=parameters) for walled in (cold, warm))
+    columns = np.stack([at_warm.b - at_cold.b, at_cold.b], axis=1)
+    if at_cold.theta:
+        columns = np.linalg.solve(sides(at_cold)[0].toarray(), columns)
+    return columns[:, 0], columns[:, 1]
+
+
+def maximum_line(found: MaximumPrinciple, where: str, words: Words = HEAT.words) -> Line:
+    """The discrete maximum principle; positivity where T' is no average."""
+    unit = words.step_symbol
+    name = "maximum principle" if found.averages else "positivity"
+    method = "sign of every entry of ∂T'/∂T and of the boundary's share"
+    if not found.averages:
+        method += ", and of what is added without them"
+        where += "; no maximum principle: constants do not stay as they are"
+    if found.over_fourier is None:
+        return Line(name, Verdict.HOLDS, f"up to {LARGEST:g} {unit} at least, {where}", method)
+    broken = f"a weight of {found.weight:.1e} at cell {found.cell}" if found.weight is not None else ""
+    if found.over_fourier == 0:
+        return Line(name, Verdict.FAILS, f"at no Δt: {broken}, {where}", method)
+    return Line(name, Verdict.MEASURED, f"up to {found.over_fourier:.4f} {unit}; {broken} beyond, {where}", method)
+
+
+MOST_CELLS = 300
+MOST_STEPS = 1000
+NORMAL = 1e-12
+# Beyond this the growth is an instability, not a transient.
+HOPELESS = 1e9
+
+
+@dataclass(frozen=True)
+class TransientGrowth:
+    """Norms of powers of one step in the energy norm √ΣV T², walls at zero, at `over_fourier` Fourier steps.
+
+    `one_step` is the largest singular value of one step; `largest` the largest norm over up to 1,000 steps, after
+    `steps` of them. `normal`: the step is symmetric in this norm, so nothing grows that its spectrum does not let grow.
+    `settled`: some power has a norm of at most one, so that no later one exceeds `largest`.
+    """
+
+    over_fourier: float
+    normal: bool
+    one_step: float
+    largest: float
+    steps: int
+    settled: bool
+
+
+def small_graph(dimension: int = 2) -> DualGraph:
+    """Where growth is measured unless a mesh of up to 300 cells is given: 72 jittered triangles, walls at zero.
+
+    In space, 48 jittered tetrahedra.
+    """
+    if dimension == 3:
+        return rough_tetrahedra()
+    return dual(jittered(6, 0.2, 5))
+
+
+def transient_growth(
+    scheme: Scheme, graph: DualGraph, *, limit: Stability | None = None, parameters: Settings | None = None
+) -> TransientGrowth:
+    """At 0.99 of the largest stable step, or the Fourier step where there is no limit; `limit` if already known."""
+    largest = _largest_step(scheme, graph, parameters) if limit is None else limit.dt_max
+    fourier = study_step(scheme, graph, parameters)
+    dt = 0.99 * largest if largest is not None and 0 < largest < np.inf else fourier
+    root = np.sqrt(graph.V)
+    M = step_matrix(scheme, graph, dt, parameters=parameters).toarray()
+    B = root[:, None] * M / root
+    if np.abs(B - B.T).max() <= NORMAL * np.abs(B).max():
+        radius = float(np.abs(np.linalg.eigvalsh(0.5 * (B + B.T))).max())
+        return TransientGrowth(dt / fourier, True, radius, max(radius, radius**MOST_STEPS), 1, radius <= 1)
+    return _of_powers(B, dt / fourier)
+
+
+def _largest_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> float | None:
+    """From R(z) where there is one; otherwise the largest of the steps that were tried."""
+    found = step_limit(scheme, graph, parameters=parameters)
+    return found.dt if found is not None else stability(scheme, graph, parameters=parameters).dt_max
+
+
+def _of_powers(B: np.ndarray, over_fourier: float) -> TransientGrowth:
+    """Multiply until a power has a norm of at most one: ‖B^(k+m)‖ ≤ ‖B^k‖‖B^m‖ ends the search there."""
+    power = np.eye(len(B))
+    one = largest = 0.0
+    where = 1
+    size = np.inf
+    for k in range(1, MOST_STEPS + 1):
+        power = power @ B
+        size = float(np.linalg.norm(power, 2))
+        one = size if k == 1 else one
+        if not size <= largest:
+            largest, where = size, k
+        if size <= 1 or not size < HOPELESS:
+            break
+    return TransientGrowth(over_fourier, False, one, largest, where, size <= 1)
+
+
+def transient_line(found: TransientGrowth, where: str, words: Words = HEAT.words) -> Line:
+    """How much perturbations can grow before they decay."""
+    at = f"at {found.over_fourier:.4g} {words.step_symbol}, {where}"
+    method = "singular values of a step and of its powers, energy norm √ΣV T²"
+    if found.normal:
+        kind = "a step is symmetric in this norm: no growth beyond its spectrum"
+        evidence = f"largest singular value of one step {found.one_step:.6g}; {kind}; {at}"
+        return Line("transient growth", Verdict.MEASURED, evidence, method)
+    later = "no later power is larger" if found.settled else "still above 1 after the last"
+    evidence = (
+        f"largest singular value of one step {found.one_step:.6g}; largest norm over {MOST_STEPS:,} steps "
+        f"{found.largest:.6g}, after {found.steps}; {later}; {at}"
+    )
+    return Line("transient growth", Verdict.MEASURED, evidence, method)
