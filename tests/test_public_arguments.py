@@ -126,6 +126,7 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     *((step, name, NO_WORD) for name in ("dtype", "solver")),
     (step, "renumber", NO_FLAG),
     (ff.dual, "mesh", NO_MESH),
+    (ff.mesh_arrays, "graph", NO_GRAPH_OR_MESH),
     (lambda boundary: ff.dual(MESH, boundary), "boundary", NO_CONDITION),
     (lambda boundary: ff.dual(MESH, ff.Dirichlet(boundary)), "boundary", NO_FIELD),
     (lambda boundary: ff.dual(MESH, {"left": ff.Neumann(boundary)}), "boundary", NO_FIELD),
@@ -256,6 +257,7 @@ def test_a_wrong_argument_is_bad_input_that_names_it(
 def test_every_public_function_is_asked() -> None:
     """Whatever is added to the package, to its meshes and to its schemes, is added above or set aside here."""
     aside = {"Dirichlet", "Neumann", "compare", "dual", "equation", "simulate", "stepper", "verify", "discover"}
+    aside |= {"mesh_arrays"}
     assert aside == {name for name in ff.__all__ if callable(getattr(ff, name))}
     asked = Path(__file__).read_text(encoding="utf-8")
     functions = [name for name in ff.mesh.__all__ if inspect.isfunction(getattr(ff.mesh, name))]
