@@ -54,6 +54,7 @@ NO_MESH: dict[str, Any] = {
     "nul": "a\0b",
 }
 NO_GRAPH: dict[str, Any] = {"mesh": MESH, "list": [GRAPH], "number": 3, "none": None, "text": "m.msh"}
+NO_GRAPH_OR_MESH = {kind: NO_GRAPH[kind] for kind in ("list", "number", "none")}
 NO_SCHEME: dict[str, Any] = {"number": 3, "list": ["euler"], "lambda": lambda T: T, "none": None, "array": np.ones(3)}
 NO_SCHEME_OBJECT = NO_SCHEME | {"name": "euler"}
 NO_FIELD: dict[str, Any] = {
@@ -66,7 +67,13 @@ NO_FIELD: dict[str, Any] = {
     "mapping": {"x": 1},
     "symbol": X,
 }
-NO_CONDITION: dict[str, Any] = {"number": 1.0, "text": "insulated", "list": [ff.Neumann()], "value": {"left": 1.0}}
+NO_CONDITION: dict[str, Any] = {
+    "number": 1.0,
+    "text": "insulated",
+    "list": [ff.Neumann()],
+    "value": {"left": "1.0"},
+    "flag": {"left": True},
+}
 NO_FLAG: dict[str, Any] = {"text": "yes", "number": 1, "none": None}
 NO_WORD: dict[str, Any] = {"unknown": "best", "number": 64, "list": ["cg"], "none": None, "dtype": np.float64}
 NO_FUNCTION: dict[str, Any] = {"text": "print", "number": 1}
@@ -113,12 +120,13 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     (lambda progress: ff.compare(["euler"], MESH, progress=progress), "progress", NO_FUNCTION),
     (lambda speed: ff.compare(["euler"], MESH, speed=speed), "speed", {"unknown": 1.0}),
     *((step, name, NOT_POSITIVE) for name in ("diffusivity", "dt")),
-    (step, "graph", NO_GRAPH),
+    (step, "graph", NO_GRAPH_OR_MESH),
     (step, "scheme", NO_SCHEME),
     (step, "source", NO_FIELD),
     *((step, name, NO_WORD) for name in ("dtype", "solver")),
     (step, "renumber", NO_FLAG),
     (ff.dual, "mesh", NO_MESH),
+    (ff.mesh_arrays, "graph", NO_GRAPH_OR_MESH),
     (lambda boundary: ff.dual(MESH, boundary), "boundary", NO_CONDITION),
     (lambda boundary: ff.dual(MESH, ff.Dirichlet(boundary)), "boundary", NO_FIELD),
     (lambda boundary: ff.dual(MESH, {"left": ff.Neumann(boundary)}), "boundary", NO_FIELD),
@@ -249,6 +257,7 @@ def test_a_wrong_argument_is_bad_input_that_names_it(
 def test_every_public_function_is_asked() -> None:
     """Whatever is added to the package, to its meshes and to its schemes, is added above or set aside here."""
     aside = {"Dirichlet", "Neumann", "compare", "dual", "equation", "simulate", "stepper", "verify", "discover"}
+    aside |= {"mesh_arrays"}
     assert aside == {name for name in ff.__all__ if callable(getattr(ff, name))}
     asked = Path(__file__).read_text(encoding="utf-8")
     functions = [name for name in ff.mesh.__all__ if inspect.isfunction(getattr(ff.mesh, name))]

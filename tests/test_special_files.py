@@ -16,7 +16,7 @@ from fluxforge.paper import read_documents
 from fluxforge.recipe import load as load_recipe
 from fluxforge.run import RunFolder
 from fluxforge.scheme import load as load_scheme
-from fluxforge.stepping._field_file import read_field
+from fluxforge.stepping._field import read_field
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 

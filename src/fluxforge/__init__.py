@@ -1,8 +1,8 @@
 """Discover finite-volume schemes, distil them to formulas, certify them.
 
 The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.stepper`, `ff.simulate`,
-`ff.compare`, `ff.verify`, `ff.discover`, `ff.equation`. Each is imported at first use, so that importing the package is
-fast.
+`ff.compare`, `ff.verify`, `ff.discover`, `ff.equation`, `ff.mesh_arrays`. Each is imported at first use, so that
+importing the package is fast.
 """
 
 import importlib
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fluxforge.mesh import Dirichlet, Neumann, dual
     from fluxforge.pde import equation
     from fluxforge.pipeline import discover
+    from fluxforge.scheme.emit import mesh_arrays
     from fluxforge.stepping import compare, simulate, stepper
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "dual",
     "equation",
     "mesh",
+    "mesh_arrays",
     "scheme",
     "simulate",
     "stepper",
@@ -41,6 +43,7 @@ _HOME = {
     "discover": "pipeline",
     "dual": "mesh",
     "equation": "pde",
+    "mesh_arrays": "scheme.emit",
     "simulate": "stepping",
     "stepper": "stepping",
     "verify": "certify",

@@ -16,7 +16,7 @@ from fluxforge.certify.growth import maximum_principle
 from fluxforge.certify.modified import square_equation
 from fluxforge.certify.stability import Stability, stability
 from fluxforge.certify.time_order import exact_solution
-from fluxforge.cli import _heat
+from fluxforge.cli import _simulation
 from fluxforge.errors import InstabilityError, NumericalError
 from fluxforge.mesh import dual, jittered, squares
 from fluxforge.scheme import Scheme, SchemeBuilder
@@ -49,9 +49,9 @@ def test_a_fault_of_the_program_ends_the_certificate(kind: type[Exception], monk
     monkeypatch.setattr(VERIFICATION, "linearity", raising(kind))
     with pytest.raises(kind, match="what went wrong"):
         verify("euler", mesh=squares(2))
-    monkeypatch.setattr(_heat, "other_equation", raising(kind))
+    monkeypatch.setattr(_simulation, "other_equation", raising(kind))
     with pytest.raises(kind, match="what went wrong"):
-        _heat.notes([BUILT_IN["euler"]], squares(2))
+        _simulation.notes([BUILT_IN["euler"]], squares(2))
 
 
 def test_a_numerical_failure_becomes_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,8 +65,8 @@ def test_a_numerical_failure_becomes_a_line(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("kind", FAILURES)
 def test_a_numerical_failure_is_a_note_of_a_run(kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_heat, "other_equation", raising(kind))
-    (note,) = _heat.notes([BUILT_IN["euler"]], squares(2))
+    monkeypatch.setattr(_simulation, "other_equation", raising(kind))
+    (note,) = _simulation.notes([BUILT_IN["euler"]], squares(2))
     assert "is not established (what went wrong)" in note
 
 

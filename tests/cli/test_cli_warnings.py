@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli_runs import Cli
 
-from fluxforge.cli import _heat
+from fluxforge.cli import _simulation
 from fluxforge.scheme import SchemeBuilder, save
 
 SCHEMES = {
@@ -74,7 +74,7 @@ def test_warnings_of_libraries_stay_off_the_terminal(
         warnings.warn("overflow encountered in a library", RuntimeWarning, stacklevel=2)
         return []
 
-    monkeypatch.setattr(_heat, "notes", warn)
+    monkeypatch.setattr(_simulation, "notes", warn)
     run = ("simulate", "euler", "--mesh", mesh_file, "--initial", "x", "--steps", 1)
     told = cli(*run)
     assert (told.code, told.err) == (0, "")

@@ -23,7 +23,7 @@ from fluxforge.scheme.emit._c_mesh import c_tables
 from fluxforge.scheme.emit._solvable import _obstacle
 from fluxforge.scheme.reference import corrected_in
 from fluxforge.stepping import generator, step_limit, stepper
-from fluxforge.stepping._renumber import morton_order
+from fluxforge.stepping._stepper import morton_order
 from tetrahedra import six_tetrahedra
 
 METHODS = ["euler", "midpoint", "rk4", "rkl2-8", "crank-nicolson", "two-hop"]

@@ -22,8 +22,8 @@ from fluxforge.stepping import (
     stepper,
 )
 from fluxforge.stepping._assemble import AffineMap, apply, assemble
+from fluxforge.stepping._kernel_program import make_program
 from fluxforge.stepping._kernel_stepper import kernel_stepper
-from fluxforge.stepping._program import make_program
 from strategies import BOUNDARIES, noise
 
 EXPLICIT = [scheme for scheme in BUILT_IN.values() if not scheme.implicit and linear_stages(scheme) is not None]

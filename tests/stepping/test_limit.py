@@ -15,7 +15,7 @@ from fluxforge.mesh import Conditions, DualGraph, Mesh, Neumann, dual, fourier_s
 from fluxforge.scheme import Claims, Hop, Scheme, SchemeBuilder, amplification
 from fluxforge.scheme.reference import BUILT_IN, rkl2
 from fluxforge.stepping import choose_step, fastest_eigenvalues, generator, real_interval, step_limit
-from fluxforge.stepping._limit import enclosed_rate
+from fluxforge.stepping._limit import enclose_rate
 from strategies import BOUNDARIES, MESHES, SIDED, noise, whole_step
 
 z = sp.Symbol("z")
@@ -153,7 +153,7 @@ def test_a_mesh_too_large_for_dense_eigenvalues_has_the_same_limit(name: str) ->
 def test_the_fastest_rate_lies_between_its_bounds(mesh: Mesh, steps: int) -> None:
     graph = dual(mesh, Neumann())
     G = generator(BUILT_IN["euler"], graph).M
-    low, high = enclosed_rate(G, graph.V, steps=steps)
+    low, high = enclose_rate(G, graph.V, steps=steps)
     fastest = np.abs(np.linalg.eigvals(G.toarray())).max()
     assert low <= fastest * (1 + 1e-12)
     assert high >= fastest * (1 - 1e-12)

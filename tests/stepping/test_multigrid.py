@@ -61,7 +61,7 @@ def test_a_poor_solution_of_the_system_moves_no_heat(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Multigrid, "solve", lambda self, r, within: self.cycle(r))
     with pytest.raises(NumericalError, match="the linear system of a step is not solved"):
         step(T)
-    monkeypatch.setattr(MultigridStepper, "_refuse_unsolved", lambda *_: None)
+    monkeypatch.setattr(MultigridStepper, "_check_solved", lambda *_: None)
     after = np.asarray(step(T))
     assert np.abs(after - exact).max() > 1e-3
     assert abs(graph.V @ (after - T)) <= 10 * np.finfo(float).eps * (graph.V @ np.abs(T))

@@ -9,7 +9,7 @@ from fluxforge.mesh import Dirichlet, Neumann, dual, jittered, squares
 from fluxforge.pde import Equation, from_document
 from fluxforge.scheme import Claims, SchemeBuilder, amplification, find
 from fluxforge.stepping import generator, simulate, step_limit
-from fluxforge.stepping._envelope import data_envelope
+from fluxforge.stepping._field import data_envelope
 
 
 def reacting(reaction: str, diffusion: str = "D", **defaults: float) -> Equation:

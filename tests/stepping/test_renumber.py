@@ -8,7 +8,7 @@ from fluxforge.mesh import Mesh, dual, fourier_step, jittered, squares
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import operator, sides, stepper
-from fluxforge.stepping._renumber import hilbert_order, local_order
+from fluxforge.stepping._stepper import hilbert_order, local_order
 from strategies import BOUNDARIES, noise, renumbered
 
 SHUFFLED = dual(renumbered(jittered(46, 0.3, seed=1), seed=2).mesh, BOUNDARIES["both"])

@@ -13,7 +13,7 @@ from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, fourier_step
 from fluxforge.scheme import Claims, Hop, Scheme, SchemeBuilder, save
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import AbstractStepper, GeneralStepper, LinearStepper, field_on_cells, general_stepper, stepper
-from fluxforge.stepping._stepper import repeated
+from fluxforge.stepping._stepper import repeat_steps
 from strategies import BOUNDARIES, EXPLICIT, MESHES, SIDED, noise, whole_step
 
 BOTH = dual(MESHES["mixed"], BOUNDARIES["both"])
@@ -254,6 +254,8 @@ def test_steps_taken_in_turns_are_those_taken_one_by_one(steps: int) -> None:
     """As on a GPU: several steps in each turn of the loop, and the rest one by one."""
     step = stepper("euler", BOTH, 0.4 * fourier_step(BOTH))
     T = step.enter(noise(BOTH.cells, 1))
-    by_turns = repeated(step, T, jnp.asarray(steps), turn=8)
+    by_turns = repeat_steps(step, T, jnp.asarray(steps), turn=8)
     # Compiled together, products and sums may be fused: one rounding less per operation and step.
-    np.testing.assert_allclose(by_turns, repeated(step, T, jnp.asarray(steps), turn=1), rtol=0, atol=8 * steps * 2**-52)
+    np.testing.assert_allclose(
+        by_turns, repeat_steps(step, T, jnp.asarray(steps), turn=1), rtol=0, atol=8 * steps * 2**-52
+    )

@@ -3,12 +3,15 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, Overwrite, SchemeName
 from fluxforge.cli._output import show
+
+if TYPE_CHECKING:
+    from fluxforge.mesh import DualGraph
 
 
 class Target(StrEnum):
@@ -21,6 +24,10 @@ class Target(StrEnum):
     JSON = "json"
 
 
+# The kinds of file that a mesh is written to, by the language of the code that reads it.
+BESIDE = {Target.C: "h", Target.NUMPY: "npz", Target.JAX: "npz"}
+
+
 def export(
     scheme: SchemeName,
     to: Annotated[Target, typer.Option(help="Language of the result; json is the scheme.json other commands read.")],
@@ -28,51 +35,66 @@ def export(
     output: OutputFile = None,
     overwrite: Overwrite = False,
     mesh: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --to c and -o: also write this mesh, as a C header.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Mesh to write beside C (a header), NumPy or JAX code (an .npz file); needs -o."
+        ),
     ] = None,
     boundary: Annotated[list[str] | None, typer.Option(metavar="CONDITION", help=f"Of that mesh: {BOUNDARY}")] = None,
 ) -> None:
     """Write a scheme as LaTeX, NumPy, JAX or C code, or as scheme.json.
 
-    Emitted code depends on nothing of fluxforge. With --mesh, heat.c is joined by heat_mesh.h: heat_mesh is what
-    its step takes for a mesh.
+    Emitted code does not import fluxforge. With --mesh, heat.c comes with heat_mesh.h, which defines the mesh that its
+    step takes; heat.py comes with heat_mesh.npz, and `python heat.py heat_mesh.npz` takes ten steps of an example.
     """
-    if mesh is not None and (to is not Target.C or output is None):
-        raise typer.BadParameter("--mesh is written beside C code: give --to c and -o FILE with it")
+    if mesh is not None and (to not in BESIDE or output is None):
+        raise typer.BadParameter("--mesh is written beside C, NumPy or JAX code: give --to c and -o FILE with it")
     if boundary and mesh is None:
         raise typer.BadParameter("--boundary belongs to a mesh: give --mesh FILE with it")
     if overwrite and output is None:
         raise typer.BadParameter("--overwrite is about a file to write: give -o FILE with it")
-    from fluxforge._files import write_text
+    import numpy as np
+
+    from fluxforge._files import atomic_path, write_text
     from fluxforge.errors import InputError
     from fluxforge.scheme import find
+    from fluxforge.scheme.emit import emit_c_mesh, example_arrays, python_main
 
-    beside = None if output is None else output.with_name(f"{output.stem}_mesh.h")
+    beside = None if output is None else output.with_name(f"{output.stem}_mesh.{BESIDE.get(to, 'h')}")
     for path in (output, None if mesh is None else beside):
         if path is not None and path.exists() and not overwrite:
             raise InputError(f"{path}: exists already: give another file, or --overwrite to replace it")
     if output is not None and beside is not None and mesh is None and output.exists() and beside.exists():
         raise InputError(f"{beside}: is the mesh of earlier code: give --mesh FILE to replace it, or remove it first")
-    code = _code(find(scheme, equation), to)
+    found = find(scheme, equation)
+    code = _code(found, to)
     if output is None or beside is None:
         typer.echo(code, nl=False)
         return
     # The mesh first: one that is refused leaves nothing half written.
-    header = None if mesh is None else _header(mesh, boundary or [], beside.stem)
-    write_text(output, code)
-    show(f"wrote {output}")
-    if header is not None:
+    graph = None if mesh is None else _read_graph(mesh, boundary or [])
+    if graph is None:
+        write_text(output, code)
+    elif to is Target.C:
+        header = emit_c_mesh(graph, beside.stem)
+        write_text(output, code)
         write_text(beside, header)
-        show(f"wrote {beside}")
+    else:
+        arrays = example_arrays(found, graph)
+        write_text(output, code + python_main(found, to.value))
+        with atomic_path(beside) as temporary:
+            np.savez(temporary, allow_pickle=False, **arrays)
+    for path in (output, beside if graph is not None else None):
+        if path is not None:
+            show(f"wrote {path}")
 
 
-def _header(file: Path, boundary: list[str], name: str) -> str:
+def _read_graph(file: Path, boundary: list[str]) -> "DualGraph":
     from fluxforge.cli._arguments import parse_boundary
     from fluxforge.mesh import dual, read
-    from fluxforge.scheme.emit import emit_c_mesh
 
     mesh = read(file)
-    return emit_c_mesh(dual(mesh, parse_boundary(boundary, lambda: dual(mesh).tags)), name)
+    return dual(mesh, parse_boundary(boundary, lambda: dual(mesh).tags))
 
 
 def _code(scheme: Any, to: Target) -> str:

@@ -113,7 +113,7 @@ def simulate(
     from fluxforge.cli._progress import doing
 
     with doing(f"reading {mesh}", quiet=as_json):
-        from fluxforge.cli._heat import Problem, Request, run
+        from fluxforge.cli._simulation import Problem, Request, run
 
         request = Request(
             schemes=tuple(dict.fromkeys([scheme, *(name for names in compare or [] for name in _names(names))])),

@@ -30,7 +30,8 @@ class Neumann:
 
 
 Condition: TypeAlias = Dirichlet | Neumann
-Conditions: TypeAlias = Condition | Mapping[str, Condition] | None
+# In a mapping, a number is a Dirichlet value.
+Conditions: TypeAlias = Condition | Mapping[str, Condition | float] | None
 
 
 class FaceConditions(NamedTuple):
@@ -71,15 +72,22 @@ def _map_conditions(conditions: Conditions, tags: tuple[str, ...]) -> Mapping[st
         return dict.fromkeys(tags, conditions)
     given: object = conditions
     if not isinstance(given, Mapping):
-        wanted = "Dirichlet(...), Neumann(...) or a mapping from boundary tags to these"
+        wanted = "Dirichlet(...), Neumann(...) or a mapping from boundary tags to these or to numbers"
         raise InputError(f"boundary should be {wanted}, got {describe_value(given)}")
-    for tag, condition in given.items():
-        if not isinstance(condition, Dirichlet | Neumann):
-            wanted = "Dirichlet(...) or Neumann(...)"
-            raise InputError(f"the boundary condition of {tag!r} should be {wanted}, got {condition!r:.60}")
-    if stray := sorted(set(conditions) - set(tags), key=str):
+    per_tag = {tag: _as_condition(condition, tag) for tag, condition in given.items()}
+    if stray := sorted(set(per_tag) - set(tags), key=str):
         raise InputError(f"boundary tag {stray[0]!r} is not in the mesh; it has: {', '.join(tags)}")
-    return conditions
+    return per_tag
+
+
+def _as_condition(given: object, tag: object) -> Condition:
+    """The condition of a tag; a number is the value of a Dirichlet condition."""
+    if isinstance(given, Dirichlet | Neumann):
+        return given
+    if isinstance(given, bool) or not isinstance(given, int | float | np.number):
+        wanted = "a number, Dirichlet(...) or Neumann(...)"
+        raise InputError(f"the boundary condition of {tag!r} should be {wanted}, got {describe_value(given)}")
+    return Dirichlet(float(given))
 
 
 def evaluate_at(value: Value, x: Float[np.ndarray, "places dimension"], what: str) -> Float[np.ndarray, " places"]:
@@ -98,15 +106,15 @@ def evaluate_at(value: Value, x: Float[np.ndarray, "places dimension"], what: st
     except ExpressionError as error:
         raise ExpressionError(f"{what}: {error}") from error
     try:
-        numbers = np.asarray(given, dtype=float)
+        values = np.asarray(given, dtype=float)
     except (TypeError, ValueError) as error:
         wanted = "numbers: give a number, a formula of x and y, a function of them, or an array over cells"
         raise InputError(f"{what} should be {wanted}; got {describe_value(given)}") from error
-    if numbers.shape not in ((), (len(x),)):
+    if values.shape not in ((), (len(x),)):
         raise InputError(
-            f"{what} gives values of shape {numbers.shape} for {len(x)} points; one value per point is expected"
+            f"{what} gives values of shape {values.shape} for {len(x)} points; one value per point is expected"
         )
-    result = np.broadcast_to(numbers, (len(x),))
+    result = np.broadcast_to(values, (len(x),))
     if not np.isfinite(result).all():
         k = int(np.flatnonzero(~np.isfinite(result))[0])
         place = ", ".join(f"{coordinate:g}" for coordinate in x[k])

@@ -3,6 +3,7 @@
 The graph has a node per cell, an edge per face, and a ghost node per boundary face.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -22,11 +23,11 @@ from fluxforge.mesh._mesh import (
     boundary_tags,
     cell_areas,
     cell_centroids,
-    check_mesh,
     normal_part,
     pair_faces,
     tangential_length,
 )
+from fluxforge.mesh._read import as_mesh
 
 Key = TypeVar("Key")
 
@@ -142,14 +143,14 @@ def check_graph(graph: Any, name: str = "graph") -> DualGraph:
     return check_kind(graph, name, DualGraph, "a dual graph (fluxforge.dual(mesh, boundary))")
 
 
-def dual(mesh: Mesh, boundary: Conditions = None) -> DualGraph:
-    """Build the dual graph of a mesh with boundary conditions (T = 0 everywhere by default).
+def dual(mesh: Mesh | str | os.PathLike[str], boundary: Conditions = None) -> DualGraph:
+    """Build the dual graph of a mesh, or of the mesh file at a path, with boundary conditions (T = 0 by default).
 
-    `boundary` is one condition for all faces, or a mapping from tag to condition:
-    `dual(mesh, {"left": Dirichlet("sin(pi*y)"), "right": Neumann()})`.
-    Raises MeshError for a mesh that cannot be used, InputError for a bad condition.
+    `boundary` is one condition for all faces, or a mapping from tag to condition; a number is a Dirichlet value:
+    `dual(mesh, {"left": Dirichlet("sin(pi*y)"), "right": Neumann(), "top": 3.0})`.
+    Raises MeshError (MeshReadError for a file) for a mesh that cannot be used, InputError for a bad condition.
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     check_coordinates(mesh.points, mesh.origin)
     check_extent(mesh.points, mesh.cells, mesh.origin)
     faces = pair_faces(mesh)

@@ -1,5 +1,6 @@
 """Meshes: points, cells and tagged boundary edges; cell areas and centroids; the faces between cells."""
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -10,6 +11,9 @@ from jaxtyping import Float, Int
 from fluxforge._arguments import check_kind
 from fluxforge._types import CellField, CellVectors, Corners, FaceField, FaceIndex, FaceVectors, Points
 from fluxforge.errors import MeshError
+
+# Limits of what a notebook shows of a mesh.
+MOST_CELLS_DRAWN, _MOST_TAGS = 3_000, 8
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,39 @@ class Mesh:
     boundary: Mapping[str, Int[np.ndarray, "edges 2"]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     origin: str = "mesh"
+
+    def __repr__(self) -> str:
+        triangles = len(self.cells) if self.cells.shape[1] == 3 else int((self.cells[:, -1] < 0).sum())
+        counts = {"triangles": triangles, "quadrilaterals": len(self.cells) - triangles}
+        shapes = ", ".join(f"{count:,} {shape}" for shape, count in counts.items() if count)
+        tags = ", ".join([*list(self.boundary)[:_MOST_TAGS], *(["…"] if len(self.boundary) > _MOST_TAGS else [])])
+        counted = f"{shapes or 'no cells'}, {len(self.points):,} points; boundary: {tags:.200}"
+        return " ".join(f"Mesh({self.origin:.80}: {counted})".split())
+
+    def _repr_html_(self) -> str:
+        """The counts and, of at most 3,000 cells, a drawing of the edges."""
+        return f"<p>{html.escape(repr(self))}</p>{_svg(self) if len(self.cells) <= MOST_CELLS_DRAWN else ''}"
+
+
+def _svg(mesh: Mesh) -> str:
+    """The outlines of all cells as one SVG path, 300 pixels along the longer side; nothing for a mesh without area."""
+    span = np.ptp(mesh.points, axis=0) if len(mesh.cells) else np.zeros(2)
+    if not (np.isfinite(span).all() and span.max() > 0):
+        return ""
+    scale = 300.0 / span.max()
+    # SVG's y axis points down.
+    x, y = (mesh.points - mesh.points.min(axis=0)).T * scale
+    y = scale * span[1] - y
+    outlines = (
+        "M" + "L".join(f"{x[corner]:.1f} {y[corner]:.1f}" for corner in cell if corner >= 0) + "Z"
+        for cell in mesh.cells.tolist()
+    )
+    box = f"-2 -2 {scale * span[0] + 4:.0f} {scale * span[1] + 4:.0f}"
+    style = 'fill="none" stroke="currentColor" stroke-width="0.6"'
+    size = 'width="{}" height="{}"'.format(*box.split()[2:])
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" {size}><path {style} d="{"".join(outlines)}"/></svg>'
+    )
 
 
 def check_mesh(mesh: Any, name: str = "mesh") -> Mesh:

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from fluxforge._arguments import check_path
 from fluxforge._files import atomic_path
 from fluxforge._types import CellField
-from fluxforge.mesh._mesh import Mesh, cell_areas, check_mesh
+from fluxforge.mesh._mesh import Mesh, cell_areas
+from fluxforge.mesh._read import as_mesh
 
 EDGES_UP_TO = 20_000
 # The metadata key of the date in each format; PNG has none.
@@ -44,9 +45,9 @@ def draw_field(
     return patches
 
 
-def mesh_picture(mesh: Mesh, path: str | os.PathLike[str]) -> None:
-    """Draw a mesh to a file, each cell coloured by its size relative to the largest, as in the paper."""
-    check_mesh(mesh), check_path(path, "path")
+def mesh_picture(mesh: Mesh | str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
+    """Draw a mesh (or the mesh file at a path) to a file, each cell coloured by its size relative to the largest."""
+    mesh, _ = as_mesh(mesh), check_path(path, "path")
     V = cell_areas(mesh.points, mesh.cells)
     figure = Figure(figsize=(6, 5.2), layout="constrained")
     axes = figure.add_subplot()

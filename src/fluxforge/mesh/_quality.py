@@ -1,5 +1,6 @@
 """Mesh quality: sizes, shapes, angles, connectivity."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from fluxforge._types import CellField, FaceField
 from fluxforge.mesh._dual import DualGraph, check_graph, dual
 from fluxforge.mesh._mesh import Mesh, cell_areas, check_mesh, half_edges
 from fluxforge.mesh._parameters import fourier_step
+from fluxforge.mesh._read import as_mesh
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,10 @@ class MeshInfo:
     notes: tuple[str, ...]
 
 
-def info(mesh: Mesh) -> MeshInfo:
-    """Describe a mesh; `dt_fourier` is for α = 1 and T given on the whole boundary."""
-    graph = dual(check_mesh(mesh))
+def info(mesh: Mesh | str | os.PathLike[str]) -> MeshInfo:
+    """Describe a mesh, or the mesh file at a path; `dt_fourier` is for α = 1 and T given on the whole boundary."""
+    mesh = as_mesh(mesh)
+    graph = dual(mesh)
     quality = cell_quality(mesh)
     angle = nonorthogonality(graph)
     tagged = np.bincount(graph.tag, minlength=len(graph.tags)).tolist()

@@ -22,6 +22,12 @@ _EXAMPLE = ((1.0, 0.4, 0.7), (1.3, 0.2, 0.1), (0.2, 0.9, 0.3), (0.1, 0.3, 1.1))
 OF_UNKNOWN = unit(unknown=1)
 
 
+def _factor(formula: sp.Expr) -> str:
+    """A formula as LaTeX, in brackets where it is a sum."""
+    text = sp.latex(formula)
+    return rf"\left({text}\right)" if formula.is_Add else text
+
+
 @dataclass(frozen=True)
 class Equation:
     """One unknown, its parameters, and the formulas c, f, K and r of them.
@@ -57,6 +63,24 @@ class Equation:
 
     def __str__(self) -> str:
         return self.name
+
+    def __repr__(self) -> str:
+        names = ", ".join(p.name for p in self.parameters) or "none"
+        return f"Equation({self.name}: unknown {self.unknown}, parameters {names})"
+
+    def _repr_latex_(self) -> str:
+        """The equation c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S without the terms that are zero, for a notebook."""
+        u = sp.latex(self.u)
+        left = rf"\frac{{\partial {u}}}{{\partial t}}"
+        if self.capacity != 1:
+            left = rf"{_factor(self.capacity)}\,{left}"
+        if self.velocity is not None and self.transported != 0:
+            velocity = rf"\mathbf{{{sp.latex(symbol(self.velocity))}}}"
+            left += rf" + \nabla\cdot\left({velocity}\,{_factor(self.transported)}\right)"
+        right = [] if self.diffusion == 0 else [rf"\nabla\cdot\left({_factor(self.diffusion)}\,\nabla {u}\right)"]
+        right += [] if self.reaction == 0 else [sp.latex(self.reaction)]
+        terms = " + ".join([*right, "S"]).replace("+ -", "-")
+        return f"$$ {left} = {terms} $$"
 
     @property
     def u(self) -> sp.Symbol:

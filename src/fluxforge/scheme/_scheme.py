@@ -28,6 +28,8 @@ from fluxforge.scheme._symbols import (
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 _RESERVED = frozenset((STEP, *NODE_FIELDS, *NODE_GEOMETRY, *WORDS, *(name for hop in Hop for name in GEOMETRY[hop])))
 
+# Of formulas shown in a notebook.
+_MOST_CHARACTERS = 20_000
 # θ of a scheme that solves no system.
 EXPLICIT = sp.Integer(0)
 
@@ -94,6 +96,19 @@ class Scheme:
 
     def __str__(self) -> str:
         return self.name
+
+    def __repr__(self) -> str:
+        stages = "1 stage" if len(self.stages) == 1 else f"{len(self.stages)} stages"
+        return f"Scheme({self.name}: {self.equation.name} equation, {stages}{', implicit' if self.implicit else ''})"
+
+    def _repr_latex_(self) -> str | None:
+        """The formulas of the stages for a notebook; None where they are longer than 20,000 characters."""
+        # `emit` imports this module.
+        from fluxforge.scheme.emit import emit_latex
+
+        text = emit_latex(self)
+        formula = text[text.index(r"\begin{aligned}") : text.index(r"\]")].strip()
+        return f"$$\n{formula}\n$$" if len(formula) <= _MOST_CHARACTERS else None
 
     def __hash__(self) -> int:
         return hash((self.name, self.stages, self.theta, self.equation))

@@ -1,30 +1,39 @@
 """Schemes on meshes: steppers, stable steps, rollouts, pictures."""
 
+from fluxforge._types import Precision
 from fluxforge.stepping._assemble import AffineMap, Operator, apply, assemble, generator, operator
-from fluxforge.stepping._build import Precision, Solver, run_stepper, stepper
-from fluxforge.stepping._bytes import bytes_per_cell
-from fluxforge.stepping._compare import Comparison, compare
-from fluxforge.stepping._factors import factorise
-from fluxforge.stepping._field import field_on_cells
-from fluxforge.stepping._field_file import read_field
-from fluxforge.stepping._folder import prepare_folder
-from fluxforge.stepping._general import GeneralStepper, general_stepper
-from fluxforge.stepping._implicit import sides
+from fluxforge.stepping._build import (
+    NetworkStepper,
+    Solver,
+    bytes_per_cell,
+    network_stepper,
+    run_stepper,
+    stepper,
+)
+from fluxforge.stepping._field import cell_capacity, field_on_cells, linear_reaction, read_field
+from fluxforge.stepping._implicit import factorise, sides, step_matrix
 from fluxforge.stepping._kernel_stepper import KernelStepper
-from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, real_interval, step_limit
-from fluxforge.stepping._network import NetworkStepper, network_stepper
-from fluxforge.stepping._one_operator import is_one_operator, step_matrix
-from fluxforge.stepping._output import write_comparison, write_run, write_series
-from fluxforge.stepping._picture import animation, field_picture, side_by_side
-from fluxforge.stepping._reaction import cell_capacity, linear_reaction
-from fluxforge.stepping._run import Simulation, choose_step, limit_kind, simulate
-from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper, LinearStepper
+from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, is_one_operator, real_interval, step_limit
+from fluxforge.stepping._linear import LinearStepper
+from fluxforge.stepping._output import prepare_folder, write_comparison, write_run, write_series
+from fluxforge.stepping._run import choose_step, compare, simulate
+from fluxforge.stepping._simulation import (
+    Comparison,
+    ErrorNorms,
+    Simulation,
+    animation,
+    field_picture,
+    limit_kind,
+    side_by_side,
+)
+from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper, GeneralStepper, general_stepper
 
 __all__ = [
     "STEPS_PER_TURN",
     "AbstractStepper",
     "AffineMap",
     "Comparison",
+    "ErrorNorms",
     "GeneralStepper",
     "KernelStepper",
     "LinearStepper",

@@ -1,28 +1,31 @@
-"""From a scheme, a graph and a time step to the stepper that suits them."""
+"""From a scheme or a network, a graph and a time step to the stepper that suits them."""
 
 import math
 import os
 from typing import Any, Literal, get_args
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
-from fluxforge._arguments import check_choice, check_flag, check_positive
+from fluxforge._arguments import check_choice, check_flag, check_kind, check_positive
+from fluxforge._types import Precision, State
 from fluxforge.errors import InputError
-from fluxforge.mesh import DualGraph, Settings, Value, check_graph
-from fluxforge.pde import Equation
+from fluxforge.gnn import Network, cast
+from fluxforge.graph import PaddedGraph, pad_graph, put
+from fluxforge.mesh import DualGraph, Mesh, Settings, Value, as_mesh, check_graph, dual, unit_volume
+from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import Scheme, find, linear_stages
 from fluxforge.stepping._assemble import Operator, assemble, operator
 from fluxforge.stepping._field import field_on_cells
-from fluxforge.stepping._general import general_stepper
 from fluxforge.stepping._implicit import conjugate_gradient_stepper, direct_stepper
-from fluxforge.stepping._kernel_stepper import kernel_pays, kernel_stepper
-from fluxforge.stepping._linear import linear_stepper
+from fluxforge.stepping._kernel_stepper import KernelStepper, kernel_pays, kernel_stepper
+from fluxforge.stepping._linear import LinearStepper, linear_stepper, stage_bytes
 from fluxforge.stepping._multigrid import condition_bound, multigrid_stepper
-from fluxforge.stepping._renumber import local_order
-from fluxforge.stepping._stepper import AbstractStepper
+from fluxforge.stepping._stepper import AbstractStepper, general_stepper, local_order, repeat_steps, to_stepper_order
 
-Precision = Literal["float32", "float64"]
 Solver = Literal["auto", "direct", "amg", "cg"]
 DIRECT_MOST_CELLS = 100_000
 # Multigrid takes about twenty cycles whatever the step, diagonal CG iterations in proportion to the root of the
@@ -33,7 +36,7 @@ AMG_LEAST_CONDITION = 100.0
 @np.errstate(all="ignore")
 def stepper(
     scheme: str | os.PathLike[str] | Scheme,
-    graph: DualGraph,
+    graph: DualGraph | Mesh | str | os.PathLike[str],
     dt: float,
     *,
     equation: str | os.PathLike[str] | Equation | None = None,
@@ -46,14 +49,16 @@ def stepper(
 ) -> AbstractStepper:
     """T' = step(T), with everything that does not depend on T evaluated once.
 
-    `scheme` is a scheme, a built-in name or a path to a `scheme.json`. `source` is S: a number, a formula in x and y,
+    `scheme` is a scheme, a built-in name or a path to a `scheme.json`; `graph` is what `dual` returns, or a mesh or the
+    path of its file, for T = 0 on the whole boundary. `source` is S: a number, a formula in x and y,
     a function of them or an array over cells. `equation` is the one the scheme serves, its own unless given, and
     `parameters` are its parameters by name; `diffusivity` is the word for heat's α. `solver` is for implicit schemes:
     sparse LU (`direct`) up to 10⁵ cells; beyond, conjugate gradients, preconditioned by algebraic multigrid (`amg`) on
     the CPU where the step is long, and otherwise by the diagonal (`cg`), unless said otherwise. float64 needs JAX's
     64-bit mode. Raises InputError, naming the argument, for an argument that cannot be used.
     """
-    scheme, graph = find(scheme, equation), check_graph(graph)
+    scheme = find(scheme, equation)
+    graph = graph if isinstance(graph, DualGraph) else dual(as_mesh(graph, "graph"))
     dt, diffusivity = check_positive(dt, "dt"), check_diffusivity(diffusivity)
     parameters = scheme.equation.settings(parameters, diffusivity=diffusivity)
     check_64_bits(check_precision(dtype))
@@ -141,3 +146,72 @@ def check_64_bits(dtype: str, name: str = "dtype") -> None:
             "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first, "
             f"or pass {name}='float32'"
         )
+
+
+class NetworkStepper(AbstractStepper):
+    """T' = M_θ(T) on one graph. Steppers of graphs padded to one size share a compilation."""
+
+    network: Network
+    graph: PaddedGraph
+    S: Float[Array, " cells"]
+    dt: Float[Array, ""]
+    parameters: dict[str, Float[Array, ""]]
+
+    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
+        """The mesh's order is the stepper's."""
+        return to_stepper_order(T, None, str(self.S.dtype))
+
+    def leave(self, T: State) -> State:
+        """The mesh's order is the stepper's."""
+        return T
+
+    @eqx.filter_jit
+    def advance(self, T: State) -> State:
+        """One step."""
+        return self.network(self.graph, T, self.S, dt=self.dt, parameters=self.parameters)
+
+    def repeat(self, T: State, steps: int) -> State:
+        """Many steps without leaving the device."""
+        return repeat_steps(self, T, jnp.asarray(steps))
+
+
+def network_stepper(
+    network: Network,
+    graph: DualGraph,
+    dt: float,
+    *,
+    diffusivity: float = 1.0,
+    source: float | str | Float[np.ndarray, " cells"] = 0.0,
+    precision: Precision = "float64",
+) -> NetworkStepper:
+    """Put a network on a graph. Lengths and times are scaled to the units networks are trained in; T is not.
+
+    With x ↦ x/ℓ, Δt ↦ Δt/ℓ², S ↦ S ℓ² and ℓ² the mean cell volume, the heat equation and α stay as they are.
+    """
+    check_kind(network, "network", Network, "a network")
+    check_graph(graph)
+    dt, diffusivity = check_positive(dt, "dt"), check_positive(diffusivity, "diffusivity")
+    check_64_bits(check_precision(precision, "precision"), "precision")
+    given = HEAT.settings(diffusivity=diffusivity)
+    scaled, length = unit_volume(graph)
+    S = field_on_cells(source, graph, "the source") * length**2
+    return NetworkStepper(
+        network=cast(network, precision),
+        graph=pad_graph(scaled, network.hops, dtype=precision),
+        S=put(S, precision),
+        dt=jnp.asarray(dt / length**2, precision),
+        parameters={name: jnp.asarray(value, precision) for name, value in given.items()},
+    )
+
+
+def bytes_per_cell(step: AbstractStepper, cells: int) -> float | None:
+    """Every coefficient and index read once, each field read once by each stage that uses it, each output written once.
+
+    None for an implicit scheme, whose solver decides how often it reads them. The kernel on the host holds several
+    steps in the cache and moves less than this from memory.
+    """
+    if isinstance(step, KernelStepper):
+        return float(step.work.program.bytes_per_cell(step.work.dtype.itemsize))
+    if not isinstance(step, LinearStepper):
+        return None
+    return sum(stage_bytes(stage, cells, np.dtype(step.dtype).itemsize) for stage in step.stages) / cells

@@ -1,9 +1,18 @@
-"""Fields over cells, from whatever the caller has."""
+"""Fields over cells: from a value or a file, what a linear reaction does to them, how large they can become."""
+
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import sympy as sp
 
+from fluxforge._arguments import check_text, check_whole
+from fluxforge._files import SpecialFileError, open_regular
+from fluxforge._types import CellField
 from fluxforge.errors import InputError
-from fluxforge.mesh import DualGraph, Value, evaluate_at
+from fluxforge.expression import evaluate, symbol
+from fluxforge.mesh import DualGraph, Settings, Value, evaluate_at, exchange_weights, read_cell_data, resolve
+from fluxforge.pde import Equation, differentiate
 
 
 def field_on_cells(value: Value | np.ndarray, graph: DualGraph, what: str) -> np.ndarray:
@@ -15,3 +24,128 @@ def field_on_cells(value: Value | np.ndarray, graph: DualGraph, what: str) -> np
         shown = f"an array of {kind}shape {value.shape}"
         raise InputError(f"{what} should be {graph.cells} finite numbers, got {shown}")
     return value.astype(float)
+
+
+CELL = "cell"
+
+
+def read_field(spec: str, cells: int) -> np.ndarray:
+    """The field that `spec` names, one finite number per cell, in the mesh's order of cells."""
+    check_text(spec, "spec"), check_whole(cells, "cells", least=1)
+    path, _, name = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "")
+    values = _from_array_file(path) if Path(path).suffix == ".npy" else _from_mesh_file(path, name or "T")
+    if values.shape != (cells,):
+        raise InputError(f"{path}: holds values of shape {values.shape}, and the mesh has {cells} cells")
+    if not np.isfinite(values).all():
+        bad = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise InputError(f"{path}: the value of cell {bad} is {values[bad]}; it should be finite")
+    return values
+
+
+def _from_array_file(path: str) -> np.ndarray:
+    try:
+        open_regular(path).close()
+        # Mapped, so that a header that announces more than the file holds costs nothing.
+        loaded = np.load(path, mmap_mode="r", allow_pickle=False)
+        if not isinstance(loaded, np.ndarray):
+            raise ValueError("it is an archive")
+        if loaded.dtype.kind not in "fiu":
+            raise ValueError(f"it holds {loaded.dtype}")
+        return np.array(loaded, dtype=float)
+    except SpecialFileError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (OSError, ValueError, EOFError, TypeError) as error:
+        raise InputError(f"{path}: is not a readable .npy array of numbers ({error})") from error
+
+
+def _from_mesh_file(path: str, name: str) -> np.ndarray:
+    found = read_cell_data(path)
+    if name not in found:
+        raise InputError(f"{path}: has no cell data {name!r}; it has: {', '.join(sorted(found)) or 'none'}")
+    values = found[name]
+    if CELL not in found:
+        return values
+    # A format that lists triangles before quadrilaterals says which cell of the mesh each entry is.
+    order = found[CELL].astype(np.int64)
+    if not np.array_equal(np.sort(order), np.arange(len(values))):
+        raise InputError(f"{path}: its cell data {CELL!r} should number the cells from 0, each once")
+    placed = np.empty_like(values)
+    placed[order] = values
+    return placed
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """Over the cells: the `capacity` c, and r(u)/c = `slope` u + `constant`."""
+
+    capacity: CellField
+    slope: CellField
+    constant: CellField
+
+    @property
+    def growth(self) -> float:
+        """The fastest rate at which the reaction lets a field grow; 0 where it decays everywhere."""
+        return float(np.maximum(self.slope, 0.0).max(initial=0.0))
+
+
+def cell_capacity(equation: Equation, graph: DualGraph, parameters: Settings | None) -> CellField:
+    """The capacity c in each cell of a graph."""
+    fields = resolve(equation, graph, parameters)
+    known = {symbol(name): value for name, value in (*fields.constants.items(), *fields.cells.items())}
+    return np.broadcast_to(np.asarray(evaluate(equation.capacity, known, np), float), (graph.cells,))
+
+
+def linear_reaction(equation: Equation, graph: DualGraph, parameters: Settings | None) -> Reaction | None:
+    """The reaction in the cells of a graph; None where r is not linear in the unknown."""
+    slope = differentiate(equation.reaction, equation.u)
+    if equation.u in slope.free_symbols:
+        return None
+    fields = resolve(equation, graph, parameters)
+    known = {symbol(name): value for name, value in (*fields.constants.items(), *fields.cells.items())}
+
+    def in_cells(formula: sp.Expr) -> CellField:
+        return np.broadcast_to(np.asarray(evaluate(formula, known, np), float), (graph.cells,))
+
+    capacity = in_cells(equation.capacity)
+    constant = equation.reaction.xreplace({equation.u: sp.Integer(0)})
+    return Reaction(capacity, in_cells(slope) / capacity, in_cells(constant) / capacity)
+
+
+# A field this many times larger than the data allow has blown up.
+BLOWN_UP = 1e8
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """|T(t)| ≤ `start` + `rate` t for the exact solution of the semi-discrete system of the plain flux.
+
+    `start` is the largest of |initial| and of |g| on Dirichlet walls; `rate` the largest over cells of
+    (|S| + |r(0)| + Σ A|∂F/∂u| |q|δ/V)/c (for heat, α|q|A/V), the sum over the cell's Neumann faces.
+    """
+
+    start: float
+    rate: float
+
+    def bound(self, time: float) -> float:
+        """Beyond this |T| at that time, the run has blown up; the largest float where it would overflow."""
+        with np.errstate(over="ignore"):
+            limit = np.float64(BLOWN_UP) * (1.0 + np.float64(self.start) + np.float64(self.rate) * np.float64(time))
+        return float(np.nan_to_num(limit, nan=np.finfo(float).max, posinf=np.finfo(float).max))
+
+
+def data_envelope(
+    equation: Equation, graph: DualGraph, parameters: Settings | None, *, initial: np.ndarray, source: np.ndarray
+) -> Envelope:
+    """The envelope of a problem's data; unlimited where a reaction may let the field grow, or is not linear."""
+    reaction = linear_reaction(equation, graph, parameters)
+    if reaction is None or reaction.growth > 0:
+        return Envelope(np.inf, 0.0)
+    held = np.abs(graph.value[~graph.neumann])
+    start = max(float(np.abs(initial).max()), float(held.max(initial=0.0)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        entering = np.abs(source).astype(float)
+        slope = np.concatenate([np.zeros(graph.interior), np.where(graph.neumann, np.abs(graph.value), 0.0)])
+        across = (slope * graph.delta)[graph.slot_face] * graph.slot_mask
+        entering += (across * exchange_weights(equation, graph, parameters, initial)).sum(axis=1) / graph.V
+        rate = float((entering / reaction.capacity + np.abs(reaction.constant)).max())
+    return Envelope(start, rate)

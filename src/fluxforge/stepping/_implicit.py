@@ -13,16 +13,32 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.sparse import csr_array, diags_array, eye_array
-from scipy.sparse.linalg import SuperLU
+from scipy.sparse import csc_array, csr_array, diags_array, eye_array
+from scipy.sparse.linalg import SuperLU, splu
 
 from fluxforge._types import State
-from fluxforge.errors import InputError
+from fluxforge.errors import InputError, NumericalError
 from fluxforge.graph import put
-from fluxforge.stepping._assemble import AffineMap, Operator
-from fluxforge.stepping._factors import factorise
-from fluxforge.stepping._rows import StageRows, stage_rows
-from fluxforge.stepping._stepper import AbstractStepper, Order, entered, left, repeated
+from fluxforge.mesh import DualGraph, Settings
+from fluxforge.scheme import Scheme
+from fluxforge.stepping._assemble import AffineMap, Operator, operator
+from fluxforge.stepping._linear import StageRows, stage_rows
+from fluxforge.stepping._stepper import AbstractStepper, Order, repeat_steps, to_mesh_order, to_stepper_order
+
+
+def factorise(matrix: csr_array | csc_array, *, symmetric_pattern: bool = False) -> SuperLU:
+    """Sparse LU. With a symmetric pattern an ordering of A + Aᵀ fills in less than one for columns alone.
+
+    Raises NumericalError for a matrix that is singular or not finite.
+    """
+    if not np.isfinite(matrix.data).all():
+        raise NumericalError("a linear system has coefficients that are not finite")
+    options = {"permc_spec": "MMD_AT_PLUS_A", "options": {"SymmetricMode": True}} if symmetric_pattern else {}
+    try:
+        return splu(csc_array(matrix), **options)
+    except RuntimeError as error:
+        raise NumericalError(f"a linear system cannot be solved ({error})") from error
+
 
 CG_TOLERANCE = 1e-13
 # A system is solved again for what is left of its right-hand side, where that is more than this part.
@@ -137,11 +153,11 @@ class ConjugateGradientStepper(AbstractStepper):
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """A field from the mesh's order to the stepper's."""
-        return entered(T, self.order, self.dtype)
+        return to_stepper_order(T, self.order, self.dtype)
 
     def leave(self, T: State) -> State:
         """A field from the stepper's order to the mesh's."""
-        return left(T, self.order)
+        return to_mesh_order(T, self.order)
 
     def advance(self, T: State) -> State:
         """One step."""
@@ -156,7 +172,7 @@ class ConjugateGradientStepper(AbstractStepper):
 
     def repeat(self, T: State, steps: int) -> State:
         """Many steps without leaving the device."""
-        return repeated(self, T, jnp.asarray(steps))
+        return repeat_steps(self, T, jnp.asarray(steps))
 
 
 def direct_stepper(step: Operator, source: Float[np.ndarray, " cells"]) -> DirectStepper:
@@ -195,3 +211,19 @@ def conjugate_gradient_stepper(
         tolerance=CG_TOLERANCE if dtype == "float64" else 1e-6,
         dtype=dtype,
     )
+
+
+MOST_CELLS_SOLVED = 2000
+
+
+def step_matrix(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None = None) -> csr_array:
+    """∂T'/∂T; an implicit scheme is solved for, which fills the matrix, so its mesh must be small."""
+    step = operator(scheme, graph, dt=dt, parameters=parameters)
+    if step.theta == 0:
+        return step.M
+    if graph.cells > MOST_CELLS_SOLVED:
+        raise NumericalError(
+            f"an implicit scheme's matrix is full: {graph.cells} cells are more than {MOST_CELLS_SOLVED}"
+        )
+    left, right = sides(step)
+    return csr_array(np.linalg.solve(left.toarray(), right.toarray()))

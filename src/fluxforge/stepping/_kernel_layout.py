@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Int
 from scipy.sparse import csr_array
 
-from fluxforge.stepping._program import Matrix, Program
+from fluxforge.stepping._kernel_program import Matrix, Program
 
 # Cells worked on together, and cells between which fronts take turns; a turn costs as much as some two hundred cells.
 LANES, BLOCK = 8, 2048
@@ -49,10 +49,10 @@ class Plan(NamedTuple):
 
 def plan_sweeps(program: Program, *, order: np.ndarray | None, dtype: np.dtype, threads: int) -> Plan:
     """Lay a program out in memory, cells in the given order."""
-    cells, slots = _rounded_up(program.cells), max(program.slots, 1)
+    cells, slots = _round_up(program.cells), max(program.slots, 1)
     rows = [_lay_out(matrix, slots, order, dtype) for matrix in program.matrices]
     empty = np.zeros((0, cells * slots))
-    reach = _rounded_up(max((measure_reach(matrix.off, order) for matrix in program.matrices), default=0))
+    reach = _round_up(max((measure_reach(matrix.off, order) for matrix in program.matrices), default=0))
     threads = max(1, min(threads, cells // LEAST_CELLS_PER_THREAD))
     parts = 1 if threads == 1 else PARTS_PER_THREAD * threads
     held = len(rows) * slots * (dtype.itemsize + 4) + program.fields * dtype.itemsize
@@ -75,7 +75,7 @@ def plan_sweeps(program: Program, *, order: np.ndarray | None, dtype: np.dtype, 
     )
 
 
-def _rounded_up(cells: int) -> int:
+def _round_up(cells: int) -> int:
     return -(-cells // LANES) * LANES
 
 
@@ -87,7 +87,7 @@ def _lay_out(matrix: Matrix, slots: int, order: np.ndarray | None, dtype: np.dty
     free for it.
     """
     n = len(matrix.excess)
-    cells, rank = _rounded_up(n), _rank(order, n)
+    cells, rank = _round_up(n), _rank(order, n)
     counts = np.diff(matrix.off.indptr)
     rows = np.repeat(np.arange(n), counts)
     slot = np.arange(len(rows)) - matrix.off.indptr[rows]
@@ -121,7 +121,7 @@ def _fields(program: Program, order: np.ndarray | None, dtype: np.dtype) -> np.n
     A row is an odd number of cache lines long, so that a cell's places in the fields do not fall on one place of the
     cache.
     """
-    lines = -(-(_rounded_up(program.cells) + 1) * dtype.itemsize // LINE)
+    lines = -(-(_round_up(program.cells) + 1) * dtype.itemsize // LINE)
     fields = np.zeros((program.fields, (lines + 1 - lines % 2) * LINE // dtype.itemsize), dtype)
     for number, values in program.constants.items():
         fields[number, : program.cells] = values if order is None else values[order]

@@ -15,8 +15,8 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from fluxforge._types import State
 from fluxforge.stepping._assemble import AffineMap, compose
 from fluxforge.stepping._kernel_layout import GIVEN_UP, LINE, Plan, measure_reach, plan_sweeps
+from fluxforge.stepping._kernel_program import Program, make_program
 from fluxforge.stepping._linear import MOST_OF_STAGED, least_bytes
-from fluxforge.stepping._program import Program, make_program
 from fluxforge.stepping._stepper import AbstractStepper
 
 Stages = tuple[Mapping[str, AffineMap], ...]

@@ -1,7 +1,9 @@
 """The largest stable time step of a scheme on a graph."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -13,11 +15,60 @@ from scipy.sparse.linalg import ArpackError, eigs, eigsh
 
 from fluxforge.errors import NumericalError
 from fluxforge.expression import evaluate, symbol
-from fluxforge.mesh import DualGraph, Settings, check_graph
-from fluxforge.scheme import Scheme, amplification, check_scheme
+from fluxforge.mesh import DualGraph, Neumann, Settings, check_graph, dual, jittered, reference_step, squares
+from fluxforge.scheme import Scheme, amplification, check_scheme, linear_stages
 from fluxforge.stepping._assemble import generator
-from fluxforge.stepping._one_operator import is_one_operator
-from fluxforge.stepping._reaction import linear_reaction
+from fluxforge.stepping._field import linear_reaction
+from fluxforge.stepping._implicit import step_matrix
+
+SAME = 1e-9
+
+
+@cache
+def is_one_operator(scheme: Scheme) -> bool:
+    """Whether M(Δt) = R(Δt G) to round-off, on irregular triangles and squares, held, insulated, and both."""
+    factor = amplification(scheme) if linear_stages(scheme) is not None else None
+    if factor is None or scheme.dimension == 3:
+        # Formulas of three coordinates have no mesh of the plane to be tried on.
+        return False
+    both: Mapping[str, Neumann | float] = {"left": 0.0, "right": Neumann(), "bottom": Neumann(), "top": 0.0}
+    graphs = (dual(jittered(5, 0.2, 3)), dual(squares(3), Neumann()), dual(jittered(4, 0.2, 1), both))
+    return all(_is_one_operator_on(graph, scheme, factor) for graph in graphs)
+
+
+def _is_one_operator_on(graph: DualGraph, scheme: Scheme, factor: sp.Expr) -> bool:
+    parameters = scheme.equation.example(graph.dimension)
+    G = generator(scheme, graph, parameters=parameters).M.toarray()
+    reference = reference_step(scheme.equation, graph, parameters)
+    if not np.isfinite(reference):
+        # Nothing is exchanged and nothing decays: a step of the size of G's entries.
+        reference = 1.0 / max(np.abs(G).max(initial=0.0), 1e-300)
+    dt = 0.7 * reference
+    Z = dt * G
+    found = step_matrix(scheme, graph, dt, parameters=parameters).toarray()
+    numerator, denominator = _coefficients(factor)
+    # R was taken along decay; a generator that grows runs through it backwards.
+    for turned in (Z, -Z):
+        wanted = np.linalg.solve(_horner(denominator, turned), _horner(numerator, turned))
+        if np.abs(found - wanted).max() <= SAME * np.abs(found).max():
+            return True
+    return False
+
+
+def _coefficients(factor: sp.Expr) -> tuple[list[float], list[float]]:
+    numerator, denominator = sp.fraction(sp.together(factor))
+    if not factor.free_symbols:
+        return [float(numerator)], [float(denominator)]
+    z = next(iter(factor.free_symbols))
+    return tuple([float(c) for c in sp.Poly(part, z).all_coeffs()] for part in (numerator, denominator))  # type: ignore[return-value]
+
+
+def _horner(coefficients: list[float], Z: np.ndarray) -> np.ndarray:
+    total = np.zeros_like(Z)
+    for c in coefficients:
+        total = total @ Z + c * np.eye(len(Z))
+    return total
+
 
 _DENSE = 300
 _TOLERANCE = 1e-5
@@ -60,21 +111,21 @@ def step_limit(
         return _within_discs(factor, generator(scheme, graph, parameters=parameters).M, interval)
     G = generator(scheme, graph, parameters=parameters).M
     if not precise and 0 < interval < math.inf and _symmetric(csr_array(diags_array(graph.V) @ G)) and G.nnz:
-        low, high = enclosed_rate(G, graph.V)
+        low, high = enclose_rate(G, graph.V)
         if low > 0:
             return StepLimit(interval / low, interval, low, interval / high)
-    fastest = _judged_eigenvalues(scheme, graph, G, parameters)
+    fastest = _limiting_eigenvalues(scheme, graph, G, parameters)
     rate = float(np.abs(fastest).max(initial=0.0))
     if interval in (0.0, math.inf) or rate == 0:
         # A wrong-signed generator turns the interval around: growth where R promises decay.
         grows = rate > 0 and fastest[np.argmax(np.abs(fastest))].real > 0
         limit = 0.0 if interval == 0 or grows else math.inf
     else:
-        limit = _shrunk(factor, fastest, interval / rate)
+        limit = _shrink_step(factor, fastest, interval / rate)
     return StepLimit(limit, interval, rate, limit)
 
 
-def _judged_eigenvalues(scheme: Scheme, graph: DualGraph, G: csr_array, parameters: Settings | None) -> np.ndarray:
+def _limiting_eigenvalues(scheme: Scheme, graph: DualGraph, G: csr_array, parameters: Settings | None) -> np.ndarray:
     """The fastest eigenvalues without those in 0 < Re λ ≤ ρ, ρ the largest r′/c of the equation.
 
     The shift by ρ makes the fastest decay the largest modulus, also where the reaction is faster.
@@ -127,7 +178,7 @@ def disc_radius(factor: sp.Expr) -> float:
     return low
 
 
-def enclosed_rate(G: csr_array, V: Float[np.ndarray, " cells"], steps: int = 60) -> tuple[float, float]:
+def enclose_rate(G: csr_array, V: Float[np.ndarray, " cells"], steps: int = 60) -> tuple[float, float]:
     """Bounds of the largest |eigenvalue| of G, V·G symmetric: the largest Ritz value, and that plus its residual.
 
     The residual says that an eigenvalue lies that near; after so many steps from a random start, it is the largest.
@@ -164,7 +215,7 @@ def _lanczos(A: csr_array, steps: int) -> tuple[float, float]:
     return float(values[-1]), abs(aside[-1] * vectors[-1, -1])
 
 
-def _shrunk(factor: sp.Expr, eigenvalues: np.ndarray, dt: float) -> float:
+def _shrink_step(factor: sp.Expr, eigenvalues: np.ndarray, dt: float) -> float:
     """Bisect below dt for eigenvalues off the real axis, whose R leaves the unit disk earlier."""
     z = next(iter(factor.free_symbols))
     numerator, denominator = (

@@ -1,16 +1,237 @@
-"""Explicit linear schemes: stage by stage, or all stages as one sparse row per cell, whichever moves fewer bytes."""
+"""Explicit linear schemes: sparse rows in fixed slots, so that a product is a few gathers through memory in order."""
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Literal, TypeAlias
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Bool, Float, Int
 from scipy.sparse import csr_array, eye_array
 
+from fluxforge._types import State
+from fluxforge.graph import put
 from fluxforge.stepping._assemble import AffineMap, compose
-from fluxforge.stepping._rows import StageRows, stage_bytes, stage_rows
-from fluxforge.stepping._stepper import LinearStepper, Order
+from fluxforge.stepping._stepper import AbstractStepper, Order, repeat_steps, to_mesh_order, to_stepper_order
+
+Slot: TypeAlias = Float[Array, " cells"]
+
+
+class Term(eqx.Module):
+    """diagonal · f_P + Σ_k off[k] · f_{index[k]} for one field f; a uniform diagonal is one number.
+
+    In differences it is diagonal · f_P + Σ_k off[k] · (f_{index[k]} − f_P), which keeps constants exactly.
+    """
+
+    field: str = eqx.field(static=True)
+    diagonal: Slot | Float[Array, ""] | None
+    off: tuple[Slot, ...]
+    in_differences: bool = eqx.field(static=True)
+
+    @property
+    def present(self) -> bool:
+        """Whether the field enters at all."""
+        return self.diagonal is not None or bool(self.off)
+
+
+class StageRows(eqx.Module):
+    """A stage of a linear scheme: all its outputs read their neighbours through the same `index`.
+
+    Slots are separate arrays, not columns of one: each is then read from memory once, in order.
+    """
+
+    index: tuple[Int[Array, " cells"], ...]
+    terms: dict[str, tuple[Term, ...]]
+    constant: dict[str, Slot | None]
+
+    def __call__(self, fields: Mapping[str, State]) -> dict[str, State]:
+        """The outputs of this stage."""
+        return {name: self._output(name, fields) for name in self.terms}
+
+    def _output(self, name: str, fields: Mapping[str, State]) -> State:
+        constant = self.constant[name]
+        parts: list[Slot] = [] if constant is None else [constant]
+        for term in self.terms[name]:
+            field = fields[term.field]
+            if term.diagonal is not None:
+                parts.append(term.diagonal * field)
+            # `off` is empty where the field enters through the diagonal alone.
+            seen = (_gather(field, i) for i in self.index)
+            sent = (each - field for each in seen) if term.in_differences else seen
+            parts += [c * each for c, each in zip(term.off, sent, strict=False)]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+
+def _gather(field: State, index: Int[Array, " cells"]) -> State:
+    """field[index] without the checks that every index here has already passed."""
+    return jnp.asarray(field).at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def stage_rows(
+    stage: Mapping[str, AffineMap],
+    *,
+    source: Float[np.ndarray, " cells"],
+    order: Int[np.ndarray, " cells"] | None,
+    dtype: np.dtype,
+    in_differences: bool = False,
+) -> StageRows:
+    """Lay a stage out in slots, the source folded into the constant, cells in the given order.
+
+    `in_differences` says that off-diagonal entries multiply f_N − f_P, and not f_N.
+    """
+    n = len(source)
+    place = _Placement(n, order, dtype)
+    matrices = {
+        (name, field): matrix
+        for name, affine in stage.items()
+        for field, matrix in affine.matrices.items()
+        if field != "S"
+    }
+    used = _pattern(matrices.values(), n)
+    rows, columns, _ = _entries(used)
+    slot = np.arange(len(rows)) - used.indptr[rows]
+    width = int(slot.max(initial=-1)) + 1
+    index = np.tile(np.arange(n), (width, 1))
+    index[slot, rows] = columns
+    keys = rows * n + columns
+    terms: dict[str, list[Term]] = {name: [] for name in stage}
+    for (name, field), matrix in matrices.items():
+        terms[name].append(
+            _term(field, matrix, keys=keys, slot=slot, width=width, place=place, in_differences=in_differences)
+        )
+    return StageRows(
+        index=tuple(place.indices(column) for column in index),
+        terms={name: tuple(found) for name, found in terms.items()},
+        constant={
+            name: _constant(affine, source, place, always=not any(term.present for term in terms[name]))
+            for name, affine in stage.items()
+        },
+    )
+
+
+def stage_bytes(stage: StageRows, cells: int, width: int) -> int:
+    """The bytes that one stage of a linear scheme moves, in numbers of that width."""
+    held = sum(array.nbytes for array in jax.tree.leaves(stage))
+    read = {term.field for terms in stage.terms.values() for term in terms}
+    return held + (len(read) + len(stage.terms)) * cells * width
+
+
+class _Placement:
+    """Puts cell arrays into the order and precision of the stepper."""
+
+    def __init__(self, n: int, order: Int[np.ndarray, " cells"] | None, dtype: np.dtype) -> None:
+        self.order = order
+        self.dtype = dtype
+        if order is not None:
+            self.rank = np.empty(n, np.int32)
+            self.rank[order] = np.arange(n, dtype=np.int32)
+
+    def values(self, column: np.ndarray) -> Slot:
+        return put(column if self.order is None else column[self.order], self.dtype)
+
+    def indices(self, column: np.ndarray) -> Int[Array, " cells"]:
+        return put(column if self.order is None else self.rank[column[self.order]], np.int32)
+
+
+def _pattern(matrices: Iterable[csr_array], n: int) -> csr_array:
+    """The off-diagonal places that any of the matrices uses, row by row."""
+    used = csr_array((n, n), dtype=np.int8)
+    for matrix in matrices:
+        rows, columns, values = _entries(matrix)
+        kept = (rows != columns) & (values != 0)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
+        used = used + csr_array((np.ones(kept.sum(), np.int8), columns[kept], indptr), shape=(n, n))
+    used.sort_indices()
+    return used
+
+
+def _entries(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
+    return rows, matrix.indices.astype(np.int64), matrix.data
+
+
+def _term(
+    field: str,
+    matrix: csr_array,
+    *,
+    keys: np.ndarray,
+    slot: np.ndarray,
+    width: int,
+    place: _Placement,
+    in_differences: bool,
+) -> Term:
+    n = matrix.shape[0]
+    rows, columns, values = _entries(matrix)
+    aside = (rows != columns) & (values != 0)
+    where = np.searchsorted(keys, rows[aside] * n + columns[aside])
+    off = np.zeros((width, n))
+    off[slot[where], rows[aside]] = values[aside]
+    diagonal = matrix.diagonal()
+    return Term(
+        field=field,
+        diagonal=_diagonal(diagonal, place),
+        off=tuple(place.values(column) for column in off) if aside.any() else (),
+        in_differences=in_differences,
+    )
+
+
+def _diagonal(diagonal: np.ndarray, place: _Placement) -> Slot | Float[Array, ""] | None:
+    if (diagonal == diagonal[0]).all():
+        return None if diagonal[0] == 0 else jnp.asarray(diagonal[0], place.dtype)
+    return place.values(diagonal)
+
+
+def _constant(affine: AffineMap, source: np.ndarray, place: _Placement, *, always: bool) -> Slot | None:
+    total = affine.constant + (affine.matrices["S"] @ source if "S" in affine.matrices else 0.0)
+    return place.values(total) if always or total.any() else None
+
+
+class LinearStepper(AbstractStepper):
+    """An explicit linear scheme: everything but T was evaluated beforehand, a step is gathers and sums."""
+
+    stages: tuple[StageRows, ...]
+    order: Order | None
+    always: Bool[Array, ""]
+    dtype: Literal["float32", "float64"] = eqx.field(static=True)
+
+    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
+        """A field from the mesh's order to the stepper's."""
+        return to_stepper_order(T, self.order, self.dtype)
+
+    def leave(self, T: State) -> State:
+        """A field from the stepper's order to the mesh's."""
+        return to_mesh_order(T, self.order)
+
+    def advance(self, T: State) -> State:
+        """One step: the stages in turn."""
+        fields = {"T": T}
+        for stage in self.stages:
+            fields |= self._run_stage(stage, fields)
+        return fields["T_new"]
+
+    def _run_stage(self, stage: StageRows, fields: dict[str, State]) -> dict[str, State]:
+        """A stage by itself.
+
+        The CPU's compiler would fuse it into the gathers of the next stage and work it out anew for every neighbour;
+        it cannot where the stage is a branch whose condition is known only at run time.
+        """
+
+        def plain(held: dict[str, State]) -> dict[str, State]:
+            return stage(held)
+
+        def alone(held: dict[str, State]) -> dict[str, State]:
+            return jax.lax.cond(self.always, plain, lambda held: dict.fromkeys(stage.terms, held["T"]), held)
+
+        return jax.lax.platform_dependent(fields, cpu=alone, default=plain)
+
+    def repeat(self, T: State, steps: int) -> State:
+        """Many steps without leaving the device."""
+        return repeat_steps(self, T, jnp.asarray(steps))
+
 
 Stages = tuple[Mapping[str, AffineMap], ...]
 # One row per cell is taken where it moves at most that share of the bytes: it reads cells that are further apart, so

@@ -145,10 +145,10 @@ class MultigridStepper(HostStepper):
             middle = middle + self.solver.solve(left_over, within=0.5 * within)
             change = self.exchange(middle)
         else:
-            self._refuse_unsolved(right, middle, change)
+            self._check_solved(right, middle, change)
         return T + (change + self.constant)
 
-    def _refuse_unsolved(self, right: np.ndarray, middle: np.ndarray, change: np.ndarray) -> None:
+    def _check_solved(self, right: np.ndarray, middle: np.ndarray, change: np.ndarray) -> None:
         """Raise NumericalError where more of the right side is left than the tolerance and round-off explain."""
         left_over = _norm(self.volume * (right - middle + self.theta * change))
         size = _norm(self.volume * right)

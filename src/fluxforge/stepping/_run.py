@@ -1,85 +1,33 @@
-"""Running a problem of a scheme's equation on a mesh."""
+"""Run problems: choose a stable step, march, and compare schemes."""
 
+import inspect
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
 
-from fluxforge._arguments import check_flag, check_function, check_positive, check_whole
-from fluxforge._types import CellField, State
+from fluxforge._arguments import check_flag, check_function, check_positive, check_whole, describe_value
+from fluxforge._types import Precision, State
 from fluxforge.errors import InputError, InstabilityError, NumericalError
 from fluxforge.mesh import Conditions, DualGraph, Mesh, Settings, Value, as_mesh, dual, reference_step
-from fluxforge.pde import HEAT, Equation, Words
+from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme, find
-from fluxforge.stepping._build import Precision, Solver, check_diffusivity, check_precision, run_stepper
-from fluxforge.stepping._envelope import Envelope, data_envelope
-from fluxforge.stepping._field import field_on_cells
+from fluxforge.stepping._build import Solver, check_diffusivity, check_precision, run_stepper
+from fluxforge.stepping._field import Envelope, cell_capacity, data_envelope, field_on_cells
 from fluxforge.stepping._limit import StepLimit, step_limit
-from fluxforge.stepping._reaction import cell_capacity
+from fluxforge.stepping._simulation import Comparison, Simulation
 from fluxforge.stepping._stepper import AbstractStepper
 
 PRECISE_UP_TO = 5000
 # An implicit step adds Δt times an exchange of round-off size to the field; beyond this many Fourier steps (a hundredth
 # of 1/ε) that is no longer small beside the field.
 LONGEST_STEP = {"float64": 0.01 / np.finfo(np.float64).eps, "float32": 0.01 / float(np.finfo(np.float32).eps)}
-
-
-@dataclass(frozen=True)
-class Simulation:
-    """What a run left: the saved fields, and how it went. `blew_up_at` is the step at which it did, if it did."""
-
-    scheme: str
-    mesh: Mesh
-    graph: DualGraph
-    times: Float[np.ndarray, " frames"]
-    fields: Float[np.ndarray, "frames cells"]
-    dt: float
-    dt_fourier: float
-    dt_limit: float | None
-    steps: int
-    seconds_per_step: float
-    blew_up_at: int | None
-    words: Words = HEAT.words
-    capacity: CellField | None = None
-
-    def summary(self) -> dict[str, object]:
-        """The numbers of the last saved field, volume-weighted, as plain JSON values; None for one that overflows.
-
-        `dt_limit` is None both for a step that has no limit and where none is known: `dt_limit_kind` says which,
-        `finite`, `unlimited` or `unknown`. `heat` is what the equation conserves, Σ c V T.
-        """
-        T, V = self.fields[-1], self.graph.V
-        held = V if self.capacity is None else self.capacity * V
-        with np.errstate(all="ignore"):
-            sums = {"mean": V @ (T / V.sum()), "energy": 0.5 * V @ T**2, "heat": held @ T}
-        return {
-            "scheme": self.scheme,
-            "cells": self.graph.cells,
-            "steps": self.steps,
-            "time": float(self.times[-1]),
-            "dt": self.dt,
-            "dt_over_fourier": self.dt / self.dt_fourier if math.isfinite(self.dt_fourier) else None,
-            "dt_limit": None if self.dt_limit is None or math.isinf(self.dt_limit) else self.dt_limit,
-            "dt_limit_kind": limit_kind(self.dt_limit),
-            "min": float(T.min()),
-            "max": float(T.max()),
-            **{name: float(value) if np.isfinite(value) else None for name, value in sums.items()},
-            "seconds_per_step": self.seconds_per_step,
-            "blew_up_at": self.blew_up_at,
-        }
-
-
-def limit_kind(limit: float | None) -> str:
-    """`unknown` for None, `unlimited` for infinity, otherwise `finite`."""
-    if limit is None:
-        return "unknown"
-    return "unlimited" if math.isinf(limit) else "finite"
 
 
 # What overflows shows as a field that is not finite, and is judged there: NumPy's warnings would say nothing new.
@@ -128,7 +76,7 @@ def simulate(
     )
     envelope = data_envelope(scheme.equation, graph, parameters, initial=T, source=S)
     _check_fits(dtype, {"the initial temperature": T, "the source": S, "the boundary condition": graph.value})
-    with jax.enable_x64(dtype == "float64"), _telling_of_memory():
+    with jax.enable_x64(dtype == "float64"), _raise_memory_error():
         advance = run_stepper(
             scheme, graph, step, steps=steps, parameters=parameters, source=S, dtype=dtype, solver=solver
         )
@@ -154,7 +102,7 @@ def simulate(
 
 
 @contextmanager
-def _telling_of_memory() -> Iterator[None]:
+def _raise_memory_error() -> Iterator[None]:
     """Raise MemoryError where JAX's runtime says, in an error for every purpose, that memory is exhausted."""
     try:
         yield
@@ -195,7 +143,7 @@ def choose_step(
         if not 0 < fourier < math.inf:
             words = scheme.equation.words
             what = f"no cell of this mesh exchanges {words.exchanged}" if fourier else "the exchange overflows"
-            raise InputError(f"{_in_words(parameters)}{what}, so there is no {words.step_name}: give dt itself")
+            raise InputError(f"{_name_parameters(parameters)}{what}, so there is no {words.step_name}: give dt itself")
         dt = fraction * fourier
     dt = check_positive(dt, "dt")
     found = _known_limit(scheme, graph, parameters, precise=graph.cells <= PRECISE_UP_TO)
@@ -206,7 +154,7 @@ def choose_step(
     return dt, fourier, None if found is None else found.certain
 
 
-def _in_words(parameters: Settings | None) -> str:
+def _name_parameters(parameters: Settings | None) -> str:
     """The parameters that are numbers, to open a message with."""
     numbers = [f"{name} = {value:g}" for name, value in (parameters or {}).items() if isinstance(value, int | float)]
     return f"{', '.join(numbers)}: " if numbers else ""
@@ -300,3 +248,33 @@ def _which_step(advance: AbstractStepper, state: State, done: int, count: int, e
         if not (np.abs(np.asarray(state)) <= envelope.bound(dt * step)).all():
             return step
     return done + count
+
+
+def compare(
+    schemes: Sequence[str | os.PathLike[str] | Scheme],
+    mesh: Mesh | str | os.PathLike[str],
+    *,
+    progress: Callable[[int], None] | None = None,
+    **problem: Any,
+) -> Comparison:
+    """Run each scheme on the same mesh, data and time step; `problem` is what `simulate` takes.
+
+    Raises InputError, naming the argument, for an argument that cannot be used.
+    """
+    if isinstance(schemes, str | os.PathLike | Scheme) or not isinstance(schemes, Sequence):
+        raise InputError(f"schemes should be a list of schemes, got {describe_value(schemes)}")
+    if not schemes:
+        raise InputError("there is no scheme to compare: schemes is empty")
+    known = set(inspect.signature(simulate).parameters) - {"scheme", "mesh", "progress"}
+    if stray := sorted(set(problem) - known):
+        raise InputError(f"unknown argument {stray[0]!r:.60}; known: {', '.join(sorted(known))}")
+    check_function(progress, "progress")
+    mesh = as_mesh(mesh)
+    runs = []
+    done = 0
+    for scheme in schemes:
+        before = done
+        report = None if progress is None else (lambda step, before=before: progress(before + step))
+        runs.append(simulate(scheme, mesh, progress=report, **problem))
+        done = before + runs[-1].steps
+    return Comparison(tuple(runs))

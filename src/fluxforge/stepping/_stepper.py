@@ -1,4 +1,4 @@
-"""A scheme on a graph becomes a step:  T' = step(T)."""
+"""A scheme on a graph becomes a step,  T' = step(T): the interface, orders of cells, schemes as they are written."""
 
 import abc
 from typing import Any, Literal
@@ -7,11 +7,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from fluxforge._types import State
-from fluxforge.graph import put
-from fluxforge.stepping._rows import StageRows
+from fluxforge.graph import PaddedGraph, check_dimension, evaluate_stages, pad_graph, put
+from fluxforge.mesh import DualGraph, Settings, resolve
+from fluxforge.scheme import Scheme
 
 
 class AbstractStepper(eqx.Module):
@@ -52,7 +53,7 @@ STEPS_PER_TURN = 8
 
 
 @eqx.filter_jit
-def repeated(step: AbstractStepper, T: State, steps: Int[Array, ""], *, turn: int | None = None) -> State:
+def repeat_steps(step: AbstractStepper, T: State, steps: Int[Array, ""], *, turn: int | None = None) -> State:
     """`steps` times `advance`, `turn` of them in each turn of a loop; one compilation serves every number of steps."""
     turn = turn or (1 if jax.default_backend() == "cpu" else STEPS_PER_TURN)
 
@@ -85,55 +86,115 @@ class Order(eqx.Module):
         return Order(put(order, np.int32), put(back, np.int32))
 
 
-def entered(T: Float[Array | np.ndarray, " cells"], order: Order | None, dtype: str) -> State:
+def to_stepper_order(T: Float[Array | np.ndarray, " cells"], order: Order | None, dtype: str) -> State:
     """A field on the device, in the given order."""
     field = put(T, dtype) if isinstance(T, np.ndarray) else jnp.asarray(T, dtype)
     return field if order is None else field[order.forward]
 
 
-def left(T: State, order: Order | None) -> State:
+def to_mesh_order(T: State, order: Order | None) -> State:
     """A field in the mesh's order again."""
     return T if order is None else T[order.back]
 
 
-class LinearStepper(AbstractStepper):
-    """An explicit linear scheme: everything but T was evaluated beforehand, a step is gathers and sums."""
+_BITS = 16
 
-    stages: tuple[StageRows, ...]
-    order: Order | None
-    always: Bool[Array, ""]
+
+def local_order(graph: DualGraph) -> Int[np.ndarray, " cells"] | None:
+    """Cells along Hilbert's curve (in space, Morton's) through the centroids; None where the mesh is in order."""
+    if graph.cells < 4096:
+        return None
+    return None if _streams(graph) else (hilbert_order if graph.dimension == 2 else morton_order)(graph.x)
+
+
+def _streams(graph: DualGraph) -> bool:
+    """Whether the mesh's own order walks the mesh in bands: neighbours a bounded distance ahead or behind."""
+    inside = slice(graph.interior)
+    reach = np.abs(graph.owner[inside].astype(np.int64) - graph.neighbour[inside])
+    return not reach.size or bool(np.quantile(reach, 0.99) <= 16 * graph.cells ** (1 - 1 / graph.dimension))
+
+
+def hilbert_order(x: Float[np.ndarray, "cells 2"]) -> Int[np.ndarray, " cells"]:
+    """The order in which a Hilbert curve of 2¹⁶ × 2¹⁶ boxes visits the points."""
+    low, span = x.min(axis=0), np.ptp(x, axis=0).max()
+    box = ((x - low) / (span or 1.0) * ((1 << _BITS) - 1)).astype(np.int64)
+    u, v = box[:, 0].copy(), box[:, 1].copy()
+    distance = np.zeros(len(x), np.int64)
+    for bit in reversed(range(_BITS)):
+        side = 1 << bit
+        right, up = (u & side) > 0, (v & side) > 0
+        distance += np.where(right, 3, 0) * side * side
+        distance += np.where(up, np.where(right, -1, 1), 0) * side * side
+        # Rotate the quadrant so that the curve enters and leaves it where its neighbours do.
+        flip = ~up & right
+        u, v = (
+            np.where(flip, side - 1 - (u & (side - 1)), u & (side - 1)),
+            np.where(flip, side - 1 - (v & (side - 1)), v & (side - 1)),
+        )
+        u, v = np.where(~up, v, u), np.where(~up, u, v)
+    return np.argsort(distance, kind="stable")
+
+
+def morton_order(x: Float[np.ndarray, "cells dimension"]) -> Int[np.ndarray, " cells"]:
+    """The order of the points by their coordinates' bits, interleaved: the same in every dimension."""
+    d = x.shape[1]
+    low, span = x.min(axis=0), np.ptp(x, axis=0).max()
+    box = ((x - low) / (span or 1.0) * ((1 << _BITS) - 1)).astype(np.int64)
+    key = np.zeros(len(x), np.int64)
+    for bit in range(_BITS):
+        for axis in range(d):
+            key |= ((box[:, axis] >> bit) & 1) << (d * bit + axis)
+    return np.argsort(key, kind="stable")
+
+
+class GeneralStepper(AbstractStepper):
+    """Every message is evaluated in every slot at every step."""
+
+    scheme: Scheme = eqx.field(static=True)
+    dt: float = eqx.field(static=True)
+    constants: tuple[tuple[str, float], ...] = eqx.field(static=True)
     dtype: Literal["float32", "float64"] = eqx.field(static=True)
+    S: State
+    graph: PaddedGraph
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
-        """A field from the mesh's order to the stepper's."""
-        return entered(T, self.order, self.dtype)
+        """The mesh's order is the stepper's."""
+        return to_stepper_order(T, None, self.dtype)
 
     def leave(self, T: State) -> State:
-        """A field from the stepper's order to the mesh's."""
-        return left(T, self.order)
-
-    def advance(self, T: State) -> State:
-        """One step: the stages in turn."""
-        fields = {"T": T}
-        for stage in self.stages:
-            fields |= self._staged(stage, fields)
-        return fields["T_new"]
-
-    def _staged(self, stage: StageRows, fields: dict[str, State]) -> dict[str, State]:
-        """A stage by itself.
-
-        The CPU's compiler would fuse it into the gathers of the next stage and work it out anew for every neighbour;
-        it cannot where the stage is a branch whose condition is known only at run time.
-        """
-
-        def plain(held: dict[str, State]) -> dict[str, State]:
-            return stage(held)
-
-        def alone(held: dict[str, State]) -> dict[str, State]:
-            return jax.lax.cond(self.always, plain, lambda held: dict.fromkeys(stage.terms, held["T"]), held)
-
-        return jax.lax.platform_dependent(fields, cpu=alone, default=plain)
+        """The mesh's order is the stepper's."""
+        return T
 
     def repeat(self, T: State, steps: int) -> State:
         """Many steps without leaving the device."""
-        return repeated(self, T, jnp.asarray(steps))
+        return repeat_steps(self, T, jnp.asarray(steps))
+
+    @eqx.filter_jit
+    def advance(self, T: State) -> State:
+        """One step: messages, sums, outputs, stage by stage."""
+        parameters = {"dt": self.dt, **dict(self.constants)}
+        return evaluate_stages(self.scheme.stages, self.graph, T, self.S, parameters=parameters)
+
+
+def general_stepper(
+    scheme: Scheme,
+    graph: DualGraph,
+    *,
+    dt: float,
+    parameters: Settings | None,
+    source: Float[np.ndarray, " cells"],
+    dtype: Literal["float32", "float64"],
+) -> GeneralStepper:
+    """Put a graph's neighbourhoods on the device for a scheme that may be anything."""
+    check_dimension(scheme, graph)
+    fields = resolve(scheme.equation, graph, parameters)
+    messages = [message.expression for stage in scheme.stages for message in stage.messages.values()]
+    read = {own.name for expression in messages for own in expression.free_symbols}
+    return GeneralStepper(
+        scheme=scheme,
+        dt=dt,
+        constants=tuple(fields.constants.items()),
+        dtype=dtype,
+        S=put(source, dtype),
+        graph=pad_graph(graph, scheme.hops(), parameters=fields, symbols=read, dtype=dtype),
+    )

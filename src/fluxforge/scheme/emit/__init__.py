@@ -8,9 +8,21 @@ from fluxforge.scheme.emit._c import emit_c
 from fluxforge.scheme.emit._c_mesh import emit_c_mesh
 from fluxforge.scheme.emit._jax import emit_jax
 from fluxforge.scheme.emit._latex import emit_latex
+from fluxforge.scheme.emit._mesh_arrays import example_arrays, mesh_arrays, python_main
 from fluxforge.scheme.emit._numpy import emit_numpy
 
-__all__ = ["TARGETS", "emit", "emit_c", "emit_c_mesh", "emit_jax", "emit_latex", "emit_numpy"]
+__all__ = [
+    "TARGETS",
+    "emit",
+    "emit_c",
+    "emit_c_mesh",
+    "emit_jax",
+    "emit_latex",
+    "emit_numpy",
+    "example_arrays",
+    "mesh_arrays",
+    "python_main",
+]
 
 _EMITTERS: Mapping[str, Callable[[Scheme], str]] = {
     "latex": emit_latex,

@@ -1,0 +1,78 @@
+"""A mesh as arrays for emitted NumPy and JAX code, and a main function that steps a field on it."""
+
+import math
+import os
+
+import numpy as np
+
+from fluxforge.errors import InputError
+from fluxforge.expression import COORDINATES
+from fluxforge.mesh import DualGraph, Mesh, as_mesh, dual, reference_step, resolve
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme.emit._c_mesh import c_tables
+from fluxforge.scheme.emit._plan import Arguments
+
+# `call` lists the arguments of the step after T, S and mesh.
+_MAIN = '''
+
+def main(path, steps="10"):
+    """Step the field T of an .npz file that holds the mesh and all arguments by name; print the result."""
+{prepare}    with np.load(path) as file:
+        data = {{name: file[name] for name in file.files}}
+    mesh = Mesh(**{{name: data[name] for name in Mesh._fields if name in data}})
+    T = data["T"]
+    for _ in range(int(steps)):
+        T = {step}(T, data["S"], mesh, {call})
+    print(f"min {{T.min():.17g}} max {{T.max():.17g}} total {{(mesh.V * T).sum():.17g}}")
+
+
+if __name__ == "__main__":
+    import sys
+
+    if len(sys.argv) < 2:
+        sys.exit("usage: python FILE.py MESH.npz [STEPS]")
+    main(*sys.argv[1:3])
+'''
+_PREPARE = {
+    "numpy": ("", "step"),
+    "jax": (
+        '    import numpy as np\n\n    jax.config.update("jax_enable_x64", True)\n    advance = jax.jit(step)\n',
+        "advance",
+    ),
+}
+
+
+def mesh_arrays(graph: DualGraph | Mesh | str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The arrays that emitted NumPy, JAX and C code reads, by their names there: `Mesh(**mesh_arrays(graph))`.
+
+    `graph` is a dual graph with its boundary conditions, or a mesh or the path of its file for T = 0 on the boundary.
+    Raises InputError for anything else.
+    """
+    return c_tables(graph if isinstance(graph, DualGraph) else dual(as_mesh(graph, "graph")))
+
+
+def example_arrays(scheme: Scheme, graph: DualGraph) -> dict[str, np.ndarray]:
+    """What the main function of emitted Python code reads: the mesh, its centroids, and an example of all arguments.
+
+    T is a bump of height 1 in the middle of the mesh, S = 0, dt half the reference step; parameters have their default
+    values, or those of `Equation.example` where there are none.
+    """
+    values = scheme.equation.example(graph.dimension)
+    fields = resolve(scheme.equation, graph, values)
+    low, high = graph.x.min(axis=0), graph.x.max(axis=0)
+    T = np.exp(-10.0 * ((graph.x - 0.5 * (low + high)) ** 2).sum(axis=1) / ((high - low).max() ** 2 or 1.0))
+    reference = reference_step(scheme.equation, graph, values, T)
+    data = {**fields.constants, **fields.cells, **fields.slots, **fields.tangential}
+    data |= {"dt": 0.5 * reference if 0 < reference < math.inf else 1.0, "T": T, "S": np.zeros(graph.cells)}
+    wanted = ("T", "S", *Arguments.of(scheme).names)
+    arrays = {name: np.asarray(data[name]) for name in wanted}
+    return mesh_arrays(graph) | dict(zip(COORDINATES, graph.x.T, strict=False)) | arrays
+
+
+def python_main(scheme: Scheme, target: str) -> str:
+    """The text of a main function to append to a scheme's `numpy` or `jax` code; InputError for another target."""
+    if target not in _PREPARE:
+        raise InputError(f"a main function is written for {' and '.join(_PREPARE)}, not for {target!r:.60}")
+    prepare, step = _PREPARE[target]
+    call = ", ".join(f'data["{name}"]' for name in Arguments.of(scheme).names)
+    return _MAIN.format(prepare=prepare, step=step, call=call)

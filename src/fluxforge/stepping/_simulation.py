@@ -1,0 +1,226 @@
+"""What a run leaves: its fields and figures, and the comparison of several runs."""
+
+import base64
+import html
+import io
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure
+
+from fluxforge._files import atomic_path
+from fluxforge._types import CellField
+from fluxforge.expression import COORDINATES, TIME, field
+from fluxforge.mesh import (
+    DualGraph,
+    Mesh,
+    Value,
+    draw_field,
+    save_figure,
+)
+from fluxforge.pde import HEAT, Words
+from fluxforge.stepping._field import field_on_cells
+
+COLOURS = "inferno"
+# Above this, drawing takes more than about a second.
+MOST_CELLS_SHOWN = 50_000
+
+
+@dataclass(frozen=True)
+class ErrorNorms:
+    """Norms of e = T − T_exact over the cells: `l2` = (Σ V e²)^½ and `max` = max |e|."""
+
+    l2: float
+    max: float
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The saved fields of a run (`times`, `fields`, the last one `final`), its mesh, steps and limits.
+
+    `blew_up_at` is the number of the step at which the field blew up, or None.
+    """
+
+    scheme: str
+    mesh: Mesh
+    graph: DualGraph
+    times: Float[np.ndarray, " frames"]
+    fields: Float[np.ndarray, "frames cells"]
+    dt: float
+    dt_fourier: float
+    dt_limit: float | None
+    steps: int
+    seconds_per_step: float
+    blew_up_at: int | None
+    words: Words = HEAT.words
+    capacity: CellField | None = None
+
+    def __repr__(self) -> str:
+        where = f"{self.scheme:.60} on {self.graph.cells:,} cells"
+        span = f"{self.words.unknown} from {self.final.min():.4g} to {self.final.max():.4g}"
+        ended = "" if self.blew_up_at is None else f", blew up at step {self.blew_up_at}"
+        return f"Simulation({where}: {self.steps:,} steps to t = {self.times[-1]:.4g}, {span}{ended})"
+
+    def _repr_html_(self) -> str:
+        """The summary line and, on meshes of at most 50,000 cells, a picture of the last field."""
+        line = f"<p>{html.escape(repr(self))}</p>"
+        if self.graph.cells > MOST_CELLS_SHOWN or not np.isfinite(self.final).all():
+            return line
+        picture = io.BytesIO()
+        self.plot().savefig(picture, format="png", dpi=80)
+        data = base64.b64encode(picture.getvalue()).decode("ascii")
+        return f'{line}<img alt="last field" src="data:image/png;base64,{data}"/>'
+
+    @property
+    def final(self) -> CellField:
+        """The last saved field, one value per cell."""
+        return self.fields[-1]
+
+    def plot(self) -> Figure:
+        """A matplotlib figure of the last saved field; `figure.savefig(path)` writes it."""
+        figure = Figure(figsize=(6, 5.2), layout="constrained")
+        axes = figure.add_subplot()
+        patches = draw_field(axes, self.mesh, self.final, colours=COLOURS)
+        figure.colorbar(patches, ax=axes, label="T", shrink=0.85)
+        axes.set_title(_caption(self, -1), fontsize=11)
+        return figure
+
+    def save(self, folder: str | os.PathLike[str], *, gif: bool = False, overwrite: bool = False) -> list[Path]:
+        """Write what `fluxforge simulate -o FOLDER` writes (see `write_run`); return the paths of the files."""
+        # `_output` imports this module.
+        from fluxforge.stepping._output import write_run
+
+        return write_run(self, folder, gif=gif, overwrite=overwrite)
+
+    def error(self, exact: Value | np.ndarray) -> ErrorNorms:
+        """The error of the last saved field against a solution at its time, taken at the centroids of the cells.
+
+        `exact` is a formula of the coordinates and the time t, a number, a function of the coordinates, or an array
+        over cells. Raises InputError (ExpressionError for a formula) for anything else.
+        """
+        what, graph = "exact", self.graph
+        if isinstance(exact, str):
+            solution, time = field(exact, (*COORDINATES[: graph.dimension], TIME)), float(self.times[-1])
+            exact = solution(*graph.x.T, time)
+        apart = np.abs(self.final - field_on_cells(exact, graph, what))
+        # Divided first: squares of large errors would overflow.
+        largest = float(apart.max())
+        scale = largest or 1.0
+        return ErrorNorms(l2=scale * float(np.sqrt(graph.V @ (apart / scale) ** 2)), max=largest)
+
+    def summary(self) -> dict[str, object]:
+        """The numbers of the last saved field, volume-weighted, as plain JSON values; None for one that overflows.
+
+        `dt_limit` is None both for a step that has no limit and where none is known: `dt_limit_kind` says which,
+        `finite`, `unlimited` or `unknown`. `heat` is what the equation conserves, Σ c V T.
+        """
+        T, V = self.fields[-1], self.graph.V
+        held = V if self.capacity is None else self.capacity * V
+        with np.errstate(all="ignore"):
+            sums = {"mean": V @ (T / V.sum()), "energy": 0.5 * V @ T**2, "heat": held @ T}
+        return {
+            "scheme": self.scheme,
+            "cells": self.graph.cells,
+            "steps": self.steps,
+            "time": float(self.times[-1]),
+            "dt": self.dt,
+            "dt_over_fourier": self.dt / self.dt_fourier if math.isfinite(self.dt_fourier) else None,
+            "dt_limit": None if self.dt_limit is None or math.isinf(self.dt_limit) else self.dt_limit,
+            "dt_limit_kind": limit_kind(self.dt_limit),
+            "min": float(T.min()),
+            "max": float(T.max()),
+            **{name: float(value) if np.isfinite(value) else None for name, value in sums.items()},
+            "seconds_per_step": self.seconds_per_step,
+            "blew_up_at": self.blew_up_at,
+        }
+
+
+def limit_kind(limit: float | None) -> str:
+    """`unknown` for None, `unlimited` for infinity, otherwise `finite`."""
+    if limit is None:
+        return "unknown"
+    return "unlimited" if math.isinf(limit) else "finite"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The runs, the first of which the others are measured against."""
+
+    simulations: tuple[Simulation, ...]
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per scheme: its differences from the first, relative to it, and its own numbers.
+
+        A scheme that blew up before the end has no differences.
+        """
+        first = self.simulations[0]
+        with np.errstate(all="ignore"):
+            return [_row(first, other) for other in self.simulations]
+
+
+def _row(first: Simulation, other: Simulation) -> dict[str, Any]:
+    row: dict[str, Any] = {"scheme": other.scheme, "l2_difference": None, "linf_difference": None}
+    if first.steps == other.steps:
+        apart, T, V = other.fields[-1] - first.fields[-1], first.fields[-1], first.graph.V
+        largest = float(np.abs(T).max()) or 1.0
+        # Divided first: squares of large fields would overflow.
+        size = np.sqrt(V @ (T / largest) ** 2) or 1.0
+        row["l2_difference"] = float(np.sqrt(V @ (apart / largest) ** 2) / size)
+        row["linf_difference"] = float(np.abs(apart).max() / largest)
+    summary = other.summary()
+    return row | {key: summary[key] for key in ("min", "max", "mean", "seconds_per_step", "blew_up_at")}
+
+
+def field_picture(simulation: Simulation, path: str | os.PathLike[str]) -> None:
+    """Draw the last saved field to a file."""
+    save_figure(simulation.plot(), path)
+
+
+def side_by_side(comparison: Comparison, path: str | os.PathLike[str]) -> None:
+    """The last field of each scheme above, and below its difference from the first scheme."""
+    runs = comparison.simulations
+    figure = Figure(figsize=(1.2 + 3.6 * len(runs), 7.2), layout="constrained")
+    grid = figure.subplots(2, len(runs), squeeze=False)
+    shown = [run.fields[-1] for run in runs]
+    low, high = min(T.min() for T in shown), max(T.max() for T in shown)
+    apart = [T - shown[0] for T in shown]
+    largest = max(float(np.abs(d).max()) for d in apart) or 1.0
+    for column, run in enumerate(runs):
+        above = draw_field(grid[0, column], run.mesh, shown[column], colours=COLOURS, vmin=low, vmax=high)
+        below = draw_field(grid[1, column], run.mesh, apart[column], colours="RdBu_r", vmin=-largest, vmax=largest)
+        grid[0, column].set_title(_caption(run, -1), fontsize=10)
+        grid[1, column].set_title(f"minus {runs[0].scheme}", fontsize=10)
+    figure.colorbar(above, ax=grid[0].tolist(), label="T", shrink=0.8)
+    figure.colorbar(below, ax=grid[1].tolist(), label="difference", shrink=0.8)
+    save_figure(figure, path, dpi=120)
+
+
+def animation(simulation: Simulation, path: str | os.PathLike[str]) -> None:
+    """All saved fields as an animated GIF, on one colour scale."""
+    figure = Figure(figsize=(5.4, 4.6), layout="constrained")
+    axes = figure.add_subplot()
+    fields = simulation.fields
+    patches = draw_field(
+        axes, simulation.mesh, fields[0], colours=COLOURS, vmin=float(fields.min()), vmax=float(fields.max())
+    )
+    figure.colorbar(patches, ax=axes, label="T", shrink=0.85)
+    title = axes.set_title(_caption(simulation, 0), fontsize=11)
+
+    def show(frame: int) -> list[Artist]:
+        patches.set_array(fields[frame])
+        title.set_text(_caption(simulation, frame))
+        return [patches, title]
+
+    with atomic_path(path) as temporary:
+        FuncAnimation(figure, show, frames=len(fields), blit=False).save(temporary, PillowWriter(fps=8), dpi=90)
+
+
+def _caption(simulation: Simulation, frame: int) -> str:
+    return f"{simulation.scheme}, t = {simulation.times[frame]:.4g}"

@@ -1,0 +1,109 @@
+"""Exported NumPy and JAX code with a mesh beside it: it runs without fluxforge and takes our steps."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _emit_meshes import mixed, table, triangles
+
+import fluxforge as ff
+from fluxforge.cli import main
+from fluxforge.mesh import DualGraph
+from fluxforge.pde import from_document
+from fluxforge.scheme import find
+from fluxforge.scheme.emit import emit, example_arrays, python_main
+
+STEPS = 3
+BOUNDARY = ("--boundary", "left=1 + y", "--boundary", "right=flux:0.3 - y", "--boundary", "top=insulated")
+# The emitted sums are taken in another order than ours: some dozen terms of the field's size, at every step.
+ROUNDED = 1e-13
+EVERYTHING = from_document(
+    {
+        "name": "everything",
+        "transported": "u",
+        "velocity": "a",
+        "diffusion": "k",
+        "reaction": "-int*u",
+        "parameters": {"a": {"rank": "vector", "where": "face"}, "k": {"where": "cell"}, "int": {}},
+    }
+)
+
+
+def printed(code: Path, arrays: Path) -> dict[str, float]:
+    """What the program prints, run by itself: -I keeps the environment's module paths out, and with them fluxforge."""
+    blocked = "import sys; sys.modules['fluxforge'] = None; sys.argv = sys.argv[1:]; import runpy; "
+    start = f"{blocked}runpy.run_path(sys.argv[0], run_name='__main__')"
+    command = [sys.executable, "-I", "-c", start, str(code), str(arrays), str(STEPS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = re.fullmatch(r"min (\S+) max (\S+) total (\S+)\n", done.stdout)
+    assert found is not None, done.stdout
+    return dict(zip(("min", "max", "total"), map(float, found.groups()), strict=True))
+
+
+def check_steps(shown: dict[str, float], T: np.ndarray, V: np.ndarray, within: float) -> None:
+    size = np.abs(T).max()
+    assert abs(shown["min"] - T.min()) <= within * size
+    assert abs(shown["max"] - T.max()) <= within * size
+    assert abs(shown["total"] - V @ T) <= within * size * V.sum()
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "within"),
+    # Conjugate gradients stop at a residual of 1e-13 of the right-hand side.
+    [("midpoint", "numpy", ROUNDED), ("midpoint", "jax", ROUNDED), ("crank-nicolson", "numpy", 1e-11)],
+)
+def test_the_exported_program_takes_our_steps(name: str, target: str, within: float, tmp_path: Path) -> None:
+    mesh = ff.mesh.jittered(5, 0.2, 1)
+    ff.mesh.write(mesh, tmp_path / "m.msh")
+    code = tmp_path / "mine.py"
+    arguments = ["export", name, "--to", target, "--mesh", str(tmp_path / "m.msh"), "-o", str(code), *BOUNDARY]
+    assert main(arguments) == 0
+    arrays = tmp_path / "mine_mesh.npz"
+    boundary = {"left": ff.Dirichlet("1 + y"), "right": ff.Neumann("0.3 - y"), "top": ff.Neumann()}
+    graph = ff.dual(tmp_path / "m.msh", boundary)
+    with np.load(arrays, allow_pickle=False) as data:
+        np.testing.assert_array_equal(data["x"], graph.x[:, 0])
+        step = ff.stepper(name, graph, float(data["dt"]))
+        T = np.asarray(step.rollout(data["T"], STEPS))
+        assert np.abs(T - data["T"]).max() > 0.1
+    check_steps(printed(code, arrays), T, graph.V, within)
+
+
+def test_arguments_over_cells_and_faces_are_written_too(tmp_path: Path) -> None:
+    graph, scheme = triangles(), find("euler", EVERYTHING)
+    (tmp_path / "e.py").write_text(emit(scheme, "numpy") + python_main(scheme, "numpy"))
+    arrays = example_arrays(scheme, graph)
+    np.savez(tmp_path / "e.npz", allow_pickle=False, **arrays)
+    values = EVERYTHING.example(2)
+    step = ff.stepper(scheme, graph, float(arrays["dt"]), parameters=values)
+    T = np.asarray(step.rollout(arrays["T"], STEPS))
+    check_steps(printed(tmp_path / "e.py", tmp_path / "e.npz"), T, graph.V, ROUNDED)
+
+
+@pytest.mark.parametrize("make", [triangles, mixed])
+def test_the_arrays_of_a_graph_are_those_that_emitted_code_reads(make: Callable[[], DualGraph]) -> None:
+    graph = make()
+    found, wanted, used = ff.mesh_arrays(graph), table(graph), graph.slot_mask
+    assert found.keys() == wanted.keys()
+    for name, values in wanted.items():
+        kept = used if values.shape == used.shape else ...
+        # d_n and d_t are sums of two products, rounded in the size of d.
+        np.testing.assert_allclose(found[name][kept], values[kept], rtol=1e-14, atol=1e-15, err_msg=name)
+
+
+def test_arrays_of_a_mesh_and_of_its_file_are_those_of_its_graph(tmp_path: Path) -> None:
+    ff.mesh.write(mesh := ff.mesh.squares(3), path := tmp_path / "m.msh")
+    for given in (mesh, path):
+        np.testing.assert_array_equal(ff.mesh_arrays(given)["A"], ff.mesh_arrays(ff.dual(mesh))["A"])
+
+
+def test_a_mesh_beside_other_targets_is_refused(tmp_path: Path) -> None:
+    ff.mesh.write(ff.mesh.squares(2), tmp_path / "m.msh")
+    arguments = ["export", "euler", "--to", "latex", "--mesh", str(tmp_path / "m.msh"), "-o", str(tmp_path / "a.tex")]
+    assert main(arguments) == 2
+    assert not (tmp_path / "a.tex").exists()
