@@ -7,8 +7,7 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.distil import ablate, no_ablation
 from fluxforge.distil._ablation import split
-from fluxforge.distil._edges import Edges
-from fluxforge.distil._sparse import columns, fit_sparse, stlsq
+from fluxforge.distil._sparse import Edges, columns, fit_sparse, stlsq
 from fluxforge.expression import evaluate, parse, to_text
 from fluxforge.scheme import Hop, message_symbols, output_symbols, symbol
 

@@ -12,12 +12,10 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge.data import Problem, source
-from fluxforge.distil._edges import EDGE_NAMES, Edges, edges_of, held_out_error
+from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
-from fluxforge.distil._front import Front, merge
-from fluxforge.distil._search import Search
-from fluxforge.distil._select import knee
-from fluxforge.distil._sparse import fit_sparse
+from fluxforge.distil._front import Front, knee, merge
+from fluxforge.distil._sparse import EDGE_NAMES, Edges, edges_of, fit_sparse, held_out_error
 from fluxforge.distil._table import Table, tabulate
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression import to_text

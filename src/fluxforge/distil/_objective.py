@@ -1,6 +1,6 @@
-"""Constants of least loss: a formula's free numbers, fitted in float64, each with an error estimate."""
+"""Stages with free constants, and the constants of least loss, fitted in float64, each with an error estimate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,16 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
+import sympy as sp
 from jaxtyping import Array, Bool, Float, Int
 from scipy.optimize import least_squares
 
 from fluxforge import recipe
 from fluxforge._types import State
 from fluxforge.data import Problem
-from fluxforge.distil._free import Free
 from fluxforge.distil._least_absolute import least_absolute
 from fluxforge.graph import evaluate_stages
 from fluxforge.loss import Defect, averaged, defect_of, norm_of
+from fluxforge.scheme import Message, Output, Stage, symbol
 
 Constants = Float[np.ndarray, " constants"]
 # Evaluations a fit by least squares may take: constants that are hardly determined would otherwise creep for ever.
@@ -33,6 +34,45 @@ EXACT = 10.0
 RESAMPLED = 12
 # Parts of themselves by which constants are moved to see the round-off of the rows; squared, they are below it.
 NEARBY = (1.0e-9, 1.37e-9, 2.11e-9)
+
+
+@dataclass(frozen=True)
+class Free:
+    """Stages whose numbers are symbols c1, c2, …, and the values they had."""
+
+    stages: tuple[Stage, ...]
+    values: Mapping[str, float]
+
+    def filled(self, values: Mapping[str, sp.Expr | float]) -> tuple[Stage, ...]:
+        """The stages with numbers in place of the symbols."""
+        known = {symbol(name): sp.Float(value) if isinstance(value, float) else value for name, value in values.items()}
+        return _mapped(self.stages, lambda expression: expression.subs(known))
+
+
+def set_free(stages: tuple[Stage, ...]) -> Free:
+    """Every decimal number becomes a constant; whole numbers are structure. Equal numbers stay apart."""
+    values: dict[str, float] = {}
+
+    def freed(expression: sp.Expr) -> sp.Expr:
+        if isinstance(expression, sp.Float):
+            name = f"c{len(values) + 1}"
+            values[name] = float(expression)
+            return symbol(name)
+        if not expression.args:
+            return expression
+        return expression.func(*(freed(each) for each in expression.args))
+
+    return Free(_mapped(stages, freed), values)
+
+
+def _mapped(stages: tuple[Stage, ...], change: Callable[[sp.Expr], sp.Expr]) -> tuple[Stage, ...]:
+    return tuple(
+        Stage(
+            {name: Message(change(each.expression), each.hop) for name, each in stage.messages.items()},
+            {name: Output(change(each.expression), each.ghost) for name, each in stage.outputs.items()},
+        )
+        for stage in stages
+    )
 
 
 @dataclass(frozen=True)
