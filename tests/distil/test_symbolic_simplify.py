@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from symbolic_tables import T_N, T_P, A, S, T, V, delta, dt, flux_table, is_flux, is_update, update_table, z
 
 from fluxforge.distil import complexity, measure, simplify, tabulate
-from fluxforge.distil._simplify import SLACK, Polisher, _as_read, factored, forms, monic, steps, tidy
+from fluxforge.distil._simplify import SLACK, Polisher, _as_read, collect_factors, forms, monic, shorten, tidy
 from fluxforge.distil._table import fit_constants, fit_scale, predict, structure
 from fluxforge.expression import parse
 
@@ -31,10 +31,10 @@ def test_constants_are_pulled_out_of_brackets_until_one_term_is_bare():
 
 
 def test_common_factors_are_put_before_a_bracket_whichever_side_of_the_line():
-    assert factored(a * b + a * c + d) == a * (b + c) + d
-    assert factored(a / b + c / b) == (a + c) / b
-    assert factored(a * b / d - a * c / d) == a / d * (b - c)
-    assert factored(a + b) == a + b
+    assert collect_factors(a * b + a * c + d) == a * (b + c) + d
+    assert collect_factors(a / b + c / b) == (a + c) / b
+    assert collect_factors(a * b / d - a * c / d) == a / d * (b - c)
+    assert collect_factors(a + b) == a + b
 
 
 LEAVES = st.sampled_from("abcd") | st.sampled_from(["0.37", "1.9", "5.25"])
@@ -122,12 +122,12 @@ def test_structures_differ_by_more_than_the_values_of_constants():
 
 
 def test_steps_drop_terms_make_ones_and_tie_constants_anywhere():
-    found = set(steps(0.5 * a * (b + 1.9 * c)))
+    found = set(shorten(0.5 * a * (b + 1.9 * c)))
     assert {0.5 * a * b, 0.95 * a * c, a * (0.5 * b + c)} <= found
-    assert 0.3 * a - 0.3 * b in set(steps(0.3 * a - 0.31 * b)) | set(steps(0.31 * b - 0.3 * a))
-    assert a + b in set(steps(0.9 * a + b))
-    assert a - b in set(steps(a - 1.2 * b))
-    assert a + b not in set(steps(0.5 * a + b))
+    assert 0.3 * a - 0.3 * b in set(shorten(0.3 * a - 0.31 * b)) | set(shorten(0.31 * b - 0.3 * a))
+    assert a + b in set(shorten(0.9 * a + b))
+    assert a - b in set(shorten(a - 1.2 * b))
+    assert a + b not in set(shorten(0.5 * a + b))
 
 
 def test_the_flux_is_found_in_an_engines_way_of_writing_it():

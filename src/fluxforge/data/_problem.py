@@ -111,7 +111,7 @@ def rate_on(
     return found
 
 
-def linearised(rate: Callable[[State], State], T: State) -> Callable[[State], State]:
+def linearise(rate: Callable[[State], State], T: State) -> Callable[[State], State]:
     """V ↦ ∂rate/∂u v in the state T. Boundary data do not change: of v they show nothing."""
     return lambda v: jax.jvp(rate, (T,), (v,))[1]
 

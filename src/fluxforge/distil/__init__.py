@@ -15,7 +15,15 @@ from fluxforge.distil._engines import ENGINES, engine
 from fluxforge.distil._front import Candidate, Front, complexity, consistent, front_of, knee, measure, merge, units_of
 from fluxforge.distil._least_absolute import Vertex, least_absolute
 from fluxforge.distil._objective import Free, Minimum, Objective, set_free
-from fluxforge.distil._reading import HIDDEN, Limit, Reading, extrapolated, own_limit, read_constants, small_steps
+from fluxforge.distil._reading import (
+    HIDDEN,
+    Limit,
+    Reading,
+    extrapolate_constants,
+    own_limit,
+    read_constants,
+    small_steps,
+)
 from fluxforge.distil._simplify import simplify
 from fluxforge.distil._stencil import PowerLaw, Series, far_stencil, geometry, power_law, series, stencil
 from fluxforge.distil._table import Sampled, Table, sample, tabulate
@@ -50,7 +58,7 @@ __all__ = [
     "compose",
     "consistent",
     "engine",
-    "extrapolated",
+    "extrapolate_constants",
     "far_stencil",
     "front_of",
     "geometry",

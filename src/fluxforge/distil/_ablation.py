@@ -94,8 +94,8 @@ def ablate(spec: recipe.Recipe) -> Ablations:
     with jax.enable_x64(True):
         draw = _sampler(spec)
         fitted, judged, held = (draw(number) for number in range(3))
-        sparse = _regressed(edges_of(fitted), edges_of(judged), held, reacts=recipe.equation_of(spec).reaction != 0)
-        found = _searched(spec, draw, held)
+        sparse = _regress(edges_of(fitted), edges_of(judged), held, reacts=recipe.equation_of(spec).reaction != 0)
+        found = _search_formula(spec, draw, held)
     return Ablations((found, sparse), time.perf_counter() - began)
 
 
@@ -120,16 +120,16 @@ def _sampler(spec: recipe.Recipe) -> _Draw:
     return _Draw(jax.random.fold_in(jax.random.key(spec.seed), _KEY), source(spec, dtype="float64"))
 
 
-def _regressed(fitted: Edges, judged: Edges, held: Problem, *, reacts: bool) -> Ablation:
+def _regress(fitted: Edges, judged: Edges, held: Problem, *, reacts: bool) -> Ablation:
     began = time.perf_counter()
     sparse = fit_sparse(fitted, judged, reacts=reacts)
     stage = sparse.stage()
     error = held_out_error(stage, held)
     note = f"{len(sparse.terms)} terms at a threshold of {sparse.threshold:.1e} and a ridge of {sparse.ridge:.0e}"
-    return _told("sparse regression", stage, error, began, note)
+    return _record("sparse regression", stage, error, began, note)
 
 
-def _told(method: str, stage: Stage, error: float, began: float, note: str) -> Ablation:
+def _record(method: str, stage: Stage, error: float, began: float, note: str) -> Ablation:
     messages = {name: to_text(each.expression) for name, each in stage.messages.items()}
     update = to_text(stage.outputs["T_new"].expression)
     return Ablation(method, messages, update, error, time.perf_counter() - began, note)
@@ -151,7 +151,7 @@ def _single_messages(draw: _Draw) -> Table | None:
     return tabulate(EDGE_NAMES, np.vstack(X)[:ROWS], np.concatenate(y)[:ROWS]) if rows >= FEWEST else None
 
 
-def _searched(spec: recipe.Recipe, draw: _Draw, held: Problem) -> Ablation:
+def _search_formula(spec: recipe.Recipe, draw: _Draw, held: Problem) -> Ablation:
     """The recipe's own search, of T' − T in cells with a single message."""
     method, began = "search without a network", time.perf_counter()
     if (table := _single_messages(draw)) is None:
@@ -161,10 +161,10 @@ def _searched(spec: recipe.Recipe, draw: _Draw, held: Problem) -> Ablation:
         best = knee(front)
     except DiscoveryError as error:
         return Ablation(method, {}, "", math.inf, time.perf_counter() - began, str(error))
-    stage = split(best.expression)
+    stage = split_change(best.expression)
     note = f"error {best.error:.1e} on {len(table.y)} cells with a single message"
     note += "; ended by the limit search.seconds" if front.ended_by_clock else ""
-    return _told(method, stage, held_out_error(stage, held), began, note)
+    return _record(method, stage, held_out_error(stage, held), began, note)
 
 
 def _front(spec: recipe.Recipe, table: Table) -> Front:
@@ -186,7 +186,7 @@ def _front(spec: recipe.Recipe, table: Table) -> Front:
     return front
 
 
-def split(change: sp.Expr) -> Stage:
+def split_change(change: sp.Expr) -> Stage:
     """A formula of T' − T in a cell with one message → a stage for any number of them.
 
     Of the expanded formula, terms with something of the edge (T_N, A, δ) are the message and summed over the

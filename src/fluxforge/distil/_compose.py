@@ -65,7 +65,7 @@ def _canonical(stage: Stage, model: Model, fields: Sequence[str]) -> Stage:
     for name, message in stage.messages.items():
         scale = _scale(name, outputs)
         z = symbol(name)
-        outputs = {key: Output(_unscaled(out.expression, z, scale), out.ghost) for key, out in outputs.items()}
+        outputs = {key: Output(_remove_scale(out.expression, z, scale), out.ghost) for key, out in outputs.items()}
         flux = K is not None and _is_flux(message, model.equation)
         scaled = scale * message.expression / (_number(K, model) if flux else 1)
         factored = sp.factor_terms(sp.expand(scaled))
@@ -163,7 +163,7 @@ def _scale(name: str, outputs: Mapping[str, Output]) -> sp.Expr:
     return sp.Integer(1)
 
 
-def _unscaled(expression: sp.Expr, z: sp.Symbol, scale: sp.Expr) -> sp.Expr:
+def _remove_scale(expression: sp.Expr, z: sp.Symbol, scale: sp.Expr) -> sp.Expr:
     """The sum's factor divided by the scale, exactly: a number that was the scale is gone, not 0.9999…"""
     expanded = sp.expand(expression)
     slope = expanded.coeff(z, 1)

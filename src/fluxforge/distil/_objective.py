@@ -46,26 +46,26 @@ class Free:
     def filled(self, values: Mapping[str, sp.Expr | float]) -> tuple[Stage, ...]:
         """The stages with numbers in place of the symbols."""
         known = {symbol(name): sp.Float(value) if isinstance(value, float) else value for name, value in values.items()}
-        return _mapped(self.stages, lambda expression: expression.subs(known))
+        return _map_formulas(self.stages, lambda expression: expression.subs(known))
 
 
 def set_free(stages: tuple[Stage, ...]) -> Free:
     """Every decimal number becomes a constant; whole numbers are structure. Equal numbers stay apart."""
     values: dict[str, float] = {}
 
-    def freed(expression: sp.Expr) -> sp.Expr:
+    def free_numbers(expression: sp.Expr) -> sp.Expr:
         if isinstance(expression, sp.Float):
             name = f"c{len(values) + 1}"
             values[name] = float(expression)
             return symbol(name)
         if not expression.args:
             return expression
-        return expression.func(*(freed(each) for each in expression.args))
+        return expression.func(*(free_numbers(each) for each in expression.args))
 
-    return Free(_mapped(stages, freed), values)
+    return Free(_map_formulas(stages, free_numbers), values)
 
 
-def _mapped(stages: tuple[Stage, ...], change: Callable[[sp.Expr], sp.Expr]) -> tuple[Stage, ...]:
+def _map_formulas(stages: tuple[Stage, ...], change: Callable[[sp.Expr], sp.Expr]) -> tuple[Stage, ...]:
     return tuple(
         Stage(
             {name: Message(change(each.expression), each.hop) for name, each in stage.messages.items()},
@@ -136,14 +136,14 @@ class Objective:
         rows, slopes = self._functions(problems)
         best = _least_squares(rows, slopes, c)
         noise = _round_off(rows, best)
-        free = _determined(slopes(best), best, noise)
+        free = _find_determined(slopes(best), best, noise)
         exact = bool(np.abs(rows(best)).sum() <= EXACT * noise.sum())
         if self._norm == "l1" and not exact and free.any():
             best, corner = _least_corner(rows, slopes, best, free, near=corner)
         else:
-            best, corner = _settled(rows, slopes, best, free), None
+            best, corner = _settle(rows, slopes, best, free), None
         # Constants that ran away on the way may do the same as others where they ended.
-        free[free] = _determined(slopes(best)[:, free], best[free], noise)
+        free[free] = _find_determined(slopes(best)[:, free], best[free], noise)
         corner = corner if corner is not None and len(corner) == free.sum() else None
         error = np.full(len(best), np.inf)
         J = slopes(best)[:, free]
@@ -209,7 +209,7 @@ def _least_squares(rows: Rows, slopes: Rows, start: Constants) -> Constants:
     return np.asarray(least_squares(rows, start, jac=slopes, **how).x)
 
 
-def _settled(rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"]) -> Constants:
+def _settle(rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"]) -> Constants:
     """Gauss–Newton on the free constants until they stay.
 
     A solver that stops where the sum of squares no longer falls leaves half of their digits undetermined.
@@ -260,7 +260,7 @@ def _round_off(rows: Rows, c: Constants) -> np.ndarray:
     return np.max([np.abs(rows(c * (1.0 + h)) + rows(c * (1.0 - h)) - 2.0 * here) for h in NEARBY], axis=0)
 
 
-def _determined(J: np.ndarray, c: Constants, noise: np.ndarray) -> Bool[np.ndarray, " constants"]:
+def _find_determined(J: np.ndarray, c: Constants, noise: np.ndarray) -> Bool[np.ndarray, " constants"]:
     """Which constants the rows determine: of those that do the same, the first by pivoting."""
     size = np.abs(J).sum(axis=0)
     seen = size * np.maximum(np.abs(c), 1.0) > EXACT * noise.sum()

@@ -52,7 +52,7 @@ def small_steps(free: Free, loss: recipe.Loss, problems: Mapping[float, Problem]
     for step in steps:
         found.append(objective.fit(problems[step], start=found[-1] if found else None))
     values, errors = (np.asarray([getattr(each, name) for each in found]) for name in ("values", "error"))
-    limit, scatter = extrapolated(np.asarray(steps), values, errors)
+    limit, scatter = extrapolate_constants(np.asarray(steps), values, errors)
     rational = nearest_fractions(dict(zip(names, limit, strict=True)), dict(zip(names, scatter, strict=True)))
     shortest = problems[steps[-1]]
     rounded = np.array([float(rational.get(name, value)) for name, value in zip(names, limit, strict=True)])
@@ -69,7 +69,7 @@ def small_steps(free: Free, loss: recipe.Loss, problems: Mapping[float, Problem]
     return Limit(steps, rows, sure, tuple(each.loss for each in found), fitted)
 
 
-def extrapolated(
+def extrapolate_constants(
     steps: Float[np.ndarray, " steps"],
     values: Float[np.ndarray, "steps constants"],
     errors: Float[np.ndarray, "steps constants"] | None = None,
@@ -170,19 +170,19 @@ def read_constants(
     for length in sorted(problems, reverse=True):
         asked = problems[length]
         least = ours.fit(asked, start=least)
-        answered = _answered(step, asked)
-        own = theirs.fit(answered, start=least.values if own is None else own)
-        off = float(np.sqrt(relative(own.values, answered)))
+        by_network = _answer_by_network(step, asked)
+        own = theirs.fit(by_network, start=least.values if own is None else own)
+        off = float(np.sqrt(relative(own.values, by_network)))
         found.append(
             Reading(
                 step=length,
-                own=_named(names, own.values),
-                own_uncertainty=_named(names, SURE * theirs.standard_error(answered, own) + own.error),
-                hidden=_named(names, off * relative.spread(answered, own)),
-                least=_named(names, least.values),
-                least_uncertainty=_named(names, SURE * ours.standard_error(asked, least) + least.error),
+                own=_name_values(names, own.values),
+                own_uncertainty=_name_values(names, SURE * theirs.standard_error(by_network, own) + own.error),
+                hidden=_name_values(names, off * relative.spread(by_network, own)),
+                least=_name_values(names, least.values),
+                least_uncertainty=_name_values(names, SURE * ours.standard_error(asked, least) + least.error),
                 explained=1.0 - off,
-                explained_by_least=float(1.0 - np.sqrt(relative(least.values, answered))),
+                explained_by_least=float(1.0 - np.sqrt(relative(least.values, by_network))),
                 loss=least.loss,
                 exact=least.exact,
             )
@@ -208,13 +208,13 @@ def _from_answer(problem: Problem, new: State) -> State:
 
 
 @eqx.filter_jit
-def _answered(step: Step, problems: Problem) -> Problem:
+def _answer_by_network(step: Step, problems: Problem) -> Problem:
     """The same problems, answered by the network."""
     answers = jax.lax.map(step, problems)
     return eqx.tree_at(lambda p: p.answer, problems, answers)
 
 
-def _named(names: tuple[str, ...], values: np.ndarray) -> dict[str, float]:
+def _name_values(names: tuple[str, ...], values: np.ndarray) -> dict[str, float]:
     return dict(zip(names, map(float, values), strict=True))
 
 

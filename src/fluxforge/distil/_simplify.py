@@ -24,7 +24,7 @@ def forms(expr: sp.Expr) -> list[sp.Expr]:
     """As it is, and multiplied out and factored again; both with the constants in front."""
     found = [monic(expr)]
     if _terms_if_expanded(expr) <= _MOST_TERMS:
-        found += [form for form in (monic(factored(sp.expand(expr))),) if form not in found]
+        found += [form for form in (monic(collect_factors(sp.expand(expr))),) if form not in found]
     return found
 
 
@@ -44,11 +44,11 @@ def monic(expr: sp.Expr) -> sp.Expr:
     inner = [monic(argument) for argument in expr.args]
     if not isinstance(expr, sp.Mul | sp.Pow | sp.Abs):
         return expr.func(*inner)
-    pulled = [_pulled(factor) for factor in (inner if expr.is_Mul else [expr.func(*inner)])]
+    pulled = [_pull_number(factor) for factor in (inner if expr.is_Mul else [expr.func(*inner)])]
     return sp.Mul(*(number for number, _ in pulled), *(rest for _, rest in pulled))
 
 
-def _pulled(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+def _pull_number(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """A number and the rest of a bracket, of its power or of its modulus; roots and moduli let sizes out, not signs."""
     inside = factor.args[0] if isinstance(factor, sp.Abs) else factor
     base, exponent = inside.as_base_exp()
@@ -76,7 +76,7 @@ def _lead(bracket: sp.Add) -> sp.Number:
     return max(coefficients, key=lambda number: (abs(number), number))
 
 
-def factored(expr: sp.Expr) -> sp.Expr:
+def collect_factors(expr: sp.Expr) -> sp.Expr:
     """a·b + a·c + d → a·(b + c) + d, the factor that most terms share first, again and again."""
     terms = sp.Add.make_args(expr)
     shared = Counter(factor for term in terms for factor in _unit_factors(term))
@@ -85,7 +85,7 @@ def factored(expr: sp.Expr) -> sp.Expr:
         return expr
     inside = [term for term in terms if best in _unit_factors(term)]
     outside = [term for term in terms if term not in inside]
-    return best * factored(sp.Add(*(term / best for term in inside))) + factored(sp.Add(*outside))
+    return best * collect_factors(sp.Add(*(term / best for term in inside))) + collect_factors(sp.Add(*outside))
 
 
 def _unit_factors(term: sp.Expr) -> set[sp.Expr]:
@@ -108,20 +108,20 @@ NEAR = 0.25
 """Constants that differ by less than this part may become one constant, or the number 1."""
 
 
-def steps(expr: sp.Expr) -> Iterator[sp.Expr]:
+def shorten(expr: sp.Expr) -> Iterator[sp.Expr]:
     """The formula with one term dropped, one constant made 1, or all constants of a sum made equal; anywhere in it."""
     if expr.is_Float:
         yield from (sp.Integer(unit) for unit in (1, -1) if abs(expr - unit) < NEAR)
     if expr.is_Add:
         yield from (sp.Add(*expr.args[:k], *expr.args[k + 1 :]) for k in range(len(expr.args)))
-        yield from _tied(expr)
+        yield from _tie_coefficients(expr)
     if expr.is_Mul:
-        yield from _inwards(expr)
+        yield from _move_inwards(expr)
     for k, argument in enumerate(expr.args):
-        yield from (expr.func(*expr.args[:k], step, *expr.args[k + 1 :]) for step in steps(argument))
+        yield from (expr.func(*expr.args[:k], step, *expr.args[k + 1 :]) for step in shorten(argument))
 
 
-def _tied(expr: sp.Add) -> Iterator[sp.Expr]:
+def _tie_coefficients(expr: sp.Add) -> Iterator[sp.Expr]:
     """A sum whose coefficients are nearly of one size gets one coefficient."""
     terms = [term.as_coeff_Mul() for term in expr.args]
     sizes = [abs(number) for number, _ in terms]
@@ -129,7 +129,7 @@ def _tied(expr: sp.Add) -> Iterator[sp.Expr]:
         yield sp.Add(*(sp.sign(number) * sizes[0] * rest for number, rest in terms))
 
 
-def _inwards(expr: sp.Mul) -> Iterator[sp.Expr]:
+def _move_inwards(expr: sp.Mul) -> Iterator[sp.Expr]:
     """2·a·(b + 0.51·c) → a·(2·b + c): the number goes into a bracket if it makes 1 of a constant there."""
     number, rest = expr.as_coeff_Mul()
     brackets = [factor for factor in sp.Mul.make_args(rest) if factor.is_Add] if number.is_Float else []
@@ -179,7 +179,7 @@ class Polisher:
             asked.update(structure(step.expression) for step in aside)
             found = [further for step in aside for further in self.simplifications(step.expression)]
             front = merge(front, front_of(found))
-        settled = self.settled(front)
+        settled = self.settle(front)
         return front_of(step for step in settled if step.complexity <= max_complexity)
 
     def _worthy(self, expressions: Iterable[sp.Expr]) -> Iterator[sp.Expr]:
@@ -191,9 +191,9 @@ class Polisher:
                 best = fit.error
                 yield fit.expression
 
-    def settled(self, steps: Iterable[Candidate]) -> Front:
+    def settle(self, candidates: Iterable[Candidate]) -> Front:
         """The front, its constants fitted on the whole table, as it is read back from its text."""
-        fits = [fit_constants(step.expression, self._table) for step in front_of(steps)]
+        fits = [fit_constants(step.expression, self._table) for step in front_of(candidates)]
         read = [_as_read(tidy(fit.expression), self._table) for fit in fits if fit]
         found = [measure(expr, self._table) for expr in read if expr is not None]
         return front_of(step for step in found if step)
@@ -216,7 +216,7 @@ class Polisher:
 
     def _shorter(self, here: Candidate) -> Iterator[Candidate]:
         limit = max(FLOOR, SLACK * here.error)
-        for expr in steps(here.expression):
+        for expr in shorten(here.expression):
             step = self._fitted(expr, limit=limit)
             if step and step.error <= limit and step.complexity < here.complexity:
                 yield step
@@ -247,5 +247,5 @@ def simplify(expr: sp.Expr, table: Table) -> Candidate | None:
     if given is None:
         return None
     polisher = Polisher(table)
-    found = polisher.settled(polisher.simplifications(expr))
+    found = polisher.settle(polisher.simplifications(expr))
     return next((step for step in found if step.error <= max(FLOOR, SLACK * given.error)), given)

@@ -146,7 +146,7 @@ def fit_sparse(edges: Edges, judged: Edges, *, reacts: bool = False) -> Sparse:
     most `MOST_TERMS`, are fitted once more without the ridge. A model without terms predicts no change.
     """
     candidates = library(reacts=reacts)
-    X, sizes = _scaled(columns(edges, candidates))
+    X, sizes = _scale_columns(columns(edges, candidates))
     y = edges.change / edges.dt
     size = _rms(y)
     Z, target = columns(judged, candidates) / sizes, judged.change / judged.dt / size
@@ -191,18 +191,20 @@ def columns(edges: Edges, terms: Sequence[Term]) -> Float[np.ndarray, "cells ter
     """Every candidate's rate in every cell, its message summed over the neighbours."""
     cell = {_V: edges.values[symbol("V_P")][:, 0], _S: edges.values[symbol("S_P")][:, 0]}
     cell[_T] = edges.values[_T_P][:, 0]
-    sums = {message: _summed(message, edges) for message in {term.message for term in terms} if message is not None}
+    sums = {
+        message: _sum_message(message, edges) for message in {term.message for term in terms} if message is not None
+    }
     ones = np.ones(len(edges.dt))
     parts = (evaluate(term.factor, cell, np) * (ones if term.message is None else sums[term.message]) for term in terms)
     return np.column_stack(list(parts))
 
 
-def _summed(message: sp.Expr, edges: Edges) -> Float[np.ndarray, " cells"]:
+def _sum_message(message: sp.Expr, edges: Edges) -> Float[np.ndarray, " cells"]:
     sent = np.broadcast_to(evaluate(message, edges.values, np), edges.mask.shape)
     return np.asarray(np.where(edges.mask, sent, 0.0).sum(axis=1))
 
 
-def _scaled(X: Float[np.ndarray, "rows terms"]) -> tuple[np.ndarray, np.ndarray]:
+def _scale_columns(X: Float[np.ndarray, "rows terms"]) -> tuple[np.ndarray, np.ndarray]:
     sizes = np.sqrt(np.mean(X**2, axis=0))
     sizes[sizes == 0] = 1.0
     return X / sizes, sizes

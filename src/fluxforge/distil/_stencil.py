@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.data import Problem, linearised
+from fluxforge.data import Problem, linearise
 from fluxforge.errors import DiscoveryError
 
 Step = Callable[[Problem], State]
@@ -66,7 +66,7 @@ def _columns(p: Problem, order: int) -> list[Array]:
     def once(u: Array) -> Array:
         return p.dt * L(u)
 
-    L = linearised(p.rate, p.T)
+    L = linearise(p.rate, p.T)
     of_T, of_S = [p.dt * (p.rate(p.T) - p.S)], [p.dt * p.S]
     for _ in range(order - 1):
         of_T.append(once(of_T[-1]))

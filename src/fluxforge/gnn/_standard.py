@@ -93,7 +93,7 @@ class Standardised(AbstractMLP):
 
 def standards(network: Network, tables: Sequence[Float[Array, "_rows _inputs"]]) -> tuple[Standard, ...]:
     """Mean and spread of the columns of each MLP's table, in the order of `inputs`; 0 and 1 for what is learned."""
-    learned = _learned(network)
+    learned = _learned_names(network)
     return tuple(
         _standard(part.features, learned, np.asarray(table, float))
         for part, table in zip(_parts(network), tables, strict=True)
@@ -112,7 +112,7 @@ def _standard(
     )
 
 
-def _learned(network: Network) -> frozenset[str]:
+def _learned_names(network: Network) -> frozenset[str]:
     """Sums and hidden states, in a cell and at the ends of edges and paths: they have no size until it is learned.
 
     Everything else has the size of the data, whatever the weights are.
@@ -121,19 +121,19 @@ def _learned(network: Network) -> frozenset[str]:
     return frozenset((*names, *(f"{name}_{end}" for name in names for end in ENDS[Hop.PATH])))
 
 
-def standardised(network: Network, found: Sequence[Standard]) -> Network:
+def standardise(network: Network, found: Sequence[Standard]) -> Network:
     """The network with each MLP behind its standard."""
     own = iter(found)
     return Network(
         tuple(
-            Layer(tuple(_behind(part, own) for part in layer.messages), _behind(layer.update, own))
+            Layer(tuple(_standardise_part(part, own) for part in layer.messages), _standardise_part(layer.update, own))
             for layer in network.layers
         ),
         network.gradient,
     )
 
 
-def _behind(part: Part, own: Iterator[Standard]) -> Part:
+def _standardise_part(part: Part, own: Iterator[Standard]) -> Part:
     f = Standardised(part.f, next(own))
     return eqx.tree_at(lambda each: each.f, part, f, is_leaf=lambda each: isinstance(each, AbstractMLP))
 

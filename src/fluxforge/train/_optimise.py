@@ -97,13 +97,13 @@ def polish(network: Network, problems: Problem, spec: recipe.Loss, how: recipe.P
     """The network after so many steps of a second-order method; one that raises the loss is not taken."""
     with jax.enable_x64(True):
         before = cast(network, "float64")
-        after = _polished(before, problems, spec, how)
+        after = _polish_weights(before, problems, spec, how)
         # Gauss–Newton lowers squares: a loss of absolute values may rise by it.
         worth = eqx.filter_jit(lambda one: jnp.stack(list(data_loss(spec)(one, problems).values())).sum())
         return after if worth(after) < worth(before) else before
 
 
-def _polished(network: Network, problems: Problem, spec: recipe.Loss, how: recipe.Polish) -> Network:
+def _polish_weights(network: Network, problems: Problem, spec: recipe.Loss, how: recipe.Polish) -> Network:
     arrays, static = eqx.partition(network, eqx.is_inexact_array)
     flat, unravel = ravel_pytree(arrays)
     if how.method == "lbfgs":
