@@ -180,3 +180,15 @@ def test_what_is_not_near_a_fraction_or_not_sure_stays_a_number() -> None:
     limit = small_steps(free, loss, {step: problems(step) for step in (3.0, 2.5, 2.0, 1.5, 1.0)})
     assert all(limit.fitted.uncertainty[name] < 0.02 for name in limit.fitted.rational)
     assert len(limit.fitted.rational) < 4
+
+
+def test_the_least_squares_do_not_depend_on_where_the_fit_starts() -> None:
+    """Eight constants of four layers, each wrong by up to 70 %: the minimum is one, so every start has to reach it."""
+    loss = recipe.Loss(residual=recipe.Residual(kind="theta", theta=0.5, norm="l2"))
+    names = [f"{letter}{k}" for k in range(1, 5) for letter in "ac"]
+    objective = Objective.of_loss(layered(FLUX, dict.fromkeys(names, 1.0), 4), loss)
+    # A trust region in the scale of the Jacobian's columns ran off to a loss of 4e3 from the third of these.
+    starts = np.random.default_rng(0).uniform(0.3, 1.7, 60)[36:].reshape(3, 8)
+    losses = [objective.fit(problems(0.3), start=start).loss for start in starts]
+    # The loss is a sum of squares of rows of size one with errors of round-off: good to 1e-9 of 5e-10 and better.
+    assert losses == pytest.approx([5.06185e-10] * 3, rel=1e-4)

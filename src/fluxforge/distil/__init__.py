@@ -13,7 +13,6 @@ from fluxforge.distil._constants import (
 )
 from fluxforge.distil._engines import ENGINES, engine
 from fluxforge.distil._front import Candidate, Front, complexity, consistent, front_of, knee, measure, merge, units_of
-from fluxforge.distil._least_absolute import Vertex, least_absolute
 from fluxforge.distil._objective import Free, Minimum, Objective, set_free
 from fluxforge.distil._reading import (
     HIDDEN,
@@ -25,6 +24,7 @@ from fluxforge.distil._reading import (
     small_steps,
 )
 from fluxforge.distil._simplify import simplify
+from fluxforge.distil._solvers import Vertex, least_absolute
 from fluxforge.distil._stencil import PowerLaw, Series, far_stencil, geometry, power_law, series, stencil
 from fluxforge.distil._table import Sampled, Table, sample, tabulate
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +10,11 @@ import numpy as np
 import scipy.linalg
 import sympy as sp
 from jaxtyping import Array, Bool, Float, Int
-from scipy.optimize import least_squares
 
 from fluxforge import recipe
 from fluxforge._types import State
 from fluxforge.data import Problem
-from fluxforge.distil._least_absolute import least_absolute
+from fluxforge.distil._solvers import gauss_newton, least_absolute
 from fluxforge.graph import evaluate_stages
 from fluxforge.loss import Defect, averaged, defect_of, norm_of
 from fluxforge.scheme import Message, Output, Stage, symbol
@@ -205,8 +203,11 @@ Rows = Callable[[Constants], np.ndarray]
 
 
 def _least_squares(rows: Rows, slopes: Rows, start: Constants) -> Constants:
-    how: dict[str, Any] = {"x_scale": "jac", "max_nfev": MOST_EVALUATIONS, "xtol": 1e-15, "ftol": 1e-15, "gtol": None}
-    return np.asarray(least_squares(rows, start, jac=slopes, **how).x)
+    found = gauss_newton(
+        lambda c: (rows(c), slopes(c)), start, rounds=MOST_EVALUATIONS, gain=1e-15, rank=1e-12, halvings=20
+    )
+    assert found is not None
+    return found[0]
 
 
 def _settle(rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"]) -> Constants:

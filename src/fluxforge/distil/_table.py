@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluxforge.data import Problem
+from fluxforge.distil._solvers import gauss_newton
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression import WORDS, evaluate, symbol
 from fluxforge.gnn import Network, inputs
@@ -167,7 +169,6 @@ def predict(
 
 
 _ROUNDS = 20
-_HALVINGS = 4
 _STEP = 1e-6
 _RANK = 1e-7
 """Singular values below this part of the largest are those of constants that do the same: differences are no better."""
@@ -188,53 +189,30 @@ def fit_constants(expr: sp.Expr, table: Table, *, gain: float = 1e-9, hopeless: 
     formula is not finite on the table, or if the first round foresees a residual beyond `hopeless`.
     """
     with np.errstate(all="ignore"):
-        return _descend(expr, table, gain=gain, hopeless=hopeless)
+        return _fit(expr, table, gain=gain, hopeless=hopeless)
 
 
-def _descend(expr: sp.Expr, table: Table, *, gain: float, hopeless: float) -> Fit | None:
+def _fit(expr: sp.Expr, table: Table, *, gain: float, hopeless: float) -> Fit | None:
     skeleton, start = parametrise(expr)
-    model = _Model(skeleton, tuple(start), table)
-    c = np.array(list(start.values()))
-    r, J = model.linearised(c)
-    for round_ in range(_ROUNDS if start else 0):
-        if not (np.all(np.isfinite(r)) and np.all(np.isfinite(J))):
-            break
-        move = np.linalg.lstsq(J, -r, rcond=_RANK)[0]
-        if round_ == 0 and np.linalg.norm(r + J @ move) > hopeless:
-            return None
-        before = np.linalg.norm(r)
-        c, r, J = model.descend(c, r, J, move)
-        if np.linalg.norm(r) >= (1 - gain) * before:
-            break
-    if not np.all(np.isfinite(r)):
+    linearise = partial(_linearise, skeleton, tuple(start), table)
+    values = np.array(list(start.values()))
+    found = gauss_newton(linearise, values, rounds=_ROUNDS, gain=gain, rank=_RANK, hopeless=hopeless)
+    if found is None or not np.isfinite(found[1]).all():
         return None
+    c, r = found
     fitted = skeleton.xreplace({name: sp.Float(float(value)) for name, value in zip(start, c, strict=True)})
     return Fit(fitted, float(np.linalg.norm(r)))
 
 
-class _Model:
-    """f(X; c) − y and its slopes: one evaluation, c and its neighbours being a batch."""
-
-    def __init__(self, skeleton: sp.Expr, names: tuple[sp.Symbol, ...], table: Table) -> None:
-        self._skeleton, self._names, self._table = skeleton, names, table
-
-    def linearised(self, c: Float[np.ndarray, " constants"]) -> tuple[np.ndarray, np.ndarray]:
-        steps = _STEP * np.abs(c)
-        batch = np.vstack((c, c + np.diag(steps)))
-        columns = {name: batch[:, k : k + 1] for k, name in enumerate(self._names)}
-        f = np.atleast_2d(predict(self._skeleton, self._table, columns))
-        return f[0] - self._table.y, ((f[1:] - f[0]) / steps[:, None]).T
-
-    def descend(
-        self, c: np.ndarray, r: np.ndarray, J: np.ndarray, move: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The first of the move, half of it, … that lowers the residual; no move if none does."""
-        for halving in range(_HALVINGS):
-            there = c + move / 2**halving
-            r_there, J_there = self.linearised(there)
-            if np.linalg.norm(r_there) < np.linalg.norm(r):
-                return there, r_there, J_there
-        return c, r, J
+def _linearise(
+    skeleton: sp.Expr, names: tuple[sp.Symbol, ...], table: Table, c: Float[np.ndarray, " constants"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """f(X; c) − y and its slopes by differences: one evaluation, c and its neighbours being a batch."""
+    steps = _STEP * np.abs(c)
+    batch = np.vstack((c, c + np.diag(steps)))
+    columns = {name: batch[:, k : k + 1] for k, name in enumerate(names)}
+    f = np.atleast_2d(predict(skeleton, table, columns))
+    return f[0] - table.y, ((f[1:] - f[0]) / steps[:, None]).T
 
 
 def fit_scale(expr: sp.Expr, table: Table) -> sp.Expr:

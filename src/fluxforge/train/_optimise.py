@@ -112,10 +112,10 @@ def _polish_weights(network: Network, problems: Problem, spec: recipe.Loss, how:
         )
     else:
         refuse_large_jacobian(how, rows=problems.T.size, parameters=len(flat))
-        found = _gauss_newton(
+        found = levenberg_marquardt(
             lambda v: jax.vmap(lambda p: defects(spec)(eqx.combine(unravel(v), static), p))(problems).ravel(),
             flat,
-            how.steps,
+            steps=how.steps,
         )
     return eqx.combine(unravel(found), static)
 
@@ -132,10 +132,3 @@ def refuse_large_jacobian(how: recipe.Polish, *, rows: int, parameters: int) -> 
 def _lbfgs(loss: Callable[[Any], Any], start: Float[Array, " parameters"], steps: int) -> Float[Array, " parameters"]:
     solver: Any = optx.BestSoFarMinimiser(optx.LBFGS(rtol=1e-12, atol=1e-14))
     return optx.minimise(lambda v, _: loss(v), solver, start, max_steps=steps, throw=False).value
-
-
-def _gauss_newton(
-    defect: Callable[[Any], Any], start: Float[Array, " parameters"], steps: int
-) -> Float[Array, " parameters"]:
-    solver: Any = optx.BestSoFarLeastSquares(optx.LevenbergMarquardt(rtol=1e-12, atol=1e-14))
-    return optx.least_squares(lambda v, _: defect(v), solver, start, max_steps=steps, throw=False).value
