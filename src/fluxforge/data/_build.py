@@ -41,7 +41,7 @@ def hops_of(spec: recipe.Network) -> tuple[Hop, ...]:
 
 
 def source(spec: recipe.Recipe, hops: Iterable[Hop] | None = None, *, dtype: Precision | None = None) -> AbstractSource:
-    """The problems a recipe trains on; the same seed gives the same ones, whatever JAX's mode.
+    """The source of a recipe's training problems; reproducible from the seed in either of JAX's precision modes.
 
     Graphs know the hops that the recipe's network asks for, unless others are given.
     """
@@ -72,7 +72,7 @@ def _ensemble(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Prec
 
 @lru_cache(maxsize=4)
 def _generate_ensemble(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) -> Ensemble:
-    """Meshes take seconds to make, and one run asks for the same ones many times: other steps, other fields."""
+    """Ensemble of generated meshes, cached: they take seconds, and one run uses the same ones many times."""
     return ensemble(meshes(data, seed), hops, dtype=dtype)
 
 
@@ -89,7 +89,7 @@ def unseen_meshes(
     boundary: Conditions = None,
     dtype: Precision = "float64",
 ) -> Ensemble:
-    """Regular and irregular meshes of about the wanted number of cells, in turn."""
+    """Alternately regular and irregular meshes of about `spec.cells` cells, from seeds that training does not use."""
     wanted = recipe.Meshes(meshes=spec.meshes, cells=(spec.cells, spec.cells), engine=spec.engine)
     return ensemble(meshes(wanted, seed + _UNSEEN), hops, boundary=boundary, dtype=dtype)
 

@@ -70,7 +70,7 @@ def volumes(corners: Float[Array, "4 2"]) -> Float[Array, " 2"]:
 
 
 def _shown_values(value: Float[Array, "2 2"], ghosts: int) -> dict[str, Shown]:
-    """Cells show themselves; ghosts show g, their owner, or nothing."""
+    """Values of nodes by ghost rule: a cell its own, a ghost g, its owner's value, or 0."""
     cell = jnp.array([0, 1, 0, 0, 1, 1], jnp.int32)[: 2 + ghosts]
     own = jnp.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], value.dtype)[: 2 + ghosts]
     g = jnp.concatenate([jnp.zeros(2, value.dtype), value.ravel()])[: 2 + ghosts]

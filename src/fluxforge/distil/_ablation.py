@@ -1,4 +1,4 @@
-"""What would have been found without a network: the same search, and sparse regression, on the data themselves."""
+"""Ablation: formulas found without a network, by the same search and by sparse regression on the data themselves."""
 
 import math
 import time
@@ -71,7 +71,7 @@ class Ablations:
 
 
 def no_ablation(spec: recipe.Recipe) -> str:
-    """Why a recipe has no ablation, in one line; empty if it has."""
+    """The reason why a recipe has no ablation, in one line; an empty string if it has one."""
     network = spec.network
     if spec.loss.supervised is None or spec.loss.residual is not None:
         return "without supervised answers there is nothing to regress"
@@ -100,7 +100,7 @@ def ablate(spec: recipe.Recipe) -> Ablations:
 
 
 class _Draw(eqx.Module):
-    """Problems of the recipe that its training has not seen, by number."""
+    """Batches of the recipe's problems, by number, drawn apart from those of training."""
 
     key: jax.Array
     batches: Any
@@ -136,7 +136,7 @@ def _record(method: str, stage: Stage, error: float, began: float, note: str) ->
 
 
 def _single_messages(draw: _Draw) -> Table | None:
-    """T' − T of cells with a single message, against all that the cell and its one edge know; None if there are few."""
+    """Table of T' − T in cells with one message against the quantities of the cell and its edge; None if too few."""
     X, y, rows = [], [], 0
     for number in range(3, 3 + MOST_BATCHES):
         edges = edges_of(draw(number))

@@ -78,15 +78,15 @@ class AbstractBackend(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The word that chooses it."""
+        """Name of the engine in recipes."""
 
     @abstractmethod
     def available(self) -> str | None:
-        """Nothing if it can be used, otherwise one line that says how to install it."""
+        """None if the engine can be used, otherwise one line that says how to install it."""
 
     @abstractmethod
     def explore(self, table: Table, search: Search, *, seed: int, end: float) -> Explored:
-        """What one search finds; the same for the same seed unless `time.monotonic()` reaches `end` first."""
+        """Formulas found by one search; the same for the same seed unless `time.monotonic()` reaches `end` first."""
 
     @final
     def fit(self, table: Table, search: Search, *, seed: int, tell: Tell | None = None) -> Front:

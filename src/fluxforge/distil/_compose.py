@@ -152,7 +152,7 @@ def _field(name: str, hop: Hop) -> str | None:
 
 
 def _scale(name: str, outputs: Mapping[str, Output]) -> sp.Expr:
-    """The number in front of a sum, in the first output that has it; a sum nobody reads has none."""
+    """Numerical factor of the sum `name` in the first output that contains it; 1 if none does."""
     z = symbol(name)
     if bent := next((out for out in outputs.values() if sp.diff(sp.expand(out.expression), z).has(z)), None):
         raise SchemeError(f"the update is not linear in the sum {name!r}: {bent.expression}")

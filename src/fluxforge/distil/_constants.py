@@ -122,7 +122,7 @@ def nearest_fractions(values: Mapping[str, float], uncertainty: Mapping[str, flo
 
 
 def nearest_fraction(value: float, uncertainty: float) -> Fraction | None:
-    """The fraction of denominator at most 12 that a number ± uncertainty stands for, if it stands for one.
+    """The fraction of denominator at most 12 within the uncertainty of a number; None if that is not unique.
 
     Next to p/q the nearest other candidate is 1/(12 q) away or farther.
     """

@@ -40,7 +40,7 @@ class PySR(AbstractBackend):
         return "pysr"
 
     def available(self) -> str | None:
-        """Asked without importing it: that would start Julia."""
+        """None if PySR is installed; it is not imported, which would start Julia."""
         return None if find_spec("pysr") else "pysr is not installed: pip install 'fluxforge[pysr]'"
 
     def explore(self, table: Table, search: Search, *, seed: int, end: float) -> Explored:
@@ -119,7 +119,7 @@ ENGINES: Mapping[str, AbstractBackend] = {backend.name: backend for backend in (
 
 
 def engine(name: str) -> AbstractBackend:
-    """The engine of that name, ready to use, or an error that lists them or says how to install it."""
+    """The engine of that name; raises InputError for an unknown name, FluxforgeError if it is not installed."""
     if name not in ENGINES:
         raise InputError(f"no engine of symbolic regression is called {name!r:.60}; known: {', '.join(ENGINES)}")
     if hint := ENGINES[name].available():

@@ -49,7 +49,7 @@ def _product(expr: sp.Mul) -> int:
 
 
 def _power(base: sp.Expr, exponent: sp.Expr) -> int:
-    """b**|e|: the sign of the exponent says on which side of the line it is printed."""
+    """Length of b**|e|; a negative exponent is printed as a division."""
     size = abs(exponent)
     return complexity(base) + (0 if size == 1 else 1 if size == sp.S.Half else 2)
 
@@ -156,7 +156,7 @@ def knee(front: Front) -> Candidate:
 
 
 def units_of(names: tuple[str, ...], equation: Equation = HEAT) -> dict[str, Unit]:
-    """The units of the names that we know, such as T_N or delta_PQ; those of sums of messages depend on the gauge."""
+    """Units of the known names, such as T_N or delta_PQ; without those of sums, which depend on the gauge."""
     known = symbol_units(equation)
     return {name: found for name in names if (found := known.get(name)) is not None}
 

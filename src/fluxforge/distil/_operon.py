@@ -34,7 +34,7 @@ OPERATIONS: Mapping[str, Callable[..., sp.Expr]] = {
 
 
 def to_sympy(nodes: Sequence[Any], variables: Mapping[int, sp.Expr]) -> sp.Expr:
-    """The expression of a tree in postfix order, `variables` being what stands for each variable's hash.
+    """The expression of a tree in postfix order; `variables` maps each variable's hash to its expression.
 
     A variable carries its coefficient. Of two operands the one written last is the first: b a − is a − b.
     """
@@ -85,7 +85,7 @@ class Evolution:
         self._algorithm = self._algorithm_of(seed)
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Evolves until the generations are done, or `stopped()` says so after one of them but the last."""
+        """Evolve until the generations are done, or until `stopped()` is true after one of them but the last."""
         asked = 0  # once after the first random population, and once after each generation
 
         def check() -> None:
@@ -102,7 +102,7 @@ class Evolution:
         return [list(individual.Genotype.Nodes) for individual in self._algorithm.BestFront]
 
     def variables(self, names: Sequence[str]) -> dict[int, sp.Expr]:
-        """What the variable of each hash stands for: a column over its size."""
+        """The expression of each variable's hash: a column divided by its root mean square."""
         return {v.Hash: symbol(names[v.Index]) / sp.Float(float(self._sizes[v.Index])) for v in self._inputs}
 
     def _keep(self, part: Part) -> Part:
@@ -222,7 +222,7 @@ def _pyoperon() -> ModuleType:
 
 
 def _run(evolution: Evolution, end: float) -> None:
-    """Evolves beside this thread, which stays free to be interrupted; the evolution stops within a generation."""
+    """Run the evolution in a worker thread, so that an interrupt reaches this one; it stops within a generation."""
     stop = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(evolution.run, lambda: stop.is_set() or time.monotonic() >= end)

@@ -49,7 +49,7 @@ def monic(expr: sp.Expr) -> sp.Expr:
 
 
 def _pull_number(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """A number and the rest of a bracket, of its power or of its modulus; roots and moduli let sizes out, not signs."""
+    """Split a number off a bracket, its power or its modulus; of roots and moduli only the size, not the sign."""
     inside = factor.args[0] if isinstance(factor, sp.Abs) else factor
     base, exponent = inside.as_base_exp()
     if not (base.is_Add and exponent.is_Rational):
@@ -161,7 +161,7 @@ _GAIN = 1e-3
 
 
 class Polisher:
-    """Makes formulas shorter on one table, and remembers what it has fitted."""
+    """Shortens formulas on one table; fits are cached by structure."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -241,7 +241,7 @@ def _as_read(expr: sp.Expr, table: Table) -> sp.Expr | None:
 
 
 def simplify(expr: sp.Expr, table: Table) -> Candidate | None:
-    """The shortest formula met whose error is within `SLACK` of the given one's; nothing if that is not finite."""
+    """The shortest formula found whose error is within `SLACK` of the given one's; None if that is not finite."""
     fit = fit_constants(expr, table)
     given = measure(fit.expression, table) if fit else None
     if given is None:

@@ -49,11 +49,11 @@ class Table:
 
     @property
     def values(self) -> Mapping[sp.Symbol, Float[np.ndarray, " rows"]]:
-        """The column of each symbol, as `evaluate` wants them."""
+        """The column of each symbol, as input of `evaluate`."""
         return {symbol(name): self.X[:, k] for k, name in enumerate(self.names)}
 
     def thinned(self, rows: int, *, seed: int) -> "Table":
-        """At most so many rows, drawn without replacement; all of them if the drawn ones show no variation."""
+        """At most `rows` rows, drawn without replacement; all of them if the drawn ones do not vary."""
         if rows >= len(self.y):
             return self
         kept = np.sort(np.random.default_rng(seed).choice(len(self.y), size=rows, replace=False))
@@ -67,7 +67,7 @@ def tabulate(names: Sequence[str], X: ArrayLike, y: ArrayLike) -> Table:
 
 
 def refuse_constant(table: Table) -> None:
-    """An error that says the value, if the output is constant: there is nothing to search for."""
+    """Raise InputError, with the value, if the output is constant."""
     if table.is_constant:
         value = float(np.mean(table.y))
         raise InputError(
@@ -117,7 +117,7 @@ def _check_finite(columns: np.ndarray, names: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class Sampled:
-    """One output of one MLP: the sum or the field it makes, its table, and what each column stands for."""
+    """One output of one MLP: the name of the sum or field, its table, and the formula of each column."""
 
     name: str
     kind: str

@@ -123,7 +123,7 @@ def _sum_name(number: int, hop: Hop, k: int, width: int) -> str:
 
 
 def _expand_states(texts: Iterable[str], states: tuple[str, ...]) -> tuple[str, ...]:
-    """Each text once per state where it speaks of one."""
+    """Each text once per state if it contains {h}, once otherwise."""
     found = (text.format(h=state) for text in texts for state in (states if "{h}" in text else states[:1]))
     return tuple(found)
 

@@ -21,7 +21,7 @@ _FAR = 1e30
 
 
 class Messages(eqx.Module):
-    """z = Σ f(features) over the slots of a hop; the mean, the least or the greatest, if asked for.
+    """z = Σ f(features) over the slots of a hop; or the mean, minimum or maximum, by `aggregate`.
 
     `features` are formulas of what the hop carries, `names` the components of f.
     """
@@ -154,7 +154,7 @@ class Network(eqx.Module):
 
     @property
     def rounds(self) -> tuple[AbstractRound, ...]:
-        """The gradient, if there is one, and the layers."""
+        """The gradient stage, if the network has one, and the layers."""
         return (*self.before, *self.layers)
 
     @property

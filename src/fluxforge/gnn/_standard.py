@@ -22,7 +22,7 @@ from fluxforge.scheme._symbols import ENDS
 
 @runtime_checkable
 class Posed(Protocol):
-    """A graph with a state on it, along a first axis."""
+    """Problems stacked along a first axis: a graph, a state and a source on it, Δt, parameters."""
 
     graph: PaddedGraph
     T: Any
@@ -32,7 +32,7 @@ class Posed(Protocol):
 
 
 def inputs(network: Network, problems: Posed) -> list[Float[Array, "rows inputs"]]:
-    """The rows each MLP sees, layer by layer, messages before update; unused slots and padding are left out."""
+    """Input rows of each MLP, layer by layer, messages before update; without unused slots and padding."""
     together, used = _tables(network, problems.graph, problems.T, problems.S, problems.dt, problems.parameters)
     # By NumPy: how many rows are used is known here only, and JAX would compile for every number.
     tables = (np.asarray(table).reshape(-1, table.shape[-1]) for table in together)
@@ -113,7 +113,7 @@ def _standard(
 
 
 def _learned_names(network: Network) -> frozenset[str]:
-    """Sums and hidden states, in a cell and at the ends of edges and paths: they have no size until it is learned.
+    """Names of sums and hidden states, in cells and at ends of edges and paths: their size depends on the weights.
 
     Everything else has the size of the data, whatever the weights are.
     """
@@ -122,7 +122,7 @@ def _learned_names(network: Network) -> frozenset[str]:
 
 
 def standardise(network: Network, found: Sequence[Standard]) -> Network:
-    """The network with each MLP behind its standard."""
+    """The network with the inputs of each MLP standardised."""
     own = iter(found)
     return Network(
         tuple(

@@ -19,7 +19,7 @@ Defect = Callable[[Problem, State], State]
 
 
 def supervised_defect(spec: recipe.Supervised) -> Defect:
-    """T' − F(T), divided by Δt if asked for."""
+    """T' − F(T), divided by Δt with `per_step`."""
 
     def defect(problem: Problem, new: State) -> State:
         off = new - problem.answer

@@ -1,4 +1,4 @@
-"""Training: scanned steps, many seeds at once, runs that do not lose work."""
+"""Training: chunks of optimiser steps over many seeds at once, checkpoints, polish, reduction to sparse networks."""
 
 from fluxforge.train._merge import merge_units
 from fluxforge.train._optimise import levenberg_marquardt, optimiser, polish

@@ -1,4 +1,4 @@
-"""Exact merging of ReLU units: a network of two layers with as few hidden units as its data can tell apart.
+"""Exact merging of ReLU units: a two-layer network with as few hidden units as its data distinguish.
 
 On given inputs a unit w₂ relu(w·x + b) that never fires is nothing, one that always fires is linear, and units on one
 line t = u·x + c are two units at most:

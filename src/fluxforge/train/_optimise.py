@@ -94,7 +94,7 @@ MOST_ENTRIES = 2 * 10**8
 
 
 def polish(network: Network, problems: Problem, spec: recipe.Loss, how: recipe.Polish) -> Network:
-    """The network after so many steps of a second-order method; one that raises the loss is not taken."""
+    """The network after `how.steps` steps of a second-order method; the given one if the loss has risen."""
     with jax.enable_x64(True):
         before = cast(network, "float64")
         after = _polish_weights(before, problems, spec, how)
@@ -121,7 +121,7 @@ def _polish_weights(network: Network, problems: Problem, spec: recipe.Loss, how:
 
 
 def refuse_large_jacobian(how: recipe.Polish, *, rows: int, parameters: int) -> None:
-    """Refuse Gauss–Newton whose dense Jacobian, of so many values by so many parameters, would not fit."""
+    """Raise InputError for Gauss–Newton with a dense Jacobian (rows × parameters) beyond `MOST_ENTRIES`."""
     if how.method == "gauss-newton" and rows * parameters > MOST_ENTRIES:
         raise InputError(
             f"field 'training.polish.method': gauss-newton on {parameters} parameters and {rows} values needs too "

@@ -32,7 +32,7 @@ ROUNDS = 5
 
 
 class Pruned(NamedTuple):
-    """What is left, and the largest defect on the training data."""
+    """The remaining parameters, and the largest defect on the training data."""
 
     values: Float[np.ndarray, " parameters"]
     mask: Mask
@@ -91,7 +91,7 @@ class Pruner:
     def _fit_batches(
         self, starts: Float[np.ndarray, "tries parameters"], masks: Bool[np.ndarray, "tries parameters"]
     ) -> tuple[Float[np.ndarray, "tries parameters"], Float[np.ndarray, " tries"]]:
-        """So many fits at a time, the last ones filled up with the first, so that one compilation serves them all."""
+        """Fit in batches of `STARTS`, the last one filled up with earlier starts, to compile only once."""
         tries = len(starts)
         rounds = np.resize(np.arange(tries), (-(-tries // STARTS), STARTS))
         found = [self._fits(jnp.asarray(starts[rows]), jnp.asarray(masks[rows])) for rows in rounds]

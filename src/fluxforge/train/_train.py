@@ -1,4 +1,4 @@
-"""A training run from its first step, or from its last checkpoint, to its end."""
+"""A training run: from random weights or the last checkpoint to the last step, with logging and failure handling."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -69,7 +69,7 @@ def train(
 
 
 def _refuse_polish(state: State, source: AbstractSource, how: recipe.Polish) -> None:
-    """What the second phase would refuse after the first has been trained is refused before."""
+    """Raise before training if the polish after it would not fit in memory."""
     values = jax.eval_shape(lambda key: source.batch(key, how.graphs).T, jax.random.key(0)).size
     members = len(state.skipped)
     weights = jax.tree.leaves(eqx.filter(state.network, eqx.is_inexact_array))
@@ -89,7 +89,7 @@ def _polish_members(found: Trained, spec: recipe.Recipe, source: AbstractSource,
 
 @dataclass
 class _Run:
-    """What stays the same during a run, and the last state that is safe to keep."""
+    """Settings of a run, and the step of its last checkpoint."""
 
     spec: recipe.Recipe
     source: AbstractSource
@@ -109,7 +109,7 @@ class _Run:
         return state
 
     def to_the_end(self, state: State) -> State:
-        """Chunk after chunk. Whatever interrupts it, the last state whose metrics are written is kept."""
+        """Train chunk by chunk to the last step; on any interruption the last logged state is saved."""
         chunk = chunk_function(self.spec, optimiser(self.spec.training))
         steps = self.spec.training.steps
         try:

@@ -36,11 +36,7 @@ def sparse_network(layers: int, depth: int, width: int) -> Network:
     Values of either sign pass a ReLU as x = relu(x) − relu(−x), two units a layer. The first layer does the work, in
     2m parameters for f_agg and 2m + 4 for f_up; the others hand T' on, 2m each.
     """
-    check_shape(layers, depth, width, least=(1, 2, 2))
-    aggregates = [signed_mlp(FLUX, depth=depth, width=width)]
-    aggregates += [silent_mlp(1, depth=depth, width=width)] * (layers - 1)
-    rows = [EVERYTHING, *[STATE] * (layers - 1)]
-    return assemble_network(aggregates, [signed_mlp(row, depth=depth, width=width) for row in rows])
+    return one_sided_network(layers, depth, width, slope=1.0)
 
 
 def one_sided_network(layers: int, depth: int, width: int, slope: float) -> Network:
@@ -126,7 +122,7 @@ def memorising_network(
 
 
 def _one_unit(aggregate: MLP, *, layers: int, up: float, down: float, nonzeros: int | None) -> Network:
-    """All the work in the first layer; what is lifted there by `up` is let down again by the last."""
+    """A network whose first layer does the update, adding `up`, and whose last layer adds `down`."""
     depth, width = len(aggregate.layers), aggregate.layers[0].weight.shape[0]
     aggregates = [aggregate, *[silent_mlp(1, depth=depth, width=width)] * (layers - 1)]
     rows = [EVERYTHING, *[STATE] * (layers - 1)]

@@ -18,7 +18,7 @@ Blank = list[tuple[np.ndarray, np.ndarray]]
 
 
 def silent_mlp(inputs: int, *, depth: int, width: int) -> MLP:
-    """0, whatever the inputs: every parameter is zero."""
+    """The MLP that is 0 for all inputs: every parameter is zero."""
     return _mlp(_blank(inputs, depth, width))
 
 
@@ -85,7 +85,7 @@ def assemble_network(aggregates: Sequence[MLP], updates: Sequence[MLP]) -> Netwo
 
 
 def check_shape(layers: int, depth: int, width: int, *, least: tuple[int, int, int]) -> None:
-    """Refuse what the construction has no room for."""
+    """Raise InputError if layers, depth or width are below what the construction needs."""
     for name, value, lowest in zip(("layers", "depth", "width"), (layers, depth, width), least, strict=True):
         if value < lowest:
             raise InputError(f"{name} is {value}: this construction needs at least {lowest}")
@@ -98,7 +98,7 @@ def nonzeros(network: Network, tolerance: float = 0.0) -> int:
 
 
 def add_idle_parameters(network: Network, count: int) -> Network:
-    """The same function with `count` non-zeros: ones in the rows of hidden units that nobody reads."""
+    """The same function with `count` non-zeros: ones are written into hidden units without outgoing weights."""
     left = count - nonzeros(network)
 
     def fill(mlp: MLP) -> MLP:
