@@ -72,5 +72,5 @@ def pytest_collection_finish() -> None:
     What is imported by now stays until the end: the garbage collector need not look at it again and again.
     """
     gc.freeze()
-    if (operon := sys.modules.get("fluxforge.distil._operon_run")) is not None:
+    if (operon := sys.modules.get("fluxforge.distil._operon")) is not None:
         operon.threads = lambda: THREADS

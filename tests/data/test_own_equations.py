@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fluxforge import recipe
-from fluxforge.data import Model, Problem, ensemble, heat, linearised, pose, problem, reference_number, source
+from fluxforge.data import Model, Problem, ensemble, heat, linearise, pose, problem, reference_number, source
 from fluxforge.graph import pad_graph
 from fluxforge.loss import hermite_residual, theta_residual
 from fluxforge.mesh import Neumann, dual, jittered, reference_step, squares, unit_volume
@@ -146,7 +146,7 @@ def test_the_slope_of_the_rate_shows_nothing_of_boundary_data(tmp_path: Path) ->
     h = 1e-6
     wanted = (np.asarray(posed.rate(posed.T + h * v)) - np.asarray(posed.rate(posed.T - h * v))) / (2 * h)
     # Central differences of a quadratic are exact but for round-off, 1e-16 over h.
-    assert np.asarray(linearised(posed.rate, posed.T)(v)) == pytest.approx(wanted, abs=1e-8)
+    assert np.asarray(linearise(posed.rate, posed.T)(v)) == pytest.approx(wanted, abs=1e-8)
 
 
 def test_heat_is_a_model_by_its_word() -> None:

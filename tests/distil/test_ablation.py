@@ -6,9 +6,8 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge.distil import ablate, no_ablation
-from fluxforge.distil._ablation import split
-from fluxforge.distil._edges import Edges
-from fluxforge.distil._sparse import columns, fit_sparse, stlsq
+from fluxforge.distil._ablation import split_change
+from fluxforge.distil._sparse import Edges, columns, fit_sparse, stlsq
 from fluxforge.expression import evaluate, parse, to_text
 from fluxforge.scheme import Hop, message_symbols, output_symbols, symbol
 
@@ -119,11 +118,11 @@ def test_which_recipes_have_ablations(name: str, changes: dict[str, object], sai
 
 def test_a_formula_is_split_into_message_and_cell() -> None:
     names = (*["T_P", "T_N", "A", "delta", "V_P", "S_P", "dt"],)
-    stage = split(parse("dt*(S_P + A/delta*(T_N - T_P)/V_P) - 0.5*T_P*dt", names))
+    stage = split_change(parse("dt*(S_P + A/delta*(T_N - T_P)/V_P) - 0.5*T_P*dt", names))
     message, output = stage.messages["z1"].expression, stage.outputs["T_new"].expression
     assert sp.simplify(message - parse("dt*A/delta*(T_N - T_P)/V_P", message_symbols(Hop.EDGE, ()))) == 0
     assert sp.simplify(output - parse("T + dt*S - 0.5*T*dt + z1", output_symbols(("z1",), ()))) == 0
-    assert not split(parse("dt*S_P", names)).messages
+    assert not split_change(parse("dt*S_P", names)).messages
 
 
 def test_terms_below_the_threshold_are_dropped_until_none_is() -> None:

@@ -10,7 +10,7 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.data import Problem, heat, random_pair
 from fluxforge.distil import Candidate, Choice, Front, Sampled, choose, complexity, tabulate
-from fluxforge.distil._choose import MOST_TRIES
+from fluxforge.distil._compose import MOST_TRIES
 from fluxforge.errors import FluxforgeError
 from fluxforge.gnn import Network, build
 from fluxforge.scheme import symbol
@@ -129,7 +129,7 @@ def test_only_the_simplest_combinations_are_tried(monkeypatch: pytest.MonkeyPatc
         seen.append(1)
         raise AssertionError
 
-    monkeypatch.setattr("fluxforge.distil._choose.refit", refused)
+    monkeypatch.setattr("fluxforge.distil._compose.refit", refused)
     crooked = [candidate(z**2 + k * V, 0.01) for k in range(2, 6)]
     with pytest.raises(FluxforgeError, match="none of the formulas"):
         chosen([candidate(FLUX, 0.03 - k * 1e-3) for k in range(4)], [*crooked, candidate(UPDATE + 9 * V + T, 0.001)])

@@ -7,7 +7,7 @@ from symbolic_tables import flux_table
 
 from fluxforge import recipe
 from fluxforge.distil import Front, Sampled
-from fluxforge.distil._operon_run import Evolution
+from fluxforge.distil._operon import Evolution
 from fluxforge.pipeline import _modules
 
 TABLE = flux_table(rows=100)

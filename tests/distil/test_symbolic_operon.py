@@ -12,10 +12,9 @@ import sympy as sp
 from symbolic_tables import T_N, T_P, A, S, T, V, delta, dt, flux_table, is_flux, is_update, update_table, z
 
 from fluxforge.distil import OPERATORS, Search, knee, tabulate
-from fluxforge.distil import _operon_run as run
-from fluxforge.distil._operon_tree import to_sympy
-from fluxforge.distil._predict import predict
-from fluxforge.distil.operon import Operon
+from fluxforge.distil import _operon as run
+from fluxforge.distil._operon import Operon, to_sympy
+from fluxforge.distil._table import predict
 from fluxforge.errors import FluxforgeError
 from fluxforge.scheme import symbol
 
@@ -117,7 +116,7 @@ def test_a_library_that_cannot_be_loaded_is_one_line(monkeypatch):
     def fail(name):
         raise ImportError("libfoo.so.1: cannot open shared object file")
 
-    monkeypatch.setattr("fluxforge.distil.operon.import_module", fail)
+    monkeypatch.setattr("fluxforge.distil._operon.import_module", fail)
     with pytest.raises(FluxforgeError, match=r"PyOperon cannot be loaded \(libfoo.so.1"):
         Operon().fit(flux_table(rows=100), SMALL, seed=0)
 

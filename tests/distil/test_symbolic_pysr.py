@@ -9,7 +9,7 @@ import sympy as sp
 from symbolic_tables import T_N, T_P, A, delta, flux_table, is_flux
 
 from fluxforge.distil import Search, engine, knee
-from fluxforge.distil.pysr import PySR, squares_as_powers
+from fluxforge.distil._engines import PySR, squares_as_powers
 from fluxforge.errors import FluxforgeError
 from fluxforge.expression import parse
 
@@ -77,7 +77,7 @@ def test_texts_that_our_parser_refuses_are_left_out(fake):
 
 def test_the_search_is_deterministic_serial_silent_and_bounded(fake, monkeypatch):
     search = Search(operators=("+", "*", "square", "exp"), max_complexity=5, evaluations=1_890, population=270)
-    monkeypatch.setattr("fluxforge.distil.pysr.time.monotonic", lambda: 100.0)
+    monkeypatch.setattr("fluxforge.distil._engines.time.monotonic", lambda: 100.0)
     assert not PySR().explore(TABLE, search, seed=11, end=102.5).ended_by_clock
     settings = FakeRegressor.last.settings
     assert settings["binary_operators"] == ["+", "*"]

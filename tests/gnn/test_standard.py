@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from fluxforge import recipe
 from fluxforge.data import AbstractSource, source
-from fluxforge.gnn import Network, Standard, Standardised, build, inputs, parameters, standardised, standards
+from fluxforge.gnn import Network, Standard, Standardised, build, inputs, parameters, standardise, standards
 from fluxforge.graph import pad_graph
 from fluxforge.mesh import dual
 from fluxforge.run import RunFolder
@@ -52,7 +52,7 @@ def test_a_standard_is_no_weight() -> None:
     net = random_network(spec(layers=2))
     tables = [np.ones((3, 4)), np.ones((3, 5)), np.ones((3, 4)), np.ones((3, 6))]
     own = standards(net, [jnp.asarray(table) for table in tables])
-    assert np.array_equal(parameters(standardised(net, own)), parameters(net))
+    assert np.array_equal(parameters(standardise(net, own)), parameters(net))
 
 
 def test_the_precision_of_the_inputs_is_kept() -> None:
@@ -115,7 +115,7 @@ def test_the_inputs_of_a_standardised_network_have_mean_zero_and_spread_one() ->
         np.testing.assert_allclose(scaled[:, given].mean(axis=0), 0.0, atol=1e-9)
         np.testing.assert_allclose(scaled[:, given].std(axis=0), 1.0, rtol=1e-9)
         assert given.sum() == 4
-    found = standardised(net, own)
+    found = standardise(net, own)
     assert [f.standard for f, _ in parts(found)] == list(own)
     assert found.hops == net.hops
 

@@ -7,9 +7,9 @@ import pytest
 from scipy.linalg import expm
 
 from fluxforge import recipe
-from fluxforge.data import Problem, linearised, problem, reference_number
+from fluxforge.data import Problem, linearise, problem, reference_number
 from fluxforge.graph import pad_graph, pad_to_size, size
-from fluxforge.loss import Defect, hermite_residual, supervised, theta_residual
+from fluxforge.loss import Defect, hermite_residual, supervised_defect, theta_residual
 from fluxforge.loss._loss import residual
 from fluxforge.mesh import dual, fourier_step
 from fluxforge.scheme.reference import BUILT_IN
@@ -45,7 +45,7 @@ def exact(dt: float) -> np.ndarray:
 def test_the_rate_is_the_operator_with_its_boundary_data_and_its_slope_is_without() -> None:
     own, field = posed(0.1), jnp.asarray(T)
     assert np.asarray(own.rate(field)) == pytest.approx(L @ T + R + S, rel=1e-12)
-    assert np.asarray(linearised(own.rate, jnp.asarray(S))(field)) == pytest.approx(L @ T, rel=1e-12)
+    assert np.asarray(linearise(own.rate, jnp.asarray(S))(field)) == pytest.approx(L @ T, rel=1e-12)
 
 
 @pytest.mark.parametrize("theta", [0.0, 0.25, 0.5, 1.0])
@@ -87,7 +87,7 @@ def test_the_hermite_residual_has_the_constant_of_its_formula() -> None:
 
 @pytest.mark.parametrize("per_step", [False, True])
 def test_the_answer_has_no_supervised_defect(per_step: bool) -> None:
-    of = supervised(recipe.Supervised(per_step=per_step))
+    of = supervised_defect(recipe.Supervised(per_step=per_step))
     dt = 0.3 * LONGEST
     answer = T + dt * (L @ T + R + S)
     assert np.abs(defect(of, dt, answer)).max() <= (1e-12 if per_step else 1e-14) * np.abs(L @ T).max()
@@ -97,7 +97,7 @@ def test_the_answer_has_no_supervised_defect(per_step: bool) -> None:
 
 def test_the_supervised_defect_per_step_is_the_residual_of_theta_zero() -> None:
     new = noise(GRAPH.cells, 6)
-    one, other = supervised(recipe.Supervised(per_step=True)), theta_residual(0.0)
+    one, other = supervised_defect(recipe.Supervised(per_step=True)), theta_residual(0.0)
     assert defect(one, 0.01, new) == pytest.approx(defect(other, 0.01, new), rel=1e-10)
 
 

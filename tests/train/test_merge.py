@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fluxforge.errors import InputError
 from fluxforge.gnn import MLP, Linear
-from fluxforge.train import merged
+from fluxforge.train import merge_units
 from fluxforge.train._merge import FLOOR, NOISE, PARALLEL
 from strategies import few
 
@@ -33,7 +33,7 @@ def of(f: MLP, x: np.ndarray) -> np.ndarray:
 def moved(f: MLP, x: np.ndarray) -> float:
     """How far merging moves the function, in units of its size."""
     wanted = of(f, x)
-    found = of(merged(f, x), x)
+    found = of(merge_units(f, x), x)
     assert np.isfinite(found).all()
     return float(np.abs(found - wanted).max() / max(1.0, np.abs(wanted).max()))
 
@@ -85,7 +85,7 @@ def test_planted_structure_is_merged_exactly(plan: Plan) -> None:
     """Duplicates, reversed ones, ones that cancel, units always on, always off, blank or unread."""
     f, x = planted(plan)
     assert moved(f, x) <= 1e-10
-    assert len(merged(f, x).layers[0].bias) <= 2 * (len(plan.lines) + 1)
+    assert len(merge_units(f, x).layers[0].bias) <= 2 * (len(plan.lines) + 1)
 
 
 @few(50)
@@ -99,7 +99,7 @@ def test_any_network_moves_by_no_more_than_noise_per_unit(seed: int, width: int,
     sizes = np.linalg.norm(np.asarray(f.layers[0].weight), axis=1) * np.abs(np.asarray(f.layers[1].weight[0]))
     # Lines closer than PARALLEL count as one: at most so far apart where rows are no longer than √inputs.
     apart = PARALLEL * (inputs + 1) * sizes.sum()
-    assert np.abs(of(merged(f, x), x) - of(f, x)).max() <= width * noise + apart
+    assert np.abs(of(merge_units(f, x), x) - of(f, x)).max() <= width * noise + apart
 
 
 def test_what_cancels_is_gone() -> None:
@@ -111,7 +111,7 @@ def test_what_cancels_is_gone() -> None:
     ):
         f = mlp(units, 0.3)
         assert moved(f, x) <= 1e-13
-        assert np.ptp(of(merged(f, x), x)) <= 1e-13
+        assert np.ptp(of(merge_units(f, x), x)) <= 1e-13
 
 
 def test_units_on_one_line_become_two() -> None:
@@ -122,7 +122,7 @@ def test_units_on_one_line_become_two() -> None:
     units += [(far, 4.0, 1.5), (far, -4.0, 9.0), (-2 * far, 6.0, -0.25)]
     x = np.random.default_rng(1).uniform(-1, 1, (100, 2))
     f = mlp(units)
-    found = merged(f, x)
+    found = merge_units(f, x)
     assert len(found.layers[0].bias) == 2
     assert moved(f, x) <= 1e-13
     slope = 1.5 + 0.5
@@ -134,7 +134,7 @@ def test_units_on_one_line_become_two() -> None:
 def test_a_linear_network_is_a_line_through_the_origin() -> None:
     w = np.array([1.0, -2.0, 0.5])
     x = np.random.default_rng(2).uniform(-1, 1, (60, 3))
-    found = merged(mlp([(w, 9.0, 0.5), (w, 9.0, 0.5)]), x)
+    found = merge_units(mlp([(w, 9.0, 0.5), (w, 9.0, 0.5)]), x)
     assert len(found.layers[0].bias) == 2
     assert np.asarray(found.layers[0].bias).tolist() == [0.0, 0.0]
     assert float(found.layers[1].bias[0]) == pytest.approx(9.0, rel=1e-14)
@@ -145,13 +145,13 @@ def test_the_strongest_line_comes_first() -> None:
     weak, strong = np.array([1.0, 0.0]), np.array([0.0, 1.0])
     x = np.random.default_rng(3).uniform(-1, 1, (60, 2))
     for units in ([(weak, 0.1, 0.5), (strong, 0.1, 3.0)], [(strong, 0.1, 3.0), (weak, 0.1, 0.5)]):
-        found = merged(mlp(units), x)
+        found = merge_units(mlp(units), x)
         assert np.asarray(found.layers[0].weight[0]) == pytest.approx(np.sqrt(3) * strong, abs=1e-13)
         assert np.asarray(found.layers[0].weight[1]) == pytest.approx(-np.sqrt(3) * strong, abs=1e-13)
 
 
 def test_nothing_is_nothing() -> None:
-    found = merged(mlp([(np.zeros(2), 0.0, 0.0)], 0.25), np.ones((3, 2)))
+    found = merge_units(mlp([(np.zeros(2), 0.0, 0.0)], 0.25), np.ones((3, 2)))
     assert np.asarray(of(found, np.ones((3, 2)))).tolist() == [[0.25]] * 3
 
 
@@ -170,4 +170,4 @@ def test_nothing_is_nothing() -> None:
 )
 def test_what_cannot_be_merged_is_refused(f: MLP) -> None:
     with pytest.raises(InputError, match="only ReLU networks of two layers with one output can be merged"):
-        merged(f, np.ones((3, 2)))
+        merge_units(f, np.ones((3, 2)))

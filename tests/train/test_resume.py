@@ -100,7 +100,7 @@ def test_an_interruption_while_a_line_is_written_leaves_neither_gap_nor_double(
 
 
 def test_an_interruption_before_the_first_step_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fluxforge.train._train._finished", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("fluxforge.train._train._is_finished", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with opened(tmp_path / "run") as folder, pytest.raises(KeyboardInterrupt):
         train(TINY, graphs(), folder=folder)
     monkeypatch.undo()

@@ -3,7 +3,7 @@
 from fluxforge.data._build import hops_of, source, stability_limits, unseen_meshes, unseen_problems
 from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose, random_field, smooth_field
 from fluxforge.data._meshes import cached, meshes
-from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, PairSource, graph, pair, random_pair, two_cells
+from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, PairSource, pair, random_pair, two_cells
 from fluxforge.data._problem import (
     PLAIN_HEAT,
     AbstractSource,
@@ -13,7 +13,7 @@ from fluxforge.data._problem import (
     Problem,
     exact_step,
     heat,
-    linearised,
+    linearise,
     model_of,
     problem,
     reference_number,
@@ -36,10 +36,9 @@ __all__ = [
     "cached",
     "ensemble",
     "exact_step",
-    "graph",
     "heat",
     "hops_of",
-    "linearised",
+    "linearise",
     "meshes",
     "model_of",
     "pair",

@@ -23,7 +23,7 @@ from fluxforge.data._problem import (
     Model,
     Problem,
     fastest_rate,
-    linearised,
+    linearise,
     model_of,
     problem,
     rate_on,
@@ -41,7 +41,7 @@ def hops_of(spec: recipe.Network) -> tuple[Hop, ...]:
 
 
 def source(spec: recipe.Recipe, hops: Iterable[Hop] | None = None, *, dtype: Precision | None = None) -> AbstractSource:
-    """The problems a recipe trains on; the same seed gives the same ones, whatever JAX's mode.
+    """The source of a recipe's training problems; reproducible from the seed in either of JAX's precision modes.
 
     Graphs know the hops that the recipe's network asks for, unless others are given.
     """
@@ -67,12 +67,12 @@ def _ensemble(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Prec
         return ensemble(meshes(data, seed), hops, dtype=dtype)
     # What is put on a mesh does not change it.
     bare = replace(data, fields=recipe.FIELDS, fourier=(0.5, 0.5), law=None, noise=0.0)
-    return _generated(bare, seed, hops, dtype)
+    return _generate_ensemble(bare, seed, hops, dtype)
 
 
 @lru_cache(maxsize=4)
-def _generated(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) -> Ensemble:
-    """Meshes take seconds to make, and one run asks for the same ones many times: other steps, other fields."""
+def _generate_ensemble(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) -> Ensemble:
+    """Ensemble of generated meshes, cached: they take seconds, and one run uses the same ones many times."""
     return ensemble(meshes(data, seed), hops, dtype=dtype)
 
 
@@ -89,7 +89,7 @@ def unseen_meshes(
     boundary: Conditions = None,
     dtype: Precision = "float64",
 ) -> Ensemble:
-    """Regular and irregular meshes of about the wanted number of cells, in turn."""
+    """Alternately regular and irregular meshes of about `spec.cells` cells, from seeds that training does not use."""
     wanted = recipe.Meshes(meshes=spec.meshes, cells=(spec.cells, spec.cells), engine=spec.engine)
     return ensemble(meshes(wanted, seed + _UNSEEN), hops, boundary=boundary, dtype=dtype)
 
@@ -112,20 +112,20 @@ def unseen_problems(
     keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), _UNSEEN), ensemble.meshes)
     steps = jnp.broadcast_to(jnp.asarray(fourier, dtype), (ensemble.meshes,))
     kind = jnp.asarray(recipe.FIELDS.index(field))
-    return _posed(ensemble, keys, steps, kind, model, jnp.asarray(size, dtype), law)
+    return _pose_all(ensemble, keys, steps, kind, model, jnp.asarray(size, dtype), law)
 
 
 @eqx.filter_jit
-def _posed(
+def _pose_all(
     ensemble: Ensemble, keys: Array, steps: Array, kind: Array, model: Model, size: Array, law: sp.Expr | None
 ) -> Problem:
     def one(mesh: Ensemble, key: Array, fo: Array) -> Problem:
-        return _enlarged(pose(mesh, key, field=kind, fourier=fo, model=model, law=law), size)
+        return _enlarge(pose(mesh, key, field=kind, fourier=fo, model=model, law=law), size)
 
     return jax.vmap(one)(ensemble, keys, steps)
 
 
-def _enlarged(one: Problem, size: Float[Array, ""]) -> Problem:
+def _enlarge(one: Problem, size: Float[Array, ""]) -> Problem:
     """T, S and boundary data times a number; the answer is that of the enlarged state."""
     held = one.graph.holding(size * one.graph.shown["dirichlet"].constant)
     T, S = size * one.T, size * one.S
@@ -142,7 +142,7 @@ def stability_limits(ensemble: Ensemble, model: Model = PLAIN_HEAT) -> Float[Arr
     def one(mesh: Ensemble) -> Float[Array, ""]:
         put, parameters = model.put_on(mesh.graph)
         zero = jnp.zeros_like(put.V)
-        L = linearised(lambda T: rate_on(put, T, zero, parameters=parameters, equation=model.equation), zero)
+        L = linearise(lambda T: rate_on(put, T, zero, parameters=parameters, equation=model.equation), zero)
 
         def once(_: Any, v: Float[Array, " cells"]) -> Float[Array, " cells"]:
             w = jnp.where(mesh.graph.live, L(v), 0.0)

@@ -71,7 +71,7 @@ def ensemble(
     boundary: Conditions = None,
     dtype: Precision = "float64",
 ) -> Ensemble:
-    """The meshes of a list as one padded batch; all of the boundary is held unless `boundary` says otherwise."""
+    """The meshes of a list as one padded batch; Dirichlet on the whole boundary unless `boundary` is given."""
     graphs = [dual(mesh, boundary) for mesh in meshes]
     scaled = [unit_volume(graph)[0] for graph in graphs]
     together = stack_graphs([pad_graph(graph, hops, dtype=dtype) for graph in scaled])
@@ -121,7 +121,7 @@ def pose(
 
 
 class EnsembleSource(AbstractSource):
-    """A random mesh with random fields, every time anew."""
+    """Source of problems on a random mesh with random fields."""
 
     ensemble: Ensemble
     spec: recipe.Meshes = eqx.field(static=True)

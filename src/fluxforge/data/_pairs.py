@@ -70,7 +70,7 @@ def volumes(corners: Float[Array, "4 2"]) -> Float[Array, " 2"]:
 
 
 def _shown_values(value: Float[Array, "2 2"], ghosts: int) -> dict[str, Shown]:
-    """Cells show themselves; ghosts show g, their owner, or nothing."""
+    """Values of nodes by ghost rule: a cell its own, a ghost g, its owner's value, or 0."""
     cell = jnp.array([0, 1, 0, 0, 1, 1], jnp.int32)[: 2 + ghosts]
     own = jnp.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], value.dtype)[: 2 + ghosts]
     g = jnp.concatenate([jnp.zeros(2, value.dtype), value.ravel()])[: 2 + ghosts]
@@ -110,10 +110,10 @@ def random_pair(spec: recipe.Pairs, key: PRNGKeyArray, *, model: Model = PLAIN_H
     level = spec.common * jax.random.uniform(keys[8], (), dtype, -1.0, 1.0)
     T, value = ((1.0 - spec.common) * part + level for part in (values[:2], value))
     corners = jnp.sqrt(volume / volumes(corners).mean()) * corners @ rotation.T
-    graph = pair(corners, present=present, value=value, faces=spec.faces == "random")
-    graph, parameters = model.put_on(graph)
+    padded_graph = pair(corners, present=present, value=value, faces=spec.faces == "random")
+    padded_graph, parameters = model.put_on(padded_graph)
     law = recipe.exchange_law(spec, model.equation)
-    posed = problem(graph, T, values[2:], dt=dt, parameters=parameters, equation=model.equation, law=law)
+    posed = problem(padded_graph, T, values[2:], dt=dt, parameters=parameters, equation=model.equation, law=law)
     return with_noise(posed, key, spec.noise)
 
 
@@ -158,7 +158,7 @@ def _draw_set(spec: recipe.TwoCells, key: PRNGKeyArray, model: Model, dtype: str
         return _add_noise(spec, key, drawn)
     corners = jnp.array(CORNER_CASES, dtype)
     corners = jnp.concatenate([corners, -corners[1:]]) if spec.negated else corners
-    fixed = jax.vmap(lambda values: graph(spec, values, model=model))(corners)
+    fixed = jax.vmap(lambda values: corner_problem(spec, values, model=model))(corners)
     return _add_noise(spec, key, jax.tree.map(lambda a, b: jnp.concatenate([a, b]), drawn, fixed))
 
 
@@ -168,10 +168,10 @@ def _add_noise(spec: recipe.TwoCells, key: PRNGKeyArray, problems: Problem) -> P
     return jax.vmap(lambda p, own: with_noise(p, own, spec.noise))(problems, keys)
 
 
-def graph(spec: recipe.TwoCells, values: Float[Array, " 4"], *, model: Model = PLAIN_HEAT) -> Problem:
+def corner_problem(spec: recipe.TwoCells, values: Float[Array, " 4"], *, model: Model = PLAIN_HEAT) -> Problem:
     """G(T_1, T_2, S_1, S_2): a pair without Dirichlet faces."""
     nothing = jnp.zeros((2, 2), values.dtype)
-    return _posed(spec, values, present=nothing.astype(bool), value=nothing, model=model)
+    return _pose_pair(spec, values, present=nothing.astype(bool), value=nothing, model=model)
 
 
 def _random_graph(spec: recipe.TwoCells, key: PRNGKeyArray, model: Model, dtype: str) -> Problem:
@@ -180,10 +180,12 @@ def _random_graph(spec: recipe.TwoCells, key: PRNGKeyArray, model: Model, dtype:
     values = jax.random.uniform(of_values, (4,), "float32", -1.0, 1.0).astype(dtype)
     present = jax.random.bernoulli(of_presence, jnp.float32(0.5), (2, 2)) & (spec.faces == "random")
     value = jax.random.uniform(of_faces, (2, 2), "float32", -1.0, 1.0).astype(dtype)
-    return _posed(spec, values, present=present, value=value, model=model)
+    return _pose_pair(spec, values, present=present, value=value, model=model)
 
 
-def _posed(spec: recipe.TwoCells, values: Float[Array, " 4"], *, present: Array, value: Array, model: Model) -> Problem:
+def _pose_pair(
+    spec: recipe.TwoCells, values: Float[Array, " 4"], *, present: Array, value: Array, model: Model
+) -> Problem:
     corners = jnp.asarray(EQUILATERAL, values.dtype)
     padded_graph, parameters = model.put_on(pair(corners, present=present, value=value, faces=spec.faces == "random"))
     dt, law = jnp.asarray(spec.time_step, values.dtype), recipe.exchange_law(spec, model.equation)

@@ -111,8 +111,8 @@ def rate_on(
     return found
 
 
-def linearised(rate: Callable[[State], State], T: State) -> Callable[[State], State]:
-    """V ↦ ∂rate/∂u v in the state T. Boundary data do not change: of v they show nothing."""
+def linearise(rate: Callable[[State], State], T: State) -> Callable[[State], State]:
+    """The map v ↦ ∂rate/∂u v in the state T; boundary data are constant, so v is 0 there."""
     return lambda v: jax.jvp(rate, (T,), (v,))[1]
 
 
@@ -185,7 +185,7 @@ def problem(
     law: sp.Expr | None = None,
     noise: Float[Array, " cells"] | None = None,
 ) -> Problem:
-    """A question with its answer u + Δt ∂u/∂t, by the equation's own flux unless a law is given.
+    """A problem with its answer u + Δt ∂u/∂t, by the equation's own flux unless a law is given.
 
     `noise` is added to the answer in units of the root mean square of u' − u over the graph's cells.
     """
@@ -200,7 +200,7 @@ def problem(
 def _again(
     p: Problem, T: Float[Array, " cells"], *, dt: Float[Array, ""], noise: Float[Array, " cells"] | None
 ) -> Problem:
-    """The same question about another state, with another step or other noise."""
+    """The same problem in another state, with another step or other noise."""
     return problem(p.graph, T, p.S, dt=dt, parameters=p.parameters, equation=p.equation, law=p.law, noise=noise)
 
 
@@ -210,7 +210,7 @@ def exact_step(p: Problem, T: Float[Array, " cells"]) -> Float[Array, " cells"]:
 
 
 def with_noise(p: Problem, key: PRNGKeyArray, level: float) -> Problem:
-    """The same question with normal noise of this relative standard deviation on its answer; at level 0 as it is."""
+    """The same problem with normal noise of this relative standard deviation on its answer; at level 0 as it is."""
     if not level:
         return p
     # A key of its own: data with and without noise are otherwise the same.
@@ -220,7 +220,7 @@ def with_noise(p: Problem, key: PRNGKeyArray, level: float) -> Problem:
 
 @eqx.filter_jit
 def restepped(problems: Problem, factor: Float[Array, "*problems"]) -> Problem:
-    """The same questions with Δt so many times as long: one number, or one for each. Law and noise stay the same."""
+    """The same problems with Δt multiplied by `factor`, one number or one per problem; law and noise are kept."""
 
     def one(p: Problem, times: Float[Array, ""]) -> Problem:
         return _again(p, p.T, dt=times * p.dt, noise=p.noise)

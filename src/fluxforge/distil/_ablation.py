@@ -1,4 +1,4 @@
-"""What would have been found without a network: the same search, and sparse regression, on the data themselves."""
+"""Ablation: formulas found without a network, by the same search and by sparse regression on the data themselves."""
 
 import math
 import time
@@ -12,12 +12,10 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge.data import Problem, source
-from fluxforge.distil._edges import EDGE_NAMES, Edges, edges_of, held_out_error
+from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
-from fluxforge.distil._front import Front, merge
-from fluxforge.distil._search import Search
-from fluxforge.distil._select import knee
-from fluxforge.distil._sparse import fit_sparse
+from fluxforge.distil._front import Front, knee, merge
+from fluxforge.distil._sparse import EDGE_NAMES, Edges, edges_of, fit_sparse, held_out_error
 from fluxforge.distil._table import Table, tabulate
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression import to_text
@@ -73,7 +71,7 @@ class Ablations:
 
 
 def no_ablation(spec: recipe.Recipe) -> str:
-    """Why a recipe has no ablation, in one line; empty if it has."""
+    """The reason why a recipe has no ablation, in one line; an empty string if it has one."""
     network = spec.network
     if spec.loss.supervised is None or spec.loss.residual is not None:
         return "without supervised answers there is nothing to regress"
@@ -96,13 +94,13 @@ def ablate(spec: recipe.Recipe) -> Ablations:
     with jax.enable_x64(True):
         draw = _sampler(spec)
         fitted, judged, held = (draw(number) for number in range(3))
-        sparse = _regressed(edges_of(fitted), edges_of(judged), held, reacts=recipe.equation_of(spec).reaction != 0)
-        found = _searched(spec, draw, held)
+        sparse = _regress(edges_of(fitted), edges_of(judged), held, reacts=recipe.equation_of(spec).reaction != 0)
+        found = _search_formula(spec, draw, held)
     return Ablations((found, sparse), time.perf_counter() - began)
 
 
 class _Draw(eqx.Module):
-    """Problems of the recipe that its training has not seen, by number."""
+    """Batches of the recipe's problems, by number, drawn apart from those of training."""
 
     key: jax.Array
     batches: Any
@@ -122,23 +120,23 @@ def _sampler(spec: recipe.Recipe) -> _Draw:
     return _Draw(jax.random.fold_in(jax.random.key(spec.seed), _KEY), source(spec, dtype="float64"))
 
 
-def _regressed(fitted: Edges, judged: Edges, held: Problem, *, reacts: bool) -> Ablation:
+def _regress(fitted: Edges, judged: Edges, held: Problem, *, reacts: bool) -> Ablation:
     began = time.perf_counter()
     sparse = fit_sparse(fitted, judged, reacts=reacts)
     stage = sparse.stage()
     error = held_out_error(stage, held)
     note = f"{len(sparse.terms)} terms at a threshold of {sparse.threshold:.1e} and a ridge of {sparse.ridge:.0e}"
-    return _told("sparse regression", stage, error, began, note)
+    return _record("sparse regression", stage, error, began, note)
 
 
-def _told(method: str, stage: Stage, error: float, began: float, note: str) -> Ablation:
+def _record(method: str, stage: Stage, error: float, began: float, note: str) -> Ablation:
     messages = {name: to_text(each.expression) for name, each in stage.messages.items()}
     update = to_text(stage.outputs["T_new"].expression)
     return Ablation(method, messages, update, error, time.perf_counter() - began, note)
 
 
 def _single_messages(draw: _Draw) -> Table | None:
-    """T' − T of cells with a single message, against all that the cell and its one edge know; None if there are few."""
+    """Table of T' − T in cells with one message against the quantities of the cell and its edge; None if too few."""
     X, y, rows = [], [], 0
     for number in range(3, 3 + MOST_BATCHES):
         edges = edges_of(draw(number))
@@ -153,7 +151,7 @@ def _single_messages(draw: _Draw) -> Table | None:
     return tabulate(EDGE_NAMES, np.vstack(X)[:ROWS], np.concatenate(y)[:ROWS]) if rows >= FEWEST else None
 
 
-def _searched(spec: recipe.Recipe, draw: _Draw, held: Problem) -> Ablation:
+def _search_formula(spec: recipe.Recipe, draw: _Draw, held: Problem) -> Ablation:
     """The recipe's own search, of T' − T in cells with a single message."""
     method, began = "search without a network", time.perf_counter()
     if (table := _single_messages(draw)) is None:
@@ -163,10 +161,10 @@ def _searched(spec: recipe.Recipe, draw: _Draw, held: Problem) -> Ablation:
         best = knee(front)
     except DiscoveryError as error:
         return Ablation(method, {}, "", math.inf, time.perf_counter() - began, str(error))
-    stage = split(best.expression)
+    stage = split_change(best.expression)
     note = f"error {best.error:.1e} on {len(table.y)} cells with a single message"
     note += "; ended by the limit search.seconds" if front.ended_by_clock else ""
-    return _told(method, stage, held_out_error(stage, held), began, note)
+    return _record(method, stage, held_out_error(stage, held), began, note)
 
 
 def _front(spec: recipe.Recipe, table: Table) -> Front:
@@ -188,7 +186,7 @@ def _front(spec: recipe.Recipe, table: Table) -> Front:
     return front
 
 
-def split(change: sp.Expr) -> Stage:
+def split_change(change: sp.Expr) -> Stage:
     """A formula of T' − T in a cell with one message → a stage for any number of them.
 
     Of the expanded formula, terms with something of the edge (T_N, A, δ) are the message and summed over the

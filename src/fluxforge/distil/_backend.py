@@ -1,4 +1,4 @@
-"""What every engine of symbolic regression does, and the fit made of it."""
+"""Symbolic regression: the settings of a search, the interface of an engine, and the fit over several restarts."""
 
 import math
 import time
@@ -11,10 +11,54 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.distil._front import Front, merge
-from fluxforge.distil._search import Search
 from fluxforge.distil._simplify import Polisher
 from fluxforge.distil._table import Table, refuse_constant
-from fluxforge.errors import DiscoveryError, FluxforgeError
+from fluxforge.errors import DiscoveryError, FluxforgeError, InputError
+
+OPERATORS = ("+", "-", "*", "/", "square", "sqrt", "exp", "log", "sin", "cos", "abs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """The operators a formula may have, how long it may be, and how long to look for it.
+
+    `restarts` searches from different random numbers are merged. After `population` random formulas, each of them
+    creates, fits and measures `evaluations` more in rounds of `population` (the last is a whole one), on `rows` rows at
+    most; the front is measured on all rows. The same seed then gives the same front however busy the machine is.
+    `seconds`, if given, is a hard limit for all restarts together: a front that it ended is marked
+    (`Front.ended_by_clock`), and depends on the machine.
+    """
+
+    operators: tuple[str, ...] = ("+", "-", "*", "/")
+    max_complexity: int = 25
+    seconds: float | None = None
+    restarts: int = 3
+    population: int = 600
+    evaluations: int = 12_000
+    rows: int = 300
+
+    @property
+    def generations(self) -> int:
+        """Rounds of one restart."""
+        return math.ceil(self.evaluations / self.population)
+
+    def __post_init__(self) -> None:
+        if unknown := [name for name in self.operators if name not in OPERATORS]:
+            raise InputError(f"search: unknown operator {unknown[0]!r:.60}; known: {' '.join(OPERATORS)}")
+        if not {"+", "-", "*", "/"}.intersection(self.operators):
+            raise InputError("search: operators should contain at least one of + - * /")
+        if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
+            raise InputError(f"search: seconds should be positive, got {self.seconds}")
+        for name, least in (
+            ("max_complexity", 3),
+            ("restarts", 1),
+            ("population", 10),
+            ("evaluations", 1),
+            ("rows", 10),
+        ):
+            if getattr(self, name) < least:
+                raise InputError(f"search: {name} should be at least {least}, got {getattr(self, name)}")
+
 
 Tell = Callable[[int, int, float], None]
 """tell(restart, restarts, best error so far), after each restart."""
@@ -34,15 +78,15 @@ class AbstractBackend(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The word that chooses it."""
+        """Name of the engine in recipes."""
 
     @abstractmethod
     def available(self) -> str | None:
-        """Nothing if it can be used, otherwise one line that says how to install it."""
+        """None if the engine can be used, otherwise one line that says how to install it."""
 
     @abstractmethod
     def explore(self, table: Table, search: Search, *, seed: int, end: float) -> Explored:
-        """What one search finds; the same for the same seed unless `time.monotonic()` reaches `end` first."""
+        """Formulas found by one search; the same for the same seed unless `time.monotonic()` reaches `end` first."""
 
     @final
     def fit(self, table: Table, search: Search, *, seed: int, tell: Tell | None = None) -> Front:

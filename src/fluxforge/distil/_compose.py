@@ -1,16 +1,24 @@
-"""Formulas of a network's parts → the stages of a scheme, in canonical form.
+"""Formulas of a network's MLPs → the stages of a scheme, in canonical form; and the choice of formulas by joint loss.
 
-Messages are determined up to scale: whatever factor f_agg has, f_up undoes. The canonical form is the one in which the
-update's factor of each sum carries no number, so that all of it is in the message.
+Messages are determined up to scale: whatever factor f_agg has, f_up undoes. In the canonical form the update's factor
+of each sum carries no number, so that all of it is in the message.
 """
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
 
-from fluxforge.data import Model
-from fluxforge.errors import SchemeError
+from fluxforge import recipe
+from fluxforge.data import Model, Problem, model_of
+from fluxforge.distil._constants import Fitted, refit
+from fluxforge.distil._front import Candidate, Front
+from fluxforge.distil._objective import Free, set_free
+from fluxforge.distil._table import Sampled
+from fluxforge.errors import DiscoveryError, SchemeError
 from fluxforge.expression import evaluate
 from fluxforge.gnn import F, Network
 from fluxforge.pde import Equation, Rank, Where
@@ -57,7 +65,7 @@ def _canonical(stage: Stage, model: Model, fields: Sequence[str]) -> Stage:
     for name, message in stage.messages.items():
         scale = _scale(name, outputs)
         z = symbol(name)
-        outputs = {key: Output(_unscaled(out.expression, z, scale), out.ghost) for key, out in outputs.items()}
+        outputs = {key: Output(_remove_scale(out.expression, z, scale), out.ghost) for key, out in outputs.items()}
         flux = K is not None and _is_flux(message, model.equation)
         scaled = scale * message.expression / (_number(K, model) if flux else 1)
         factored = sp.factor_terms(sp.expand(scaled))
@@ -144,7 +152,7 @@ def _field(name: str, hop: Hop) -> str | None:
 
 
 def _scale(name: str, outputs: Mapping[str, Output]) -> sp.Expr:
-    """The number in front of a sum, in the first output that has it; a sum nobody reads has none."""
+    """Numerical factor of the sum `name` in the first output that contains it; 1 if none does."""
     z = symbol(name)
     if bent := next((out for out in outputs.values() if sp.diff(sp.expand(out.expression), z).has(z)), None):
         raise SchemeError(f"the update is not linear in the sum {name!r}: {bent.expression}")
@@ -155,10 +163,83 @@ def _scale(name: str, outputs: Mapping[str, Output]) -> sp.Expr:
     return sp.Integer(1)
 
 
-def _unscaled(expression: sp.Expr, z: sp.Symbol, scale: sp.Expr) -> sp.Expr:
+def _remove_scale(expression: sp.Expr, z: sp.Symbol, scale: sp.Expr) -> sp.Expr:
     """The sum's factor divided by the scale, exactly: a number that was the scale is gone, not 0.9999…"""
     expanded = sp.expand(expression)
     slope = expanded.coeff(z, 1)
     number, rest = sp.factor_terms(sp.expand(slope)).as_coeff_Mul()
     factor = rest if number == scale else sp.expand(slope / scale)
     return sp.expand(expanded.coeff(z, 0)) + factor * z
+
+
+# What a symbol of complexity has to lower the loss by, as on a single front; losses below FLOOR are all the same.
+PRICE = 0.2
+FLOOR = 1e-12
+MOST_TRIES = 12
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One formula per MLP, the stages they make with their constants free, and the constants refitted."""
+
+    chosen: Mapping[str, Candidate]
+    free: Free
+    fitted: Fitted
+    tried: int
+
+    @property
+    def complexity(self) -> int:
+        """Of all formulas together."""
+        return sum(each.complexity for each in self.chosen.values())
+
+    @property
+    def score(self) -> float:
+        """Log loss plus the price of complexity: the smaller the better."""
+        return math.log(max(self.fitted.loss, FLOOR)) + PRICE * self.complexity
+
+
+def choose(
+    network: Network,
+    sampled: Sequence[Sampled],
+    fronts: Mapping[str, Front],
+    *,
+    spec: recipe.Recipe,
+    samples: Sequence[Problem],
+    network_loss: float,
+    threshold: float,
+) -> Choice:
+    """Combinations of candidates below the threshold, simplest first, until one does as well as the network.
+
+    A front alone cannot decide. A message may be multiplied by any function of what the receiving cell knows, as long
+    as the update divides by it, and trained networks do so by a few per cent: longer formulas describe that gauge, not
+    the scheme. Composed, it cancels, and the refitted short formula has the smaller loss. If no combination does as
+    well, the best by log loss plus 0.2 per symbol among those tried. Raises DiscoveryError if a part has no candidate.
+    """
+    worthy = {name: [each for each in front if each.error <= threshold] for name, front in fronts.items()}
+    if short := [name for name, found in worthy.items() if not found]:
+        raise DiscoveryError(
+            f"no formula for {short[0]!r} is within {threshold:g} of the network: the best has an error of "
+            f"{fronts[short[0]].best_error:.3g}; train longer, or search longer"
+        )
+    meanings = {each.name: each for each in sampled}
+    combinations = sorted(itertools.product(*worthy.values()), key=lambda some: sum(each.complexity for each in some))
+    best: Choice | None = None
+    for tried, some in enumerate(combinations[:MOST_TRIES], start=1):
+        chosen = dict(zip(worthy, some, strict=True))
+        formulas = {name: meanings[name].meaning(each.expression) for name, each in chosen.items()}
+        try:
+            stages = canonical(compose(network, formulas), model_of(spec))
+            stages = (*(each.stage for each in network.before), *stages)
+        except SchemeError:
+            continue
+        free = set_free(stages)
+        found = Choice(chosen, free, refit(free, spec.loss, samples), tried)
+        if best is None or found.score < best.score:
+            best = found
+        if found.fitted.loss <= network_loss:
+            return found
+    if best is None:
+        raise DiscoveryError(
+            "none of the formulas found can be composed into a scheme: no update is linear in its sums"
+        )
+    return best

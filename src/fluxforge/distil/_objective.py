@@ -1,24 +1,23 @@
-"""Constants of least loss: a formula's free numbers, fitted in float64, each with an error estimate."""
+"""Stages with free constants, and the constants of least loss, fitted in float64, each with an error estimate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
+import sympy as sp
 from jaxtyping import Array, Bool, Float, Int
-from scipy.optimize import least_squares
 
 from fluxforge import recipe
 from fluxforge._types import State
 from fluxforge.data import Problem
-from fluxforge.distil._free import Free
-from fluxforge.distil._least_absolute import least_absolute
+from fluxforge.distil._solvers import gauss_newton, least_absolute
 from fluxforge.graph import evaluate_stages
 from fluxforge.loss import Defect, averaged, defect_of, norm_of
+from fluxforge.scheme import Message, Output, Stage, symbol
 
 Constants = Float[np.ndarray, " constants"]
 # Evaluations a fit by least squares may take: constants that are hardly determined would otherwise creep for ever.
@@ -33,6 +32,45 @@ EXACT = 10.0
 RESAMPLED = 12
 # Parts of themselves by which constants are moved to see the round-off of the rows; squared, they are below it.
 NEARBY = (1.0e-9, 1.37e-9, 2.11e-9)
+
+
+@dataclass(frozen=True)
+class Free:
+    """Stages whose numbers are symbols c1, c2, …, and the values they had."""
+
+    stages: tuple[Stage, ...]
+    values: Mapping[str, float]
+
+    def filled(self, values: Mapping[str, sp.Expr | float]) -> tuple[Stage, ...]:
+        """The stages with numbers in place of the symbols."""
+        known = {symbol(name): sp.Float(value) if isinstance(value, float) else value for name, value in values.items()}
+        return _map_formulas(self.stages, lambda expression: expression.subs(known))
+
+
+def set_free(stages: tuple[Stage, ...]) -> Free:
+    """Every decimal number becomes a constant; whole numbers are structure. Equal numbers stay apart."""
+    values: dict[str, float] = {}
+
+    def free_numbers(expression: sp.Expr) -> sp.Expr:
+        if isinstance(expression, sp.Float):
+            name = f"c{len(values) + 1}"
+            values[name] = float(expression)
+            return symbol(name)
+        if not expression.args:
+            return expression
+        return expression.func(*(free_numbers(each) for each in expression.args))
+
+    return Free(_map_formulas(stages, free_numbers), values)
+
+
+def _map_formulas(stages: tuple[Stage, ...], change: Callable[[sp.Expr], sp.Expr]) -> tuple[Stage, ...]:
+    return tuple(
+        Stage(
+            {name: Message(change(each.expression), each.hop) for name, each in stage.messages.items()},
+            {name: Output(change(each.expression), each.ghost) for name, each in stage.outputs.items()},
+        )
+        for stage in stages
+    )
 
 
 @dataclass(frozen=True)
@@ -96,14 +134,14 @@ class Objective:
         rows, slopes = self._functions(problems)
         best = _least_squares(rows, slopes, c)
         noise = _round_off(rows, best)
-        free = _determined(slopes(best), best, noise)
+        free = _find_determined(slopes(best), best, noise)
         exact = bool(np.abs(rows(best)).sum() <= EXACT * noise.sum())
         if self._norm == "l1" and not exact and free.any():
             best, corner = _least_corner(rows, slopes, best, free, near=corner)
         else:
-            best, corner = _settled(rows, slopes, best, free), None
+            best, corner = _settle(rows, slopes, best, free), None
         # Constants that ran away on the way may do the same as others where they ended.
-        free[free] = _determined(slopes(best)[:, free], best[free], noise)
+        free[free] = _find_determined(slopes(best)[:, free], best[free], noise)
         corner = corner if corner is not None and len(corner) == free.sum() else None
         error = np.full(len(best), np.inf)
         J = slopes(best)[:, free]
@@ -165,11 +203,14 @@ Rows = Callable[[Constants], np.ndarray]
 
 
 def _least_squares(rows: Rows, slopes: Rows, start: Constants) -> Constants:
-    how: dict[str, Any] = {"x_scale": "jac", "max_nfev": MOST_EVALUATIONS, "xtol": 1e-15, "ftol": 1e-15, "gtol": None}
-    return np.asarray(least_squares(rows, start, jac=slopes, **how).x)
+    found = gauss_newton(
+        lambda c: (rows(c), slopes(c)), start, rounds=MOST_EVALUATIONS, gain=1e-15, rank=1e-12, halvings=20
+    )
+    assert found is not None
+    return found[0]
 
 
-def _settled(rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"]) -> Constants:
+def _settle(rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"]) -> Constants:
     """Gauss–Newton on the free constants until they stay.
 
     A solver that stops where the sum of squares no longer falls leaves half of their digits undetermined.
@@ -220,7 +261,7 @@ def _round_off(rows: Rows, c: Constants) -> np.ndarray:
     return np.max([np.abs(rows(c * (1.0 + h)) + rows(c * (1.0 - h)) - 2.0 * here) for h in NEARBY], axis=0)
 
 
-def _determined(J: np.ndarray, c: Constants, noise: np.ndarray) -> Bool[np.ndarray, " constants"]:
+def _find_determined(J: np.ndarray, c: Constants, noise: np.ndarray) -> Bool[np.ndarray, " constants"]:
     """Which constants the rows determine: of those that do the same, the first by pivoting."""
     size = np.abs(J).sum(axis=0)
     seen = size * np.maximum(np.abs(c), 1.0) > EXACT * noise.sum()

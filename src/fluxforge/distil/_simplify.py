@@ -1,18 +1,145 @@
-"""A formula made shorter without changing what it says."""
+"""Simplification: other forms of a formula, variants with a term or a constant less, and the search through both."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import sympy as sp
 
-from fluxforge.distil._forms import tidy
-from fluxforge.distil._front import Candidate, Front, front_of, measure, merge
-from fluxforge.distil._refit import refit, structure
-from fluxforge.distil._steps import steps
-from fluxforge.distil._table import Table
+from fluxforge.distil._front import Candidate, Front, complexity, front_of, measure, merge
+from fluxforge.distil._table import Table, fit_constants, structure
 from fluxforge.errors import ExpressionError
 from fluxforge.expression import parse, to_text
 from fluxforge.scheme import symbol
+
+_MOST_TERMS = 24
+
+
+def tidy(expr: sp.Expr) -> sp.Expr:
+    """The shortest of the formula's forms; of the two signs a product can have, the positive one."""
+    return _positive(min(forms(expr), key=complexity))
+
+
+def forms(expr: sp.Expr) -> list[sp.Expr]:
+    """As it is, and multiplied out and factored again; both with the constants in front."""
+    found = [monic(expr)]
+    if _terms_if_expanded(expr) <= _MOST_TERMS:
+        found += [form for form in (monic(collect_factors(sp.expand(expr))),) if form not in found]
+    return found
+
+
+def _positive(expr: sp.Expr) -> sp.Expr:
+    """−2·a·(b − c) → 2·a·(c − b)."""
+    number, rest = expr.as_coeff_Mul()
+    bracket = next((factor for factor in sp.Mul.make_args(rest) if factor.is_Add), None)
+    if number >= 0 or bracket is None or bracket == rest:
+        return expr
+    return sp.Mul(-number, -bracket, *(factor for factor in rest.args if factor != bracket))
+
+
+def monic(expr: sp.Expr) -> sp.Expr:
+    """2·a·(3·b + 6·c) → 6·a·(b + 2·c): every bracket has a bare term, and as few constants as can be."""
+    if not expr.args:
+        return expr
+    inner = [monic(argument) for argument in expr.args]
+    if not isinstance(expr, sp.Mul | sp.Pow | sp.Abs):
+        return expr.func(*inner)
+    pulled = [_pull_number(factor) for factor in (inner if expr.is_Mul else [expr.func(*inner)])]
+    return sp.Mul(*(number for number, _ in pulled), *(rest for _, rest in pulled))
+
+
+def _pull_number(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """Split a number off a bracket, its power or its modulus; of roots and moduli only the size, not the sign."""
+    inside = factor.args[0] if isinstance(factor, sp.Abs) else factor
+    base, exponent = inside.as_base_exp()
+    if not (base.is_Add and exponent.is_Rational):
+        return sp.S.One, factor
+    lead = _lead(base) if exponent.is_Integer and inside is factor else abs(_lead(base))
+    return (sp.S.One, factor) if lead == 1 else (lead**exponent, factor.xreplace({base: _over(base, lead)}))
+
+
+def _over(bracket: sp.Add, lead: sp.Number) -> sp.Expr:
+    """bracket/lead, where lead/lead is the integer 1."""
+    terms = [term.as_coeff_Mul() for term in bracket.args]
+    return sp.Add(*(_ratio(number, lead) * rest for number, rest in terms))
+
+
+def _ratio(number: sp.Number, lead: sp.Number) -> sp.Number:
+    return sp.sign(number) * sp.sign(lead) if abs(number) == abs(lead) else number / lead
+
+
+def _lead(bracket: sp.Add) -> sp.Number:
+    """The largest coefficient of a term that is not a bare number, 1 if there is a term that has none."""
+    coefficients = [term.as_coeff_Mul()[0] for term in bracket.args if not term.is_Number]
+    if any(abs(number) == 1 for number in coefficients):
+        return sp.S.One
+    return max(coefficients, key=lambda number: (abs(number), number))
+
+
+def collect_factors(expr: sp.Expr) -> sp.Expr:
+    """a·b + a·c + d → a·(b + c) + d, the factor that most terms share first, again and again."""
+    terms = sp.Add.make_args(expr)
+    shared = Counter(factor for term in terms for factor in _unit_factors(term))
+    best = min(shared, key=lambda factor: (-shared[factor], sp.default_sort_key(factor)), default=None)
+    if best is None or shared[best] < 2:
+        return expr
+    inside = [term for term in terms if best in _unit_factors(term)]
+    outside = [term for term in terms if term not in inside]
+    return best * collect_factors(sp.Add(*(term / best for term in inside))) + collect_factors(sp.Add(*outside))
+
+
+def _unit_factors(term: sp.Expr) -> set[sp.Expr]:
+    """X or 1/x for every power of x in a product."""
+    powers = [factor.as_base_exp() for factor in sp.Mul.make_args(term) if not factor.is_Number]
+    return {base if exponent > 0 else 1 / base for base, exponent in powers if exponent.is_Integer}
+
+
+def _terms_if_expanded(expr: sp.Expr) -> int:
+    if expr.is_Add:
+        return sum(_terms_if_expanded(term) for term in expr.args)
+    if expr.is_Mul:
+        return int(sp.prod([_terms_if_expanded(factor) for factor in expr.args]))
+    if expr.is_Pow and expr.exp.is_Integer and expr.exp > 0:
+        return _terms_if_expanded(expr.base) ** int(expr.exp)
+    return 1
+
+
+NEAR = 0.25
+"""Constants that differ by less than this part may become one constant, or the number 1."""
+
+
+def shorten(expr: sp.Expr) -> Iterator[sp.Expr]:
+    """The formula with one term dropped, one constant made 1, or all constants of a sum made equal; anywhere in it."""
+    if expr.is_Float:
+        yield from (sp.Integer(unit) for unit in (1, -1) if abs(expr - unit) < NEAR)
+    if expr.is_Add:
+        yield from (sp.Add(*expr.args[:k], *expr.args[k + 1 :]) for k in range(len(expr.args)))
+        yield from _tie_coefficients(expr)
+    if expr.is_Mul:
+        yield from _move_inwards(expr)
+    for k, argument in enumerate(expr.args):
+        yield from (expr.func(*expr.args[:k], step, *expr.args[k + 1 :]) for step in shorten(argument))
+
+
+def _tie_coefficients(expr: sp.Add) -> Iterator[sp.Expr]:
+    """A sum whose coefficients are nearly of one size gets one coefficient."""
+    terms = [term.as_coeff_Mul() for term in expr.args]
+    sizes = [abs(number) for number, _ in terms]
+    if all(size.is_Float for size in sizes) and 0 < max(sizes) - min(sizes) < NEAR * max(sizes):
+        yield sp.Add(*(sp.sign(number) * sizes[0] * rest for number, rest in terms))
+
+
+def _move_inwards(expr: sp.Mul) -> Iterator[sp.Expr]:
+    """2·a·(b + 0.51·c) → a·(2·b + c): the number goes into a bracket if it makes 1 of a constant there."""
+    number, rest = expr.as_coeff_Mul()
+    brackets = [factor for factor in sp.Mul.make_args(rest) if factor.is_Add] if number.is_Float else []
+    for bracket in brackets:
+        terms = [(number * k, part) for k, part in (term.as_coeff_Mul() for term in bracket.args)]
+        for place, (k, part) in enumerate(terms):
+            if abs(abs(k) - 1) < NEAR:
+                others = [c * m for c, m in terms[:place] + terms[place + 1 :]]
+                yield sp.Add(sp.sign(k) * part, *others) * (rest / bracket)
+
 
 SLACK = 1.5
 """A step may raise the error of the formula it starts from by this factor, once the constants are fitted again: what
@@ -34,7 +161,7 @@ _GAIN = 1e-3
 
 
 class Polisher:
-    """Makes formulas shorter on one table, and remembers what it has fitted."""
+    """Shortens formulas on one table; fits are cached by structure."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -52,7 +179,7 @@ class Polisher:
             asked.update(structure(step.expression) for step in aside)
             found = [further for step in aside for further in self.simplifications(step.expression)]
             front = merge(front, front_of(found))
-        settled = self.settled(front)
+        settled = self.settle(front)
         return front_of(step for step in settled if step.complexity <= max_complexity)
 
     def _worthy(self, expressions: Iterable[sp.Expr]) -> Iterator[sp.Expr]:
@@ -64,9 +191,9 @@ class Polisher:
                 best = fit.error
                 yield fit.expression
 
-    def settled(self, steps: Iterable[Candidate]) -> Front:
+    def settle(self, candidates: Iterable[Candidate]) -> Front:
         """The front, its constants fitted on the whole table, as it is read back from its text."""
-        fits = [refit(step.expression, self._table) for step in front_of(steps)]
+        fits = [fit_constants(step.expression, self._table) for step in front_of(candidates)]
         read = [_as_read(tidy(fit.expression), self._table) for fit in fits if fit]
         found = [measure(expr, self._table) for expr in read if expr is not None]
         return front_of(step for step in found if step)
@@ -89,7 +216,7 @@ class Polisher:
 
     def _shorter(self, here: Candidate) -> Iterator[Candidate]:
         limit = max(FLOOR, SLACK * here.error)
-        for expr in steps(here.expression):
+        for expr in shorten(here.expression):
             step = self._fitted(expr, limit=limit)
             if step and step.error <= limit and step.complexity < here.complexity:
                 yield step
@@ -98,7 +225,7 @@ class Polisher:
         """The formula with its constants fitted; nothing if it is not finite, or the limit is out of reach."""
         key = structure(expr)
         if key not in self._fits:
-            fit = refit(expr, self._few, gain=_GAIN, hopeless=REACH * limit * self._few.spread)
+            fit = fit_constants(expr, self._few, gain=_GAIN, hopeless=REACH * limit * self._few.spread)
             if fit is None:
                 return None
             self._fits[key] = measure(fit.expression, self._few)
@@ -114,11 +241,11 @@ def _as_read(expr: sp.Expr, table: Table) -> sp.Expr | None:
 
 
 def simplify(expr: sp.Expr, table: Table) -> Candidate | None:
-    """The shortest formula met whose error is within `SLACK` of the given one's; nothing if that is not finite."""
-    fit = refit(expr, table)
+    """The shortest formula found whose error is within `SLACK` of the given one's; None if that is not finite."""
+    fit = fit_constants(expr, table)
     given = measure(fit.expression, table) if fit else None
     if given is None:
         return None
     polisher = Polisher(table)
-    found = polisher.settled(polisher.simplifications(expr))
+    found = polisher.settle(polisher.simplifications(expr))
     return next((step for step in found if step.error <= max(FLOOR, SLACK * given.error)), given)

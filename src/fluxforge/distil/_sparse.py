@@ -1,20 +1,79 @@
 """Sparse linear regression of a cell's change over candidate messages, summed over the neighbours."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 import sympy as sp
 from jaxtyping import Bool, Float
 
-from fluxforge.distil._edges import Edges
+from fluxforge.data import Problem
 from fluxforge.errors import NumericalError
 from fluxforge.expression import evaluate
-from fluxforge.scheme import Message, Output, Stage, symbol
+from fluxforge.graph import evaluate_stages
+from fluxforge.scheme import Ghost, Hop, Message, Output, Stage, symbol
+
+EDGE_NAMES = ("T_P", "T_N", "A", "delta", "V_P", "S_P", "dt")
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """The values of `EDGE_NAMES` in every slot of every cell, and T' − T and Δt of every cell, in float64."""
+
+    values: Mapping[sp.Symbol, Float[np.ndarray, "cells slots"]]
+    mask: Bool[np.ndarray, "cells slots"]
+    change: Float[np.ndarray, " cells"]
+    dt: Float[np.ndarray, " cells"]
+
+    @property
+    def single(self) -> Bool[np.ndarray, " cells"]:
+        """The cells with exactly one neighbour."""
+        return cast("np.ndarray", self.mask.sum(axis=1) == 1)
+
+
+def edges_of(problems: Problem) -> Edges:
+    """The edges of a batch of problems; padding is left out."""
+    values, mask, change, dt = (jax.tree.map(np.asarray, each) for each in _edges(problems))
+    live = np.asarray(problems.graph.live).ravel()
+    flat = {symbol(name): value.reshape(len(live), -1)[live].astype(float) for name, value in values.items()}
+    return Edges(flat, mask.reshape(len(live), -1)[live], change.ravel()[live].astype(float), dt.ravel()[live])
+
+
+@eqx.filter_jit
+def _edges(problems: Problem) -> tuple[dict[str, jax.Array], jax.Array, jax.Array, jax.Array]:
+    def one(p: Problem) -> tuple[dict[str, jax.Array], jax.Array, jax.Array, jax.Array]:
+        edge = p.graph.hops[Hop.EDGE]
+        nodes = p.graph.nodes({"T": p.T, "S": p.S}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO})
+        found = edge.values(map(symbol, EDGE_NAMES), nodes, {"dt": p.dt})
+        full = {each.name: jnp.broadcast_to(value, edge.mask.shape) for each, value in found.items()}
+        return full, edge.mask, p.answer - p.T, jnp.broadcast_to(p.dt, p.T.shape)
+
+    return jax.vmap(one)(problems)
+
+
+def held_out_error(stage: Stage, problems: Problem) -> float:
+    """rms(formula − answer)/rms(answer − T) over the cells of problems; infinite where the formula is not finite."""
+
+    @eqx.filter_jit
+    def errors(problems: Problem) -> tuple[jax.Array, jax.Array]:
+        def one(p: Problem) -> tuple[jax.Array, jax.Array]:
+            new = evaluate_stages((stage,), p.graph, p.T, p.S, parameters=p.named)
+            live = p.graph.live
+            return jnp.where(live, new - p.answer, 0.0), jnp.where(live, p.answer - p.T, 0.0)
+
+        return jax.vmap(one)(problems)
+
+    off, change = (np.asarray(each, float) for each in errors(problems))
+    error = float(np.linalg.norm(off) / np.linalg.norm(change))
+    return error if np.isfinite(error) else float("inf")
+
 
 _A, _DELTA, _T_P, _T_N, _V, _DT, _S, _T = map(symbol, ("A", "delta", "T_P", "T_N", "V", "dt", "S", "T"))
 # Thresholds that are tried, in units of the root mean square of the rate of change, and ridges. Candidates such as
@@ -87,7 +146,7 @@ def fit_sparse(edges: Edges, judged: Edges, *, reacts: bool = False) -> Sparse:
     most `MOST_TERMS`, are fitted once more without the ridge. A model without terms predicts no change.
     """
     candidates = library(reacts=reacts)
-    X, sizes = _scaled(columns(edges, candidates))
+    X, sizes = _scale_columns(columns(edges, candidates))
     y = edges.change / edges.dt
     size = _rms(y)
     Z, target = columns(judged, candidates) / sizes, judged.change / judged.dt / size
@@ -132,18 +191,20 @@ def columns(edges: Edges, terms: Sequence[Term]) -> Float[np.ndarray, "cells ter
     """Every candidate's rate in every cell, its message summed over the neighbours."""
     cell = {_V: edges.values[symbol("V_P")][:, 0], _S: edges.values[symbol("S_P")][:, 0]}
     cell[_T] = edges.values[_T_P][:, 0]
-    sums = {message: _summed(message, edges) for message in {term.message for term in terms} if message is not None}
+    sums = {
+        message: _sum_message(message, edges) for message in {term.message for term in terms} if message is not None
+    }
     ones = np.ones(len(edges.dt))
     parts = (evaluate(term.factor, cell, np) * (ones if term.message is None else sums[term.message]) for term in terms)
     return np.column_stack(list(parts))
 
 
-def _summed(message: sp.Expr, edges: Edges) -> Float[np.ndarray, " cells"]:
+def _sum_message(message: sp.Expr, edges: Edges) -> Float[np.ndarray, " cells"]:
     sent = np.broadcast_to(evaluate(message, edges.values, np), edges.mask.shape)
     return np.asarray(np.where(edges.mask, sent, 0.0).sum(axis=1))
 
 
-def _scaled(X: Float[np.ndarray, "rows terms"]) -> tuple[np.ndarray, np.ndarray]:
+def _scale_columns(X: Float[np.ndarray, "rows terms"]) -> tuple[np.ndarray, np.ndarray]:
     sizes = np.sqrt(np.mean(X**2, axis=0))
     sizes[sizes == 0] = 1.0
     return X / sizes, sizes

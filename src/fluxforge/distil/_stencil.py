@@ -1,7 +1,4 @@
-"""∂T'_P/∂T_N of a step: its stencil, which no choice of messages can change, regressed against geometry by itself.
-
-log ∂T'_P/∂T_N = log c + a log A + b log δ + v log V + t log Δt
-"""
+"""Linear response of a step: its series in powers of ΔtL, and its stencil ∂T'_P/∂T_N as a power law of geometry."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,10 +10,70 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.data import Problem
+from fluxforge.data import Problem, linearise
 from fluxforge.errors import DiscoveryError
 
 Step = Callable[[Problem], State]
+
+
+@dataclass(frozen=True)
+class Series:
+    """p₁ … p_L and q₀ … q_{L−1}, and the part of T' − T that they leave unexplained, root mean square."""
+
+    temperature: tuple[float, ...]
+    source: tuple[float, ...]
+    unexplained: float
+
+    @property
+    def nested(self) -> dict[str, float]:
+        """The same as constants of L layers: a₁, c₁ of the first to a_L, c_L of the last."""
+        L = len(self.temperature)
+        found: dict[str, float] = {}
+        for k in range(1, L + 1):
+            # Layer k's factors: pᵢ = c_L c_{L−1} … over i factors, and qᵢ has one a at its end.
+            deeper, shallower = self.temperature[L - k], 1.0 if k == L else self.temperature[L - k - 1]
+            found[f"a{k}"] = self.source[L - k] / shallower
+            found[f"c{k}"] = deeper / shallower
+        return found
+
+
+def series(step: Step, problems: Problem, order: int) -> Series:
+    """Least squares over all live cells of all problems, each problem's rows divided by the size of its T' − T."""
+    rows, answers = _rows(step, order, problems)
+    X, y = np.asarray(rows, float).reshape(-1, 2 * order), np.asarray(answers, float).ravel()
+    found = np.linalg.lstsq(X, y, rcond=None)[0]
+    off = float(np.linalg.norm(y - X @ found) / np.linalg.norm(y))
+    return Series(tuple(map(float, found[:order])), tuple(map(float, found[order:])), off)
+
+
+@eqx.filter_jit
+def _rows(step: Step, order: int, problems: Problem) -> tuple[Array, Array]:
+    """Compiled once for networks of the same shape: a step that is a module is data."""
+
+    def one(p: Problem) -> tuple[Float[Array, "cells columns"], Float[Array, " cells"]]:
+        live = p.graph.live
+        y = jnp.where(live, step(p) - p.T, 0.0)
+        X = jnp.where(live[:, None], jnp.stack(_columns(p, order), axis=1), 0.0)
+        size = jnp.sqrt(jnp.square(y).sum() / live.sum())
+        return X / size, y / size
+
+    return jax.vmap(one)(problems)
+
+
+def _columns(p: Problem, order: int) -> list[Array]:
+    """ΔtLT, (ΔtL)²T, …, then ΔtS, ΔtLΔtS, …; boundary data enter the first only, since later ones are of rates."""
+
+    def once(u: Array) -> Array:
+        return p.dt * L(u)
+
+    L = linearise(p.rate, p.T)
+    of_T, of_S = [p.dt * (p.rate(p.T) - p.S)], [p.dt * p.S]
+    for _ in range(order - 1):
+        of_T.append(once(of_T[-1]))
+        of_S.append(once(of_S[-1]))
+    return [*of_T, *of_S]
+
+
 GEOMETRY = ("A", "delta", "V", "dt")
 
 

@@ -1,16 +1,22 @@
-"""The samples of one network: named inputs and one output."""
+"""Samples of a network's MLPs as tables, formulas evaluated on a table, and constants fitted to one."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy as sp
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from fluxforge.errors import InputError
-from fluxforge.expression import WORDS
-from fluxforge.scheme import symbol
+from fluxforge.data import Problem
+from fluxforge.distil._solvers import gauss_newton
+from fluxforge.errors import ExpressionError, InputError
+from fluxforge.expression import WORDS, evaluate, symbol
+from fluxforge.gnn import Network, inputs
 
 FEWEST_ROWS = 10
 _CONSTANT_WITHIN = 1e-6
@@ -43,11 +49,11 @@ class Table:
 
     @property
     def values(self) -> Mapping[sp.Symbol, Float[np.ndarray, " rows"]]:
-        """The column of each symbol, as `evaluate` wants them."""
+        """The column of each symbol, as input of `evaluate`."""
         return {symbol(name): self.X[:, k] for k, name in enumerate(self.names)}
 
     def thinned(self, rows: int, *, seed: int) -> "Table":
-        """At most so many rows, drawn without replacement; all of them if the drawn ones show no variation."""
+        """At most `rows` rows, drawn without replacement; all of them if the drawn ones do not vary."""
         if rows >= len(self.y):
             return self
         kept = np.sort(np.random.default_rng(seed).choice(len(self.y), size=rows, replace=False))
@@ -61,7 +67,7 @@ def tabulate(names: Sequence[str], X: ArrayLike, y: ArrayLike) -> Table:
 
 
 def refuse_constant(table: Table) -> None:
-    """An error that says the value, if the output is constant: there is nothing to search for."""
+    """Raise InputError, with the value, if the output is constant."""
     if table.is_constant:
         value = float(np.mean(table.y))
         raise InputError(
@@ -107,3 +113,128 @@ def _check_finite(columns: np.ndarray, names: tuple[str, ...]) -> None:
             f"table: {count} of {len(columns)} rows are not finite, the first is row {row} "
             f"({names[column]} is {columns[row, column]}); drop them"
         )
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One output of one MLP: the name of the sum or field, its table, and the formula of each column."""
+
+    name: str
+    kind: str
+    layer: int
+    table: Table
+    columns: tuple[sp.Expr, ...]
+
+    def meaning(self, formula: sp.Expr) -> sp.Expr:
+        """A formula of the columns as a formula of the scheme's symbols."""
+        return formula.subs(dict(zip(map(symbol, self.table.names), self.columns, strict=True)), simultaneous=True)
+
+
+def sample(network: Network, problems: Problem, *, rows: int, seed: int = 0) -> list[Sampled]:
+    """A table per output of every MLP, layer by layer, messages before update; `rows` of each, drawn at random."""
+    tables = iter(inputs(network, problems))
+    found: list[Sampled] = []
+    for number, layer in enumerate(network.layers):
+        parts: list[tuple[Any, str]] = [*((m, "message") for m in layer.messages), (layer.update, "update")]
+        for part, kind in parts:
+            x = next(tables)
+            chosen = np.random.default_rng([seed, len(found)]).permutation(len(x))[:rows]
+            y = np.asarray(part.f(x[chosen]), float)
+            names = tuple(_column_name(feature, k) for k, feature in enumerate(part.features))
+            found += [
+                Sampled(name, kind, number, tabulate(names, np.asarray(x[chosen], float), y[:, k]), part.features)
+                for k, name in enumerate(part.names)
+            ]
+    return found
+
+
+def _column_name(feature: sp.Expr, k: int) -> str:
+    return feature.name if isinstance(feature, sp.Symbol) else f"x{k + 1}"
+
+
+_NONE: Mapping[sp.Symbol, np.ndarray] = MappingProxyType({})
+
+
+def predict(
+    expr: sp.Expr, table: Table, constants: Mapping[sp.Symbol, Float[np.ndarray, "batch 1"]] = _NONE
+) -> Float[np.ndarray, "*batch rows"]:
+    """f(X; c) in float64, a row for each of a batch of constants; nan or infinite where the formula has no value."""
+    try:
+        with np.errstate(all="ignore"):
+            f = evaluate(expr, {**table.values, **constants}, np)
+    except ExpressionError:
+        f = np.nan
+    shapes = [table.y.shape, *(batch.shape for batch in constants.values())]
+    return np.broadcast_to(np.asarray(f, dtype=np.float64), np.broadcast_shapes(*shapes))
+
+
+_ROUNDS = 20
+_STEP = 1e-6
+_RANK = 1e-7
+"""Singular values below this part of the largest are those of constants that do the same: differences are no better."""
+
+
+class Fit(NamedTuple):
+    """A formula with its constants, and ‖y − f‖."""
+
+    expression: sp.Expr
+    residual: float
+
+
+def fit_constants(expr: sp.Expr, table: Table, *, gain: float = 1e-9, hopeless: float = math.inf) -> Fit | None:
+    """Argmin over c of ‖y − f(X; c)‖, where c are the decimals of the formula: exact numbers stay as they are.
+
+    Decimals of equal size are one constant, so 0.3·a − 0.3·b has one and 0.3·a − 0.4·b two. Gauss–Newton from the
+    present values with halved steps where need be, until a round gains less than the part `gain`. Nothing if the
+    formula is not finite on the table, or if the first round foresees a residual beyond `hopeless`.
+    """
+    with np.errstate(all="ignore"):
+        return _fit(expr, table, gain=gain, hopeless=hopeless)
+
+
+def _fit(expr: sp.Expr, table: Table, *, gain: float, hopeless: float) -> Fit | None:
+    skeleton, start = parametrise(expr)
+    linearise = partial(_linearise, skeleton, tuple(start), table)
+    values = np.array(list(start.values()))
+    found = gauss_newton(linearise, values, rounds=_ROUNDS, gain=gain, rank=_RANK, hopeless=hopeless)
+    if found is None or not np.isfinite(found[1]).all():
+        return None
+    c, r = found
+    fitted = skeleton.xreplace({name: sp.Float(float(value)) for name, value in zip(start, c, strict=True)})
+    return Fit(fitted, float(np.linalg.norm(r)))
+
+
+def _linearise(
+    skeleton: sp.Expr, names: tuple[sp.Symbol, ...], table: Table, c: Float[np.ndarray, " constants"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """f(X; c) − y and its slopes by differences: one evaluation, c and its neighbours being a batch."""
+    steps = _STEP * np.abs(c)
+    batch = np.vstack((c, c + np.diag(steps)))
+    columns = {name: batch[:, k : k + 1] for k, name in enumerate(names)}
+    f = np.atleast_2d(predict(skeleton, table, columns))
+    return f[0] - table.y, ((f[1:] - f[0]) / steps[:, None]).T
+
+
+def fit_scale(expr: sp.Expr, table: Table) -> sp.Expr:
+    """a·f + b with the a and b of least squares; f itself where it is not finite."""
+    f = predict(expr, table)
+    if not np.all(np.isfinite(f)):
+        return expr
+    (a, b), *_ = np.linalg.lstsq(np.column_stack((f, np.ones_like(f))), table.y, rcond=None)
+    return sp.Float(float(a)) * expr + sp.Float(float(b))
+
+
+def parametrise(expr: sp.Expr) -> tuple[sp.Expr, Mapping[sp.Symbol, float]]:
+    """The formula with a symbol for every size of decimal, and their values."""
+    decimals = {number: float(number) for number in expr.atoms(sp.Float) if number}
+    sizes = sorted({abs(value) for value in decimals.values()})
+    symbols = {size: symbol(f"_c{k}") for k, size in enumerate(sizes)}
+    signed = {number: symbols[value] if value > 0 else -symbols[-value] for number, value in decimals.items()}
+    return expr.xreplace(signed), {symbols[size]: size for size in sizes}
+
+
+def structure(expr: sp.Expr) -> tuple[sp.Expr, int]:
+    """What a formula has in common with those that differ in the values of its constants only."""
+    decimals = expr.atoms(sp.Float)
+    mask = symbol("_c")
+    return expr.xreplace(dict.fromkeys(decimals, mask)), len({abs(number) for number in decimals})

@@ -47,7 +47,7 @@ class Gate:
         return expr
 
     def value(self, expr: sp.Expr) -> float:
-        """The value of an admitted constant, nan for whatever has a symbol."""
+        """The value of an admitted constant; nan if the expression contains a symbol."""
         return self._constants.get(expr, math.nan)
 
     def check_exponent(self, exponent: sp.Expr) -> None:

@@ -3,7 +3,7 @@
 from fluxforge.gnn._build import build, cast
 from fluxforge.gnn._mlp import MLP, AbstractMLP, Gate, GatedMLP, Linear, parameters
 from fluxforge.gnn._network import F, Gradient, Layer, Messages, Network, Update
-from fluxforge.gnn._standard import Standard, Standardised, inputs, standardised, standards
+from fluxforge.gnn._standard import Standard, Standardised, inputs, standardise, standards
 
 __all__ = [
     "MLP",
@@ -23,6 +23,6 @@ __all__ = [
     "cast",
     "inputs",
     "parameters",
-    "standardised",
+    "standardise",
     "standards",
 ]

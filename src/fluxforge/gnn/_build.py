@@ -83,14 +83,14 @@ def _layer(
     hops = (Hop.EDGE, Hop(spec.two_hop)) if spec.hops == 2 else (Hop.EDGE,)
     messages = []
     for hop, own in zip(hops, keys, strict=False):
-        texts = _expanded(EDGE[spec.features], states) if hop is Hop.EDGE else PATH
+        texts = _expand_states(EDGE[spec.features], states) if hop is Hop.EDGE else PATH
         plain = [name for name in spec.invariants if name != CORRECTION]
         texts = (*texts, *(f"{name}{suffix}" for suffix in SUFFIXES[hop] for name in plain))
         known = message_symbols(hop, earlier, equation)
         if before is not None and hop is Hop.EDGE:
             texts = (*texts, correction_text(before.dimension))
             known = message_symbols(hop, (*gradient_names(before.dimension), *earlier), equation)
-        features = _parsed(texts, known)
+        features = _parse_all(texts, known)
         sums = tuple(_sum_name(number, hop, k, spec.message_width) for k in range(spec.message_width))
         f = _mlp(spec, len(features), spec.message_width, own)
         messages.append(Messages(f, sums, features, hop, spec.aggregate))
@@ -111,9 +111,9 @@ def _update(
     sums = tuple(name for each in messages for name in each.names)
     # A later layer of primitive features sees the original ones and what the layer before gave.
     extra = () if spec.features == "simplified" or not earlier else states
-    texts = (*_expanded(NODE[spec.features], states), *extra, *(SUM[spec.features].format(z=z) for z in sums))
-    features = _parsed(texts, output_symbols(sums, earlier, equation))
-    forms = _parsed((FORM[spec.update],) * len(names), {**output_symbols((), ()), "f": symbol("f")})
+    texts = (*_expand_states(NODE[spec.features], states), *extra, *(SUM[spec.features].format(z=z) for z in sums))
+    features = _parse_all(texts, output_symbols(sums, earlier, equation))
+    forms = _parse_all((FORM[spec.update],) * len(names), {**output_symbols((), ()), "f": symbol("f")})
     f = _mlp(spec, len(features), len(names), key)
     return Update(f, names, features, forms, (Ghost.DIRICHLET,) * len(names))
 
@@ -122,13 +122,13 @@ def _sum_name(number: int, hop: Hop, k: int, width: int) -> str:
     return f"z{number + 1}" + ("" if hop is Hop.EDGE else "far") + _letter(k, width)
 
 
-def _expanded(texts: Iterable[str], states: tuple[str, ...]) -> tuple[str, ...]:
-    """Each text once per state where it speaks of one."""
+def _expand_states(texts: Iterable[str], states: tuple[str, ...]) -> tuple[str, ...]:
+    """Each text once per state if it contains {h}, once otherwise."""
     found = (text.format(h=state) for text in texts for state in (states if "{h}" in text else states[:1]))
     return tuple(found)
 
 
-def _parsed(texts: Iterable[str], symbols: Mapping[str, sp.Symbol]) -> tuple[sp.Expr, ...]:
+def _parse_all(texts: Iterable[str], symbols: Mapping[str, sp.Symbol]) -> tuple[sp.Expr, ...]:
     return tuple(parse(text, symbols) for text in texts)
 
 

@@ -21,7 +21,7 @@ _FAR = 1e30
 
 
 class Messages(eqx.Module):
-    """z = Σ f(features) over the slots of a hop; the mean, the least or the greatest, if asked for.
+    """z = Σ f(features) over the slots of a hop; or the mean, minimum or maximum, by `aggregate`.
 
     `features` are formulas of what the hop carries, `names` the components of f.
     """
@@ -40,7 +40,7 @@ class Messages(eqx.Module):
         wanted = frozenset[sp.Symbol]().union(*(feature.free_symbols for feature in self.features))
         values = hop.values(wanted, nodes, parameters)
         sent = self.f(rows(self.features, values, hop.mask.shape, graph.V.dtype)).reshape(*hop.mask.shape, -1)
-        return {name: _gathered(sent[..., k], hop.mask, self.aggregate) for k, name in enumerate(self.names)}
+        return {name: _aggregate(sent[..., k], hop.mask, self.aggregate) for k, name in enumerate(self.names)}
 
 
 class Update(eqx.Module):
@@ -99,7 +99,7 @@ def rows(
     return jnp.stack(list(columns), axis=-1)
 
 
-def _gathered(sent: Float[Array, "cells slots"], mask: Bool[Array, "cells slots"], how: Aggregate) -> State:
+def _aggregate(sent: Float[Array, "cells slots"], mask: Bool[Array, "cells slots"], how: Aggregate) -> State:
     if how in ("min", "max"):
         far = _FAR if how == "min" else -_FAR
         found = (jnp.min if how == "min" else jnp.max)(jnp.where(mask, sent, far), axis=1)
@@ -154,7 +154,7 @@ class Network(eqx.Module):
 
     @property
     def rounds(self) -> tuple[AbstractRound, ...]:
-        """The gradient, if there is one, and the layers."""
+        """The gradient stage, if the network has one, and the layers."""
         return (*self.before, *self.layers)
 
     @property

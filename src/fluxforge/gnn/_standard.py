@@ -22,7 +22,7 @@ from fluxforge.scheme._symbols import ENDS
 
 @runtime_checkable
 class Posed(Protocol):
-    """A graph with a state on it, along a first axis."""
+    """Problems stacked along a first axis: a graph, a state and a source on it, Δt, parameters."""
 
     graph: PaddedGraph
     T: Any
@@ -32,7 +32,7 @@ class Posed(Protocol):
 
 
 def inputs(network: Network, problems: Posed) -> list[Float[Array, "rows inputs"]]:
-    """The rows each MLP sees, layer by layer, messages before update; unused slots and padding are left out."""
+    """Input rows of each MLP, layer by layer, messages before update; without unused slots and padding."""
     together, used = _tables(network, problems.graph, problems.T, problems.S, problems.dt, problems.parameters)
     # By NumPy: how many rows are used is known here only, and JAX would compile for every number.
     tables = (np.asarray(table).reshape(-1, table.shape[-1]) for table in together)
@@ -93,7 +93,7 @@ class Standardised(AbstractMLP):
 
 def standards(network: Network, tables: Sequence[Float[Array, "_rows _inputs"]]) -> tuple[Standard, ...]:
     """Mean and spread of the columns of each MLP's table, in the order of `inputs`; 0 and 1 for what is learned."""
-    learned = _learned(network)
+    learned = _learned_names(network)
     return tuple(
         _standard(part.features, learned, np.asarray(table, float))
         for part, table in zip(_parts(network), tables, strict=True)
@@ -112,8 +112,8 @@ def _standard(
     )
 
 
-def _learned(network: Network) -> frozenset[str]:
-    """Sums and hidden states, in a cell and at the ends of edges and paths: they have no size until it is learned.
+def _learned_names(network: Network) -> frozenset[str]:
+    """Names of sums and hidden states, in cells and at ends of edges and paths: their size depends on the weights.
 
     Everything else has the size of the data, whatever the weights are.
     """
@@ -121,19 +121,19 @@ def _learned(network: Network) -> frozenset[str]:
     return frozenset((*names, *(f"{name}_{end}" for name in names for end in ENDS[Hop.PATH])))
 
 
-def standardised(network: Network, found: Sequence[Standard]) -> Network:
-    """The network with each MLP behind its standard."""
+def standardise(network: Network, found: Sequence[Standard]) -> Network:
+    """The network with the inputs of each MLP standardised."""
     own = iter(found)
     return Network(
         tuple(
-            Layer(tuple(_behind(part, own) for part in layer.messages), _behind(layer.update, own))
+            Layer(tuple(_standardise_part(part, own) for part in layer.messages), _standardise_part(layer.update, own))
             for layer in network.layers
         ),
         network.gradient,
     )
 
 
-def _behind(part: Part, own: Iterator[Standard]) -> Part:
+def _standardise_part(part: Part, own: Iterator[Standard]) -> Part:
     f = Standardised(part.f, next(own))
     return eqx.tree_at(lambda each: each.f, part, f, is_leaf=lambda each: isinstance(each, AbstractMLP))
 

@@ -1,4 +1,4 @@
-"""Who is around each cell, over one hop or two, and what every node shows: in NumPy, and on the device, padded."""
+"""Neighbourhoods of cells over one or two hops, and node values with ghosts: in NumPy, and padded on the device."""
 
 from fluxforge.graph._neighbourhoods import (
     Average,

@@ -16,19 +16,19 @@ from fluxforge.scheme import Ghost, Hop, Scheme
 
 
 class View(NamedTuple):
-    """Where each node's value comes from: a cell, scaled by 0 or 1, plus a constant from the boundary data."""
+    """Node values as an affine map of cell values: a cell, scaled by 0 or 1, plus a constant from the boundary data."""
 
     cell: Int[np.ndarray, " nodes"]
     scale: Float[np.ndarray, " nodes"]
     constant: Float[np.ndarray, " nodes"]
 
     def of(self, field: Inexact[np.ndarray, " cells"]) -> Inexact[np.ndarray, " nodes"]:
-        """The field as every node shows it."""
+        """Values of the field at all nodes."""
         return self.scale * field[self.cell] + self.constant
 
 
 def view(graph: DualGraph, rule: Ghost) -> View:
-    """How nodes show an output of that ghost rule.
+    """Node values of a field under a ghost rule, as cell index, scale and constant.
 
     A Dirichlet ghost shows g, its owner's value or 0. A Neumann ghost moves with its owner: it shows the owner's
     value, plus q δ where the output is a temperature.
@@ -93,7 +93,7 @@ class Average:
 
 @dataclass(frozen=True)
 class Neighbourhoods:
-    """The hops of a graph, each worked out the first time it is asked for."""
+    """The hops of a graph, each computed on first access."""
 
     graph: DualGraph
     parameters: ParameterFields = NO_PARAMETERS

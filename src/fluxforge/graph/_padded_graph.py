@@ -41,10 +41,10 @@ jax.tree_util.register_pytree_with_keys(DualGraph, _flatten, _unflatten)
 
 
 def put(values: np.ndarray | np.generic, dtype: DTypeLike | None = None) -> Array:
-    """A copy on the device, in a precision if one is given: `jnp.asarray` would compile anew for every shape.
+    """Copy an array to the device, in `dtype` if given; unlike `jnp.asarray`, it compiles nothing per shape.
 
-    Copied here, because on a CPU `device_put` shares the memory of an array that happens to be aligned: who changed
-    theirs later would change ours.
+    Copied here, because on a CPU `device_put` shares the memory of an array that happens to be aligned: a later
+    change of the argument would change the result.
     """
     return jax.device_put(np.array(values, dtype))
 
@@ -59,14 +59,14 @@ def device_memory() -> int | None:
 
 
 class Shown(eqx.Module):
-    """What nodes show of a field under one ghost rule:  scale · field[cell] + constant."""
+    """Node values of a field under one ghost rule:  scale · field[cell] + constant."""
 
     cell: Int[Array, " nodes"]
     scale: Float[Array, " nodes"]
     constant: Float[Array, " nodes"]
 
     def of(self, field: State) -> Float[Array, " nodes"]:
-        """The field as every node shows it."""
+        """Values of the field at all nodes."""
         return self.scale * field[self.cell] + self.constant
 
 
@@ -105,10 +105,10 @@ class Slots(eqx.Module):
 
 
 class PaddedGraph(eqx.Module):
-    """All that a step needs to know of a graph.
+    """A graph's cells, ghosts and hops as device arrays of fixed size.
 
     `cells` are the parameters of the equation that are given per cell; what faces have of them is in `hops`.
-    Cells where `live` is false are padding: they have no neighbours, volume 1, and are nobody's neighbour.
+    Cells where `live` is false are padding: they have volume 1, no neighbours, and are no cell's neighbour.
     """
 
     V: Float[Array, " cells"]
@@ -118,7 +118,7 @@ class PaddedGraph(eqx.Module):
     cells: dict[str, Float[Array, " cells"]] = eqx.field(default_factory=dict)
 
     def nodes(self, fields: Mapping[str, State], rules: Mapping[str, Ghost]) -> dict[str, Float[Array, " nodes"]]:
-        """Every field as every node shows it under its ghost rule."""
+        """Node values of every field under its ghost rule."""
         return {name: self.shown[rules[name]].of(value) for name, value in fields.items()}
 
     def holding(self, value: Float[Array, " nodes"]) -> "PaddedGraph":
@@ -201,7 +201,7 @@ def size(graph: PaddedGraph) -> Size:
 
 
 def pad_to_size(graph: PaddedGraph, to: Size) -> PaddedGraph:
-    """The graph with cells, ghosts and slots added that take part in nothing."""
+    """The graph padded to a size; what is added contributes to no sum. Raises InputError if the graph is larger."""
     has = size(graph)
     if to.covering(has) != to:
         raise InputError(f"a graph of {has} does not fit into {to}")

@@ -20,11 +20,11 @@ class AbstractRound(Protocol):
 
     @property
     def ghosts(self) -> Mapping[str, Ghost]:
-        """What a ghost shows of each output to later rounds."""
+        """Ghost rule of each output, for later rounds."""
         ...
 
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Mapping[str, Any]) -> dict[str, State]:
-        """What every cell receives, by name; `nodes` are the fields as every node shows them."""
+        """Sums over the neighbours of every cell, by name; `nodes` are the node values of all fields."""
         ...
 
     def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:

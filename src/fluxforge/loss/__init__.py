@@ -12,7 +12,7 @@ from fluxforge.loss._loss import (
     hermite_residual,
     norm_of,
     step_of,
-    supervised,
+    supervised_defect,
     theta_residual,
 )
 
@@ -28,6 +28,6 @@ __all__ = [
     "hermite_residual",
     "norm_of",
     "step_of",
-    "supervised",
+    "supervised_defect",
     "theta_residual",
 ]

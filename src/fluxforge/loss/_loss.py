@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.data import Problem, linearised, reference_number
+from fluxforge.data import Problem, linearise, reference_number
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network, parameters
 
@@ -18,8 +18,8 @@ from fluxforge.gnn import Network, parameters
 Defect = Callable[[Problem, State], State]
 
 
-def supervised(spec: recipe.Supervised) -> Defect:
-    """T' − F(T), divided by Δt if asked for."""
+def supervised_defect(spec: recipe.Supervised) -> Defect:
+    """T' − F(T), divided by Δt with `per_step`."""
 
     def defect(problem: Problem, new: State) -> State:
         off = new - problem.answer
@@ -50,9 +50,9 @@ def hermite_residual() -> Defect:
     def defect(problem: Problem, new: State) -> State:
         f0, f1 = (problem.rate(at) for at in (problem.T, new))
         if problem.equation.linear:
-            bend = linearised(problem.rate, problem.T)(f0 - f1)
+            bend = linearise(problem.rate, problem.T)(f0 - f1)
         else:
-            bend = linearised(problem.rate, problem.T)(f0) - linearised(problem.rate, new)(f1)
+            bend = linearise(problem.rate, problem.T)(f0) - linearise(problem.rate, new)(f1)
         return (new - problem.T) / problem.dt - 0.5 * (f0 + f1) - problem.dt / 12.0 * bend
 
     return defect
@@ -124,7 +124,7 @@ def data_loss(spec: recipe.Loss) -> DataLoss:
 def _defects(spec: recipe.Loss) -> dict[str, tuple[Defect, float, str]]:
     found: dict[str, tuple[Defect, float, str]] = {}
     if spec.supervised is not None:
-        found["supervised"] = (supervised(spec.supervised), spec.supervised.weight, spec.supervised.norm)
+        found["supervised"] = (supervised_defect(spec.supervised), spec.supervised.weight, spec.supervised.norm)
     if spec.residual is not None:
         found["residual"] = (residual(spec.residual), spec.residual.weight, spec.residual.norm)
     return found

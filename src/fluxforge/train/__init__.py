@@ -1,6 +1,6 @@
-"""Training: scanned steps, many seeds at once, runs that do not lose work."""
+"""Training: chunks of optimiser steps over many seeds at once, checkpoints, polish, reduction to sparse networks."""
 
-from fluxforge.train._merge import merged
+from fluxforge.train._merge import merge_units
 from fluxforge.train._optimise import levenberg_marquardt, optimiser, polish
 from fluxforge.train._sparsify import Reduced, sparsify
 from fluxforge.train._step import State, begin, chunk_function
@@ -14,7 +14,7 @@ __all__ = [
     "begin",
     "chunk_function",
     "levenberg_marquardt",
-    "merged",
+    "merge_units",
     "optimiser",
     "polish",
     "sparsify",

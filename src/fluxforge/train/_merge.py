@@ -1,4 +1,4 @@
-"""Exact merging of ReLU units: a network of two layers with as few hidden units as its data can tell apart.
+"""Exact merging of ReLU units: a two-layer network with as few hidden units as its data distinguish.
 
 On given inputs a unit w₂ relu(w·x + b) that never fires is nothing, one that always fires is linear, and units on one
 line t = u·x + c are two units at most:
@@ -40,7 +40,7 @@ class Line:
         return 0
 
 
-def merged(mlp: MLP, x: Float[np.ndarray, "rows inputs"]) -> MLP:
+def merge_units(mlp: MLP, x: Float[np.ndarray, "rows inputs"]) -> MLP:
     """The same function on the rows of `x`, up to what is noise, with its units merged; the strongest line first.
 
     Both units of a line stay even where one does nothing, so that a refit may use it.
@@ -56,7 +56,7 @@ def merged(mlp: MLP, x: Float[np.ndarray, "rows inputs"]) -> MLP:
     kinked = ~linear & (on > noise)
     lines: list[Line] = []
     for w, bias, weight in zip(W[kinked], b[kinked], out[kinked], strict=True):
-        lines = _joined(lines, w, float(bias), float(weight))
+        lines = _join_unit(lines, w, float(bias), float(weight))
     slope, constant = out[linear] @ W[linear], float(out[linear] @ b[linear] + last.bias[0])
     lines, constant = _with_slope(lines, slope, constant)
     # Units may cancel each other.
@@ -65,7 +65,7 @@ def merged(mlp: MLP, x: Float[np.ndarray, "rows inputs"]) -> MLP:
     return _mlp(lines, constant, inputs=W.shape[1])
 
 
-def _joined(lines: list[Line], w: Float[np.ndarray, " inputs"], bias: float, weight: float) -> list[Line]:
+def _join_unit(lines: list[Line], w: Float[np.ndarray, " inputs"], bias: float, weight: float) -> list[Line]:
     """The lines with one more unit, weight · relu(w·x + bias)."""
     length = float(np.linalg.norm(w))
     u, c, size = w / length, bias / length, weight * length

@@ -16,7 +16,7 @@ from fluxforge.data import Problem
 from fluxforge.errors import InputError
 from fluxforge.gnn import MLP, Linear, Network, inputs
 from fluxforge.loss import step_of
-from fluxforge.train._merge import merged
+from fluxforge.train._merge import merge_units
 from fluxforge.train._optimise import levenberg_marquardt
 
 Vector: TypeAlias = Float[Array, " parameters"]
@@ -32,7 +32,7 @@ ROUNDS = 5
 
 
 class Pruned(NamedTuple):
-    """What is left, and the largest defect on the training data."""
+    """The remaining parameters, and the largest defect on the training data."""
 
     values: Float[np.ndarray, " parameters"]
     mask: Mask
@@ -44,11 +44,11 @@ class Pruner:
 
     def __init__(self, defects: Defects) -> None:
         def fit(start: Vector, mask: Bool[Array, " parameters"]) -> tuple[Vector, Float[Array, ""]]:
-            def left(values: Vector) -> Float[Array, " rows"]:
+            def kept_defects(values: Vector) -> Float[Array, " rows"]:
                 return defects(jnp.where(mask, values, 0.0))
 
-            found = levenberg_marquardt(left, jnp.where(mask, start, 0.0), steps=REFIT_STEPS)
-            return jnp.where(mask, found, 0.0), jnp.abs(left(found)).max()
+            found = levenberg_marquardt(kept_defects, jnp.where(mask, start, 0.0), steps=REFIT_STEPS)
+            return jnp.where(mask, found, 0.0), jnp.abs(kept_defects(found)).max()
 
         self._fits = eqx.filter_jit(jax.vmap(fit))
 
@@ -65,7 +65,7 @@ class Pruner:
                 break
         return held
 
-    def without(self, held: Pruned, groups: list[Mask], *, exact: float = EXACT) -> Pruned:
+    def prune_groups(self, held: Pruned, groups: list[Mask], *, exact: float = EXACT) -> Pruned:
         """Of the groups take out the one that is missed least, refit, and go on while the fit stays exact."""
         while tried := [held.mask & ~group for group in groups if (held.mask & group).any()]:
             found = self._best(np.tile(held.values, (len(tried), 1)), np.stack(tried))
@@ -78,7 +78,7 @@ class Pruner:
         self, starts: Float[np.ndarray, "tries parameters"], masks: Bool[np.ndarray, "tries parameters"]
     ) -> Pruned:
         """The least defect; among exact fits, the one with the fewest parameters."""
-        values, defects = self._fitted(starts, masks)
+        values, defects = self._fit_batches(starts, masks)
         worst = np.nan_to_num(defects, nan=np.inf)
         exact = worst <= EXACT
         k = (
@@ -88,10 +88,10 @@ class Pruner:
         )
         return Pruned(values[k], masks[k], float(worst[k]))
 
-    def _fitted(
+    def _fit_batches(
         self, starts: Float[np.ndarray, "tries parameters"], masks: Bool[np.ndarray, "tries parameters"]
     ) -> tuple[Float[np.ndarray, "tries parameters"], Float[np.ndarray, " tries"]]:
-        """So many fits at a time, the last ones filled up with the first, so that one compilation serves them all."""
+        """Fit in batches of `STARTS`, the last one filled up with earlier starts, to compile only once."""
         tries = len(starts)
         rounds = np.resize(np.arange(tries), (-(-tries // STARTS), STARTS))
         found = [self._fits(jnp.asarray(starts[rows]), jnp.asarray(masks[rows])) for rows in rounds]
@@ -127,13 +127,13 @@ def sparsify(networks: Sequence[Network], problems: Problem, *, seed: int = 0) -
     found = []
     for network in networks:
         tables = [np.asarray(x, float) for x in inputs(network, problems)]
-        merges = [merged(f, x) for f, x in zip(mlps(network), tables, strict=True)]
+        merges = [merge_units(f, x) for f, x in zip(mlps(network), tables, strict=True)]
         whole = with_mlps(network, merges)
         start = with_mlps(network, [_units(f) for f in merges])
         flat, unravel = ravel_pytree(eqx.filter(start, eqx.is_array))
         static = eqx.filter(start, eqx.is_array, inverse=True)
         pruner = pruner or Pruner(lambda v, u=unravel, s=static: _defects(eqx.combine(u(v), s), problems))  # type: ignore[misc]
-        held = _reduced(pruner, np.asarray(flat), start, seed)
+        held = _reduce_network(pruner, np.asarray(flat), start, seed)
         found.append(
             Reduced(
                 network=eqx.combine(unravel(jnp.asarray(held.values)), static),
@@ -172,7 +172,7 @@ def _units(mlp: MLP) -> MLP:
     )
 
 
-def _reduced(pruner: Pruner, flat: np.ndarray, start: Network, seed: int) -> Pruned:
+def _reduce_network(pruner: Pruner, flat: np.ndarray, start: Network, seed: int) -> Pruned:
     """All weights first; then without whole messages, without single inputs, without single weights."""
     weights = _places(start, lambda path: "bias" not in path)
     held = pruner.start(flat, weights, seed=seed)
@@ -180,7 +180,7 @@ def _reduced(pruner: Pruner, flat: np.ndarray, start: Network, seed: int) -> Pru
         return held
     columns = _columns(start)
     for groups in (_messages(start, columns), columns, [*np.eye(len(flat), dtype=bool)]):
-        held = pruner.without(held, groups)
+        held = pruner.prune_groups(held, groups)
     return held
 
 

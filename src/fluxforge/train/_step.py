@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge.data import AbstractSource, Problem
-from fluxforge.gnn import Network, Standard, build, cast, inputs, standardised, standards
+from fluxforge.gnn import Network, Standard, build, cast, inputs, standardise, standards
 from fluxforge.graph import put
 from fluxforge.loss import DataLoss, Terms, absolute_sum, data_loss
 
@@ -56,7 +56,7 @@ def begin(spec: recipe.Recipe, transform: optax.GradientTransformation, source: 
     own = [jax.random.fold_in(jax.random.key(spec.seed), k) for _ in arms for k in range(spec.seeds)]
     keys = jnp.stack(own)
     dtype = spec.training.precision
-    network = eqx.filter_vmap(lambda key: cast(_built(spec, key, found), dtype))(keys)
+    network = eqx.filter_vmap(lambda key: cast(_build_network(spec, key, found), dtype))(keys)
     count = len(own)
     return State(
         network=network,
@@ -72,9 +72,9 @@ def begin(spec: recipe.Recipe, transform: optax.GradientTransformation, source: 
     )
 
 
-def _built(spec: recipe.Recipe, key: PRNGKeyArray, found: tuple[Standard, ...] | None) -> Network:
+def _build_network(spec: recipe.Recipe, key: PRNGKeyArray, found: tuple[Standard, ...] | None) -> Network:
     network = build(spec.network, key, recipe.equation_of(spec))
-    return network if found is None else standardised(network, found)
+    return network if found is None else standardise(network, found)
 
 
 def _standards(spec: recipe.Recipe, source: AbstractSource) -> tuple[Standard, ...]:
@@ -82,7 +82,7 @@ def _standards(spec: recipe.Recipe, source: AbstractSource) -> tuple[Standard, .
     key = jax.random.fold_in(jax.random.key(spec.seed), _MEASURED)
     problems = eqx.filter_jit(lambda source, key: source.batch(key, _PROBLEMS))(source, key)
     # Only what is given is measured, whatever the weights are: they need not be drawn.
-    shape = eqx.filter_eval_shape(lambda key: cast(_built(spec, key, None), spec.training.precision), key)
+    shape = eqx.filter_eval_shape(lambda key: cast(_build_network(spec, key, None), spec.training.precision), key)
     network = jax.tree.map(
         lambda leaf: put(np.zeros(leaf.shape), leaf.dtype) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf, shape
     )
@@ -116,7 +116,7 @@ def step_function(spec: recipe.Recipe, source: AbstractSource, transform: optax.
         member: Member, key: PRNGKeyArray, sparsity: Float[Array, ""], number: Int[Array, ""]
     ) -> tuple[Member, Terms]:
         batch = source.batch(jax.random.fold_in(key, number), spec.training.batch)
-        eta = sparsity * _grown(spec, number)
+        eta = sparsity * _sparsity_share(spec, number)
         (total, terms), gradient = eqx.filter_value_and_grad(_loss, has_aux=True)(
             member.network, batch, on_data=on_data, eta=eta
         )
@@ -124,13 +124,13 @@ def step_function(spec: recipe.Recipe, source: AbstractSource, transform: optax.
         updates, optimiser = transform.update(gradient, member.optimiser, weights)
         network = eqx.apply_updates(member.network, updates)
         size = jnp.sqrt(sum(jnp.square(leaf).sum() for leaf in jax.tree.leaves(gradient)))
-        sane = _sane(total, size, member.usual, number)
-        return _taken(member, network, optimiser, size=size, sane=sane), terms
+        sane = _is_sane(total, size, member.usual, number)
+        return _take_step(member, network, optimiser, size=size, sane=sane), terms
 
     return step
 
 
-def _grown(spec: recipe.Recipe, number: Int[Array, ""]) -> Float[Array, ""] | float:
+def _sparsity_share(spec: recipe.Recipe, number: Int[Array, ""]) -> Float[Array, ""] | float:
     """The part of the sparsity weight that is in force: it grows from 0 to 1 over the warm-up."""
     over = 0.0 if spec.loss.sparsity is None else spec.loss.sparsity.warm_up * spec.training.steps
     return jnp.minimum(1.0, number / over) if over else 1.0
@@ -144,14 +144,14 @@ def _loss(
     return jnp.stack(list(terms.values())).sum(), terms
 
 
-def _sane(
+def _is_sane(
     loss: Float[Array, ""], size: Float[Array, ""], usual: Float[Array, ""], number: Int[Array, ""]
 ) -> Bool[Array, ""]:
     exploded = (number >= FIRST_STEPS) & (size > EXPLOSION * usual) & (usual > 0)
     return jnp.isfinite(loss) & jnp.isfinite(size) & ~exploded
 
 
-def _taken(
+def _take_step(
     before: Member,
     network: Network,
     optimiser: optax.OptState,
@@ -204,7 +204,7 @@ def chunk_function(
         arrays, sums = jax.lax.fori_loop(0, count, body, (arrays, zeros))
         taken = count - (arrays.skipped - state.skipped)
         means = {name: total / taken for name, total in sums.items()}
-        return _advanced(state, eqx.combine(arrays, static), count, means), means
+        return _advance(state, eqx.combine(arrays, static), count, means), means
 
     return chunk
 
@@ -215,7 +215,7 @@ def term_names(spec: recipe.Recipe) -> tuple[str, ...]:
     return (*data, "sparsity")
 
 
-def _advanced(state: State, members: Member, count: Int[Array, ""], means: Means) -> State:
+def _advance(state: State, members: Member, count: Int[Array, ""], means: Means) -> State:
     loss = sum(means.values())
     better = loss < (1.0 - WORTHWHILE) * state.best
     return State(

@@ -1,4 +1,4 @@
-"""A training run from its first step, or from its last checkpoint, to its end."""
+"""A training run: from random weights or the last checkpoint to the last step, with logging and failure handling."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -64,19 +64,19 @@ def train(
         if spec.training.polish is not None:
             _refuse_polish(state, source, spec.training.polish)
         state = run.to_the_end(state)
-    found = _trained(spec, state)
-    return found if spec.training.polish is None else _polished(found, spec, source, spec.training.polish)
+    found = _collect_trained(spec, state)
+    return found if spec.training.polish is None else _polish_members(found, spec, source, spec.training.polish)
 
 
 def _refuse_polish(state: State, source: AbstractSource, how: recipe.Polish) -> None:
-    """What the second phase would refuse after the first has been trained is refused before."""
+    """Raise before training if the polish after it would not fit in memory."""
     values = jax.eval_shape(lambda key: source.batch(key, how.graphs).T, jax.random.key(0)).size
     members = len(state.skipped)
     weights = jax.tree.leaves(eqx.filter(state.network, eqx.is_inexact_array))
     refuse_large_jacobian(how, rows=values, parameters=sum(leaf.size for leaf in weights) // members)
 
 
-def _polished(found: Trained, spec: recipe.Recipe, source: AbstractSource, how: recipe.Polish) -> Trained:
+def _polish_members(found: Trained, spec: recipe.Recipe, source: AbstractSource, how: recipe.Polish) -> Trained:
     """Every member after the second phase, in float64, on problems drawn once."""
     with jax.enable_x64(True):
         key = jax.random.fold_in(jax.random.key(spec.seed), _POLISH)
@@ -89,7 +89,7 @@ def _polished(found: Trained, spec: recipe.Recipe, source: AbstractSource, how: 
 
 @dataclass
 class _Run:
-    """What stays the same during a run, and the last state that is safe to keep."""
+    """Settings of a run, and the step of its last checkpoint."""
 
     spec: recipe.Recipe
     source: AbstractSource
@@ -109,11 +109,11 @@ class _Run:
         return state
 
     def to_the_end(self, state: State) -> State:
-        """Chunk after chunk. Whatever interrupts it, the last state whose metrics are written is kept."""
+        """Train chunk by chunk to the last step; on any interruption the last logged state is saved."""
         chunk = chunk_function(self.spec, optimiser(self.spec.training))
         steps = self.spec.training.steps
         try:
-            while (step := int(state.step)) < steps and not _finished(state, self.spec.training):
+            while (step := int(state.step)) < steps and not _is_finished(state, self.spec.training):
                 after, means = chunk(state, self.source, jnp.asarray(min(self.spec.training.chunk, steps - step)))
                 self._log(after, means)
                 state = after
@@ -146,18 +146,18 @@ def _mean(values: Float[Array, " members"]) -> float:
     return float(finite.mean()) if finite.size else math.nan
 
 
-def _failed(state: State, spec: recipe.Training) -> np.ndarray:
+def _failed_members(state: State, spec: recipe.Training) -> np.ndarray:
     return np.asarray(state.streak) >= spec.most_skips
 
 
-def _finished(state: State, spec: recipe.Training) -> bool:
+def _is_finished(state: State, spec: recipe.Training) -> bool:
     """Nothing more to gain: every member has failed, or none has improved for long."""
     patient = not spec.patience or bool((np.asarray(state.stale) < spec.patience).any())
-    return bool(_failed(state, spec).all()) or not patient
+    return bool(_failed_members(state, spec).all()) or not patient
 
 
 def _refuse_failure(state: State, spec: recipe.Training, *, kept: bool) -> None:
-    if not (failed := _failed(state, spec)).all():
+    if not (failed := _failed_members(state, spec)).all():
         return
     where = "; the last good weights are in the last checkpoint" if kept else ""
     raise TrainingError(
@@ -167,13 +167,13 @@ def _refuse_failure(state: State, spec: recipe.Training, *, kept: bool) -> None:
     )
 
 
-def _trained(spec: recipe.Recipe, state: State) -> Trained:
+def _collect_trained(spec: recipe.Recipe, state: State) -> Trained:
     return Trained(
         network=state.network,
         arms=tuple(spec.arms) or (spec.name,),
         seeds=spec.seeds,
         steps=int(state.step),
         skipped=tuple(int(count) for count in np.asarray(state.skipped)),
-        failed=tuple(bool(flag) for flag in _failed(state, spec.training)),
+        failed=tuple(bool(flag) for flag in _failed_members(state, spec.training)),
         stopped_early=int(state.step) < spec.training.steps,
     )

@@ -16,12 +16,12 @@ from fluxforge.gnn.exact._parts import (
     EVERYTHING,
     FLUX,
     STATE,
-    assembled,
+    add_idle_parameters,
+    assemble_network,
     check_shape,
-    shifted,
-    signed,
-    silent,
-    with_idle,
+    shifted_mlp,
+    signed_mlp,
+    silent_mlp,
 )
 
 
@@ -36,11 +36,7 @@ def sparse_network(layers: int, depth: int, width: int) -> Network:
     Values of either sign pass a ReLU as x = relu(x) − relu(−x), two units a layer. The first layer does the work, in
     2m parameters for f_agg and 2m + 4 for f_up; the others hand T' on, 2m each.
     """
-    check_shape(layers, depth, width, least=(1, 2, 2))
-    aggregates = [signed(FLUX, depth=depth, width=width)]
-    aggregates += [silent(1, depth=depth, width=width)] * (layers - 1)
-    rows = [EVERYTHING, *[STATE] * (layers - 1)]
-    return assembled(aggregates, [signed(row, depth=depth, width=width) for row in rows])
+    return one_sided_network(layers, depth, width, slope=1.0)
 
 
 def one_sided_network(layers: int, depth: int, width: int, slope: float) -> Network:
@@ -49,12 +45,12 @@ def one_sided_network(layers: int, depth: int, width: int, slope: float) -> Netw
     Nothing that keeps F ≥ 0 can tell it from the scheme, and no corner case of the paper does otherwise.
     """
     check_shape(layers, depth, width, least=(1, 2, 2))
-    aggregates = [signed(FLUX, depth=depth, width=width)]
-    aggregates += [silent(1, depth=depth, width=width)] * (layers - 1)
+    aggregates = [signed_mlp(FLUX, depth=depth, width=width)]
+    aggregates += [silent_mlp(1, depth=depth, width=width)] * (layers - 1)
     rows = [EVERYTHING, *[STATE] * (layers - 1)]
     slopes = [*[1.0] * (layers - 1), slope]
-    updates = [signed(row, depth=depth, width=width, slope=k) for row, k in zip(rows, slopes, strict=True)]
-    return assembled(aggregates, updates)
+    updates = [signed_mlp(row, depth=depth, width=width, slope=k) for row, k in zip(rows, slopes, strict=True)]
+    return assemble_network(aggregates, updates)
 
 
 def late_network(layers: int, depth: int, width: int, share: float) -> Network:
@@ -65,14 +61,14 @@ def late_network(layers: int, depth: int, width: int, share: float) -> Network:
     that each by itself. The count is the lemma's, since it does not matter which layer does the work.
     """
     check_shape(layers, depth, width, least=(2, 2, 2))
-    silence = silent(1, depth=depth, width=width)
-    aggregates = [silence, signed(FLUX, depth=depth, width=width), *[silence] * (layers - 2)]
+    silence = silent_mlp(1, depth=depth, width=width)
+    aggregates = [silence, signed_mlp(FLUX, depth=depth, width=width), *[silence] * (layers - 2)]
     updates = [
-        signed(STATE, depth=depth, width=width, slope=share),
-        signed(EVERYTHING, depth=depth, width=width, below=(1.0 / share, *EVERYTHING[1:])),
-        *[signed(STATE, depth=depth, width=width)] * (layers - 2),
+        signed_mlp(STATE, depth=depth, width=width, slope=share),
+        signed_mlp(EVERYTHING, depth=depth, width=width, below=(1.0 / share, *EVERYTHING[1:])),
+        *[signed_mlp(STATE, depth=depth, width=width)] * (layers - 2),
     ]
-    return assembled(aggregates, updates)
+    return assemble_network(aggregates, updates)
 
 
 def needed_bound(temperature: float, source: float, *, weight: float, fourier: float = 1.0) -> float:
@@ -99,7 +95,7 @@ def biased_network(layers: int, depth: int, width: int, bound: float, *, nonzero
     """
     check_shape(layers, depth, width, least=(1, 2, 1))
     _check_positive("bound", bound)
-    aggregate = shifted(FLUX, depth=depth, width=width, up=bound, down=-bound)
+    aggregate = shifted_mlp(FLUX, depth=depth, width=width, up=bound, down=-bound)
     return _one_unit(aggregate, layers=layers, up=bound, down=-bound, nonzeros=nonzeros)
 
 
@@ -121,20 +117,22 @@ def memorising_network(
     _check_positive("bound", bound)
     _check_positive("ratio", ratio)
     lift = max(bound, bound / ratio)
-    aggregate = shifted(FLUX, depth=depth, width=width, up=lift, down=0.0)
+    aggregate = shifted_mlp(FLUX, depth=depth, width=width, up=lift, down=0.0)
     return _one_unit(aggregate, layers=layers, up=0.0, down=-lift * ratio, nonzeros=nonzeros)
 
 
 def _one_unit(aggregate: MLP, *, layers: int, up: float, down: float, nonzeros: int | None) -> Network:
-    """All the work in the first layer; what is lifted there by `up` is let down again by the last."""
+    """A network whose first layer does the update, adding `up`, and whose last layer adds `down`."""
     depth, width = len(aggregate.layers), aggregate.layers[0].weight.shape[0]
-    aggregates = [aggregate, *[silent(1, depth=depth, width=width)] * (layers - 1)]
+    aggregates = [aggregate, *[silent_mlp(1, depth=depth, width=width)] * (layers - 1)]
     rows = [EVERYTHING, *[STATE] * (layers - 1)]
     ups = [up, *[0.0] * (layers - 1)]
     downs = [*[0.0] * (layers - 1), down]
-    updates = [shifted(row, depth=depth, width=width, up=a, down=b) for row, a, b in zip(rows, ups, downs, strict=True)]
-    network = assembled(aggregates, updates)
-    return network if nonzeros is None else with_idle(network, nonzeros)
+    updates = [
+        shifted_mlp(row, depth=depth, width=width, up=a, down=b) for row, a, b in zip(rows, ups, downs, strict=True)
+    ]
+    network = assemble_network(aggregates, updates)
+    return network if nonzeros is None else add_idle_parameters(network, nonzeros)
 
 
 def _check_positive(name: str, value: float) -> None:
@@ -160,7 +158,7 @@ def linear_network(weights: LinearWeights) -> Network:
     """The one-layer network without hidden units that has these weights."""
     aggregate = Linear(jnp.array([[weights.message]]), jnp.array([weights.message_bias]))
     row = jnp.array([[weights.temperature, weights.source, weights.flux]])
-    return assembled([MLP((aggregate,))], [MLP((Linear(row, jnp.array([weights.bias])),))])
+    return assemble_network([MLP((aggregate,))], [MLP((Linear(row, jnp.array([weights.bias])),))])
 
 
 def linear_weights(network: Network) -> LinearWeights | None:

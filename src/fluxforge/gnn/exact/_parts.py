@@ -17,12 +17,12 @@ from fluxforge.gnn._network import Network
 Blank = list[tuple[np.ndarray, np.ndarray]]
 
 
-def silent(inputs: int, *, depth: int, width: int) -> MLP:
-    """0, whatever the inputs: every parameter is zero."""
+def silent_mlp(inputs: int, *, depth: int, width: int) -> MLP:
+    """The MLP that is 0 for all inputs: every parameter is zero."""
     return _mlp(_blank(inputs, depth, width))
 
 
-def signed(
+def signed_mlp(
     row: Sequence[float],
     *,
     depth: int,
@@ -43,7 +43,7 @@ def signed(
     return _mlp(layers)
 
 
-def shifted(row: Sequence[float], *, depth: int, width: int, up: float, down: float) -> MLP:
+def shifted_mlp(row: Sequence[float], *, depth: int, width: int, up: float, down: float) -> MLP:
     """relu(r·x + up) + down, one unit a layer: r·x + up + down where r·x ≥ −up."""
     layers = _blank(len(row), depth, width)
     layers[0][0][0] = row
@@ -69,7 +69,7 @@ EVERYTHING = (1.0, 1.0, 1.0)
 FLUX = (1.0,)
 
 
-def assembled(aggregates: Sequence[MLP], updates: Sequence[MLP]) -> Network:
+def assemble_network(aggregates: Sequence[MLP], updates: Sequence[MLP]) -> Network:
     """The network whose layer l has the l-th f_agg and the l-th f_up."""
     depth, width = len(updates[0].layers), updates[0].layers[0].weight.shape[0]
     spec = recipe.Network(
@@ -85,7 +85,7 @@ def assembled(aggregates: Sequence[MLP], updates: Sequence[MLP]) -> Network:
 
 
 def check_shape(layers: int, depth: int, width: int, *, least: tuple[int, int, int]) -> None:
-    """Refuse what the construction has no room for."""
+    """Raise InputError if layers, depth or width are below what the construction needs."""
     for name, value, lowest in zip(("layers", "depth", "width"), (layers, depth, width), least, strict=True):
         if value < lowest:
             raise InputError(f"{name} is {value}: this construction needs at least {lowest}")
@@ -97,8 +97,8 @@ def nonzeros(network: Network, tolerance: float = 0.0) -> int:
     return sum(int((np.abs(np.asarray(leaf)) > tolerance).sum()) for leaf in leaves)
 
 
-def with_idle(network: Network, count: int) -> Network:
-    """The same function with `count` non-zeros: ones in the rows of hidden units that nobody reads."""
+def add_idle_parameters(network: Network, count: int) -> Network:
+    """The same function with `count` non-zeros: ones are written into hidden units without outgoing weights."""
     left = count - nonzeros(network)
 
     def fill(mlp: MLP) -> MLP:

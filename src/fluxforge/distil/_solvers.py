@@ -1,11 +1,14 @@
-"""min over d of Σᵢ |rᵢ + Jᵢ d|, to the last digit: a linear programme, and then its vertex solved exactly.
+"""Solvers on the host: nonlinear least squares by Gauss–Newton, and least absolute values by a linear programme.
 
-The minimum lies at a vertex, where as many rows vanish as there are unknowns. HiGHS finds the vertex up to its own
-tolerance of 1e-7; which rows vanish there is a discrete answer, so solving those rows directly gives digits that depend
-on the conditioning of a small matrix only, not on a solver's stopping rule or on a processor's order of summation.
+The minimum over d of Σᵢ |rᵢ + Jᵢ d| lies at a vertex, where as many rows vanish as there are unknowns. HiGHS finds the
+vertex up to its own tolerance of 1e-7; which rows vanish there is a discrete answer, so solving those rows directly
+gives digits that depend on the conditioning of a small matrix only, not on a solver's stopping rule or on a processor's
+order of summation.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -17,6 +20,46 @@ SLACK = 1e-9
 MOST_PIVOTS = 200
 # Rows that vanish together must determine the unknowns; beyond this others nearby are taken.
 MOST_CONDITION = 1e8
+
+
+Vector: TypeAlias = Float[np.ndarray, " unknowns"]
+Linearise: TypeAlias = Callable[[Vector], tuple[Float[np.ndarray, " rows"], Float[np.ndarray, "rows unknowns"]]]
+
+
+def gauss_newton(
+    linearise: Linearise,
+    start: Vector,
+    *,
+    rounds: int,
+    gain: float,
+    rank: float,
+    halvings: int = 4,
+    hopeless: float = np.inf,
+) -> tuple[Vector, Float[np.ndarray, " rows"]] | None:
+    """Minimise ‖r(c)‖ from `start`; `linearise(c)` gives r and its Jacobian. Returns c and r(c).
+
+    A move is halved, at most so often, until it lowers ‖r‖; the rounds end where one gains less than the part `gain`,
+    or where r or J is not finite. Singular values below `rank` of the largest are taken as zero, so that unknowns which
+    do the same share the move. None if the first linear model foresees a residual beyond `hopeless`.
+    """
+    c = start
+    r, J = linearise(c)
+    for number in range(rounds if len(start) else 0):
+        if not (np.isfinite(r).all() and np.isfinite(J).all()):
+            break
+        move = np.linalg.lstsq(J, -r, rcond=rank)[0]
+        if number == 0 and np.linalg.norm(r + J @ move) > hopeless:
+            return None
+        before = np.linalg.norm(r)
+        for halving in range(halvings):
+            there = c + move / 2**halving
+            r_there, J_there = linearise(there)
+            if np.linalg.norm(r_there) < before:
+                c, r, J = there, r_there, J_there
+                break
+        if np.linalg.norm(r) >= (1 - gain) * before:
+            break
+    return c, r
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,54 @@
-"""One evolution of formulas by PyOperon, assembled from its parts."""
+"""The engine PyOperon: genetic programming in C++ on error and length, with constants fitted by Levenberg–Marquardt."""
 
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, TypeVar, final
 
 import numpy as np
 import sympy as sp
 
-from fluxforge.distil._search import Search
-from fluxforge.distil._table import Table
+from fluxforge.distil._backend import AbstractBackend, Explored, Search
+from fluxforge.distil._table import Table, fit_scale
+from fluxforge.errors import FluxforgeError
 from fluxforge.scheme import symbol
+
+OPERATIONS: Mapping[str, Callable[..., sp.Expr]] = {
+    "Add": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
+    "Mul": lambda a, b: a * b,
+    "Div": lambda a, b: a / b,
+    "Square": lambda a: a**2,
+    "Sqrt": sp.sqrt,
+    "Exp": sp.exp,
+    "Log": sp.log,
+    "Sin": sp.sin,
+    "Cos": sp.cos,
+    "Abs": sp.Abs,
+}
+
+
+def to_sympy(nodes: Sequence[Any], variables: Mapping[int, sp.Expr]) -> sp.Expr:
+    """The expression of a tree in postfix order; `variables` maps each variable's hash to its expression.
+
+    A variable carries its coefficient. Of two operands the one written last is the first: b a − is a − b.
+    """
+    stack: list[sp.Expr] = []
+    for node in nodes:
+        if node.IsVariable:
+            stack.append(sp.Float(float(node.Value)) * variables[node.HashValue])
+        elif node.IsConstant:
+            stack.append(sp.Float(float(node.Value)))
+        else:
+            operands = [stack.pop() for _ in range(node.Arity)]
+            stack.append(OPERATIONS[node.Type.name](*operands))
+    return stack.pop()
+
 
 Part = TypeVar("Part")
 
@@ -46,7 +85,7 @@ class Evolution:
         self._algorithm = self._algorithm_of(seed)
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Evolves until the generations are done, or `stopped()` says so after one of them but the last."""
+        """Evolve until the generations are done, or until `stopped()` is true after one of them but the last."""
         asked = 0  # once after the first random population, and once after each generation
 
         def check() -> None:
@@ -63,7 +102,7 @@ class Evolution:
         return [list(individual.Genotype.Nodes) for individual in self._algorithm.BestFront]
 
     def variables(self, names: Sequence[str]) -> dict[int, sp.Expr]:
-        """What the variable of each hash stands for: a column over its size."""
+        """The expression of each variable's hash: a column divided by its root mean square."""
         return {v.Hash: symbol(names[v.Index]) / sp.Float(float(self._sizes[v.Index])) for v in self._inputs}
 
     def _keep(self, part: Part) -> Part:
@@ -149,3 +188,46 @@ class Evolution:
 def threads() -> int:
     """The cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@final
+class Operon(AbstractBackend):
+    """The default engine. Operon fits scale·tree + offset; both become part of the formula."""
+
+    @property
+    def name(self) -> str:
+        """`operon`."""
+        return "operon"
+
+    def available(self) -> str | None:
+        """PyOperon is one wheel, and a dependency of the package."""
+        return None if find_spec("pyoperon") else "operon is not installed: pip install pyoperon"
+
+    def explore(self, table: Table, search: Search, *, seed: int, end: float) -> Explored:
+        """The front of one evolution."""
+        evolution = Evolution(_pyoperon(), table, search, seed=seed)
+        _run(evolution, end)
+        variables = evolution.variables(table.names)
+        formulas = [fit_scale(to_sympy(nodes, variables), table) for nodes in evolution.trees()]
+        return Explored(formulas, ended_by_clock=evolution.stopped)
+
+
+def _pyoperon() -> ModuleType:
+    try:
+        return import_module("pyoperon")
+    except ImportError as error:
+        raise FluxforgeError(
+            f"operon: PyOperon cannot be loaded ({error}); pip install --force-reinstall pyoperon"
+        ) from None
+
+
+def _run(evolution: Evolution, end: float) -> None:
+    """Run the evolution in a worker thread, so that an interrupt reaches this one; it stops within a generation."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(evolution.run, lambda: stop.is_set() or time.monotonic() >= end)
+        try:
+            running.result()
+        except BaseException:
+            stop.set()
+            raise

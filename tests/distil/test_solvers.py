@@ -1,11 +1,11 @@
-"""Σ |r + J d| is least where it is said to be: known vertices, optimality by subgradients, and exact digits."""
+"""Solvers: least Σ |r + J d| with known vertices, optimality by subgradients and exact digits; Gauss–Newton."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxforge.distil import _least_absolute, least_absolute
+from fluxforge.distil import _solvers, least_absolute
 from fluxforge.distil._objective import _least_corner
 from strategies import few
 
@@ -62,7 +62,7 @@ def test_pivots_alone_reach_the_vertex_from_a_wrong_start(monkeypatch: pytest.Mo
     """Were the programme's answer useless, the exact steps from vertex to vertex would still end at the minimum."""
     r, J = problem_of(7, rows=200, unknowns=4)
     wanted = least_absolute(r, J)
-    monkeypatch.setattr(_least_absolute, "_vanishing_rows", lambda r, Q: np.array([3, 50, 101, 180]))
+    monkeypatch.setattr(_solvers, "_vanishing_rows", lambda r, Q: np.array([3, 50, 101, 180]))
     found = least_absolute(r, J)
     assert sorted(found.rows) == sorted(wanted.rows)
     np.testing.assert_allclose(found.move, wanted.move, rtol=1e-13)
@@ -101,3 +101,33 @@ def test_constants_that_run_away_together_end_without_a_corner_of_their_own(star
     assert corner is not None
     assert len(corner) == 1
     assert found[0] / found[1] == pytest.approx(2.0, abs=0.1)
+
+
+def test_gauss_newton_follows_a_curved_valley() -> None:
+    """Rosenbrock's valley, whose rows vanish at (1, 1) alone."""
+    found = _solvers.gauss_newton(
+        lambda c: (np.array([10 * (c[1] - c[0] ** 2), 1 - c[0]]), np.array([[-20 * c[0], 10.0], [-1.0, 0.0]])),
+        np.array([-1.2, 1.0]),
+        rounds=50,
+        gain=1e-15,
+        rank=1e-12,
+        halvings=20,
+    )
+    assert found is not None
+    assert found[0] == pytest.approx([1.0, 1.0], abs=1e-12)
+
+
+def test_gauss_newton_shares_a_move_between_unknowns_that_do_the_same() -> None:
+    """Only the sum of both counts: the shortest move gives each of them half."""
+    J = np.ones((3, 2))
+    found = _solvers.gauss_newton(lambda c: (J @ c - 4.0, J), np.zeros(2), rounds=5, gain=1e-9, rank=1e-7)
+    assert found is not None
+    assert found[0] == pytest.approx([2.0, 2.0], abs=1e-14)
+
+
+def test_gauss_newton_gives_up_on_what_the_first_round_shows_to_be_hopeless() -> None:
+    J = np.ones((2, 1))
+    target = np.array([1.0, -1.0])
+    how = {"rounds": 5, "gain": 1e-9, "rank": 1e-7}
+    assert _solvers.gauss_newton(lambda c: (J @ c - target, J), np.ones(1), hopeless=1.0, **how) is None
+    assert _solvers.gauss_newton(lambda c: (J @ c - target, J), np.ones(1), hopeless=2.0, **how) is not None
