@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from fluxforge.paper.studies import controls
 from fluxforge.paper.studies._decoys import DECOYS, Decoy
@@ -46,6 +47,6 @@ def judged(tmp_path: Path) -> Judged:
     def run(name: str, **changes: Any) -> dict[str, Any]:
         decoy: Decoy = DECOYS[name]
         decoy = replace(decoy, changes={**decoy.changes, **changes.pop("changes", {})}, **changes)
-        return controls._row(decoy, controls.Config(), tmp_path, lambda *_: None, pytest.fail)
+        return asdict(controls._row(decoy, controls.Config(), tmp_path, lambda *_: None, pytest.fail))
 
     return run

@@ -26,6 +26,8 @@ from fluxforge.pipeline import Progress, environment, silent
 from fluxforge.run import digest_files, explain_failure, find_altered, lock_folder, read_record, remove_strays
 from fluxforge.scheme import find
 
+# The format version of the documents of parts.
+VERSION = 1
 # Entries of the environment that do not change a result.
 NOT_INPUTS = frozenset({"platform", "system"})
 # The record of a part's files, and the lock of the process that runs the part.
@@ -104,17 +106,17 @@ def reproduce(
     part = find_part(name)
     config = part.module.Config(preset=preset, changes=changes or {})
     if folder is None:
-        return _run_part(part, config, None, Inputs.collect(part, config, None).digest(), tell, warn)
+        return _run_part(name, config, None, Inputs.collect(part, config, None).digest(), tell, warn)
     with _hold_folder(folder, name) as own:
         inputs = Inputs.collect(part, config, folder).digest()
         done = None if again else _read_result(folder, name)
         if done is not None and done.get("inputs") == inputs:
             _check_outputs(part, done, own, warn)
             return done
-        result = _run_part(part, config, own, inputs, tell, warn)
+        result = _run_part(name, config, own, inputs, tell, warn)
         with explain_failure(own):
             (own / OUTPUTS).unlink(missing_ok=True)  # the digests of the files that are now replaced
-        write_document(own / f"{name}.json", name, 1, result)
+        write_document(own / f"{name}.json", name, VERSION, result)
         _record_outputs(own, [own / f"{name}.json", *_draw_figures(part, result, own)])
     return result
 
@@ -132,7 +134,7 @@ def read_documents(folder: Path) -> dict[str, Document]:
     for name in PARTS:
         for path in (folder / name / f"{name}.json", folder / f"{name}.json"):
             if path.exists():
-                documents[name] = read_document(path, name, 1)
+                documents[name] = read_document(path, name, VERSION)
                 break
     return documents
 
@@ -176,17 +178,20 @@ def _read_result(folder: Path | None, name: str) -> Document | None:
     if folder is None or not (path := folder / name / f"{name}.json").exists():
         return None
     try:
-        return read_document(path, name, 1)
+        return read_document(path, name, VERSION)
     except DocumentError as error:
         if isinstance(error.__cause__, OSError):
             raise StorageError(str(error)) from error
         return None
 
 
-def _run_part(part: Part, config: Any, own: Path | None, inputs: str, tell: Progress, warn: Warn) -> Document:
+def _run_part(name: str, config: Any, own: Path | None, inputs: str, tell: Progress, warn: Warn) -> Document:
+    """Run a part; its document begins with the same two fields as when it is read from a file."""
     start = time.perf_counter()
-    result = part.module.run(config, own, tell, warn)
-    return result | {"preset": config.preset, "inputs": inputs, "took_s": round(time.perf_counter() - start, 1)}
+    result = PARTS[name].module.run(config, own, tell, warn)
+    head = {"format": f"fluxforge-{name}", "format_version": VERSION}
+    took = round(time.perf_counter() - start, 1)
+    return head | result | {"preset": config.preset, "inputs": inputs, "took_s": took}
 
 
 @contextmanager

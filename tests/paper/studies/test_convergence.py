@@ -15,7 +15,8 @@ from fluxforge.gnn.exact import sparse_network
 from fluxforge.mesh import Dirichlet, fourier_step
 from fluxforge.paper.studies import _measures, convergence
 from fluxforge.paper.studies._convergence_claims import COMPARED
-from fluxforge.paper.studies._measures import exact_action, graph_of, time_orders
+from fluxforge.paper.studies._convergence_result import Order, Row, time_orders
+from fluxforge.paper.studies._measures import exact_action, graph_of
 from fluxforge.paper.studies._tasks import grid_of, in_child
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import generator
@@ -104,14 +105,18 @@ def test_a_wrong_scheme_shows_no_order(result: dict[str, Any]) -> None:
 
 
 def test_orders_are_taken_from_stable_steps_alone() -> None:
+    other = {"cells": 9, "dt": 1.0, "steps": 1, "blew_up": False, "error": None, "driven": None}
+    unused = dict.fromkeys(("residual_half", "residual_one"), None) | dict.fromkeys(
+        ("seconds_per_step", "seconds"), 0.0
+    )
     rows = [
-        {"scheme": "s", "wanted": 9, "fourier": f, "stable": f <= 1, "free": f**2 if f <= 1 else 3.0, "driven": None}
+        Row(scheme="s", wanted=9, fourier=f, stable=f <= 1, free=f**2 if f <= 1 else 3.0, **other, **unused)
         for f in (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
     ]
     found = time_orders("s", rows)["9"]
-    assert (found["free"]["levels"], found["free"]["order"]) == (4, pytest.approx(2.0))
-    assert found["driven"] == {"levels": 0, "order": None, "rates": []}
-    assert time_orders("s", rows[:5])["9"]["free"]["order"] is None
+    assert (found.free.levels, found.free.order) == (4, pytest.approx(2.0))
+    assert found.driven == Order(0, None, [])
+    assert time_orders("s", rows[:5])["9"].free.order is None
 
 
 def test_what_blows_up_is_kept_as_null_and_lies_beyond_the_limit(result: dict[str, Any]) -> None:

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
-from fluxforge.paper.studies._records import Claim, Verdict
+from fluxforge.paper.studies._convergence_result import MeshFacts, Result
+from fluxforge.paper.studies._records import Claim, Verdict, read_result
 
 PRINTED = ("midpoint-printed", "two-hop-printed")
 RIGHT = ("midpoint", "two-hop")
@@ -24,7 +26,12 @@ SIGNIFICANT = 0.6
 OTHER_FORMULAS = "with other formulas than printed"
 
 
-def check(result: Mapping[str, Any]) -> list[Claim]:
+def check(document: Mapping[str, Any]) -> list[Claim]:
+    """The paper's sentences, judged from the numbers of a document alone."""
+    return judge(read_result(document, Result))
+
+
+def judge(result: Result) -> list[Claim]:
     """The paper's sentences, judged from the numbers alone."""
     return [
         _similar(result),
@@ -37,26 +44,24 @@ def check(result: Mapping[str, Any]) -> list[Claim]:
     ]
 
 
-def _networks(result: Mapping[str, Any]) -> list[str]:
+def _networks(result: Result) -> list[str]:
     """What was trained: whatever has no stability limit in the facts of the meshes."""
-    known = set().union(*(mesh["limits"] for mesh in result["meshes"]))
-    return [name for name in result["schemes"] if name not in known]
+    known = set().union(*(mesh.limits for mesh in result.meshes))
+    return [name for name in result.schemes if name not in known]
 
 
 def _ratios(
-    result: Mapping[str, Any], name: str, *, peer: str, key: str, low: float = 0.0, high: float = np.inf
+    result: Result, name: str, *, peer: str, key: str, low: float = 0.0, high: float = np.inf
 ) -> Iterator[float]:
     """A scheme's number over its peer's, on every mesh, for steps within a range; infinite where it blew up."""
-    peers = {(row["wanted"], row["fourier"]): row[key] for row in result["rows"] if row["scheme"] == peer}
-    for row in result["rows"]:
-        other = peers.get((row["wanted"], row["fourier"]))
-        if row["scheme"] == name and low <= row["fourier"] <= high and other:
-            yield np.inf if row[key] is None else row[key] / other
+    peers = {(row.wanted, row.fourier): getattr(row, key) for row in result.rows if row.scheme == peer}
+    for row in result.rows:
+        other = peers.get((row.wanted, row.fourier))
+        if row.scheme == name and low <= row.fourier <= high and other:
+            yield np.inf if getattr(row, key) is None else getattr(row, key) / other
 
 
-def _worst(
-    result: Mapping[str, Any], name: str, *, key: str = "error", low: float = 0.0, high: float = np.inf
-) -> float:
+def _worst(result: Result, name: str, *, key: str = "error", low: float = 0.0, high: float = np.inf) -> float:
     """The largest ratio to Crank–Nicolson; infinite where there is nothing to compare."""
     return max(_ratios(result, name, peer="crank-nicolson", key=key, low=low, high=high), default=np.inf)
 
@@ -74,7 +79,7 @@ def _condition(verdict: Verdict) -> str:
     return OTHER_FORMULAS if verdict == "holds under a condition" else ""
 
 
-def _similar(result: Mapping[str, Any]) -> Claim:
+def _similar(result: Result) -> Claim:
     """Under a condition if only the formulas put right are similar."""
     keys = {"error": "error", "free": "error without a source", "residual_one": "residual (θ = 1, as printed)"}
     names = (*PRINTED, *RIGHT, *_networks(result))
@@ -88,17 +93,17 @@ def _similar(result: Mapping[str, Any]) -> Claim:
     return Claim("similar to Crank–Nicolson", text, verdict, evidence, _condition(verdict))
 
 
-def _reach(result: Mapping[str, Any], name: str, key: str = "error") -> float:
+def _reach(result: Result, name: str, key: str = "error") -> float:
     """The largest step, in Fourier steps, up to which the error stays similar to Crank–Nicolson's on every mesh."""
     reach = 0.0
-    for fraction in sorted({row["fourier"] for row in result["rows"]}):
+    for fraction in sorted({row.fourier for row in result.rows}):
         if _worst(result, name, key=key, low=fraction, high=fraction) > SIMILAR:
             break
         reach = fraction
     return reach
 
 
-def _follows(result: Mapping[str, Any]) -> Claim:
+def _follows(result: Result) -> Claim:
     reach = {name: _reach(result, name) for name in ("midpoint-printed", "midpoint", *_networks(result))}
     limits = _limits(result, "midpoint")
     # The paper's figure shows residuals of one step; a run needs stability too.
@@ -126,7 +131,7 @@ def _follows(result: Mapping[str, Any]) -> Claim:
     )
 
 
-def _struggles(result: Mapping[str, Any]) -> Claim:
+def _struggles(result: Result) -> Claim:
     """Holds if the printed scheme is similar to Crank–Nicolson far from the Fourier step and not close to it."""
     near, far = (
         {name: _worst(result, name, low=low, high=high) for name in ("two-hop-printed", "two-hop")}
@@ -149,20 +154,25 @@ def _struggles(result: Mapping[str, Any]) -> Claim:
     )
 
 
-def _limits(result: Mapping[str, Any], name: str) -> list[float]:
+def _limits(result: Result, name: str) -> list[float]:
     """Longest stable steps in Fourier steps, mesh by mesh."""
-    return [mesh["limits"][name]["dt"] / mesh["fourier"] for mesh in result["meshes"]]
+    return [_limit_of(mesh, name) for mesh in result.meshes]
 
 
-def _second_order(result: Mapping[str, Any]) -> Claim:
+def _limit_of(mesh: MeshFacts, name: str) -> float:
+    limit = mesh.limits[name].dt
+    assert limit is not None  # of explicit schemes only
+    return limit / mesh.fourier
+
+
+def _second_order(result: Result) -> Claim:
     # Crank–Nicolson has the same flux: what it cannot reach is not the fault of a time step.
     names = (*PRINTED, *RIGHT, "crank-nicolson")
-    orders = {name: result["orders"][name]["space"]["order"] for name in names}
+    orders = {name: result.orders[name].space.order for name in names}
     second = {name: order is not None and abs(order - 2.0) <= ORDER_TOLERANCE for name, order in orders.items()}
-    rates = {name: result["orders"][name]["space"]["rates"] for name in names}
+    rates = {name: result.orders[name].space.rates for name in names}
     errors = {
-        name: [row["error"] for row in result["space"] if row["scheme"] == name and row["error"] is not None]
-        for name in names
+        name: [row.error for row in result.space if row.scheme == name and row.error is not None] for name in names
     }
     parts = [
         f"{name}: {'no order' if order is None else f'order {order:.2f}'}"
@@ -170,23 +180,23 @@ def _second_order(result: Mapping[str, Any]) -> Claim:
         + (f", error {errors[name][0]:.1e} to {errors[name][-1]:.1e}" if errors[name] else ", blew up")
         for name, order in orders.items()
     ]
-    sizes = [mesh["cells"] for mesh in result["meshes"]]
+    sizes = [mesh.cells for mesh in result.meshes]
     evidence = "; ".join([f"{min(sizes)} to {max(sizes)} cells: {parts[0]}", *parts[1:], *_network_errors(result)])
     verdict = _three(all(second[name] for name in PRINTED), all(second[name] for name in RIGHT))
     text = "second order in space on irregular meshes"
     return Claim("second order in space", text, verdict, evidence, _condition(verdict))
 
 
-def _network_errors(result: Mapping[str, Any]) -> Iterator[str]:
+def _network_errors(result: Result) -> Iterator[str]:
     """What a network's run to the end time gives, from the coarsest mesh it is put on to the finest."""
     for name in _networks(result):
-        rows = [row for row in result["space"] if row["scheme"] == name]
-        told = ("blows up" if row["error"] is None else f"{row['error']:.1e}" for row in rows)
+        rows = [row for row in result.space if row.scheme == name]
+        told = ("blows up" if row.error is None else f"{row.error:.1e}" for row in rows)
         if rows:
-            yield f"{name}: error {', '.join(told)} on {rows[0]['cells']} to {rows[-1]['cells']} cells"
+            yield f"{name}: error {', '.join(told)} on {rows[0].cells} to {rows[-1].cells} cells"
 
 
-def _lower(result: Mapping[str, Any], name: str) -> dict[str, tuple[float, float]]:
+def _lower(result: Result, name: str) -> dict[str, tuple[float, float]]:
     """Geometric mean and largest ratio to Euler's residual for steps up to the Fourier step, for each θ."""
     found = {}
     for key in ("residual_half", "residual_one"):
@@ -195,12 +205,12 @@ def _lower(result: Mapping[str, Any], name: str) -> dict[str, tuple[float, float
     return found
 
 
-def _all_lower(result: Mapping[str, Any], names: Sequence[str]) -> bool:
+def _all_lower(result: Result, names: Sequence[str]) -> bool:
     every = [pair for name in names for pair in _lower(result, name).values()]
     return bool(every) and all(mean < SIGNIFICANT and most <= 1.0 for mean, most in every)
 
 
-def _residual(result: Mapping[str, Any]) -> Claim:
+def _residual(result: Result) -> Claim:
     """Of the printed formulas; those put right are the condition."""
     networks = _networks(result)
     names = (*PRINTED, *RIGHT, *networks)
@@ -216,17 +226,17 @@ def _residual(result: Mapping[str, Any]) -> Claim:
     return Claim("lower residual than first order", text, verdict, evidence, _condition(verdict))
 
 
-def _by_mesh(result: Mapping[str, Any], name: str) -> str:
+def _by_mesh(result: Result, name: str) -> str:
     """A network's ratio mesh by mesh: a formula's hardly changes, a network knows the sizes it was trained on."""
-    sizes = sorted({row["wanted"] for row in result["rows"] if row["scheme"] == name})
+    sizes = sorted({row.wanted for row in result.rows if row.scheme == name})
     means = []
     for wanted in sizes:
-        only = {**result, "rows": [row for row in result["rows"] if row["wanted"] == wanted]}
+        only = replace(result, rows=[row for row in result.rows if row.wanted == wanted])
         means.append(f"{_lower(only, name)['residual_half'][0]:.2g}")
     return f"{name} on {', '.join(f'{size:,}' for size in sizes)} cells (θ = ½): {', '.join(means)}"
 
 
-def _accurate(result: Mapping[str, Any]) -> Claim:
+def _accurate(result: Result) -> Claim:
     """Smaller errors in time than Euler's on every mesh and at every step up to the Fourier step."""
     names = (*PRINTED, *RIGHT, *_networks(result))
     most = {name: max(_ratios(result, name, peer="euler", key="error", high=1.0), default=np.inf) for name in names}
@@ -237,10 +247,10 @@ def _accurate(result: Mapping[str, Any]) -> Claim:
     return Claim("more accurate than first order", text, verdict, evidence, _condition(verdict))
 
 
-def _oscillates(result: Mapping[str, Any]) -> Claim:
+def _oscillates(result: Result) -> Claim:
     """There is such a zone if 2/λ_max lies within the steps of the study, on every mesh."""
-    longest = max(row["fourier"] for row in result["rows"])
-    onset = [mesh["oscillation"] / mesh["fourier"] for mesh in result["meshes"] if mesh["oscillation"]]
+    longest = max(row.fourier for row in result.rows)
+    onset = [mesh.oscillation / mesh.fourier for mesh in result.meshes if mesh.oscillation]
     inside = [each < longest for each in onset]
     verdict: Verdict = "holds" if inside and all(inside) else "does not hold"
     span = f"{min(onset):.2f} to {max(onset):.2f} Fourier steps" if onset else "an unknown step"

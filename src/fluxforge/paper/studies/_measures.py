@@ -1,8 +1,8 @@
-"""What is measured of a scheme on a mesh: residuals, errors in time and space, seconds per step, observed orders."""
+"""What is measured of a scheme on a mesh: residuals, errors in time and space, and seconds per step."""
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -13,12 +13,12 @@ import numpy as np
 from scipy.sparse import block_array, csr_array, diags_array
 from scipy.sparse.linalg import expm_multiply
 
-from fluxforge.certify import Rates
 from fluxforge.data import PLAIN_HEAT, cached, problem
 from fluxforge.gnn import Network
 from fluxforge.graph import pad_graph
 from fluxforge.loss import averaged, theta_residual
 from fluxforge.mesh import Conditions, Dirichlet, DualGraph, dual, fourier_step
+from fluxforge.paper.studies._convergence_result import Limit, MeshFacts, SpaceError
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import (
@@ -106,29 +106,24 @@ CLOCK_MOST_STEPS = 200
 CLOCK_TRIES = 3
 
 
-def mesh_facts(graph: DualGraph, schemes: Sequence[Scheme]) -> dict[str, Any]:
+def mesh_facts(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
     """Δt_Fourier, λ_max, 2/λ_max (beyond which Crank–Nicolson's fastest mode changes sign), every stability limit.
 
     On large meshes λ_max is enclosed, and the limit is the one that is stable in any case.
     """
     precise = graph.cells <= PRECISE_CELLS
-    limits: dict[str, Any] = {}
+    limits: dict[str, Limit] = {}
     rates = []
     for scheme in schemes:
         # Solving for an unlimited scheme's eigenvalue again would tell nothing new.
         found = None if scheme.implicit else step_limit(scheme, graph, precise=precise)
-        limits[scheme.name] = {
-            "dt": None if found is None or math.isinf(found.certain) else found.certain,
-            "unlimited": scheme.implicit or (found is not None and math.isinf(found.certain)),
-        }
+        limits[scheme.name] = Limit(
+            dt=None if found is None or math.isinf(found.certain) else found.certain,
+            unlimited=scheme.implicit or (found is not None and math.isinf(found.certain)),
+        )
         rates += [found.rate] if scheme.name == "euler" and found is not None else []
-    return {
-        "cells": graph.cells,
-        "fourier": fourier_step(graph),
-        "rate": rates[0] if rates else None,
-        "oscillation": 2.0 / rates[0] if rates else None,
-        "limits": limits,
-    }
+    rate = rates[0] if rates else None
+    return MeshFacts(graph.cells, fourier_step(graph), rate, 2.0 / rate if rate is not None else None, limits)
 
 
 def residuals(subject: Subject, *, cells: int, seed: int, fractions: Sequence[float]) -> list[dict[str, Any]]:
@@ -179,7 +174,7 @@ def relative_error(found: np.ndarray, exact: np.ndarray, V: np.ndarray, *, start
     return float(np.sqrt(V @ (found - exact) ** 2 / (V @ exact**2)))
 
 
-def space_error(subject: Subject, *, cells: int, seed: int, fraction: float, until: float) -> dict[str, Any]:
+def space_error(subject: Subject, *, cells: int, seed: int, fraction: float, until: float) -> SpaceError:
     """Against the heat equation:  T = (2 − exp(−2π²t)) sin πx sin πy, which S = 4π² sin πx sin πy drives from t = 0.
 
     The relative L2 error at t = `until`, with steps of about `fraction` of the Fourier step.
@@ -190,7 +185,7 @@ def space_error(subject: Subject, *, cells: int, seed: int, fraction: float, unt
     step = step_of(subject, graph, until / steps, source=4 * np.pi**2 * u)
     found = np.asarray(step.rollout(u, steps))
     exact = (2 - math.exp(-2 * np.pi**2 * until)) * u
-    return {"cells": graph.cells, "steps": steps, "error": relative_error(found, exact, graph.V, start=u)}
+    return SpaceError(graph.cells, steps, relative_error(found, exact, graph.V, start=u))
 
 
 def seconds_per_step(subject: Subject, *, cells: int, seed: int, fraction: float) -> float:
@@ -212,38 +207,3 @@ def seconds_per_step(subject: Subject, *, cells: int, seed: int, fraction: float
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def time_orders(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """By mesh, for the free and the driven run: from the steps that are stable, if there are four at least."""
-    sizes = dict.fromkeys(row["wanted"] for row in rows if row["scheme"] == name)
-    return {
-        str(wanted): {kind: _time_order(rows, name=name, wanted=wanted, kind=kind) for kind in ("free", "driven")}
-        for wanted in sizes
-    }
-
-
-def _time_order(rows: Sequence[Mapping[str, Any]], *, name: str, wanted: int, kind: str) -> dict[str, Any]:
-    chosen = [
-        (row["fourier"], row[kind])
-        for row in rows
-        # A network has no limit to compare with: it is taken at its word as long as it did not blow up.
-        if row["scheme"] == name and row["wanted"] == wanted and row["stable"] is not False and row[kind] is not None
-    ]
-    return _fit_order(sorted(chosen, reverse=True))
-
-
-def space_order(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """In h = 1/√cells, over the meshes on which nothing blew up."""
-    chosen = [(row["cells"] ** -0.5, row["error"]) for row in rows if row["scheme"] == name]
-    return _fit_order([pair for pair in chosen if pair[1] is not None])
-
-
-def _fit_order(pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    rates = Rates(tuple(size for size, _ in pairs), tuple(error for _, error in pairs))
-    found = rates.rates if len(pairs) > 1 else ()
-    return {
-        "levels": len(pairs),
-        "order": rates.order if len(pairs) > 1 else None,
-        "rates": [rate if math.isfinite(rate) else None for rate in found],
-    }

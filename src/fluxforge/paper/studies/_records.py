@@ -41,7 +41,7 @@ class Claim:
 def to_document(result: msgspec.Struct, claims: Sequence[Claim]) -> dict[str, Any]:
     """The JSON document of a study: the fields of its result, the environment and the claims."""
     document: dict[str, Any] = msgspec.to_builtins(result)
-    return document | {"environment": environment(), "claims": [claim.document() for claim in claims]}
+    return {**document, "environment": environment(), "claims": [claim.document() for claim in claims]}
 
 
 def read_result(document: Mapping[str, Any], kind: type[R]) -> R:

@@ -18,6 +18,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from fluxforge.certify.cost import cost
 from fluxforge.errors import FluxforgeError
@@ -30,7 +32,21 @@ from fluxforge.stepping import stepper
 STEPS = 3
 
 
-def footprint(words: Mapping[str, Any]) -> dict[str, Any]:
+class Footprint(Struct, frozen=True):
+    """Peak resident bytes of a process: before there is a stepper, with its assembly, and while it steps.
+
+    `forgets` says whether the system can start the mark of the peak anew; `wanted` is the number of cells asked for.
+    """
+
+    cells: int
+    start: int
+    whole: int
+    stepping: int
+    forgets: bool = True
+    wanted: int = 0
+
+
+def footprint(words: Mapping[str, Any]) -> Footprint:
     """`start`: before there is a stepper; `whole`: the peak while it is made and steps; `stepping`: while it steps.
 
     Without a scheme the process makes the mesh and its graph, has JAX compute something, and stops there: what it
@@ -42,7 +58,7 @@ def footprint(words: Mapping[str, Any]) -> dict[str, Any]:
     exact = forget_peak()
     start = peak()
     if words["scheme"] is None:
-        return {"cells": graph.cells, "start": start, "whole": peak(), "stepping": peak(), "forgets": exact}
+        return Footprint(graph.cells, start, peak(), peak(), exact)
     dt = words["fourier"] * fourier_step(graph)
     step = step_of(
         BUILT_IN[words["scheme"]], graph, dt, source=np.ones(graph.cells), solver=words.get("solver", "auto")
@@ -52,7 +68,7 @@ def footprint(words: Mapping[str, Any]) -> dict[str, Any]:
     whole = peak()
     forget_peak()
     jax.block_until_ready(step.repeat(after, STEPS))
-    return {"cells": graph.cells, "start": start, "whole": whole, "stepping": peak(), "forgets": exact}
+    return Footprint(graph.cells, start, whole, peak(), exact)
 
 
 def peak() -> int:
@@ -106,13 +122,14 @@ def grid_of(subject: Subject, words: Mapping[str, Any]) -> dict[str, Any]:
 
 def space_of(subject: Subject, words: Mapping[str, Any]) -> dict[str, Any]:
     """The error of one scheme against the equation on one mesh."""
-    return space_error(subject, **{name: words[name] for name in ("cells", "seed", "fraction", "until")})
+    found = space_error(subject, **{name: words[name] for name in ("cells", "seed", "fraction", "until")})
+    return asdict(found)
 
 
 TASKS: Mapping[str, Task] = {
     "grid": lambda words: grid_of(BUILT_IN[words["scheme"]], words),
     "space": lambda words: space_of(BUILT_IN[words["scheme"]], words),
-    "memory": footprint,
+    "memory": lambda words: asdict(footprint(words)),
 }
 
 

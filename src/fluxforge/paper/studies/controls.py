@@ -8,12 +8,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import sympy as sp
+from msgspec import Struct, convert, to_builtins
+from msgspec.structs import asdict
 
 from fluxforge import recipe
 from fluxforge.data import source
 from fluxforge.gnn import Network
 from fluxforge.paper.studies._decoys import DECOYS, LAWS, Decoy
-from fluxforge.paper.studies._records import Claim, Verdict
+from fluxforge.paper.studies._records import Claim, Verdict, read_result, to_document
 from fluxforge.pipeline import Found, Progress, environment, explained, finite, run_folder, silent
 from fluxforge.recipe import exchange_law
 from fluxforge.scheme import Stage, semi_discrete, symbol
@@ -47,6 +49,45 @@ PAPER: Mapping[str, Mapping[str, Any]] = {
 SIZES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {"quick": QUICK, "paper": PAPER}
 
 
+class Judged(Struct, frozen=True):
+    """What became of a decoy: its verdict, the share explained, the formula, and whether it is the law of the data.
+
+    `departure` is the largest relative difference of a coefficient from the law's; `reason` the first that speaks
+    against a recovery.
+    """
+
+    name: str
+    kind: str
+    what: str
+    verdict: str
+    explained: float | None
+    messages: dict[str, str]
+    outputs: dict[str, str]
+    limit: dict[str, float | None]
+    own_law: bool
+    departure: float | None
+    reason: str | None
+    seconds: float
+
+
+class Row(Judged, frozen=True):
+    """A decoy with the verdicts it may get, and the outcome: ok, FOOLED or missed."""
+
+    allowed: list[str]
+    outcome: str
+
+
+class Result(Struct, frozen=True):
+    """The result of the study, with the number of decoys that have each outcome."""
+
+    experiment: str
+    preset: str
+    decoys: int
+    rows: list[Row]
+    environment: dict[str, str]
+    counts: dict[str, int]
+
+
 @dataclass(frozen=True)
 class Config:
     """Which decoys, at which size: of `quick` networks, or of the shipped recipes with `paper`."""
@@ -67,10 +108,9 @@ def run(
     for done, name in enumerate(config.decoys):
         tell(name, done, len(config.decoys))
         rows.append(_row(DECOYS[name], config, folder, tell, warn))
-    result = {"experiment": NAME, "preset": config.preset, "decoys": len(rows), "rows": rows}
-    result["environment"] = environment()
-    result["counts"] = {each: sum(row["outcome"] == each for row in rows) for each in (OK, FOOLED, MISSED)}
-    return result | {"claims": [claim.document() for claim in check(result)]}
+    counts = {each: sum(row.outcome == each for row in rows) for each in (OK, FOOLED, MISSED)}
+    result = Result(NAME, config.preset, len(rows), rows, environment(), counts)
+    return to_document(result, judge(result))
 
 
 def outcome_of(decoy: Decoy, verdict: str, is_own_law: bool) -> str:
@@ -80,13 +120,18 @@ def outcome_of(decoy: Decoy, verdict: str, is_own_law: bool) -> str:
     return OK if verdict in decoy.allowed else MISSED
 
 
-def check(result: Mapping[str, Any]) -> list[Claim]:
+def check(document: Mapping[str, Any]) -> list[Claim]:
+    """The one claim of this part, judged from a document."""
+    return judge(read_result(document, Result))
+
+
+def judge(result: Result) -> list[Claim]:
     """The one claim of this part, which is ours: no wrong law and no fake network is taken for the scheme."""
-    rows = result["rows"]
-    fooled = [row["name"] for row in rows if row["outcome"] == FOOLED]
-    missed = [row["name"] for row in rows if row["outcome"] == MISSED]
+    rows = result.rows
+    fooled = [row.name for row in rows if row.outcome == FOOLED]
+    missed = [row.name for row in rows if row.outcome == MISSED]
     verdict: Verdict = "does not hold" if fooled else "holds under a condition" if missed else "holds"
-    laws = sum(row["kind"] == "law" for row in rows)
+    laws = sum(row.kind == "law" for row in rows)
     evidence = f"{laws} laws and {len(rows) - laws} networks: {len(rows) - len(fooled) - len(missed)} as they must be"
     evidence += (
         f"; wrongly recovered: {', '.join(fooled) or 'none'}; true but not recovered: {', '.join(missed) or 'none'}."
@@ -105,7 +150,7 @@ def spec_of(decoy: Decoy, config: Config) -> recipe.Recipe:
     )
 
 
-def _row(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn) -> dict[str, Any]:
+def _row(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn) -> Row:
     """What became of one decoy: collected if it was finished as it stands, or run."""
     spec = spec_of(decoy, config)
     with run_folder(folder / decoy.name, spec, warn=warn) as held:
@@ -121,13 +166,16 @@ def _row(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn)
             else:
                 network = decoy.make(spec, lambda: _heat(config, folder, warn))
             document, found = explained(network, spec, held, document={}, tell=told)
-            done = _told(decoy, spec, document, found) | {"seconds": time.perf_counter() - began}
+            row = _describe(decoy, spec, document, found, time.perf_counter() - began)
+            done = finite(to_builtins(row))
             held.finish(NAME, done)
+    kept = convert(done, Judged)
     # What a decoy may get is judged anew, so that a changed expectation needs no training.
-    return done | {
-        "allowed": [each for each in ("recovered", "approximation", "refused") if each in decoy.allowed],
-        "outcome": outcome_of(decoy, done["verdict"], done["own_law"]),
-    }
+    return Row(
+        **asdict(kept),
+        allowed=[each for each in ("recovered", "approximation", "refused") if each in decoy.allowed],
+        outcome=outcome_of(decoy, kept.verdict, kept.own_law),
+    )
 
 
 def _heat(config: Config, folder: Path, warn: Warn) -> Network:
@@ -137,24 +185,24 @@ def _heat(config: Config, folder: Path, warn: Warn) -> Network:
         return train(spec, source(spec), folder=held).member(0)
 
 
-def _told(decoy: Decoy, spec: recipe.Recipe, document: Mapping[str, Any], found: Found | None) -> dict[str, Any]:
-    """A row of the table: verdict, explained share, formula, and whether that is the law of the data."""
-    own: dict[str, Any] = finite(
-        {
-            "name": decoy.name,
-            "kind": "law" if decoy in LAWS else "network",
-            "what": decoy.what,
-            "verdict": document["verdict"],
-            "explained": (document.get("explained") or {}).get("least"),
-            "messages": dict(document.get("messages") or {}),
-            "outputs": dict(document.get("outputs") or {}),
-            "limit": dict(document.get("limit") or {}),
-            "own_law": found is not None and is_law(found.stages, spec),
-            "departure": None if found is None else departure(found.stages, spec),
-            "reason": next((text for text in document["reasons"] if not text.startswith("yes")), None),
-        }
+def _describe(
+    decoy: Decoy, spec: recipe.Recipe, document: Mapping[str, Any], found: Found | None, seconds: float
+) -> Judged:
+    """The verdict, the share explained, the formula, and whether that is the law of the data."""
+    return Judged(
+        name=decoy.name,
+        kind="law" if decoy in LAWS else "network",
+        what=decoy.what,
+        verdict=document["verdict"],
+        explained=(document.get("explained") or {}).get("least"),
+        messages=dict(document.get("messages") or {}),
+        outputs=dict(document.get("outputs") or {}),
+        limit=dict(document.get("limit") or {}),
+        own_law=found is not None and is_law(found.stages, spec),
+        departure=None if found is None else departure(found.stages, spec),
+        reason=next((text for text in document["reasons"] if not text.startswith("yes")), None),
+        seconds=seconds,
     )
-    return own
 
 
 # Constants refitted to exact data are those of the law but for rounding; the smallest term of any decoy is 2e-2.

@@ -8,26 +8,32 @@ from typing import Any
 
 import jax
 import numpy as np
+from msgspec import convert
+from msgspec.structs import asdict, replace
 
 from fluxforge.data import cached
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network, parameters
-from fluxforge.paper.studies._convergence_claims import COMPARED, check
-from fluxforge.paper.studies._measures import (
-    FIELD,
-    GROWN,
-    SOURCE,
-    Subject,
-    graph_of,
-    mesh_facts,
-    seconds_per_step,
+from fluxforge.paper.studies._convergence_claims import COMPARED, check, judge
+from fluxforge.paper.studies._convergence_result import (
+    Choices,
+    Clock,
+    GridRow,
+    Limit,
+    MeshFacts,
+    Orders,
+    Result,
+    Row,
+    SpaceError,
+    SpaceRow,
     space_order,
     time_orders,
 )
+from fluxforge.paper.studies._measures import FIELD, GROWN, SOURCE, Subject, graph_of, mesh_facts, seconds_per_step
 from fluxforge.paper.studies._networks import trained_before
-from fluxforge.paper.studies._records import Records, records
+from fluxforge.paper.studies._records import Records, records, to_document
 from fluxforge.paper.studies._tasks import grid_of, in_children, space_of
-from fluxforge.pipeline import Progress, environment, silent
+from fluxforge.pipeline import Progress, silent
 from fluxforge.scheme.reference import BUILT_IN
 
 __all__ = ["Config", "check", "run"]
@@ -96,22 +102,19 @@ def run(
         clocks = study.clocks([*dict.fromkeys([*grids, *spaces])])
     rows = [row for each in grids for row in _rows(each, grids[each], clocks, meshes)]
     space = [_space_row(each, spaces, clocks) for each in spaces]
-    result = {
-        "experiment": NAME,
-        "preset": config.preset,
-        "schemes": [*config.schemes, *networks],
-        "networks": _told(networks, config),
-        "choices": _choices(config),
-        "meshes": meshes,
-        "rows": rows,
-        "space": space,
-        "orders": {
-            name: {"time": time_orders(name, rows), "space": space_order(name, space)}
-            for name in (*config.schemes, *networks)
-        },
-        "environment": environment(),
-    }
-    return result | {"claims": [claim.document() for claim in check(result)]}
+    named = (*config.schemes, *networks)
+    result = Result(
+        experiment=NAME,
+        preset=config.preset,
+        schemes=list(named),
+        networks=_describe_networks(networks, config),
+        choices=_choices(config),
+        meshes=meshes,
+        rows=rows,
+        space=space,
+        orders={name: Orders(time_orders(name, rows), space_order(name, space)) for name in named},
+    )
+    return to_document(result, judge(result))
 
 
 def _trained(folder: Path | None) -> dict[str, Network]:
@@ -126,7 +129,7 @@ def _check(config: Config) -> None:
             raise InputError(f"the claims speak of {name}: have it among the schemes")
 
 
-def _told(networks: Mapping[str, Network], config: Config) -> str:
+def _describe_networks(networks: Mapping[str, Network], config: Config) -> str:
     if not networks:
         return "left out: the experiment higher-order has not been run in this folder, and it trains them"
     grid, space = config.most.values()
@@ -134,24 +137,23 @@ def _told(networks: Mapping[str, Network], config: Config) -> str:
     return f"{', '.join(networks)}: from the experiment higher-order, on meshes of at most {where}"
 
 
-def _choices(config: Config) -> dict[str, Any]:
-    """What was decided, in words, for whoever reads the numbers."""
-    return {
-        "meshes": "irregular meshes of the unit square, built-in generator, seed 1 (space: all seeds up to "
+def _choices(config: Config) -> Choices:
+    return Choices(
+        meshes="irregular meshes of the unit square, built-in generator, seed 1 (space: all seeds up to "
         f"{LARGE} cells)",
-        "residual": f"one step from T = {FIELD}, S = {SOURCE}; mean |θ-residual| over mean |L T + S|",
-        "error": f"white noise in T₀ (free) and in S (driven) after {config.end:g} Fourier steps against the exact "
+        residual=f"one step from T = {FIELD}, S = {SOURCE}; mean |θ-residual| over mean |L T + S|",
+        error=f"white noise in T₀ (free) and in S (driven) after {config.end:g} Fourier steps against the exact "
         "solution of dT/dt = L T + S, L the plain flux, by scipy's expm_multiply on √V L/√V: as many products as "
         "t λ_max asks for, the same on every mesh; relative L2, the worse of the two runs",
-        "space": "T = (2 − exp(−2π²t)) sin πx sin πy, S = 4π² sin πx sin πy, at t = "
+        space="T = (2 − exp(−2π²t)) sin πx sin πy, S = 4π² sin πx sin πy, at t = "
         f"{config.until:g}; Δt is {SPACE_FRACTION} Fourier steps, {LONG_FRACTION:g} of {' and '.join(LONG)}",
-        "blow-up": f"not finite, or {GROWN:g} times the first and the exact temperatures: its error is null",
-        "oscillation": "2/λ_max: beyond it Crank–Nicolson's fastest mode changes sign at every step",
-        "seeds": list(config.seeds),
-        "end": config.end,
-        "until": config.until,
-        "fractions": list(config.fractions),
-    }
+        blow_up=f"not finite, or {GROWN:g} times the first and the exact temperatures: its error is null",
+        oscillation="2/λ_max: beyond it Crank–Nicolson's fastest mode changes sign at every step",
+        seeds=list(config.seeds),
+        end=config.end,
+        until=config.until,
+        fractions=list(config.fractions),
+    )
 
 
 @dataclass(frozen=True)
@@ -161,16 +163,14 @@ class _Study:
     tell: Progress
     networks: Mapping[str, Network]
 
-    def mesh(self, cells: int) -> dict[str, Any]:
+    def mesh(self, cells: int) -> MeshFacts:
         """The facts of a mesh: steps and limits."""
         schemes = [BUILT_IN[name] for name in self.config.schemes]
         self.tell(f"mesh of {cells} cells", 0, 1)
         seed = self.config.seeds[0]
         words = {"cells": cells, "seed": seed, "schemes": self.config.schemes}
-        facts = self.held.once(
-            f"mesh {cells}", words, dict[str, Any], lambda: mesh_facts(graph_of(cells, seed), schemes)
-        )
-        return facts | {"wanted": cells}
+        facts = self.held.once(f"mesh {cells}", words, MeshFacts, lambda: mesh_facts(graph_of(cells, seed), schemes))
+        return replace(facts, wanted=cells)
 
     def pairs(self, task: str) -> Iterator[tuple[str, int]]:
         """Every scheme or network, on every mesh it is put on."""
@@ -178,13 +178,14 @@ class _Study:
             yield from ((name, cells) for name in self.config.schemes)
             yield from ((name, cells) for name in self.networks if cells <= self.config.most[task])
 
-    def grids(self) -> dict[tuple[str, int], dict[str, Any]]:
+    def grids(self) -> dict[tuple[str, int], list[GridRow]]:
         """Residuals and errors in time."""
         shared = {"fractions": self.config.fractions, "end": self.config.end, "seed": self.config.seeds[0]}
         wanted = {pair: self._words("grid", *pair) | shared for pair in self.pairs("grid")}
-        return dict(zip(wanted, self._measured(list(wanted.values()), grid_of), strict=True))
+        found = self._measured(list(wanted.values()), grid_of)
+        return {pair: convert(one["rows"], list[GridRow]) for pair, one in zip(wanted, found, strict=True)}
 
-    def spaces(self) -> dict[tuple[str, int], list[dict[str, Any]]]:
+    def spaces(self) -> dict[tuple[str, int], list[SpaceError]]:
         """Errors against the equation, for every seed."""
         wanted = [
             (
@@ -194,9 +195,9 @@ class _Study:
             for pair in self.pairs("space")
             for seed in self.config.seeds[: None if pair[1] < LARGE else 1]
         ]
-        found: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        found: dict[tuple[str, int], list[SpaceError]] = {}
         for (pair, _), one in zip(wanted, self._measured([words for _, words in wanted], space_of), strict=True):
-            found.setdefault(pair, []).append(one)
+            found.setdefault(pair, []).append(convert(one, SpaceError))
         return found
 
     def clocks(self, pairs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], dict[float, float]]:
@@ -211,14 +212,10 @@ class _Study:
     def _clock(self, pair: tuple[str, int], fraction: float) -> float:
         words = self._words("clock", *pair) | {"seed": self.config.seeds[0], "fraction": fraction}
         where = {"cells": pair[1], "seed": words["seed"], "fraction": fraction}
-        return float(
-            self.held.once(
-                f"clock {pair[1]} {pair[0]}",
-                words,
-                dict[str, Any],
-                lambda: {"seconds": seconds_per_step(self._subject(pair[0]), **where)},
-            )["seconds"]
+        measured = self.held.once(
+            f"clock {pair[1]} {pair[0]}", words, Clock, lambda: Clock(seconds_per_step(self._subject(pair[0]), **where))
         )
+        return measured.seconds
 
     def _subject(self, name: str) -> Subject:
         return self.networks[name] if name in self.networks else BUILT_IN[name]
@@ -268,35 +265,36 @@ def _digest(network: Network) -> str:
 
 def _rows(
     pair: tuple[str, int],
-    found: Mapping[str, Any],
+    found: Sequence[GridRow],
     clocks: Mapping[tuple[str, int], Mapping[float, float]],
-    meshes: Sequence[Mapping[str, Any]],
-) -> Iterator[dict[str, Any]]:
-    mesh = next(mesh for mesh in meshes if mesh["wanted"] == pair[1])
-    limit = mesh["limits"].get(pair[0], {"dt": None, "unlimited": False})
-    for row in found["rows"]:
-        stable = True if limit["unlimited"] else None if limit["dt"] is None else row["dt"] <= limit["dt"]
-        each = clocks[pair][row["fourier"]]
-        named = {"scheme": pair[0], "wanted": pair[1], "cells": mesh["cells"]}
-        yield named | row | {"stable": stable, "seconds_per_step": each, "seconds": each * row["steps"]}
+    meshes: Sequence[MeshFacts],
+) -> Iterator[Row]:
+    mesh = next(mesh for mesh in meshes if mesh.wanted == pair[1])
+    limit = mesh.limits.get(pair[0], Limit())
+    for row in found:
+        stable = True if limit.unlimited else None if limit.dt is None else row.dt <= limit.dt
+        each = clocks[pair][row.fourier]
+        yield Row(
+            scheme=pair[0],
+            wanted=pair[1],
+            cells=mesh.cells,
+            **asdict(row),
+            stable=stable,
+            seconds_per_step=each,
+            seconds=each * row.steps,
+        )
 
 
 def _space_row(
     pair: tuple[str, int],
-    spaces: Mapping[tuple[str, int], Sequence[Mapping[str, Any]]],
+    spaces: Mapping[tuple[str, int], Sequence[SpaceError]],
     clocks: Mapping[tuple[str, int], Mapping[float, float]],
-) -> dict[str, Any]:
+) -> SpaceRow:
     """Over the seeds: the root mean square error, unless one blew up; the mean size and cost."""
-    found = spaces[pair]
-    errors = [one["error"] for one in found]
-    whole = None if None in errors else float(np.sqrt(np.mean(np.square(errors))))
-    steps = float(np.mean([one["steps"] for one in found]))
-    return {
-        "scheme": pair[0],
-        "wanted": pair[1],
-        "cells": round(float(np.mean([one["cells"] for one in found]))),
-        "fourier": _fraction(pair),
-        "error": whole,
-        "errors": errors,
-        "seconds": steps * clocks[pair][_fraction(pair)],
-    }
+    found, fraction = spaces[pair], _fraction(pair)
+    errors = [one.error for one in found]
+    known = [error for error in errors if error is not None]
+    whole = float(np.sqrt(np.mean(np.square(known)))) if len(known) == len(errors) else None
+    cells = round(float(np.mean([one.cells for one in found])))
+    seconds = float(np.mean([one.steps for one in found])) * clocks[pair][fraction]
+    return SpaceRow(*pair, cells, fraction, whole, errors, seconds)

@@ -7,12 +7,14 @@ from typing import Any
 
 import jax
 import numpy as np
+from msgspec import Struct, convert
+from msgspec.structs import replace
 
 from fluxforge.data import cached
 from fluxforge.paper.studies._measures import graph_of
-from fluxforge.paper.studies._records import Claim, Records, Verdict, records
-from fluxforge.paper.studies._tasks import counted_bytes, in_children
-from fluxforge.pipeline import Progress, environment, silent
+from fluxforge.paper.studies._records import Claim, Records, Verdict, read_result, records, to_document
+from fluxforge.paper.studies._tasks import Footprint, counted_bytes, in_children
+from fluxforge.pipeline import Progress, silent
 from fluxforge.scheme.reference import BUILT_IN
 
 NAME = "memory"
@@ -40,6 +42,46 @@ DISCOVERED = ("midpoint-printed", "two-hop-printed")
 MUCH_LOWER = 0.5
 # Does not depend on Δt: on the largest mesh bytes per cell differ by less than that share, or by fewer than two fields.
 SAME, SAME_BYTES = 0.1, 16.0
+
+
+class Counted(Struct, frozen=True):
+    """Bytes of the arrays that a scheme holds on a mesh."""
+
+    bytes: float
+
+
+class Row(Struct, frozen=True):
+    """Bytes of one scheme on one mesh with one step: measured with its assembly, while it steps, and counted."""
+
+    scheme: str
+    wanted: int
+    cells: int
+    fourier: float
+    whole: int
+    stepping: int
+    counted: float
+
+
+class BytesPerCell(Struct, frozen=True):
+    """Slopes over the mesh sizes, None of a single size; and on the largest mesh by step, while stepping."""
+
+    stepping: float | None
+    whole: float | None
+    counted: float | None
+    largest_by_step: dict[str, float]
+    sizes: int
+
+
+class Result(Struct, frozen=True):
+    """The result of the study."""
+
+    experiment: str
+    preset: str
+    fractions: list[float]
+    baseline: list[Footprint]
+    rows: list[Row]
+    bytes_per_cell: dict[str, BytesPerCell]
+    choices: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -85,17 +127,16 @@ def run(
         _row(where, one, baseline=baseline[where[1]], counted=counted[where[:2]])
         for where, one in zip(wanted, found[len(bare) :], strict=True)
     ]
-    result = {
-        "experiment": NAME,
-        "preset": config.preset,
-        "fractions": list(config.fractions),
-        "baseline": [one | {"wanted": cells} for cells, one in baseline.items()],
-        "rows": rows,
-        "bytes_per_cell": {name: _fits(rows, name) for name in config.subjects},
-        "choices": CHOICES,
-        "environment": environment(),
-    }
-    return result | {"claims": [claim.document() for claim in check(result)]}
+    result = Result(
+        experiment=NAME,
+        preset=config.preset,
+        fractions=list(config.fractions),
+        baseline=[replace(one, wanted=cells) for cells, one in baseline.items()],
+        rows=rows,
+        bytes_per_cell={name: _fits(rows, name) for name in config.subjects},
+        choices=CHOICES,
+    )
+    return to_document(result, judge(result))
 
 
 CHOICES = {
@@ -113,16 +154,14 @@ def _words(name: str | None, cells: int, *, fraction: float) -> dict[str, Any]:
     return {"task": "memory", "baseline": "its own mark", "cells": cells, "seed": SEED, "fourier": fraction} | chosen
 
 
-def _measured(
-    many: Sequence[Mapping[str, Any]], held: Records, *, config: Config, tell: Progress
-) -> list[dict[str, Any]]:
+def _measured(many: Sequence[Mapping[str, Any]], held: Records, *, config: Config, tell: Progress) -> list[Footprint]:
     found = [held.found(_title(words), words) for words in many]
     missing = [k for k, one in enumerate(found) if one is None]
     for done, (at, one) in enumerate(in_children([many[k] for k in missing], workers=config.workers)):
         words = many[missing[at]]
         found[missing[at]] = held.keep(_title(words), words, one)
         tell(_title(words), done + 1, len(missing))
-    return [one for one in found if one is not None]
+    return [convert(one, Footprint) for one in found if one is not None]
 
 
 def _title(words: Mapping[str, Any]) -> str:
@@ -132,58 +171,65 @@ def _title(words: Mapping[str, Any]) -> str:
 def _counted(name: str, cells: int, held: Records) -> float:
     chosen = SUBJECTS[name]
     words = {"task": "counted", "cells": cells, "seed": SEED, **chosen}
+    scheme = BUILT_IN[chosen["scheme"]]
     found = held.once(
         _title(words),
         words,
-        dict[str, Any],
-        lambda: {"bytes": counted_bytes(BUILT_IN[chosen["scheme"]], graph_of(cells, SEED), chosen.get("solver"))},
+        Counted,
+        lambda: Counted(counted_bytes(scheme, graph_of(cells, SEED), chosen.get("solver"))),
     )
-    return float(found["bytes"])
+    return found.bytes
 
 
-def _row(
-    where: tuple[str, int, float], one: Mapping[str, Any], *, baseline: Mapping[str, Any], counted: float
-) -> dict[str, Any]:
+def _row(where: tuple[str, int, float], one: Footprint, *, baseline: Footprint, counted: float) -> Row:
     name, cells, fraction = where
     # Processes differ by megabytes before they begin: where peaks can be forgotten, each is its own baseline.
-    less = {key: one[key] - (one["start"] if one["forgets"] else baseline[key]) for key in ("whole", "stepping")}
-    return {"scheme": name, "wanted": cells, "cells": one["cells"], "fourier": fraction, **less, "counted": counted}
+    whole = one.whole - (one.start if one.forgets else baseline.whole)
+    stepping = one.stepping - (one.start if one.forgets else baseline.stepping)
+    return Row(name, cells, one.cells, fraction, whole, stepping, counted)
 
 
-def _fits(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+def _fits(rows: Sequence[Row], name: str) -> BytesPerCell:
     """Bytes per cell over all sizes, at the first step; and on the largest mesh alone, for each step."""
-    own = [row for row in rows if row["scheme"] == name]
-    first = [row for row in own if row["fourier"] == own[0]["fourier"]]
-    last = [row for row in own if row["cells"] == max(row["cells"] for row in own)]
-    fitted: dict[str, Any] = {key: _slope(first, key) for key in ("stepping", "whole", "counted")}
-    by_step = {f"{row['fourier']:g}": row["stepping"] / row["cells"] for row in last}
-    return fitted | {"largest_by_step": by_step, "sizes": len(first)}
+    own = [row for row in rows if row.scheme == name]
+    first = [row for row in own if row.fourier == own[0].fourier]
+    cells, largest = [row.cells for row in first], max(row.cells for row in own)
+    return BytesPerCell(
+        stepping=_slope(cells, [row.stepping for row in first]),
+        whole=_slope(cells, [row.whole for row in first]),
+        counted=_slope(cells, [row.counted for row in first]),
+        largest_by_step={f"{row.fourier:g}": row.stepping / row.cells for row in own if row.cells == largest},
+        sizes=len(first),
+    )
 
 
-def _slope(rows: Sequence[Mapping[str, Any]], key: str) -> float | None:
-    if len({row["cells"] for row in rows}) < 2:
-        return None
-    return float(np.polyfit([row["cells"] for row in rows], [row[key] for row in rows], 1)[0])
+def _slope(cells: Sequence[int], values: Sequence[float]) -> float | None:
+    return float(np.polyfit(cells, values, 1)[0]) if len(set(cells)) > 1 else None
 
 
-def check(result: Mapping[str, Any]) -> list[Claim]:
-    """Against each solver of Crank–Nicolson by itself."""
+def check(document: Mapping[str, Any]) -> list[Claim]:
+    """The claim on memory, judged from the numbers of a document."""
+    return judge(read_result(document, Result))
+
+
+def judge(result: Result) -> list[Claim]:
+    """The claim on memory against each solver of Crank–Nicolson by itself."""
     return [_lower(result, solver) for solver in ("LU", "CG")]
 
 
-def _shares(result: Mapping[str, Any], solver: str) -> Iterator[tuple[str, float | None, float | None]]:
+def _shares(result: Result, solver: str) -> Iterator[tuple[str, float | None, float | None]]:
     """Measured and counted bytes per cell of each discovered scheme over Crank–Nicolson's."""
-    other = result["bytes_per_cell"][f"crank-nicolson, {solver}"]
+    other = result.bytes_per_cell[f"crank-nicolson, {solver}"]
     for name in DISCOVERED:
-        own = result["bytes_per_cell"][name]
-        yield name, _share(own["stepping"], other["stepping"]), _share(own["counted"], other["counted"])
+        own = result.bytes_per_cell[name]
+        yield name, _share(own.stepping, other.stepping), _share(own.counted, other.counted)
 
 
 def _share(own: float | None, other: float | None) -> float | None:
     return None if own is None or other is None or other <= 0 else own / other
 
 
-def _lower(result: Mapping[str, Any], solver: str) -> Claim:
+def _lower(result: Result, solver: str) -> Claim:
     """Holds if measured and counted bytes agree that it is much lower, for both schemes; in part if for some.
 
     How much it takes to assemble a scheme is ours to mend, and no property of it: it is told, not judged.
@@ -191,16 +237,16 @@ def _lower(result: Mapping[str, Any], solver: str) -> Claim:
     found = list(_shares(result, solver))
     much = [share is not None and share <= MUCH_LOWER for _, *shares in found for share in shares]
     verdict: Verdict = "holds" if all(much) else "holds under a condition" if any(much) else "does not hold"
-    other = result["bytes_per_cell"][f"crank-nicolson, {solver}"]
+    other = result.bytes_per_cell[f"crank-nicolson, {solver}"]
     parts = [
-        f"{name} {_bytes(result['bytes_per_cell'][name]['stepping'])} measured, "
-        f"{_bytes(result['bytes_per_cell'][name]['counted'])} counted, "
-        f"{_bytes(result['bytes_per_cell'][name]['whole'])} while it is assembled"
+        f"{name} {_bytes(result.bytes_per_cell[name].stepping)} measured, "
+        f"{_bytes(result.bytes_per_cell[name].counted)} counted, "
+        f"{_bytes(result.bytes_per_cell[name].whole)} while it is assembled"
         for name, *_ in found
     ]
     evidence = (
-        f"bytes per cell: {'; '.join(parts)}; Crank–Nicolson by {solver} {_bytes(other['stepping'])}, "
-        f"{_bytes(other['counted'])} and {_bytes(other['whole'])} (much lower: at most {MUCH_LOWER:.0%} of the first "
+        f"bytes per cell: {'; '.join(parts)}; Crank–Nicolson by {solver} {_bytes(other.stepping)}, "
+        f"{_bytes(other.counted)} and {_bytes(other.whole)} (much lower: at most {MUCH_LOWER:.0%} of the first "
         f"two); {_time_step(result)}"
     )
     text = "the discovered schemes offer a much lower memory consumption"
@@ -211,14 +257,14 @@ def _bytes(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.0f}"
 
 
-def _time_step(result: Mapping[str, Any]) -> str:
+def _time_step(result: Result) -> str:
     """Whether the time step matters to an explicit scheme, in words."""
     gaps, same = [], True
-    for name, fits in result["bytes_per_cell"].items():
-        values = fits["largest_by_step"].values()
+    for name, fits in result.bytes_per_cell.items():
+        values = fits.largest_by_step.values()
         if not name.startswith("crank-nicolson"):
             gaps.append(max(values) - min(values))
             same &= gaps[-1] <= max(SAME * max(values), SAME_BYTES)
-    steps = " and ".join(f"{fraction:g}" for fraction in result["fractions"])
+    steps = " and ".join(f"{fraction:g}" for fraction in result.fractions)
     said = "no explicit scheme's memory depends on Δt" if same else "an explicit scheme's memory depends on Δt"
     return f"{said}: at {steps} Fourier steps it differs by at most {max(gaps, default=0.0):.0f} bytes per cell"
