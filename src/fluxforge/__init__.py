@@ -1,8 +1,8 @@
 """Discover finite-volume schemes, distil them to formulas, certify them.
 
 The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.stepper`, `ff.simulate`,
-`ff.compare`, `ff.verify`, `ff.discover`, `ff.equation`. Each is imported at first use, so that importing the package is
-fast.
+`ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`, `ff.equation`. Each is imported at first use, so that importing
+the package is fast.
 """
 
 import importlib
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fluxforge.certify import verify
     from fluxforge.mesh import Dirichlet, Neumann, dual
     from fluxforge.pde import equation
-    from fluxforge.pipeline import discover
+    from fluxforge.pipeline import discover, load_run
     from fluxforge.stepping import compare, simulate, stepper
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "discover",
     "dual",
     "equation",
+    "load_run",
     "mesh",
     "scheme",
     "simulate",
@@ -41,6 +42,7 @@ _HOME = {
     "discover": "pipeline",
     "dual": "mesh",
     "equation": "pde",
+    "load_run": "pipeline",
     "simulate": "stepping",
     "stepper": "stepping",
     "verify": "certify",

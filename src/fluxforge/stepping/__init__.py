@@ -19,6 +19,7 @@ from fluxforge.stepping._picture import animation, field_picture, side_by_side
 from fluxforge.stepping._reaction import cell_capacity, linear_reaction
 from fluxforge.stepping._run import Simulation, choose_step, limit_kind, simulate
 from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper, LinearStepper
+from fluxforge.stepping._trained import TrainedNetwork
 
 __all__ = [
     "STEPS_PER_TURN",
@@ -34,6 +35,7 @@ __all__ = [
     "Simulation",
     "Solver",
     "StepLimit",
+    "TrainedNetwork",
     "animation",
     "apply",
     "assemble",

@@ -23,6 +23,7 @@ from fluxforge.stepping._field import field_on_cells
 from fluxforge.stepping._limit import StepLimit, step_limit
 from fluxforge.stepping._reaction import cell_capacity
 from fluxforge.stepping._stepper import AbstractStepper
+from fluxforge.stepping._trained import TrainedNetwork
 
 PRECISE_UP_TO = 5000
 # An implicit step adds Δt times an exchange of round-off size to the field; beyond this many Fourier steps (a hundredth
@@ -85,7 +86,7 @@ def limit_kind(limit: float | None) -> str:
 # What overflows shows as a field that is not finite, and is judged there: NumPy's warnings would say nothing new.
 @np.errstate(all="ignore")
 def simulate(
-    scheme: str | os.PathLike[str] | Scheme,
+    scheme: str | os.PathLike[str] | Scheme | TrainedNetwork,
     mesh: Mesh | str | os.PathLike[str],
     *,
     equation: str | os.PathLike[str] | Equation | None = None,
@@ -106,6 +107,7 @@ def simulate(
 ) -> Simulation:
     """March a problem from `initial` and keep about twenty fields (or every `save_every` steps).
 
+    `scheme` is a built-in name, the path of a scheme.json, a scheme, or the network of a run (`run.network`).
     `equation` is a name, a TOML file or an Equation, the scheme's own (heat) unless given, and `parameters` its
     parameters by name; `diffusivity` is the word for heat's α. `mesh` is a mesh or the path of its file. The step is
     `dt`, or `dt_fraction` of the reference step, which for heat is the Fourier step. One above the
@@ -114,7 +116,7 @@ def simulate(
     boundary values and all that sources and Neumann walls have brought allow. Raises InputError, naming the argument,
     for an argument that cannot be used.
     """
-    scheme = find(scheme, equation)
+    scheme = _check_network(scheme, equation) if isinstance(scheme, TrainedNetwork) else find(scheme, equation)
     every = _check_steps(steps, save_every)
     check_flag(force, "force"), check_flag(throw, "throw"), check_function(progress, "progress")
     check_precision(dtype)
@@ -123,15 +125,21 @@ def simulate(
     T = field_on_cells(initial, graph, "the initial temperature")
     S = field_on_cells(source, graph, "the source")
     parameters = scheme.equation.settings(parameters, diffusivity=check_diffusivity(diffusivity))
+    if isinstance(scheme, TrainedNetwork):
+        parameters = {**scheme.parameters, **parameters}
     step, fourier, limit = choose_step(
         scheme, graph, parameters=parameters, state=T, dt=dt, dt_fraction=dt_fraction, force=force, dtype=dtype
     )
     envelope = data_envelope(scheme.equation, graph, parameters, initial=T, source=S)
     _check_fits(dtype, {"the initial temperature": T, "the source": S, "the boundary condition": graph.value})
     with jax.enable_x64(dtype == "float64"), _telling_of_memory():
-        advance = run_stepper(
-            scheme, graph, step, steps=steps, parameters=parameters, source=S, dtype=dtype, solver=solver
-        )
+        advance: AbstractStepper
+        if isinstance(scheme, TrainedNetwork):
+            advance = scheme.stepper(graph, step, parameters=parameters, source=S, dtype=dtype)
+        else:
+            advance = run_stepper(
+                scheme, graph, step, steps=steps, parameters=parameters, source=S, dtype=dtype, solver=solver
+            )
         run = _march(advance, T, envelope, dt=step, steps=steps, every=every, progress=progress)
     result = Simulation(
         scheme=scheme.name,
@@ -151,6 +159,13 @@ def simulate(
     if throw and run.blew_up_at is not None:
         raise InstabilityError(f"scheme {scheme.name!r} blew up at step {run.blew_up_at} of {steps}")
     return result
+
+
+def _check_network(network: TrainedNetwork, equation: object) -> TrainedNetwork:
+    """Refuse an equation beside a network, which has learned its own."""
+    if equation is not None:
+        raise InputError(f"equation: a trained network has its own, {network.equation.name!r}: leave it out")
+    return network
 
 
 @contextmanager
@@ -173,7 +188,7 @@ def _check_fits(dtype: Precision, fields: Mapping[str, np.ndarray]) -> None:
 
 
 def choose_step(
-    scheme: Scheme,
+    scheme: Scheme | TrainedNetwork,
     graph: DualGraph,
     *,
     parameters: Settings | None = None,
@@ -212,8 +227,12 @@ def _in_words(parameters: Settings | None) -> str:
     return f"{', '.join(numbers)}: " if numbers else ""
 
 
-def _known_limit(scheme: Scheme, graph: DualGraph, parameters: Settings | None, *, precise: bool) -> StepLimit | None:
+def _known_limit(
+    scheme: Scheme | TrainedNetwork, graph: DualGraph, parameters: Settings | None, *, precise: bool
+) -> StepLimit | None:
     """The limit, enclosed where it cannot be found to five digits; None where its eigenvalues are not found either."""
+    if isinstance(scheme, TrainedNetwork):
+        return None
     for attempt in (True, False) if precise else (False,):
         try:
             return step_limit(scheme, graph, parameters=parameters, precise=attempt)
@@ -222,7 +241,9 @@ def _known_limit(scheme: Scheme, graph: DualGraph, parameters: Settings | None, 
     return None
 
 
-def _refuse_step(scheme: Scheme, dt: float, fourier: float, found: StepLimit | None, dtype: Precision) -> None:
+def _refuse_step(
+    scheme: Scheme | TrainedNetwork, dt: float, fourier: float, found: StepLimit | None, dtype: Precision
+) -> None:
     reference = scheme.equation.words.step_name
     if found is not None and dt > found.dt * (1 + 1e-9):
         raise InputError(

@@ -13,7 +13,17 @@ from fluxforge.gnn import Network
 from fluxforge.paper.studies._claim import Claim, Verdict
 from fluxforge.paper.studies._decoys import DECOYS, LAWS, Decoy
 from fluxforge.paper.studies._same_law import departure, is_law
-from fluxforge.pipeline import Found, Progress, environment, explained, finite, run_folder, silent
+from fluxforge.pipeline import (
+    Judged,
+    Progress,
+    TrainedMember,
+    distil_network,
+    environment,
+    finite,
+    judge_formula,
+    run_folder,
+    silent,
+)
 from fluxforge.train import train
 
 __all__ = ["Config", "check", "run"]
@@ -119,8 +129,8 @@ def _row(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn)
                 network = train(spec, source(spec), folder=held).member(0)
             else:
                 network = decoy.make(spec, lambda: _heat(config, folder, warn))
-            document, found = explained(network, spec, held, document={}, tell=told)
-            done = _told(decoy, spec, document, found) | {"seconds": time.perf_counter() - began}
+            judged = judge_formula(distil_network(TrainedMember(network), spec, held, told), spec, told)
+            done = _told(decoy, spec, judged) | {"seconds": time.perf_counter() - began}
             held.finish(NAME, done)
     # What a decoy may get is judged anew, so that a changed expectation needs no training.
     return done | {
@@ -136,21 +146,22 @@ def _heat(config: Config, folder: Path, warn: Warn) -> Network:
         return train(spec, source(spec), folder=held).member(0)
 
 
-def _told(decoy: Decoy, spec: recipe.Recipe, document: Mapping[str, Any], found: Found | None) -> dict[str, Any]:
+def _told(decoy: Decoy, spec: recipe.Recipe, judged: Judged) -> dict[str, Any]:
     """A row of the table: verdict, explained share, formula, and whether that is the law of the data."""
+    formula, constants = judged.formula, judged.constants
     own: dict[str, Any] = finite(
         {
             "name": decoy.name,
             "kind": "law" if decoy in LAWS else "network",
             "what": decoy.what,
-            "verdict": document["verdict"],
-            "explained": (document.get("explained") or {}).get("least"),
-            "messages": dict(document.get("messages") or {}),
-            "outputs": dict(document.get("outputs") or {}),
-            "limit": dict(document.get("limit") or {}),
-            "own_law": found is not None and is_law(found.stages, spec),
-            "departure": None if found is None else departure(found.stages, spec),
-            "reason": next((text for text in document["reasons"] if not text.startswith("yes")), None),
+            "verdict": judged.verdict,
+            "explained": None if constants is None else constants.explained.least,
+            "messages": {} if formula is None else formula.messages,
+            "outputs": {} if formula is None else formula.outputs,
+            "limit": {} if constants is None else dict(constants.limit),
+            "own_law": formula is not None and is_law(formula.stages, spec),
+            "departure": None if formula is None else departure(formula.stages, spec),
+            "reason": next((text for text in judged.reasons if not text.startswith("yes")), None),
         }
     )
     return own
