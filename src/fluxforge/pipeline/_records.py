@@ -253,13 +253,19 @@ _Kind = TypeVar("_Kind", bound=Record)
 
 
 def to_document(record: Record) -> dict[str, Any]:
-    """A record as plain JSON values; numbers that are not finite stay."""
-    plain: dict[str, Any] = msgspec.to_builtins(record, enc_hook=lambda value: value.item())
+    """A record as plain JSON values, with lists for tuples; numbers that are not finite stay."""
+    plain: dict[str, Any] = _lists(msgspec.to_builtins(record, enc_hook=lambda value: value.item()))
     # In the document of a run with arms, each arm is a field of its own name, beside those of the run.
     if isinstance(record, Generalisation):
         first = {name: plain[name] for name in ("recipe", "seeds")}
         return first | to_document(record.measured) | {name: plain[name] for name in ("seconds", "summary")}
     return {**plain.pop("arms"), **plain} if isinstance(record, Measured) else plain
+
+
+def _lists(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _lists(each) for name, each in value.items()}
+    return [_lists(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def read_record(document: Document, kind: type[_Kind], where: Path) -> _Kind:

@@ -126,7 +126,7 @@ def simulate(
     S = field_on_cells(source, graph, "the source")
     parameters = scheme.equation.settings(parameters, diffusivity=check_diffusivity(diffusivity))
     if isinstance(scheme, TrainedNetwork):
-        parameters = {**scheme.parameters, **parameters}
+        parameters = scheme.check_settings(parameters)
     step, fourier, limit = choose_step(
         scheme, graph, parameters=parameters, state=T, dt=dt, dt_fraction=dt_fraction, force=force, dtype=dtype
     )
@@ -135,7 +135,7 @@ def simulate(
     with jax.enable_x64(dtype == "float64"), _telling_of_memory():
         advance: AbstractStepper
         if isinstance(scheme, TrainedNetwork):
-            advance = scheme.stepper(graph, step, parameters=parameters, source=S, dtype=dtype)
+            advance = scheme.stepper(graph, step, source=S, dtype=dtype)
         else:
             advance = run_stepper(
                 scheme, graph, step, steps=steps, parameters=parameters, source=S, dtype=dtype, solver=solver
