@@ -154,6 +154,7 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     (lambda command: ff.discover("first-order", command=command), "command", NO_TEXT),
     (lambda tell: ff.discover("first-order", tell=tell), "tell", NO_FUNCTION),
     (lambda warn: ff.discover("first-order", warn=warn), "warn", NO_FUNCTION),
+    (ff.load_run, "folder", {"number": 3, "none": None, "empty": ""}),
     *((make, "n", NOT_COUNTED) for make in (ff.mesh.squares, ff.mesh.right_triangles, ff.mesh.cross_triangles)),
     *((make, "n", NOT_COUNTED) for make in (ff.mesh.equilateral, ff.mesh.jittered)),
     (lambda jitter: ff.mesh.jittered(2, jitter), "jitter", NO_NUMBER | {"large": 0.5, "nan": float("nan")}),

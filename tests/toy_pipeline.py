@@ -21,8 +21,17 @@ from fluxforge.distil import Ablations, Candidate, Fitted, Free, Front, Reading,
 from fluxforge.gnn import Network
 from fluxforge.paper import Reproduction, _run
 from fluxforge.paper.studies import controls, rates, symbolic
-from fluxforge.pipeline import _discover, _distillation, _folder, _modules, _stencil_route
-from fluxforge.pipeline._found import Found, Own
+from fluxforge.pipeline import (
+    Evaluation,
+    _certification,
+    _discover,
+    _distillation,
+    _folder,
+    _modules,
+    _report,
+    _stencil_route,
+)
+from fluxforge.pipeline._formula import Formula, NetworkConstants
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Scheme, find, symbol
 
@@ -64,20 +73,20 @@ def _search(each: Sampled, spec: recipe.Recipe) -> Front:
     return Front((Candidate(symbol("A") / symbol("delta"), 3, 0.5), Candidate(sp.Float(0.25) * symbol("A"), 2, 0.7)))
 
 
-def _formula(*_: object, **__: object) -> Found:
+def _formula(*_: object, **__: object) -> Formula:
     reached("choose")
     values = {"c1": 1.0}
-    return Found(Free(find("euler").stages, values), Fitted(values, {"c1": 0.0}, 0.0, {}, 0.0, exact=True))
+    return Formula(Free(find("euler").stages, values), Fitted(values, {"c1": 0.0}, 0.0, {}, 0.0, exact=True))
 
 
-def _read(network: object, found: Found, spec: recipe.Recipe) -> Own:
+def _read(network: object, found: Formula, spec: recipe.Recipe) -> NetworkConstants:
     reached("judge")
     one, none = {"c1": 1.0}, {"c1": 0.0}
     reading = Reading(0.1, one, none, none, one, none, explained=1.0, explained_by_least=1.0, loss=0.0, exact=True)
-    return Own((reading,), one, none)
+    return NetworkConstants((reading,), one, none)
 
 
-def _verified(scheme: Scheme, tell: object) -> Certificate:
+def _verify(scheme: Scheme, tell: object) -> Certificate:
     reached("certify")
     return Certificate(scheme.name, True, (), (), None, None, None, None, {}, {}, None, None, None, ())
 
@@ -123,29 +132,30 @@ def _parts() -> dict[str, Any]:
 def install(patch: Callable[[Any, str, Any], None]) -> None:
     """Replace the work; `patch` is `setattr`, or a monkeypatch's."""
     versions = {"python": "toy", "platform": "toy"}
-    for module in (_folder, _distillation, _run, rates, controls, symbolic):
+    for module in (_folder, _discover, _run, rates, controls, symbolic):
         patch(module, "environment", lambda: versions)
     for module in (_distillation, rates, controls, symbolic):
         patch(module, "train", train)
         patch(module, "source", lambda *_, **__: None)
     patch(_distillation, "_best", lambda *_: (NETWORK, 0))
-    patch(_distillation, "_reference", lambda *_: 1.0)
+    patch(_distillation, "_network_loss", lambda *_: 1.0)
     patch(_distillation, "read_network", _read)
     patch(_distillation, "_law", lambda *_: None)
-    patch(_distillation, "_stencil_document", lambda *_: {})
-    patch(_distillation, "_evaluation", lambda *_: {"meshes": 0})
+    patch(_distillation, "_compare_stencils", lambda *_: None)
+    patch(_distillation, "_evaluate", lambda *_: Evaluation(meshes=0))
     tables = [Sampled("z1", "message", 0, TABLE, ()), Sampled("T_new", "update", 0, TABLE, ())]
     patch(_modules, "_sampled", lambda *_: tables)
     patch(_modules, "_searched", _search)
     patch(_modules, "formula", _formula)
     patch(_stencil_route, "formula", _formula)
-    patch(_discover, "_verified", _verified)
-    patch(_discover, "_unrounded_order", lambda *_: None)
-    patch(_discover, "matching_scheme", lambda *_: "euler")
-    patch(_discover, "is_expected", lambda *_: True)
+    for module in (_certification, _report):
+        patch(module, "verify_scheme", _verify)
+    patch(_certification, "_unrounded_order", lambda *_: None)
+    patch(_certification, "matching_scheme", lambda *_: "euler")
+    patch(_certification, "is_expected", lambda *_: True)
     patch(_discover, "ablate", _ablate)
-    patch(_discover, "field_figure", lambda *_: None)
-    patch(_discover, "write_discovery", _write_report)
+    patch(_report, "field_figure", lambda *_: None)
+    patch(_report, "write_discovery", _write_report)
     patch(rates, "_residual", lambda *_: None)
     patch(controls, "is_law", lambda *_: True)
     patch(controls, "departure", lambda *_: None)

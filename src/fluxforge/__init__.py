@@ -1,8 +1,8 @@
 """Discover finite-volume schemes, distil them to formulas, certify them.
 
 The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.stepper`, `ff.simulate`,
-`ff.compare`, `ff.verify`, `ff.discover`, `ff.equation`, `ff.mesh_arrays`. Each is imported at first use, so that
-importing the package is fast.
+`ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`, `ff.equation`, `ff.mesh_arrays`. Each is imported at first use,
+so that importing the package is fast.
 """
 
 import importlib
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fluxforge.certify import verify
     from fluxforge.mesh import Dirichlet, Neumann, dual
     from fluxforge.pde import equation
-    from fluxforge.pipeline import discover
+    from fluxforge.pipeline import discover, load_run
     from fluxforge.scheme.emit import mesh_arrays
     from fluxforge.stepping import compare, simulate, stepper
 
@@ -28,6 +28,7 @@ __all__ = [
     "discover",
     "dual",
     "equation",
+    "load_run",
     "mesh",
     "mesh_arrays",
     "scheme",
@@ -43,6 +44,7 @@ _HOME = {
     "discover": "pipeline",
     "dual": "mesh",
     "equation": "pde",
+    "load_run": "pipeline",
     "mesh_arrays": "scheme.emit",
     "simulate": "stepping",
     "stepper": "stepping",

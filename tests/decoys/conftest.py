@@ -35,7 +35,7 @@ def _small() -> Iterator[None]:
         patch.setattr(_distillation, "_PROBLEMS", (64, 12))
         patch.setattr(_modules, "REFIT_PROBLEMS", 128)
         # It is told beside the verdict and decides nothing, and takes seconds.
-        patch.setattr(_distillation, "_stencil_document", lambda *_: {})
+        patch.setattr(_distillation, "_compare_stencils", lambda *_: None)
         patch.setattr(controls, "SIZES", {"quick": SMALL})
         yield
 

@@ -11,7 +11,7 @@ from fluxforge.expression import parse
 from fluxforge.paper.studies import controls
 from fluxforge.paper.studies._decoys import FOUND, LAWS, Decoy, first_order
 from fluxforge.paper.studies.controls import departure, is_law
-from fluxforge.pipeline import Found
+from fluxforge.pipeline import Formula
 from fluxforge.pipeline._distillation import _noisy_losses
 from fluxforge.pipeline._judge import law_condition
 from fluxforge.scheme import Hop, Message, Output, Stage, message_symbols, output_symbols
@@ -48,7 +48,7 @@ def test_noise_does_not_hide_a_wrong_law(law: str | None) -> None:
     Both are within a hundredth of each other. Of the law itself the refit can only be lower.
     """
     free = set_free(stages("1.5*alpha*A/delta*(T_N - T_P)"))
-    found = Found(free, Fitted(free.values, {}, 0.0, {}, 0.0))
+    found = Formula(free, Fitted(free.values, {}, 0.0, {}, 0.0))
     least, error = _noisy_losses(found, spec(data_law=law, data_noise=0.1))
     assert least == pytest.approx(error, rel=0.01)
     assert law_condition(least, exact=False, data_error=error).holds == (law is None)

@@ -62,7 +62,7 @@ def test_a_search_that_the_clock_ends_says_so() -> None:
         load(patch, pause=0.0, speed=1e6)
         cut = searched({"search.seconds": 3600.0})
     assert cut.ended_by_clock
-    assert _modules.front_document(Sampled("z1", "message", 0, TABLE, ()), cut, None)["ended_by_clock"] is True
+    assert _modules.front_table(Sampled("z1", "message", 0, TABLE, ()), cut, None).ended_by_clock is True
 
 
 def test_no_shipped_recipe_has_a_limit_in_seconds() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from fault_worker import Fault, arm
 from fluxforge import recipe
 from fluxforge.distil import Ablations
-from fluxforge.pipeline import _discover, _distillation, _modules, discover, resume
+from fluxforge.pipeline import _certification, _discover, _distillation, _modules, discover, resume
 
 SMALL = {
     "network.width": 4,
@@ -29,7 +29,7 @@ def shrink() -> None:
     """Fewer problems and families, and no ablations, which write nothing: the stages and what they write stay."""
     _distillation._PROBLEMS = (32, 4)
     _modules.REFIT_PROBLEMS, _modules.REFIT_SETS = 64, 2
-    _discover.FAMILIES = ("squares",)
+    _certification.FAMILIES = ("squares",)
     _discover.ablate = lambda spec: Ablations((), 0.0, "left out")
 
 

@@ -7,7 +7,7 @@ import pytest
 import fluxforge as ff
 from fluxforge import recipe
 from fluxforge.errors import RecipeError
-from fluxforge.pipeline import _discover, free_folder
+from fluxforge.pipeline import Run, _discover, free_folder
 
 
 @pytest.fixture
@@ -15,7 +15,11 @@ def begun(monkeypatch, tmp_path):
     """Where runs would go on, with what; nothing is trained."""
     monkeypatch.chdir(tmp_path)
     found = []
-    monkeypatch.setattr(_discover, "_run", lambda spec, folder, tell: found.append((spec, folder.path)) or {})
+    monkeypatch.setattr(
+        _discover,
+        "finish_run",
+        lambda spec, folder, tell: found.append((spec, folder.path)) or Run(folder.path, spec, {}),
+    )
     return found
 
 

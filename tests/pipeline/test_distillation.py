@@ -78,7 +78,7 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(name: str = "run", **how: float) -> dict[str, Any]:
         own = spec()
         monkeypatch.setattr(_distillation, "train", lambda *_, **__: trained(own, **how))
-        return discover(own, tmp_path / name)
+        return dict(discover(own, tmp_path / name).document)
 
     return run
 
@@ -97,7 +97,7 @@ def test_a_gauge_is_seen_through_and_the_scheme_is_the_first_order_one(found: An
     assert document["stencil"]["network"]["exponents"]["delta"] == pytest.approx(-1.0, abs=0.02)
     assert document["evaluation"]["formula"]["one_step_worst"] < 1e-12
     assert {path.name for path in (tmp_path / "run").iterdir()} >= {"report.html", "certificate.json", "scheme.json"}
-    again = resume(tmp_path / "run")
+    again = resume(tmp_path / "run").document
     assert again == json.loads(json.dumps(document))
 
 

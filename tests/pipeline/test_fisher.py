@@ -93,7 +93,7 @@ def test_a_few_steps_of_training_run_to_the_end_and_are_gone_on_with_without_the
     spec = spec_of(FISHER, tmp_path, **few, **{"search.threshold": 1e-6, "search.samples": 100, "network.width": 4})
     monkeypatch.chdir(tmp_path)
     content = recipe.text("first-order", changes=_flat(spec))
-    found = discover(written(content, tmp_path, "recipe.toml"), tmp_path / "run")
+    found = discover(written(content, tmp_path, "recipe.toml"), tmp_path / "run").document
     assert found["equation"] == "fisher"
     assert found["parameters"] == {"D": 1.0, "r": R}
     assert "diffusivity" not in found
@@ -102,7 +102,7 @@ def test_a_few_steps_of_training_run_to_the_end_and_are_gone_on_with_without_the
     assert "fisher" in page
     assert not any(word in page for word in ("heat", "temperature", "diffusivity α"))
     (tmp_path / "own.toml").unlink()
-    assert resume(tmp_path / "run") == found
+    assert resume(tmp_path / "run").document == found
 
 
 def _flat(spec: recipe.Recipe) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def test_trained_networks_are_recovered_as_the_law_of_their_data_and_no_other(
     spec = recipe.override(
         recipe.load("first-order"), full | {"equation": str(written(equation, tmp_path)), "data.law": law}
     )
-    found = discover(spec, tmp_path / "run")
+    found = discover(spec, tmp_path / "run").document
     assert found["verdict"] == "recovered"
     assert found["scheme"] == scheme
     assert found["as_expected"]

@@ -14,7 +14,7 @@ import toy_pipeline
 from fluxforge.cli import main
 from fluxforge.distil import Front
 from fluxforge.errors import DiscoveryError, DocumentError, FluxforgeError, InputError, StorageError
-from fluxforge.pipeline import _discover, _modules, discover, resume
+from fluxforge.pipeline import _modules, _report, discover, resume
 from fluxforge.run import RunFolder
 
 
@@ -89,8 +89,8 @@ def test_a_report_is_restored_from_the_formula_that_was_found_and_not_from_an_ed
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names: list[str] = []
-    real = toy_pipeline._verified
-    monkeypatch.setattr(_discover, "_verified", lambda scheme, tell: names.append(scheme.name) or real(scheme, tell))
+    real = toy_pipeline._verify
+    monkeypatch.setattr(_report, "verify_scheme", lambda scheme, tell: names.append(scheme.name) or real(scheme, tell))
     (run / "scheme.json").write_text((run / "scheme.json").read_text().replace("discovered-", "edited-"))
     (run / "report.html").unlink()
     assert len(told(run)) == 2
@@ -162,12 +162,12 @@ def test_only_a_finding_about_formulas_becomes_a_refusal(
         with pytest.raises(type(error)):
             discover("first-order", tmp_path / "run")
     assert not (tmp_path / "run" / "stages" / "discovery.json").exists()
-    assert resume(tmp_path / "run")["verdict"] == "recovered"
+    assert resume(tmp_path / "run").verdict == "recovered"
 
 
 def test_a_finding_about_formulas_is_a_refusal_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_modules, "_searched", failing(DiscoveryError("stage distil: nothing was found")))
-    document = discover("first-order", tmp_path / "run")
+    document = discover("first-order", tmp_path / "run").document
     assert (document["verdict"], document["reasons"]) == ("refused", ["stage distil: nothing was found"])
 
 

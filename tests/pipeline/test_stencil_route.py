@@ -20,10 +20,10 @@ from fluxforge.expression import parse
 from fluxforge.gnn import AbstractMLP, Network, build
 from fluxforge.pde import HEAT
 from fluxforge.pipeline import _distillation, _modules, _stencil_route, discover
-from fluxforge.pipeline._distillation import _stencil_document, read_network
-from fluxforge.pipeline._found import Found
+from fluxforge.pipeline._distillation import _compare_stencils, read_network
+from fluxforge.pipeline._folder import silent
+from fluxforge.pipeline._formula import Formula
 from fluxforge.pipeline._judge import judge
-from fluxforge.pipeline._progress import silent
 from fluxforge.scheme import Hop, message_symbols, output_symbols, symbol
 from fluxforge.train import Trained
 
@@ -107,12 +107,12 @@ def _small() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def found() -> Found:
+def found() -> Formula:
     """The midpoint rule, each layer in its own gauge."""
     return _stencil_route.formula(network(spec(), first=FLUX, second=FLUX), spec=spec(), tell=silent)
 
 
-def test_a_midpoint_rule_in_a_gauge_is_found_with_its_constants(found: Found) -> None:
+def test_a_midpoint_rule_in_a_gauge_is_found_with_its_constants(found: Formula) -> None:
     assert {name: str(value) for name, value in found.fitted.rational.items()} == {
         "a1": "1/2",
         "c1": "1/2",
@@ -122,28 +122,29 @@ def test_a_midpoint_rule_in_a_gauge_is_found_with_its_constants(found: Found) ->
     for name, wanted in {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}.items():
         # Fractions are taken within three uncertainties.
         assert abs(found.fitted.values[name] - wanted) <= 3.0 * found.fitted.uncertainty[name] < 1e-3
-    laws = found.more["laws"]
-    assert laws["near"]["exponents"] == pytest.approx({"A": 1, "delta": -1, "V": -1, "dt": 1}, abs=0.1)
+    laws = found.evidence.laws
+    assert laws is not None
+    assert laws.near.exponents == pytest.approx({"A": 1, "delta": -1, "V": -1, "dt": 1}, abs=0.1)
     wanted = {"A_PN": 1, "delta_PN": -1, "A_NQ": 1, "delta_NQ": -1, "V_P": -1, "V_N": -1, "dt": 2}
-    assert laws["far"]["exponents"] == pytest.approx(wanted, abs=1e-4)
-    assert laws["far"]["factor"] == pytest.approx(ALPHA**2 / 2, rel=1e-3)
-    assert found.more["order"] == 2
+    assert laws.far.exponents == pytest.approx(wanted, abs=1e-4)
+    assert laws.far.factor == pytest.approx(ALPHA**2 / 2, rel=1e-3)
+    assert found.evidence.order == 2
 
 
-def test_its_formulas_are_those_of_the_midpoint_rule(found: Found) -> None:
-    document = found.document(0.0)
+def test_its_formulas_are_those_of_the_midpoint_rule(found: Formula) -> None:
     edge = message_symbols(Hop.EDGE, ("h1",))
     for name, text in {"z1": "alpha*A/delta*(T_N - T_P)", "z2": "alpha*A/delta*(h1_N - h1_P)"}.items():
-        assert sp.expand(parse(document["messages"][name], edge) - parse(text, edge)) == 0
+        assert sp.expand(parse(found.messages[name], edge) - parse(text, edge)) == 0
     node = output_symbols(("z1", "z2"), ())
     for name, text in {"h1": "T + dt*S/2 + dt*z1/(2*V)", "T_new": "T + dt*S + dt*z2/V"}.items():
-        assert sp.expand(parse(document["outputs"][name], node) - parse(text, node)) == 0
-    assert document["rational"]["c1"] == "1/2"
-    assert document["loss"]["rational"] == pytest.approx(document["loss"]["formula"], rel=0.05)
+        assert sp.expand(parse(found.outputs[name], node) - parse(text, node)) == 0
+    assert str(found.fitted.rational["c1"]) == "1/2"
+    loss = found.losses(0.0)
+    assert loss.rational == pytest.approx(loss.formula, rel=0.05)
     assert found.scheme("midpoint", HEAT).name == "discovered-midpoint"
 
 
-def test_the_network_s_own_constants_are_read_at_every_step(found: Found) -> None:
+def test_the_network_s_own_constants_are_read_at_every_step(found: Formula) -> None:
     """The midpoint rule has the same constants at every step, those of least loss are others: no recovery."""
     own = read_network(network(spec(), first=FLUX, second=FLUX), found, spec())
     assert [reading.step for reading in own.readings] == pytest.approx(np.geomspace(0.5, 0.1, 5))
@@ -155,18 +156,19 @@ def test_the_network_s_own_constants_are_read_at_every_step(found: Found) -> Non
     judgement = judge(own.readings, threshold=0.97, law=None)
     assert judgement.verdict == "approximation"
     assert [text for text in judgement.reasons if text.startswith("NO: c1 at Δt = 0.5: 0.5 ±")]
-    rows = found.more["against_step"]
-    assert [row["step"] for row in rows] == [0.5 / 2**k for k in range(8)]
-    assert rows[0]["constants"]["c1"] < 0.45
+    rows = found.evidence.against_step
+    assert rows is not None
+    assert [row.step for row in rows] == [0.5 / 2**k for k in range(8)]
+    assert rows[0].constants["c1"] < 0.45
 
 
-def test_the_stencils_of_network_and_formula_agree(found: Found) -> None:
+def test_the_stencils_of_network_and_formula_agree(found: Formula) -> None:
     own = network(spec(), first=FLUX, second=FLUX)
-    document = _stencil_document(own, found, spec())
-    assert document["agree"]
-    assert document["difference"] < 1e-5
-    other = _stencil_document(network(spec(), first=FLUX, second=FLUX, share=-3.0), found, spec())
-    assert not other["agree"]
+    check = _compare_stencils(own, found, spec())
+    assert check.agree
+    assert check.difference < 1e-5
+    other = _compare_stencils(network(spec(), first=FLUX, second=FLUX, share=-3.0), found, spec())
+    assert other.agree is False
 
 
 def refusal(first: tuple[int, int], second: tuple[int, int], share: float = 0.5) -> str:
@@ -224,8 +226,8 @@ def test_a_network_whose_second_message_is_no_flux_is_not_believed(
     monkeypatch.setattr(_distillation, "train", lambda *_, **__: done)
     # Both draw problems to measure a loss, which plays no part here.
     monkeypatch.setattr(_distillation, "_best", lambda *_: (done.member(0), 0))
-    monkeypatch.setattr(_distillation, "_reference", lambda *_: 1e-3)
-    document = discover(own, tmp_path / "run")
+    monkeypatch.setattr(_distillation, "_network_loss", lambda *_: 1e-3)
+    document = discover(own, tmp_path / "run").document
     assert document["recovered"] is False
     (reason,) = document["reasons"]
     assert reason.startswith("stage distil: the stencil over two hops, ")

@@ -7,7 +7,7 @@ from _discovery_result import METRICS, READ, RESULT, STEPS
 from markupsafe import Markup
 
 from fluxforge.errors import MeshError
-from fluxforge.pipeline import _picture
+from fluxforge.pipeline import _report
 from fluxforge.report import _page, discovery_figures, discovery_page, write_discovery
 from fluxforge.report._limit_figure import limit_figure, limit_pictures, limit_rows, limit_table
 from fluxforge.scheme import find
@@ -209,7 +209,7 @@ def test_steps_that_are_no_steps_are_left_out():
 
 
 def test_a_scheme_is_seen_at_work_on_an_irregular_mesh():
-    figure = _picture.field_figure(find("euler"), {})
+    figure = _report.field_figure(find("euler"), {})
     (patches,) = figure.axes[0].collections
     values = patches.get_array()
     assert abs(len(values) - 600) < 30
@@ -220,10 +220,10 @@ def test_a_scheme_is_seen_at_work_on_an_irregular_mesh():
 
 
 def test_a_scheme_that_cannot_be_run_has_no_picture_and_fails_nothing(monkeypatch):
-    assert _picture.field_figure(find("euler"), {"alpha": float("nan")}) is None
+    assert _report.field_figure(find("euler"), {"alpha": float("nan")}) is None
 
     def broken(*_, **__):
         raise MeshError("no mesh today")
 
-    monkeypatch.setattr(_picture, "generate", broken)
-    assert _picture.field_figure(find("euler"), {}) is None
+    monkeypatch.setattr(_report, "generate", broken)
+    assert _report.field_figure(find("euler"), {}) is None

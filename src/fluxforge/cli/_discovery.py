@@ -13,7 +13,7 @@ from fluxforge import recipe
 from fluxforge.cli._output import say, show, show_arms, show_json, show_pairs, show_table
 from fluxforge.cli._progress import TerminatedError, count_done, question_bar
 from fluxforge.errors import StorageError
-from fluxforge.pipeline import Progress, discover, free_folder, resume
+from fluxforge.pipeline import Discovery, Evaluation, Generalisation, Progress, Run, discover, free_folder, resume
 
 
 def start_run(name: str, output: Path | None, preset: str | None, changes: Mapping[str, Any], as_json: bool) -> None:
@@ -37,11 +37,11 @@ def _warn(text: str) -> None:
     say("warning", text)
 
 
-def _run(work: Callable[[Progress], dict[str, Any]], name: str, folder: Path, as_json: bool) -> None:
+def _run(work: Callable[[Progress], Run], name: str, folder: Path, as_json: bool) -> None:
     """Run `work` with progress and print its result; exit code 1 if it is not what the recipe expects."""
     try:
         with question_bar(name, quiet=as_json) as tell:
-            result = work(count_done(tell))
+            run = work(count_done(tell))
     except (KeyboardInterrupt, TerminatedError):
         if (folder / "run.json").exists():
             say("continue with", _resume_command(folder), style="bold")
@@ -50,17 +50,18 @@ def _run(work: Callable[[Progress], dict[str, Any]], name: str, folder: Path, as
         if not (folder / "run.json").exists():
             raise
         raise StorageError(f"{error}; after fixing this, continue with: {_resume_command(folder)}") from error
-    if names := result.get("ended_by_clock"):
+    result = run.result
+    if isinstance(result, Discovery) and result.ended_by_clock:
         limit = "the time limit search.seconds stopped the search for"
-        _warn(f"{limit} {', '.join(names)}: a faster or slower machine may find other formulas")
+        _warn(f"{limit} {', '.join(result.ended_by_clock)}: a faster or slower machine may find other formulas")
     if as_json:
-        show_json(result)
-    elif "summary" in result:
-        show_arms({"this run": result["summary"]})
+        show_json(run.document)
+    elif isinstance(result, Generalisation):
+        show_arms({"this run": run.document["summary"]})
         show(f"\nresults, figures and checkpoints: {folder}")
     else:
         _show_formula(result, folder)
-    if result.get("as_expected") is False:
+    if isinstance(result, Discovery) and result.as_expected is False:
         say("error", f"{_explain_outcome(result)}; see {folder}", style="bold red")
         raise typer.Exit(1)
 
@@ -69,78 +70,78 @@ def _resume_command(folder: Path) -> str:
     return f"fluxforge discover --resume {shlex.quote(str(folder))}"
 
 
-def _explain_outcome(result: Mapping[str, Any]) -> str:
-    if result["verdict"] == "refused":
+def _explain_outcome(result: Discovery) -> str:
+    if result.verdict == "refused":
         return f"no formula was accepted: {_first_reason(result)}"
-    if result["verdict"] == "approximation" and result["expected"] == "recovered":
+    if result.verdict == "approximation" and result.expected == "recovered":
         return f"the formula is an approximation, but a recovery was expected: {_first_reason(result)}"
-    if "scheme" in result and result["scheme"] is None and result["verdict"] == "recovered":
+    if result.scheme is None and result.verdict == "recovered":
         return "the formula is no scheme of the recipe's equation"
-    order = result.get("order_in_time")
-    return f"the recipe expects an order in time other than {'none' if order is None else f'{order:.2f}'}"
+    order = result.order_in_time
+    return f"the recipe expects an order in time other than {f'{order:.2f}' if isinstance(order, float) else 'none'}"
 
 
-def _first_reason(result: Mapping[str, Any]) -> str:
-    return next(
-        (text.removeprefix("NO: ") for text in result["reasons"] if not text.startswith("yes")), "no reason given"
-    )
+def _first_reason(result: Discovery) -> str:
+    return next((text.removeprefix("NO: ") for text in result.reasons if not text.startswith("yes")), "no reason given")
 
 
-def _show_formula(result: Mapping[str, Any], folder: Path) -> None:
-    show(f"{result['recipe']}: {headline(result)}\n")
-    if result.get("messages"):
-        rows = [*result["messages"].items(), *result["outputs"].items()]
-        show_pairs((name, f"= {'Σ ' if name in result['messages'] else ''}{text}") for name, text in rows)
+def _show_formula(result: Discovery, folder: Path) -> None:
+    show(f"{result.recipe}: {headline(result)}\n")
+    if result.messages and result.constants is not None:
+        rows = [*result.messages.items(), *(result.outputs or {}).items()]
+        show_pairs((name, f"= {'Σ ' if name in result.messages else ''}{text}") for name, text in rows)
         show()
         columns = ("constant", "in the network", "±", "by least loss", "±", "taken as")
-        show_table(columns, [_constant_row(result, name) for name in result["constants"]])
+        show_table(columns, [_constant_row(result, name) for name in result.constants])
     else:
-        for name, front in result.get("fronts", {}).items():
+        for name, front in (result.fronts or {}).items():
             show_pairs(
-                (f"{name}, {row['complexity']}", f"{row['error']:.1e}  {row['formula']}") for row in front["rows"]
+                (f"{name}, {row.complexity}", f"{_format_error(row.error)}  {row.formula}") for row in front.rows
             )
     show()
-    show_pairs(text.split(": ", 1) for text in result["reasons"] if ": " in text)
-    show_pairs(("finding", text) for text in result.get("findings", ()))
-    if "evaluation" in result and result["evaluation"].get("meshes"):
-        _show_errors(result["evaluation"])
-    total = sum(result["seconds"].values())
-    parts = ", ".join(f"{name} {seconds:.0f}" for name, seconds in result["seconds"].items())
+    show_pairs(text.split(": ", 1) for text in result.reasons if ": " in text)
+    show_pairs(("finding", text) for text in result.findings or ())
+    if result.evaluation is not None and result.evaluation.meshes:
+        _show_errors(result.evaluation)
+    total = sum(value or 0.0 for value in result.seconds.values())
+    parts = ", ".join(f"{name} {seconds:.0f}" for name, seconds in result.seconds.items())
     show(f"\n{total:.0f} s ({parts}); report: {folder / 'report.html'}")
 
 
-def headline(result: Mapping[str, Any]) -> str:
+def headline(result: Discovery) -> str:
     """The verdict, and the share of the network's step that the formula explains."""
-    if "explained" not in result:
+    if result.explained is None or result.explained.least is None:
         # Runs finished before there were three verdicts have no more than this.
-        return "recovered" if result["recovered"] else "refused; no formula was accepted"
-    unexplained = 1.0 - result["explained"]["least"]
-    if result["verdict"] == "recovered":
+        return "recovered" if result.recovered else "refused; no formula was accepted"
+    unexplained = 1.0 - result.explained.least
+    if result.verdict == "recovered":
         return f"recovered; the formula explains all but {unexplained:.1%} of the network's step at every Δt tried"
-    kind = "an approximation" if result["verdict"] == "approximation" else "refused"
+    kind = "an approximation" if result.verdict == "approximation" else "refused"
     return f"{kind}; {unexplained:.1%} of the network's step is unexplained"
 
 
-def _constant_row(result: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    fitted = result.get("constants_fitted") or {
-        "values": result["constants"],
-        "uncertainty": result["constants_uncertainty"],
-    }
-    own = result.get("limit", {}).get(name)
-    told = ["", ""] if own is None else [f"{own:.5g}", _format_uncertainty(result["limit_uncertainty"].get(name))]
-    told += [f"{fitted['values'][name]:.6g}", _format_uncertainty(fitted["uncertainty"].get(name))]
-    return name, *told, result["rational"].get(name, "")
+def _constant_row(result: Discovery, name: str) -> tuple[str, ...]:
+    values, spread = result.constants or {}, result.constants_uncertainty or {}
+    if result.constants_fitted is not None:
+        values, spread = result.constants_fitted.values, result.constants_fitted.uncertainty
+    own = (result.limit or {}).get(name)
+    cells = ["", ""] if own is None else [f"{own:.5g}", _format_uncertainty((result.limit_uncertainty or {}).get(name))]
+    cells += [f"{values[name]:.6g}", _format_uncertainty(spread.get(name))]
+    return name, *cells, (result.rational or {}).get(name, "")
 
 
 def _format_uncertainty(value: float | None) -> str:
     return "undetermined" if value is None or not math.isfinite(value) else f"{value:.1e}"
 
 
-def _show_errors(found: Mapping[str, Any]) -> None:
-    show(f"\nagainst the first-order scheme on {found['meshes']} unseen meshes of about {found['cells']} cells\n")
-    columns = ("", "one step, MSE", "worst cell", f"{found['rollout']} steps, MSE")
-    keys = ("one_step_mse", "one_step_worst", "rollout_mse")
-    rows = [(name, *(_format_error(found[name][key]) for key in keys)) for name in ("network", "formula")]
+def _show_errors(found: Evaluation) -> None:
+    show(f"\nagainst the first-order scheme on {found.meshes} unseen meshes of about {found.cells} cells\n")
+    columns = ("", "one step, MSE", "worst cell", f"{found.rollout} steps, MSE")
+    rows = [
+        (name, *(_format_error(value) for value in (each.one_step_mse, each.one_step_worst, each.rollout_mse)))
+        for name, each in (("network", found.network), ("formula", found.formula))
+        if each is not None
+    ]
     show_table(columns, rows, right=columns[1:])
 
 

@@ -1,31 +1,44 @@
-"""The main job: data, training, distilling, certifying, in a folder that can be gone on with."""
+"""The main job: data, training, distilling, certifying, in a folder that can be continued."""
 
-from fluxforge.pipeline._discover import discover, explain, free_folder, resume
-from fluxforge.pipeline._distillation import explained
-from fluxforge.pipeline._folder import environment, finite, recipe_of, run_folder
-from fluxforge.pipeline._found import Found
-from fluxforge.pipeline._generalisation import generalise, lemma_count, reduce, summary
-from fluxforge.pipeline._progress import Progress, silent
-from fluxforge.pipeline._small_steps import ladder, problems_by_step, with_steps
+from fluxforge.pipeline._discover import describe_judged, discover, explain, free_folder, resume
+from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula
+from fluxforge.pipeline._folder import Progress, environment, finite, recipe_of, run_folder, silent
+from fluxforge.pipeline._formula import Formula
+from fluxforge.pipeline._generalisation import generalise, lemma_count, reduce_networks
+from fluxforge.pipeline._problems import ladder, problems_by_step, with_steps
+from fluxforge.pipeline._records import Discovery, Document, Evaluation, Generalisation, Measured, to_document
+from fluxforge.pipeline._run import MetricColumns, Run, load_run
 
 __all__ = [
-    "Found",
+    "Discovery",
+    "Document",
+    "Evaluation",
+    "Formula",
+    "Generalisation",
+    "Judged",
+    "Measured",
+    "MetricColumns",
     "Progress",
+    "Run",
+    "TrainedMember",
+    "describe_judged",
     "discover",
+    "distil_network",
     "environment",
     "explain",
-    "explained",
     "finite",
     "free_folder",
     "generalise",
+    "judge_formula",
     "ladder",
     "lemma_count",
+    "load_run",
     "problems_by_step",
     "recipe_of",
-    "reduce",
+    "reduce_networks",
     "resume",
     "run_folder",
     "silent",
-    "summary",
+    "to_document",
     "with_steps",
 ]

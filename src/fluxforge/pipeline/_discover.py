@@ -1,41 +1,41 @@
-"""`discover`: a recipe in, a run folder out."""
+"""`discover`: a recipe in, a run out."""
 
-import math
 import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from msgspec.structs import replace
 
 from fluxforge import recipe
 from fluxforge._arguments import check_function, check_kind, check_path, check_text
-from fluxforge._files import write_document
-from fluxforge.certify import NUMERICAL_FAILURES, Certificate, verify
-from fluxforge.certify.time_order import time_order
+from fluxforge.data import model_of
 from fluxforge.distil import ablate, engine
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network
 from fluxforge.graph import device_memory
-from fluxforge.mesh import save_figure
 from fluxforge.pde import HEAT
-from fluxforge.pipeline._distillation import distilled, explained
-from fluxforge.pipeline._folder import Warn, description, finite, recipe_of, run_folder
-from fluxforge.pipeline._found import Found
-from fluxforge.pipeline._generalisation import generalise, summary
-from fluxforge.pipeline._judge import is_expected
-from fluxforge.pipeline._outputs import check_outputs, record_outputs
-from fluxforge.pipeline._own_scheme import describe_match, matching_scheme
-from fluxforge.pipeline._picture import field_figure
-from fluxforge.pipeline._progress import Progress, silent
-from fluxforge.pipeline._small_steps import in_the_limit, timed
-from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
+from fluxforge.pipeline._certification import Certified, certify_formula, name_outputs
+from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula, train_network
+from fluxforge.pipeline._folder import (
+    Progress,
+    Warn,
+    check_outputs,
+    description,
+    environment,
+    finite,
+    recipe_of,
+    record_outputs,
+    run_folder,
+    silent,
+)
+from fluxforge.pipeline._generalisation import generalise
+from fluxforge.pipeline._problems import in_the_limit
+from fluxforge.pipeline._records import Constants, Discovery, Document, Evidence, StepRow, to_document
+from fluxforge.pipeline._report import rewrite_report, write_generalisation, write_report
+from fluxforge.pipeline._run import DISCOVERY, GENERALISATION, Run
 from fluxforge.run import RunFolder
-from fluxforge.scheme import Scheme, load, save
-
-FAMILIES = ("squares", "right", "irregular")
-CANDIDATE = ("candidate.json", "candidate-certificate.json")
 
 
 def discover(
@@ -46,40 +46,45 @@ def discover(
     command: str = "",
     tell: Progress = silent,
     warn: Warn = lambda _: None,
-) -> dict[str, Any]:
-    """Run a recipe in a new folder, and return what `fluxforge discover --json` prints.
+) -> Run:
+    """Run a recipe in a new folder.
 
     The recipe is a shipped one by name, a TOML file, or a `Recipe`; `changes` are fields of it by their names with
     dots, such as `{"training.steps": 5000}`. The folder is runs/RECIPE, with a number after it if that is taken,
-    unless `output` is given.
+    unless `output` is given. Raises InputError for an argument or a recipe that cannot be used.
     """
+    _check_arguments(source, output, changes, command, tell, warn)
+    spec = source if isinstance(source, recipe.Recipe) else recipe.load(source)
+    spec = recipe.self_contained(recipe.override(spec, changes) if changes else spec)
+    output = free_folder(spec) if output is None else Path(output)
+    check_feasible(spec)
+    described = {**description(spec), "command": command}
+    with RunFolder.create(output, description=described, warn=warn) as folder:
+        return finish_run(spec, folder, tell)
+
+
+def _check_arguments(
+    source: object, output: object, changes: object, command: object, tell: object, warn: object
+) -> None:
     if not isinstance(source, recipe.Recipe):
         check_path(source, "source", "a recipe, the name of a shipped one or the path of a .toml file")
     if changes is not None:
-        check_kind(changes, "changes", Mapping, "a mapping from fields to values")
-        for field in changes:
+        for field in check_kind(changes, "changes", Mapping, "a mapping from fields to values"):
             check_text(field, "changes: a field")
     if output is not None:
         check_path(output, "output", "the path of a folder")
     check_text(command, "command"), check_function(tell, "tell"), check_function(warn, "warn")
-    spec = source if isinstance(source, recipe.Recipe) else recipe.load(source)
-    spec = recipe.self_contained(recipe.override(spec, changes) if changes else spec)
-    output = free_folder(spec) if output is None else Path(output)
-    _refuse_impossible(spec)
-    described = {**description(spec), "command": command}
-    with RunFolder.create(output, description=described, warn=warn) as folder:
-        return _run(spec, folder, tell)
 
 
 def free_folder(spec: recipe.Recipe) -> Path:
-    """runs/RECIPE, or with a number after it if a run is there already."""
+    """The folder runs/RECIPE, or runs/RECIPE-2 and so on if that exists."""
     folder = Path("runs") / spec.name
     candidates = (folder, *(folder.with_name(f"{folder.name}-{k}") for k in range(2, 10_000)))
     return next(each for each in candidates if not each.exists())
 
 
-def _refuse_impossible(spec: recipe.Recipe) -> None:
-    """What would be found out after minutes of training is said before."""
+def check_feasible(spec: recipe.Recipe) -> None:
+    """Refuse, before any training, a recipe that cannot be run to its end; raises InputError."""
     recipe.check(spec)
     recipe.refuse_too_large(spec, device_memory())
     if not spec.arms and spec.search is None:
@@ -91,169 +96,163 @@ def _refuse_impossible(spec: recipe.Recipe) -> None:
         engine(spec.search.engine)
 
 
-def resume(output: str | os.PathLike[str], *, tell: Progress = silent, warn: Warn = lambda _: None) -> dict[str, Any]:
-    """Go on with a run that was interrupted; what is finished is not repeated."""
+def resume(output: str | os.PathLike[str], *, tell: Progress = silent, warn: Warn = lambda _: None) -> Run:
+    """Continue an interrupted run; of a finished one, read the result and write files that are missing again."""
     with RunFolder.open(Path(output), warn=warn) as folder:
-        return _run(recipe_of(folder), folder, tell)
+        return finish_run(recipe_of(folder), folder, tell)
 
 
-def _run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str, Any]:
-    return _generalisation(spec, folder, tell) if spec.arms else _formula(spec, folder, tell)
+def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
+    """Run what is not finished in a folder, and check the files of what is."""
+    stage = GENERALISATION if spec.arms else DISCOVERY
+    document: Document | None = folder.finished(stage)
+    if document is None:
+        document = compare_arms(spec, folder, tell) if spec.arms else discover_formula(spec, folder, tell)
+        folder.finish(stage, document)
+    elif spec.arms:
+        check_outputs(folder, spec, lambda into: write_generalisation(spec, document, into))
+    else:
+        check_outputs(folder, spec, lambda into: rewrite_report(document, spec, folder, into, tell))
+    return Run(folder.path, spec, document)
 
 
-def _generalisation(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str, Any]:
-    if (done := folder.finished("generalisation")) is not None:
-        check_outputs(folder, spec, lambda into: _write_generalisation(spec, done, into))
-        return done
-    found = generalise(spec, folder, tell)
-    result = {"recipe": spec.name, "seeds": spec.seeds, **found, "summary": summary(spec, found)}
-    record_outputs(folder, spec, _write_generalisation(spec, result, folder.path))
-    folder.finish("generalisation", result)
-    return result
+def compare_arms(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
+    """Train and measure the arms of a recipe, and write document and figures."""
+    document = to_document(generalise(spec, folder, tell))
+    record_outputs(folder, spec, write_generalisation(spec, document, folder.path))
+    return document
 
 
-def _write_generalisation(spec: recipe.Recipe, result: Mapping[str, Any], folder: Path) -> list[Path]:
-    """The document of a run with arms and its figures; returns their paths."""
-    paths = [folder / "generalisation.json"]
-    write_document(paths[0], "generalisation", 1, result)
-    if {"sparse", "dense"} <= set(spec.arms):
-        for name, draw in (("generalisation", generalisation_figure), ("extrapolation", extrapolation_figure)):
-            for suffix in ("png", "svg"):
-                paths.append(folder / f"{name}.{suffix}")
-                save_figure(draw(result), paths[-1])
-    return paths
+def discover_formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
+    """From a recipe to its scheme, certificate and report in the folder, step by step; returns the document."""
+    trained = train_network(spec, folder, tell)
+    distilled = distil_network(trained, spec, folder, tell)
+    judged = judge_formula(distilled, spec, tell)
+    certified = certify_formula(judged, spec, folder.path, tell)
+    discovery = search_without_network(describe_certified(certified, spec), spec, tell)
+    return report_discovery(discovery, certified, spec, folder, tell)
 
 
-def _certified(
-    document: dict[str, Any], found: Found, spec: recipe.Recipe, folder: RunFolder, tell: Progress
-) -> tuple[Scheme, Certificate]:
-    """The certificate, in the document and as files whose names say whether the formula is recovered."""
-    with timed(document["seconds"], "certify"):
-        scheme = found.scheme(spec.name, recipe.equation_of(spec))
-        certificate = _verified(scheme, tell)
-        order = None if certificate.time is None else certificate.time.order
-        document["scheme"] = matching_scheme(found, spec)
-        document["findings"] = [
-            *_findings(certificate, scheme, order, _unrounded_order(document, found, spec)),
-            describe_match(document["scheme"], spec),
-        ]
-        document["order_in_time"] = order
-        document["as_expected"] = is_expected(spec, document["verdict"], order, document["scheme"])
-        document["certificate"] = certificate.to_document()
-    own, beside = _named(document, folder)
-    save(scheme, own)
-    certificate.save(beside)
-    return scheme, certificate
-
-
-def _verified(scheme: Scheme, tell: Progress) -> Certificate:
-    return verify(
-        scheme, families=FAMILIES, quick=True, progress=lambda what, k, of: tell(f"certifying: {what}", k - 1, of)
-    )
-
-
-def _named(document: Mapping[str, Any], folder: RunFolder) -> tuple[Path, Path]:
-    """Where a formula and its certificate lie: the names say whether it is recovered."""
-    names = ("scheme.json", "certificate.json") if document["recovered"] else CANDIDATE
-    return folder.path / names[0], folder.path / names[1]
-
-
-def _findings(certificate: Certificate, scheme: Scheme, order: float | None, unrounded: float | None) -> list[str]:
-    """What the certificate says of the formula, in a few lines; none of it bears on the verdict."""
-    kept = certificate.conservation is not None and certificate.conservation.holds
-    told = "not established" if order is None else f"{order:.2f}"
-    beside = "" if unrounded is None else f"; {unrounded:.2f} with the network's own constants, unrounded"
-    equation = scheme.equation
-    total = "the total heat" if equation == HEAT else f"the total of {equation.unknown}"
-    # What reacts, or flows through walls, is not conserved: then the certificate asks the fluxes between cells.
-    total += "" if equation.only_diffuses else " but for reactions and walls"
-    found = [f"the scheme {'conserves' if kept else 'does not conserve'} {total}"]
-    found.append(f"its order in time is {told} as printed{beside}")
-    if equation.only_diffuses:
-        K = certificate.space["squares"].diffusivity if "squares" in certificate.space else None
-        own = "α" if equation == HEAT else "that of the equation"
-        apart = "was not established" if K is None else f"differs from {own} by {np.abs(K - np.eye(2)).max():.1%}"
-        found.append(f"its diffusivity on squares {apart}")
-    return found
-
-
-def _unrounded_order(document: Mapping[str, Any], found: Found, spec: recipe.Recipe) -> float | None:
-    """The order in time with the constants that the network itself has."""
-    if not all(math.isfinite(value) for value in document["limit"].values()):
-        return None
-    try:
-        scheme = Scheme(
-            f"unrounded-{spec.name}", found.free.filled(document["limit"]), equation=recipe.equation_of(spec)
-        )
-        return time_order(scheme).order
-    except NUMERICAL_FAILURES:
-        return None
-
-
-def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progress = silent) -> dict[str, Any]:
-    """From a network that is trained already to its formula and certificate: the document of a run, and its folder."""
+def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progress = silent) -> Document:
+    """From a network that is trained already to its formula and certificate, in a run folder; returns the document."""
     with run_folder(output, spec, warn=lambda _: None) as folder:
-        if (done := folder.finished("discovery")) is not None:
+        if (done := folder.finished(DISCOVERY)) is not None:
             check_outputs(folder, spec, lambda into: None)
             return done
-        document, found = explained(network, spec, folder, document={"recipe": spec.name, "seed": spec.seed}, tell=tell)
-        if found is not None:
-            _certified(document, found, spec, folder, tell)
-        document = finite(document)
-        record_outputs(folder, spec, (), texts=() if found is None else _named(document, folder))
-        folder.finish("discovery", document)
+        distilled = distil_network(TrainedMember(network), spec, folder, tell)
+        certified = certify_formula(judge_formula(distilled, spec, tell), spec, folder.path, tell)
+        document: Document = finite(to_document(describe_certified(certified, spec)))
+        record_outputs(folder, spec, (), texts=_texts(certified, folder))
+        folder.finish(DISCOVERY, document)
     return document
 
 
-def _formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> dict[str, Any]:
-    """Scheme, certificate and report in the folder, under names that say whether the formula is believed."""
-    if (done := folder.finished("discovery")) is not None:
-        check_outputs(folder, spec, lambda into: _remake(done, spec, folder, into, tell))
-        return done
-    document, found = distilled(spec, folder, tell)
-    document["expected"] = spec.expect
-    document["as_expected"] = False
-    scheme = certificate = None
-    if found is not None:
-        scheme, certificate = _certified(document, found, spec, folder, tell)
+def search_without_network(discovery: Discovery, spec: recipe.Recipe, tell: Progress) -> Discovery:
+    """Search formulas in the data themselves, to see what the network was needed for; and say what the run was."""
     tell("searching without a network", 0, 1)
-    document["ablations"] = ablate(spec).document()
-    document["seconds"]["ablations"] = document["ablations"]["seconds"]
-    tell("writing the report", 0, 1)
-    began = time.perf_counter()
-    paths = _write_report(document, spec, folder, folder.path, scheme=scheme, certificate=certificate)
-    document["seconds"]["report"] = time.perf_counter() - began
-    document = finite(document)
-    record_outputs(folder, spec, paths, texts=() if found is None else _named(document, folder))
-    folder.finish("discovery", document)
-    return document
-
-
-def _write_report(
-    document: Mapping[str, Any],
-    spec: recipe.Recipe,
-    folder: RunFolder,
-    into: Path,
-    *,
-    scheme: Scheme | None,
-    certificate: Certificate | None,
-) -> list[Path]:
-    return write_discovery(
-        document,
-        into,
-        scheme=scheme,
-        certificate=certificate,
-        metrics=folder.metrics.read(),
-        command=str(folder.description.get("command", "")),
-        picture=None if scheme is None else field_figure(scheme, recipe.settings(spec)),
+    ablations = ablate(spec).document()
+    model = model_of(spec)
+    return replace(
+        discovery,
+        equation=model.equation.name,
+        parameters=dict(model.values),
+        # Heat's α under its own word.
+        diffusivity=recipe.diffusivity_of(spec) if model.equation == HEAT else None,
+        update=spec.network.update,
+        environment=environment(),
+        expected=spec.expect,
+        as_expected=bool(discovery.as_expected),
+        ablations=ablations,
+        seconds={**discovery.seconds, "ablations": ablations["seconds"]},
     )
 
 
-def _remake(done: Mapping[str, Any], spec: recipe.Recipe, folder: RunFolder, into: Path, tell: Progress) -> None:
-    """The report of a finished run again; its scheme is in that folder, and is verified anew for the certificate."""
-    seconds = {name: value for name, value in done["seconds"].items() if name != "report"}  # not known to the first one
-    scheme = certificate = None
-    if (path := into / _named(done, folder)[0].name).exists():
-        scheme = load(path)
-        certificate = _verified(scheme, tell)
-    _write_report({**done, "seconds": seconds}, spec, folder, into, scheme=scheme, certificate=certificate)
+def report_discovery(
+    discovery: Discovery, certified: Certified, spec: recipe.Recipe, folder: RunFolder, tell: Progress
+) -> Document:
+    """Write the report, and record the files of the run; returns the document."""
+    tell("writing the report", 0, 1)
+    began = time.perf_counter()
+    document = to_document(discovery)
+    scheme, certificate = certified.scheme, certified.certificate
+    paths = write_report(document, spec, folder, folder.path, scheme=scheme, certificate=certificate)
+    document["seconds"]["report"] = time.perf_counter() - began
+    record_outputs(folder, spec, paths, texts=_texts(certified, folder))
+    whole: Document = finite(document)
+    return whole
+
+
+def _texts(certified: Certified, folder: RunFolder) -> tuple[Path, ...]:
+    """The files of scheme and certificate, if there are any."""
+    names = () if certified.scheme is None else name_outputs(certified.judged.recovered)
+    return tuple(folder.path / name for name in names)
+
+
+def describe_judged(judged: Judged, spec: recipe.Recipe) -> Discovery:
+    """The record of a run up to its verdict."""
+    distilled = judged.distilled
+    fronts = distilled.fronts
+    found = Discovery(
+        recipe=spec.name,
+        seed=spec.seed,
+        member=distilled.trained.member,
+        skipped=distilled.trained.skipped,
+        seconds=dict(judged.seconds),
+        verdict=judged.verdict,
+        recovered=judged.recovered,
+        reasons=judged.reasons,
+        ended_by_clock=None if fronts is None else tuple(n for n, front in fronts.items() if front.ended_by_clock),
+        fronts=None if fronts is None else dict(fronts),
+    )
+    return found if judged.formula is None else _describe_formula(found, judged)
+
+
+def _describe_formula(found: Discovery, judged: Judged) -> Discovery:
+    formula, fitted, own = judged.formula, judged.fitted, judged.constants
+    assert formula is not None
+    assert fitted is not None
+    assert own is not None
+    evidence = formula.evidence
+    return replace(
+        found,
+        fronts=evidence.fronts or found.fronts,
+        constants_fitted=Constants(values=dict(fitted.fitted.values), uncertainty=dict(fitted.fitted.uncertainty)),
+        messages=formula.messages,
+        outputs=formula.outputs,
+        constants=dict(formula.fitted.values),
+        constants_uncertainty=dict(formula.fitted.uncertainty),
+        rational={name: str(value) for name, value in formula.fitted.rational.items()},
+        loss=formula.losses(judged.distilled.network_loss),
+        combinations_tried=evidence.combinations_tried,
+        against_step=_all_steps(evidence, own.rows()),
+        laws=evidence.laws,
+        order=evidence.order,
+        explained=own.explained,
+        limit=dict(own.limit),
+        limit_uncertainty=dict(own.uncertainty),
+        readings=own.rows(),
+        stencil=judged.stencil,
+        evaluation=judged.evaluation,
+    )
+
+
+def _all_steps(evidence: Evidence, read: tuple[StepRow, ...]) -> tuple[StepRow, ...] | None:
+    """Constants at all Δt, longest first; None of a formula that is not that of small steps."""
+    if not evidence.against_step:
+        return None
+    return tuple(sorted((*evidence.against_step, *read), key=lambda row: -row.step))
+
+
+def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
+    """The record of a run up to its certificate."""
+    found = replace(describe_judged(certified.judged, spec), seconds=dict(certified.seconds))
+    if certified.certificate is None:
+        return found
+    return replace(
+        found,
+        as_expected=certified.as_expected,
+        scheme=certified.match,
+        findings=certified.findings,
+        order_in_time=certified.order_in_time,
+        certificate=certified.certificate.to_document(),
+    )

@@ -1,9 +1,8 @@
-"""Train, distil, refit, judge: from a recipe to a formula with a verdict, or to the reason why there is none."""
+"""The steps from a recipe to a formula with a verdict: train, distil, judge."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import equinox as eqx
 import jax
@@ -17,20 +16,18 @@ from fluxforge.distil import Objective, geometry, own_limit, power_law, read_con
 from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, TrainingError
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import averaged, data_loss, defect_of, norm_of, step_of
-from fluxforge.pde import HEAT
 from fluxforge.pipeline import _modules, _stencil_route
-from fluxforge.pipeline._folder import environment
-from fluxforge.pipeline._found import Found, Own
-from fluxforge.pipeline._judge import Condition, judge, law_condition
-from fluxforge.pipeline._progress import Progress, training_progress
-from fluxforge.pipeline._small_steps import (
+from fluxforge.pipeline._folder import Progress, timed, training_progress
+from fluxforge.pipeline._formula import Formula, NetworkConstants, law_record
+from fluxforge.pipeline._judge import Condition, Verdict, judge, law_condition
+from fluxforge.pipeline._problems import (
     drawn,
     in_the_limit,
     judged_steps,
     problems_by_step,
     shortest,
-    timed,
 )
+from fluxforge.pipeline._records import Evaluation, FrontTable, StencilCheck, StepErrors
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Hop
 from fluxforge.train import Trained, train
@@ -44,77 +41,126 @@ _PROBLEMS = (256, 48)
 _NOISY = (4096, 64)
 
 
-def distilled(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> tuple[dict[str, Any], Found | None]:
-    """The document of a run up to the formula, and the formula; seconds per stage are of this process."""
+@dataclass(frozen=True)
+class TrainedMember:
+    """The network of least loss of a training, its index among the seeds, and the steps each seed skipped.
+
+    Index and steps are None of a network that was trained elsewhere.
+    """
+
+    network: Network
+    member: int | None = None
+    skipped: tuple[int, ...] | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """The formula of a network, or the reason why there is none.
+
+    `fronts` are the candidates of each MLP, None of a route that has none or did not get there; `network_loss` is the
+    network's own loss.
+    """
+
+    trained: TrainedMember
+    formula: Formula | None
+    refusal: str | None
+    fronts: Mapping[str, FrontTable] | None
+    network_loss: float
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict, its reasons, and the formula as it is printed, with what was measured of it.
+
+    `fitted` has the constants of least loss. An approximation is printed with the network's own constants instead.
+    """
+
+    distilled: Distilled
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    formula: Formula | None
+    fitted: Formula | None
+    constants: NetworkConstants | None
+    stencil: StencilCheck | None
+    evaluation: Evaluation | None
+    seconds: Mapping[str, float]
+
+    @property
+    def recovered(self) -> bool:
+        """Whether the formula is what the network learned."""
+        return self.verdict == "recovered"
+
+
+def train_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> TrainedMember:
+    """Train all seeds of a recipe, or continue from the last checkpoint, and choose the one of least loss.
+
+    Raises TrainingError if none has a finite loss. Seconds are those of this process.
+    """
     seconds: dict[str, float] = {}
     with timed(seconds, "train"):
         trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
     network, member = _best(trained, spec)
-    document: dict[str, Any] = {
-        "recipe": spec.name,
-        "seed": spec.seed,
-        **_physics(spec),
-        "member": member,
-        "update": spec.network.update,
-        "skipped": list(trained.skipped),
-        "environment": environment(),
-        "seconds": seconds,
-    }
-    return explained(network, spec, folder, document=document, tell=tell)
+    return TrainedMember(network, member, tuple(trained.skipped), seconds)
 
 
-def _physics(spec: recipe.Recipe) -> dict[str, Any]:
-    """The equation by name and the values of its parameters; of heat also its α under the word `diffusivity`."""
-    model = model_of(spec)
-    words = {"diffusivity": recipe.diffusivity_of(spec)} if model.equation == HEAT else {}
-    return {"equation": model.equation.name, "parameters": dict(model.values), **words}
-
-
-def explained(
-    network: Network, spec: recipe.Recipe, folder: RunFolder, *, document: dict[str, Any], tell: Progress
-) -> tuple[dict[str, Any], Found | None]:
-    """A trained network's document with its verdict, and its formula if there is one."""
-    document |= {"verdict": "refused", "recovered": False, "reasons": []}
-    seconds = document.setdefault("seconds", {})
-    reference = _reference(network, spec)
+def distil_network(trained: TrainedMember, spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Distilled:
+    """Search the formula of a network by the recipe's route; finished searches are read back from the folder."""
+    assert spec.search is not None
+    seconds, network = dict(trained.seconds), trained.network
+    loss = _network_loss(network, spec)
+    formula: Formula | None = None
+    refusal: str | None = None
+    fronts: dict[str, FrontTable] | None = None
+    # Findings about formulas become a refusal. A full disk, too little memory or a fault of the program is none of
+    # these: it is raised, and nothing is recorded.
     try:
-        found = _route(network, spec, folder, document=document, reference=reference, tell=tell)
+        if spec.search.route == "stencil":
+            with timed(seconds, "distil"):
+                formula = _stencil_route.formula(network, spec=spec, tell=tell)
+        else:
+            with timed(seconds, "distil"):
+                sampled, found = _modules.fronts_of(network, spec, folder, tell)
+            fronts = {each.name: _modules.front_table(each, found[each.name], None) for each in sampled}
+            with timed(seconds, "refit"):
+                tell("choosing formulas and refitting constants", 0, 1)
+                formula = _modules.formula(network, sampled, found, spec=spec, network_loss=loss)
     except (DiscoveryError, SchemeError, ExpressionError) as error:
-        # Findings about formulas. A full disk, too little memory or a fault of the program is none: it is raised, and
-        # nothing is recorded.
-        document["reasons"].append(str(error))
-        return document, None
+        refusal = str(error)
+    return Distilled(trained, formula, refusal, fronts, loss, seconds)
+
+
+def judge_formula(distilled: Distilled, spec: recipe.Recipe, tell: Progress) -> Judged:
+    """Hold a formula against its network and its data: the verdict, and errors on unseen meshes."""
+    seconds, network, formula = dict(distilled.seconds), distilled.trained.network, distilled.formula
+    if formula is None:
+        return Judged(distilled, "refused", (distilled.refusal or "",), None, None, None, None, None, seconds)
     with timed(seconds, "judge"):
         tell("reading the formula's constants from the network", 0, 1)
-        own = read_network(network, found, spec)
-        judgement = judge(own.readings, threshold=_threshold(spec), law=_law(found, spec))
+        own = read_network(network, formula, spec)
+        judgement = judge(own.readings, threshold=_threshold(spec), law=_law(formula, spec))
         if judgement.verdict == "recovered":
-            found = replace(found, fitted=replace(found.fitted, rational=own.agreeing(found.fitted)))
-        document["constants_fitted"] = {
-            "values": dict(found.fitted.values),
-            "uncertainty": dict(found.fitted.uncertainty),
-        }
-        printed = found if judgement.verdict == "recovered" else own.filled_into(found)
-    document |= printed.document(reference) | own.document(found.more.get("against_step", ()))
-    document |= {"verdict": judgement.verdict, "recovered": judgement.verdict == "recovered"}
-    document["reasons"] = judgement.reasons
+            formula = replace(formula, fitted=replace(formula.fitted, rational=own.agreeing(formula.fitted)))
+        printed = formula if judgement.verdict == "recovered" else own.put_into(formula)
     with timed(seconds, "check"):
         tell("checking the stencil", 0, 2)
-        document["stencil"] = _stencil_document(network, printed, spec)
+        alike = _compare_stencils(network, printed, spec)
         tell("measuring on unseen meshes", 1, 2)
-        document["evaluation"] = _evaluation(network, printed, spec)
-    return document, printed
+        errors = _evaluate(network, printed, spec)
+    reasons = tuple(judgement.reasons)
+    return Judged(distilled, judgement.verdict, reasons, printed, formula, own, alike, errors, seconds)
 
 
-def read_network(network: Network, found: Found, spec: recipe.Recipe) -> Own:
+def read_network(network: Network, formula: Formula, spec: recipe.Recipe) -> NetworkConstants:
     """The formula's constants as the network has them, at Δt across the trained range and in their limit."""
     with jax.enable_x64(True):
         count = _PROBLEMS[isinstance(spec.data, recipe.Meshes)]
         problems = problems_by_step(spec, judged_steps(spec), count, _JUDGE + 2)
         step = step_of(cast(network, "float64"))
-        readings = read_constants(found.free, step, spec.loss, problems, start=found.fitted.values)
-    limit, uncertainty = own_limit(readings, found.fitted.values if in_the_limit(spec) else None)
-    return Own(readings, limit, uncertainty)
+        readings = read_constants(formula.free, step, spec.loss, problems, start=formula.fitted.values)
+    limit, uncertainty = own_limit(readings, formula.fitted.values if in_the_limit(spec) else None)
+    return NetworkConstants(readings, limit, uncertainty)
 
 
 def _threshold(spec: recipe.Recipe) -> float:
@@ -122,48 +168,25 @@ def _threshold(spec: recipe.Recipe) -> float:
     return spec.search.explain
 
 
-def _law(found: Found, spec: recipe.Recipe) -> Condition | None:
+def _law(formula: Formula, spec: recipe.Recipe) -> Condition | None:
     """The condition on the refitted loss. A residual has none: no explicit formula is its minimum."""
     if spec.loss.supervised is None:
         return None
     if not spec.data.noise:
-        return law_condition(found.fitted.loss, exact=found.fitted.exact, data_error=0.0)
-    least, error = _noisy_losses(found, spec)
+        return law_condition(formula.fitted.loss, exact=formula.fitted.exact, data_error=0.0)
+    least, error = _noisy_losses(formula, spec)
     return law_condition(least, exact=False, data_error=error)
 
 
-def _noisy_losses(found: Found, spec: recipe.Recipe) -> tuple[float, float]:
+def _noisy_losses(formula: Formula, spec: recipe.Recipe) -> tuple[float, float]:
     """The least loss of a formula on noisy data, and the loss of the law itself on the same data."""
     with jax.enable_x64(True):
         count = _NOISY[isinstance(spec.data, recipe.Meshes)]
         problems = drawn(source(spec, dtype="float64"), spec, _JUDGE + 3, count)
         defect, norm = defect_of(spec.loss), norm_of(spec.loss)
         each = jax.jit(jax.vmap(lambda p: averaged(defect(p, exact_step(p, p.T)), p, norm)))(problems)
-        start = np.array(list(found.fitted.values.values()), float)
-        return Objective.of_loss(found.free, spec.loss).fit(problems, start=start).loss, float(each.mean())
-
-
-def _route(
-    network: Network,
-    spec: recipe.Recipe,
-    folder: RunFolder,
-    *,
-    document: dict[str, Any],
-    reference: float,
-    tell: Progress,
-) -> Found:
-    assert spec.search is not None
-    seconds = document["seconds"]
-    if spec.search.route == "stencil":
-        with timed(seconds, "distil"):
-            return _stencil_route.formula(network, spec=spec, tell=tell)
-    with timed(seconds, "distil"):
-        sampled, fronts = _modules.fronts_of(network, spec, folder, tell)
-    document["ended_by_clock"] = [name for name, front in fronts.items() if front.ended_by_clock]
-    document["fronts"] = {each.name: _modules.front_document(each, fronts[each.name], None) for each in sampled}
-    with timed(seconds, "refit"):
-        tell("choosing formulas and refitting constants", 0, 1)
-        return _modules.formula(network, sampled, fronts, spec=spec, network_loss=reference)
+        start = np.array(list(formula.fitted.values.values()), float)
+        return Objective.of_loss(formula.free, spec.loss).fit(problems, start=start).loss, float(each.mean())
 
 
 def _best(trained: Trained, spec: recipe.Recipe) -> tuple[Network, int]:
@@ -186,7 +209,7 @@ def least_finite(losses: Sequence[float]) -> int | None:
     return min(finite, key=lambda k: losses[k], default=None)
 
 
-def _reference(network: Network, spec: recipe.Recipe) -> float:
+def _network_loss(network: Network, spec: recipe.Recipe) -> float:
     """The network's own loss; where the limit of small steps counts, at the shortest it was trained with."""
     with jax.enable_x64(True):
         asked = shortest(spec) if in_the_limit(spec) else spec
@@ -199,23 +222,23 @@ def _loss_of(network: Network, problems: Problem, spec: recipe.Recipe) -> float:
     return float(sum(terms.values()))
 
 
-def _stencil_document(network: Network, found: Found, spec: recipe.Recipe) -> dict[str, Any]:
+def _compare_stencils(network: Network, formula: Formula, spec: recipe.Recipe) -> StencilCheck:
     """The stencil's power law from the network alone, beside the formula's, and how far the stencils are apart.
 
-    Nothing if one of them is no power law: a formula without neighbours, for instance, which is refused anyway.
+    An empty record if one of them is no power law: a formula without neighbours, for instance, which is refused anyway.
     """
     with jax.enable_x64(True):
         problems = _close_problems(spec)
         columns = geometry(problems)
         theirs = stencil(step_of(cast(network, "float64")), problems)
-        ours = stencil(found.step, problems)
+        ours = stencil(formula.step, problems)
     size = float(np.abs(ours).mean()) if len(ours) else 0.0
     apart = float(np.abs(theirs - ours).mean()) / size if size else math.inf
     try:
-        laws = {name: vars(power_law(values, columns)) for name, values in (("network", theirs), ("formula", ours))}
+        learned, found = (law_record(power_law(values, columns)) for values in (theirs, ours))
     except DiscoveryError:
-        return {}
-    return {**laws, "difference": apart, "agree": apart <= AGREEMENT}
+        return StencilCheck()
+    return StencilCheck(network=learned, formula=found, difference=apart, agree=apart <= AGREEMENT)
 
 
 def _close_problems(spec: recipe.Recipe) -> Problem:
@@ -226,11 +249,11 @@ def _close_problems(spec: recipe.Recipe) -> Problem:
     return drawn(source(asked, dtype="float64"), spec, _JUDGE + 1, 1000)
 
 
-def _evaluation(network: Network, found: Found, spec: recipe.Recipe) -> dict[str, Any]:
+def _evaluate(network: Network, formula: Formula, spec: recipe.Recipe) -> Evaluation:
     """One step and a rollout on unseen meshes, of network and formula, against the law of the data."""
     wanted = spec.evaluation
     if not wanted.meshes:
-        return {"meshes": 0}
+        return Evaluation(meshes=0)
     with jax.enable_x64(True):
         around = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
         model = model_of(spec)
@@ -238,7 +261,9 @@ def _evaluation(network: Network, found: Found, spec: recipe.Recipe) -> dict[str
         problems = unseen_problems(around, spec.seed, fourier=wanted.fourier, model=model, law=law)
         steps: dict[str, Callable[[Problem], State]] = {
             "network": step_of(cast(network, "float64")),
-            "formula": found.step,
+            "formula": formula.step,
         }
-        errors = {name: step_errors(step, problems, rollout=wanted.rollout) for name, step in steps.items()}
-    return {"meshes": wanted.meshes, "cells": wanted.cells, "rollout": wanted.rollout, **errors}
+        errors = {
+            name: StepErrors(**step_errors(step, problems, rollout=wanted.rollout)) for name, step in steps.items()
+        }
+    return Evaluation(meshes=wanted.meshes, cells=wanted.cells, rollout=wanted.rollout, **errors)

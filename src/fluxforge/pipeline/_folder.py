@@ -1,19 +1,23 @@
-"""The folder a discovery lives in: new, or gone on with."""
+"""The folder of a run: description, progress and seconds, and the digests of the files that a finished run leaves."""
 
 import math
 import platform
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
 
 import jax
 
 from fluxforge import recipe
 from fluxforge.errors import InputError
-from fluxforge.run import RunFolder
+from fluxforge.run import RunFolder, digest_files, find_altered, read_record, write_durably
+from fluxforge.train import Tell
 
 Warn = Callable[[str], None]
 LIBRARIES = ("fluxforge", "jax", "equinox", "optax", "numpy", "scipy", "sympy", "gmsh", "pyoperon")
@@ -58,3 +62,124 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# Told what is being done, how much of it is done, and of how much.
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+
+def training_progress(tell: Progress) -> Tell:
+    """Training's steps and loss terms as one line."""
+
+    def told(step: int, steps: int, terms: Mapping[str, float]) -> None:
+        shown = ", ".join(f"{name} {value:.2e}" for name, value in terms.items())
+        tell(f"training ({shown})", step, steps)
+
+    return told
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Say nothing."""
+
+
+@contextmanager
+def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+    """Seconds of a block, added under a name."""
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - began
+
+
+_OUTPUTS = "outputs"
+# Writes the outputs of a finished run into another folder, which has its texts already; what it returns is not used.
+Remake = Callable[[Path], object]
+
+
+@dataclass(frozen=True)
+class _Record:
+    """Digests of files by their names, the content of some of them, and what the run was trained by."""
+
+    fingerprint: str
+    files: Mapping[str, str]
+    texts: Mapping[str, str]
+
+
+def _keep(folder: RunFolder, record: _Record) -> None:
+    folder.finish(_OUTPUTS, {"fingerprint": record.fingerprint, "files": record.files, "texts": record.texts})
+
+
+def _record_of(folder: RunFolder) -> _Record | None:
+    found = folder.finished(_OUTPUTS)
+    if found is None:
+        return None
+    where = folder.path / "stages" / f"{_OUTPUTS}.json"
+    files, texts = (read_record(found.get(name), where) for name in ("files", "texts"))
+    return _Record(str(found.get("fingerprint")), files, texts)
+
+
+def record_outputs(
+    folder: RunFolder, spec: recipe.Recipe, paths: Iterable[Path], *, texts: Iterable[Path] = ()
+) -> None:
+    """Record the digests of a run's outputs, metrics and checkpoints; of `texts`, small files, also the content."""
+    texts = tuple(texts)
+    kept = (folder.metrics.path, *sorted(folder.checkpoints.folder.glob("*.safetensors")))
+    files = digest_files(folder.path, (*texts, *paths, *(path for path in kept if path.exists())))
+    content = {path.relative_to(folder.path).as_posix(): path.read_text(encoding="utf-8") for path in texts}
+    _keep(folder, _Record(recipe.fingerprint(spec), files, content))
+
+
+def check_outputs(folder: RunFolder, spec: recipe.Recipe, remake: Remake) -> None:
+    """Compare a finished run's outputs with what was recorded: restore those missing, tell of those changed.
+
+    A changed file is left alone: somebody may have meant it. Raises InputError if the recipe is not the run's.
+    """
+    record = _record_of(folder)
+    if record is None:  # finished by a version that recorded none
+        return
+    if record.fingerprint != recipe.fingerprint(spec):
+        raise InputError(
+            f"{folder.path / 'run.json'}: the run was made by another architecture or recipe than it says: put back "
+            "the recipe, or begin a new run"
+        )
+    found = find_altered(folder.path, record.files)
+    for name in found.changed:
+        folder.warn(
+            f"{folder.path / name}: is not as the run left it (its SHA-256 is another one); remove it and resume again "
+            "to have it restored"
+        )
+    if not found.missing:
+        return
+    restored = _restore(folder, record, found.missing, remake, whole=folder.metrics.path.name not in found.changed)
+    if restored:
+        _keep(folder, replace(record, files={**record.files, **restored}))
+    for name in found.missing:
+        how = "was missing and is restored" if name in restored else "is missing and cannot be restored"
+        folder.warn(f"{folder.path / name}: {how}")
+
+
+def _restore(
+    folder: RunFolder, record: _Record, missing: tuple[str, ...], remake: Remake, *, whole: bool
+) -> dict[str, str]:
+    """Write what can be written again, and return its digests: pictures need not have the same bytes as before.
+
+    Without the run's own metrics (`whole` is false, or they are missing), nothing that shows them is made.
+    """
+    restored: dict[str, str] = {}
+    for name in set(missing) & record.texts.keys():
+        write_durably(folder.path / name, record.texts[name].encode())
+        restored |= digest_files(folder.path, [folder.path / name])
+    kept = {folder.metrics.path.name, *(name for name in missing if name.startswith(folder.checkpoints.folder.name))}
+    wanted = set(missing) - restored.keys() - kept
+    if not wanted or not whole or folder.metrics.path.name in missing:
+        return restored
+    with TemporaryDirectory() as scratch:
+        for name, text in record.texts.items():
+            (Path(scratch) / name).write_text(text, encoding="utf-8")
+        remake(Path(scratch))
+        for name in sorted(wanted):
+            if (Path(scratch) / name).is_file():
+                write_durably(folder.path / name, (Path(scratch) / name).read_bytes())
+                restored |= digest_files(folder.path, [folder.path / name])
+    return restored

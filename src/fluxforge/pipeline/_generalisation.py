@@ -1,13 +1,13 @@
-"""Trained on two cells, asked about hundreds: what a run of the recipe `generalisation` measures."""
+"""A recipe with arms: networks trained on two cells and measured on meshes of hundreds."""
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from fluxforge import recipe
 from fluxforge.certify.bounds import Extrapolation, extrapolation
@@ -24,7 +24,18 @@ from fluxforge.data import (
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import data_loss
 from fluxforge.mesh import Conditions, Neumann
-from fluxforge.pipeline._progress import Progress, training_progress
+from fluxforge.pipeline._folder import Progress, training_progress
+from fluxforge.pipeline._records import (
+    Arm,
+    ArmSummary,
+    Extrapolated,
+    Generalisation,
+    Measured,
+    Quartiles,
+    Reduced,
+    read_record,
+    to_document,
+)
 from fluxforge.run import RunFolder
 from fluxforge.train import Trained, sparsify, train
 
@@ -37,23 +48,31 @@ SIZES = (1.0, 2.0, 5.0, 10.0)
 BOUNDARIES: Mapping[str, Conditions] = {"insulated": Neumann(), "slope 1": Neumann(1.0)}
 
 
-def generalise(spec: recipe.Recipe, folder: RunFolder | None, tell: Progress) -> dict[str, Any]:
-    """Train every seed of every arm, then measure each on meshes it has not seen."""
+def generalise(spec: recipe.Recipe, folder: RunFolder | None, tell: Progress) -> Generalisation:
+    """Train every seed of every arm, then measure each on meshes it has not seen; finished stages are read back."""
     seconds: dict[str, float] = {}
     began = time.perf_counter()
     trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
     seconds["train"] = time.perf_counter() - began
-    document = folder.finished("measure") if folder is not None else None
-    if document is None:
+    measured = _read_measured(folder)
+    if measured is None:
         tell("measuring", 0, 3)
-        document = measure(spec, trained, tell)
+        measured = measure(spec, trained, tell)
         if folder is not None:
-            folder.finish("measure", document)
+            folder.finish("measure", to_document(measured))
     seconds["measure"] = time.perf_counter() - began - seconds["train"]
-    return {**document, "seconds": seconds}
+    return Generalisation(
+        recipe=spec.name, seeds=spec.seeds, measured=measured, seconds=seconds, summary=summarise(spec, measured)
+    )
 
 
-def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> dict[str, Any]:
+def _read_measured(folder: RunFolder | None) -> Measured | None:
+    if folder is None or (done := folder.finished("measure")) is None:
+        return None
+    return read_record(done, Measured, folder.path / "stages" / "measure.json")
+
+
+def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> Measured:
     """Training error, errors on unseen meshes, non-zeros, and extrapolation, per arm and seed."""
     fixed = source(spec)
     assert isinstance(fixed, FixedSource)
@@ -65,23 +84,24 @@ def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> dict[str, 
     weights = _last_weights(trained.network)
     nonzeros = _nonzeros(trained.network)
     arms = {
-        arm: {
-            "train_mae": _listed(mae, trained, arm),
-            "ood_mse": _listed(found.one_step_mse, trained, arm),
-            "ood_worst": _listed(found.one_step_worst, trained, arm),
-            "rollout_mse": _listed(found.rollout_mse, trained, arm),
-            "nonzeros": [int(nonzeros[k]) for k in trained.of_arm(arm)],
-            "failed": [trained.failed[k] for k in trained.of_arm(arm)],
-            "skipped_steps": [trained.skipped[k] for k in trained.of_arm(arm)],
-            "last_layer": np.round(weights[list(trained.of_arm(arm))].ravel(), 5).tolist(),
-        }
+        arm: Arm(
+            train_mae=_select(mae, trained, arm),
+            ood_mse=_select(found.one_step_mse, trained, arm),
+            ood_worst=_select(found.one_step_worst, trained, arm),
+            rollout_mse=_select(found.rollout_mse, trained, arm),
+            nonzeros=tuple(int(nonzeros[k]) for k in trained.of_arm(arm)),
+            failed=tuple(trained.failed[k] for k in trained.of_arm(arm)),
+            skipped_steps=tuple(trained.skipped[k] for k in trained.of_arm(arm)),
+            last_layer=tuple(np.round(weights[list(trained.of_arm(arm))].ravel(), 5).tolist()),
+        )
         for arm in trained.arms
     }
     tell("measuring: extrapolation", 2, 3)
-    return arms | {"parameters": int(weights_count(trained.network)), "extrapolation": _beyond(spec, trained, around)}
+    beyond = _extrapolate(spec, trained, around)
+    return Measured(arms=arms, parameters=int(count_weights(trained.network)), extrapolation=beyond)
 
 
-def reduce(spec: recipe.Recipe, trained: Trained, arm: str) -> dict[str, Any]:
+def reduce_networks(spec: recipe.Recipe, trained: Trained, arm: str) -> Reduced:
     """Every seed of an arm in canonical form: how many reach the lemma's count, and what that costs."""
     with jax.enable_x64(True):
         fixed = source(spec, dtype="float64")
@@ -96,17 +116,17 @@ def reduce(spec: recipe.Recipe, trained: Trained, arm: str) -> dict[str, Any]:
         errors = extrapolation(stack, problems).one_step_worst
     lemma = lemma_count(spec.network.layers, spec.network.depth)
     reached = [bool(r.exact and r.nonzeros <= lemma and e <= 1e-6) for r, e in zip(found, errors, strict=True)]
-    return {
-        "lemma_nonzeros": lemma,
-        "reached": sum(reached),
-        "of": len(reached),
-        "nonzeros": [r.nonzeros for r in found],
-        "exact": [r.exact for r in found],
-        "training_defect": [r.training_defect for r in found],
-        "ood_worst": errors.tolist(),
-        "units_after_merging": [list(r.units) for r in found],
-        "merging_defect": [r.merged_defect for r in found],
-    }
+    return Reduced(
+        lemma_nonzeros=lemma,
+        reached=sum(reached),
+        of=len(reached),
+        nonzeros=tuple(r.nonzeros for r in found),
+        exact=tuple(r.exact for r in found),
+        training_defect=tuple(r.training_defect for r in found),
+        ood_worst=tuple(errors.tolist()),
+        units_after_merging=tuple(tuple(r.units) for r in found),
+        merging_defect=tuple(r.merged_defect for r in found),
+    )
 
 
 def lemma_count(layers: int, depth: int) -> int:
@@ -137,52 +157,56 @@ def _nonzeros(network: Network) -> np.ndarray:
     return (np.abs(_rows(network)) > ZERO).sum(axis=1)
 
 
-def weights_count(network: Network) -> int:
+def count_weights(network: Network) -> int:
     """Parameters of one member."""
     return _rows(network).shape[1]
 
 
-def _listed(values: np.ndarray | None, trained: Trained, arm: str) -> list[float]:
+def _select(values: np.ndarray | None, trained: Trained, arm: str) -> tuple[float, ...]:
+    """The values of the members of an arm."""
     assert values is not None
-    return [float(values[k]) for k in trained.of_arm(arm)]
+    return tuple(float(values[k]) for k in trained.of_arm(arm))
 
 
-def _beyond(spec: recipe.Recipe, trained: Trained, held: Ensemble) -> dict[str, Any]:
+def _extrapolate(spec: recipe.Recipe, trained: Trained, held: Ensemble) -> Extrapolated:
     """One-step errors for longer steps, larger temperatures, other boundary conditions; relative to their size."""
     precision, at = spec.training.precision, spec.evaluation.fourier
     limit = stability_limits(held)
 
-    def asked(**how: Any) -> dict[str, list[float]]:
-        around = how.pop("around", held)
-        size = how.get("size", 1.0)
-        problems = unseen_problems(around, spec.seed, model=model_of(spec), **how)
+    def errors(fourier: float | Array, size: float = 1.0, around: Ensemble = held) -> dict[str, tuple[float, ...]]:
+        problems = unseen_problems(around, spec.seed, model=model_of(spec), fourier=fourier, size=size)
         return _by_arm(extrapolation(trained.network, problems), trained, size)
 
-    steps = {f"{fo:g}": asked(fourier=fo) for fo in FOURIER} | {"stability limit": asked(fourier=limit)}
-    sizes = {f"{size:g}": asked(fourier=at, size=size) for size in SIZES}
     others = {
-        name: asked(fourier=at, around=unseen_meshes(spec.evaluation, spec.seed, boundary=boundary, dtype=precision))
+        name: unseen_meshes(spec.evaluation, spec.seed, boundary=boundary, dtype=precision)
         for name, boundary in BOUNDARIES.items()
     }
+    return Extrapolated(
+        fourier={f"{fo:g}": errors(fo) for fo in FOURIER} | {"stability limit": errors(limit)},
+        temperature_range={f"{size:g}": errors(at, size) for size in SIZES},
+        boundary={"random values": errors(at), **{name: errors(at, around=each) for name, each in others.items()}},
+        stability_limit_over_fourier=(float(limit.min()), float(limit.max())),
+    )
+
+
+def _by_arm(found: Extrapolation, trained: Trained, size: float) -> dict[str, tuple[float, ...]]:
+    return {arm: tuple(float(found.one_step_mse[k]) / size**2 for k in trained.of_arm(arm)) for arm in trained.arms}
+
+
+def summarise(spec: recipe.Recipe, measured: Measured) -> dict[str, ArmSummary]:
+    """Median and quartiles over the seeds of each arm, and how many got stuck."""
+
+    def quartiles(values: Sequence[float | None]) -> Quartiles:
+        q1, median, q3 = np.percentile(np.array(values, float), (25, 50, 75)).tolist()
+        return Quartiles(q1=q1, median=median, q3=q3)
+
     return {
-        "fourier": steps,
-        "temperature_range": sizes,
-        "boundary": {"random values": asked(fourier=at), **others},
-        "stability_limit_over_fourier": [float(limit.min()), float(limit.max())],
-    }
-
-
-def _by_arm(found: Extrapolation, trained: Trained, size: float) -> dict[str, list[float]]:
-    return {arm: [float(found.one_step_mse[k]) / size**2 for k in trained.of_arm(arm)] for arm in trained.arms}
-
-
-def summary(spec: recipe.Recipe, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Median and quartiles over the seeds, and how many got stuck."""
-    return {
-        arm: {
-            name: dict(zip(("q1", "median", "q3"), np.percentile(found[arm][name], (25, 50, 75)).tolist(), strict=True))
-            for name in ("train_mae", "ood_mse", "rollout_mse", "nonzeros")
-        }
-        | {"stuck": int(sum(value > STUCK for value in found[arm]["train_mae"]))}
-        for arm in spec.arms
+        name: ArmSummary(
+            train_mae=quartiles(arm.train_mae),
+            ood_mse=quartiles(arm.ood_mse),
+            rollout_mse=quartiles(arm.rollout_mse),
+            nonzeros=quartiles(arm.nonzeros),
+            stuck=sum(error is not None and error > STUCK for error in arm.train_mae),
+        )
+        for name, arm in ((name, measured.arms[name]) for name in spec.arms)
     }

@@ -1,8 +1,8 @@
 """The route through the modules: a formula for every MLP, composed, chosen together, and refitted."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import jax
 import numpy as np
@@ -27,9 +27,9 @@ from fluxforge.distil import (
 from fluxforge.errors import DiscoveryError, InputError
 from fluxforge.expression import parse
 from fluxforge.gnn import Network
-from fluxforge.pipeline._found import Found
-from fluxforge.pipeline._progress import Progress
-from fluxforge.pipeline._small_steps import (
+from fluxforge.pipeline._folder import Progress
+from fluxforge.pipeline._formula import Formula, limit_rows
+from fluxforge.pipeline._problems import (
     REFIT,
     drawn,
     in_the_limit,
@@ -37,6 +37,7 @@ from fluxforge.pipeline._small_steps import (
     problems_by_step,
     with_steps,
 )
+from fluxforge.pipeline._records import Evidence, FrontRow, FrontTable, read_record, to_document
 from fluxforge.run import RunFolder
 
 # Problems that constants are refitted to, and how many such sets tell the scatter.
@@ -53,12 +54,12 @@ def fronts_of(
     sampled = _sampled(network, spec, spec.search.samples)
     found: dict[str, Front] = {}
     for k, each in enumerate(sampled):
-        done = folder.finished(f"front-{k + 1}")
-        if done is None:
+        stage = f"front-{k + 1}"
+        if (done := folder.finished(stage)) is None:
             tell(f"searching a formula for {each.name} ({each.kind})", k, len(sampled))
-            done = front_document(each, _searched(each, spec), None)
-            folder.finish(f"front-{k + 1}", done)
-        found[each.name] = _front_from(done, each)
+            done = to_document(front_table(each, _searched(each, spec), None))
+            folder.finish(stage, done)
+        found[each.name] = _read_front(read_record(done, FrontTable, folder.path / "stages" / f"{stage}.json"), each)
     return sampled, found
 
 
@@ -103,7 +104,7 @@ def formula(
     *,
     spec: recipe.Recipe,
     network_loss: float,
-) -> Found:
+) -> Formula:
     """The simplest combination that does what the network does; where the loss looks ahead, for small steps."""
     assert spec.search is not None
     limit = in_the_limit(spec)
@@ -120,18 +121,13 @@ def formula(
             network_loss=network_loss,
             threshold=spec.search.threshold,
         )
-        more: dict[str, Any] = {
-            "fronts": {
-                each.name: front_document(each, fronts[each.name], choice.chosen[each.name]) for each in sampled
-            },
-            "combinations_tried": choice.tried,
-        }
+        tables = {each.name: front_table(each, fronts[each.name], choice.chosen[each.name]) for each in sampled}
         if not limit:
-            return Found(choice.free, choice.fitted, more)
+            return Formula(choice.free, choice.fitted, Evidence(fronts=tables, combinations_tried=choice.tried))
         problems = problems_by_step(spec, ladder(spec), REFIT_PROBLEMS)
         found = small_steps(choice.free, spec.loss, problems)
-        more["against_step"] = found.rows()
-        return Found(choice.free, _surer(choice, found), more)
+        evidence = Evidence(fronts=tables, combinations_tried=choice.tried, against_step=limit_rows(found))
+        return Formula(choice.free, _surer(choice, found), evidence)
 
 
 def _surer(choice: Choice, found: Limit) -> Fitted:
@@ -140,18 +136,17 @@ def _surer(choice: Choice, found: Limit) -> Fitted:
     return replace(found.fitted, uncertainty=both)
 
 
-def front_document(each: Sampled, front: Front, chosen: Candidate | None) -> dict[str, Any]:
-    """A front as plain JSON, and which of its rows was chosen."""
-    rows = [{"complexity": c, "error": error, "formula": text} for c, error, text in front.rows()]
+def front_table(each: Sampled, front: Front, chosen: Candidate | None) -> FrontTable:
+    """A front as a record, and which of its rows was chosen."""
+    rows = tuple(FrontRow(complexity=c, error=error, formula=text) for c, error, text in front.rows())
     place = list(front).index(chosen) if chosen is not None else None
-    return {"kind": each.kind, "chosen": place, "ended_by_clock": front.ended_by_clock, "rows": rows}
+    return FrontTable(kind=each.kind, chosen=place, ended_by_clock=front.ended_by_clock, rows=rows)
 
 
-def _front_from(document: Mapping[str, Any], each: Sampled) -> Front:
-    return Front(
-        tuple(
-            Candidate(parse(row["formula"], each.table.names), int(row["complexity"]), float(row["error"]))
-            for row in document["rows"]
-        ),
-        bool(document.get("ended_by_clock", False)),
+def _read_front(table: FrontTable, each: Sampled) -> Front:
+    """The front of a finished search; an error that is null was not finite."""
+    rows = (
+        Candidate(parse(row.formula, each.table.names), row.complexity, math.nan if row.error is None else row.error)
+        for row in table.rows
     )
+    return Front(tuple(rows), table.ended_by_clock is True)

@@ -26,9 +26,10 @@ from fluxforge.errors import DiscoveryError
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import step_of
 from fluxforge.pde import Equation
-from fluxforge.pipeline._found import Found
-from fluxforge.pipeline._progress import Progress
-from fluxforge.pipeline._small_steps import ladder, problems_by_step, shortest
+from fluxforge.pipeline._folder import Progress
+from fluxforge.pipeline._formula import Formula, law_record, limit_rows
+from fluxforge.pipeline._problems import ladder, problems_by_step, shortest
+from fluxforge.pipeline._records import Evidence, Laws
 from fluxforge.scheme import Hop, symbol
 
 # A power that is this near to a whole number is that number.
@@ -38,7 +39,7 @@ MESHES, CELLS = 24, 64
 PROBLEMS = 24
 
 
-def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Found:
+def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Formula:
     """The stencil's structure with the constants of small steps."""
     with jax.enable_x64(True):
         tell("reading the stencil", 0, 2)
@@ -55,12 +56,10 @@ def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Found:
         start = series(step_of(cast(network, "float64")), problems[ladder(spec)[1]], order).nested
         free = two_hop(flux, start) if spec.network.hops == 2 else layered(flux, start, spec.network.layers)
         found = small_steps(free, spec.loss, problems)
-    more = {
-        "against_step": found.rows(),
-        "laws": {"near": vars(near), "far": vars(far) | {"whole": whole}},
-        "order": order,
-    }
-    return Found(free, found.fitted, more)
+    evidence = Evidence(
+        against_step=limit_rows(found), laws=Laws(near=law_record(near), far=law_record(far, whole)), order=order
+    )
+    return Formula(free, found.fitted, evidence)
 
 
 def laws(network: Network, spec: recipe.Recipe) -> tuple[PowerLaw, PowerLaw]:

@@ -89,6 +89,13 @@ class RunFolder:
             yield opened
 
     @classmethod
+    def read(cls, path: str | PathLike[str], *, warn: Warn = lambda _: None) -> "RunFolder":
+        """A run folder to read from, without locking it: nothing may be written by what is returned."""
+        folder = _check_path(path)
+        _check_run(folder)
+        return cls._load(folder, warn)
+
+    @classmethod
     def _load(cls, folder: Path, warn: Warn) -> "RunFolder":
         document = read_document(folder / _RUN, "run", 1)
         return cls(

@@ -27,6 +27,7 @@ from fluxforge.stepping._simulation import (
     side_by_side,
 )
 from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper, GeneralStepper, general_stepper
+from fluxforge.stepping._trained import TrainedNetwork
 
 __all__ = [
     "STEPS_PER_TURN",
@@ -43,6 +44,7 @@ __all__ = [
     "Simulation",
     "Solver",
     "StepLimit",
+    "TrainedNetwork",
     "animation",
     "apply",
     "assemble",

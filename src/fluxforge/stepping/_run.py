@@ -23,6 +23,7 @@ from fluxforge.stepping._field import Envelope, cell_capacity, data_envelope, fi
 from fluxforge.stepping._limit import StepLimit, step_limit
 from fluxforge.stepping._simulation import Comparison, Simulation
 from fluxforge.stepping._stepper import AbstractStepper
+from fluxforge.stepping._trained import TrainedNetwork
 
 PRECISE_UP_TO = 5000
 # An implicit step adds Δt times an exchange of round-off size to the field; beyond this many Fourier steps (a hundredth
@@ -33,7 +34,7 @@ LONGEST_STEP = {"float64": 0.01 / np.finfo(np.float64).eps, "float32": 0.01 / fl
 # What overflows shows as a field that is not finite, and is judged there: NumPy's warnings would say nothing new.
 @np.errstate(all="ignore")
 def simulate(
-    scheme: str | os.PathLike[str] | Scheme,
+    scheme: str | os.PathLike[str] | Scheme | TrainedNetwork,
     mesh: Mesh | str | os.PathLike[str],
     *,
     equation: str | os.PathLike[str] | Equation | None = None,
@@ -54,6 +55,7 @@ def simulate(
 ) -> Simulation:
     """March a problem from `initial` and keep about twenty fields (or every `save_every` steps).
 
+    `scheme` is a built-in name, the path of a scheme.json, a scheme, or the network of a run (`run.network`).
     `equation` is a name, a TOML file or an Equation, the scheme's own (heat) unless given, and `parameters` its
     parameters by name; `diffusivity` is the word for heat's α. `mesh` is a mesh or the path of its file. The step is
     `dt`, or `dt_fraction` of the reference step, which for heat is the Fourier step. One above the
@@ -62,7 +64,7 @@ def simulate(
     boundary values and all that sources and Neumann walls have brought allow. Raises InputError, naming the argument,
     for an argument that cannot be used.
     """
-    scheme = find(scheme, equation)
+    scheme = _check_network(scheme, equation) if isinstance(scheme, TrainedNetwork) else find(scheme, equation)
     every = _check_steps(steps, save_every)
     check_flag(force, "force"), check_flag(throw, "throw"), check_function(progress, "progress")
     check_precision(dtype)
@@ -71,15 +73,21 @@ def simulate(
     T = field_on_cells(initial, graph, "the initial temperature")
     S = field_on_cells(source, graph, "the source")
     parameters = scheme.equation.settings(parameters, diffusivity=check_diffusivity(diffusivity))
+    if isinstance(scheme, TrainedNetwork):
+        parameters = scheme.check_settings(parameters)
     step, fourier, limit = choose_step(
         scheme, graph, parameters=parameters, state=T, dt=dt, dt_fraction=dt_fraction, force=force, dtype=dtype
     )
     envelope = data_envelope(scheme.equation, graph, parameters, initial=T, source=S)
     _check_fits(dtype, {"the initial temperature": T, "the source": S, "the boundary condition": graph.value})
     with jax.enable_x64(dtype == "float64"), _raise_memory_error():
-        advance = run_stepper(
-            scheme, graph, step, steps=steps, parameters=parameters, source=S, dtype=dtype, solver=solver
-        )
+        advance: AbstractStepper
+        if isinstance(scheme, TrainedNetwork):
+            advance = scheme.stepper(graph, step, source=S, dtype=dtype)
+        else:
+            advance = run_stepper(
+                scheme, graph, step, steps=steps, parameters=parameters, source=S, dtype=dtype, solver=solver
+            )
         run = _march(advance, T, envelope, dt=step, steps=steps, every=every, progress=progress)
     result = Simulation(
         scheme=scheme.name,
@@ -99,6 +107,13 @@ def simulate(
     if throw and run.blew_up_at is not None:
         raise InstabilityError(f"scheme {scheme.name!r} blew up at step {run.blew_up_at} of {steps}")
     return result
+
+
+def _check_network(network: TrainedNetwork, equation: object) -> TrainedNetwork:
+    """Refuse an equation beside a network, which has learned its own."""
+    if equation is not None:
+        raise InputError(f"equation: a trained network has its own, {network.equation.name!r}: leave it out")
+    return network
 
 
 @contextmanager
@@ -121,7 +136,7 @@ def _check_fits(dtype: Precision, fields: Mapping[str, np.ndarray]) -> None:
 
 
 def choose_step(
-    scheme: Scheme,
+    scheme: Scheme | TrainedNetwork,
     graph: DualGraph,
     *,
     parameters: Settings | None = None,
@@ -160,8 +175,12 @@ def _name_parameters(parameters: Settings | None) -> str:
     return f"{', '.join(numbers)}: " if numbers else ""
 
 
-def _known_limit(scheme: Scheme, graph: DualGraph, parameters: Settings | None, *, precise: bool) -> StepLimit | None:
+def _known_limit(
+    scheme: Scheme | TrainedNetwork, graph: DualGraph, parameters: Settings | None, *, precise: bool
+) -> StepLimit | None:
     """The limit, enclosed where it cannot be found to five digits; None where its eigenvalues are not found either."""
+    if isinstance(scheme, TrainedNetwork):
+        return None
     for attempt in (True, False) if precise else (False,):
         try:
             return step_limit(scheme, graph, parameters=parameters, precise=attempt)
@@ -170,7 +189,9 @@ def _known_limit(scheme: Scheme, graph: DualGraph, parameters: Settings | None, 
     return None
 
 
-def _refuse_step(scheme: Scheme, dt: float, fourier: float, found: StepLimit | None, dtype: Precision) -> None:
+def _refuse_step(
+    scheme: Scheme | TrainedNetwork, dt: float, fourier: float, found: StepLimit | None, dtype: Precision
+) -> None:
     reference = scheme.equation.words.step_name
     if found is not None and dt > found.dt * (1 + 1e-9):
         raise InputError(

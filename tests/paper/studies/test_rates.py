@@ -13,7 +13,7 @@ from fluxforge.errors import InputError
 from fluxforge.paper.figures import rates_figure, rates_table
 from fluxforge.paper.studies import rates
 from fluxforge.paper.studies._networks import constants_of, outcome, rates_before, rationals_of, run_of, spread
-from fluxforge.pipeline import run_folder
+from fluxforge.pipeline import Run, run_folder
 
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 PATHS = {"a2": 1.0, "b": 0.5, "d": 1.0, "e": 0.5}
@@ -41,16 +41,16 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Discoveries that take no time; which recipe and seed was run."""
     runs: list[tuple[str, int]] = []
 
-    def finish(folder: Path, spec: recipe.Recipe) -> dict[str, Any]:
+    def finish(folder: Path, spec: recipe.Recipe) -> Run:
         with run_folder(folder, spec, warn=pytest.fail) as held:
             done = held.finished("discovery")
             if done is None:
                 runs.append((spec.name, spec.seed))
                 done = {"verdict": "recovered", "recovered": True, "constants": {"c1": 1.0}, "seconds": {"train": 2.0}}
                 held.finish("discovery", done)
-        return done
+        return Run(folder, spec, done)
 
-    def resume(folder: Path, **_: Any) -> dict[str, Any]:
+    def resume(folder: Path, **_: Any) -> Run:
         name, _, seed = folder.name.rpartition("-")
         return finish(folder, recipe.override(recipe.load(name), {"seed": int(seed)}))
 

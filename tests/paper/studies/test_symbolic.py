@@ -215,7 +215,7 @@ def test_a_second_call_trains_and_explains_nothing(
 ) -> None:
     config, folder, result = short
     told: list[str] = []
-    monkeypatch.setattr(_discover, "explained", None)
+    monkeypatch.setattr(_discover, "distil_network", None)
     again = symbolic.run(config, folder, lambda what, *_: told.append(what))
     assert again["rows"] == result["rows"]
     assert again["claims"] == result["claims"]

@@ -16,7 +16,17 @@ from fluxforge.data import source
 from fluxforge.gnn import Network
 from fluxforge.paper.studies._decoys import DECOYS, LAWS, Decoy
 from fluxforge.paper.studies._records import Claim, Verdict, read_result, to_document
-from fluxforge.pipeline import Found, Progress, environment, explained, finite, run_folder, silent
+from fluxforge.pipeline import Judged as JudgedFormula
+from fluxforge.pipeline import (
+    Progress,
+    TrainedMember,
+    distil_network,
+    environment,
+    finite,
+    judge_formula,
+    run_folder,
+    silent,
+)
 from fluxforge.recipe import exchange_law
 from fluxforge.scheme import Stage, semi_discrete, symbol
 from fluxforge.train import train
@@ -165,8 +175,8 @@ def _row(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn)
                 network = train(spec, source(spec), folder=held).member(0)
             else:
                 network = decoy.make(spec, lambda: _heat(config, folder, warn))
-            document, found = explained(network, spec, held, document={}, tell=told)
-            row = _describe(decoy, spec, document, found, time.perf_counter() - began)
+            judged = judge_formula(distil_network(TrainedMember(network), spec, held, told), spec, told)
+            row = _describe(decoy, spec, judged, time.perf_counter() - began)
             done = finite(to_builtins(row))
             held.finish(NAME, done)
     kept = convert(done, Judged)
@@ -185,22 +195,21 @@ def _heat(config: Config, folder: Path, warn: Warn) -> Network:
         return train(spec, source(spec), folder=held).member(0)
 
 
-def _describe(
-    decoy: Decoy, spec: recipe.Recipe, document: Mapping[str, Any], found: Found | None, seconds: float
-) -> Judged:
+def _describe(decoy: Decoy, spec: recipe.Recipe, judged: JudgedFormula, seconds: float) -> Judged:
     """The verdict, the share explained, the formula, and whether that is the law of the data."""
+    formula, constants = judged.formula, judged.constants
     return Judged(
         name=decoy.name,
         kind="law" if decoy in LAWS else "network",
         what=decoy.what,
-        verdict=document["verdict"],
-        explained=(document.get("explained") or {}).get("least"),
-        messages=dict(document.get("messages") or {}),
-        outputs=dict(document.get("outputs") or {}),
-        limit=dict(document.get("limit") or {}),
-        own_law=found is not None and is_law(found.stages, spec),
-        departure=None if found is None else departure(found.stages, spec),
-        reason=next((text for text in document["reasons"] if not text.startswith("yes")), None),
+        verdict=judged.verdict,
+        explained=None if constants is None else constants.explained.least,
+        messages={} if formula is None else dict(formula.messages),
+        outputs={} if formula is None else dict(formula.outputs),
+        limit={} if constants is None else dict(constants.limit),
+        own_law=formula is not None and is_law(formula.stages, spec),
+        departure=None if formula is None else departure(formula.stages, spec),
+        reason=next((text for text in judged.reasons if not text.startswith("yes")), None),
         seconds=seconds,
     )
 

@@ -10,7 +10,16 @@ import numpy as np
 from fluxforge import recipe
 from fluxforge.data import source
 from fluxforge.paper.studies._records import Claim, Verdict
-from fluxforge.pipeline import Progress, environment, generalise, lemma_count, reduce, run_folder, silent, summary
+from fluxforge.pipeline import (
+    Progress,
+    environment,
+    generalise,
+    lemma_count,
+    reduce_networks,
+    run_folder,
+    silent,
+    to_document,
+)
 from fluxforge.train import train
 
 NAME = "generalisation"
@@ -58,7 +67,7 @@ def run(
         "seeds": base.seeds,
         "recipe": recipe.to_dict(base),
         **{arm: first[arm] for arm in base.arms},
-        "summary": {name: summary(base, each) for name, each in found.items()},
+        "summary": {name: each.pop("summary") for name, each in found.items()},
         "variants": {name: found[name] for name in config.variants[1:]},
         **{name: first[name] for name in ("extrapolation", "reduced", "parameters")},
         "seconds": {name: each["seconds"] for name, each in found.items()},
@@ -80,13 +89,14 @@ def _variant(
 
 
 def _measured(name: str, spec: recipe.Recipe, folder: Any, tell: Progress) -> dict[str, Any]:
-    document = generalise(spec, folder, tell)
+    whole = to_document(generalise(spec, folder, tell))
+    document = {name: value for name, value in whole.items() if name not in ("recipe", "seeds")}
     if name != "default":
         return document
     done = folder.finished("reduce") if folder is not None else None
     if done is None:
         tell("reducing to canonical form", 0, 1)
-        done = reduce(spec, train(spec, source(spec), folder=folder), "sparse")
+        done = to_document(reduce_networks(spec, train(spec, source(spec), folder=folder), "sparse"))
         if folder is not None:
             folder.finish("reduce", done)
     return {**document, "reduced": done}

@@ -126,9 +126,9 @@ def _discovered(spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: 
         # Refused where the run is of another recipe, before it is gone on with.
         with run_folder(own, spec, warn=warn):
             pass
-        document = go_on(own, tell=tell, warn=warn)
+        document = go_on(own, tell=tell, warn=warn).document
     else:
-        document = discover(spec, own, tell=tell, warn=warn)
+        document = discover(spec, own, tell=tell, warn=warn).document
     with run_folder(own, spec, warn=warn) as held:
         network = train(spec, source(spec), folder=held).member(0)
     return network, {key: value for key, value in document.items() if key not in ("certificate", "environment")}

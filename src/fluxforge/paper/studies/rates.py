@@ -114,15 +114,15 @@ def _named(tell: Progress, spec: recipe.Recipe) -> Progress:
     return lambda what, done, total: tell(f"{spec.name}, seed {spec.seed}: {what}", done, total)
 
 
-def _document(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> dict[str, Any]:
-    """The discovery of one seed: collected, gone on with, or made."""
+def _document(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> Mapping[str, Any]:
+    """The document of one seed's discovery: read, continued, or made."""
     own = folder / f"{spec.name}-{spec.seed}"
     if not (own / "run.json").exists():
-        return discover(spec, own, tell=tell, warn=warn)
+        return discover(spec, own, tell=tell, warn=warn).document
     # Refused where the run is of another recipe, before it is gone on with.
     with run_folder(own, spec, warn=warn):
         pass
-    return resume(own, tell=tell, warn=warn)
+    return resume(own, tell=tell, warn=warn).document
 
 
 def _row(spec: recipe.Recipe, document: Mapping[str, Any], folder: Path, warn: Warn) -> dict[str, Any]:

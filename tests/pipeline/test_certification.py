@@ -8,8 +8,8 @@ import pytest
 from fluxforge import recipe
 from fluxforge.distil import Fitted, Free
 from fluxforge.expression import parse
-from fluxforge.pipeline._found import Found
-from fluxforge.pipeline._own_scheme import describe_match, matching_scheme
+from fluxforge.pipeline._certification import describe_match, matching_scheme
+from fluxforge.pipeline._formula import Formula
 from fluxforge.scheme import Message, Output, Stage, find, symbol
 from own_equations import FISHER, written
 
@@ -24,10 +24,10 @@ def spec(folder: Path) -> recipe.Recipe:
     return recipe.override(base, changes)
 
 
-def found(message: str, output: str) -> Found:
+def found(message: str, output: str) -> Formula:
     known = {name: symbol(name) for name in NAMES}
     stage = Stage({"z": Message(parse(message, known))}, {"T_new": Output(parse(output, known))})
-    return Found(Free((stage,), {}), Fitted({}, {}, 0.0, {}, 0.0))
+    return Formula(Free((stage,), {}), Fitted({}, {}, 0.0, {}, 0.0))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_what_is_not_the_scheme_is_none(own: recipe.Recipe, message: str, output
 def test_other_integrators_are_recognised_by_what_they_do(own: recipe.Recipe) -> None:
     for name in ("midpoint", "rk4"):
         stages = find(name, recipe.equation_of(own)).stages
-        assert matching_scheme(Found(Free(stages, {}), Fitted({}, {}, 0.0, {}, 0.0)), own) == name
+        assert matching_scheme(Formula(Free(stages, {}), Fitted({}, {}, 0.0, {}, 0.0)), own) == name
 
 
 def test_the_words_name_the_scheme_and_its_equation(own: recipe.Recipe) -> None:

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from fluxforge import recipe
 from fluxforge.data import source
-from fluxforge.pipeline._small_steps import (
+from fluxforge.pipeline._folder import timed
+from fluxforge.pipeline._problems import (
     HALVINGS,
     drawn,
     in_the_limit,
     judged_steps,
     ladder,
     shortest,
-    timed,
     with_steps,
 )
 

@@ -1,8 +1,6 @@
-"""A recipe with shorter steps: where a residual's constants are judged."""
+"""The problems on which networks and formulas are compared: drawn by seed, at the time steps of a recipe."""
 
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 import equinox as eqx
 import jax
@@ -81,13 +79,3 @@ def problems_by_step(
     fixed = spec if isinstance(spec.data, recipe.TwoCells) else with_steps(spec, longest, longest)
     first = drawn(source(fixed, dtype="float64"), spec, number, count)
     return {step: restepped(first, jnp.asarray(step / longest)) for step in steps}
-
-
-@contextmanager
-def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
-    """Seconds of a block, added under a name."""
-    began = time.perf_counter()
-    try:
-        yield
-    finally:
-        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - began

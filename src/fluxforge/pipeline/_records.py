@@ -1,0 +1,288 @@
+"""What a finished run says, as records; JSON is made of them here and nowhere else.
+
+The document of a run is what `fluxforge discover --json` prints and what the run folder keeps. A field that is None, or
+UNSET where None is an answer, is absent from it: of a run without a formula, or of one made by an older version.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from fluxforge.errors import DocumentError
+
+# JSON has no infinity and no NaN: a number that was not finite is null.
+Number: TypeAlias = float | None
+Numbers: TypeAlias = Mapping[str, Number]
+# The document of a run: plain JSON values.
+Document: TypeAlias = Mapping[str, Any]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A part of a document."""
+
+
+class FrontRow(Record, frozen=True, kw_only=True):
+    """A candidate formula of a search."""
+
+    complexity: int
+    error: Number
+    formula: str
+
+
+class FrontTable(Record, frozen=True, kw_only=True):
+    """The candidates found for one MLP; `chosen` is the index of the one in the formula."""
+
+    kind: str
+    chosen: int | UnsetType | None = UNSET
+    ended_by_clock: bool | UnsetType = UNSET
+    rows: tuple[FrontRow, ...]
+
+
+class Loss(Record, frozen=True, kw_only=True):
+    """Mean losses on the refit's problems of the network, the formula, and the formula with fractions."""
+
+    network: Number | UnsetType = UNSET
+    formula: Number | UnsetType = UNSET
+    rational: Number | UnsetType = UNSET
+
+
+class Constants(Record, frozen=True, kw_only=True):
+    """Fitted constants and their uncertainties."""
+
+    values: Numbers
+    uncertainty: Numbers
+
+
+class Explained(Record, frozen=True, kw_only=True):
+    """The share of the network's step that the formula explains: the least one, and at each Δt."""
+
+    least: Number
+    by_step: Numbers | None = None
+
+
+class StepRow(Record, frozen=True, kw_only=True):
+    """Constants at one Δt, by least loss and, where they were read there, in the network."""
+
+    step: float
+    constants: Numbers
+    error: Numbers
+    loss: Number
+    network: Numbers | None = None
+    network_uncertainty: Numbers | None = None
+    explained_by_least_loss: Number | UnsetType = UNSET
+
+
+class Law(Record, frozen=True, kw_only=True):
+    """A stencil as a product of powers; `whole` says whether the powers are near whole numbers."""
+
+    factor: Number
+    exponents: Numbers
+    scatter: Number
+    wrong_signs: Number
+    whole: bool | None = None
+
+
+class Laws(Record, frozen=True, kw_only=True):
+    """The stencil over one hop and over two."""
+
+    near: Law
+    far: Law
+
+
+class StencilCheck(Record, frozen=True, kw_only=True):
+    """The stencils of network and formula as power laws, and their mean relative difference; empty if one is none."""
+
+    network: Law | None = None
+    formula: Law | None = None
+    difference: Number | UnsetType = UNSET
+    agree: bool | None = None
+
+
+class StepErrors(Record, frozen=True, kw_only=True):
+    """Errors of one step and of a rollout."""
+
+    one_step_mse: Number
+    one_step_worst: Number
+    rollout_mse: Number
+
+
+class Evaluation(Record, frozen=True, kw_only=True):
+    """Errors of network and formula on meshes that training has not seen; only `meshes` if that is 0."""
+
+    meshes: int
+    cells: int | None = None
+    rollout: int | None = None
+    network: StepErrors | None = None
+    formula: StepErrors | None = None
+
+
+class Evidence(Record, frozen=True, kw_only=True):
+    """What a route to a formula found beside it."""
+
+    fronts: Mapping[str, FrontTable] | None = None
+    combinations_tried: int | None = None
+    against_step: tuple[StepRow, ...] | None = None
+    laws: Laws | None = None
+    order: int | None = None
+
+
+class Discovery(Record, frozen=True, kw_only=True):
+    """The result of a recipe that searches a formula. Fields are in the order of the document."""
+
+    recipe: str
+    seed: int
+    equation: str | None = None
+    parameters: dict[str, Any] | None = None  # a number, a vector or a tensor each
+    diffusivity: float | None = None
+    member: int | None = None
+    update: str | None = None
+    skipped: tuple[int, ...] | None = None
+    environment: dict[str, str] | None = None
+    seconds: Numbers
+    verdict: str | None = None
+    recovered: bool
+    reasons: tuple[str, ...]
+    ended_by_clock: tuple[str, ...] | None = None
+    fronts: Mapping[str, FrontTable] | None = None
+    constants_fitted: Constants | None = None
+    messages: dict[str, str] | None = None
+    outputs: dict[str, str] | None = None
+    constants: Numbers | None = None
+    constants_uncertainty: Numbers | None = None
+    rational: dict[str, str] | None = None
+    loss: Loss | None = None
+    combinations_tried: int | None = None
+    against_step: tuple[StepRow, ...] | None = None
+    laws: Laws | None = None
+    order: int | None = None
+    explained: Explained | None = None
+    limit: Numbers | None = None
+    limit_uncertainty: Numbers | None = None
+    readings: tuple[StepRow, ...] | None = None
+    stencil: StencilCheck | None = None
+    evaluation: Evaluation | None = None
+    expected: str | None = None
+    as_expected: bool | None = None
+    scheme: str | UnsetType | None = UNSET
+    findings: tuple[str, ...] | None = None
+    order_in_time: Number | UnsetType = UNSET
+    certificate: dict[str, Any] | None = None  # the document of `fluxforge verify --json`
+    ablations: dict[str, Any] | None = None  # the document of `fluxforge.distil.Ablations`
+
+
+class Quartiles(Record, frozen=True, kw_only=True):
+    """Over the seeds of an arm."""
+
+    q1: Number
+    median: Number
+    q3: Number
+
+
+class ArmSummary(Record, frozen=True, kw_only=True):
+    """Quartiles of what was measured, and the number of seeds whose training error stayed large."""
+
+    train_mae: Quartiles
+    ood_mse: Quartiles
+    rollout_mse: Quartiles
+    nonzeros: Quartiles
+    stuck: int
+
+
+class Arm(Record, frozen=True, kw_only=True):
+    """What was measured of one arm, a value per seed; `last_layer` has the weights of all seeds in turn."""
+
+    train_mae: tuple[Number, ...]
+    ood_mse: tuple[Number, ...]
+    ood_worst: tuple[Number, ...]
+    rollout_mse: tuple[Number, ...]
+    nonzeros: tuple[int, ...]
+    failed: tuple[bool, ...]
+    skipped_steps: tuple[int, ...]
+    last_layer: tuple[Number, ...]
+
+
+# One-step errors per seed, by the value of what is varied and by arm.
+ErrorsByArm: TypeAlias = Mapping[str, Mapping[str, tuple[Number, ...]]]
+
+
+class Extrapolated(Record, frozen=True, kw_only=True):
+    """One-step errors for other time steps, temperature ranges and boundary conditions than those trained with."""
+
+    fourier: ErrorsByArm
+    temperature_range: ErrorsByArm
+    boundary: ErrorsByArm
+    stability_limit_over_fourier: tuple[Number, Number]
+
+
+class Measured(Record, frozen=True, kw_only=True):
+    """What was measured of the networks of a recipe with arms."""
+
+    arms: dict[str, Arm]
+    parameters: int
+    extrapolation: Extrapolated
+
+
+class Generalisation(Record, frozen=True, kw_only=True):
+    """The result of a recipe with arms."""
+
+    recipe: str
+    seeds: int
+    measured: Measured
+    seconds: Numbers
+    summary: dict[str, ArmSummary]
+
+
+class Reduced(Record, frozen=True, kw_only=True):
+    """Networks in canonical form, a value per seed: how many reach the lemma's count of non-zero parameters."""
+
+    lemma_nonzeros: int
+    reached: int
+    of: int
+    nonzeros: tuple[int, ...]
+    exact: tuple[bool, ...]
+    training_defect: tuple[Number, ...]
+    ood_worst: tuple[Number, ...]
+    units_after_merging: tuple[tuple[int, ...], ...]
+    merging_defect: tuple[Number, ...]
+
+
+_Kind = TypeVar("_Kind", bound=Record)
+
+
+def to_document(record: Record) -> dict[str, Any]:
+    """A record as plain JSON values, with lists for tuples; numbers that are not finite stay."""
+    plain: dict[str, Any] = _lists(msgspec.to_builtins(record, enc_hook=lambda value: value.item()))
+    # In the document of a run with arms, each arm is a field of its own name, beside those of the run.
+    if isinstance(record, Generalisation):
+        first = {name: plain[name] for name in ("recipe", "seeds")}
+        return first | to_document(record.measured) | {name: plain[name] for name in ("seconds", "summary")}
+    return {**plain.pop("arms"), **plain} if isinstance(record, Measured) else plain
+
+
+def _lists(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _lists(each) for name, each in value.items()}
+    return [_lists(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def read_record(document: Document, kind: type[_Kind], where: Path) -> _Kind:
+    """What `to_document` made of a record; raises DocumentError naming the file and the field if it is none."""
+    whole = dict(document)
+    if kind is Generalisation:
+        whole = _gather(whole, ("recipe", "seeds", "seconds", "summary"), "measured")
+        whole["measured"] = _gather(whole["measured"], ("parameters", "extrapolation"), "arms")
+    if kind is Measured:
+        whole = _gather(whole, ("parameters", "extrapolation"), "arms")
+    try:
+        return msgspec.convert(whole, kind)
+    except msgspec.ValidationError as error:
+        raise DocumentError(f"{where}: is not the document of a run ({error})") from error
+
+
+def _gather(document: Document, own: tuple[str, ...], name: str) -> dict[str, Any]:
+    """The fields `own` of a document, and all its other fields together under one name."""
+    rest = {field: value for field, value in document.items() if field not in own}
+    return {field: value for field, value in document.items() if field in own} | {name: rest}

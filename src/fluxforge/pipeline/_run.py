@@ -1,0 +1,219 @@
+"""A finished run as an object: network, scheme, certificate, metrics, verdict and report of a run folder."""
+
+import importlib
+import os
+import webbrowser
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from fluxforge import recipe
+from fluxforge._arguments import check_path
+from fluxforge.data import model_of, source
+from fluxforge.errors import InputError
+from fluxforge.pipeline._certification import name_outputs
+from fluxforge.pipeline._folder import recipe_of
+from fluxforge.pipeline._records import Discovery, Document, Generalisation, Record, read_record
+from fluxforge.report import typeset
+from fluxforge.run import Metrics, RunFolder
+from fluxforge.scheme import Scheme, load
+from fluxforge.stepping import TrainedNetwork
+from fluxforge.train import Trained, train
+
+# The stages that hold the document of a finished run, of a recipe with a search and of one with arms.
+DISCOVERY, GENERALISATION = "discovery", "generalisation"
+
+
+class CertificateLine(Record, frozen=True, kw_only=True):
+    """A property, whether it holds, by which evidence, and how it was established."""
+
+    property: str
+    verdict: str
+    evidence: str
+    method: str
+
+
+class CertificateSummary(Record, frozen=True, kw_only=True):
+    """The main findings of a certificate; `run.document["certificate"]` has all of them."""
+
+    scheme: str
+    verdict: str
+    linear: bool | None = None
+    conservative: bool | None = None
+    time_order: float | None = None
+    lines: tuple[CertificateLine, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"CertificateSummary({self.scheme}: {self.verdict}, {len(self.lines)} properties)"
+
+
+class MetricColumns(Mapping[str, np.ndarray]):
+    """The training metrics: an array per column, with a row per record; loss terms have a column per seed.
+
+    A number that was not finite, or is missing, is NaN.
+    """
+
+    def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
+        names = list(dict.fromkeys(name for record in records for name in record))
+        self._columns = {name: _column([record.get(name) for record in records]) for name in names}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __repr__(self) -> str:
+        rows = len(next(iter(self._columns.values()), ()))
+        return f"MetricColumns({rows} rows: {', '.join(self._columns)})"
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame; the seeds of a loss term are columns `name[0]`, `name[1]` and so on.
+
+        Raises InputError if pandas is not installed.
+        """
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise InputError("to_pandas needs pandas, which is not installed: pip install pandas") from error
+        flat: dict[str, np.ndarray] = {}
+        for name, values in self._columns.items():
+            many = values.ndim == 2 and values.shape[1] > 1
+            flat |= {f"{name}[{k}]": column for k, column in enumerate(values.T)} if many else {name: values.ravel()}
+        return pandas.DataFrame(flat)
+
+
+def _column(values: Sequence[Any]) -> np.ndarray:
+    width = max((len(value) for value in values if isinstance(value, list)), default=None)
+    if width is None:
+        whole = all(type(value) is int for value in values)
+        return np.array(values, int if whole else float)
+    return np.array([value if isinstance(value, list) else [None] * width for value in values], float)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Run:
+    """A finished run: what `ff.discover` returns and `ff.load_run` reads.
+
+    `document` is the mapping that `fluxforge discover --json` prints, `folder` the run folder and `recipe` its recipe.
+    The rest is read from the folder when it is first used.
+    """
+
+    folder: Path
+    recipe: recipe.Recipe
+    document: Document
+
+    def __repr__(self) -> str:
+        return f"Run({self.recipe.name}: {self._headline}; {self.folder})"
+
+    def _repr_html_(self) -> str:
+        page = Markup("<p><b>{}</b>: {}</p>").format(self.recipe.name, self._headline)
+        if self.scheme is not None:
+            page += typeset(self.scheme)
+        names = ("report.html", *name_outputs(self.verdict == "recovered"), "generalisation.png")
+        links = (
+            Markup('<a href="{}">{}</a>').format(path.resolve().as_uri(), path.name) for path in self._files(names)
+        )
+        return str(page + Markup("<p>{}</p>").format(Markup(", ").join(links)))
+
+    @property
+    def _headline(self) -> str:
+        found = self.result
+        if isinstance(found, Generalisation):
+            return f"{len(found.summary)} arms of {found.seeds} seeds"
+        least = None if found.explained is None else found.explained.least
+        return str(self.verdict) + ("" if least is None else f", {least:.1%} of the network's step explained")
+
+    def _files(self, names: Sequence[str]) -> list[Path]:
+        return [self.folder / name for name in names if (self.folder / name).exists()]
+
+    @cached_property
+    def result(self) -> Discovery | Generalisation:
+        """The document as a record: a Generalisation of a recipe with arms, otherwise a Discovery."""
+        if self.recipe.arms:
+            return read_record(self.document, Generalisation, self.folder)
+        return read_record(self.document, Discovery, self.folder)
+
+    @property
+    def verdict(self) -> str | None:
+        """`recovered`, `approximation` or `refused`; None of a recipe with arms."""
+        if isinstance(self.result, Generalisation):
+            return None
+        # Runs finished before there were three verdicts say no more than this.
+        return self.result.verdict or ("recovered" if self.result.recovered else "refused")
+
+    @cached_property
+    def scheme(self) -> Scheme | None:
+        """The formula as a scheme, recovered or not; None if no formula was found."""
+        found = self._files([name_outputs(self.verdict == "recovered")[0]])
+        return load(found[0]) if found else None
+
+    @cached_property
+    def certificate(self) -> CertificateSummary | None:
+        """What was established of the scheme; None if no formula was found."""
+        if isinstance(self.result, Generalisation) or self.result.certificate is None:
+            return None
+        return read_record(self.result.certificate, CertificateSummary, self.folder)
+
+    @cached_property
+    def metrics(self) -> MetricColumns:
+        """The training metrics, a column per name."""
+        return MetricColumns(Metrics(self.folder / "metrics.jsonl").read())
+
+    @property
+    def network(self) -> TrainedNetwork:
+        """The network whose formula was searched; raises InputError for a recipe with arms, which has several."""
+        if isinstance(self.result, Generalisation):
+            raise InputError(f"{self.folder}: the run has networks of several arms: take one of run.networks")
+        return self.networks[self.recipe.name][self.result.member or 0]
+
+    @cached_property
+    def networks(self) -> dict[str, tuple[TrainedNetwork, ...]]:
+        """All trained networks, those of the seeds by arm; a recipe without arms has one, named like the recipe.
+
+        They are read from the last checkpoint. The second phase of a recipe with `training.polish` is not in it, and
+        is computed again. Raises InputError if there is no checkpoint.
+        """
+        trained = self._read_trained()
+        model = model_of(self.recipe)
+        values = dict(model.values)
+        return {
+            arm: tuple(TrainedNetwork(arm, trained.member(k), model.equation, values) for k in trained.of_arm(arm))
+            for arm in trained.arms
+        }
+
+    def _read_trained(self) -> Trained:
+        if not any((self.folder / "checkpoints").glob("*.safetensors")):
+            raise InputError(f"{self.folder}: has no checkpoint to read the network from")
+        with RunFolder.open(self.folder, warn=lambda _: None) as folder:
+            return train(self.recipe, source(self.recipe), folder=folder)
+
+    def open_report(self) -> Path:
+        """Open the report in a browser, and return its path; raises InputError if the run has none."""
+        path = self.folder / "report.html"
+        if not path.exists():
+            raise InputError(f"{path}: no such file: the run has no report")
+        webbrowser.open(path.resolve().as_uri())
+        return path
+
+
+def load_run(folder: str | os.PathLike[str]) -> Run:
+    """The finished run in a folder; nothing but its document is read.
+
+    Raises InputError if the folder has no run, or one that is not finished.
+    """
+    check_path(folder, "folder", "the path of a run folder")
+    held = RunFolder.read(Path(folder))
+    spec = recipe_of(held)
+    document = held.finished(GENERALISATION if spec.arms else DISCOVERY)
+    if document is None:
+        raise InputError(f"{folder}: the run is not finished: continue it with fluxforge discover --resume {folder}")
+    return Run(held.path, spec, document)

@@ -1,0 +1,94 @@
+"""A trained network as a method of its own: on a mesh and a field, and in `simulate`."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fluxforge._arguments import check_positive
+from fluxforge._types import CellField, Precision
+from fluxforge.errors import InputError
+from fluxforge.gnn import Network, cast
+from fluxforge.graph import pad_graph, put
+from fluxforge.mesh import Conditions, DualGraph, Mesh, Settings, Value, as_mesh, dual, unit_volume
+from fluxforge.pde import Equation
+from fluxforge.stepping._build import NetworkStepper
+from fluxforge.stepping._field import field_on_cells
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TrainedNetwork:
+    """A network with the equation it was trained for and the values of its parameters, which are in its weights.
+
+    `network(mesh, T, dt=1e-4)` is one step, and `ff.simulate(network, mesh, …)` runs it. Its stability limit is not
+    known, so that no step is refused. Where all parameters are diffusivities, as in the heat equation, meshes are
+    scaled to cells of unit volume, on which networks are trained. Any other equation has a length of its own (√(D/r)
+    for a rate r): then the mesh is taken as it is, and cells far from unit volume are beyond what was trained.
+    """
+
+    name: str
+    network: Network
+    equation: Equation
+    parameters: Settings
+    implicit: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name} = {value}" for name, value in self.parameters.items())
+        return f"TrainedNetwork({self.name}, {self.equation.name}, {values})"
+
+    def __call__(
+        self,
+        mesh: Mesh,
+        T: Value | np.ndarray,
+        *,
+        dt: float,
+        boundary: Conditions = None,
+        source: Value | np.ndarray = 0.0,
+    ) -> CellField:
+        """T after one step Δt, in double precision. T is a value per cell, a number, or a formula in x and y.
+
+        Raises InputError, naming the argument, for an argument that cannot be used.
+        """
+        graph = dual(as_mesh(mesh), boundary)
+        state = field_on_cells(T, graph, "T")
+        with jax.enable_x64(True):
+            step = self.stepper(graph, dt, source=source)
+            return np.asarray(step.leave(step.advance(step.enter(state))))
+
+    def stepper(
+        self,
+        graph: DualGraph,
+        dt: float,
+        *,
+        source: Value | np.ndarray = 0.0,
+        dtype: Precision = "float64",
+    ) -> NetworkStepper:
+        """The network on a graph, to be called in JAX's 64-bit mode unless `dtype` is float32."""
+        scaled, length = unit_volume(graph) if self._has_no_length else (graph, 1.0)
+        S = field_on_cells(source, graph, "the source")
+        numbers = {name: value for name, value in self.parameters.items() if isinstance(value, float | int)}
+        if len(numbers) < len(self.parameters):
+            raise InputError(f"equation {self.equation.name!r}: only parameters that are one number are supported here")
+        return NetworkStepper(
+            network=cast(self.network, dtype),
+            graph=pad_graph(scaled, self.network.hops, dtype=dtype),
+            S=put(S * length**2, dtype),
+            dt=jnp.asarray(check_positive(dt, "dt") / length**2, dtype),
+            parameters={name: jnp.asarray(value, dtype) for name, value in numbers.items()},
+        )
+
+    @property
+    def _has_no_length(self) -> bool:
+        """Whether x ↦ x/ℓ, t ↦ t/ℓ² leaves every parameter as it is."""
+        units = [self.equation.parameter(name).unit for name in self.parameters]
+        return all(unit is not None and unit.length + 2 * unit.time == 0 for unit in units)
+
+    def check_settings(self, parameters: Settings) -> Settings:
+        """The parameters it was trained with; raises InputError if others are wanted, which its weights do not know."""
+        for name, value in parameters.items():
+            if value != self.parameters[self.equation.parameter(name).name]:
+                own = self.parameters[name]
+                raise InputError(f"{name} = {value}: this network was trained with {name} = {own}, and has no other")
+        return self.parameters

@@ -1,0 +1,225 @@
+"""`Run`: what `ff.discover` returns and `ff.load_run` reads, on real networks trained for a few steps."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from test_fisher import FISHER, R, reacting, spec_of
+
+import fluxforge as ff
+import toy_pipeline
+from fluxforge import recipe
+from fluxforge.data import source
+from fluxforge.errors import DocumentError, InputError
+from fluxforge.mesh import jittered, squares
+from fluxforge.pipeline import Discovery, Generalisation, Run, discover, resume, run_folder, to_document
+from fluxforge.pipeline import _run as run_module
+from fluxforge.scheme import find, save
+from fluxforge.stepping import TrainedNetwork, network_stepper
+from fluxforge.train import train
+
+ALPHA = 0.7
+FEW = {
+    "diffusivity": ALPHA,
+    "network.width": 4,
+    "network.depth": 1,
+    "training.steps": 20,
+    "training.chunk": 10,
+    "training.batch": 4,
+    "seeds": 2,
+}
+DOCUMENT: dict[str, Any] = {
+    "recipe": "first-order",
+    "seed": 0,
+    "member": 1,
+    "seconds": {"train": 1.0},
+    "verdict": "recovered",
+    "recovered": True,
+    "reasons": ["yes: <of course>"],
+    "explained": {"least": 0.993, "by_step": {"0.1": 0.993}},
+    "certificate": {
+        "scheme": "euler",
+        "verdict": "no claims",
+        "linear": True,
+        "conservative": True,
+        "time_order": 1.0,
+        "lines": [{"property": "linear", "verdict": "holds", "evidence": "e", "method": "m"}],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two seeds, real but for its formula, which is Euler's."""
+    path = tmp_path_factory.mktemp("runs") / "run"
+    spec = recipe.override(recipe.load("first-order"), FEW)
+    with run_folder(path, spec, warn=pytest.fail) as held:
+        train(spec, source(spec), folder=held)
+        save(find("euler"), path / "scheme.json")
+        held.finish("discovery", DOCUMENT)
+    return path
+
+
+def test_a_run_has_its_verdict_scheme_certificate_and_document(folder: Path) -> None:
+    run = ff.load_run(folder)
+    assert run.verdict == "recovered"
+    assert run.document == DOCUMENT
+    assert run.folder == folder
+    assert run.scheme is not None
+    assert run.scheme.stages == find("euler").stages
+    assert run.certificate is not None
+    assert (run.certificate.verdict, run.certificate.time_order) == ("no claims", 1.0)
+    assert run.certificate.lines[0].property == "linear"
+
+
+def test_loading_a_run_reads_no_network_before_it_is_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "train", None)
+    run = ff.load_run(folder)
+    assert run.verdict == "recovered"
+    assert "first-order" in repr(run)
+    with pytest.raises(TypeError):
+        _ = run.network
+
+
+def test_the_network_is_the_one_of_least_loss_with_the_parameters_of_the_recipe(folder: Path) -> None:
+    """On a mesh whose cells are far from unit volume, against the stepper of the same network."""
+    run = ff.load_run(folder)
+    spec, mesh = run.recipe, jittered(4, 0.2, 1)
+    with run_folder(folder, spec, warn=pytest.fail) as held:
+        second = train(spec, source(spec), folder=held).member(1)
+    graph = ff.dual(mesh, ff.Dirichlet(1.0))
+    T = graph.x[:, 0] ** 2
+    with jax.enable_x64(True):
+        wanted = np.asarray(network_stepper(second, graph, 1e-3, diffusivity=ALPHA, source=2.0)(T))
+    found = run.network(mesh, T, dt=1e-3, boundary=ff.Dirichlet(1.0), source=2.0)
+    # The same program on the same numbers, but for a compilation of its own.
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+    one = ff.simulate(run.network, mesh, initial=T, source=2.0, boundary=ff.Dirichlet(1.0), dt=1e-3, steps=1)
+    np.testing.assert_allclose(one.fields[-1], wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+    assert one.dt_limit is None
+
+
+def test_a_network_of_an_equation_with_a_length_of_its_own_is_not_scaled(tmp_path: Path) -> None:
+    """A network that computes Fisher's scheme with its r, on cells of volume 1/16: scaled to 1 it would have r/16."""
+    spec = spec_of(FISHER, tmp_path)
+    equation = recipe.equation_of(spec)
+    network = TrainedNetwork("fisher", reacting(spec, 1), equation, {"D": 1.0, "r": R})
+    how: dict[str, Any] = {"initial": "x*y", "boundary": ff.Neumann(), "dt": 1e-3, "steps": 3}
+    ours = ff.simulate(network, squares(4), **how).fields[-1]
+    theirs = ff.simulate(find("euler", equation), squares(4), parameters={"D": 1.0, "r": R}, **how).fields[-1]
+    # The gauge of the fake cancels in double precision; 1e-12 is four digits above round-off of fields of size one.
+    assert ours == pytest.approx(theirs, abs=1e-12)
+    with pytest.raises(InputError, match="a trained network has its own, 'fisher'"):
+        ff.simulate(network, squares(4), equation="heat")
+    with pytest.raises(InputError, match=r"r = 2\.0: this network was trained with r = 1\.5"):
+        ff.simulate(network, squares(4), parameters={"r": 2.0}, **how)
+
+
+def test_metrics_are_columns_with_a_row_per_record(folder: Path) -> None:
+    metrics = ff.load_run(folder).metrics
+    assert metrics["step"].tolist() == [10, 20]
+    assert metrics["supervised"].shape == (2, 2)
+    assert (metrics["supervised"] > 0).all()
+    assert metrics["learning_rate"].shape == (2,)
+    assert "step" in repr(metrics)
+
+
+def test_columns_of_unequal_records_are_filled_with_nan() -> None:
+    found = run_module.MetricColumns([{"step": 1, "a": [1.0, None]}, {"step": 2, "b": 3}])
+    np.testing.assert_array_equal(found["a"], [[1.0, np.nan], [np.nan, np.nan]])
+    np.testing.assert_array_equal(found["b"], [np.nan, 3.0])
+    assert dict(run_module.MetricColumns([])) == {}
+
+
+def test_pandas_is_asked_for_by_name_where_it_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = ff.load_run(folder).metrics
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match="pip install pandas"):
+        metrics.to_pandas()
+
+
+def test_a_table_has_a_column_per_seed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in for pandas, which need not be installed."""
+    frames: list[dict[str, np.ndarray]] = []
+    monkeypatch.setitem(sys.modules, "pandas", type("pandas", (), {"DataFrame": frames.append}))
+    ff.load_run(folder).metrics.to_pandas()
+    assert {"step", "supervised[0]", "supervised[1]", "learning_rate"} <= frames[0].keys()
+    assert all(column.shape == (2,) for column in frames[0].values())
+
+
+def test_it_shows_itself_in_a_line_and_as_a_page(folder: Path) -> None:
+    run = ff.load_run(folder)
+    assert repr(run) == f"Run(first-order: recovered, 99.3% of the network's step explained; {folder})"
+    page = run._repr_html_()
+    assert "<math" in page
+    assert "scheme.json</a>" in page
+    assert "certificate.json" not in page  # there is no such file here
+    (folder / "certificate.json").write_text("{}")
+    assert "certificate.json</a>" in run._repr_html_()
+
+
+def test_a_report_is_opened_in_the_browser_and_missed_where_there_is_none(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    run = ff.load_run(folder)
+    with pytest.raises(InputError, match="the run has no report"):
+        run.open_report()
+    (folder / "report.html").write_text("<p>a report</p>")
+    assert run.open_report() == folder / "report.html"
+    assert opened == [(folder / "report.html").resolve().as_uri()]
+
+
+def test_what_is_no_finished_run_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such folder"):
+        ff.load_run(tmp_path / "nowhere")
+    spec = recipe.load("first-order")
+    with run_folder(tmp_path / "begun", spec, warn=pytest.fail):
+        pass
+    with pytest.raises(InputError, match="not finished: continue it with fluxforge discover --resume"):
+        ff.load_run(tmp_path / "begun")
+    with run_folder(tmp_path / "begun", spec, warn=pytest.fail) as held:
+        held.finish("discovery", {**DOCUMENT, "reasons": 3})
+    with pytest.raises(DocumentError, match="reasons"):
+        _ = ff.load_run(tmp_path / "begun").verdict
+    with run_folder(tmp_path / "begun", spec, warn=pytest.fail) as held:
+        held.finish("discovery", DOCUMENT)
+    with pytest.raises(InputError, match="no checkpoint"):
+        _ = ff.load_run(tmp_path / "begun").network
+
+
+def test_discover_resume_and_load_run_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its record makes the document again, byte for byte."""
+    toy_pipeline.install(monkeypatch.setattr)
+    first = discover("first-order", tmp_path / "run")
+    for run in (first, resume(tmp_path / "run"), ff.load_run(tmp_path / "run")):
+        assert isinstance(run, Run)
+        assert json.dumps(run.document) == json.dumps(first.document)
+        assert isinstance(run.result, Discovery)
+        assert json.dumps(to_document(run.result)) == json.dumps(first.document)
+        assert run.scheme is not None
+        assert run.scheme.name == "discovered-first-order"
+        assert run.certificate is not None
+
+
+def test_a_recipe_with_arms_gives_a_run_with_networks_by_arm(tmp_path: Path) -> None:
+    few = {"seeds": 2, "training.steps": 4, "training.chunk": 4, "training.batch": 4, "network.width": 4}
+    measured = {"evaluation.meshes": 1, "evaluation.cells": 20, "evaluation.engine": "builtin", "evaluation.rollout": 2}
+    spec = recipe.override(recipe.load("generalisation"), {**few, **measured})
+    run = discover(spec, tmp_path / "run")
+    assert isinstance(run.result, Generalisation)
+    assert run.result.measured.arms.keys() == {"sparse", "dense"}
+    assert json.dumps(to_document(run.result)) == json.dumps(run.document)
+    assert (run.verdict, run.scheme, run.certificate) == (None, None, None)
+    assert "2 arms of 2 seeds" in repr(run)
+    assert "generalisation.png</a>" in run._repr_html_()
+    with pytest.raises(InputError, match=r"take one of run\.networks"):
+        _ = run.network
+    again = ff.load_run(tmp_path / "run")
+    assert again.document == run.document
+    assert [len(each) for each in again.networks.values()] == [2, 2]
