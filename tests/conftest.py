@@ -67,7 +67,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """PyOperon starts a thread per core; their number changes no result (see tests/distil/test_symbolic_operon.py).
+    """PyOperon starts a thread per core; their number changes no result (see tests/distil/test_operon.py).
 
     What is imported by now stays until the end: the garbage collector need not look at it again and again.
     """

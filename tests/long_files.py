@@ -16,7 +16,7 @@ LONG = (
     "certify/test_bounds.py",
     "scheme/test_emit.py",
     "cli/test_cli_verify.py",
-    "distil/test_symbolic_operon.py",
+    "distil/test_operon.py",
     "paper/studies/test_theorems_study.py",
     "paper/studies/test_higher_order.py",
     "train/test_train_killed.py",

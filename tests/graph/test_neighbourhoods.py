@@ -1,4 +1,4 @@
-"""What ghosts show, and what that does to whole steps."""
+"""Node values under each ghost rule."""
 
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""Tables of samples: what is refused, and by which words."""
+
 import numpy as np
 import pytest
 from symbolic_tables import flux_table

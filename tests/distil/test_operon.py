@@ -1,3 +1,5 @@
+"""PyOperon: trees, seeds, threads, failures, and recovery of known formulas."""
+
 import os
 import signal
 import subprocess
@@ -11,7 +13,7 @@ import pytest
 import sympy as sp
 from symbolic_tables import T_N, T_P, A, S, T, V, delta, dt, flux_table, is_flux, is_update, update_table, z
 
-from fluxforge.distil import OPERATORS, Search, knee, tabulate
+from fluxforge.distil import OPERATORS, Search, engine, knee, tabulate
 from fluxforge.distil import _operon as run
 from fluxforge.distil._operon import Operon, to_sympy
 from fluxforge.distil._table import predict
@@ -127,3 +129,28 @@ def test_importing_the_room_imports_no_engine():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+ERRORS = (0.001, 0.01, 0.03)
+
+
+def gauge(seed, largest):
+    rng = np.random.default_rng(1000 + seed)
+    return float(rng.uniform(0.1, largest) * rng.choice([-1, 1]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_flux_is_recovered(seed, error):
+    table = flux_table(c=gauge(seed, 3.0), error=error, seed=seed)
+    assert is_flux(knee(engine("operon").fit(table, Search(), seed=seed)).expression)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("kind", ["whole", "change", "rate"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_update_is_recovered(seed, kind, error):
+    table = update_table(kind, g=gauge(seed, 4.0), error=error, seed=seed)
+    assert is_update(kind)(knee(engine("operon").fit(table, Search(), seed=seed)).expression)

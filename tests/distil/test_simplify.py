@@ -1,3 +1,5 @@
+"""Simplification: forms, refits, and shorter formulas."""
+
 import numpy as np
 import pytest
 import sympy as sp

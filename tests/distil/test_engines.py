@@ -1,3 +1,5 @@
+"""Engines by name, and PySR."""
+
 import importlib.machinery
 import math
 import sys
@@ -8,10 +10,50 @@ import pytest
 import sympy as sp
 from symbolic_tables import T_N, T_P, A, delta, flux_table, is_flux
 
-from fluxforge.distil import Search, engine, knee
+from fluxforge.distil import ENGINES, Search, complexity, engine, knee, measure
 from fluxforge.distil._engines import PySR, squares_as_powers
 from fluxforge.errors import FluxforgeError
 from fluxforge.expression import parse
+
+FLUX_TABLE = flux_table(rows=300)
+SEARCH = Search(restarts=2, population=150, evaluations=900, rows=200, max_complexity=15)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def fitted(request):
+    backend = ENGINES[request.param]
+    if hint := backend.available():
+        pytest.skip(hint)
+    told = []
+    return backend, backend.fit(FLUX_TABLE, SEARCH, seed=3, tell=lambda *news: told.append(news)), told
+
+
+def test_candidates_are_short_formulas_of_the_table_that_our_parser_reads(fitted):
+    _, front, _ = fitted
+    for candidate in front:
+        assert {s.name for s in candidate.expression.free_symbols} <= set(FLUX_TABLE.names)
+        assert parse(candidate.text, FLUX_TABLE.names) == candidate.expression
+        assert candidate.complexity == complexity(candidate.expression) <= SEARCH.max_complexity
+
+
+def test_errors_are_ours_and_fall_along_the_front(fitted):
+    _, front, _ = fitted
+    errors = [candidate.error for candidate in front]
+    assert errors == sorted(errors, reverse=True)
+    assert errors == [measure(candidate.expression, FLUX_TABLE).error for candidate in front]
+    assert errors[-1] < 0.7
+
+
+def test_progress_is_told_after_every_restart(fitted):
+    _, front, told = fitted
+    assert [news[:2] for news in told] == [(1, 2), (2, 2)]
+    assert math.inf > told[0][2] >= told[1][2] == front.best_error
+
+
+def test_the_same_seed_gives_the_same_front(fitted):
+    backend, front, _ = fitted
+    assert backend.fit(FLUX_TABLE, SEARCH, seed=3) == front
+
 
 TABLE = flux_table(rows=200)
 HALL_OF_FAME = (
