@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fluxforge.paper import PARTS, judge_claims, read_documents
+from fluxforge.paper.studies._records import read_result
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -32,6 +34,20 @@ def test_a_kept_result_says_where_it_comes_from_and_what_is_judged_of_it_today(p
     # Numbers are kept to six digits, so that an evidence of rounding may differ.
     judged = [(claim.name, claim.verdict) for claim in PARTS[path.stem].module.check(document)]
     assert judged == [(claim["name"], claim["verdict"]) for claim in document["claims"]]
+
+
+@pytest.mark.parametrize("path", sorted([*RESULTS.glob("*.json"), *RESULTS.glob("quick/*.json")]), ids=lambda p: p.stem)
+def test_a_kept_result_is_written_as_it_was_read(path):
+    """The record of a study has every field of its document, in the same order and with the same numbers."""
+    module = PARTS[path.stem].module if path.stem in PARTS else None
+    if not hasattr(module, "Result"):
+        pytest.skip("not the result of a study that has a record")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    written = msgspec.to_builtins(read_result(document, module.Result))
+    kept = {name: value for name, value in document.items() if name in written}
+    assert json.dumps(written) == json.dumps(kept)
+    outside = {"format", "format_version", "command", "commit", "hardware", "seed", "preset", "inputs", "took_s"}
+    assert set(document) - set(written) - outside == {"environment", "claims"} - set(written)
 
 
 @pytest.mark.parametrize("name", [name for name in PARTS if name not in OPEN])

@@ -12,6 +12,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
+from msgspec.structs import asdict
 
 from fluxforge.mesh import Mesh, cross_triangles, equilateral, squares
 from fluxforge.paper.figures._setup import (
@@ -23,7 +24,7 @@ from fluxforge.paper.figures._setup import (
     training_data_figure,
     two_hop_figure,
 )
-from fluxforge.paper.studies._setup_meshes import patch_document
+from fluxforge.paper.studies._setup_meshes import make_patch
 
 FIGURES = (training_data_figure, sample_meshes_figure, message_passing_figure, two_hop_figure)
 
@@ -54,7 +55,10 @@ def result() -> dict[str, Any]:
     return {
         "two_cells": pair,
         "samples": {"regular": _sample(equilateral(5), 0.4), "irregular": _sample(cross_triangles(4), 1.0)},
-        "patches": {"triangles": patch_document(cross_triangles(5), 48), "squares": patch_document(squares(7), 24)},
+        "patches": {
+            "triangles": asdict(make_patch(cross_triangles(5), 48)),
+            "squares": asdict(make_patch(squares(7), 24)),
+        },
     }
 
 

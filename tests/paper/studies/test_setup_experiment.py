@@ -11,7 +11,7 @@ import pytest
 from fluxforge.data import EQUILATERAL
 from fluxforge.mesh import Mesh, cross_triangles, dual, equilateral, generate, right_triangles, squares
 from fluxforge.paper.studies import setup
-from fluxforge.paper.studies._setup_meshes import patch_document, patches_document, small_areas
+from fluxforge.paper.studies._setup_meshes import choose_patches, make_patch, small_areas
 
 CONFIG = setup.Config(meshes=8, cells=(150, 250), engine="builtin")
 
@@ -105,23 +105,23 @@ def test_areas_of_small_cells_are_counted() -> None:
     ids=lambda value: value.origin if isinstance(value, Mesh) else "",
 )
 def test_paths_of_a_patch_are_counted(mesh: Mesh, centre: int, counts: tuple[int, ...]) -> None:
-    patch = patch_document(mesh, centre)
+    patch = make_patch(mesh, centre)
     names = ("one_hop", "two_hop", "reached_twice")
-    assert (*(patch[name] for name in names), len(patch["paths"]), patch["returning"]) == counts
-    near, far = {middle for middle, _ in patch["paths"]}, {end for _, end in patch["paths"]} - {0}
-    assert {k for k, hop in enumerate(patch["hop"]) if hop == 1} == near
-    assert {k for k, hop in enumerate(patch["hop"]) if hop == 2} == far
+    assert (*(getattr(patch, name) for name in names), len(patch.paths), patch.returning) == counts
+    near, far = {middle for middle, _ in patch.paths}, {end for _, end in patch.paths} - {0}
+    assert {k for k, hop in enumerate(patch.hop) if hop == 1} == near
+    assert {k for k, hop in enumerate(patch.hop) if hop == 2} == far
 
 
 def test_a_patch_is_the_mesh_around_its_centre() -> None:
     mesh = equilateral(6)
-    patch = patch_document(mesh, 30)
+    patch = make_patch(mesh, 30)
     x = dual(mesh).x
-    assert patch["centroids"][0] == pytest.approx(x[30].tolist(), abs=1e-5)
-    corners = np.array(patch["points"])[np.array(patch["cells"])]
-    assert corners.mean(axis=1) == pytest.approx(np.array(patch["centroids"]), abs=2e-5)
-    edges = {frozenset(pair) for pair in patch["edges"]}
-    assert all({frozenset((0, middle)), frozenset((middle, end))} <= edges for middle, end in patch["paths"])
+    assert patch.centroids[0] == pytest.approx(x[30].tolist(), abs=1e-5)
+    corners = np.array(patch.points)[np.array(patch.cells)]
+    assert corners.mean(axis=1) == pytest.approx(np.array(patch.centroids), abs=2e-5)
+    edges = {frozenset(pair) for pair in patch.edges}
+    assert all({frozenset((0, middle)), frozenset((middle, end))} <= edges for middle, end in patch.paths)
 
 
 def test_the_patches_of_the_result_lie_inside(result: dict[str, Any]) -> None:
@@ -132,10 +132,10 @@ def test_the_patches_of_the_result_lie_inside(result: dict[str, Any]) -> None:
 
 
 def test_without_a_cell_reached_twice_any_inner_cell_will_do() -> None:
-    found = patches_document([equilateral(6), cross_triangles(5)])["triangles"]
-    assert (found["mesh"], found["reached_twice"]) == ("cross_triangles(5)", 1)
-    found = patches_document([equilateral(6)])["triangles"]
-    assert (found["one_hop"], found["two_hop"], found["reached_twice"]) == (3, 6, 0)
+    found = choose_patches([equilateral(6), cross_triangles(5)])["triangles"]
+    assert (found.mesh, found.reached_twice) == ("cross_triangles(5)", 1)
+    found = choose_patches([equilateral(6)])["triangles"]
+    assert (found.one_hop, found.two_hop, found.reached_twice) == (3, 6, 0)
 
 
 def test_the_pair_drawn_is_the_one_trained_on(result: dict[str, Any]) -> None:

@@ -85,7 +85,7 @@ def test_the_weights_of_an_exact_linear_network_are_determined(result: dict[str,
 
 def test_the_verdict_on_biases_counts_the_networks_that_kept_one(result: dict[str, Any]) -> None:
     changed = copy.deepcopy(result)
-    ones = {"flux": 1.0, "message": 1.0}
+    ones = {"temperature": 1.0, "source": 1.0, "flux": 1.0, "message": 1.0}
     kept, lost = ones | {"message_bias": 0.4, "bias": 1e-5}, ones | {"message_bias": -1e-5, "bias": 0.0}
     for rows, verdict in (
         ([lost, lost], "holds"),
@@ -102,7 +102,7 @@ def test_the_verdict_on_weights_is_on_the_minimiser_and_not_on_the_optimiser(res
     claim = next(claim for claim in theorems.check(result) if claim.name == "weights become one")
     assert (claim.verdict, claim.condition) == ("holds under a condition", "up to a common sign")
     changed = copy.deepcopy(result)
-    far = {"flux": 2.0, "message": 0.5, "message_bias": 0.0, "bias": 0.0}
+    far = {"temperature": 1.0, "source": 1.0, "flux": 2.0, "message": 0.5, "message_bias": 0.0, "bias": 0.0}
     changed["linear"]["weights"] = [far, far]
     assert _verdict(changed, "weights become one") == "holds under a condition"
     changed["least_l1"]["minimisers"] = [[1.0, 1.0]]

@@ -1,9 +1,9 @@
 """The meshes of the set-up: how much their cells differ, samples, and the patches of cells that figures show."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -15,18 +15,89 @@ KINDS = ("regular", "irregular")
 SMALL, LEAST_SHARE, LEAST_CELLS = 1 / 8, 0.02, 3
 
 
-def ensemble_document(found: Sequence[Mesh]) -> dict[str, Any]:
+class Spread(Struct, frozen=True):
+    """Standard deviation over mean on one mesh: of volumes, and of A and δ of the faces between cells."""
+
+    V: float
+    A: float
+    delta: float
+
+
+class Spreads(Struct, frozen=True):
+    """Least, median and largest spread over the meshes of a kind."""
+
+    V: list[float]
+    A: list[float]
+    delta: list[float]
+
+
+class Facts(Struct, frozen=True):
+    """A mesh: cells, spread, mean quality (1 is equilateral), and the number of connected areas of small cells."""
+
+    cells: int
+    spread: Spread
+    quality: float
+    areas: int
+
+
+class Kind(Struct, frozen=True):
+    """The meshes of a kind: spreads and quality from least to largest, and how many meshes have so many areas."""
+
+    meshes: int
+    spread: Spreads
+    quality: list[float]
+    areas: dict[str, int]
+
+
+class Ensemble(Struct, frozen=True):
+    """All meshes: how many, least and most cells, the kinds, and the generator that made them."""
+
+    meshes: int
+    cells: list[int]
+    by_kind: dict[str, Kind]
+    engine: str
+
+
+class Sample(Struct, frozen=True):
+    """A mesh as it is drawn: corners, cells, and sizes over the largest of the irregular sample."""
+
+    points: list[list[float]]
+    cells: list[list[int]]
+    size: list[float]
+    spread: Spread
+    quality: float
+    areas: int
+
+
+class Patch(Struct, frozen=True):
+    """The cells within two hops of a centre and those that touch them, numbered anew: the centre is cell 0.
+
+    `hop` is 0, 1 or 2, and 3 for the cells around; `paths` are the directed paths 0 → N → Q, some of which return.
+    """
+
+    mesh: str
+    points: list[list[float]]
+    cells: list[list[int]]
+    centroids: list[list[float]]
+    hop: list[int]
+    edges: list[list[int]]
+    paths: list[list[int]]
+    returning: int
+    one_hop: int
+    two_hop: int
+    reached_twice: int
+
+
+def describe_ensemble(found: Sequence[Mesh], engine: str) -> Ensemble:
     """Spreads and areas of small cells by kind; the meshes are regular and irregular in turn."""
     rows = {kind: [_facts(mesh) for mesh in found[k :: len(KINDS)]] for k, kind in enumerate(KINDS)}
-    counts = [row["cells"] for kind in KINDS for row in rows[kind]]
-    return {
-        "meshes": len(found),
-        "cells": [min(counts), max(counts)],
-        "by_kind": {kind: _ends(rows[kind]) for kind in KINDS},
-    }
+    counts = [row.cells for kind in KINDS for row in rows[kind]]
+    return Ensemble(
+        len(found), [min(counts), max(counts)], {kind: _describe_kind(rows[kind]) for kind in KINDS}, engine
+    )
 
 
-def samples_document(found: Sequence[Mesh], middle: float) -> dict[str, Any]:
+def choose_samples(found: Sequence[Mesh], middle: float) -> dict[str, Sample]:
     """Of each kind the mesh whose number of cells is nearest to the middle of the range, coloured alike.
 
     The size of a cell is its determinant, 2 V, over the largest on the irregular sample, as in the paper's caption.
@@ -40,25 +111,23 @@ def _nearest(found: Sequence[Mesh], middle: float) -> Mesh:
     return min(found, key=lambda mesh: abs(len(mesh.cells) - middle))
 
 
-def _sample(mesh: Mesh, largest: float) -> dict[str, Any]:
-    return {
-        "points": np.round(mesh.points, 5).tolist(),
-        "cells": mesh.cells.tolist(),
-        "size": np.round(2 * dual(mesh).V / largest, 5).tolist(),
-        **{key: value for key, value in _facts(mesh).items() if key != "cells"},
-    }
+def _sample(mesh: Mesh, largest: float) -> Sample:
+    facts = _facts(mesh)
+    return Sample(
+        points=np.round(mesh.points, 5).tolist(),
+        cells=mesh.cells.tolist(),
+        size=np.round(2 * dual(mesh).V / largest, 5).tolist(),
+        spread=facts.spread,
+        quality=facts.quality,
+        areas=facts.areas,
+    )
 
 
-def _facts(mesh: Mesh) -> dict[str, Any]:
-    """Standard deviation over mean of V, A and δ, faces between cells; and how many areas of small cells there are."""
+def _facts(mesh: Mesh) -> Facts:
     graph = dual(mesh)
     inside = slice(graph.interior)
-    return {
-        "cells": graph.cells,
-        "spread": {"V": _spread(graph.V), "A": _spread(graph.A[inside]), "delta": _spread(graph.delta[inside])},
-        "quality": float(cell_quality(mesh).mean()),
-        "areas": small_areas(graph),
-    }
+    spread = Spread(_spread(graph.V), _spread(graph.A[inside]), _spread(graph.delta[inside]))
+    return Facts(graph.cells, spread, float(cell_quality(mesh).mean()), small_areas(graph))
 
 
 def _spread(values: np.ndarray) -> float:
@@ -75,37 +144,33 @@ def small_areas(graph: DualGraph) -> int:
     return int((np.bincount(label[small]) >= max(LEAST_CELLS, LEAST_SHARE * graph.cells)).sum())
 
 
-def _ends(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _describe_kind(rows: Sequence[Facts]) -> Kind:
     """Least, median and largest over the meshes of a kind; of areas how many meshes have so many."""
-    spreads = {name: _three([row["spread"][name] for row in rows]) for name in ("V", "A", "delta")}
-    areas = [row["areas"] for row in rows]
-    return {
-        "meshes": len(rows),
-        "spread": spreads,
-        "quality": _three([row["quality"] for row in rows]),
-        "areas": {str(count): areas.count(count) for count in sorted(set(areas))},
-    }
+    spreads = Spreads(*(_three([getattr(row.spread, name) for row in rows]) for name in ("V", "A", "delta")))
+    areas = [row.areas for row in rows]
+    counts = {str(count): areas.count(count) for count in sorted(set(areas))}
+    return Kind(len(rows), spreads, _three([row.quality for row in rows]), counts)
 
 
 def _three(values: Sequence[float]) -> list[float]:
     return [float(np.min(values)), float(np.median(values)), float(np.max(values))]
 
 
-def patches_document(found: Sequence[Mesh]) -> dict[str, Any]:
+def choose_patches(found: Sequence[Mesh]) -> dict[str, Patch]:
     """Around a triangle of the first mesh that has a cell two ways lead to, and around a square."""
-    return {"triangles": _chosen(found), "squares": patch_document(squares(7), 24)}
+    return {"triangles": _choose_patch(found), "squares": make_patch(squares(7), 24)}
 
 
-def _chosen(found: Sequence[Mesh]) -> dict[str, Any]:
+def _choose_patch(found: Sequence[Mesh]) -> Patch:
     """The candidate whose worst cell within two hops is best; without a cell reached twice, any inner cell will do."""
     for mesh in found:
         graph = dual(mesh)
         around = ring(graph)
         twice = _inside(graph) & (around.multiplicity > 1).any(axis=1)
         if twice.any():
-            return patch_document(mesh, _best(mesh, around, twice))
+            return make_patch(mesh, _best(mesh, around, twice))
     graph = dual(found[0])
-    return patch_document(found[0], _best(found[0], ring(graph), _inside(graph)))
+    return make_patch(found[0], _best(found[0], ring(graph), _inside(graph)))
 
 
 def _inside(graph: DualGraph) -> np.ndarray:
@@ -120,11 +185,8 @@ def _best(mesh: Mesh, around: Ring, allowed: np.ndarray) -> int:
     return int(np.argmax(np.where(allowed, worst, -1.0)))
 
 
-def patch_document(mesh: Mesh, centre: int) -> dict[str, Any]:
-    """The cells within two hops of the centre and those that touch them, numbered anew: the centre is cell 0.
-
-    `hop` is 0, 1 or 2, and 3 for the cells around; `paths` are the directed paths 0 → N → Q, some of which return.
-    """
+def make_patch(mesh: Mesh, centre: int) -> Patch:
+    """The cells within two hops of a cell, and those that touch them."""
     graph = dual(mesh)
     steps, around = paths(graph), ring(graph)
     near = graph.slot_node[centre][graph.slot_mask[centre]]
@@ -134,19 +196,19 @@ def patch_document(mesh: Mesh, centre: int) -> dict[str, Any]:
     cells = np.concatenate([[centre], near, far, rest])
     points, corners = np.unique(mesh.cells[cells], return_inverse=True)
     ways = _ways(steps, centre, cells)
-    return {
-        "mesh": mesh.origin,
-        "points": np.round(mesh.points[points], 5).tolist(),
-        "cells": corners.reshape(len(cells), -1).tolist(),
-        "centroids": np.round(graph.x[cells], 5).tolist(),
-        "hop": [0] + [1] * len(near) + [2] * len(far) + [3] * len(rest),
-        "edges": _edges(graph, cells),
-        "paths": ways,
-        "returning": sum(end == 0 for _, end in ways),
-        "one_hop": len(near),
-        "two_hop": len(far),
-        "reached_twice": int((around.multiplicity[centre] > 1).sum()),
-    }
+    return Patch(
+        mesh=mesh.origin,
+        points=np.round(mesh.points[points], 5).tolist(),
+        cells=corners.reshape(len(cells), -1).tolist(),
+        centroids=np.round(graph.x[cells], 5).tolist(),
+        hop=[0] + [1] * len(near) + [2] * len(far) + [3] * len(rest),
+        edges=_edges(graph, cells),
+        paths=ways,
+        returning=sum(end == 0 for _, end in ways),
+        one_hop=len(near),
+        two_hop=len(far),
+        reached_twice=int((around.multiplicity[centre] > 1).sum()),
+    )
 
 
 def _ways(steps: Paths, centre: int, cells: np.ndarray) -> list[list[int]]:

@@ -8,13 +8,23 @@ from typing import Any, Literal
 
 import jax
 import numpy as np
+from msgspec import Struct
 
 from fluxforge import recipe
 from fluxforge.data import EQUILATERAL, FixedSource, Problem, meshes, source
 from fluxforge.mesh import Mesh, Neumann, dual, gmsh_problem
-from fluxforge.paper.studies._records import Claim, Verdict
-from fluxforge.paper.studies._setup_meshes import KINDS, ensemble_document, patches_document, samples_document
-from fluxforge.pipeline import Progress, environment, silent
+from fluxforge.paper.studies._records import Claim, Verdict, read_result, to_document
+from fluxforge.paper.studies._setup_meshes import (
+    KINDS,
+    Ensemble,
+    Kind,
+    Patch,
+    Sample,
+    choose_patches,
+    choose_samples,
+    describe_ensemble,
+)
+from fluxforge.pipeline import Progress, silent
 from fluxforge.scheme import Hop
 
 NAME = "setup"
@@ -28,6 +38,52 @@ MORE_SPREAD = 2.0
 REGULAR_SHAPE = 0.9
 # Two areas of small cells: on that share of the irregular meshes; where two random points are close, areas merge.
 TWO_AREAS = 0.75
+
+
+class TrainingSet(Struct, frozen=True):
+    """All graphs of the training set: how many, edges of each, and least and largest V, A, δ and A/(δ V)."""
+
+    graphs: int
+    edges: int
+    V: list[float]
+    A: list[float]
+    delta: list[float]
+    ratio: list[float]
+
+
+class Example(Struct, frozen=True):
+    """T and S of one graph, and T one step of the first-order scheme later."""
+
+    T: list[float]
+    S: list[float]
+    after: list[float]
+    dt: float
+    diffusivity: float
+
+
+class TwoCells(Struct, frozen=True):
+    """The two-cell mesh and its dual graph, the training set, and one example of it."""
+
+    points: list[list[float]]
+    cells: list[list[int]]
+    centroids: list[list[float]]
+    V: list[float]
+    A: float
+    delta: float
+    ratio: list[float]
+    training: TrainingSet
+    example: Example
+
+
+class Result(Struct, frozen=True):
+    """The result of the study."""
+
+    experiment: str
+    preset: str
+    two_cells: TwoCells
+    ensemble: Ensemble
+    samples: dict[str, Sample]
+    patches: dict[str, Patch]
 
 
 @dataclass(frozen=True)
@@ -47,23 +103,22 @@ def run(
     """Everything the figures show; seconds, most of them for the meshes."""
     tell("two cells", 0, 3)
     with jax.enable_x64(True):
-        pair = two_cells_document()
+        pair = describe_two_cells()
     tell("meshes", 1, 3)
     wanted = recipe.Meshes(meshes=config.meshes, cells=config.cells, engine=config.engine)
     found = meshes(wanted, SEED)
     engine = _engine(config.engine, warn)
     tell("neighbourhoods", 2, 3)
-    result = {
-        "experiment": NAME,
-        "preset": config.preset,
-        "two_cells": pair,
-        "ensemble": ensemble_document(found) | {"engine": engine},
-        "samples": samples_document(found, sum(config.cells) / 2),
-        "patches": patches_document(found[1 :: len(KINDS)]),
-        "environment": environment(),
-    }
+    result = Result(
+        experiment=NAME,
+        preset=config.preset,
+        two_cells=pair,
+        ensemble=describe_ensemble(found, engine),
+        samples=choose_samples(found, sum(config.cells) / 2),
+        patches=choose_patches(found[1 :: len(KINDS)]),
+    )
     tell("neighbourhoods", 3, 3)
-    return result | {"claims": [claim.document() for claim in check(result)]}
+    return to_document(result, judge(result))
 
 
 def _engine(wanted: str, warn: Callable[[str], None]) -> str:
@@ -74,19 +129,24 @@ def _engine(wanted: str, warn: Callable[[str], None]) -> str:
     return "gmsh" if problem is None and wanted != "builtin" else "the built-in engine"
 
 
-def check(result: Mapping[str, Any]) -> list[Claim]:
+def check(document: Mapping[str, Any]) -> list[Claim]:
+    """What the paper says of its data, judged from a document."""
+    return judge(read_result(document, Result))
+
+
+def judge(result: Result) -> list[Claim]:
     """What the paper says of its data, from what was measured on them."""
-    return [_judge_two_cells(result["two_cells"]), _judge_meshes(result["ensemble"])]
+    return [_judge_two_cells(result.two_cells), _judge_meshes(result.ensemble)]
 
 
-def _judge_two_cells(pair: Mapping[str, Any]) -> Claim:
+def _judge_two_cells(pair: TwoCells) -> Claim:
     """Holds if every graph of the training set has the printed geometry to round-off."""
-    found = pair["training"]
-    off = {name: max(abs(end - value) for end in found[name]) for name, value in PRINTED.items()}
+    found = pair.training
+    off = {name: max(abs(end - value) for end in getattr(found, name)) for name, value in PRINTED.items()}
     verdict: Verdict = "holds" if max(off.values()) <= EXACT else "does not hold"
     evidence = (
-        f"on all {found['graphs']} graphs V = {_format_ends(found['V'])}, A = {_format_ends(found['A'])}, "
-        f"δ = {_format_ends(found['delta'])}, A/(δ V) = {_format_ends(found['ratio'])}: at most "
+        f"on all {found.graphs} graphs V = {_format_ends(found.V)}, A = {_format_ends(found.A)}, "
+        f"δ = {_format_ends(found.delta)}, A/(δ V) = {_format_ends(found.ratio)}: at most "
         f"{max(off.values()):.0e} from √3, 2, 2/√3, 1"
     )
     return Claim(
@@ -99,20 +159,21 @@ def _format_ends(pair: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _judge_meshes(found: Mapping[str, Any]) -> Claim:
+def _judge_meshes(found: Ensemble) -> Claim:
     """Holds if spread, shape and areas are as said; under a condition if only the areas merge too often."""
-    regular, irregular = (found["by_kind"][kind] for kind in KINDS)
+    regular, irregular = (found.by_kind[kind] for kind in KINDS)
     varied = all(
-        irregular["spread"][name][0] >= MORE_SPREAD * regular["spread"][name][2] for name in ("V", "A", "delta")
+        getattr(irregular.spread, name)[0] >= MORE_SPREAD * getattr(regular.spread, name)[2]
+        for name in ("V", "A", "delta")
     )
-    shaped = regular["quality"][0] >= REGULAR_SHAPE and not any(int(count) for count in regular["areas"])
-    two = irregular["areas"].get("2", 0)
-    apart = two >= TWO_AREAS * irregular["meshes"]
+    shaped = regular.quality[0] >= REGULAR_SHAPE and not any(int(count) for count in regular.areas)
+    two = irregular.areas.get("2", 0)
+    apart = two >= TWO_AREAS * irregular.meshes
     verdict: Verdict = "does not hold" if not (varied and shaped) else "holds" if apart else "holds under a condition"
     evidence = (
-        f"{found['meshes']} meshes of {found['cells'][0]} to {found['cells'][1]} cells by {found['engine']}; standard "
+        f"{found.meshes} meshes of {found.cells[0]} to {found.cells[1]} cells by {found.engine}; standard "
         f"deviation over mean, least to largest: {_spreads(regular)} on regular meshes, {_spreads(irregular)} on "
-        f"irregular ones; mean quality of a regular mesh at least {regular['quality'][0]:.2f} (1: equilateral); "
+        f"irregular ones; mean quality of a regular mesh at least {regular.quality[0]:.2f} (1: equilateral); "
         f"connected areas of cells of at most 1/8 of the largest: {_areas(irregular)} of the irregular meshes, "
         f"{_areas(regular)} of the regular ones"
     )
@@ -123,14 +184,14 @@ def _judge_meshes(found: Mapping[str, Any]) -> Claim:
     return Claim("setup-meshes", text, verdict, evidence)
 
 
-def _areas(kind: Mapping[str, Any]) -> str:
-    return ", ".join(f"{count} on {meshes}" for count, meshes in kind["areas"].items())
+def _areas(kind: Kind) -> str:
+    return ", ".join(f"{count} on {meshes}" for count, meshes in kind.areas.items())
 
 
-def _spreads(kind: Mapping[str, Any]) -> str:
+def _spreads(kind: Kind) -> str:
     names = {"V": "V", "A": "A", "delta": "δ"}
     return ", ".join(
-        f"{letter} {kind['spread'][k][0]:.2f} to {kind['spread'][k][2]:.2f}" for k, letter in names.items()
+        f"{letter} {getattr(kind.spread, k)[0]:.2f} to {getattr(kind.spread, k)[2]:.2f}" for k, letter in names.items()
     )
 
 
@@ -138,40 +199,39 @@ RECIPE = "generalisation"
 CELLS = ((0, 1, 2), (1, 0, 3))
 
 
-def two_cells_document() -> dict[str, Any]:
+def describe_two_cells() -> TwoCells:
     """The mesh and its dual graph, what every training graph measures, and the first of them with its answer."""
     spec = recipe.load(RECIPE)
     drawn = source(spec, dtype="float64")
     assert isinstance(drawn, FixedSource)
     graph = dual(Mesh(EQUILATERAL, np.array(CELLS), origin="two cells"), Neumann())
-    return {
-        "points": _rounded(EQUILATERAL),
-        "cells": [list(cell) for cell in CELLS],
-        "centroids": _rounded(graph.x),
-        "V": graph.V.tolist(),
-        "A": float(graph.A[0]),
-        "delta": float(graph.delta[0]),
-        "ratio": (graph.A[0] / graph.delta[0] / graph.V).tolist(),
-        "training": _training(drawn.problems),
-        "example": _example(drawn.problems),
-    }
+    return TwoCells(
+        points=_rounded(EQUILATERAL),
+        cells=[list(cell) for cell in CELLS],
+        centroids=_rounded(graph.x),
+        V=graph.V.tolist(),
+        A=float(graph.A[0]),
+        delta=float(graph.delta[0]),
+        ratio=(graph.A[0] / graph.delta[0] / graph.V).tolist(),
+        training=_training(drawn.problems),
+        example=_example(drawn.problems),
+    )
 
 
-def _training(problems: Problem) -> dict[str, Any]:
+def _training(problems: Problem) -> TrainingSet:
     """Least and largest over all graphs of the set, random ones and corner cases."""
     edge = problems.graph.hops[Hop.EDGE]
     V, A, delta = (np.asarray(a) for a in (problems.graph.V, edge.geometry["A"], edge.geometry["delta"]))
     ratio = A / delta / V[..., None]
     found = {"V": V, "A": A, "delta": delta, "ratio": ratio}
     ends = {name: [float(values.min()), float(values.max())] for name, values in found.items()}
-    return {"graphs": len(V), "edges": int(np.asarray(edge.mask).sum(axis=(1, 2)).max()) // 2, **ends}
+    return TrainingSet(graphs=len(V), edges=int(np.asarray(edge.mask).sum(axis=(1, 2)).max()) // 2, **ends)
 
 
-def _example(problems: Problem) -> dict[str, Any]:
+def _example(problems: Problem) -> Example:
     """T and S of the first graph, and T one step of the first-order scheme later."""
-    fields = {"T": problems.T, "S": problems.S, "after": problems.answer}
-    found: dict[str, Any] = {name: _rounded(values[0]) for name, values in fields.items()}
-    return found | {"dt": float(problems.dt[0]), "diffusivity": float(problems.parameters["alpha"][0])}
+    T, S, after = (_rounded(values[0]) for values in (problems.T, problems.S, problems.answer))
+    return Example(T, S, after, float(problems.dt[0]), float(problems.parameters["alpha"][0]))
 
 
 def _rounded(values: Any) -> list[Any]:

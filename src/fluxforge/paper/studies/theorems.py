@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import sympy as sp
+from msgspec import structs
 
 from fluxforge import recipe
 from fluxforge.certify import bounds
@@ -25,9 +26,24 @@ from fluxforge.gnn.exact import (
     sparse_count,
     sparse_network,
 )
-from fluxforge.mesh import FAMILIES, Mesh, Neumann, dual, fourier_step
-from fluxforge.paper.studies._theorem_claims import check
-from fluxforge.pipeline import Progress, environment, silent
+from fluxforge.mesh import FAMILIES, Neumann, dual, fourier_step
+from fluxforge.paper.studies._records import to_document
+from fluxforge.paper.studies._theorems_claims import check, judge
+from fluxforge.paper.studies._theorems_result import (
+    BoundGroup,
+    BoundTest,
+    CounterexampleRow,
+    FourierRow,
+    LeastL1,
+    LemmaRow,
+    LinearGroup,
+    Neighbours,
+    Result,
+    SimpleWeights,
+    Smaller,
+    Weights,
+)
+from fluxforge.pipeline import Progress, silent
 from fluxforge.scheme import Hop
 from fluxforge.train import train
 
@@ -64,25 +80,30 @@ def run(
         problems = _together(bounds.roomy_problems(found, jax.random.key(3), count=2, dt=DT))
         training = bounds.readings(jax.random.key(1), dt=DT)
         tell("the lemma", 1, 5)
-        result = {
-            "experiment": NAME,
-            "dt": DT,
-            "lemma": _lemma(problems),
-            "minimality": _minimality(problems, training),
-            "simple_weights": _simple_weights(training["signed"]),
-            "least_l1": least_l1(),
-            "neighbours": _neighbours(problems, training["signed"]),
-            "largest_change": _largest_change(problems),
-        }
+        lemma = _lemma(problems)
+        minimality = _minimality(problems, training)
+        neighbours = Neighbours(_most_messages(training["signed"]), max(map(_most_messages, problems.values())))
         tell("counterexamples", 2, 5)
-        result["counterexamples"] = _counterexamples(problems, training)
+        counterexamples = _counterexamples(problems, training)
         tell("bounds on trained networks", 3, 5)
-        result["linear"] = _linear(config, problems)
-        result["deep"] = _deep(config, problems, training)
+        linear, deep = _linear(config, problems), _deep(config, problems, training)
         tell("Fourier's condition", 4, 5)
-        result["fourier"] = _fourier()
-    result |= {"meshes": config.meshes, "environment": environment()}
-    return result | {"claims": [claim.document() for claim in check(result)]}
+        result = Result(
+            experiment=NAME,
+            dt=DT,
+            lemma=lemma,
+            minimality=minimality,
+            simple_weights=_simple_weights(training["signed"]),
+            least_l1=least_l1(),
+            neighbours=neighbours,
+            largest_change=_largest_change(problems),
+            counterexamples=counterexamples,
+            linear=linear,
+            deep=deep,
+            fourier=_fourier(),
+            meshes=config.meshes,
+        )
+    return to_document(result, judge(result))
 
 
 def _together(problems: Mapping[str, Problem]) -> dict[str, Problem]:
@@ -91,21 +112,20 @@ def _together(problems: Mapping[str, Problem]) -> dict[str, Problem]:
     return {f"{len(problems)} unstructured meshes": joined}
 
 
-def _lemma(problems: Mapping[str, Problem]) -> list[dict[str, Any]]:
+def _lemma(problems: Mapping[str, Problem]) -> list[LemmaRow]:
     """Count and largest error of the lemma's network for several L and m."""
+    networks = {(layers, depth): sparse_network(layers, depth, 4) for layers, depth in SHAPES}
     return [
-        {
-            "layers": layers,
-            "depth": depth,
-            "nonzeros": nonzeros(network := sparse_network(layers, depth, 4)),
-            "printed": sparse_count(layers, depth),
-            "worst_error": max(bounds.largest_error(network, each) for each in problems.values()),
-        }
-        for layers, depth in SHAPES
+        LemmaRow(*shape, nonzeros(network), sparse_count(*shape), _worst_error(network, problems))
+        for shape, network in networks.items()
     ]
 
 
-def _simple_weights(taught: Problem) -> dict[str, Any]:
+def _worst_error(network: Network, problems: Mapping[str, Problem]) -> float:
+    return max(bounds.largest_error(network, each) for each in problems.values())
+
+
+def _simple_weights(taught: Problem) -> SimpleWeights:
     """(W₁, W₂w, W₃, Δt/V W₂b + b_u) of an exact linear network: T' of the training set as T, Δt/V Σe, Δt S and 1.
 
     One solution, and the lemma's, if the four columns are independent.
@@ -115,33 +135,26 @@ def _simple_weights(taught: Problem) -> dict[str, Any]:
     source_term = dt.reshape(-1, *(1,) * (S.ndim - 1)) * S
     columns = np.stack([each.ravel() for each in (T, given - T - source_term, source_term, np.ones_like(T))], axis=1)
     found, _, rank, sizes = np.linalg.lstsq(columns, given.ravel(), rcond=None)
-    return {"solution": found.tolist(), "rank": int(rank), "smallest_singular_value": float(sizes.min())}
+    return SimpleWeights(found.tolist(), int(rank), float(sizes.min()))
 
 
-def least_l1() -> dict[str, Any]:
+def least_l1() -> LeastL1:
     """All minimisers (W₂, w) of |W₂| + |w| with W₂w = 1, in exact arithmetic: stationary points for either sign."""
     x = symbol("x", "positive")
     # w = 1/W₂ has the sign of W₂, so that both signs have the same sizes.
     sizes = sp.solve(sp.diff(x + 1 / x, x), x)
     least = min(size + 1 / size for size in sizes)
     pairs = [(sign * size, sign / size) for sign in (1, -1) for size in sizes if size + 1 / size == least]
-    return {"least": float(least), "minimisers": [[float(first), float(second)] for first, second in pairs]}
-
-
-def _neighbours(problems: Mapping[str, Problem], taught: Problem) -> dict[str, int]:
-    """The most messages that arrive in a cell, in the training set and on the unseen meshes, walls included."""
-    return {
-        "training": _most_messages(taught),
-        "meshes": max(_most_messages(each) for each in problems.values()),
-    }
+    return LeastL1(float(least), [[float(first), float(second)] for first, second in pairs])
 
 
 def _most_messages(problems: Problem) -> int:
+    """The most messages that arrive in a cell, those of walls included."""
     around = problems.graph
     return int((around.hops[Hop.EDGE].mask.sum(axis=-1) * around.live).max())
 
 
-def _minimality(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, Any]:
+def _minimality(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, Smaller]:
     """Fewer non-zeros than the lemma allows, for L = m = 2: one exact on bounded data, one on two cells only."""
     everywhere = needed_bound(1.0, DT, weight=100.0, fourier=1.0)
     two_cells = needed_bound(1.0, DT, weight=3.0**0.5, fourier=DT)
@@ -150,17 +163,17 @@ def _minimality(problems: Mapping[str, Problem], training: Mapping[str, Problem]
         "exact on two cells only": memorising_network(2, 2, 8, bound=two_cells, ratio=DT / 3.0**0.5),
     }
     return {
-        name: {
-            "nonzeros": nonzeros(network),
-            "printed_minimum": sparse_count(2, 2),
-            "training_error": bounds.largest_error(network, training["signed"]),
-            "worst_error": max(bounds.largest_error(network, each) for each in problems.values()),
-        }
+        name: Smaller(
+            nonzeros=nonzeros(network),
+            printed_minimum=sparse_count(2, 2),
+            training_error=bounds.largest_error(network, training["signed"]),
+            worst_error=_worst_error(network, problems),
+        )
         for name, network in networks.items()
     }
 
 
-def _counterexamples(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> list[dict[str, Any]]:
+def _counterexamples(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> list[CounterexampleRow]:
     makers = (
         bounds.offset_counterexample,
         bounds.memorised_counterexample,
@@ -170,28 +183,28 @@ def _counterexamples(problems: Mapping[str, Problem], training: Mapping[str, Pro
     )
     found = [make(problems, training) for make in makers]
     return [
-        {
-            "name": each.name,
-            "claim": each.claim,
-            "nonzeros": each.nonzeros,
-            "fits": each.fits,
-            "training_error": each.training,
-            **_checked(each.check),
-        }
+        CounterexampleRow(
+            name=each.name,
+            claim=each.claim,
+            nonzeros=each.nonzeros,
+            fits=each.fits,
+            training_error=dict(each.training),
+            **structs.asdict(_describe(each.check)),
+        )
         for each in found
     ]
 
 
-def _checked(check: bounds.BoundCheck) -> dict[str, Any]:
-    return {
-        "eps": check.bound.eps,
-        "bound": check.bound.value,
-        "worst_error": check.worst_error,
-        "ratio": check.ratio,
-        "where": str(check.where),
-        "corrected_bound": check.corrected,
-        "hypotheses": [asdict(each) for each in check.hypotheses],
-    }
+def _describe(check: bounds.BoundCheck) -> BoundTest:
+    return BoundTest(
+        eps=check.bound.eps,
+        bound=check.bound.value,
+        worst_error=check.worst_error,
+        ratio=check.ratio,
+        where=str(check.where),
+        corrected_bound=check.corrected,
+        hypotheses=list(check.hypotheses),
+    )
 
 
 def _trained(config: Config, changes: Mapping[str, Any]) -> tuple[list[Network], Problem]:
@@ -203,15 +216,16 @@ def _trained(config: Config, changes: Mapping[str, Any]) -> tuple[list[Network],
     return [cast(done.member(k), "float64") for k in done.of_arm("sparse")], taught
 
 
-def _linear(config: Config, problems: Mapping[str, Problem]) -> dict[str, Any]:
+def _linear(config: Config, problems: Mapping[str, Problem]) -> LinearGroup:
     """The first bound on linear networks, trained; one record per seed."""
     shape = {"network.layers": 1, "network.depth": 1, "arms": {"sparse": 1e-3}}
     networks, taught = _trained(config, shape)
-    weights = [found._asdict() for each in networks if (found := linear_weights(each)) is not None]
-    return _summed([bounds.check_linear_bound(each, taught, problems) for each in networks]) | {"weights": weights}
+    weights = [Weights(**found._asdict()) for each in networks if (found := linear_weights(each)) is not None]
+    group = _summarise([bounds.check_linear_bound(each, taught, problems) for each in networks])
+    return LinearGroup(**structs.asdict(group), weights=weights)
 
 
-def _deep(config: Config, problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, Any]:
+def _deep(config: Config, problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, BoundGroup]:
     """The second bound on trained networks, which lack the structure it needs, and on the lemma's with noise."""
     networks, taught = _trained(config, {"arms": {"sparse": 1e-3}, "training.learning_rate": 3e-3})
     trained = [bounds.check_deep_bound(each, taught, problems) for each in networks]
@@ -220,7 +234,7 @@ def _deep(config: Config, problems: Mapping[str, Problem], training: Mapping[str
         for size in NOISE
         for seed in range(config.seeds)
     ]
-    return {"trained": _summed(trained), "near the lemma's network": _summed(near)}
+    return {"trained": _summarise(trained), "near the lemma's network": _summarise(near)}
 
 
 def _shaken(network: Network, size: float, seed: int) -> Network:
@@ -231,36 +245,33 @@ def _shaken(network: Network, size: float, seed: int) -> Network:
     )
 
 
-def _summed(checks: Sequence[bounds.BoundCheck]) -> dict[str, Any]:
+def _summarise(checks: Sequence[bounds.BoundCheck]) -> BoundGroup:
     """All ratios, which hypotheses fail how often, and the worst network in full."""
     names = [each.name for each in checks[0].hypotheses]
     missing = {name: sum(not h.holds for check in checks for h in check.hypotheses if h.name == name) for name in names}
     worst = max(checks, key=lambda check: check.ratio)
-    return {
-        "networks": len(checks),
-        "ratios": [check.ratio for check in checks],
-        "eps": [check.bound.eps for check in checks],
-        "hypotheses_failing": {name: count for name, count in missing.items() if count},
-        "violations": sum(not check.holds for check in checks),
-        "violations_with_all_hypotheses": sum(check.bound.applies and not check.holds for check in checks),
-        "worst": _checked(worst),
-    }
+    return BoundGroup(
+        networks=len(checks),
+        ratios=[check.ratio for check in checks],
+        eps=[check.bound.eps for check in checks],
+        hypotheses_failing={name: count for name, count in missing.items() if count},
+        violations=sum(not check.holds for check in checks),
+        violations_with_all_hypotheses=sum(check.bound.applies and not check.holds for check in checks),
+        worst=_describe(worst),
+    )
 
 
-def _fourier() -> list[dict[str, Any]]:
+def _fourier() -> list[FourierRow]:
     """The largest stable step over Fourier's, with held walls in its sum as everywhere here, and as printed: cells."""
     rows = []
     for name in FAMILIES:
-        mesh = _family(name)
+        mesh = FAMILIES[name](FAMILY_SIZE, 1)
         found = bounds.fourier_is_sufficient(dual(mesh))
-        rows.append(asdict(found) | {"family": name, "ratio_cells": found.limit / fourier_step(dual(mesh, Neumann()))})
+        by_cells = found.limit / fourier_step(dual(mesh, Neumann()))
+        rows.append(FourierRow(**asdict(found), family=name, ratio_cells=by_cells))
     return rows
 
 
 def _largest_change(problems: Mapping[str, Problem]) -> float:
     """Max |Δt/V Σ α A/δ (T_N − T_P)|, which the proofs take to be at most 2."""
     return max(float(jnp.abs(p.answer - p.T - p.dt[:, None] * p.S).max()) for p in problems.values())
-
-
-def _family(name: str) -> Mesh:
-    return FAMILIES[name](FAMILY_SIZE, 1)
