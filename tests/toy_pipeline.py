@@ -137,15 +137,15 @@ def install(patch: Callable[[Any, str, Any], None]) -> None:
     for module in (_distillation, rates, controls, symbolic):
         patch(module, "train", train)
         patch(module, "source", lambda *_, **__: None)
-    patch(_distillation, "_best", lambda *_: (NETWORK, 0))
+    patch(_distillation, "_choose_member", lambda *_: (NETWORK, 0))
     patch(_distillation, "_network_loss", lambda *_: 1.0)
     patch(_distillation, "read_network", _read)
-    patch(_distillation, "_law", lambda *_: None)
+    patch(_distillation, "_condition_on_law", lambda *_: None)
     patch(_distillation, "_compare_stencils", lambda *_: None)
-    patch(_distillation, "_evaluate", lambda *_: Evaluation(meshes=0))
+    patch(_distillation, "_measure_errors", lambda *_: Evaluation(meshes=0))
     tables = [Sampled("z1", "message", 0, TABLE, ()), Sampled("T_new", "update", 0, TABLE, ())]
-    patch(_modules, "_sampled", lambda *_: tables)
-    patch(_modules, "_searched", _search)
+    patch(_modules, "_sample_modules", lambda *_: tables)
+    patch(_modules, "_search_module", _search)
     patch(_modules, "formula", _formula)
     patch(_stencil_route, "formula", _formula)
     for module in (_certification, _report):

@@ -128,11 +128,11 @@ def test_the_least_loss_is_a_number(losses: list[float], best: int | None, monke
     count = len(losses)
     several = jax.tree.map(lambda leaf: jnp.repeat(leaf, count, axis=0) if eqx.is_array(leaf) else leaf, one.network)
     ensemble = replace(one, network=several, seeds=count, failed=(False,) * count)
-    monkeypatch.setattr(_distillation, "drawn", lambda *_: None)
+    monkeypatch.setattr(_distillation, "draw_problems", lambda *_: None)
     left = iter(losses)
     monkeypatch.setattr(_distillation, "_loss_of", lambda *_: next(left))
     if best is None:
         with pytest.raises(TrainingError, match=r"none of the 2 trained networks has a finite loss .*\(0 of them"):
-            _distillation._best(ensemble, own)
+            _distillation._choose_member(ensemble, own)
     else:
-        assert _distillation._best(ensemble, own)[1] == best
+        assert _distillation._choose_member(ensemble, own)[1] == best

@@ -11,11 +11,11 @@ from fluxforge.data import source
 from fluxforge.pipeline._folder import timed
 from fluxforge.pipeline._problems import (
     HALVINGS,
-    drawn,
-    in_the_limit,
+    draw_problems,
     judged_steps,
     ladder,
-    shortest,
+    needs_small_steps,
+    with_shortest_steps,
     with_steps,
 )
 
@@ -55,10 +55,10 @@ def test_formulas_are_judged_at_five_steps_from_end_to_end_of_the_trained_range(
 
 
 def test_the_shortest_steps_are_the_lowest_octave_of_the_range() -> None:
-    assert shortest(ON_MESHES).data.fourier == (0.05, 0.1)  # type: ignore[union-attr]
-    assert shortest(ON_PAIRS).data.time_step == (0.01, 0.02)  # type: ignore[union-attr]
+    assert with_shortest_steps(ON_MESHES).data.fourier == (0.05, 0.1)  # type: ignore[union-attr]
+    assert with_shortest_steps(ON_PAIRS).data.time_step == (0.01, 0.02)  # type: ignore[union-attr]
     narrow = with_steps(ON_PAIRS, 0.1, 0.15)
-    assert shortest(narrow).data.time_step == (0.1, 0.15)  # type: ignore[union-attr]
+    assert with_shortest_steps(narrow).data.time_step == (0.1, 0.15)  # type: ignore[union-attr]
 
 
 def test_nothing_but_the_steps_changes() -> None:
@@ -69,28 +69,28 @@ def test_nothing_but_the_steps_changes() -> None:
 
 
 def test_a_loss_that_looks_ahead_has_a_limit_only() -> None:
-    found = {name: in_the_limit(spec(recipe.Loss(residual=each))) for name, each in RESIDUALS.items()}
+    found = {name: needs_small_steps(spec(recipe.Loss(residual=each))) for name, each in RESIDUALS.items()}
     assert found == {"hermite": True, "trapezoid": True, "backward": True, "forward": False, "between": True}
     # A hermite residual has no θ, whatever stands there.
-    assert in_the_limit(spec(recipe.Loss(residual=recipe.Residual(kind="hermite", theta=0.0))))
-    assert not in_the_limit(spec(SUPERVISED))
+    assert needs_small_steps(spec(recipe.Loss(residual=recipe.Residual(kind="hermite", theta=0.0))))
+    assert not needs_small_steps(spec(SUPERVISED))
 
 
 def test_problems_are_drawn_by_seed_and_number() -> None:
     spec = recipe.Recipe(name="cells", data=recipe.TwoCells())
     batches = source(spec, dtype="float64")
-    one, again, other = (drawn(batches, spec, number, 5) for number in (7, 7, 8))
+    one, again, other = (draw_problems(batches, spec, number, 5) for number in (7, 7, 8))
     assert one.T.shape == (5, 2)
     assert one.T.dtype == np.float64
     assert np.array_equal(one.T, again.T)
     assert not np.array_equal(one.T, other.T)
-    assert not np.array_equal(one.T, drawn(batches, replace(spec, seed=1), 7, 5).T)
+    assert not np.array_equal(one.T, draw_problems(batches, replace(spec, seed=1), 7, 5).T)
 
 
 def test_the_same_problems_come_with_another_step() -> None:
     """What constants are compared on, step by step, differs by nothing else."""
     short, long = (
-        drawn(source(with_steps(ON_PAIRS, step, step), dtype="float64"), ON_PAIRS, 3, 5) for step in (0.01, 0.2)
+        draw_problems(source(with_steps(ON_PAIRS, step, step), dtype="float64"), ON_PAIRS, 3, 5) for step in (0.01, 0.2)
     )
     assert np.array_equal(short.T, long.T)
     assert np.array_equal(short.graph.V, long.graph.V)

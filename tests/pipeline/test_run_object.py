@@ -16,8 +16,19 @@ from fluxforge import recipe
 from fluxforge.data import source
 from fluxforge.errors import DocumentError, InputError
 from fluxforge.mesh import jittered, squares
-from fluxforge.pipeline import Discovery, Generalisation, Run, discover, resume, run_folder, to_document
+from fluxforge.pipeline import (
+    Discovery,
+    Generalisation,
+    Measured,
+    Run,
+    _generalisation,
+    discover,
+    resume,
+    run_folder,
+    to_document,
+)
 from fluxforge.pipeline import _run as run_module
+from fluxforge.pipeline._records import Arm, Extrapolated
 from fluxforge.scheme import find, save
 from fluxforge.stepping import TrainedNetwork, network_stepper
 from fluxforge.train import train
@@ -207,11 +218,37 @@ def test_discover_resume_and_load_run_give_the_same(tmp_path: Path, monkeypatch:
         assert run.certificate is not None
 
 
-def test_a_recipe_with_arms_gives_a_run_with_networks_by_arm(tmp_path: Path) -> None:
+def arm(error: float) -> Arm:
+    two = (error, 2 * error)
+    return Arm(
+        train_mae=two,
+        ood_mse=two,
+        ood_worst=two,
+        rollout_mse=two,
+        nonzeros=(3, 4),
+        failed=(False, False),
+        skipped_steps=(0, 0),
+        last_layer=(0.1, 0.2),
+    )
+
+
+def test_a_recipe_with_arms_gives_a_run_with_networks_by_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its networks are trained, what is measured of them is given."""
+    errors = {"sparse": (0.1, 0.2), "dense": (0.3, 0.4)}
+    beyond = Extrapolated(
+        fourier={"0.1": errors, "1": errors, "stability limit": errors},
+        temperature_range={"1": errors, "2": errors},
+        boundary={"insulated": errors},
+        stability_limit_over_fourier=(1.0, 2.0),
+    )
+    given = Measured(arms={"sparse": arm(0.001), "dense": arm(0.1)}, parameters=7, extrapolation=beyond)
+    monkeypatch.setattr(_generalisation, "measure", lambda *_: given)
     few = {"seeds": 2, "training.steps": 4, "training.chunk": 4, "training.batch": 4, "network.width": 4}
-    measured = {"evaluation.meshes": 1, "evaluation.cells": 20, "evaluation.engine": "builtin", "evaluation.rollout": 2}
-    spec = recipe.override(recipe.load("generalisation"), {**few, **measured})
-    run = discover(spec, tmp_path / "run")
+    run = discover(recipe.override(recipe.load("generalisation"), few), tmp_path / "run")
+    assert run.document["summary"]["dense"]["stuck"] == 2
+    assert run.document["summary"]["sparse"]["train_mae"] == {"q1": 0.00125, "median": 0.0015, "q3": 0.00175}
+    assert list(run.document)[:5] == ["recipe", "seeds", "sparse", "dense", "parameters"]
+    assert list(run.document)[5:] == ["extrapolation", "seconds", "summary"]
     assert isinstance(run.result, Generalisation)
     assert run.result.measured.arms.keys() == {"sparse", "dense"}
     assert json.dumps(to_document(run.result)) == json.dumps(run.document)

@@ -22,8 +22,7 @@ from fluxforge.pde import HEAT
 from fluxforge.pipeline import _distillation, _modules, _stencil_route, discover
 from fluxforge.pipeline._distillation import _compare_stencils, read_network
 from fluxforge.pipeline._folder import silent
-from fluxforge.pipeline._formula import Formula
-from fluxforge.pipeline._judge import judge
+from fluxforge.pipeline._formula import Formula, judge
 from fluxforge.scheme import Hop, message_symbols, output_symbols, symbol
 from fluxforge.train import Trained
 
@@ -225,7 +224,7 @@ def test_a_network_whose_second_message_is_no_flux_is_not_believed(
     done = Trained(stacked, (own.name,), 1, 1, (0,), (False,), stopped_early=False)
     monkeypatch.setattr(_distillation, "train", lambda *_, **__: done)
     # Both draw problems to measure a loss, which plays no part here.
-    monkeypatch.setattr(_distillation, "_best", lambda *_: (done.member(0), 0))
+    monkeypatch.setattr(_distillation, "_choose_member", lambda *_: (done.member(0), 0))
     monkeypatch.setattr(_distillation, "_network_loss", lambda *_: 1e-3)
     document = discover(own, tmp_path / "run").document
     assert document["recovered"] is False
@@ -249,7 +248,7 @@ def searched(monkeypatch: pytest.MonkeyPatch, *formulas: sp.Expr, units: bool) -
             return Front(tuple(Candidate(formula, k + 1, 0.1 / (k + 1)) for k, formula in enumerate(formulas)))
 
     monkeypatch.setattr(_modules, "engine", lambda _: Engine())
-    return _modules._searched(each, recipe.override(recipe.load("first-order"), {"search.units": units}))
+    return _modules._search_module(each, recipe.override(recipe.load("first-order"), {"search.units": units}))
 
 
 T_N, T_P, A, delta = map(symbol, ("T_N", "T_P", "A", "delta"))
@@ -273,4 +272,4 @@ def test_an_mlp_that_has_learned_nothing_is_named() -> None:
     rng = np.random.default_rng(0)
     flat = Sampled("z1", "message", 0, tabulate(("A",), rng.random((20, 1)), np.full(20, 0.25)), (A,))
     with pytest.raises(DiscoveryError, match=r"message 'z1' is the same number everywhere \(0\.25\)"):
-        _modules._searched(flat, recipe.load("first-order"))
+        _modules._search_module(flat, recipe.load("first-order"))

@@ -19,8 +19,7 @@ from fluxforge.graph import evaluate_stages
 from fluxforge.pde import HEAT
 from fluxforge.pipeline._distillation import Judged
 from fluxforge.pipeline._folder import Progress, timed
-from fluxforge.pipeline._formula import Formula
-from fluxforge.pipeline._judge import is_expected
+from fluxforge.pipeline._formula import Formula, is_expected
 from fluxforge.pipeline._problems import judged_steps, problems_by_step
 from fluxforge.scheme import TABLEAUX, Hop, Scheme, integrate, save
 

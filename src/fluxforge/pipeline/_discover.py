@@ -31,7 +31,7 @@ from fluxforge.pipeline._folder import (
     silent,
 )
 from fluxforge.pipeline._generalisation import generalise
-from fluxforge.pipeline._problems import in_the_limit
+from fluxforge.pipeline._problems import needs_small_steps
 from fluxforge.pipeline._records import Constants, Discovery, Document, Evidence, StepRow, to_document
 from fluxforge.pipeline._report import rewrite_report, write_generalisation, write_report
 from fluxforge.pipeline._run import DISCOVERY, GENERALISATION, Run
@@ -89,7 +89,7 @@ def check_feasible(spec: recipe.Recipe) -> None:
     recipe.refuse_too_large(spec, device_memory())
     if not spec.arms and spec.search is None:
         raise InputError(f"recipe {spec.name!r}: has neither 'arms' to compare nor a 'search' for formulas")
-    if spec.search is not None and in_the_limit(spec) and isinstance(spec.data, recipe.TwoCells):
+    if spec.search is not None and needs_small_steps(spec) and isinstance(spec.data, recipe.TwoCells):
         why = "a residual gives its formula at small steps, and two cells have one Δt; choose data of kind 'pairs'"
         raise InputError(f"recipe {spec.name!r}: fields 'loss.residual' and 'data.kind': {why}")
     if spec.search is not None and spec.search.route == "modules":

@@ -18,14 +18,13 @@ from fluxforge.gnn import Network, cast
 from fluxforge.loss import averaged, data_loss, defect_of, norm_of, step_of
 from fluxforge.pipeline import _modules, _stencil_route
 from fluxforge.pipeline._folder import Progress, timed, training_progress
-from fluxforge.pipeline._formula import Formula, NetworkConstants, law_record
-from fluxforge.pipeline._judge import Condition, Verdict, judge, law_condition
+from fluxforge.pipeline._formula import Condition, Formula, NetworkConstants, Verdict, judge, law_condition, law_record
 from fluxforge.pipeline._problems import (
-    drawn,
-    in_the_limit,
+    draw_problems,
     judged_steps,
+    needs_small_steps,
     problems_by_step,
-    shortest,
+    with_shortest_steps,
 )
 from fluxforge.pipeline._records import Evaluation, FrontTable, StencilCheck, StepErrors
 from fluxforge.run import RunFolder
@@ -101,7 +100,7 @@ def train_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Tra
     seconds: dict[str, float] = {}
     with timed(seconds, "train"):
         trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
-    network, member = _best(trained, spec)
+    network, member = _choose_member(trained, spec)
     return TrainedMember(network, member, tuple(trained.skipped), seconds)
 
 
@@ -139,15 +138,15 @@ def judge_formula(distilled: Distilled, spec: recipe.Recipe, tell: Progress) -> 
     with timed(seconds, "judge"):
         tell("reading the formula's constants from the network", 0, 1)
         own = read_network(network, formula, spec)
-        judgement = judge(own.readings, threshold=_threshold(spec), law=_law(formula, spec))
+        judgement = judge(own.readings, threshold=_threshold(spec), law=_condition_on_law(formula, spec))
         if judgement.verdict == "recovered":
-            formula = replace(formula, fitted=replace(formula.fitted, rational=own.agreeing(formula.fitted)))
+            formula = replace(formula, fitted=replace(formula.fitted, rational=own.agreeing_fractions(formula.fitted)))
         printed = formula if judgement.verdict == "recovered" else own.put_into(formula)
     with timed(seconds, "check"):
         tell("checking the stencil", 0, 2)
         alike = _compare_stencils(network, printed, spec)
         tell("measuring on unseen meshes", 1, 2)
-        errors = _evaluate(network, printed, spec)
+        errors = _measure_errors(network, printed, spec)
     reasons = tuple(judgement.reasons)
     return Judged(distilled, judgement.verdict, reasons, printed, formula, own, alike, errors, seconds)
 
@@ -159,7 +158,7 @@ def read_network(network: Network, formula: Formula, spec: recipe.Recipe) -> Net
         problems = problems_by_step(spec, judged_steps(spec), count, _JUDGE + 2)
         step = step_of(cast(network, "float64"))
         readings = read_constants(formula.free, step, spec.loss, problems, start=formula.fitted.values)
-    limit, uncertainty = own_limit(readings, formula.fitted.values if in_the_limit(spec) else None)
+    limit, uncertainty = own_limit(readings, formula.fitted.values if needs_small_steps(spec) else None)
     return NetworkConstants(readings, limit, uncertainty)
 
 
@@ -168,7 +167,7 @@ def _threshold(spec: recipe.Recipe) -> float:
     return spec.search.explain
 
 
-def _law(formula: Formula, spec: recipe.Recipe) -> Condition | None:
+def _condition_on_law(formula: Formula, spec: recipe.Recipe) -> Condition | None:
     """The condition on the refitted loss. A residual has none: no explicit formula is its minimum."""
     if spec.loss.supervised is None:
         return None
@@ -182,16 +181,16 @@ def _noisy_losses(formula: Formula, spec: recipe.Recipe) -> tuple[float, float]:
     """The least loss of a formula on noisy data, and the loss of the law itself on the same data."""
     with jax.enable_x64(True):
         count = _NOISY[isinstance(spec.data, recipe.Meshes)]
-        problems = drawn(source(spec, dtype="float64"), spec, _JUDGE + 3, count)
+        problems = draw_problems(source(spec, dtype="float64"), spec, _JUDGE + 3, count)
         defect, norm = defect_of(spec.loss), norm_of(spec.loss)
         each = jax.jit(jax.vmap(lambda p: averaged(defect(p, exact_step(p, p.T)), p, norm)))(problems)
         start = np.array(list(formula.fitted.values.values()), float)
         return Objective.of_loss(formula.free, spec.loss).fit(problems, start=start).loss, float(each.mean())
 
 
-def _best(trained: Trained, spec: recipe.Recipe) -> tuple[Network, int]:
+def _choose_member(trained: Trained, spec: recipe.Recipe) -> tuple[Network, int]:
     """Of several seeds the one with the least loss on problems none has seen."""
-    fresh = drawn(source(spec), spec, _JUDGE, 64 if isinstance(spec.data, recipe.Meshes) else 512)
+    fresh = draw_problems(source(spec), spec, _JUDGE, 64 if isinstance(spec.data, recipe.Meshes) else 512)
     losses = [math.inf if trained.failed[k] else _loss_of(trained.member(k), fresh, spec) for k in range(trained.seeds)]
     best = least_finite(losses)
     if best is None:
@@ -212,8 +211,10 @@ def least_finite(losses: Sequence[float]) -> int | None:
 def _network_loss(network: Network, spec: recipe.Recipe) -> float:
     """The network's own loss; where the limit of small steps counts, at the shortest it was trained with."""
     with jax.enable_x64(True):
-        asked = shortest(spec) if in_the_limit(spec) else spec
-        fresh = drawn(source(asked, dtype="float64"), spec, _JUDGE, 64 if isinstance(spec.data, recipe.Meshes) else 512)
+        asked = with_shortest_steps(spec) if needs_small_steps(spec) else spec
+        fresh = draw_problems(
+            source(asked, dtype="float64"), spec, _JUDGE, 64 if isinstance(spec.data, recipe.Meshes) else 512
+        )
         return _loss_of(cast(network, "float64"), fresh, spec)
 
 
@@ -243,13 +244,13 @@ def _compare_stencils(network: Network, formula: Formula, spec: recipe.Recipe) -
 
 def _close_problems(spec: recipe.Recipe) -> Problem:
     """Where stencils are compared: at the shortest steps trained with, if only those determine the formula."""
-    asked = shortest(spec) if in_the_limit(spec) else spec
+    asked = with_shortest_steps(spec) if needs_small_steps(spec) else spec
     if isinstance(asked.data, recipe.Meshes):
-        return _stencil_route.asked(spec, asked.data.fourier)
-    return drawn(source(asked, dtype="float64"), spec, _JUDGE + 1, 1000)
+        return _stencil_route.draw_on_meshes(spec, asked.data.fourier)
+    return draw_problems(source(asked, dtype="float64"), spec, _JUDGE + 1, 1000)
 
 
-def _evaluate(network: Network, formula: Formula, spec: recipe.Recipe) -> Evaluation:
+def _measure_errors(network: Network, formula: Formula, spec: recipe.Recipe) -> Evaluation:
     """One step and a rollout on unseen meshes, of network and formula, against the law of the data."""
     wanted = spec.evaluation
     if not wanted.meshes:

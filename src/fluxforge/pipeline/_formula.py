@@ -1,10 +1,15 @@
-"""The formula that a route finds, and its constants as the network has them."""
+"""The formula that a route finds, its constants as the network has them, and the verdict on it.
 
-from collections.abc import Mapping
+The verdict says whether the formula is what the network learned. Certificates are findings and decide nothing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
+from fluxforge import recipe
 from fluxforge.data import Problem
 from fluxforge.distil import HIDDEN, Fitted, Free, Limit, PowerLaw, Reading
 from fluxforge.expression import to_text
@@ -12,6 +17,15 @@ from fluxforge.graph import evaluate_stages
 from fluxforge.pde import Equation
 from fluxforge.pipeline._records import Evidence, Explained, Law, Loss, StepRow
 from fluxforge.scheme import Scheme, Stage
+
+Verdict: TypeAlias = Literal["recovered", "approximation", "refused"]
+# What explains less of the network's step than this is no approximation of it.
+LEAST_EXPLAINED = 0.5
+# A constant has to be determined by the network at so many Δt: that of a term in Δt² is not at the shortest.
+TELLING_STEPS = 2
+# The least loss of a formula whose class holds the law is at most the law's own loss on the same noisy problems, but
+# for the accuracy of the fit. A wrong term of relative size e under noise of size s raises it by about (e/s)²/2.
+BESIDE_NOISE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -65,7 +79,7 @@ class NetworkConstants:
         by_step = {f"{reading.step:.6g}": reading.explained for reading in self.readings}
         return Explained(least=min(reading.explained for reading in self.readings), by_step=by_step)
 
-    def agreeing(self, fitted: Fitted) -> dict[str, Fraction]:
+    def agreeing_fractions(self, fitted: Fitted) -> dict[str, Fraction]:
         """The fractions that constants of least loss are taken for, as far as the network's own limit allows them.
 
         It allows what its uncertainty allows, or as much as is excused at each Δt.
@@ -108,3 +122,113 @@ def limit_rows(limit: Limit) -> tuple[StepRow, ...]:
 def law_record(law: PowerLaw, whole: bool | None = None) -> Law:
     """A power law as a record."""
     return Law(**vars(law), whole=whole)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something that has to hold for a recovery, with its numbers."""
+
+    holds: bool
+    text: str
+
+    def __str__(self) -> str:
+        return f"{'yes' if self.holds else 'NO'}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict and what it rests on."""
+
+    verdict: Verdict
+    conditions: tuple[Condition, ...]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Each condition in words; of an approximation, how much it leaves unexplained comes first."""
+        return [str(condition) for condition in self.conditions]
+
+
+def judge(readings: Sequence[Reading], *, threshold: float, law: Condition | None) -> Judgement:
+    """Judge a formula by its readings; `law` is the condition on the refitted loss, if the data have a law to find."""
+    explains = _condition_on_share(readings, threshold)
+    conditions = (explains, *_conditions_on_constants(readings), _condition_on_least_loss(readings, threshold))
+    conditions += () if law is None else (law,)
+    if not _worst(readings, "explained").explained >= LEAST_EXPLAINED:
+        return Judgement("refused", conditions)
+    return Judgement("recovered" if all(each.holds for each in conditions) else "approximation", conditions)
+
+
+def law_condition(loss: float, *, exact: bool, data_error: float) -> Condition:
+    """Of supervised data: the formula with refitted constants must reproduce them to their own error.
+
+    Of noisy data, `loss` is the least loss of the formula and `data_error` that of the law, on the same problems.
+    """
+    if data_error > 0.0:
+        text = (
+            f"refitted, the formula's loss is {loss:.5g}; that of the law itself on the same data is {data_error:.5g}"
+        )
+        return Condition(loss <= (1.0 + BESIDE_NOISE) * data_error, text)
+    size = "round-off: the law is found exactly" if exact else "not round-off: the law of the data is another one"
+    return Condition(exact, f"refitted, the formula's loss on exact data is {loss:.2e}, {size}")
+
+
+def is_expected(spec: recipe.Recipe, verdict: str, order: float | None, scheme: str | None) -> bool:
+    """Whether a run ended as its recipe expects; a recovery is more than an approximation.
+
+    `scheme` is the equation's own scheme that the formula is, if it is one. A recovery from exact answers of the
+    equation has to be one; other laws, noisy answers and residuals lead elsewhere.
+    """
+    enough = verdict == "recovered" or verdict == spec.expect
+    exact = spec.loss.residual is None and spec.data.law is None and not spec.data.noise
+    if verdict == "recovered" and exact and scheme is None:
+        return False
+    return enough and (spec.order is None or (order is not None and order >= spec.order - 0.1))
+
+
+def _condition_on_share(readings: Sequence[Reading], threshold: float) -> Condition:
+    worst = _worst(readings, "explained")
+    text = (
+        f"with constants of its own at each Δt, the formula leaves at most {1.0 - worst.explained:.1%} of the network's"
+        f" step unexplained (at Δt = {worst.step:.3g}; a recovery allows {1.0 - threshold:.1%})"
+    )
+    return Condition(worst.explained >= threshold, text)
+
+
+def _conditions_on_constants(readings: Sequence[Reading]) -> list[Condition]:
+    """A condition per constant: the network's own value against that of least loss, wherever the network tells it."""
+    found = []
+    for name in readings[0].own:
+        if all(_is_gauge(reading, name) for reading in readings):
+            continue
+        telling = [reading for reading in readings if reading.is_telling(name)]
+        if len(telling) < min(TELLING_STEPS, len(readings)):
+            sure = min(reading.own_uncertainty[name] for reading in readings)
+            found.append(Condition(False, f"the network does not determine {name}: ± {sure:.2g} at best"))
+            continue
+        worst = max(telling, key=lambda reading: reading.gap(name))
+        text = (
+            f"{name} at Δt = {worst.step:.3g}: {worst.own[name]:.4g} ± {worst.own_uncertainty[name]:.2g} in the "
+            f"network, {worst.least[name]:.4g} ± {worst.least_uncertainty[name]:.1g} by least loss"
+        )
+        found.append(Condition(worst.gap(name) <= 1.0, text))
+    return found
+
+
+def _is_gauge(reading: Reading, name: str) -> bool:
+    """Whether a constant does what another one does, for the network and for the loss alike."""
+    return reading.own_uncertainty[name] == reading.least_uncertainty[name] == math.inf
+
+
+def _condition_on_least_loss(readings: Sequence[Reading], threshold: float) -> Condition:
+    """The same the other way round: constants that the network had no part in must describe it, to twice the part."""
+    worst = _worst(readings, "explained_by_least")
+    text = (
+        f"with the constants of least loss, the formula leaves at most {1.0 - worst.explained_by_least:.1%} "
+        f"unexplained (at Δt = {worst.step:.3g}; a recovery allows {2.0 * (1.0 - threshold):.1%})"
+    )
+    return Condition(1.0 - worst.explained_by_least <= 2.0 * (1.0 - threshold), text)
+
+
+def _worst(readings: Sequence[Reading], share: str) -> Reading:
+    """The reading of the least share; one that is no number, of a network that overflows, is less than any."""
+    return min(readings, key=lambda reading: value if math.isfinite(value := getattr(reading, share)) else -math.inf)

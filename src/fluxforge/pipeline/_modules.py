@@ -31,9 +31,9 @@ from fluxforge.pipeline._folder import Progress
 from fluxforge.pipeline._formula import Formula, limit_rows
 from fluxforge.pipeline._problems import (
     REFIT,
-    drawn,
-    in_the_limit,
+    draw_problems,
     ladder,
+    needs_small_steps,
     problems_by_step,
     with_steps,
 )
@@ -51,27 +51,27 @@ def fronts_of(
 ) -> tuple[list[Sampled], dict[str, Front]]:
     """A table and a search per MLP; searches finished before are read back."""
     assert spec.search is not None
-    sampled = _sampled(network, spec, spec.search.samples)
+    sampled = _sample_modules(network, spec, spec.search.samples)
     found: dict[str, Front] = {}
     for k, each in enumerate(sampled):
         stage = f"front-{k + 1}"
         if (done := folder.finished(stage)) is None:
             tell(f"searching a formula for {each.name} ({each.kind})", k, len(sampled))
-            done = to_document(front_table(each, _searched(each, spec), None))
+            done = to_document(front_table(each, _search_module(each, spec), None))
             folder.finish(stage, done)
         found[each.name] = _read_front(read_record(done, FrontTable, folder.path / "stages" / f"{stage}.json"), each)
     return sampled, found
 
 
-def _sampled(network: Network, spec: recipe.Recipe, rows: int) -> list[Sampled]:
-    problems = drawn(source(spec), spec, _SAMPLES, rows)
+def _sample_modules(network: Network, spec: recipe.Recipe, rows: int) -> list[Sampled]:
+    problems = draw_problems(source(spec), spec, _SAMPLES, rows)
     try:
         return sample(network, problems, rows=rows)
     except InputError as error:  # numbers that are not finite, of a network that overflows
         raise DiscoveryError(f"stage distil: {error}") from error
 
 
-def _searched(each: Sampled, spec: recipe.Recipe) -> Front:
+def _search_module(each: Sampled, spec: recipe.Recipe) -> Front:
     assert spec.search is not None
     wanted = spec.search
     if each.table.is_constant:
@@ -107,11 +107,11 @@ def formula(
 ) -> Formula:
     """The simplest combination that does what the network does; where the loss looks ahead, for small steps."""
     assert spec.search is not None
-    limit = in_the_limit(spec)
+    limit = needs_small_steps(spec)
     with jax.enable_x64(True):
         near = with_steps(spec, ladder(spec)[-1], ladder(spec)[-1]) if limit else spec
         batches = source(near, dtype="float64")
-        sets = [drawn(batches, spec, REFIT + 7 * k, REFIT_PROBLEMS) for k in range(REFIT_SETS)]
+        sets = [draw_problems(batches, spec, REFIT + 7 * k, REFIT_PROBLEMS) for k in range(REFIT_SETS)]
         choice = choose(
             network,
             sampled,
@@ -127,10 +127,10 @@ def formula(
         problems = problems_by_step(spec, ladder(spec), REFIT_PROBLEMS)
         found = small_steps(choice.free, spec.loss, problems)
         evidence = Evidence(fronts=tables, combinations_tried=choice.tried, against_step=limit_rows(found))
-        return Formula(choice.free, _surer(choice, found), evidence)
+        return Formula(choice.free, _widen_uncertainty(choice, found), evidence)
 
 
-def _surer(choice: Choice, found: Limit) -> Fitted:
+def _widen_uncertainty(choice: Choice, found: Limit) -> Fitted:
     """The limit's constants with the larger uncertainty: of the extrapolation, or over sets of samples."""
     both = {name: max(own, choice.fitted.uncertainty[name]) for name, own in found.fitted.uncertainty.items()}
     return replace(found.fitted, uncertainty=both)

@@ -20,7 +20,7 @@ JUDGED = 5
 REFIT = 2**29 + 1
 
 
-def in_the_limit(spec: recipe.Recipe) -> bool:
+def needs_small_steps(spec: recipe.Recipe) -> bool:
     """Whether the loss determines a formula in the limit of small steps only: a residual that looks ahead does."""
     residual = spec.loss.residual
     return residual is not None and (residual.kind == "hermite" or residual.theta > 0)
@@ -46,7 +46,7 @@ def with_steps(spec: recipe.Recipe, low: float, high: float) -> recipe.Recipe:
     return replace(spec, data=replace(spec.data, **{name: (low, high)}))
 
 
-def shortest(spec: recipe.Recipe) -> recipe.Recipe:
+def with_shortest_steps(spec: recipe.Recipe) -> recipe.Recipe:
     """The same recipe with the shortest steps that training has seen."""
     low, high = _range(spec)
     return with_steps(spec, low, min(2.0 * low, high))
@@ -59,7 +59,7 @@ def _range(spec: recipe.Recipe) -> tuple[float, float]:
     return spec.data.time_step
 
 
-def drawn(batches: AbstractSource, spec: recipe.Recipe, number: int, count: int) -> Problem:
+def draw_problems(batches: AbstractSource, spec: recipe.Recipe, number: int, count: int) -> Problem:
     """Problems like those of the training, which it has not seen."""
     key = jax.random.fold_in(jax.random.key(spec.seed), number)
     return _batch(batches, key, count)
@@ -77,5 +77,5 @@ def problems_by_step(
     steps = tuple(steps)
     longest = max(steps)
     fixed = spec if isinstance(spec.data, recipe.TwoCells) else with_steps(spec, longest, longest)
-    first = drawn(source(fixed, dtype="float64"), spec, number, count)
+    first = draw_problems(source(fixed, dtype="float64"), spec, number, count)
     return {step: restepped(first, jnp.asarray(step / longest)) for step in steps}

@@ -28,7 +28,7 @@ from fluxforge.loss import step_of
 from fluxforge.pde import Equation
 from fluxforge.pipeline._folder import Progress
 from fluxforge.pipeline._formula import Formula, law_record, limit_rows
-from fluxforge.pipeline._problems import ladder, problems_by_step, shortest
+from fluxforge.pipeline._problems import ladder, problems_by_step, with_shortest_steps
 from fluxforge.pipeline._records import Evidence, Laws
 from fluxforge.scheme import Hop, symbol
 
@@ -43,13 +43,15 @@ def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Formula
     """The stencil's structure with the constants of small steps."""
     with jax.enable_x64(True):
         tell("reading the stencil", 0, 2)
-        near, far = laws(network, spec)
+        near, far = read_laws(network, spec)
         flux = _flux(near, recipe.equation_of(spec))
         whole = _is_whole(far)
         # Over two hops the network's own error may blur the powers; whether the flux repeated is what it does is then
         # judged by how much that explains. Powers that are whole and others than twice the flux's are no such case.
         if whole and not _is_repeated(near, far):
-            raise DiscoveryError(f"stage distil: the stencil over two hops, {describe(far)}, is not the flux repeated")
+            raise DiscoveryError(
+                f"stage distil: the stencil over two hops, {describe_law(far)}, is not the flux repeated"
+            )
         tell("fitting its constants at small steps", 1, 2)
         order = spec.network.layers * spec.network.hops
         problems = problems_by_step(spec, ladder(spec), PROBLEMS)
@@ -62,19 +64,19 @@ def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Formula
     return Formula(free, found.fitted, evidence)
 
 
-def laws(network: Network, spec: recipe.Recipe) -> tuple[PowerLaw, PowerLaw]:
+def read_laws(network: Network, spec: recipe.Recipe) -> tuple[PowerLaw, PowerLaw]:
     """Of one hop and of two, at the shortest steps trained with: at longer ones further terms bend both."""
     step = step_of(cast(network, "float64"))
-    low = shortest(spec).data
+    low = with_shortest_steps(spec).data
     assert isinstance(spec.data, recipe.Meshes)
     assert isinstance(low, recipe.Meshes)
-    close = asked(spec, low.fourier)
+    close = draw_on_meshes(spec, low.fourier)
     near = power_law(stencil(step, close), geometry(close))
     values, columns = far_stencil(step, close)
     return near, power_law(values, columns)
 
 
-def asked(spec: recipe.Recipe, fourier: tuple[float, float]) -> Problem:
+def draw_on_meshes(spec: recipe.Recipe, fourier: tuple[float, float]) -> Problem:
     """Problems on small unseen meshes, with steps in this range."""
     wanted = recipe.Evaluation(meshes=MESHES, cells=CELLS, engine=spec.evaluation.engine)
     meshes = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
@@ -86,7 +88,7 @@ def _flux(law: PowerLaw, equation: Equation) -> sp.Expr:
     """K A^a δ^b with the equation's K, α of heat, if the stencil is that over V times Δt."""
     powers = _whole(law, "over one hop")
     if powers["V"] != -1 or powers["dt"] != 1:
-        raise DiscoveryError(f"stage distil: the stencil over one hop, {describe(law)}, is no flux times Δt/V")
+        raise DiscoveryError(f"stage distil: the stencil over one hop, {describe_law(law)}, is no flux times Δt/V")
     return equation.diffusion * symbol("A") ** powers["A"] * symbol("delta") ** powers["delta"]
 
 
@@ -105,11 +107,11 @@ def _is_whole(law: PowerLaw) -> bool:
 def _whole(law: PowerLaw, where: str) -> dict[str, int]:
     if not _is_whole(law):
         raise DiscoveryError(
-            f"stage distil: the stencil {where}, {describe(law)}, is no product of whole powers; train longer"
+            f"stage distil: the stencil {where}, {describe_law(law)}, is no product of whole powers; train longer"
         )
     return {name: round(power) for name, power in law.exponents.items()}
 
 
-def describe(law: PowerLaw) -> str:
+def describe_law(law: PowerLaw) -> str:
     """A power law as text."""
     return f"{law.factor:.3f} " + " ".join(f"{name}^{power:.2f}" for name, power in law.exponents.items())

@@ -7,7 +7,7 @@ from msgspec.structs import replace as changed
 
 from fluxforge import recipe
 from fluxforge.distil import Reading
-from fluxforge.pipeline._judge import Judgement, is_expected, judge, law_condition
+from fluxforge.pipeline._formula import Judgement, is_expected, judge, law_condition
 
 GOOD = Reading(
     step=0.5,
