@@ -2,7 +2,7 @@
 
 from fluxforge.data._build import hops_of, source
 from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose
-from fluxforge.data._evaluation import stability_limits, unseen_meshes, unseen_problems
+from fluxforge.data._evaluation import evaluation_meshes, stability_limits, unseen_meshes, unseen_problems
 from fluxforge.data._fields import random_field, smooth_field
 from fluxforge.data._meshes import cached, meshes
 from fluxforge.data._model import PLAIN_HEAT, Model, Parameters, heat, linearised, model_of
@@ -26,6 +26,7 @@ __all__ = [
     "Problem",
     "cached",
     "ensemble",
+    "evaluation_meshes",
     "exact_step",
     "graph",
     "heat",

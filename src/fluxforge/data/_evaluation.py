@@ -16,7 +16,7 @@ from fluxforge.data._meshes import meshes
 from fluxforge.data._model import PLAIN_HEAT, Model, fastest_rate, linearised, rate_on
 from fluxforge.data._problem import Problem
 from fluxforge.data._problem import problem as posed
-from fluxforge.mesh import Conditions
+from fluxforge.mesh import Conditions, Mesh
 from fluxforge.scheme import Hop
 
 # Far from the seeds that training draws.
@@ -32,9 +32,14 @@ def unseen_meshes(
     boundary: Conditions = None,
     dtype: Precision = "float64",
 ) -> Ensemble:
+    """The meshes of `evaluation_meshes` as one padded batch."""
+    return ensemble(evaluation_meshes(spec, seed), hops, boundary=boundary, dtype=dtype)
+
+
+def evaluation_meshes(spec: recipe.Evaluation, seed: int) -> list[Mesh]:
     """Regular and irregular meshes of about the wanted number of cells, in turn."""
     wanted = recipe.Meshes(meshes=spec.meshes, cells=(spec.cells, spec.cells), engine=spec.engine)
-    return ensemble(meshes(wanted, seed + _UNSEEN), hops, boundary=boundary, dtype=dtype)
+    return meshes(wanted, seed + _UNSEEN)
 
 
 def unseen_problems(

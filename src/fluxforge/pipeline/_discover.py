@@ -21,13 +21,13 @@ from fluxforge.graph import device_memory
 from fluxforge.mesh import save_figure
 from fluxforge.pde import HEAT
 from fluxforge.pipeline._distillation import distilled, explained
+from fluxforge.pipeline._fields import fields_figure
 from fluxforge.pipeline._folder import Warn, description, finite, recipe_of, run_folder
 from fluxforge.pipeline._found import Found
 from fluxforge.pipeline._generalisation import generalise, summary
 from fluxforge.pipeline._judge import is_expected
 from fluxforge.pipeline._outputs import check_outputs, record_outputs
 from fluxforge.pipeline._own_scheme import describe_match, matching_scheme
-from fluxforge.pipeline._picture import field_figure
 from fluxforge.pipeline._progress import Progress, silent
 from fluxforge.pipeline._small_steps import in_the_limit, timed
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
@@ -245,7 +245,7 @@ def _write_report(
         certificate=certificate,
         metrics=folder.metrics.read(),
         command=str(folder.description.get("command", "")),
-        picture=None if scheme is None else field_figure(scheme, recipe.settings(spec)),
+        picture=None if scheme is None else fields_figure(scheme, spec, folder, document.get("member")),
     )
 
 

@@ -15,7 +15,7 @@ from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, real_inter
 from fluxforge.stepping._network import NetworkStepper, network_stepper
 from fluxforge.stepping._one_operator import is_one_operator, step_matrix
 from fluxforge.stepping._output import write_comparison, write_run, write_series
-from fluxforge.stepping._picture import animation, field_picture, side_by_side
+from fluxforge.stepping._picture import animation, comparison_figure, field_picture, side_by_side
 from fluxforge.stepping._reaction import cell_capacity, linear_reaction
 from fluxforge.stepping._run import Simulation, choose_step, limit_kind, simulate
 from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper, LinearStepper
@@ -41,6 +41,7 @@ __all__ = [
     "cell_capacity",
     "choose_step",
     "compare",
+    "comparison_figure",
     "factorise",
     "fastest_eigenvalues",
     "field_on_cells",

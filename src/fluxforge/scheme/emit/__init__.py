@@ -7,10 +7,10 @@ from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.scheme.emit._c import emit_c
 from fluxforge.scheme.emit._c_mesh import emit_c_mesh
 from fluxforge.scheme.emit._jax import emit_jax
-from fluxforge.scheme.emit._latex import emit_latex
+from fluxforge.scheme.emit._latex import emit_latex, formula_latex
 from fluxforge.scheme.emit._numpy import emit_numpy
 
-__all__ = ["TARGETS", "emit", "emit_c", "emit_c_mesh", "emit_jax", "emit_latex", "emit_numpy"]
+__all__ = ["TARGETS", "emit", "emit_c", "emit_c_mesh", "emit_jax", "emit_latex", "emit_numpy", "formula_latex"]
 
 _EMITTERS: Mapping[str, Callable[[Scheme], str]] = {
     "latex": emit_latex,
