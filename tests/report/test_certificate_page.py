@@ -29,6 +29,20 @@ def test_the_page_shows_formula_verdicts_and_plots(folder):
     assert page.count("<svg") == 3
 
 
+def test_the_page_opens_with_a_sentence_and_typesets_scheme_and_modified_equations(folder):
+    page = (folder / "certificate.html").read_text()
+    first = re.search(r"</h1>\s*<p class=\"lead\">([^<]*)</p>", page)[1]
+    assert first.startswith("Explicit two-point flux; order 2 on squares")
+    assert re.search(r'aria-label="The scheme"><math display="block">', page)
+    assert '<math alttext="T_t = alpha*T_xx' in page
+
+
+def test_links_are_to_files_beside_the_page(folder):
+    links = set(re.findall(r'href="([^"#][^"]*)"', (folder / "certificate.html").read_text()))
+    assert {"certificate.json", "convergence.svg"} <= links
+    assert all((folder / name).is_file() for name in links)
+
+
 def test_pictures_lie_beside_it(folder):
     for name in ("convergence", "time", "stability"):
         assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")

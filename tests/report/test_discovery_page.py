@@ -1,5 +1,6 @@
 import copy
 import csv
+import html
 import re
 from html.parser import HTMLParser
 
@@ -82,7 +83,7 @@ def test_everything_asked_for_is_written_beside_the_page(tmp_path):
     assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_front_is_a_table_too_with_nothing_rounded_and_no_link_to_it(tmp_path):
+def test_the_front_is_a_table_too_with_nothing_rounded_and_a_link_to_it(tmp_path):
     hard = {"complexity": 3, "error": 0.1, "formula": 'min(a, "b")'}
     fronts = FRONTS | {"z2": {"kind": "message", "chosen": None, "rows": [hard]}}
     write_discovery(
@@ -95,7 +96,7 @@ def test_the_front_is_a_table_too_with_nothing_rounded_and_no_link_to_it(tmp_pat
     assert [[name, kind, int(c), float(e), f] for name, kind, c, e, f in rows] == [
         [name, kind, row["complexity"], row["error"], row["formula"]] for name, kind, row in every
     ]
-    assert "front.csv" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'href="front.csv"' in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_run_without_fronts_has_no_table_of_them(tmp_path):
@@ -109,8 +110,9 @@ def test_the_page_needs_nothing_from_elsewhere(recovered):
 
 
 def test_a_recovered_formula_is_typeset_and_given_as_text(recovered):
-    assert recovered.count("<math") == 1
-    assert "<mfrac>" in recovered
+    formula = recovered[recovered.index('aria-label="The discovered formula"') :]
+    assert re.match(r'[^>]*><math display="block"><mtable', formula)
+    assert "<mfrac>" in formula
     assert "A*alpha/delta*(T_N - T_P)" in recovered
     assert "first-order: a formula was recovered" in recovered
     assert "the formula does as well as the network" in recovered
@@ -128,19 +130,20 @@ def test_letters_that_the_formula_uses_are_explained_and_no_others(recovered):
 @pytest.mark.parametrize(
     "shown",
     [
-        "drifts by 1e-17 in 200 steps",
+        "drifts by 1 × 10⁻¹⁷ in 200 steps",
         '<td class="v fails">fails</td>',
         "1.0000001000 ± 1.0 × 10⁻⁹",
         "0.9999900 ± 2.0 × 10⁻⁶",
         "2.80 × 10⁻¹⁶",
         "1.006",
         "they agree",
-        "At most 0.6 % of the network&#39;s step is left unexplained",
+        "The network&#39;s step is explained to 99.4 %.",
         "1.0021 ± 0.003",
         "sparse regression",
         "T + Δt/V·f by construction, and only f was learned",
         "and the verdict does not depend on it: its order in time is 1.00 as printed",
-        "0.60251*A/delta*(T_N - T_P)</code> (chosen)",
+        '<math alttext="0.60251*A/delta*(T_N - T_P)">',
+        "</math> (chosen)",
         "4.56 × 10⁻⁴",
         "Updates skipped because they were not finite: 5.",
         "was shown examples of single steps",
@@ -174,10 +177,11 @@ def test_no_identifier_occurs_twice(recovered):
     assert set(re.findall(r"href=\"#([^\"]+)\"", recovered)) <= set(found)
 
 
-def test_a_formula_that_is_not_recovered_is_never_typeset():
+def test_a_formula_that_is_not_recovered_is_never_shown_as_the_discovered_one():
     result = RESULT | {"recovered": False, "verdict": "refused", "reasons": ["the stencils differ by 40 %"]}
     page = of(result, scheme=find("euler"), certificate=certificate(), drawn=False)
-    assert "<math" not in page
+    assert "The discovered formula" not in page
+    assert "Of the candidate, which was not accepted as the network&#39;s law: " in page
     assert "no formula was accepted" in page
     assert "Best candidate, not a discovery" in page
     assert "the stencils differ by 40 %" in page
@@ -200,14 +204,14 @@ def test_a_formula_that_is_not_recovered_is_never_typeset():
 def test_a_run_that_failed_says_at_which_stage(result, stage):
     page = of(result, drawn=False)
     assert f"The run stopped at {stage}" in page
-    assert "<math" not in page
+    assert "The discovered formula" not in page
 
 
 def test_a_run_that_failed_before_choosing_shows_its_best_candidates():
     fronts = {name: front | {"chosen": None} for name, front in FRONTS.items()}
     page = of(EARLY | {"fronts": fronts}, drawn=False)
     assert "Best candidates, none accepted" in page
-    assert "0.60251*A/delta*(T_N - T_P) + 0.00123*(A - delta)" in page
+    assert 'alttext="0.60251*A/delta*(T_N - T_P) + 0.00123*(A - delta)"' in page
     assert "(chosen)" not in page
 
 
@@ -254,6 +258,55 @@ def test_the_chosen_point_is_marked():
 def test_a_recovered_result_without_its_scheme_is_refused():
     with pytest.raises(InputError, match="'first-order' is recovered, and its scheme is not given"):
         of(RESULT)
+
+
+def test_the_page_opens_with_the_sentence_of_its_certificate_before_anything_else(recovered):
+    first = re.search(r"</h1>\s*<p class=\"lead\">([^<]*)</p>", recovered)[1]
+    assert first.startswith("Explicit scheme")
+    assert first.endswith("The network&#39;s step is explained to 99.4 %.")
+
+
+@pytest.mark.parametrize(("least", "said"), [(0.994, "99.4 %"), (0.99996, "99.9 %"), (1.0, "100 %")])
+def test_a_share_is_never_rounded_up(least, said):
+    assert f"explained to {said}" in of(RESULT | {"explained": {"least": least}}, scheme=find("euler"), drawn=False)
+
+
+def test_next_commands_are_those_of_the_command_line_and_name_the_right_file(recovered):
+    commands = [html.unescape(each) for each in re.findall(r'<pre class="command"><code>([^<]*)</code>', recovered)]
+    assert "fluxforge verify scheme.json -o certificate" in commands
+    assert "fluxforge discover first-order --seed 18 -o first-order-seed-18" in commands
+    assert "fluxforge discover --resume ." in commands
+    refused = of(RESULT | {"recovered": False, "verdict": "refused"}, scheme=find("euler"), drawn=False)
+    assert "fluxforge export candidate.json --to c -o scheme.c" in refused
+    assert "fluxforge export" not in of(EARLY, metrics=[])
+    other = of(EARLY, metrics=[], command="fluxforge discover --seed=3 'my law.toml' --overwrite -o old --steps 9")
+    assert "fluxforge discover &#39;my law.toml&#39; --steps 9 --seed 18 -o first-order-seed-18" in other
+
+
+def test_links_are_to_files_that_the_run_leaves_beside_the_page(tmp_path):
+    write_discovery(RESULT, tmp_path, scheme=find("euler"), certificate=certificate(), metrics=METRICS, command=COMMAND)
+    links = set(re.findall(r'href="([^"#][^"]*)"', (tmp_path / "report.html").read_text(encoding="utf-8")))
+    written_before = {"scheme.json", "certificate.json", "metrics.jsonl", "run.json"}
+    assert written_before <= links
+    assert all((tmp_path / name).is_file() for name in links - written_before)
+    assert {"front.csv", "front.svg", "loss.svg", "errors.svg"} <= links
+    early = set(re.findall(r'href="([^"#][^"]*)"', of(EARLY, metrics=[])))
+    assert early == {"run.json"}
+
+
+def test_captions_speak_of_several_networks_only_if_there_are_several(recovered):
+    alone = [{"step": 1, "supervised": [0.1], "skipped": [0], "learning_rate": 1e-3}] * 2
+    assert "a line per network" in recovered
+    assert "a line per network" not in of(RESULT, scheme=find("euler"), metrics=alone)
+
+
+def test_modified_equations_and_constants_are_typeset(recovered):
+    from fluxforge.certify import verify
+
+    page = of(RESULT, scheme=find("euler"), certificate=verify("euler", quick=True, families=("squares",)), drawn=False)
+    assert '<math alttext="T_t = alpha*T_xx' in page
+    assert "alpha*T_xx" not in re.sub(r'alttext="[^"]*"', "", page)
+    assert '<th scope="row"><math alttext="c1">' in page
 
 
 def test_texts_that_look_like_markup_are_shown_as_text():

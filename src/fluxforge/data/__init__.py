@@ -1,6 +1,6 @@
 """Training and test problems: pure functions of a spec and a key."""
 
-from fluxforge.data._build import hops_of, source, stability_limits, unseen_meshes, unseen_problems
+from fluxforge.data._build import evaluation_meshes, hops_of, source, stability_limits, unseen_meshes, unseen_problems
 from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose, random_field, smooth_field
 from fluxforge.data._meshes import cached, meshes
 from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, PairSource, pair, random_pair, two_cells
@@ -35,6 +35,7 @@ __all__ = [
     "Problem",
     "cached",
     "ensemble",
+    "evaluation_meshes",
     "exact_step",
     "heat",
     "hops_of",

@@ -28,7 +28,7 @@ from fluxforge.data._problem import (
     problem,
     rate_on,
 )
-from fluxforge.mesh import Conditions
+from fluxforge.mesh import Conditions, Mesh
 from fluxforge.scheme import Hop
 
 # Keeps the data's randomness apart from the networks', which fold in small numbers.
@@ -89,9 +89,14 @@ def unseen_meshes(
     boundary: Conditions = None,
     dtype: Precision = "float64",
 ) -> Ensemble:
+    """The meshes of `evaluation_meshes` as one padded batch."""
+    return ensemble(evaluation_meshes(spec, seed), hops, boundary=boundary, dtype=dtype)
+
+
+def evaluation_meshes(spec: recipe.Evaluation, seed: int) -> list[Mesh]:
     """Alternately regular and irregular meshes of about `spec.cells` cells, from seeds that training does not use."""
     wanted = recipe.Meshes(meshes=spec.meshes, cells=(spec.cells, spec.cells), engine=spec.engine)
-    return ensemble(meshes(wanted, seed + _UNSEEN), hops, boundary=boundary, dtype=dtype)
+    return meshes(wanted, seed + _UNSEEN)
 
 
 def unseen_problems(

@@ -3,8 +3,8 @@
 from fluxforge.report._certificate_page import certificate_figures, certificate_page, formula_lines, write_certificate
 from fluxforge.report._discovery_figures import discovery_figures, extrapolation_figure, generalisation_figure
 from fluxforge.report._discovery_page import discovery_page, write_discovery
-from fluxforge.report._mathml import typeset
-from fluxforge.report._page import COLOURS, MARKERS, Row, Shown, Table, page, panels, rounded, shown, table_csv, tables
+from fluxforge.report._mathml import rounded, typeset
+from fluxforge.report._page import COLOURS, MARKERS, Row, Shown, Table, page, panels, shown, table_csv, tables
 
 __all__ = [
     "COLOURS",

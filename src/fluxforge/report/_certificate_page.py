@@ -2,17 +2,20 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import sympy as sp
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fluxforge._files import write_text
-from fluxforge.certify import Certificate
+from fluxforge.certify import Certificate, summarise
 from fluxforge.expression import to_text
-from fluxforge.report._page import COLOURS, MARKERS, page, panels, save_figures, shown
+from fluxforge.report._mathml import typeset, typeset_text
+from fluxforge.report._page import CLASSES, COLOURS, MARKERS, page, panels, save_figures, shown, spell_powers
 from fluxforge.scheme import Scheme
 
 CAPTIONS = {
@@ -22,6 +25,7 @@ CAPTIONS = {
     "stability": "The amplification factor on the negative axis, and where its modulus is at most one.",
     "cost": "Error in time against the memory traffic it takes, beside other schemes.",
 }
+PLOTS = {"convergence": "errors in space", "time": "errors in time", "stability": "stability", "cost": "error and cost"}
 
 
 def write_certificate(
@@ -41,13 +45,46 @@ def certificate_page(certificate: Certificate, scheme: Scheme, figures: dict[str
         "certificate.html",
         certificate=certificate,
         scheme=scheme,
+        sentence=summarise(certificate, scheme),
+        typeset=typeset(scheme),
         formula=formula_lines(scheme),
+        lines=shown_lines(certificate),
         figures=[
             shown(figure, name, CAPTIONS[name], look="" if len(figure.axes) > 1 else "narrow")
             for name, figure in figures.items()
         ],
+        files=[
+            ("certificate.json", "everything on this page, for programs"),
+            *((f"{name}.svg", f"the plot of {words}, also as PNG") for name, words in PLOTS.items() if name in figures),
+        ],
         command=command,
     )
+
+
+@dataclass(frozen=True)
+class ShownLine:
+    """A line of a certificate for a page; `look` is the style of its verdict."""
+
+    property: str
+    verdict: str
+    look: str
+    evidence: Markup | str
+    method: str
+
+
+def shown_lines(certificate: Certificate) -> list[ShownLine]:
+    """The lines of a certificate: modified equations typeset, powers of ten spelt out."""
+    equations = {f"modified equation, {name}": str(each) for name, each in certificate.modified.items()}
+    return [
+        ShownLine(
+            line.property,
+            str(line.verdict),
+            CLASSES[line.verdict],
+            typeset_text(equations[line.property]) if line.property in equations else spell_powers(line.evidence),
+            spell_powers(line.method),
+        )
+        for line in certificate.lines
+    ]
 
 
 def formula_lines(scheme: Scheme) -> list[str]:
@@ -91,7 +128,7 @@ def convergence_figure(certificate: Certificate) -> Figure:
                 result.study.cells, rates.errors, MARKERS[k % 7] + "-", color=COLOURS[k % 7], label=label, markersize=4
             )
         _guides(panel)
-        panel.set(xlabel="cells", ylabel=f"relative {'L2' if norm == 'l2' else 'L∞'} error")
+        panel.set(xlabel="number of cells", ylabel=f"relative {'L2' if norm == 'l2' else 'L∞'} error")
         panel.legend(fontsize=7.5, framealpha=0.9)
     return figure
 

@@ -13,11 +13,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fluxforge.report._limit_figure import limit_figure, limit_rows
-from fluxforge.report._page import COLOURS, MARKERS, number, panels, rounded
+from fluxforge.report._mathml import plot_formula, rounded
+from fluxforge.report._page import COLOURS, MARKERS, number, panels
 
 LINE, CHOSEN = COLOURS[:2]
 # Where an error of zero is drawn on a logarithmic axis.
 LOWEST = 1e-16
+# Letters of a formula that fit on a line of a panel.
+LABEL = 44
 # Keys of a line of metrics that are not terms of the loss.
 NOT_TERMS = ("step", "skipped", "learning_rate")
 MEASURES = {
@@ -101,8 +104,11 @@ def _mark(panel: Axes, row: Mapping[str, Any]) -> int:
     """Mark a point and write its formula at the top, which a falling curve leaves free; return the lines it took."""
     point = (row["complexity"], max(row["error"], LOWEST))
     panel.semilogy(*point, "o", color=CHOSEN, markersize=9, zorder=3)
-    formula = textwrap.wrap(rounded(row["formula"], 4), 44, max_lines=4, placeholder=" …")
-    lines = [*formula, f"complexity {row['complexity']}, error {number(row['error'])}"]
+    label = plot_formula(row["formula"]) if len(rounded(row["formula"], 4)) <= LABEL else None
+    # A fraction is two to three lines high.
+    room = [label, "", ""] if label else textwrap.wrap(rounded(row["formula"], 4), LABEL, max_lines=4, placeholder=" …")
+    last = f"complexity {row['complexity']}, error {number(row['error'])}"
+    lines = [label, last] if label else [*room, last]
     panel.annotate(
         "\n".join(lines),
         xy=point,
@@ -112,10 +118,10 @@ def _mark(panel: Axes, row: Mapping[str, Any]) -> int:
         va="top",
         fontsize=8.5,
         color=CHOSEN,
-        parse_math=False,
+        parse_math=label is not None,
         arrowprops={"arrowstyle": "->", "color": CHOSEN, "shrinkB": 7, "relpos": (0.5, 0)},
     )
-    return len(lines)
+    return len(room) + 1
 
 
 def loss_figure(metrics: Sequence[Mapping[str, Any]], member: int | None = None) -> Figure:
@@ -137,7 +143,7 @@ def loss_figure(metrics: Sequence[Mapping[str, Any]], member: int | None = None)
 
 
 def errors_figure(evaluation: Mapping[str, Any]) -> Figure:
-    """Distance from the first-order scheme on unseen meshes: network above, formula below, for each measure."""
+    """Distance from the law of the data on unseen meshes: network above, formula below, for each measure."""
     figure, (panel,) = panels(1)
     names = [name for name in MEASURES if any(name in evaluation[who] for who in WHO)]
     for k, who in enumerate(WHO):
@@ -149,11 +155,11 @@ def errors_figure(evaluation: Mapping[str, Any]) -> Figure:
             _say(panel, value, float(place), COLOURS[k])
     panel.set(
         xscale="log",
-        xlabel="distance from the first-order scheme",
+        xlabel="distance from the reference",
         ylim=(len(names) - 0.4, -0.6),
     )
     panel.set_yticks(range(len(names)), [MEASURES[name].replace(", ", ",\n") for name in names])
-    panel.margins(x=0.25)
+    panel.margins(x=0.16)
     panel.legend(fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, 1.13), ncols=2, frameon=False)
     return figure
 

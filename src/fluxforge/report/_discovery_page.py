@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from fluxforge._files import write_text
 from fluxforge.certify import Certificate
 from fluxforge.errors import InputError
-from fluxforge.report._certificate_page import formula_lines
+from fluxforge.report._certificate_page import formula_lines, shown_lines
 from fluxforge.report._discovery_figures import (
     MEASURES,
     discovery_figures,
@@ -21,9 +21,19 @@ from fluxforge.report._discovery_figures import (
     shown_fronts,
     terms,
 )
-from fluxforge.report._discovery_words import HEAT, LETTERS, equation_name, letters, physics_rows, question, reading
+from fluxforge.report._discovery_words import (
+    HEAT,
+    equation_name,
+    folder_files,
+    letters,
+    next_commands,
+    opening_sentence,
+    physics_rows,
+    question,
+    reading,
+)
 from fluxforge.report._limit_figure import limit_pictures, limit_steps, limit_table, with_uncertainty
-from fluxforge.report._mathml import mathml, typeset
+from fluxforge.report._mathml import align, inline_math, mathml, typeset, typeset_text
 from fluxforge.report._page import Shown, decimals, number, page, save_figures, shown
 from fluxforge.scheme import Scheme
 
@@ -50,12 +60,13 @@ ABSENT: Record = {
 HOPS = {"near": "N", "far": "Q"}
 # Factors of a law that fit on a line of a narrow page.
 A_LINE = 4
-CAPTIONS = {
-    "loss": "The terms of the loss during training, a line per network; the thick one was distilled.",
-    "errors": "How far network and formula are from the first-order scheme on meshes that neither has seen.",
-    "picture": "The formula at work: a hot spot and a hot left side, after a short run on an irregular mesh.",
-}
-OTHER_PICTURE = "The formula at work: a spot of 1 and a left side of 1, after a short run on an irregular mesh."
+ERRORS_CAPTION = (
+    "How far network (circles) and formula (squares) are from the reference on meshes that neither has seen."
+)
+FIELDS_CAPTION = (
+    "After {steps} steps from the same state, on one colour scale; then the differences, each on its own scale. "
+    "The reference is the law of the training data."
+)
 
 
 def write_discovery(
@@ -97,20 +108,21 @@ def discovery_page(
     if recovered and scheme is None:
         raise InputError(f"the result of recipe {result['recipe']!r:.60} is recovered, and its scheme is not given")
     inline = {
-        name: shown(figure, name, CAPTIONS[name], alt=_alt(name, result, metrics), look="narrow")
+        name: shown(figure, name, _caption(name, metrics), alt=_alt(name, result, metrics), look="narrow")
         for name, figure in figures.items()
-        if name in CAPTIONS
+        if name in ("loss", "errors")
     }
     if picture is not None:
-        caption = CAPTIONS["picture"] if equation_name(result) == HEAT else OTHER_PICTURE
-        inline["picture"] = shown(picture, "picture", caption, look="narrow light")
+        steps = (result.get("evaluation") or {}).get("rollout", "many")
+        inline["picture"] = shown(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light")
+    stopped = _stopped(result, certificate)
     return page(
         "discovery.html",
         result={**ABSENT, **{key: value for key, value in result.items() if value is not None}},
         recovered=recovered,
         verdict=_verdict(result),
         headline=HEADLINES[_verdict(result)],
-        explained=_explained(result),
+        sentence=opening_sentence(result, scheme, certificate, stopped),
         asked=question(metrics, equation_name(result)),
         quantity="temperature" if equation_name(result) == HEAT else "value",
         physics=physics_rows(result),
@@ -118,12 +130,16 @@ def discovery_page(
         text=_text(result, scheme),
         letters=letters(scheme) if scheme is not None else [],
         reading=reading(scheme) if scheme is not None else "",
-        stopped=_stopped(result, certificate),
+        parts=_parts(result),
+        stopped=stopped,
         certificate=certificate,
+        lines=shown_lines(certificate) if certificate is not None else [],
         constants=_constants(result),
         limit=limit_table(result),
         limit_panels=limit_pictures(result),
         limit_steps=limit_steps(result),
+        stencil_symbol=inline_math(r"\partial T_P^{\prime} / \partial T_N"),
+        power_law=inline_math(r"f\,A^{a}\,\delta^{b}\,V^{c}\,\Delta t^{d}"),
         laws=_typeset_laws(result.get("laws") or {}),
         laws_say=_laws_in_words(result.get("laws") or {}, "of heat " if equation_name(result) == HEAT else ""),
         fronts=shown_fronts(result),
@@ -132,6 +148,10 @@ def discovery_page(
         measures=MEASURES,
         skipped=metrics[-1].get("skipped") if metrics else None,
         command=command,
+        next=next_commands(result, scheme, command),
+        files=folder_files(
+            result, figures, scheme=scheme is not None, certificate=certificate is not None, metrics=bool(metrics)
+        ),
     )
 
 
@@ -140,20 +160,21 @@ def _verdict(result: Record) -> str:
     return str(result.get("verdict") or ("recovered" if result.get("recovered") else "refused"))
 
 
-def _explained(result: Record) -> str:
-    """How much of the network the formula leaves unexplained, in a sentence; empty if there is no formula."""
-    least = (result.get("explained") or {}).get("least")
-    if least is None:
-        return ""
-    return f"At most {100 * (1.0 - least):.2g} % of the network's step is left unexplained, over all Δt tried."
-
-
 def _text(result: Record, scheme: Scheme | None) -> list[str]:
     """The formulas as text: of the scheme, or of what there is instead of one."""
     if scheme is not None:
         return formula_lines(scheme)
     messages = [f"{name} = Σ of {formula}" for name, formula in (result.get("messages") or {}).items()]
     return messages + [f"{name} = {formula}" for name, formula in (result.get("outputs") or {}).items()]
+
+
+def _parts(result: Record) -> list[tuple[str, Markup]]:
+    """The messages and outputs of a formula that was not recovered, typeset."""
+    messages = [
+        (f"message {name}", typeset_text(text, sum_of=name)) for name, text in (result.get("messages") or {}).items()
+    ]
+    outputs = (result.get("outputs") or {}).items()
+    return messages + [(f"update {name}", typeset_text(f"{name} = {text}")) for name, text in outputs]
 
 
 def _stopped(result: Record, certificate: Certificate | None) -> str | None:
@@ -192,23 +213,18 @@ def _typeset_laws(laws: Record) -> Markup:
     for name, cell in HOPS.items():
         law = laws.get(name) or {}
         powers = [_power(*each) for each in (law.get("exponents") or {}).items()]
-        left = mathml(rf"\frac{{\part T_P^{{\prime}}}}{{\part T_{cell}}}") + Markup("<mo>≈</mo>")
+        left = rf"\frac{{\partial T_P^{{\prime}}}}{{\partial T_{cell}}} \approx"
         for k in range(0, len(powers), A_LINE):
-            factor = mathml(decimals(law.get("factor"), 2)) if k == 0 else Markup("")
-            right = Markup('<mspace width="0.25em"></mspace>').join([factor, *powers[k : k + A_LINE]])
-            rows.append(Markup("<mtr><mtd>{}</mtd><mtd>{}</mtd></mtr>").format(Markup("") if k else left, right))
-    table = Markup('<math display="block"><mtable displaystyle="true">{}</mtable></math>')
-    return table.format(Markup("").join(rows)) if rows else Markup("")
+            factor = [decimals(law.get("factor"), 2)] if k == 0 else []
+            rows.append([mathml("" if k else left), mathml(r"\,".join([*factor, *powers[k : k + A_LINE]]))])
+    return align(rows) if rows else Markup("")
 
 
-def _power(name: str, exponent: float | None) -> Markup:
-    """A with its face PN below and its power above, from A_PN."""
+def _power(name: str, exponent: float | None) -> str:
+    """A with its face PN below and its power above, from A_PN, as LaTeX."""
     letter, _, where = name.partition("_")
-    base = Markup("<mrow>{}</mrow>").format(mathml(LETTERS.get(letter, (letter,))[0].replace("Δ", r"\Delta ")))
-    raised = Markup("<mrow>{}</mrow>").format(mathml(decimals(exponent, 2)))
-    if where:
-        return Markup("<msubsup>{}<mrow>{}</mrow>{}</msubsup>").format(base, mathml(where), raised)
-    return Markup("<msup>{}{}</msup>").format(base, raised)
+    base = {"delta": r"\delta ", "dt": r"\Delta t"}.get(letter, letter)
+    return f"{base}{f'_{{{where}}}' if where else ''}^{{{decimals(exponent, 2)}}}"
 
 
 def _laws_in_words(laws: Record, of_what: str = "of heat ") -> str:
@@ -249,6 +265,14 @@ def _front_pictures(fronts: Mapping[str, Record]) -> list[Shown]:
     return found
 
 
+def _caption(name: str, metrics: Sequence[Record]) -> str:
+    if name == "errors":
+        return ERRORS_CAPTION
+    several = any(isinstance(value, list) and len(value) > 1 for value in metrics[-1].values())
+    each = ", a line per network: that of the distilled one has marks, the others are pale" if several else ""
+    return f"The terms of the loss during training{each}."
+
+
 def _alt(name: str, result: Record, metrics: Sequence[Record]) -> str:
     if name == "loss":
         ends = (f"{each} from {_span(metrics, each)}" for each in terms(metrics))
@@ -258,7 +282,7 @@ def _alt(name: str, result: Record, metrics: Sequence[Record]) -> str:
         f"{label}: network {number(found['network'].get(key))}, formula {number(found['formula'].get(key))}"
         for key, label in MEASURES.items()
     )
-    return f"Distance from the first-order scheme. {'; '.join(words)}"
+    return f"Distance from the reference. {'; '.join(words)}"
 
 
 def _span(metrics: Sequence[Record], term: str) -> str:

@@ -1,8 +1,11 @@
-"""The words of a discovery's page: its question, its letters and its physics, as the run's equation has them."""
+"""The words of a discovery's page: its opening sentence, question, letters and physics, and the next commands."""
 
-from collections.abc import Mapping, Sequence
+import math
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fluxforge.certify import Certificate, summarise
 from fluxforge.pde import Equation
 from fluxforge.report._discovery_figures import terms
 from fluxforge.scheme import Hop, Scheme
@@ -14,6 +17,10 @@ LEARNED_FROM = {
     frozenset({"supervised", "residual"}): "was shown examples of single steps and {equation}",
 }
 HEAT = "heat"
+PLOTS = {"front": "error against complexity", "limit": "constants against the step", "loss": "training"}
+PLOTS |= {"errors": "errors on unseen meshes"}
+# Options of a run that a repetition gives anew, and whether a value follows them.
+DROPPED = {"-o": True, "--output": True, "--seed": True, "--overwrite": False, "--json": False}
 # What the letters of a formula stand for, by the name a scheme's text gives them, and how they are set.
 LETTERS = {
     "T": ("T", "temperature"),
@@ -75,3 +82,80 @@ def reading(scheme: Scheme) -> str:
     if len(scheme.stages) > 1:
         return f"In {len(scheme.stages)} rounds, every cell P adds up messages over {where}, and goes on with the sums."
     return f"Every cell P adds up messages over {where}, and takes one step with the sum."
+
+
+def opening_sentence(
+    result: Record, scheme: Scheme | None, certificate: Certificate | None, stopped: str | None
+) -> str:
+    """What a numerical analyst would say of the run in one sentence, and how much of the network is explained."""
+    least = (result.get("explained") or {}).get("least")
+    # Rounded down: a network explained to 99.97 % is not explained to 100 %.
+    share = "" if least is None else f"The network's step is explained to {math.floor(1000 * least) / 10:g} %."
+    if scheme is None or certificate is None:
+        why = f"the run stopped at {stopped}" if stopped else "no formula was certified"
+        return f"{why[0].upper()}{why[1:]}. {share}".strip()
+    caution = "" if result.get("recovered") else "Of the candidate, which was not accepted as the network's law: "
+    return f"{caution}{summarise(certificate, scheme)} {share}".strip()
+
+
+def next_commands(result: Record, scheme: Scheme | None, command: str) -> list[tuple[str, str]]:
+    """Commands to copy, each with what it does; those about a formula only if there is one."""
+    again = ("Write missing files of this folder again, or finish an interrupted run", "fluxforge discover --resume .")
+    seed = int(result.get("seed") or 0) + 1
+    rerun = (
+        "Repeat the run with another seed, in the folder where this run was started",
+        _rerun(result, command, seed),
+    )
+    if scheme is None:
+        return [again, rerun]
+    name = scheme_file(result)
+    settings = "".join(f" --set {key}={value:.17g}" for key, value in (result.get("parameters") or {}).items())
+    start = "--initial 'exp(-30*((x - 0.5)**2 + (y - 0.5)**2))'"
+    return [
+        ("Make a mesh", "fluxforge mesh square --cells 2000 -o mesh.msh"),
+        (
+            "Simulate with this scheme",
+            f"fluxforge simulate {name} --mesh mesh.msh {start}{settings} --steps 200 -o simulation",
+        ),
+        ("Verify it in full, on larger meshes", f"fluxforge verify {name} -o certificate"),
+        ("Export it as C", f"fluxforge export {name} --to c -o scheme.c"),
+        again,
+        rerun,
+    ]
+
+
+def scheme_file(result: Record) -> str:
+    """The name under which a run keeps its formula: it says whether the formula is recovered."""
+    return "scheme.json" if result.get("recovered") else "candidate.json"
+
+
+def folder_files(
+    result: Record, figures: Iterable[str], *, scheme: bool, certificate: bool, metrics: bool
+) -> list[tuple[str, str]]:
+    """The files beside the page and what they hold, as far as the run got."""
+    evidence = "certificate.json" if result.get("recovered") else "candidate-certificate.json"
+    files = [
+        (scheme_file(result), "the formula, which every command reads", scheme),
+        (evidence, "its certificate", certificate),
+        ("front.csv", "all candidates, nothing rounded", "front" in figures),
+        ("metrics.jsonl", "the loss at every recorded step", metrics),
+        ("run.json", "the recipe of the run and its command", True),
+        *((f"{name}.svg", f"{PLOTS[name]}, also as PNG", True) for name in figures),
+    ]
+    return [(name, what) for name, what, present in files if present]
+
+
+def _rerun(result: Record, command: str, seed: int) -> str:
+    """The command of the run with another seed and folder."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    if words[:2] != ["fluxforge", "discover"] or "--resume" in words:
+        words = ["fluxforge", "discover", str(result["recipe"])]
+    kept, skip = [], False
+    for word in words:
+        if not skip and word.partition("=")[0] not in DROPPED:
+            kept.append(word)
+        skip = not skip and DROPPED.get(word, False)
+    return shlex.join([*kept, "--seed", str(seed), "-o", f"{result['recipe']}-seed-{seed}"])

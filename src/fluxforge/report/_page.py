@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from fluxforge.certify import Verdict
 from fluxforge.mesh import save_figure
+from fluxforge.report._mathml import rounded, typeset_number, typeset_text
 
 CLASSES = {
     Verdict.HOLDS: "holds",
@@ -27,7 +28,7 @@ CLASSES = {
     Verdict.LEFT_OUT: "unknown",
 }
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
+_POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ def shown(figure: Figure, name: str, caption: str, *, alt: str = "", look: str =
 def page(template: str, **content: Any) -> str:
     """A template filled in; what is undefined is an error, and text is escaped."""
     environment = Environment(loader=PackageLoader("fluxforge.report"), autoescape=True, undefined=StrictUndefined)
-    environment.filters.update(number=number, decimals=decimals, rounded=rounded)
+    environment.filters.update(
+        number=number, decimals=decimals, rounded=rounded, typeset_text=typeset_text, typeset_number=typeset_number
+    )
     return environment.get_template(template).render(classes=CLASSES, version=version("fluxforge"), **content)
 
 
@@ -76,16 +79,16 @@ def decimals(value: float | None, places: int = 3) -> str:
     return "—" if value is None or not math.isfinite(value) else f"{value:.{places}f}".replace("-", "−")
 
 
-def rounded(formula: str, digits: int = 5) -> str:
-    """A formula's text with its decimals shortened."""
-    return _DECIMAL.sub(lambda found: f"{float(found[0]):.{digits}g}", formula)
+def spell_powers(text: str) -> str:
+    """A text with its numbers of the form 1.5e-16 spelt out: 1.5 × 10⁻¹⁶, or 0.15 where that is short."""
+    return _POWER.sub(lambda found: number(float(found[0]), len(found[1].replace(".", ""))), text)
 
 
 def _svg(figure: Figure, name: str) -> Markup:
     """The figure inline: no XML head, as wide as its place, identifiers of its own so that figures do not meet."""
     buffer = io.StringIO()
     with rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True, dpi=160)
     text = buffer.getvalue()
     text = re.sub(r"\s(width|height)=\"[\d.]+pt\"", "", text[text.index("<svg") :], count=2)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

@@ -16,6 +16,7 @@ from fluxforge.stepping._kernel_stepper import KernelStepper
 from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, is_one_operator, real_interval, step_limit
 from fluxforge.stepping._linear import LinearStepper
 from fluxforge.stepping._output import prepare_folder, write_comparison, write_run, write_series
+from fluxforge.stepping._picture import comparison_figure
 from fluxforge.stepping._run import choose_step, compare, simulate
 from fluxforge.stepping._simulation import (
     Comparison,
@@ -52,6 +53,7 @@ __all__ = [
     "cell_capacity",
     "choose_step",
     "compare",
+    "comparison_figure",
     "factorise",
     "fastest_eigenvalues",
     "field_on_cells",

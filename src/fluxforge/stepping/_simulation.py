@@ -22,13 +22,12 @@ from fluxforge.mesh import (
     DualGraph,
     Mesh,
     Value,
-    draw_field,
     save_figure,
 )
 from fluxforge.pde import HEAT, Words
 from fluxforge.stepping._field import field_on_cells
+from fluxforge.stepping._picture import comparison_figure, draw_with_bar
 
-COLOURS = "inferno"
 # Above this, drawing takes more than about a second.
 MOST_CELLS_SHOWN = 50_000
 
@@ -87,8 +86,7 @@ class Simulation:
         """A matplotlib figure of the last saved field; `figure.savefig(path)` writes it."""
         figure = Figure(figsize=(6, 5.2), layout="constrained")
         axes = figure.add_subplot()
-        patches = draw_field(axes, self.mesh, self.final, colours=COLOURS)
-        figure.colorbar(patches, ax=axes, label="T", shrink=0.85)
+        draw_with_bar(axes, self.mesh, self.final, label=self.words.unknown)
         axes.set_title(_caption(self, -1), fontsize=11)
         return figure
 
@@ -184,33 +182,26 @@ def field_picture(simulation: Simulation, path: str | os.PathLike[str]) -> None:
 
 
 def side_by_side(comparison: Comparison, path: str | os.PathLike[str]) -> None:
-    """The last field of each scheme above, and below its difference from the first scheme."""
-    runs = comparison.simulations
-    figure = Figure(figsize=(1.2 + 3.6 * len(runs), 7.2), layout="constrained")
-    grid = figure.subplots(2, len(runs), squeeze=False)
-    shown = [run.fields[-1] for run in runs]
-    low, high = min(T.min() for T in shown), max(T.max() for T in shown)
-    apart = [T - shown[0] for T in shown]
-    largest = max(float(np.abs(d).max()) for d in apart) or 1.0
-    for column, run in enumerate(runs):
-        above = draw_field(grid[0, column], run.mesh, shown[column], colours=COLOURS, vmin=low, vmax=high)
-        below = draw_field(grid[1, column], run.mesh, apart[column], colours="RdBu_r", vmin=-largest, vmax=largest)
-        grid[0, column].set_title(_caption(run, -1), fontsize=10)
-        grid[1, column].set_title(f"minus {runs[0].scheme}", fontsize=10)
-    figure.colorbar(above, ax=grid[0].tolist(), label="T", shrink=0.8)
-    figure.colorbar(below, ax=grid[1].tolist(), label="difference", shrink=0.8)
+    """Draw the last field of each scheme, and of all but the first its difference from the first, to a file."""
+    first, *others = runs = comparison.simulations
+    titles = [_caption(run, -1) for run in runs]
+    figure = comparison_figure(
+        first.mesh,
+        {f"{k}": run.fields[-1] for k, run in enumerate(runs)},
+        [(f"{k}", "0") for k in range(1, len(runs))],
+        titles=titles + [f"{run.scheme} − {first.scheme}" for run in others],
+        unknown=first.words.unknown,
+    )
     save_figure(figure, path, dpi=120)
 
 
 def animation(simulation: Simulation, path: str | os.PathLike[str]) -> None:
-    """All saved fields as an animated GIF, on one colour scale."""
+    """Write all saved fields as an animated GIF, on one colour scale."""
     figure = Figure(figsize=(5.4, 4.6), layout="constrained")
     axes = figure.add_subplot()
     fields = simulation.fields
-    patches = draw_field(
-        axes, simulation.mesh, fields[0], colours=COLOURS, vmin=float(fields.min()), vmax=float(fields.max())
-    )
-    figure.colorbar(patches, ax=axes, label="T", shrink=0.85)
+    low, high = float(fields.min()), float(fields.max())
+    patches = draw_with_bar(axes, simulation.mesh, fields[0], label=simulation.words.unknown, vmin=low, vmax=high)
     title = axes.set_title(_caption(simulation, 0), fontsize=11)
 
     def show(frame: int) -> list[Artist]:

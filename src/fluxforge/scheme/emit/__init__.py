@@ -7,7 +7,7 @@ from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.scheme.emit._c import emit_c
 from fluxforge.scheme.emit._c_mesh import emit_c_mesh
 from fluxforge.scheme.emit._jax import emit_jax
-from fluxforge.scheme.emit._latex import emit_latex
+from fluxforge.scheme.emit._latex import emit_latex, formula_latex
 from fluxforge.scheme.emit._mesh_arrays import example_arrays, mesh_arrays, python_main
 from fluxforge.scheme.emit._numpy import emit_numpy
 
@@ -20,6 +20,7 @@ __all__ = [
     "emit_latex",
     "emit_numpy",
     "example_arrays",
+    "formula_latex",
     "mesh_arrays",
     "python_main",
 ]

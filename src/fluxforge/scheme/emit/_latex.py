@@ -37,6 +37,11 @@ def emit_latex(scheme: Scheme) -> str:
     return "\n".join([*_comments(scheme), r"\[", r"\begin{aligned}", body, r"\end{aligned}", r"\]", ""])
 
 
+def formula_latex(expression: sp.Expr) -> str:
+    r"""An expression outside a scheme, its symbols set by their names alone: T_N, z1 and T_new as T_N, z_1, T^{n+1}."""
+    return Latex(_free_letter)(expression)
+
+
 def _comments(scheme: Scheme) -> Iterator[str]:
     yield f"% {title(scheme)}."
     yield "% Needs the package amsmath. P receives, N is its neighbour across a face."
@@ -146,6 +151,16 @@ def _node_letter(name: str, scheme: Scheme) -> Letter:
     if name in constants(scheme.equation):
         return _constant(name)
     return _named(name, "P", implicit=scheme.implicit)
+
+
+def _free_letter(name: str) -> Letter:
+    if name == NEXT:
+        return Letter("T^{n+1}", raised=True)
+    head, *tail = name.split("_")
+    letters, digits = re.fullmatch(r"(.*?)(\d*)", head).groups()  # type: ignore[union-attr]
+    below = ",".join([*([digits] if digits else []), *(part if part.isupper() else _subscript(part) for part in tail)])
+    base = _LETTERS.get(letters) or _head(letters)
+    return Letter(f"{base}_{{{below}}}" if below else base, coefficient=letters not in ("T", "S", "z"))
 
 
 def _constant(name: str) -> Letter:

@@ -1,0 +1,75 @@
+"""Figures of fields on a mesh: one field, or several with their differences."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import ScalarFormatter
+
+from fluxforge._types import CellField
+from fluxforge.mesh import Mesh, draw_field
+
+COLOURS = "inferno"
+DIFFERENCES = "RdBu_r"
+# The colour bar beside a plot, in shares of the plot: its left edge, bottom, width and height.
+BAR = (1.04, 0.0, 0.05, 1.0)
+
+
+def comparison_figure(
+    mesh: Mesh,
+    fields: Mapping[str, CellField],
+    differences: Sequence[tuple[str, str]],
+    *,
+    unknown: str = "T",
+    titles: Sequence[str] = (),
+) -> Figure:
+    """Fields on one colour scale, then differences of pairs of them by name, each on its own scale around zero.
+
+    Two fields and their difference share a row; of more, the differences have a second row. `titles` are those of all
+    panels, the names unless given.
+    """
+    names = titles or [*fields, *(f"{one} − {other}" for one, other in differences)]
+    figure, axes = _grid(len(fields), len(differences))
+    finite = np.concatenate([values[np.isfinite(values)] for values in fields.values()])
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    for panel, values in zip(axes, fields.values(), strict=False):
+        draw_with_bar(panel, mesh, values, label=unknown, vmin=low, vmax=high)
+    for panel, (one, other) in zip(axes[len(fields) :], differences, strict=True):
+        with np.errstate(all="ignore"):
+            apart = fields[one] - fields[other]
+        sizes = np.abs(apart[np.isfinite(apart)])
+        largest = float(sizes.max()) if len(sizes) and sizes.max() > 0 else 1.0
+        draw_with_bar(panel, mesh, apart, label="", colours=DIFFERENCES, vmin=-largest, vmax=largest)
+    for panel, name in zip(axes, names, strict=True):
+        panel.set_title(name, fontsize=10, parse_math=False)
+        place = panel.get_subplotspec()
+        if place is not None and place.colspan.start >= 2:
+            panel.set_ylabel("")  # it would meet the label of the colour bar on the left
+    return figure
+
+
+def _grid(above: int, below: int) -> tuple[Figure, list[Axes]]:
+    """Panels in one row if there are at most three, otherwise in two rows, the shorter one centred."""
+    rows = [above + below] if above + below <= 3 else [above, below]
+    rows = [count for count in rows if count]
+    columns = max(rows)
+    # Room for the labels of colour bars, which constrained layout leaves out of account.
+    figure = Figure(figsize=(4.4 * columns, 3.9 * len(rows)), layout=ConstrainedLayoutEngine(w_pad=0.15))
+    grid = figure.add_gridspec(len(rows), 2 * columns)
+    places = [(row, 2 * k + columns - count) for row, count in enumerate(rows) for k in range(count)]
+    return figure, [figure.add_subplot(grid[row, at : at + 2]) for row, at in places]
+
+
+def draw_with_bar(
+    axes: Axes, mesh: Mesh, values: CellField, *, label: str, colours: str = COLOURS, **limits: Any
+) -> PolyCollection:
+    """A field with a colour bar as high as the plot, whose numbers have a common power of ten if they are small."""
+    patches = draw_field(axes, mesh, values, colours=colours, edges=False, **limits)
+    numbers = ScalarFormatter(useMathText=True)
+    numbers.set_powerlimits((-3, 4))
+    axes.figure.colorbar(patches, cax=axes.inset_axes(BAR), label=label, format=numbers)
+    return patches
