@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping
 from fluxforge.errors import InputError
 from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.scheme.emit._c import emit_c
-from fluxforge.scheme.emit._c_mesh import emit_c_mesh
-from fluxforge.scheme.emit._jax import emit_jax
+from fluxforge.scheme.emit._c_text import emit_c_mesh
 from fluxforge.scheme.emit._latex import emit_latex
-from fluxforge.scheme.emit._numpy import emit_numpy
+from fluxforge.scheme.emit._python import emit_jax, emit_numpy
 
 __all__ = ["TARGETS", "emit", "emit_c", "emit_c_mesh", "emit_jax", "emit_latex", "emit_numpy"]
 
