@@ -12,12 +12,12 @@ from scheme_documents import document, refused
 from fluxforge import pde
 from fluxforge.errors import DocumentError, InputError
 from fluxforge.scheme import (
+    TABLEAUX,
     Claims,
     Message,
     Output,
     Scheme,
     Stage,
-    _tableau,
     from_document,
     integrate,
     load,
@@ -267,7 +267,7 @@ FISHER = pde.from_document(
 
 
 def test_a_scheme_of_another_equation_comes_back_with_it(path: Path) -> None:
-    scheme = integrate(_tableau.RK4, FISHER)
+    scheme = integrate(TABLEAUX["rk4"], FISHER)
     save(scheme, path)
     assert load(path) == scheme
     assert load(path).equation == FISHER

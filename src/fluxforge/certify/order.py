@@ -1,4 +1,7 @@
-"""Order in space: errors of steady states on manufactured solutions, family by family or mesh by mesh."""
+"""Order in space: errors of steady states on manufactured solutions, family by family or mesh by mesh.
+
+A steady state solves (I − M) T = N S + b; it is not marched to.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

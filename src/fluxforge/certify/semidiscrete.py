@@ -1,4 +1,7 @@
-"""The system a scheme integrates: whether its operator G, boundary data r and source s are what they should be."""
+"""The system a scheme integrates: whether its operator G, boundary data r and source s are the equation's.
+
+For equations that are not linear, the rate of change over a short step is compared with the equation's.
+"""
 
 import math
 from dataclasses import dataclass

@@ -1,10 +1,19 @@
 """Equations as values: c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S, built in or from a TOML file."""
 
-from fluxforge.pde._document import BUILT_IN, find, from_document, to_document
+from fluxforge.pde._document import BUILT_IN, HEAT, find, from_document, to_document
 from fluxforge.pde._equation import Equation, differentiate
-from fluxforge.pde._heat import HEAT
-from fluxforge.pde._parameter import Parameter, Rank, Where
-from fluxforge.pde._units import NUMBER, Clash, Unit, Verdict, dimensions, multiply_units, unit
+from fluxforge.pde._parameter import (
+    NUMBER,
+    Clash,
+    Parameter,
+    Rank,
+    Unit,
+    Verdict,
+    Where,
+    dimensions,
+    multiply_units,
+    unit,
+)
 from fluxforge.pde._words import Words
 
 equation = find

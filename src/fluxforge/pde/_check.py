@@ -1,4 +1,7 @@
-"""What an equation is refused for: names, the symbols of its formulas, and units."""
+"""Checks of an equation: names, the symbols of its formulas, units, and a two-point flux that is given in full.
+
+That flux is tried with numbers, since algebra may not decide whether it is one of its equation.
+"""
 
 import re
 from collections.abc import Mapping
@@ -8,8 +11,15 @@ import sympy as sp
 
 from fluxforge.errors import EquationError
 from fluxforge.expression import COORDINATES, TIME, WORDS, symbol
-from fluxforge.pde._parameter import PLACES, Rank, Where
-from fluxforge.pde._units import Clash, Unit, dimensions, multiply_units, unit
+from fluxforge.pde._parameter import PLACES, Clash, Rank, Unit, Where, dimensions, multiply_units, unit
+
+if TYPE_CHECKING:
+    from fluxforge.pde._equation import Equation
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fluxforge.expression import evaluate
 
 if TYPE_CHECKING:
     from fluxforge.pde._equation import Equation
@@ -103,3 +113,108 @@ def _in_units(
     if isinstance(found, Clash):
         raise EquationError(f"equation {equation.name!r}: {field!r}: {found}")
     return None if found is None else multiply_units(found, *others)
+
+
+_POINTS = 12
+# A gradient is tried over this distance: (u_P - u_N)/δ keeps ten digits, and transport differs by about 1e-6.
+_SHORT = 1e-6
+# What is equal in exact arithmetic differs by round-off of numbers near 1: a million times that.
+_ROUND_OFF = 1e-9
+# A hundred times the distance, for the terms of order δ that a flux may have beside its limit.
+_NEAR = 100 * _SHORT
+
+
+def check_two_point(equation: "Equation") -> None:
+    """Refuse a `two_point` F that is not a flux of the equation; raises EquationError.
+
+    F(u, u) = f(u) a·n; F is −F with the ends changed and the normal turned; and over a short distance δ with the
+    slope s, F(u, u + s δ) = f(u) a·n − K s.
+    """
+    if equation.two_point is None:
+        return
+    trial = _Trial(equation)
+    trial.check_equal_values()
+    trial.check_turned()
+    trial.check_gradient()
+
+
+class _Trial:
+    """The flux at points without symmetry: parameters near 1, velocities and half of the unknowns of either sign."""
+
+    def __init__(self, equation: "Equation") -> None:
+        self.equation = equation
+        draw = np.random.default_rng(0)
+        # Formulas such as log(u) and sqrt(1 - u) are real in (0, 1) only.
+        inside, outside = draw.uniform(0.2, 0.9, (2, _POINTS // 2)), draw.uniform(-2.0, 2.0, (2, _POINTS // 2))
+        self.u, self.v = np.concatenate([inside, outside], axis=1)
+        self.slope = draw.uniform(0.5, 2.0, _POINTS) * draw.choice([-1.0, 1.0], _POINTS)
+        self.delta = draw.uniform(0.3, 2.0, _POINTS)
+        self.here, self.there, self.turned = {}, {}, {}
+        for p in equation.parameters:
+            one, other = draw.uniform(0.5, 2.0, (2, _POINTS))
+            if p.rank is Rank.VECTOR:
+                one = one * draw.choice([-1.0, 1.0], _POINTS)
+            self.here[p.name], self.there[p.name] = one, other if p.where is Where.CELL else one
+            self.turned[p.name] = -one if p.rank is Rank.VECTOR else one
+
+    def check_equal_values(self) -> None:
+        """F(u, u) = f(u) a·n, whatever the parameters are on either side."""
+        u, carried = self.u, self._carried()
+        # What rounds is terms of the size of ∂F/∂u · u, of which the flux at other values tells the size.
+        size = np.abs(carried) + np.abs(self._flux(u, self.v)) + np.abs(self._flux(self.v, u))
+        self._require(self._flux(u, u), carried, _ROUND_OFF * size, "of equal values should be f(u) a·n")
+
+    def check_turned(self) -> None:
+        """What leaves P enters N."""
+        ends = self._flux(self.u, self.v)
+        back = -self._flux(self.v, self.u, turned=True)
+        size = np.abs(ends) + np.abs(back)
+        words = "should change its sign alone when P and N change places and the normal turns"
+        self._require(ends, back, _ROUND_OFF * size, words)
+
+    def check_gradient(self) -> None:
+        """F(u, u + s δ) → f(u) a·n − K s with the same parameters on both sides."""
+        self.there = self.here
+        u, s = self.u, self.slope
+        wanted = self._carried() - self._diffusion() * s
+        size = np.abs(wanted) + np.abs(self._flux(u, self.v, np.ones(_POINTS)))
+        found = self._flux(u, u + s * _SHORT, np.full(_POINTS, _SHORT))
+        words = "should tend to f(u) a·n − K ∂u/∂n as delta does to 0"
+        self._require(found, wanted, _NEAR * size, words)
+
+    def _require(self, found: np.ndarray, wanted: np.ndarray, tolerance: np.ndarray, words: str) -> None:
+        where = f"equation {self.equation.name!r}: 'two_point'"
+        real = np.isfinite(found) & np.isfinite(wanted) & np.isfinite(tolerance)
+        if not real.any():
+            raise EquationError(f"{where} has no finite value at any of {_POINTS} points that were tried")
+        wrong = real & (np.abs(found - wanted) > tolerance)
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            raise EquationError(f"{where} {words}: at a point it is {found[at]:.6g}, not {wanted[at]:.6g}")
+
+    def _flux(self, P: np.ndarray, N: np.ndarray, delta: np.ndarray | None = None, turned: bool = False) -> np.ndarray:
+        here, there = (self.there, self.here) if turned else (self.here, self.there)
+        name = self.equation.unknown
+        values = {f"{name}_P": P, f"{name}_N": N, "delta": self.delta if delta is None else delta}
+        for p in self.equation.parameters:
+            if p.where is Where.CELL:
+                values |= {f"{p.name}_P": here[p.name], f"{p.name}_N": there[p.name]}
+            else:
+                values[p.edge_names()[0]] = (self.turned if turned else self.here)[p.name]
+        assert self.equation.two_point is not None
+        return _evaluate(self.equation.two_point, values)
+
+    def _carried(self) -> np.ndarray:
+        """f(u) a·n."""
+        velocity = self.equation.velocity
+        along = 0.0 if velocity is None else self.here[velocity]
+        return along * _evaluate(self.equation.transported, {**self.here, self.equation.unknown: self.u})
+
+    def _diffusion(self) -> np.ndarray:
+        return _evaluate(self.equation.diffusion, {**self.here, self.equation.unknown: self.u})
+
+
+def _evaluate(formula: sp.Expr, values: dict[str, np.ndarray]) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        found = evaluate(formula, {symbol(name): value for name, value in values.items()}, np)
+    return np.broadcast_to(np.asarray(found, float), (_POINTS,))

@@ -8,10 +8,8 @@ import sympy as sp
 
 from fluxforge.errors import EquationError
 from fluxforge.expression import COORDINATES, TIME, symbol
-from fluxforge.pde._check import check_formulas, check_names, check_units
-from fluxforge.pde._parameter import Parameter, Rank, Where
-from fluxforge.pde._two_point import check_two_point
-from fluxforge.pde._units import Unit, unit
+from fluxforge.pde._check import check_formulas, check_names, check_two_point, check_units
+from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, unit
 from fluxforge.pde._words import Words, words_of
 
 Given: TypeAlias = "sp.Expr | Sequence[Any]"

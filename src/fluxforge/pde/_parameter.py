@@ -1,10 +1,99 @@
-"""Parameters of an equation: what they are called, of which rank, given where, and in which units."""
+"""Parameters of an equation (name, rank, place) and units of formulas: length, time and the unknown."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
+from typing import NamedTuple
 
-from fluxforge.expression import COORDINATES
-from fluxforge.pde._units import Unit
+import sympy as sp
+
+from fluxforge.expression import COORDINATES, to_text
+
+
+class Unit(NamedTuple):
+    """length**a · time**b · unknown**c."""
+
+    length: Fraction = Fraction(0)
+    time: Fraction = Fraction(0)
+    unknown: Fraction = Fraction(0)
+
+    def __str__(self) -> str:
+        powers = [
+            letter if power == 1 else f"{letter}^{power}" for letter, power in zip("LtΘ", self, strict=True) if power
+        ]
+        return " ".join(powers) or "1"
+
+
+def unit(length: int = 0, time: int = 0, unknown: int = 0) -> Unit:
+    """A unit with whole exponents."""
+    return Unit(Fraction(length), Fraction(time), Fraction(unknown))
+
+
+NUMBER = unit()
+
+
+def multiply_units(*parts: Unit) -> Unit:
+    """The unit of a product."""
+    return Unit(*(sum(column, Fraction(0)) for column in zip(*parts, strict=True)))
+
+
+@dataclass(frozen=True)
+class Clash:
+    """A sum of terms in different units, or a function of something that has one."""
+
+    where: str
+    found: tuple[Unit, ...]
+
+    def __str__(self) -> str:
+        return f"{self.where} mixes the units {' and '.join(map(str, self.found))}"
+
+
+Verdict = Unit | Clash | None
+"""The unit, where units clash, or nothing known: a fitted constant carries whatever unit it needs."""
+
+
+def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
+    """The unit of a formula whose symbols have the given units.
+
+    Decimals were fitted, so a product with one has any unit, and so has a symbol that is not in `units`; exact numbers
+    have none. Terms of a sum must agree, except those of any unit; arguments of exp, log, sin and cos have no unit.
+    """
+    if expr.is_Symbol:
+        return units.get(expr.name)
+    if expr.is_Float:
+        return None
+    if not expr.args:
+        return NUMBER
+    if expr.is_Pow:
+        return _power(dimensions(expr.base, units), expr.exp)
+    # 0 has any unit, as in max(a, 0).
+    parts = [dimensions(argument, units) for argument in expr.args if argument != 0]
+    if clash := next((part for part in parts if isinstance(part, Clash)), None):
+        return clash
+    known = [part for part in parts if isinstance(part, Unit)]
+    if expr.is_Mul:
+        return multiply_units(*known) if len(known) == len(parts) else None
+    return _alike(expr, known)
+
+
+def _power(base: Verdict, exponent: sp.Expr) -> Verdict:
+    if not isinstance(base, Unit):
+        return base
+    power = Fraction(int(exponent.p), int(exponent.q)) if exponent.is_Rational else None
+    if power is None:
+        return NUMBER if base == NUMBER else None
+    return Unit(*(power * part for part in base))
+
+
+def _alike(expr: sp.Expr, known: list[Unit]) -> Verdict:
+    """What a sum, a modulus or an extreme makes of its parts, a sign, or a function that wants a number."""
+    if isinstance(expr, sp.Add | sp.Abs | sp.Min | sp.Max):
+        different = tuple(dict.fromkeys(known))
+        return Clash(to_text(expr), different) if len(different) > 1 else known[0] if known else None
+    if isinstance(expr, sp.sign):
+        return NUMBER
+    return NUMBER if all(part == NUMBER for part in known) else Clash(to_text(expr), (known[0], NUMBER))
 
 
 class Rank(StrEnum):

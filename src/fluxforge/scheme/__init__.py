@@ -3,14 +3,10 @@
 from fluxforge.expression import symbol
 from fluxforge.scheme import reference
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
-from fluxforge.scheme._builder import SchemeBuilder
-from fluxforge.scheme._claims import FAMILIES, Claims
-from fluxforge.scheme._document import claims_to_document, from_document, load, save, to_document
-from fluxforge.scheme._find import find
-from fluxforge.scheme._gradient import CORRECTION, correction_text, gradient_names, gradient_stage
-from fluxforge.scheme._integrate import integrate, semi_discrete
+from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
+from fluxforge.scheme._integrate import TABLEAUX, Row, Tableau, integrate, runge_kutta, semi_discrete
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
-from fluxforge.scheme._scheme import Message, Output, Scheme, Stage, check_scheme
+from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
 from fluxforge.scheme._symbols import (
     IN_SPACE,
     INVARIANTS,
@@ -23,7 +19,7 @@ from fluxforge.scheme._symbols import (
     output_symbols,
     symbol_units,
 )
-from fluxforge.scheme._tableau import TABLEAUX, Row, Tableau, runge_kutta
+from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
 
 __all__ = [
     "CORRECTION",

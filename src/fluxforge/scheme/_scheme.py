@@ -1,4 +1,4 @@
-"""A scheme: the symbolic twin of a message-passing network."""
+"""A scheme: stages of messages and outputs, what it claims of itself, and a builder that reads formulas as text."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,10 +8,9 @@ from typing import Any
 import sympy as sp
 
 from fluxforge._arguments import check_kind, check_text, describe_value
-from fluxforge.errors import SchemeError
-from fluxforge.expression import COORDINATES, WORDS
+from fluxforge.errors import ExpressionError, SchemeError
+from fluxforge.expression import COORDINATES, WORDS, parse
 from fluxforge.pde import HEAT, Equation
-from fluxforge.scheme._claims import Claims
 from fluxforge.scheme._symbols import (
     ENDS,
     GEOMETRY,
@@ -24,6 +23,29 @@ from fluxforge.scheme._symbols import (
     message_symbols,
     output_symbols,
 )
+
+FAMILIES = ("squares", "right", "cross", "equilateral", "jittered", "regular", "irregular")
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Properties a scheme claims; what is absent (None, or a family not listed) is not claimed.
+
+    - `conservative`: Σ V T does not change under insulation without a source;
+    - `linear_exact`: fields linear in x and y are steady to round-off on every mesh;
+    - `time_order`: the order in Δt against the exact solution of the scheme's own semi-discrete system;
+    - `generator`: that system is dT/dt = L T + S with L the plain flux α A/δ (T_N − T_P) or a consistent one;
+    - `space`: per mesh family the order of the steady error, 0 where the error does not fall;
+    - `stable_to`: the real stability interval is [−stable_to, 0], infinite if unlimited, 0 if never stable.
+    """
+
+    conservative: bool | None = None
+    linear_exact: bool | None = None
+    time_order: int | None = None
+    generator: bool | None = None
+    space: Mapping[str, float] = field(default_factory=dict)
+    stable_to: float | None = None
+
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 _RESERVED = frozenset((STEP, *NODE_FIELDS, *NODE_GEOMETRY, *WORDS, *(name for hop in Hop for name in GEOMETRY[hop])))
@@ -186,3 +208,65 @@ def _check_names(names: tuple[str, ...], taken: set[str], where: str) -> None:
 
 def _listed(symbols: set[sp.Symbol]) -> str:
     return ", ".join(sorted(str(s) for s in symbols))
+
+
+class SchemeBuilder:
+    """Write a scheme as text, stage by stage: each expression is parsed with just the symbols it may contain."""
+
+    def __init__(self, equation: Equation = HEAT) -> None:
+        self._equation = equation
+        self._stages: list[Stage] = []
+        self._earlier: tuple[str, ...] = ()
+
+    def stage(
+        self,
+        messages: Mapping[str, str | tuple[Hop, str]],
+        outputs: Mapping[str, str | tuple[Ghost, str]],
+        *,
+        where: str = "",
+    ) -> "SchemeBuilder":
+        """Add a stage. A message is its text (summed over edges) or (hop, text); an output its text or (ghost, text).
+
+        `where` opens the message of an error, so that a file's reader learns which stage is meant.
+        """
+        where = where or f"stage {len(self._stages) + 1}"
+        for argument, parts in {"messages": messages, "outputs": outputs}.items():
+            _check_parts(parts, f"{where}: {argument}")
+        parsed: dict[str, Message] = {}
+        for name, given in messages.items():
+            hop, text = (Hop.EDGE, given) if isinstance(given, str) else given
+            parsed[name] = Message(
+                _parsed(text, message_symbols(hop, self._earlier, self._equation), f"{where}, message {name!r:.60}"),
+                hop,
+            )
+        symbols = output_symbols(parsed, self._earlier, self._equation)
+        done: dict[str, Output] = {}
+        for name, given_output in outputs.items():
+            ghost, text = (Ghost.DIRICHLET, given_output) if isinstance(given_output, str) else given_output
+            done[name] = Output(_parsed(text, symbols, f"{where}, output {name!r:.60}"), ghost)
+        self._stages.append(Stage(parsed, done))
+        self._earlier = (*self._earlier, *done)
+        return self
+
+    def build(self, name: str, *, summary: str = "", claims: Claims | None = None, theta: sp.Expr = EXPLICIT) -> Scheme:
+        """The finished scheme; without claims it claims nothing."""
+        claims = claims or Claims()
+        return Scheme(name, tuple(self._stages), theta, summary, claims, self._equation)
+
+
+def _check_parts(parts: object, where: str) -> None:
+    """A mapping from names to texts, or to pairs of a word and a text."""
+    if not isinstance(parts, Mapping):
+        raise SchemeError(f"{where} should be a mapping from names to formulas, got {describe_value(parts)}")
+    for name, given in parts.items():
+        pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Hop | Ghost)
+        text = given[1] if pair else given
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise SchemeError(f"{where}, {name!r:.60}: should be a formula as text, got {describe_value(given)}")
+
+
+def _parsed(text: str, symbols: Mapping[str, sp.Symbol], where: str) -> sp.Expr:
+    try:
+        return parse(text, symbols)
+    except ExpressionError as error:
+        raise ExpressionError(f"{where}: {error}") from error

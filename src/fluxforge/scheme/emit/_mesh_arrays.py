@@ -9,7 +9,7 @@ from fluxforge.errors import InputError
 from fluxforge.expression import COORDINATES
 from fluxforge.mesh import DualGraph, Mesh, as_mesh, dual, reference_step, resolve
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme.emit._c_mesh import c_tables
+from fluxforge.scheme.emit._c_text import c_tables
 from fluxforge.scheme.emit._plan import Arguments
 
 # `call` lists the arguments of the step after T, S and mesh.

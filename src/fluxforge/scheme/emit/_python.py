@@ -1,4 +1,4 @@
-"""A scheme as a Python module on arrays: the same for NumPy and JAX but for a few words."""
+"""A scheme as a Python module on arrays, for NumPy and for JAX."""
 
 import keyword
 from dataclasses import dataclass
@@ -8,10 +8,9 @@ import sympy as sp
 
 from fluxforge.scheme._scheme import Scheme, Stage
 from fluxforge.scheme._symbols import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop
-from fluxforge.scheme.emit._plan import Arguments, expressions, names, sums
+from fluxforge.scheme.emit._plan import Arguments, check_solvable, diagonal_stages, expressions, names, sums
 from fluxforge.scheme.emit._print_infix import array_dialect, infix, plain_dialect
-from fluxforge.scheme.emit._python_text import CALL, HELPERS, MESH, NEEDS
-from fluxforge.scheme.emit._solvable import check_solvable, diagonal_stages
+from fluxforge.scheme.emit._python_text import CALL, CG_JAX, CG_NUMPY, HELPERS, MESH, NEEDS
 from fluxforge.scheme.emit._words import header, wrapped
 
 _RESERVED = {"np", "jnp", "jax", "mesh", "k", "l", "exists", "ring", "same", "step", "Mesh", "NamedTuple"}
@@ -173,3 +172,35 @@ class _Function:
         if self._held.get(name) != text:
             self._held[name] = text
             self._lines.append(f"{target or _spelled(name)} = {text}")
+
+
+_NUMPY = Flavour(
+    np="np",
+    array="np.ndarray",
+    imports="from typing import NamedTuple\n\nimport numpy as np",
+    note="The precision, double or single, is that of the arrays.",
+    decorator='@np.errstate(divide="ignore", invalid="ignore")  # in unused slots, which are not summed\n',
+    entry=(),
+    solver=CG_NUMPY,
+)
+
+
+def emit_numpy(scheme: Scheme) -> str:
+    """Python source with `step(T, S, mesh, dt, …)` on NumPy arrays."""
+    return python_module(scheme, _NUMPY)
+
+
+_JAX = Flavour(
+    np="jnp",
+    array="jax.Array",
+    imports="from typing import NamedTuple\n\nimport jax\nimport jax.numpy as jnp",
+    note="Made for jax.jit(step). The precision is that of the arrays; double needs jax_enable_x64.",
+    decorator="",
+    entry=("mesh, T, S = jax.tree.map(jnp.asarray, (mesh, T, S))",),
+    solver=CG_JAX,
+)
+
+
+def emit_jax(scheme: Scheme) -> str:
+    """Python source with `step(T, S, mesh, dt, …)` on JAX arrays."""
+    return python_module(scheme, _JAX)

@@ -1,0 +1,167 @@
+"""The built-in schemes: tableaux applied to the heat equation, formulas printed in the paper, and the corrected flux.
+
+The corrected flux is  F = α A [ (T_N − T_P)/(d·n) + ½ (∇T_P + ∇T_N)·(n − d/(d·n)) ]: the over-relaxed non-orthogonal
+correction. Its gradients solve  Σ d dᵀ/δ² ∇T = Σ d (T_N − T_P)/δ², boundary faces included. No rotation changes the
+correction, and it vanishes where d is along n. The formulas contain components, so that there is a corrected scheme per
+dimension. Formulas of the paper are as printed, misprints included.
+"""
+
+from dataclasses import replace
+from functools import cache
+
+import sympy as sp
+
+from fluxforge.expression import COORDINATES, parse, symbol
+from fluxforge.pde import HEAT
+from fluxforge.scheme._integrate import CRANK_NICOLSON, EULER, MIDPOINT, RK4, Tableau, integrate
+from fluxforge.scheme._integrate import rkl2 as rkl2_tableau
+from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage
+from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols
+
+CORRECTION = "correction"
+"""What networks call ½ (∇T_P + ∇T_N)·(n − d/(d·n)) among their invariants."""
+
+
+def gradient_names(dimension: int) -> tuple[str, ...]:
+    """`g_x`, `g_y` (and `g_z`): the outputs of `gradient_stage`."""
+    return tuple(f"g_{axis}" for axis in COORDINATES[:dimension])
+
+
+@cache
+def gradient_stage(dimension: int) -> Stage:
+    """The least-squares gradient of T in every cell; a ghost shows its owner's."""
+    axes = COORDINATES[:dimension]
+    pairs = [(a, b) for i, a in enumerate(axes) for b in axes[i:]]
+    products = {f"m_{a}{b}": f"d_{a}*d_{b}/delta**2" for a, b in pairs}
+    rises = {f"r_{axis}": f"d_{axis}/delta**2*(T_N - T_P)" for axis in axes}
+    known = message_symbols(Hop.EDGE, ())
+    messages = {name: Message(parse(text, known)) for name, text in (products | rises).items()}
+    M = sp.Matrix(dimension, dimension, lambda i, j: symbol(f"m_{''.join(sorted((axes[i], axes[j])))}"))
+    solved = M.adjugate() * sp.Matrix([symbol(f"r_{axis}") for axis in axes])
+    outputs = {
+        name: Output(top / M.det(), Ghost.OWNER) for name, top in zip(gradient_names(dimension), solved, strict=True)
+    }
+    assert all(own.expression.free_symbols <= {*output_symbols(messages, ()).values()} for own in outputs.values())
+    return Stage(messages, outputs)
+
+
+def correction_text(dimension: int, normal: str = "d_n") -> str:
+    """The correction as a formula of a message; `normal` is what d·n is called."""
+    return " + ".join(f"(g_{axis}_P + g_{axis}_N)/2*(n_{axis} - d_{axis}/{normal})" for axis in COORDINATES[:dimension])
+
+
+PLAIN_FLUX_ORDERS = {"squares": 2.0, "cross": 2.0, "equilateral": 2.0, "right": 0.0, "jittered": 0.0}
+"""Order 2 where the line of centroids is perpendicular to the face; no convergence where it is not.
+
+On unstructured meshes the error falls for as long as the generator makes locally regular triangles: no claim.
+"""
+
+NO_ORDER = dict.fromkeys(("squares", "cross", "equilateral", "right", "jittered", "irregular"), 0.0)
+"""A scheme that solves another equation converges nowhere."""
+
+_FLUX = "alpha*A/delta*(T_N - T_P)"
+
+MIDPOINT_PRINTED = (
+    SchemeBuilder()
+    .stage({"z": _FLUX}, {"half": "T + dt/(2*V)*z + dt*S"})
+    .stage({"z_half": "alpha*A/delta*(half_N - half_P)"}, {"T_new": "T + dt/V*z_half + dt*S"})
+    .build(
+        "midpoint-printed",
+        summary="the midpoint rule as the paper prints it: a whole source step in the half step",
+        claims=Claims(conservative=True, time_order=1, generator=True, stable_to=2.0),
+    )
+)
+
+CRANK_NICOLSON_PRINTED = (
+    SchemeBuilder()
+    .stage({"z": _FLUX}, {"T_new": "T - dt/V*z"})
+    .build(
+        "crank-nicolson-printed",
+        theta=sp.Rational(1, 2),
+        summary="Crank-Nicolson as the paper prints it: wrong sign, no source",
+        claims=Claims(conservative=True, generator=False, space=NO_ORDER, stable_to=0.0),
+    )
+)
+
+TWO_HOP_PRINTED = (
+    SchemeBuilder()
+    .stage(
+        {"z1": _FLUX, "z2": (Hop.RING, "alpha/2*(T_Q - T_P)")},
+        {"T_new": "T + dt*S + dt/V*(z1 + z2)"},
+    )
+    .build(
+        "two-hop-printed",
+        summary="the two-hop formula as the paper prints it: solves another heat equation",
+        claims=Claims(conservative=True, time_order=1, generator=False, space=NO_ORDER, stable_to=2.0),
+    )
+)
+
+TWO_HOP = (
+    SchemeBuilder()
+    .stage(
+        {
+            "z1": "alpha*A/delta*(T_N - T_P)",
+            # A Neumann ghost moves with its owner in the half step, so χ keeps it out of Σw.
+            "d": "chi*alpha*A/delta",
+            "z_source": "alpha*A/delta*(S_N - S_P)",
+            "z2": (Hop.PATH, "dt/2*(alpha*A_PN/delta_PN)*(alpha*A_NQ/delta_NQ)/V_N*(T_Q - T_N)"),
+        },
+        {"T_new": "T + dt*S + dt/V*(z1 + z2 + dt/2*z_source - dt/(2*V)*d*z1)"},
+    )
+    .build(
+        "two-hop",
+        summary="one stage over directed two-hop paths, equal to midpoint",
+        claims=Claims(conservative=True, time_order=2, generator=True, space=PLAIN_FLUX_ORDERS, stable_to=2.0),
+    )
+)
+
+
+def corrected_in(dimension: int) -> Scheme:
+    """The scheme for meshes of so many dimensions; orders in space are claimed for families in the plane."""
+    normal = f"({' + '.join(f'd_{axis}*n_{axis}' for axis in COORDINATES[:dimension])})"
+    known = message_symbols(Hop.EDGE, gradient_names(dimension))
+    flux = parse(f"alpha*A*((T_N - T_P)/{normal} + {correction_text(dimension, normal)})", known)
+    new = parse("T + dt/V*z + dt*S", output_symbols(("z",), ()))
+    claims = Claims(
+        conservative=True,
+        linear_exact=True,
+        time_order=1,
+        generator=True,
+        space=dict.fromkeys(FAMILIES, 2.0) if dimension == 2 else {},
+        stable_to=2.0,
+    )
+    return Scheme(
+        "corrected",
+        (gradient_stage(dimension), Stage({"z": Message(flux)}, {"T_new": Output(new)})),
+        summary="over-relaxed non-orthogonal correction with least-squares gradients, forward Euler",
+        claims=claims,
+    )
+
+
+CORRECTED = corrected_in(2)
+
+
+def _heat(tableau: Tableau) -> Scheme:
+    return integrate(tableau, HEAT, space=PLAIN_FLUX_ORDERS)
+
+
+def rkl2(s: int) -> Scheme:
+    """Runge–Kutta–Legendre of order two with s stages for the heat equation."""
+    return _heat(rkl2_tableau(s))
+
+
+BUILT_IN: dict[str, Scheme] = {
+    scheme.name: scheme
+    for scheme in (
+        replace(_heat(EULER), summary="the paper's first-order scheme: two-point flux, forward Euler"),
+        _heat(MIDPOINT),
+        MIDPOINT_PRINTED,
+        _heat(RK4),
+        rkl2(8),
+        TWO_HOP,
+        TWO_HOP_PRINTED,
+        _heat(CRANK_NICOLSON),
+        CRANK_NICOLSON_PRINTED,
+        CORRECTED,
+    )
+}
