@@ -19,8 +19,10 @@ from fluxforge.stepping._output import prepare_folder, write_comparison, write_r
 from fluxforge.stepping._run import choose_step, compare, simulate
 from fluxforge.stepping._simulation import (
     Comparison,
+    ComparisonRow,
     ErrorNorms,
     Simulation,
+    Summary,
     animation,
     field_picture,
     limit_kind,
@@ -33,6 +35,7 @@ __all__ = [
     "AbstractStepper",
     "AffineMap",
     "Comparison",
+    "ComparisonRow",
     "ErrorNorms",
     "GeneralStepper",
     "KernelStepper",
@@ -43,6 +46,7 @@ __all__ = [
     "Simulation",
     "Solver",
     "StepLimit",
+    "Summary",
     "animation",
     "apply",
     "assemble",

@@ -6,8 +6,8 @@ import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -169,7 +169,7 @@ def _write_run(simulation: Simulation, folder: Path, *, gif: bool) -> list[Path]
     if gif:
         animation(simulation, folder / "T.gif")
         written.append(folder / "T.gif")
-    write_document(folder / "summary.json", "simulation", SUMMARY_VERSION, simulation.summary())
+    write_document(folder / "summary.json", "simulation", SUMMARY_VERSION, asdict(simulation.summary()))
     return [*written, folder / "summary.json"]
 
 
@@ -216,7 +216,7 @@ def write_comparison(
         for name, simulation in zip(folder_names(schemes), comparison.simulations, strict=True):
             written += _write_run(simulation, writing / name, gif=gif)
         side_by_side(comparison, writing / "compare.png")
-        content: dict[str, Any] = {"schemes": comparison.table()}
+        content = {"schemes": [asdict(row) for row in comparison.table()]}
         write_document(writing / "compare.json", "comparison", SUMMARY_VERSION, content)
         written += [writing / "compare.png", writing / "compare.json"]
     return [target / path.relative_to(writing) for path in written]
