@@ -1,4 +1,4 @@
-"""What a run leaves: its fields and figures, and the comparison of several runs."""
+"""The results of a run: fields, summary, errors and figures; and the comparison of several runs."""
 
 import base64
 import html
@@ -195,7 +195,7 @@ def limit_kind(limit: float | None) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The runs, the first of which the others are measured against."""
+    """Runs of several schemes on one problem; the others are compared with the first."""
 
     simulations: tuple[Simulation, ...]
 
@@ -233,7 +233,7 @@ def field_picture(simulation: Simulation, path: str | os.PathLike[str]) -> None:
 
 
 def side_by_side(comparison: Comparison, path: str | os.PathLike[str]) -> None:
-    """The last field of each scheme above, and below its difference from the first scheme."""
+    """Draw to a file the last field of each scheme, and below it the difference from the first scheme."""
     runs = comparison.simulations
     figure = Figure(figsize=(1.2 + 3.6 * len(runs), 7.2), layout="constrained")
     grid = figure.subplots(2, len(runs), squeeze=False)
@@ -252,7 +252,7 @@ def side_by_side(comparison: Comparison, path: str | os.PathLike[str]) -> None:
 
 
 def animation(simulation: Simulation, path: str | os.PathLike[str]) -> None:
-    """All saved fields as an animated GIF, on one colour scale."""
+    """Write all saved fields as an animated GIF with one colour scale."""
     figure = Figure(figsize=(5.4, 4.6), layout="constrained")
     axes = figure.add_subplot()
     fields = simulation.fields
