@@ -15,6 +15,7 @@ from fluxforge._machine import free_memory
 
 Status = Literal["ok", "missing", "optional"]
 OLDEST_PYTHON = (3, 11)
+REQUIRED = ("numpy", "scipy", "sympy", "matplotlib", "meshio", "h5py", "jax", "equinox", "numba", "pyamg")
 COMPILERS = ("cc", "gcc", "clang")
 
 
@@ -50,7 +51,7 @@ def examine() -> Examination:
         (
             _python(),
             Check("fluxforge", "ok", version("fluxforge")),
-            *(_needed(name) for name in ("numpy", "scipy", "sympy", "matplotlib", "meshio", "h5py", "jax", "equinox")),
+            *(_needed(name) for name in REQUIRED),
             _devices(),
             _double_precision(),
             _gmsh(),

@@ -9,6 +9,7 @@ from fluxforge import _doctor, mesh
 from fluxforge._doctor import Check, Examination, cores, examine, free_memory
 
 NAMES = {"python", "fluxforge", "jax", "devices", "64-bit mode", "gmsh", "meshio", "pyoperon", "pysr", "fipy"}
+NAMES |= {"numba", "pyamg"}
 NAMES |= {"c compiler", "free memory", "cores"}
 
 

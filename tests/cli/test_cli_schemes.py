@@ -98,12 +98,13 @@ def test_c_code_can_have_its_mesh_beside_it(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        ("--to", "numpy", "-o", "x.py", "--mesh", "m.msh"),
+        ("--to", "latex", "-o", "x.tex", "--mesh", "m.msh"),
+        ("--to", "numpy", "--mesh", "m.msh"),
         ("--to", "c", "--mesh", "m.msh"),
         ("--to", "c", "--boundary", "0"),
     ],
 )
-def test_a_mesh_belongs_to_c_code_in_a_file(cli: Cli, given: tuple[str, ...]) -> None:
+def test_a_mesh_belongs_to_code_in_a_file(cli: Cli, given: tuple[str, ...]) -> None:
     failed = cli("export", "euler", *given)
     assert failed.code == 2
     assert "--mesh" in failed.err

@@ -102,6 +102,13 @@ def test_arrays_of_a_mesh_and_of_its_file_are_those_of_its_graph(tmp_path: Path)
         np.testing.assert_array_equal(ff.mesh_arrays(given)["A"], ff.mesh_arrays(ff.dual(mesh))["A"])
 
 
+@pytest.mark.parametrize("name", ["numpy", "jax"])
+def test_code_is_not_written_over_the_module_it_imports(name: str, tmp_path: Path, capsys) -> None:
+    assert main(["export", "euler", "--to", name, "-o", str(tmp_path / f"{name}.py")]) == 2
+    assert f"would hide the module {name}" in capsys.readouterr().err.replace("\n", " ")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_mesh_beside_other_targets_is_refused(tmp_path: Path) -> None:
     ff.mesh.write(ff.mesh.squares(2), tmp_path / "m.msh")
     arguments = ["export", "euler", "--to", "latex", "--mesh", str(tmp_path / "m.msh"), "-o", str(tmp_path / "a.tex")]

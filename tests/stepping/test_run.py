@@ -108,9 +108,9 @@ def test_the_printed_crank_nicolson_scheme_is_refused_at_any_step() -> None:
 def test_an_implicit_run_takes_steps_as_long_as_it_likes() -> None:
     found = simulate("crank-nicolson", MESH, dt_fraction=100.0, steps=3, initial="x")
     assert found.dt_limit == np.inf
-    assert found.summary()["dt_limit"] is None
-    assert found.summary()["dt_limit_kind"] == "unlimited"
-    assert found.summary()["dt_over_fourier"] == pytest.approx(100.0)
+    assert found.summary().dt_limit is None
+    assert found.summary().dt_limit_kind == "unlimited"
+    assert found.summary().dt_over_fourier == pytest.approx(100.0)
 
 
 BOUND = 1e8
@@ -139,7 +139,7 @@ def test_a_run_that_blows_up_names_the_step_whatever_is_saved(every: int) -> Non
     assert found.times[-1] == pytest.approx(found.steps * dt)
     assert np.isfinite(found.fields).all()
     assert np.abs(found.fields).max() <= BOUND * (1 + np.abs(T).max())
-    assert found.summary()["blew_up_at"] == wanted
+    assert found.summary().blew_up_at == wanted
 
 
 def test_a_run_that_overflows_names_a_step_too() -> None:
@@ -170,7 +170,7 @@ def test_large_data_are_no_explosion(scheme: str, problem: dict[str, Any]) -> No
     assert (found.blew_up_at, found.steps) == (None, 60)
     size = max(abs(found.fields.min()), found.fields.max())
     assert size > 1e9
-    assert found.summary()["heat"] is not None
+    assert found.summary().heat is not None
 
 
 @pytest.mark.parametrize("problem", [{"boundary": Dirichlet(LARGE)}, {"source": LARGE}, {"boundary": Neumann(LARGE)}])
@@ -195,8 +195,8 @@ def test_a_source_counts_by_the_time_it_has_acted() -> None:
 
 def test_numbers_of_a_summary_that_overflow_are_left_out() -> None:
     summary = simulate("euler", MESH, initial=1e200, steps=2).summary()
-    assert summary["energy"] is None
-    assert summary["heat"] == pytest.approx(1e200, rel=0.7)
+    assert summary.energy is None
+    assert summary.heat == pytest.approx(1e200, rel=0.7)
 
 
 def test_data_beyond_single_precision_are_refused_there() -> None:
@@ -214,7 +214,7 @@ def test_an_insulated_box_keeps_its_heat_at_any_step_that_is_allowed(share: floa
     start = found.graph.V @ found.fields[0]
     # Differences of T_θ are about 1/Δt of those of T, so that the fluxes of a step are of the size of the field. What a
     # cell gives and its neighbour receives are equal to a few ε of that; there are at most four of them and 50 steps.
-    assert found.summary()["heat"] == pytest.approx(start, rel=50 * 10 * np.finfo(float).eps)
+    assert found.summary().heat == pytest.approx(start, rel=50 * 10 * np.finfo(float).eps)
     assert np.abs(found.fields).max() <= 2.0
 
 
@@ -264,7 +264,7 @@ def test_a_mesh_that_exchanges_nothing_needs_a_step_of_its_own() -> None:
         simulate("euler", squares(1), boundary=Neumann())
     found = simulate("euler", squares(1), boundary=Neumann(), dt=0.25, steps=4, source=2.0)
     assert found.fields[-1] == pytest.approx([2.0])
-    assert found.summary()["dt_over_fourier"] is None
+    assert found.summary().dt_over_fourier is None
 
 
 def test_a_mesh_on_which_a_scheme_has_no_finite_coefficients_is_bad_input() -> None:
@@ -277,22 +277,22 @@ def test_a_scheme_that_is_not_linear_runs_without_a_limit() -> None:
     stage = SchemeBuilder().stage({"z": "alpha*A/delta*(T_N - T_P)*(1 + T_P**2)"}, {"T_new": "T + dt/V*z"})
     found = simulate(stage.build("hot", summary="", claims=Claims()), MESH, initial="x*y", dt_fraction=0.1, steps=3)
     assert found.dt_limit is None
-    assert found.summary()["dt_limit"] is None
-    assert found.summary()["dt_limit_kind"] == "unknown"
+    assert found.summary().dt_limit is None
+    assert found.summary().dt_limit_kind == "unknown"
     assert found.steps == 3
 
 
 def test_the_summary_is_that_of_the_last_field() -> None:
     found = simulate("euler", MESH, initial="1 + x", boundary=Dirichlet(3.0), steps=2)
     T, V, summary = found.fields[-1], found.graph.V, found.summary()
-    assert summary["heat"] == pytest.approx(V @ T)
-    assert summary["mean"] == pytest.approx(V @ T / V.sum())
-    assert summary["energy"] == pytest.approx(0.5 * V @ T**2)
-    assert (summary["min"], summary["max"]) == (T.min(), T.max())
-    assert (summary["cells"], summary["steps"], summary["scheme"]) == (24, 2, "euler")
-    assert summary["time"] == found.times[-1]
-    assert summary["dt_limit"] == found.dt_limit
-    assert summary["dt_limit_kind"] == "finite"
+    assert summary.heat == pytest.approx(V @ T)
+    assert summary.mean == pytest.approx(V @ T / V.sum())
+    assert summary.energy == pytest.approx(0.5 * V @ T**2)
+    assert (summary.min, summary.max) == (T.min(), T.max())
+    assert (summary.cells, summary.steps, summary.scheme) == (24, 2, "euler")
+    assert summary.time == found.times[-1]
+    assert summary.dt_limit == found.dt_limit
+    assert summary.dt_limit_kind == "finite"
 
 
 def test_schemes_are_compared_with_the_first() -> None:
@@ -301,13 +301,13 @@ def test_schemes_are_compared_with_the_first() -> None:
         ["euler", "midpoint", "two-hop"], MESH, initial=noise(GRAPH.cells), steps=4, save_every=2, progress=seen.append
     )
     rows = found.table()
-    assert [row["scheme"] for row in rows] == ["euler", "midpoint", "two-hop"]
-    assert (rows[0]["l2_difference"], rows[0]["linf_difference"]) == (0.0, 0.0)
+    assert [row.scheme for row in rows] == ["euler", "midpoint", "two-hop"]
+    assert (rows[0].l2_difference, rows[0].linf_difference) == (0.0, 0.0)
     first, other = (run.fields[-1] for run in found.simulations[:2])
-    assert rows[1]["linf_difference"] == pytest.approx(np.abs(other - first).max() / np.abs(first).max())
+    assert rows[1].linf_difference == pytest.approx(np.abs(other - first).max() / np.abs(first).max())
     V = found.simulations[0].graph.V
-    assert rows[1]["l2_difference"] == pytest.approx(np.sqrt(V @ (other - first) ** 2 / (V @ first**2)))
-    assert rows[2]["l2_difference"] == pytest.approx(rows[1]["l2_difference"], rel=1e-9)
+    assert rows[1].l2_difference == pytest.approx(np.sqrt(V @ (other - first) ** 2 / (V @ first**2)))
+    assert rows[2].l2_difference == pytest.approx(rows[1].l2_difference, rel=1e-9)
     assert seen == [2, 4, 6, 8, 10, 12]
 
 
@@ -321,8 +321,8 @@ def test_a_scheme_that_blew_up_has_no_difference() -> None:
         "initial": noise(GRAPH.cells, 3),
     }
     rows = compare(["crank-nicolson", "euler"], MESH, **problem).table()
-    assert rows[1]["l2_difference"] is None
-    assert rows[1]["blew_up_at"] > 10
+    assert rows[1].l2_difference is None
+    assert rows[1].blew_up_at > 10
 
 
 def test_there_must_be_something_to_compare() -> None:

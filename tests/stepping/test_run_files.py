@@ -60,7 +60,7 @@ def test_a_run_leaves_a_picture_and_a_summary(tmp_path: Path) -> None:
     document = json.loads((tmp_path / "deep" / "run" / "summary.json").read_text())
     assert document["format"] == "fluxforge-simulation"
     assert document["format_version"] == 1
-    assert document["heat"] == run.summary()["heat"]
+    assert document["heat"] == run.summary().heat
     with Image.open(tmp_path / "deep" / "run" / "final.png") as picture:
         assert min(picture.size) > 300
         assert len(set(picture.convert("RGB").resize((40, 40)).get_flattened_data())) > 10

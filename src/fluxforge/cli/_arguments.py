@@ -90,8 +90,8 @@ SCHEMES = (
 )
 LARGEST = 10**15
 BOUNDARY = (
-    "0, left=sin(pi*y), right=insulated or top=flux:2*x (outward normal gradient). "
-    "May be repeated; T = 0 on tags that are not named."
+    "Boundary condition of all tags or of one: 0, left=sin(pi*y), right=insulated or top=flux:2*x (outward normal "
+    "gradient). May be repeated; T = 0 on tags that are not named."
 )
 
 

@@ -40,7 +40,7 @@ def export(
             metavar="FILE", help="Mesh to write beside C (a header), NumPy or JAX code (an .npz file); needs -o."
         ),
     ] = None,
-    boundary: Annotated[list[str] | None, typer.Option(metavar="CONDITION", help=f"Of that mesh: {BOUNDARY}")] = None,
+    boundary: Annotated[list[str] | None, typer.Option(metavar="CONDITION", help=BOUNDARY)] = None,
 ) -> None:
     """Write a scheme as LaTeX, NumPy, JAX or C code, or as scheme.json.
 
@@ -61,6 +61,8 @@ def export(
     from fluxforge.scheme.emit import emit_c_mesh, example_arrays, python_main
 
     beside = None if output is None else output.with_name(f"{output.stem}_mesh.{BESIDE.get(to, 'h')}")
+    if output is not None and output.name in ("numpy.py", "jax.py"):
+        raise InputError(f"{output}: would hide the module {output.stem} that the code imports: give another name")
     for path in (output, None if mesh is None else beside):
         if path is not None and path.exists() and not overwrite:
             raise InputError(f"{path}: exists already: give another file, or --overwrite to replace it")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 mesh = group(text="Generate meshes, and inspect mesh files.", example="fluxforge mesh info m.msh")
 
 Cells = Annotated[int | None, count("--cells", text="Approximate number of cells (default: 300).")]
-Size = Annotated[float | None, typer.Option(metavar="H", help="Edge length, instead of a number of cells.")]
+Size = Annotated[float | None, typer.Option(metavar="H", help="Edge length h, instead of a number of cells.")]
 KindOption = Annotated[Kind, typer.Option(help="Irregular meshes are refined around two random points.")]
 Seed = Annotated[int, count("--seed", text="Random seed.")]
 EngineOption = Annotated[Engine, typer.Option(help="Mesh generator; auto: gmsh if it works, otherwise builtin.")]
@@ -92,9 +92,12 @@ def family(
     n: Annotated[int | None, count("-n", text="Squares per side (default: 20).")] = None,
     jitter: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="jittered: largest move as a share of h, at most 0.3 (default: 0.2)."),
+        typer.Option(
+            metavar="FRACTION",
+            help="Largest displacement of a point as a fraction of h, at most 0.3 (jittered only; default: 0.2).",
+        ),
     ] = None,
-    seed: Annotated[int | None, count("--seed", text="jittered: random seed.")] = None,
+    seed: Annotated[int | None, count("--seed", text="Random seed (jittered only).")] = None,
     output: OutputFile = None,
     plot: Plot = None,
     as_json: Json = False,

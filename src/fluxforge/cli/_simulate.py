@@ -22,7 +22,7 @@ PROBLEM, TIME, OUTPUT = "Problem", "Time steps", "Output"
 
 
 class SolverName(StrEnum):
-    """Solvers of implicit schemes."""
+    """Linear solvers of implicit schemes."""
 
     AUTO = "auto"
     DIRECT = "direct"
@@ -31,14 +31,17 @@ class SolverName(StrEnum):
 
 
 class PrecisionName(StrEnum):
-    """Floating-point numbers."""
+    """Floating-point precisions."""
 
     FLOAT64 = "float64"
     FLOAT32 = "float32"
 
 
-SOLVER = "Solver of implicit schemes: sparse LU, or conjugate gradients with multigrid (amg) or the diagonal (cg)."
-FIELD = "A formula of x and y, or a file: @field.npy, @run.vtu:T."
+SOLVER = (
+    "Linear solver of implicit schemes: sparse LU (direct), or conjugate gradients preconditioned by algebraic "
+    "multigrid (amg) or by the diagonal (cg)."
+)
+FIELD = "a formula of x and y, or a file: @field.npy, @run.vtu:T."
 
 
 def simulate(
@@ -50,19 +53,25 @@ def simulate(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A parameter of the equation: a number, a formula, (FORMULA, FORMULA) for a vector, or @file.",
+            help="Parameter of the equation: a number, a formula, (FORMULA, FORMULA) for a vector, or @file. "
+            "May be repeated.",
             rich_help_panel=PROBLEM,
         ),
     ] = None,
     diffusivity: Annotated[
         float | None,
-        typer.Option(metavar="ALPHA", help="α of heat, dT/dt = α ∇²T + S (1 unless given).", rich_help_panel=PROBLEM),
+        typer.Option(
+            metavar="ALPHA",
+            help="Diffusivity α of the heat equation, dT/dt = α ∇²T + S (default: 1).",
+            rich_help_panel=PROBLEM,
+        ),
     ] = None,
     initial: Annotated[
-        str, typer.Option(metavar="FORMULA", help=f"T at the start. {FIELD}", rich_help_panel=PROBLEM)
+        str, typer.Option(metavar="FORMULA", help=f"Initial field: {FIELD}", rich_help_panel=PROBLEM)
     ] = "0",
     source: Annotated[
-        str, typer.Option(metavar="FORMULA", help="Source S: a formula of x and y, or @file.", rich_help_panel=PROBLEM)
+        str,
+        typer.Option(metavar="FORMULA", help="Source term S: a formula of x and y, or @file.", rich_help_panel=PROBLEM),
     ] = "0",
     boundary: Annotated[
         list[str] | None,
@@ -77,7 +86,7 @@ def simulate(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Time step as a share of the reference step, of heat the Fourier step (0.5 unless given).",
+            help="Time step as a fraction of the reference step, which for heat is the Fourier step (default: 0.5).",
             rich_help_panel=TIME,
         ),
     ] = None,
@@ -92,18 +101,25 @@ def simulate(
     compare: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="SCHEMES", help="Run these too: euler,rk4.", autocompletion=complete_schemes, rich_help_panel=OUTPUT
+            metavar="SCHEMES",
+            help="Further schemes to run and compare with SCHEME: euler,rk4.",
+            autocompletion=complete_schemes,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     save_every: Annotated[
-        int | None, count("--save-every", text="Keep every Nth field (about 20 unless given).", rich_help_panel=OUTPUT)
+        int | None,
+        count("--save-every", text="Save every Nth field (default: about 20 fields).", rich_help_panel=OUTPUT),
     ] = None,
     output: OutputFolder = None,
     overwrite: Overwrite = False,
     gif: Annotated[bool, typer.Option("--gif", help="Also write an animation.", rich_help_panel=OUTPUT)] = False,
     as_json: Json = False,
 ) -> None:
-    """Run a problem on a mesh with a scheme, of heat unless another equation is named; write fields and a summary."""
+    """Solve an initial-value problem on a mesh with a scheme and print a summary; with -o, write the fields.
+
+    The equation is that of the scheme, or heat, unless --equation names another.
+    """
     if dt is not None and dt_fraction is not None:
         raise typer.BadParameter("give --dt or --dt-fraction, not both")
     if gif and output is None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -128,10 +128,10 @@ def _write(comparison: Comparison, request: Request) -> list[Path]:
 
 def _document(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
     """The summary of a run; of several, their summaries and the table of comparison."""
-    summaries = [simulation.summary() for simulation in comparison.simulations]
+    summaries = [asdict(simulation.summary()) for simulation in comparison.simulations]
     if len(summaries) == 1:
         return {**summaries[0], "files": list(files)}
-    return {"simulations": summaries, "comparison": comparison.table(), "files": list(files)}
+    return {"simulations": summaries, "comparison": [asdict(row) for row in comparison.table()], "files": list(files)}
 
 
 def _show_results(comparison: Comparison, problem: Problem, files: Sequence[Path]) -> None:
@@ -158,21 +158,21 @@ def _list_files(files: Sequence[Path]) -> str:
 
 
 def _describe(done: Simulation) -> Iterator[tuple[str, str]]:
-    summary: Mapping[str, Any] = done.summary()
+    summary = done.summary()
     yield "scheme", done.scheme
     yield "cells", f"{done.graph.cells:,}"
     yield "steps", f"{done.steps:,}, to time {number(float(done.times[-1]))}"
     limits = {"unknown": "unknown", "unlimited": "unlimited", "finite": number(done.dt_limit)}
-    limit = limits[summary["dt_limit_kind"]]
-    share = summary["dt_over_fourier"]
+    limit = limits[summary.dt_limit_kind]
+    share = summary.dt_over_fourier
     of_fourier = "" if share is None else f", {number(share)} of the {done.words.step_name}"
     yield "Δt", f"{number(done.dt)}{of_fourier}; stability limit: {limit}"
     yield (
         f"{done.words.unknown} at the end",
-        f"{number(summary['min'])} to {number(summary['max'])}, mean {number(summary['mean'])}",
+        f"{number(summary.min)} to {number(summary.max)}, mean {number(summary.mean)}",
     )
-    yield done.words.total, number(summary["heat"])
-    yield f"energy ½ Σ V {done.words.unknown}²", number(summary["energy"])
+    yield done.words.total, number(summary.heat)
+    yield f"energy ½ Σ V {done.words.unknown}²", number(summary.energy)
     yield "time per step", duration(done.seconds_per_step)
 
 
@@ -181,11 +181,11 @@ def _show_table(comparison: Comparison) -> None:
     columns = ("scheme", "L2 difference", "max difference", "min", "max", "mean", "per step", "outcome")
     rows = [
         (
-            row["scheme"],
-            *(number(row[key], 3) for key in ("l2_difference", "linf_difference")),
-            *(number(row[key]) for key in ("min", "max", "mean")),
-            duration(row["seconds_per_step"]),
-            "ok" if row["blew_up_at"] is None else f"blew up at step {row['blew_up_at']}",
+            row.scheme,
+            *(number(value, 3) for value in (row.l2_difference, row.linf_difference)),
+            *(number(value) for value in (row.min, row.max, row.mean)),
+            duration(row.seconds_per_step),
+            "ok" if row.blew_up_at is None else f"blew up at step {row.blew_up_at}",
         )
         for row in comparison.table()
     ]

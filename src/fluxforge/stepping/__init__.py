@@ -20,8 +20,10 @@ from fluxforge.stepping._picture import comparison_figure
 from fluxforge.stepping._run import choose_step, compare, simulate
 from fluxforge.stepping._simulation import (
     Comparison,
+    ComparisonRow,
     ErrorNorms,
     Simulation,
+    Summary,
     animation,
     field_picture,
     limit_kind,
@@ -35,6 +37,7 @@ __all__ = [
     "AbstractStepper",
     "AffineMap",
     "Comparison",
+    "ComparisonRow",
     "ErrorNorms",
     "GeneralStepper",
     "KernelStepper",
@@ -45,6 +48,7 @@ __all__ = [
     "Simulation",
     "Solver",
     "StepLimit",
+    "Summary",
     "TrainedNetwork",
     "animation",
     "apply",

@@ -16,7 +16,10 @@ from fluxforge.pde import Equation, differentiate
 
 
 def field_on_cells(value: Value | np.ndarray, graph: DualGraph, what: str) -> np.ndarray:
-    """A field over cells from whatever the caller gave."""
+    """One finite number per cell from an array, a number, a formula or a function; `what` names it in messages.
+
+    Raises InputError (ExpressionError for a formula) for anything else.
+    """
     if not isinstance(value, np.ndarray):
         return evaluate_at(value, graph.x, what)
     if value.dtype.kind not in "fiu" or value.shape != (graph.cells,) or not np.isfinite(value).all():
@@ -30,7 +33,10 @@ CELL = "cell"
 
 
 def read_field(spec: str, cells: int) -> np.ndarray:
-    """The field that `spec` names, one finite number per cell, in the mesh's order of cells."""
+    """Read one finite number per cell from `spec`: field.npy, or a mesh file with cell data, run.vtu:T.
+
+    Raises InputError, naming the file, if it cannot be read or does not match the mesh.
+    """
     check_text(spec, "spec"), check_whole(cells, "cells", least=1)
     path, _, name = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "")
     values = _from_array_file(path) if Path(path).suffix == ".npy" else _from_mesh_file(path, name or "T")

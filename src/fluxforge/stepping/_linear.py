@@ -114,7 +114,7 @@ def stage_rows(
 
 
 def stage_bytes(stage: StageRows, cells: int, width: int) -> int:
-    """The bytes that one stage of a linear scheme moves, in numbers of that width."""
+    """Bytes that one stage of a linear scheme reads and writes, for floats of `width` bytes."""
     held = sum(array.nbytes for array in jax.tree.leaves(stage))
     read = {term.field for terms in stage.terms.values() for term in terms}
     return held + (len(read) + len(stage.terms)) * cells * width

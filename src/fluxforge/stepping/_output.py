@@ -6,8 +6,8 @@ import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -169,12 +169,12 @@ def _write_run(simulation: Simulation, folder: Path, *, gif: bool) -> list[Path]
     if gif:
         animation(simulation, folder / "T.gif")
         written.append(folder / "T.gif")
-    write_document(folder / "summary.json", "simulation", SUMMARY_VERSION, simulation.summary())
+    write_document(folder / "summary.json", "simulation", SUMMARY_VERSION, asdict(simulation.summary()))
     return [*written, folder / "summary.json"]
 
 
 def write_series(simulation: Simulation, folder: Path) -> list[Path]:
-    """The saved fields as VTU files, and the .pvd file by which ParaView opens them as one animation."""
+    """Write the saved fields as VTU files, and the .pvd file that ParaView opens as one animation; return the paths."""
     digits = len(str(len(simulation.fields) - 1))
     frames = [folder / f"T_{k:0{digits}d}.vtu" for k in range(len(simulation.fields))]
     mixed = (simulation.mesh.cells < 0).any()
@@ -194,7 +194,7 @@ def write_series(simulation: Simulation, folder: Path) -> list[Path]:
 
 
 def _remove_older(folder: Path, frames: list[Path]) -> None:
-    """The fields of an earlier run in the same folder, which no series.pvd speaks of any more."""
+    """Remove the fields of an earlier run in the same folder that the new series.pvd does not list."""
     for path in folder.glob("T_*.vtu"):
         if path not in frames and re.fullmatch(r"T_\d+\.vtu", path.name):
             path.unlink()
@@ -204,7 +204,7 @@ def _remove_older(folder: Path, frames: list[Path]) -> None:
 def write_comparison(
     comparison: Comparison, folder: str | os.PathLike[str], *, gif: bool = False, overwrite: bool = False
 ) -> list[Path]:
-    """A folder per scheme as `write_run` makes it, all final fields side by side, and the table as JSON.
+    """Write a folder per scheme as `write_run` does, a picture of all final fields, and the table as JSON.
 
     Raises InputError where the folder holds an earlier run, unless `overwrite`.
     """
@@ -216,7 +216,7 @@ def write_comparison(
         for name, simulation in zip(folder_names(schemes), comparison.simulations, strict=True):
             written += _write_run(simulation, writing / name, gif=gif)
         side_by_side(comparison, writing / "compare.png")
-        content: dict[str, Any] = {"schemes": comparison.table()}
+        content = {"schemes": [asdict(row) for row in comparison.table()]}
         write_document(writing / "compare.json", "comparison", SUMMARY_VERSION, content)
         written += [writing / "compare.png", writing / "compare.json"]
     return [target / path.relative_to(writing) for path in written]

@@ -170,7 +170,7 @@ def choose_step(
 
 
 def _name_parameters(parameters: Settings | None) -> str:
-    """The parameters that are numbers, to open a message with."""
+    """The parameters that are numbers, as the beginning of a message."""
     numbers = [f"{name} = {value:g}" for name, value in (parameters or {}).items() if isinstance(value, int | float)]
     return f"{', '.join(numbers)}: " if numbers else ""
 
@@ -230,7 +230,7 @@ def _march(
     every: int,
     progress: Callable[[int], None] | None,
 ) -> _March:
-    """Step in chunks between saved fields; the clock starts once the step is compiled."""
+    """Step in chunks between saved fields; the time of compilation is not counted."""
     run = _March([0], [T])
     state = advance.enter(T)
     jax.block_until_ready(advance.repeat(state, 1))
@@ -254,7 +254,7 @@ def _march(
 
 
 def _chunk(advance: AbstractStepper, state: State, count: int, seconds_each: float) -> State:
-    """Many steps in calls of about half a second each, so that an interruption is answered soon."""
+    """Take `count` steps in calls of about half a second each, so that Ctrl-C takes effect soon."""
     most = max(1, int(0.5 / seconds_each)) if seconds_each else min(count, 100)
     while count > 0:
         state = jax.block_until_ready(advance.repeat(state, min(most, count)))
@@ -263,7 +263,7 @@ def _chunk(advance: AbstractStepper, state: State, count: int, seconds_each: flo
 
 
 def _which_step(advance: AbstractStepper, state: State, done: int, count: int, envelope: Envelope, dt: float) -> int:
-    """Walk the bad chunk again, one step at a time; the last step of it was seen to be too large."""
+    """Repeat the chunk step by step to find the one at which the field blew up."""
     for step in range(done + 1, done + count):
         state = advance.repeat(state, 1)
         if not (np.abs(np.asarray(state)) <= envelope.bound(dt * step)).all():

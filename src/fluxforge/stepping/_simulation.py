@@ -1,4 +1,4 @@
-"""What a run leaves: its fields and figures, and the comparison of several runs."""
+"""The results of a run: fields, summary, errors and figures; and the comparison of several runs."""
 
 import base64
 import html
@@ -7,7 +7,6 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -38,6 +37,49 @@ class ErrorNorms:
 
     l2: float
     max: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The numbers of a run and of its last field, in the order of `summary.json`.
+
+    `mean`, `energy` ½ Σ V T² and `heat`, the conserved total Σ c V T, are volume-weighted, and None where they
+    overflow. `dt_limit` is None both for a step without a limit and for an unknown one: `dt_limit_kind` is `finite`,
+    `unlimited` or `unknown`. `dt_over_fourier` is None where there is no reference step.
+    """
+
+    scheme: str
+    cells: int
+    steps: int
+    time: float
+    dt: float
+    dt_over_fourier: float | None
+    dt_limit: float | None
+    dt_limit_kind: str
+    min: float
+    max: float
+    mean: float | None
+    energy: float | None
+    heat: float | None
+    seconds_per_step: float
+    blew_up_at: int | None
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """A scheme's differences from the first one of a comparison, relative to it, and its own numbers.
+
+    The differences are None for a scheme that took fewer steps, because it blew up.
+    """
+
+    scheme: str
+    l2_difference: float | None
+    linf_difference: float | None
+    min: float
+    max: float
+    mean: float | None
+    seconds_per_step: float
+    blew_up_at: int | None
 
 
 @dataclass(frozen=True)
@@ -113,31 +155,33 @@ class Simulation:
         scale = largest or 1.0
         return ErrorNorms(l2=scale * float(np.sqrt(graph.V @ (apart / scale) ** 2)), max=largest)
 
-    def summary(self) -> dict[str, object]:
-        """The numbers of the last saved field, volume-weighted, as plain JSON values; None for one that overflows.
-
-        `dt_limit` is None both for a step that has no limit and where none is known: `dt_limit_kind` says which,
-        `finite`, `unlimited` or `unknown`. `heat` is what the equation conserves, Σ c V T.
-        """
-        T, V = self.fields[-1], self.graph.V
+    def summary(self) -> Summary:
+        """The numbers of the run and of its last saved field."""
+        T, V = self.final, self.graph.V
         held = V if self.capacity is None else self.capacity * V
         with np.errstate(all="ignore"):
-            sums = {"mean": V @ (T / V.sum()), "energy": 0.5 * V @ T**2, "heat": held @ T}
-        return {
-            "scheme": self.scheme,
-            "cells": self.graph.cells,
-            "steps": self.steps,
-            "time": float(self.times[-1]),
-            "dt": self.dt,
-            "dt_over_fourier": self.dt / self.dt_fourier if math.isfinite(self.dt_fourier) else None,
-            "dt_limit": None if self.dt_limit is None or math.isinf(self.dt_limit) else self.dt_limit,
-            "dt_limit_kind": limit_kind(self.dt_limit),
-            "min": float(T.min()),
-            "max": float(T.max()),
-            **{name: float(value) if np.isfinite(value) else None for name, value in sums.items()},
-            "seconds_per_step": self.seconds_per_step,
-            "blew_up_at": self.blew_up_at,
-        }
+            mean, energy, heat = V @ (T / V.sum()), 0.5 * V @ T**2, held @ T
+        return Summary(
+            scheme=self.scheme,
+            cells=self.graph.cells,
+            steps=self.steps,
+            time=float(self.times[-1]),
+            dt=self.dt,
+            dt_over_fourier=self.dt / self.dt_fourier if math.isfinite(self.dt_fourier) else None,
+            dt_limit=None if self.dt_limit is None or math.isinf(self.dt_limit) else self.dt_limit,
+            dt_limit_kind=limit_kind(self.dt_limit),
+            min=float(T.min()),
+            max=float(T.max()),
+            mean=_finite_or_none(mean),
+            energy=_finite_or_none(energy),
+            heat=_finite_or_none(heat),
+            seconds_per_step=self.seconds_per_step,
+            blew_up_at=self.blew_up_at,
+        )
+
+
+def _finite_or_none(value: np.floating) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def limit_kind(limit: float | None) -> str:
@@ -149,31 +193,36 @@ def limit_kind(limit: float | None) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The runs, the first of which the others are measured against."""
+    """Runs of several schemes on one problem; the others are compared with the first."""
 
     simulations: tuple[Simulation, ...]
 
-    def table(self) -> list[dict[str, Any]]:
-        """One row per scheme: its differences from the first, relative to it, and its own numbers.
-
-        A scheme that blew up before the end has no differences.
-        """
-        first = self.simulations[0]
+    def table(self) -> list[ComparisonRow]:
+        """One row per scheme."""
         with np.errstate(all="ignore"):
-            return [_row(first, other) for other in self.simulations]
+            return [_compare_with(self.simulations[0], other) for other in self.simulations]
 
 
-def _row(first: Simulation, other: Simulation) -> dict[str, Any]:
-    row: dict[str, Any] = {"scheme": other.scheme, "l2_difference": None, "linf_difference": None}
+def _compare_with(first: Simulation, other: Simulation) -> ComparisonRow:
+    l2 = linf = None
     if first.steps == other.steps:
-        apart, T, V = other.fields[-1] - first.fields[-1], first.fields[-1], first.graph.V
+        apart, T, V = other.final - first.final, first.final, first.graph.V
         largest = float(np.abs(T).max()) or 1.0
         # Divided first: squares of large fields would overflow.
         size = np.sqrt(V @ (T / largest) ** 2) or 1.0
-        row["l2_difference"] = float(np.sqrt(V @ (apart / largest) ** 2) / size)
-        row["linf_difference"] = float(np.abs(apart).max() / largest)
-    summary = other.summary()
-    return row | {key: summary[key] for key in ("min", "max", "mean", "seconds_per_step", "blew_up_at")}
+        l2 = float(np.sqrt(V @ (apart / largest) ** 2) / size)
+        linf = float(np.abs(apart).max() / largest)
+    own = other.summary()
+    return ComparisonRow(
+        scheme=own.scheme,
+        l2_difference=l2,
+        linf_difference=linf,
+        min=own.min,
+        max=own.max,
+        mean=own.mean,
+        seconds_per_step=own.seconds_per_step,
+        blew_up_at=own.blew_up_at,
+    )
 
 
 def field_picture(simulation: Simulation, path: str | os.PathLike[str]) -> None:
