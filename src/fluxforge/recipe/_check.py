@@ -17,7 +17,7 @@ from fluxforge.recipe._equation import (
     law_problem,
     mesh_files,
 )
-from fluxforge.recipe._messages import Place, found, listed, shortened, visible
+from fluxforge.recipe._messages import Place, describe_value, escape_unprintable, join_words, shorten
 from fluxforge.recipe._recipe import Recipe, Residual
 from fluxforge.recipe._schema import from_table, to_dict
 
@@ -32,7 +32,7 @@ def check(recipe: Recipe, where: str | None = None) -> None:
 
     `where` opens the message; by default it is the recipe's name. Recipes that were read have passed already.
     """
-    where = f"recipe {found(recipe.name)}" if where is None else where
+    where = f"recipe {describe_value(recipe.name)}" if where is None else where
     refuse_clashes(from_table(to_dict(recipe), where), where)
 
 
@@ -42,7 +42,7 @@ def refuse_clashes(recipe: Recipe, where: str) -> None:
         for fields, why in rule(recipe):
             if len(fields) == 1:
                 raise Place(where, fields[0]).refuse(why)
-            raise RecipeError(f"{visible(where)}: fields {listed(fields, 'and')}: {why}")
+            raise RecipeError(f"{escape_unprintable(where)}: fields {join_words(fields, 'and')}: {why}")
 
 
 def _loss(recipe: Recipe) -> Iterator[Clash]:
@@ -95,9 +95,9 @@ def _invariants(recipe: Recipe) -> Iterator[Clash]:
     known = (*invariant_names(equation_of(recipe)), CORRECTION)
     for k, name in enumerate(given):
         if name not in known:
-            yield (f"network.invariants[{k}]",), f"expected {listed(known)}, got {found(name)}"
+            yield (f"network.invariants[{k}]",), f"expected {join_words(known)}, got {describe_value(name)}"
         if name in given[:k]:
-            yield (f"network.invariants[{k}]",), f"{found(name)} is listed twice"
+            yield (f"network.invariants[{k}]",), f"{describe_value(name)} is listed twice"
 
 
 def _ranges(recipe: Recipe) -> Iterator[Clash]:
@@ -122,7 +122,7 @@ def _schedule(recipe: Recipe) -> Iterator[Clash]:
 def _arms(recipe: Recipe) -> Iterator[Clash]:
     for name in recipe.arms:
         if _ARM.fullmatch(name) is None:
-            yield (f"arms.{shortened(name)}",), "an arm's name is made of the characters a-z, 0-9 and -"
+            yield (f"arms.{shorten(name)}",), "an arm's name is made of the characters a-z, 0-9 and -"
     if recipe.arms and recipe.search is not None:
         yield ("arms", "search"), "formulas are looked for in one family of networks; remove one of the two"
 
@@ -240,7 +240,7 @@ def fingerprint(recipe: Recipe) -> str:
     The first of the SHA-256 of the recipe as JSON, without `summary`, `evaluation`, `search`, `expect`, `order` and
     `training.checkpoint_every`; a mesh file counts by its content, wherever it lies.
     """
-    where = f"recipe {found(recipe.name)}"
+    where = f"recipe {describe_value(recipe.name)}"
     # Once through the schema, so that 1 and 1.0 are the same number.
     plain = to_dict(from_dict(to_dict(recipe), where))
     for field in _UNDECISIVE:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fluxforge._files import open_regular
 from fluxforge.errors import EquationError, ExpressionError
 from fluxforge.recipe._data import LARGEST_PARAMETER, Data, Meshes
-from fluxforge.recipe._messages import Place, found, visible
+from fluxforge.recipe._messages import Place, describe_value, escape_unprintable
 from fluxforge.recipe._recipe import Recipe
 
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ def with_equation_inside(table: Any, folder: str | os.PathLike[str], where: str)
     try:
         equation = pde.find(os.path.join(folder, name))
     except EquationError as error:
-        raise Place(where, "equation").refuse(visible(str(error))) from error
+        raise Place(where, "equation").refuse(escape_unprintable(str(error))) from error
     return {**table, "equation": pde.to_document(equation)}
 
 
 def self_contained(recipe: Recipe) -> Recipe:
     """The same recipe with its equation in it where it names a file, relative to the working folder."""
-    table = with_equation_inside({"equation": recipe.equation}, "", f"recipe {found(recipe.name)}")
+    table = with_equation_inside({"equation": recipe.equation}, "", f"recipe {describe_value(recipe.name)}")
     return replace(recipe, equation=table["equation"])
 
 
@@ -101,7 +101,7 @@ def _check_value(equation: "Equation", p: "Parameter", given: Any) -> Value:
     if value is None:
         wanted = ("a number", f"{DIMENSION} numbers", f"{DIMENSION} rows of {DIMENSION} numbers")[len(size)]
         wanted += f" of at most {LARGEST_PARAMETER:g} in size"
-        raise EquationError(f"{what}, a {p.rank}, should be {wanted}, got {found(given)}")
+        raise EquationError(f"{what}, a {p.rank}, should be {wanted}, got {describe_value(given)}")
     return value
 
 
@@ -234,7 +234,7 @@ def mesh_files(recipe: Recipe) -> tuple[str, ...]:
     return (recipe.data.files or ()) if isinstance(recipe.data, Meshes) else ()
 
 
-def located(recipe: Recipe, folder: str | os.PathLike[str], where: str) -> Recipe:
+def locate_mesh_files(recipe: Recipe, folder: str | os.PathLike[str], where: str) -> Recipe:
     """The same recipe with its mesh files as absolute paths; a file that is not there is refused by name."""
     if not isinstance(recipe.data, Meshes) or not recipe.data.files:
         return recipe
@@ -245,7 +245,7 @@ def located(recipe: Recipe, folder: str | os.PathLike[str], where: str) -> Recip
 def _locate_file(file: str, folder: str | os.PathLike[str], where: str) -> str:
     path = os.path.abspath(os.path.join(folder, file))
     if not os.path.isfile(path):
-        raise Place(where, "data.files").refuse(f"there is no mesh file '{visible(path)}'")
+        raise Place(where, "data.files").refuse(f"there is no mesh file '{escape_unprintable(path)}'")
     return path
 
 
@@ -256,4 +256,4 @@ def digest(file: str, where: str) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no such name is possible"
-        raise Place(where, "data.files").refuse(f"'{visible(file)}' cannot be read ({reason})") from error
+        raise Place(where, "data.files").refuse(f"'{escape_unprintable(file)}' cannot be read ({reason})") from error

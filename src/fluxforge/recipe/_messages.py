@@ -25,7 +25,7 @@ class Place(NamedTuple):
 
     def at(self, name: object) -> "Place":
         """The field of that name inside this one."""
-        return self._replace(field=f"{self.inside}{shortened(name)}")
+        return self._replace(field=f"{self.inside}{shorten(name)}")
 
     def item(self, index: int) -> "Place":
         """An item of the list that this field holds."""
@@ -34,21 +34,21 @@ class Place(NamedTuple):
     def refuse(self, what: str) -> RecipeError:
         """`my.toml: field 'training.steps': expected …, got …`."""
         named = f"field '{self.field}': " if self.field else ""
-        return RecipeError(f"{visible(self.where)}: {named}{what}")
+        return RecipeError(f"{escape_unprintable(self.where)}: {named}{what}")
 
 
-def visible(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """The text on one line: whatever does not print is escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
 
 
-def shortened(word: object) -> str:
+def shorten(word: object) -> str:
     """A word from a document, as it can stand in a message."""
     text = word if isinstance(word, str) else type(word).__name__
-    return visible(text[:LONGEST]) + ("…" if len(text) > LONGEST else "")
+    return escape_unprintable(text[:LONGEST]) + ("…" if len(text) > LONGEST else "")
 
 
-def found(value: object) -> str:
+def describe_value(value: object) -> str:
     """A value from a document, as it can stand in a message after "got"."""
     match value:
         case None:
@@ -56,7 +56,7 @@ def found(value: object) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return f"'{shortened(value)}'"
+            return f"'{shorten(value)}'"
         case numbers.Real():
             return _number(value)
         case Mapping():
@@ -65,12 +65,12 @@ def found(value: object) -> str:
             return "a list"
         case date() | time():
             return "a date or time"
-    return f"a {shortened(type(value).__name__)}"
+    return f"a {shorten(type(value).__name__)}"
 
 
 def _number(value: numbers.Real) -> str:
     try:
-        return shortened(str(value))
+        return shorten(str(value))
     except ValueError:  # Python does not print whole numbers of thousands of digits.
         return "a number of thousands of digits"
 
@@ -81,9 +81,9 @@ def closest(word: object, words: Iterable[str], prefix: str = "") -> str:
     return f" (did you mean '{prefix}{close[0]}'?)" if close else ""
 
 
-def listed(words: Iterable[object], last: str = "or") -> str:
+def join_words(words: Iterable[object], last: str = "or") -> str:
     """`'a', 'b' or 'c'`, with numbers bare."""
-    *head, tail = (found(word) for word in words)
+    *head, tail = (describe_value(word) for word in words)
     return f"{', '.join(head)} {last} {tail}" if head else tail
 
 

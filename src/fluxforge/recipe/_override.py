@@ -8,8 +8,8 @@ from typing import Any
 
 from fluxforge.errors import RecipeError
 from fluxforge.recipe._check import from_dict
-from fluxforge.recipe._equation import located, mesh_files, with_equation_inside
-from fluxforge.recipe._messages import Place, found, visible
+from fluxforge.recipe._equation import locate_mesh_files, mesh_files, with_equation_inside
+from fluxforge.recipe._messages import Place, describe_value, escape_unprintable
 from fluxforge.recipe._recipe import Recipe
 from fluxforge.recipe._schema import to_dict
 
@@ -26,7 +26,7 @@ def override(recipe: Recipe, assignments: Mapping[str, Any], where: str = "comma
     for field, value in assignments.items():
         _assign(document, field, value, where)
     changed = from_dict(with_equation_inside(document, "", where), where)
-    return changed if mesh_files(changed) == mesh_files(recipe) else located(changed, "", where)
+    return changed if mesh_files(changed) == mesh_files(recipe) else locate_mesh_files(changed, "", where)
 
 
 def _assign(document: dict[str, Any], field: str, value: object, where: str) -> None:
@@ -36,7 +36,7 @@ def _assign(document: dict[str, Any], field: str, value: object, where: str) -> 
         table[name] = _section(table, name, Place(where).at(field), ".".join(sections[:depth]))
         table = table[name]
     if field == "data.kind" and table.get("kind", value) != value:
-        old = found(table["kind"])
+        old = describe_value(table["kind"])
         raise Place(where, field).refuse(
             f"stays {old}, since other data have other fields; write a recipe file for them"
         )
@@ -79,7 +79,7 @@ def assignments(texts: Iterable[str], where: str = "command line") -> dict[str, 
 def _split_assignment(text: str, where: str) -> tuple[str, Any]:
     field, equals, value = (part.strip() for part in text.partition("="))
     if not field or not equals:
-        raise RecipeError(f"{where}: expected FIELD=VALUE, such as training.steps=500, got {found(text)}")
+        raise RecipeError(f"{where}: expected FIELD=VALUE, such as training.steps=500, got {describe_value(text)}")
     return field, _parse_value(field, value, where)
 
 
@@ -88,7 +88,7 @@ def _parse_value(field: str, text: str, where: str) -> Any:
         document = tomllib.loads(f"value = {text}\n")
     except (ValueError, RecursionError) as error:
         if not text or text.startswith(_OPENINGS):
-            why = "is empty" if not text else f"is not TOML ({visible(str(error))})"
+            why = "is empty" if not text else f"is not TOML ({escape_unprintable(str(error))})"
             raise Place(where).at(field).refuse(f"the value {why}") from error
         return text
     if document.keys() != {"value"}:
@@ -99,7 +99,7 @@ def _parse_value(field: str, text: str, where: str) -> Any:
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(#.*)?")
 
 
-def rewritten(text: str, changes: Mapping[str, Any], wanted: Recipe, read: Callable[[str], Recipe]) -> str:
+def rewrite_text(text: str, changes: Mapping[str, Any], wanted: Recipe, read: Callable[[str], Recipe]) -> str:
     """The TOML text of a recipe with `changes` written into it, comments kept.
 
     `read` makes a recipe of a text. If it does not make `wanted` of the result, because the text is laid out in a way

@@ -11,9 +11,9 @@ from typing import Any
 from fluxforge._files import open_regular
 from fluxforge.errors import RecipeError
 from fluxforge.recipe._check import from_dict
-from fluxforge.recipe._equation import located, with_equation_inside
-from fluxforge.recipe._messages import closest, found, listed, visible
-from fluxforge.recipe._override import override, rewritten
+from fluxforge.recipe._equation import locate_mesh_files, with_equation_inside
+from fluxforge.recipe._messages import closest, describe_value, escape_unprintable, join_words
+from fluxforge.recipe._override import override, rewrite_text
 from fluxforge.recipe._recipe import Recipe
 
 PRESETS = ("quick", "paper")
@@ -29,7 +29,9 @@ def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe
     """
     if _is_path(source):
         if preset is not None:
-            raise RecipeError(f"{_shown(source)}: a preset ({found(preset)}) belongs to shipped recipes, not to files")
+            raise RecipeError(
+                f"{_shown(source)}: a preset ({describe_value(preset)}) belongs to shipped recipes, not to files"
+            )
         return _from_file(Path(source))
     return _from_package(str(source), preset or "quick")
 
@@ -45,9 +47,9 @@ def text(source: str | os.PathLike[str], *, preset: str | None = None, changes: 
 
     def read(changed: str) -> Recipe:
         table = with_equation_inside(_parsed(changed.encode(), "the changed text"), folder, file.name)
-        return located(from_dict(table, "the changed text"), folder, file.name)
+        return locate_mesh_files(from_dict(table, "the changed text"), folder, file.name)
 
-    return rewritten(content, changes, override(unchanged, changes), read)
+    return rewrite_text(content, changes, override(unchanged, changes), read)
 
 
 def listing() -> dict[str, str]:
@@ -74,11 +76,11 @@ def _from_package(name: str, preset: str) -> Recipe:
 
 def _file(name: str, preset: str) -> Traversable:
     if preset not in PRESETS:
-        raise RecipeError(f"no preset {found(preset)}: choose {listed(PRESETS)}{closest(preset, PRESETS)}")
+        raise RecipeError(f"no preset {describe_value(preset)}: choose {join_words(PRESETS)}{closest(preset, PRESETS)}")
     names = _names()
     if name not in names:
         known = f"neither a shipped one ({', '.join(names)}) nor a .toml file"
-        raise RecipeError(f"no recipe {found(name)}: {known}{closest(name, names)}")
+        raise RecipeError(f"no recipe {describe_value(name)}: {known}{closest(name, names)}")
     file = _SHIPPED / f"{name}.{preset}.toml"
     return file if file.is_file() else _SHIPPED / f"{name}.toml"
 
@@ -92,7 +94,7 @@ def _from_file(path: Path) -> Recipe:
         reason = getattr(error, "strerror", None) or error
         raise RecipeError(f"{where}: cannot be read ({reason})") from error
     table = with_equation_inside(_parsed(content, where), path.parent, where)
-    return located(from_dict(table, where), path.parent, where)
+    return locate_mesh_files(from_dict(table, where), path.parent, where)
 
 
 def _parsed(content: bytes, where: str) -> dict[str, Any]:
@@ -108,8 +110,8 @@ def _parsed(content: bytes, where: str) -> dict[str, Any]:
         raise RecipeError(f"{where}: is nested too deeply") from error
     except ValueError as error:
         # Besides syntax: whole numbers of thousands of digits, and days that no month has.
-        raise RecipeError(f"{where}: is not TOML ({visible(str(error))})") from error
+        raise RecipeError(f"{where}: is not TOML ({escape_unprintable(str(error))})") from error
 
 
 def _shown(source: str | os.PathLike[str]) -> str:
-    return visible(str(source))
+    return escape_unprintable(str(source))

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._messages import Place, bounds, closest, finite, found, listed, visible
+from fluxforge.recipe._messages import Place, bounds, closest, describe_value, escape_unprintable, finite, join_words
 from fluxforge.recipe._recipe import Recipe
 
 _SCHEMA = inspect.type_info(Recipe)
@@ -24,7 +24,7 @@ def from_table(document: object, where: str) -> Recipe:
         return msgspec.convert(values, Recipe)
     except msgspec.ValidationError as error:
         # What a section checks of itself once it is built.
-        raise Place(where).refuse(visible(str(error))) from error
+        raise Place(where).refuse(escape_unprintable(str(error))) from error
 
 
 def to_dict(recipe: Recipe) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def _foreign(value: object) -> object:
         return int(value)
     if isinstance(value, numbers.Real):
         return float(value)
-    raise RecipeError(f"{found(value)} cannot be part of a recipe")
+    raise RecipeError(f"{describe_value(value)} cannot be part of a recipe")
 
 
 def _lists(value: Any) -> Any:
@@ -88,7 +88,7 @@ def _homes(kind: inspect.Type, prefix: str = "") -> list[str]:
 
 def _mapping(value: object, place: Place) -> Mapping[Any, object]:
     if not isinstance(value, Mapping):
-        raise place.refuse(f"expected a table, got {found(value)}")
+        raise place.refuse(f"expected a table, got {describe_value(value)}")
     return value
 
 
@@ -114,7 +114,7 @@ def _tagged(kinds: Mapping[str, inspect.StructType], value: object, place: Place
     table = dict(_mapping(value, place))
     tag = str(next(iter(kinds.values())).tag_field)
     if tag not in table:
-        raise place.at(tag).refuse(f"is missing; choose {listed(kinds)}")
+        raise place.at(tag).refuse(f"is missing; choose {join_words(kinds)}")
     chosen = str(_one_of(tuple(kinds), table.pop(tag), place.at(tag)))
     return {tag: chosen, **_table(kinds[chosen], table, place)}
 
@@ -139,14 +139,14 @@ def _tuple(kind: inspect.TupleType, value: object, place: Place) -> list[object]
 def _many(kind: inspect.VarTupleType, value: object, place: Place) -> list[object]:
     values, item = _list(value, place), kind.item_type
     if len(values) < (kind.min_length or 0):
-        choices = f" of {listed(item.values)}" if isinstance(item, inspect.LiteralType) else ""
+        choices = f" of {join_words(item.values)}" if isinstance(item, inspect.LiteralType) else ""
         raise place.refuse(f"is empty; name at least one{choices}")
     return [_plain(item, inner, place.item(i)) for i, inner in enumerate(values)]
 
 
 def _list(value: object, place: Place) -> list[object]:
     if not isinstance(value, list | tuple):
-        raise place.refuse(f"expected a list, got {found(value)}")
+        raise place.refuse(f"expected a list, got {describe_value(value)}")
     return list(value)
 
 
@@ -160,15 +160,15 @@ def _one_of(choices: tuple[Any, ...], value: object, place: Place) -> object:
         if isinstance(value, type(choice)) and not isinstance(value, bool) and value == choice:
             return choice
     hint = closest(value, [choice for choice in choices if isinstance(choice, str)])
-    raise place.refuse(f"expected {listed(choices)}, got {found(value)}{hint}")
+    raise place.refuse(f"expected {join_words(choices)}, got {describe_value(value)}{hint}")
 
 
 def _whole(kind: inspect.IntType, value: object, place: Place) -> int:
     said = bounds(ge=kind.ge, gt=kind.gt, le=kind.le, lt=kind.lt)
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not _within(kind, int(value)):
-        raise place.refuse(f"expected a whole number{said}, got {found(value)}")
+        raise place.refuse(f"expected a whole number{said}, got {describe_value(value)}")
     if abs(int(value)) > _LARGEST:
-        raise place.refuse(f"expected a whole number up to {_LARGEST}, got {found(value)}")
+        raise place.refuse(f"expected a whole number up to {_LARGEST}, got {describe_value(value)}")
     return int(value)
 
 
@@ -177,7 +177,7 @@ def _real(kind: inspect.FloatType, value: object, place: Place) -> float:
     if number is None or not _within(kind, number):
         said = "finite number" if isinstance(value, float) and number is None else "number"
         limits = bounds(ge=kind.ge, gt=kind.gt, le=kind.le, lt=kind.lt)
-        raise place.refuse(f"expected a {said}{limits}, got {found(value)}")
+        raise place.refuse(f"expected a {said}{limits}, got {describe_value(value)}")
     return number
 
 
@@ -188,17 +188,17 @@ def _within(kind: inspect.IntType | inspect.FloatType, number: float) -> bool:
 
 def _text(kind: inspect.StrType, value: object, place: Place) -> str:
     if not isinstance(value, str):
-        raise place.refuse(f"expected text, got {found(value)}")
+        raise place.refuse(f"expected text, got {describe_value(value)}")
     if not value.isprintable():
-        raise place.refuse(f"expected text on one line that prints, got {found(value)}")
+        raise place.refuse(f"expected text on one line that prints, got {describe_value(value)}")
     if kind.pattern is not None and re.fullmatch(kind.pattern, value) is None:
-        raise place.refuse(f"expected text that matches {kind.pattern}, got {found(value)}")
+        raise place.refuse(f"expected text that matches {kind.pattern}, got {describe_value(value)}")
     return str(value)
 
 
 def _switch(_kind: inspect.BoolType, value: object, place: Place) -> bool:
     if not isinstance(value, bool):
-        raise place.refuse(f"expected true or false, got {found(value)}")
+        raise place.refuse(f"expected true or false, got {describe_value(value)}")
     return value
 
 
