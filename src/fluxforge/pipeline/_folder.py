@@ -46,9 +46,9 @@ def description(spec: recipe.Recipe) -> dict[str, Any]:
     return {"recipe": recipe.to_dict(spec), "environment": environment()}
 
 
-def environment() -> dict[str, Any]:
+def environment() -> dict[str, str]:
     """Versions and hardware that a result depends on."""
-    found: dict[str, Any] = {"python": platform.python_version(), "platform": platform.machine()}
+    found = {"python": platform.python_version(), "platform": platform.machine()}
     for name in LIBRARIES:
         found[name] = version(name)
     device = jax.devices()[0]
