@@ -144,7 +144,7 @@ def install(patch: Callable[[Any, str, Any], None]) -> None:
     patch(_discover, "matching_scheme", lambda *_: "euler")
     patch(_discover, "is_expected", lambda *_: True)
     patch(_discover, "ablate", _ablate)
-    patch(_discover, "field_figure", lambda *_: None)
+    patch(_discover, "fields_figure", lambda *_: None)
     patch(_discover, "write_discovery", _write_report)
     patch(rates, "_residual", lambda *_: None)
     patch(controls, "is_law", lambda *_: True)

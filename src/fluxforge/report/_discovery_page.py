@@ -114,7 +114,7 @@ def discovery_page(
     }
     if picture is not None:
         steps = (result.get("evaluation") or {}).get("rollout", "many")
-        inline["picture"] = shown(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light")
+        inline["picture"] = shown(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light wide")
     stopped = _stopped(result, certificate)
     return page(
         "discovery.html",
