@@ -154,7 +154,7 @@ def install(patch: Callable[[Any, str, Any], None]) -> None:
     patch(_certification, "matching_scheme", lambda *_: "euler")
     patch(_certification, "is_expected", lambda *_: True)
     patch(_discover, "ablate", _ablate)
-    patch(_report, "field_figure", lambda *_: None)
+    patch(_report, "fields_figure", lambda *_: None)
     patch(_report, "write_discovery", _write_report)
     patch(rates, "_residual", lambda *_: None)
     patch(controls, "is_law", lambda *_: True)

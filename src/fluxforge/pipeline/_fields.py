@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -39,8 +40,8 @@ Step = Callable[[Problem], State]
 def fields_figure(scheme: Scheme, spec: recipe.Recipe, folder: RunFolder, member: int | None) -> Figure | None:
     """Fields after the rollout of the recipe's evaluation, on one colour scale, and their differences.
 
-    The network is that member of the last checkpoint; without one, the formula is compared with the reference alone.
-    None where the scheme cannot be run on that mesh: a picture is no reason to lose a discovery.
+    The network is that member of the last checkpoint. One that cannot be read, and a field that is not finite any more,
+    is left out. None where fewer than two fields are left: a picture is no reason to lose a discovery.
     """
     if not spec.evaluation.meshes:
         return None
@@ -48,7 +49,8 @@ def fields_figure(scheme: Scheme, spec: recipe.Recipe, folder: RunFolder, member
         mesh, fields = _roll_out(scheme, read_member(spec, folder, member), spec)
     except (InputError, InstabilityError):
         return None
-    if not all(np.isfinite(values).all() for values in fields.values()):
+    fields = {name: values for name, values in fields.items() if np.isfinite(values).all()}
+    if len(fields) < 2:
         return None
     return comparison_figure(mesh, fields, [*combinations(fields, 2)], unknown=scheme.equation.unknown)
 
@@ -98,7 +100,7 @@ def _repeat(step: Step, problem: Problem, count: int) -> CellField:
 
     @eqx.filter_jit
     def run(problem: Problem) -> jax.Array:
-        def once(_: int, T: jax.Array) -> jax.Array:
+        def once(_: Any, T: jax.Array) -> jax.Array:
             after = jnp.asarray(step(eqx.tree_at(lambda p: p.T, problem, T)))
             return jnp.where(problem.graph.live, after, 0.0)
 

@@ -114,7 +114,7 @@ def discovery_page(
     }
     if picture is not None:
         steps = (result.get("evaluation") or {}).get("rollout", "many")
-        inline["picture"] = shown(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light")
+        inline["picture"] = shown(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light wide")
     stopped = _stopped(result, certificate)
     return page(
         "discovery.html",
@@ -260,7 +260,8 @@ def _front_pictures(fronts: Mapping[str, Record]) -> list[Shown]:
             row = rows[front["chosen"]]
             marked = f"chosen: {row['formula']}, complexity {row['complexity']}, error {number(row['error'])}"
         alt = f"Error against complexity of {len(rows)} formulas for the {front['kind']} {name}; {marked}"
-        caption = f"The {front['kind']} {name}: each point is the best formula of its length."
+        large = "" if front["chosen"] is None else "; the large one was chosen"
+        caption = f"The {front['kind']} {name}: each point is the best formula of its length{large}."
         found.append(shown(front_figure({name: front}), f"front{k}", caption, alt=alt))
     return found
 

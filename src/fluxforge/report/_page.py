@@ -49,9 +49,8 @@ def shown(figure: Figure, name: str, caption: str, *, alt: str = "", look: str =
 def page(template: str, **content: Any) -> str:
     """A template filled in; what is undefined is an error, and text is escaped."""
     environment = Environment(loader=PackageLoader("fluxforge.report"), autoescape=True, undefined=StrictUndefined)
-    environment.filters.update(
-        number=number, decimals=decimals, rounded=rounded, typeset_text=typeset_text, typeset_number=typeset_number
-    )
+    environment.filters.update(number=number, decimals=decimals, rounded=rounded, spell_powers=spell_powers)
+    environment.filters.update(typeset_text=typeset_text, typeset_number=typeset_number)
     return environment.get_template(template).render(classes=CLASSES, version=version("fluxforge"), **content)
 
 

@@ -1,0 +1,51 @@
+"""The fields in a report are those of the run's own network, of its formula and of the law of its data."""
+
+import jax
+import numpy as np
+import pytest
+
+from fluxforge import recipe
+from fluxforge.data import source
+from fluxforge.pipeline._fields import fields_figure, read_member
+from fluxforge.pipeline._folder import description
+from fluxforge.run import RunFolder
+from fluxforge.scheme import find
+from fluxforge.train import train
+
+TINY = {"training.steps": 2, "training.chunk": 1, "training.batch": 4, "network.width": 4}
+TINY |= {"evaluation.meshes": 2, "evaluation.cells": 40, "evaluation.rollout": 3, "evaluation.engine": "builtin"}
+SPEC = recipe.override(recipe.load("first-order"), TINY)
+
+
+def panels(figure):
+    return {axes.get_title(): axes.collections[0].get_array() for axes in figure.axes if axes.get_title()}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with RunFolder.create(tmp_path / "run", description=description(SPEC), warn=print) as folder:
+        yield folder
+
+
+def test_network_formula_and_reference_are_drawn_with_all_their_differences(folder):
+    trained = train(SPEC, source(SPEC), folder=folder)
+    read = read_member(SPEC, folder, 0)
+    for one, other in zip(jax.tree.leaves(read), jax.tree.leaves(trained.member(0)), strict=True):
+        np.testing.assert_array_equal(one, other)
+    found = panels(fields_figure(find("euler"), SPEC, folder, 0))
+    pairs = ["network − formula", "network − reference", "formula − reference"]
+    assert list(found) == ["network", "formula", "reference", *pairs]
+    # The formula is the law: three steps of sums of a few terms of size 1, each rounded to 1e-16.
+    assert np.abs(found["formula − reference"]).max() < 1e-13
+    assert np.abs(found["network − reference"]).max() > 1e-6
+
+
+def test_without_a_checkpoint_the_formula_is_compared_with_the_reference_alone(folder):
+    assert read_member(SPEC, folder, 0) is None
+    found = panels(fields_figure(find("euler"), SPEC, folder, 0))
+    assert list(found) == ["formula", "reference", "formula − reference"]
+
+
+def test_a_recipe_without_evaluation_has_no_such_figure(folder):
+    spec = recipe.override(SPEC, {"evaluation.meshes": 0})
+    assert fields_figure(find("euler"), spec, folder, 0) is None
