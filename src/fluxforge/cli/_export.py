@@ -12,7 +12,7 @@ from fluxforge.cli._output import show
 
 
 class Target(StrEnum):
-    """What a scheme can be written as."""
+    """Formats a scheme can be exported to."""
 
     LATEX = "latex"
     NUMPY = "numpy"
@@ -23,19 +23,21 @@ class Target(StrEnum):
 
 def export(
     scheme: SchemeName,
-    to: Annotated[Target, typer.Option(help="Language of the result; json is the scheme.json other commands read.")],
+    to: Annotated[Target, typer.Option(help="Output format; json is the scheme.json that other commands read.")],
     equation: EquationName = None,
     output: OutputFile = None,
     overwrite: Overwrite = False,
     mesh: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --to c and -o: also write this mesh, as a C header.")
+        Path | None, typer.Option(metavar="FILE", help="With --to c and -o FILE: also write this mesh as a C header.")
     ] = None,
-    boundary: Annotated[list[str] | None, typer.Option(metavar="CONDITION", help=f"Of that mesh: {BOUNDARY}")] = None,
+    boundary: Annotated[
+        list[str] | None, typer.Option(metavar="CONDITION", help=f"Boundary condition of --mesh: {BOUNDARY}")
+    ] = None,
 ) -> None:
     """Write a scheme as LaTeX, NumPy, JAX or C code, or as scheme.json.
 
-    Emitted code depends on nothing of fluxforge. With --mesh, heat.c is joined by heat_mesh.h: heat_mesh is what
-    its step takes for a mesh.
+    The emitted code does not depend on fluxforge. With --mesh and -o heat.c, a second file heat_mesh.h defines
+    heat_mesh, the mesh argument of the emitted step function.
     """
     if mesh is not None and (to is not Target.C or output is None):
         raise typer.BadParameter("--mesh is written beside C code: give --to c and -o FILE with it")
