@@ -12,7 +12,7 @@ from fluxforge.certify.order import LARGEST_ERROR, SpaceStudy, study_in_words
 from fluxforge.certify.patch import PatchTest
 from fluxforge.pde import HEAT, Words
 
-# How far K/α may be from 1 where it is exact (lattices), and where it is fitted to steady states.
+# How far K over the equation's own may be from 1 where it is exact (lattices), and where it is fitted to steady states.
 EXACT_DIFFUSIVITY = 1e-6
 FITTED_DIFFUSIVITY = 0.02
 # A family that converges to the right solution is not refused for a diffusivity read off at one size of mesh.
@@ -42,7 +42,7 @@ class FamilyResult:
 
     @property
     def consistent(self) -> bool:
-        """Whether the steady errors go to zero, or linear fields are exact; and the diffusivity is α."""
+        """Whether the steady errors go to zero, or linear fields are exact; and the diffusivity is the equation's."""
         if self.effective is not None and not self.effective.holds:
             return False
         if not self.only_diffuses:

@@ -104,7 +104,7 @@ def times(value: Any, factor: float) -> Any:
 
 
 def strength(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
-    """The size of the diffusion K, by which fluxes are measured: α of heat; 1 where it is not one number."""
+    """The size of the diffusion K, by which fluxes are measured; 1 where it is not one number."""
     values = equation.example(dimension) if parameters is None else {**equation.example(dimension), **parameters}
     tensor = equation.diffusion_tensor
     if tensor is not None:

@@ -31,7 +31,7 @@ from fluxforge.certify.cost import Linearity, hops_used, linearity_defects, line
 from fluxforge.certify.order import check_sequence
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.mesh import DualGraph, Mesh, Neumann, as_mesh, dual, fourier_step, generate, jittered, squares
-from fluxforge.pde import Equation
+from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import Scheme, find
 
 MOST_CELLS = 20_000
@@ -107,7 +107,7 @@ def verify_step(make_step: MakeStep, *, name: str = "step", mesh: Mesh | None = 
     """Certify a step known only as a function; its Jacobian, by automatic differentiation, is its stencil.
 
     Lines: linearity, hops, conservation under insulation, constants kept, growth and maximum principle at several
-    fractions of the Fourier step, and the diffusivity on squares. Without a source, and α = 1.
+    fractions of the Fourier step, and the diffusivity on squares. Without a source, and the diffusivity 1.
     """
     check_kind(make_step, "make_step", Callable, "a function of a graph and a time step")  # type: ignore[arg-type]
     check_text(name, "name")
@@ -200,8 +200,8 @@ def _growth_line(make_step: MakeStep, graph: DualGraph, fraction: float) -> Line
 
 
 def _diffusivity_line(make_step: MakeStep) -> Line:
-    """K/α on squares from the second moments of one row in the middle, per unit of time."""
-    n = 9
+    """K on squares, for a diffusivity of 1, from the second moments of one row in the middle, per unit of time."""
+    n, letter = 9, HEAT.words.diffusion
     graph = dual(squares(n))
     dt = 1e-3 * fourier_step(graph)
     row = (jacobian(make_step, graph, dt, np.zeros(graph.cells))[n * n // 2] - np.eye(n * n)[n * n // 2]) / dt
@@ -209,6 +209,6 @@ def _diffusivity_line(make_step: MakeStep) -> Line:
     K = 0.5 * np.einsum("j,je,jf->ef", row, d, d)
     # Rounded first, and 0 added: no −0.0000.
     xx, xy, yx, yy = np.round(K, 4).ravel() + 0.0
-    evidence = f"K/α = [[{xx:.4f}, {xy:.4f}], [{yx:.4f}, {yy:.4f}]]"
+    evidence = f"K/{letter} = [[{xx:.4f}, {xy:.4f}], [{yx:.4f}, {yy:.4f}]]"
     verdict = judged(bool(np.abs(K - np.eye(2)).max() <= 0.01)) if np.isfinite(K).all() else Verdict.UNKNOWN
-    return Line("diffusivity on squares is α", verdict, evidence, "second moments of the Jacobian, Δt → 0")
+    return Line(f"diffusivity on squares is {letter}", verdict, evidence, "second moments of the Jacobian, Δt → 0")

@@ -122,7 +122,7 @@ EXTRAPOLATED = 1e-4
 
 
 def effective_diffusivity(scheme: Scheme, levels: Levels, *, parameters: Settings | None = None) -> np.ndarray:
-    """K/α on a family: exact on lattices, fitted on the finest level elsewhere.
+    """K over the equation's own on a family: exact on lattices, fitted on the finest level elsewhere.
 
     Raises NumericalError where the scheme has a first-order drift on a lattice: then no diffusivity describes it.
     """
@@ -155,7 +155,7 @@ def relative_to_own(K: np.ndarray, equation: Equation, parameters: Settings | No
 
 
 def lattice_diffusivity(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> np.ndarray:
-    """K/α on one period in the middle of the lattice; a drift, if there is one, is set apart."""
+    """K over the equation's own on one period in the middle of the lattice; a drift, if there is one, is set apart."""
     return lattice_equation(scheme, family, parameters=parameters).K
 
 

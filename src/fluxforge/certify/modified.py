@@ -26,7 +26,7 @@ from fluxforge.certify._lattice import (
 from fluxforge.certify.diffusivity import Derivatives, own_derivatives, wave_symbols
 from fluxforge.errors import NumericalError
 from fluxforge.expression import COORDINATES, to_text
-from fluxforge.pde import Equation
+from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import Scheme, amplification, find, linear_stages, symbol
 from fluxforge.stepping import is_one_operator
 
@@ -38,7 +38,7 @@ HIGHEST, HIGHEST_OF_TRANSPORT = 4, 3
 
 @dataclass(frozen=True)
 class ModifiedEquation:
-    """`leading` and `error` are coefficients of derivatives: {(2, 0): c} is c T_xx; α is factored out of neither.
+    """`leading` and `error` are coefficients of derivatives: {(2, 0): c} is c T_xx, parameters included.
 
     `wanted` are those of the equation itself, and `dt_terms` says whether terms with Δt are told.
     """
@@ -54,8 +54,8 @@ class ModifiedEquation:
         return "T_t = " + (" + ".join(terms).replace("+ -", "- ") or "0")
 
     def diffusivity(self) -> sp.Matrix:
-        """K/α, exactly, of a scheme of heat in the plane."""
-        a, b, c = (self.leading.get(key, sp.Integer(0)) / symbol("alpha") for key in ((2, 0), (1, 1), (0, 2)))
+        """K over the equation's own, exactly, of a scheme of heat in the plane."""
+        a, b, c = (self.leading.get(key, sp.Integer(0)) / HEAT.diffusion for key in ((2, 0), (1, 1), (0, 2)))
         return sp.Matrix([[a, b / 2], [b / 2, c]]).applyfunc(sp.simplify)
 
     @property

@@ -126,7 +126,8 @@ def residuals_line(tests: tuple[PatchTest, ...], where: str, words: Words = HEAT
     )
     method = "max |G p + r + s S_p|·h²/(K max|p|) over cells and polynomials p, S_p their source"
     if words == HEAT.words:
-        method = "max |G p + r − α∇²p|·h²/(α max|p|) over cells and polynomials p"
+        K = words.diffusion
+        method = f"max |G p + r − {K}∇²p|·h²/({K} max|p|) over cells and polynomials p"
     return Line("patch residuals", Verdict.MEASURED, "; ".join(parts) + f"; {where}", method)
 
 

@@ -40,10 +40,11 @@ class SemiDiscrete:
     `plain_flux`: max |G − L|/max|L|, L the equation's two-point flux; `walls`: the same of r, with
     Dirichlet walls and with Neumann walls of q ≠ 0; `source`: the same of s; `proportional`: how far G and r are from
     being multiplied with all parameters, 0 where L's own are not, as with a capacity or a reaction's constant.
-    `diffusivity`: the eigenvalue of K/α on squares farthest from 1, `drift` the first-order drift there; not a
-    number where the equation has more than diffusion, and then only the two-point flux is right.
+    `diffusivity`: the eigenvalue of K, relative to the equation's own, on squares that is farthest from 1; `drift` the
+    first-order drift there; not a number where the equation has more than diffusion, and then only the two-point flux
+    is right.
     The generator is right if G and r are L's, or those of another operator that keeps linear fields (a corrected flux),
-    has the right diffusivity and no drift; if it is proportional to α; and if the source enters as it is.
+    has the right diffusivity and no drift; if it is proportional to the parameters; and if the source enters as it is.
 
     Of other equations than diffusion, `smooth` is how far the equation that smooth fields obey on the `lattice` is from
     the right one. `varying`: where parameters may vary, whether what is left of a smooth field and the source that
@@ -209,7 +210,7 @@ def generator_line(found: SemiDiscrete, words: Words = HEAT.words) -> Line:
     if found.proportional > 1e-10:
         operator += f"; G is not proportional to {words.parameters}: off by {found.proportional:.1e}"
     source = "S enters as it is" if found.source <= 1e-10 else f"S enters wrongly: |∂N/∂Δt − I| = {found.source:.2g}"
-    tried = "α" if words == HEAT.words else "sizes of the parameters"
+    tried = words.parameters if words == HEAT.words else "sizes of the parameters"
     method = f"complex-step ∂/∂Δt at Δt = 0, three {tried}, Dirichlet and Neumann walls"
     return Line("generator is L, source is S", judged(found.holds), f"{operator}; {source}", method)
 

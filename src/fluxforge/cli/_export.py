@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Target(StrEnum):
-    """What a scheme can be written as."""
+    """Formats a scheme can be exported to."""
 
     LATEX = "latex"
     NUMPY = "numpy"
@@ -30,7 +30,7 @@ BESIDE = {Target.C: "h", Target.NUMPY: "npz", Target.JAX: "npz"}
 
 def export(
     scheme: SchemeName,
-    to: Annotated[Target, typer.Option(help="Language of the result; json is the scheme.json other commands read.")],
+    to: Annotated[Target, typer.Option(help="Output format; json is the scheme.json that other commands read.")],
     equation: EquationName = None,
     output: OutputFile = None,
     overwrite: Overwrite = False,

@@ -18,32 +18,40 @@ def verify(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Mesh families to refine: squares,right,irregular (all of the plane unless given), or cubes.",
+            help="Mesh families to refine, e.g. squares,right,irregular, or cubes in 3D (default: all plane families).",
         ),
     ] = None,
-    levels: Annotated[int | None, typer.Option(metavar="N", help="Refinements per family (4 unless given).")] = None,
+    levels: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of meshes per family, coarse to fine (default: 4).")
+    ] = None,
     mesh: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Certify on this mesh: stencil, conservation, patch tests, Δt limit."),
+        typer.Option(
+            metavar="FILE",
+            help="Certify on this one mesh, without refinement: stencil, conservation, patch tests, largest stable Δt.",
+        ),
     ] = None,
     meshes: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILES", help="Errors, rates and order on your own meshes, coarse to fine: a.msh,b.msh,c.msh."
+            metavar="FILES", help="Measure the order in space on your own meshes, coarse to fine: a.msh,b.msh,c.msh."
         ),
     ] = None,
     exact: Annotated[
         str | None,
-        typer.Option(metavar="FORMULA", help="With --meshes: the exact solution, a formula of x and y."),
+        typer.Option(
+            metavar="FORMULA",
+            help="Exact solution for --meshes, a formula of x and y (default: built-in manufactured solutions).",
+        ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller meshes: seconds instead of a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use smaller meshes: seconds instead of a minute.")] = False,
     output: OutputFolder = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Measure what a scheme is (consistent? of which order? stable? conservative?) and hold its claims against it.
+    """Certify a scheme: measure consistency, orders, stability and conservation, and compare them with its claims.
 
-    Exit code 1 if a claim is contradicted, or was asked for and is not established.
+    Exit code 1 if a claim is contradicted, or was requested and could not be established.
     """
     if len(mesh or []) > 1 or len(meshes or []) > 1:
         raise typer.BadParameter("--mesh or --meshes is given more than once: a sequence is --meshes a.msh,b.msh,c.msh")
