@@ -138,7 +138,7 @@ SMALL = {"search.restarts": 2}
 def searched(changes: dict[str, object]) -> Front:
     """What the recipe `first-order` finds for a table, at the size of a test."""
     spec = recipe.override(recipe.load("first-order"), {**SMALL, **changes})
-    return _modules._searched(Sampled("z1", "message", 0, TABLE, ()), spec)
+    return _modules._search_module(Sampled("z1", "message", 0, TABLE, ()), spec)
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def test_colour_bars_are_as_high_as_their_plots():
 
 def test_a_comparison_of_two_schemes_has_three_panels_in_a_row(tmp_path, monkeypatch):
     figures = []
-    monkeypatch.setattr("fluxforge.stepping._picture.save_figure", lambda figure, *_, **__: figures.append(figure))
+    monkeypatch.setattr("fluxforge.stepping._simulation.save_figure", lambda figure, *_, **__: figures.append(figure))
     from fluxforge.stepping import side_by_side
 
     side_by_side(compare(["euler", "midpoint"], MESH, initial="x*y", steps=2), tmp_path / "comparison.png")

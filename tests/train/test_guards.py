@@ -162,10 +162,10 @@ def test_a_member_that_fails_does_not_disturb_the_others() -> None:
     found, _ = chunk()(state, graphs(), jnp.asarray(40))
     wanted, _ = chunk()(start(), graphs(), jnp.asarray(40))
     assert same(of_member(found, 0), of_member(wanted, 0))
-    done = module._trained(TINY, found)
+    done = module._collect_trained(TINY, found)
     assert done.failed == (False, True)
     assert done.skipped == (0, 40)
-    assert not module._finished(found, TINY.training)
+    assert not module._is_finished(found, TINY.training)
 
 
 @pytest.mark.parametrize(
@@ -184,13 +184,13 @@ def test_a_gradient_far_beyond_the_usual_one_is_an_explosion(
     size: float, usual: float, number: int, sane: bool
 ) -> None:
     numbers = (jnp.asarray(value) for value in (1.0, size, usual))
-    assert bool(step_module._sane(*numbers, jnp.asarray(number))) is sane
+    assert bool(step_module._is_sane(*numbers, jnp.asarray(number))) is sane
 
 
 @pytest.mark.parametrize("loss", [np.nan, np.inf, -np.inf])
 def test_a_loss_that_is_not_finite_is_not_sane(loss: float) -> None:
     numbers = (jnp.asarray(value) for value in (loss, 1.0, 1.0))
-    assert not bool(step_module._sane(*numbers, jnp.asarray(3)))
+    assert not bool(step_module._is_sane(*numbers, jnp.asarray(3)))
 
 
 def test_an_explosion_is_not_taken_once_it_is_known_what_is_usual() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Int
 from scipy.sparse import csr_array
 
 from fluxforge.errors import InputError
@@ -177,7 +177,7 @@ def vector_add(count: int) -> Callable[[int], object]:
     turn = 1 if jax.default_backend() == "cpu" else STEPS_PER_TURN
 
     @jax.jit
-    def run(a: Array, b: Array, steps: int) -> Array:
+    def run(a: Array, b: Array, steps: Int[Array, ""]) -> Array:
         def add_turn(_: Any, a: Array) -> Array:
             for _ in range(turn):
                 a = jax.lax.optimization_barrier(a + b)
@@ -185,7 +185,7 @@ def vector_add(count: int) -> Callable[[int], object]:
 
         return jax.lax.fori_loop(0, -(-steps // turn), add_turn, a)
 
-    return lambda steps: jax.block_until_ready(run(a, b, steps))
+    return lambda steps: jax.block_until_ready(run(a, b, jnp.asarray(steps)))
 
 
 def scipy_product(M: csr_array, T: np.ndarray) -> Callable[[int], object]:

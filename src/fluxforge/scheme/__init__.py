@@ -1,7 +1,6 @@
 """Schemes as algebra: stages of messages and outputs, built in, from a file, or discovered."""
 
 from fluxforge.expression import symbol
-from fluxforge.scheme import reference
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
 from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
 from fluxforge.scheme._integrate import TABLEAUX, Row, Tableau, integrate, runge_kutta, semi_discrete
@@ -59,7 +58,6 @@ __all__ = [
     "message_symbols",
     "one_cell_order",
     "output_symbols",
-    "reference",
     "runge_kutta",
     "save",
     "semi_discrete",

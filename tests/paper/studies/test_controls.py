@@ -11,8 +11,19 @@ from fluxforge import recipe
 from fluxforge.paper.figures import controls_table
 from fluxforge.paper.studies import controls
 from fluxforge.paper.studies._decoys import AS_ITSELF, DECOYS, FAKES, FOUND, LAWS, NOT_BELIEVED, Decoy
+from fluxforge.pipeline import Judged
+from fluxforge.pipeline._formula import NetworkConstants
+from fluxforge.pipeline._records import Explained
 
 CONFIG = controls.Config(decoys=("heat", "first-order-5%", "euler"))
+
+
+def bare(kind: type, **fields: Any) -> Any:
+    """A record with some of its fields, which is all that is read here."""
+    made = object.__new__(kind)
+    for name, value in fields.items():
+        object.__setattr__(made, name, value)
+    return made
 
 
 @pytest.fixture
@@ -20,16 +31,19 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Explanations that take no time: heat is refused, everything else an approximation. Which recipes were asked."""
     made: list[str] = []
 
-    def explained(network: Any, spec: recipe.Recipe, *_: Any, **__: Any) -> tuple[dict[str, Any], None]:
+    def judge(_: Any, spec: recipe.Recipe, *__: Any) -> Judged:
         made.append(spec.name)
         verdict = "refused" if spec.training.steps == 3000 else "approximation"
-        return {"verdict": verdict, "explained": {"least": 0.9}, "reasons": ["yes: a", "NO: b"]}, None
+        constants = bare(NetworkConstants, explained=Explained(least=0.9), limit={})
+        return bare(Judged, verdict=verdict, reasons=("yes: a", "NO: b"), formula=None, constants=constants)
 
     class Trained:
         def member(self, _: int) -> None:
             return None
 
-    monkeypatch.setattr(controls, "explained", explained)
+    monkeypatch.setattr(controls, "TrainedMember", lambda network: network)
+    monkeypatch.setattr(controls, "distil_network", lambda *_: None)
+    monkeypatch.setattr(controls, "judge_formula", judge)
     monkeypatch.setattr(controls, "train", lambda *_, **__: Trained())
     monkeypatch.setattr(controls, "source", lambda _: None)
     return made
