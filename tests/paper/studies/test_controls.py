@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from fluxforge import recipe
+from fluxforge.distil import Reading
 from fluxforge.paper.figures import controls_table
 from fluxforge.paper.studies import controls
 from fluxforge.paper.studies._decoys import AS_ITSELF, DECOYS, FAKES, FOUND, LAWS, NOT_BELIEVED, Decoy
 from fluxforge.pipeline import Judged
 from fluxforge.pipeline._formula import NetworkConstants
-from fluxforge.pipeline._records import Explained
 
 CONFIG = controls.Config(decoys=("heat", "first-order-5%", "euler"))
 
@@ -34,7 +34,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def judge(_: Any, spec: recipe.Recipe, *__: Any) -> Judged:
         made.append(spec.name)
         verdict = "refused" if spec.training.steps == 3000 else "approximation"
-        constants = bare(NetworkConstants, explained=Explained(least=0.9), limit={})
+        reading = bare(Reading, step=0.1, explained=0.9)
+        constants = bare(NetworkConstants, readings=(reading,), limit={}, uncertainty={})
         return bare(Judged, verdict=verdict, reasons=("yes: a", "NO: b"), formula=None, constants=constants)
 
     class Trained:
