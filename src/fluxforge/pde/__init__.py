@@ -1,6 +1,17 @@
 """Equations as values: c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S, built in or from a TOML file."""
 
-from fluxforge.pde._document import BUILT_IN, HEAT, find, from_document, to_document
+from fluxforge.pde._catalogue import (
+    ADVECTION,
+    ADVECTION_DIFFUSION,
+    ANISOTROPIC,
+    BUILT_IN,
+    BURGERS,
+    CONDUCTION,
+    HEAT,
+    REACTION_DIFFUSION,
+    TRAFFIC,
+)
+from fluxforge.pde._document import find, from_document, to_document
 from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._parameter import (
     NUMBER,
@@ -19,9 +30,16 @@ from fluxforge.pde._words import Words
 equation = find
 
 __all__ = [
+    "ADVECTION",
+    "ADVECTION_DIFFUSION",
+    "ANISOTROPIC",
     "BUILT_IN",
+    "BURGERS",
+    "CONDUCTION",
     "HEAT",
     "NUMBER",
+    "REACTION_DIFFUSION",
+    "TRAFFIC",
     "Clash",
     "Equation",
     "Parameter",

@@ -11,19 +11,10 @@ import msgspec
 import sympy as sp
 
 from fluxforge.errors import EquationError, ExpressionError
-from fluxforge.expression import parse, symbol, to_text
+from fluxforge.expression import parse, to_text
+from fluxforge.pde._catalogue import BUILT_IN
 from fluxforge.pde._equation import OF_UNKNOWN, Equation
 from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, unit
-
-HEAT = Equation(
-    name="heat",
-    unknown="T",
-    summary="conduction of heat with one diffusivity",
-    parameters=(Parameter("alpha", meaning="diffusivity", unit=unit(length=2, time=-1), default=1.0),),
-    diffusion=symbol("alpha"),
-)
-
-BUILT_IN: dict[str, Equation] = {equation.name: equation for equation in (HEAT,)}
 
 _LARGEST = 100_000
 _MOST_PARAMETERS = 32

@@ -3,7 +3,18 @@
 from fluxforge.expression import symbol
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
 from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
-from fluxforge.scheme._integrate import TABLEAUX, Row, Tableau, integrate, runge_kutta, semi_discrete
+from fluxforge.scheme._integrate import (
+    TABLEAUX,
+    TWO_POINT,
+    Prepared,
+    Row,
+    Space,
+    State,
+    Tableau,
+    integrate,
+    runge_kutta,
+    semi_discrete,
+)
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
 from fluxforge.scheme._symbols import (
@@ -29,6 +40,7 @@ __all__ = [
     "NEXT",
     "TABLEAUX",
     "TURNED",
+    "TWO_POINT",
     "Affine",
     "Claims",
     "Ghost",
@@ -37,10 +49,13 @@ __all__ = [
     "Message",
     "OneCellOrder",
     "Output",
+    "Prepared",
     "Row",
     "Scheme",
     "SchemeBuilder",
+    "Space",
     "Stage",
+    "State",
     "Tableau",
     "affine_form",
     "amplification",

@@ -6,9 +6,10 @@ f being the right-hand side of c ∂u/∂t = …, divided by c. A Runge–Kutta 
 (Runge–Kutta–Legendre, the strong-stability-preserving ones in Shu's and Osher's form) have.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
 import sympy as sp
 
@@ -123,9 +124,35 @@ class State:
         return sp.Add(*(weight * (symbol(f"{name}_N") - symbol(f"{name}_P")) for weight, name in self.terms))
 
 
-def received(equation: Equation, state: State) -> Message:
-    """What P receives through a face, −A F."""
-    return Message(-symbol("A") * equation.flux(state.at("_P"), state.at("_N"), state.jump))
+class Prepared(NamedTuple):
+    """What a discretisation in space makes of one state: rounds before the flux, and what P receives, −A F."""
+
+    rounds: tuple[Stage, ...]
+    message: Message
+
+
+@dataclass(frozen=True)
+class Space:
+    """A discretisation in space.
+
+    `prepare(equation, state, tag)` gives the rounds (gradients, slopes, limiters) that the flux of a state needs, and
+    the message −A F. `tag` ends the names of what these rounds compute, since a method of several stages repeats them.
+    `orders` claims an order per family of meshes for the equation, empty where nothing is claimed.
+    """
+
+    name: str
+    summary: str
+    prepare: Callable[[Equation, State, str], Prepared]
+    orders: Mapping[str, float] = field(default_factory=dict)
+
+
+def _two_point(equation: Equation, state: State, tag: str) -> Prepared:
+    flux = equation.flux(state.at("_P"), state.at("_N"), state.jump)
+    return Prepared((), Message(-symbol("A") * flux))
+
+
+TWO_POINT = Space("two-point", "two-point flux", _two_point)
+"""The equation's own flux between two cells."""
 
 
 def rate(equation: Equation, total: str, state: State) -> sp.Expr:
@@ -137,34 +164,36 @@ def rate(equation: Equation, total: str, state: State) -> sp.Expr:
 def semi_discrete(equation: Equation) -> Stage:
     """∂u/∂t of every cell as a stage with the one output `rate`: the equation's two-point flux and its reaction."""
     state = State()
-    return Stage({"z": received(equation, state)}, {"rate": Output(rate(equation, "z", state), Ghost.ZERO)})
+    return Stage(
+        {"z": _two_point(equation, state, "").message}, {"rate": Output(rate(equation, "z", state), Ghost.ZERO)}
+    )
 
 
-def integrate(tableau: Tableau, equation: Equation, *, space: Mapping[str, float] | None = None) -> Scheme:
-    """The scheme of a tableau and the equation's two-point flux; `space` claims an order per family of meshes.
+def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *, name: str | None = None) -> Scheme:
+    """The scheme of a tableau and a discretisation in space, the two-point flux unless given, for an equation.
 
     A stage keeps what later stages need and nothing else: a rate that is used again, an increment D_i that is added up
     later, and otherwise the state u + D_i itself, unless the message can be written with rates that are kept anyway.
     """
-    work = _Integration(tableau, equation)
-    stages = tuple(work.stage(i) for i in range(len(tableau.rows)))
+    work = _Integration(tableau, equation, space)
+    stages = tuple(stage for i in range(len(tableau.rows)) for stage in work.stages(i))
     linear = equation.linear
     claims = Claims(
         conservative=True,
         time_order=tableau.order if linear else None,
         generator=True,
-        space=space or {},
+        space=space.orders,
         stable_to=tableau.stable_to if linear else None,
     )
-    summary = f"two-point flux, {tableau.summary}"
-    return Scheme(tableau.name, stages, tableau.theta, summary, claims, equation)
+    summary = f"{space.summary}, {tableau.summary}"
+    return Scheme(name or tableau.name, stages, tableau.theta, summary, claims, equation)
 
 
 class _Integration:
     """Which rates and increments are kept, under which names, and the state that each stage starts from."""
 
-    def __init__(self, tableau: Tableau, equation: Equation) -> None:
-        self.rows, self.equation, self.labels = tableau.rows, equation, tableau.labels
+    def __init__(self, tableau: Tableau, equation: Equation, space: Space) -> None:
+        self.rows, self.equation, self.labels, self.space = tableau.rows, equation, tableau.labels, space
         self.taken = frozenset(p.name for p in equation.parameters)
         last = len(self.rows)
         kept = [j for j in range(last) if any(j in row.rates for row in self.rows[j + 1 :])]
@@ -173,10 +202,10 @@ class _Integration:
         self.increments = {i: self._free(f"D{i}") for i in added}
         self.start = State()
 
-    def stage(self, i: int) -> Stage:
-        """The stage that evaluates k_i and with it D_{i+1}."""
+    def stages(self, i: int) -> tuple[Stage, ...]:
+        """The rounds that evaluate k_i and with it D_{i+1}."""
         total = self._total(i)
-        message = received(self.equation, self.start)
+        rounds, message = self.space.prepare(self.equation, self.start, "" if len(self.rows) == 1 else str(i + 1))
         now = rate(self.equation, total, self.start)
         row, following = self.rows[i], i + 1
         outputs = {self.rates[i]: Output(now, Ghost.ZERO)} if i in self.rates else {}
@@ -193,7 +222,7 @@ class _Integration:
             name = self._free(self.labels.get(following, f"Y{following}"))
             outputs[name] = Output(self._moved(row, {i: now}))
             self.start = State(((sp.S.One, name),))
-        return Stage({total: message}, outputs)
+        return (*rounds, Stage({total: message}, outputs))
 
     def _total(self, i: int) -> str:
         if len(self.rows) == 1 or self.labels:

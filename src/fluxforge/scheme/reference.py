@@ -13,7 +13,7 @@ import sympy as sp
 
 from fluxforge.expression import COORDINATES, parse, symbol
 from fluxforge.pde import HEAT
-from fluxforge.scheme._integrate import CRANK_NICOLSON, EULER, MIDPOINT, RK4, Tableau, integrate
+from fluxforge.scheme._integrate import CRANK_NICOLSON, EULER, MIDPOINT, RK4, TWO_POINT, Tableau, integrate
 from fluxforge.scheme._integrate import rkl2 as rkl2_tableau
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage
 from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols
@@ -141,8 +141,11 @@ def corrected_in(dimension: int) -> Scheme:
 CORRECTED = corrected_in(2)
 
 
+_PLAIN = replace(TWO_POINT, orders=PLAIN_FLUX_ORDERS)
+
+
 def _heat(tableau: Tableau) -> Scheme:
-    return integrate(tableau, HEAT, space=PLAIN_FLUX_ORDERS)
+    return integrate(tableau, HEAT, _PLAIN)
 
 
 def rkl2(s: int) -> Scheme:
