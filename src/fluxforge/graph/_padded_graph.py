@@ -15,11 +15,13 @@ from jaxtyping import Array, Bool, Float, Int
 from fluxforge._machine import free_memory
 from fluxforge._types import Precision, State
 from fluxforge.errors import InputError, SchemeError
+from fluxforge.expression import evaluate, symbol
 from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, view
-from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields
+from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields, linear_speed, wall_velocity
+from fluxforge.pde import Equation, differentiate
 from fluxforge.scheme import Ghost, Hop
 
-_NAMES = ("tags", "origin")
+_NAMES = ("tags", "origin", "wrapped")
 _ARRAYS = tuple(field.name for field in fields(DualGraph) if field.name not in _NAMES)
 
 
@@ -70,6 +72,32 @@ class Shown(eqx.Module):
         return self.scale * field[self.cell] + self.constant
 
 
+class Outflow(eqx.Module):
+    """Ghosts of inflow walls where f is not linear: whether the flow leaves depends on the state.
+
+    It leaves where neither the wave of the owner, a·n f′(u_P), nor the jump to the value g outside, of the speed
+    a·n (f(g) − f(u_P))/(g − u_P), enters. `wall` says which nodes are such ghosts, `speed` is a·n there, and `carried`
+    and `slope` are f and f′ as formulas of T.
+    """
+
+    wall: Bool[Array, " nodes"]
+    speed: Float[Array, " nodes"]
+    carried: sp.Expr = eqx.field(static=True)
+    slope: sp.Expr = eqx.field(static=True)
+
+    def leaving(
+        self, inside: Float[Array, " nodes"], outside: Float[Array, " nodes"], parameters: Mapping[str, Any]
+    ) -> Bool[Array, " nodes"]:
+        """Which ghosts follow their owners; `inside` is the owner's value, `outside` that of the wall."""
+        known = {symbol(name): value for name, value in parameters.items()}
+
+        def of(formula: sp.Expr, u: Float[Array, " nodes"]) -> Any:
+            return evaluate(formula, {own: u if own.name == "T" else known[own] for own in formula.free_symbols}, jnp)
+
+        jump = (of(self.carried, outside) - of(self.carried, inside)) * (outside - inside)
+        return self.wall & (self.speed * of(self.slope, inside) >= 0) & (self.speed * jump >= 0)
+
+
 class Slots(eqx.Module):
     """One hop in fixed slots: the nodes at each end, the geometric symbols, and which slots are used."""
 
@@ -116,6 +144,22 @@ class PaddedGraph(eqx.Module):
     shown: dict[str, Shown]
     hops: dict[str, Slots]
     cells: dict[str, Float[Array, " cells"]] = eqx.field(default_factory=dict)
+    outflow: Outflow | None = None
+
+    def facing(self, T: State, parameters: Mapping[str, Any]) -> "PaddedGraph":
+        """The graph with ghosts that follow their owners where the flow leaves in the state T at the step's beginning.
+
+        They do so for the whole step, so that all stages of a method have the same walls.
+        """
+        if self.outflow is None:
+            return self
+        held = self.shown[str(Ghost.DIRICHLET)]
+        leaving = self.outflow.leaving(T[held.cell], held.constant, parameters)
+        shown = {
+            rule: Shown(each.cell, jnp.where(leaving, 1.0, each.scale), jnp.where(leaving, 0.0, each.constant))
+            for rule, each in self.shown.items()
+        }
+        return PaddedGraph(self.V, self.live, shown, self.hops, self.cells)
 
     def nodes(self, fields: Mapping[str, State], rules: Mapping[str, Ghost]) -> dict[str, Float[Array, " nodes"]]:
         """Node values of every field under its ghost rule."""
@@ -125,7 +169,7 @@ class PaddedGraph(eqx.Module):
         """The same graph with other boundary data: g at Dirichlet ghosts, q δ at Neumann ghosts, 0 at cells."""
         rule = str(Ghost.DIRICHLET)
         held = eqx.tree_at(lambda shown: shown.constant, self.shown[rule], value)
-        return PaddedGraph(self.V, self.live, {**self.shown, rule: held}, self.hops, self.cells)
+        return PaddedGraph(self.V, self.live, {**self.shown, rule: held}, self.hops, self.cells, self.outflow)
 
 
 def pad_graph(
@@ -134,6 +178,7 @@ def pad_graph(
     *,
     parameters: ParameterFields = NO_PARAMETERS,
     symbols: Collection[str] | None = None,
+    outflow: Outflow | None = None,
     dtype: Precision = "float64",
 ) -> PaddedGraph:
     """Put a graph's neighbourhoods on the device, with the parameters that vary from cell to cell or face to face.
@@ -147,6 +192,23 @@ def pad_graph(
         shown={str(rule): _put_shown(graph, rule, dtype) for rule in Ghost},
         hops={str(hop): _put_slots(hoods[hop], symbols, dtype) for hop in sorted(set(hops))},
         cells={name: put(value, dtype) for name, value in parameters.cells.items()},
+        outflow=outflow,
+    )
+
+
+def outflow_rule(
+    graph: DualGraph, equation: Equation, parameters: ParameterFields, dtype: Precision = "float64"
+) -> Outflow | None:
+    """What decides at every step which inflow ghosts follow their owners; None where that does not change."""
+    if graph.inflow is None or linear_speed(equation) is not None:
+        return None
+    nothing = np.zeros(graph.cells)
+    carried = equation.at_cell(equation.transported, symbol("T"))
+    return Outflow(
+        wall=put(np.concatenate([nothing.astype(bool), graph.inflow])),
+        speed=put(np.concatenate([nothing, wall_velocity(graph, equation, parameters)]), dtype),
+        carried=carried,
+        slope=differentiate(carried, symbol("T")),
     )
 
 

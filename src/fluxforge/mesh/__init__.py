@@ -6,7 +6,22 @@ The drawing functions are imported at first use: importing Matplotlib takes long
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
+from fluxforge.mesh._boundary import (
+    Condition,
+    Conditions,
+    Dirichlet,
+    Inflow,
+    Neumann,
+    Periodic,
+    Robin,
+    Value,
+    conditions_of_tags,
+    depends_on_time,
+    evaluate_at,
+    faces_of_tags,
+    wall_value,
+)
+from fluxforge.mesh._close_walls import close_walls, linear_speed, wall_velocity
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
 from fluxforge.mesh._dual import DualGraph, OnDemand, Paths, Ring, check_graph, dual, paths, ring
 from fluxforge.mesh._families import (
@@ -43,6 +58,7 @@ from fluxforge.mesh._quality import (
     nonorthogonality,
 )
 from fluxforge.mesh._read import as_mesh, read, read_cell_data
+from fluxforge.mesh._wall_conditions import default_condition, fit_conditions
 from fluxforge.mesh._write import write
 
 if TYPE_CHECKING:
@@ -57,14 +73,17 @@ __all__ = [
     "Dirichlet",
     "Disk",
     "DualGraph",
+    "Inflow",
     "Mesh",
     "MeshInfo",
     "Neumann",
     "OnDemand",
     "ParameterFields",
     "Paths",
+    "Periodic",
     "Polygon",
     "Ring",
+    "Robin",
     "Setting",
     "Settings",
     "Value",
@@ -73,8 +92,12 @@ __all__ = [
     "cell_quality",
     "cell_slopes",
     "check_graph",
+    "close_walls",
     "components",
+    "conditions_of_tags",
     "cross_triangles",
+    "default_condition",
+    "depends_on_time",
     "disk",
     "draw_field",
     "dual",
@@ -82,11 +105,14 @@ __all__ = [
     "evaluate_at",
     "exchange_slopes",
     "exchange_weights",
+    "faces_of_tags",
+    "fit_conditions",
     "fourier_step",
     "generate",
     "gmsh_problem",
     "info",
     "jittered",
+    "linear_speed",
     "mesh_picture",
     "nonorthogonality",
     "paths",
@@ -103,6 +129,8 @@ __all__ = [
     "two_cells",
     "unit_square",
     "unit_volume",
+    "wall_value",
+    "wall_velocity",
     "write",
 ]
 

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from fluxforge._arguments import check_kind
 from fluxforge._types import CellField, CellVectors, FaceField, FaceIndex, FaceVectors, SlotField, SlotIndex, SlotMask
-from fluxforge.errors import MeshError
+from fluxforge.errors import InputError, MeshError
 from fluxforge.expression import COORDINATES
 from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces
 from fluxforge.mesh._check_cells import check_coordinates, check_extent, name_corners
@@ -27,7 +27,10 @@ from fluxforge.mesh._mesh import (
     pair_faces,
     tangential_length,
 )
+from fluxforge.mesh._periodic import Layout, join_faces, match_faces
 from fluxforge.mesh._read import as_mesh
+from fluxforge.mesh._wall_conditions import fit_conditions
+from fluxforge.pde import Equation
 
 Key = TypeVar("Key")
 
@@ -60,6 +63,12 @@ class DualGraph:
 
     - A Dirichlet ghost lies at the face centre and has the value g.
     - A Neumann ghost is the owner's mirror image along the face normal, d = δ n, and has the value T_P + q δ.
+    - A Robin ghost lies where the normal from the owner meets the face; `transfer` is its h, nan at other ghosts.
+    - At an `inflow` ghost, at the face centre, the flow decides: g where it enters, T_P where it leaves.
+    - The ghosts of both have `follow`·T_P + (1 − `follow`)·`value`. `follow` depends on the equation and is None
+      until `close_walls` has been asked; 0 at Dirichlet ghosts.
+
+    Periodic faces are the last `wrapped` faces between two cells: d leads from P to the image of N.
 
     Each cell refers to its faces through `slots`, a fixed number per mesh (3 for triangles, 4 with quadrilaterals):
     `slot_face`, `slot_node` and `slot_sign` (+1 where the cell owns the face); `slot_mask` is false in the unused
@@ -86,6 +95,10 @@ class DualGraph:
     value: Float[np.ndarray, " boundary"]
     tags: tuple[str, ...]
     origin: str
+    transfer: Float[np.ndarray, " boundary"] | None = None
+    inflow: Bool[np.ndarray, " boundary"] | None = None
+    follow: Float[np.ndarray, " boundary"] | None = None
+    wrapped: int = 0
 
     @property
     def dimension(self) -> int:
@@ -112,6 +125,20 @@ class DualGraph:
         """χ: false on Neumann faces, whose ghost follows its owner and does not count in Σw."""
         return np.concatenate([np.ones(self.interior, bool), ~self.neumann])
 
+    @property
+    def following(self) -> Float[np.ndarray, " boundary"]:
+        """∂(ghost's value)/∂T_P: 1 at a Neumann ghost, 0 at a Dirichlet ghost.
+
+        Raises InputError where that depends on the equation, and no equation has been given yet.
+        """
+        if self.follow is not None:
+            return self.follow
+        if self.transfer is not None or self.inflow is not None:
+            raise InputError(
+                "Robin and inflow walls depend on the equation: use close_walls(graph, equation, parameters)"
+            )
+        return self.neumann.astype(float)
+
     def legs(self) -> Mapping[str, SlotField]:
         """The geometry of every slot's face as the receiving cell sees it: n and d point away from it.
 
@@ -131,7 +158,7 @@ class DualGraph:
                 "A": lambda: self.A[face],
                 "delta": lambda: self.delta[face],
                 **parts,
-                "chi": lambda: self.moving[face].astype(float),
+                "chi": lambda: np.concatenate([np.ones(self.interior), 1.0 - self.following])[face],
                 "d_n": lambda: normal_part(self.d, self.n)[face],
                 "d_t": lambda: tangential_length(self.d, self.n)[face],
             }
@@ -143,12 +170,20 @@ def check_graph(graph: Any, name: str = "graph") -> DualGraph:
     return check_kind(graph, name, DualGraph, "a dual graph (fluxforge.dual(mesh, boundary))")
 
 
-def dual(mesh: Mesh | str | os.PathLike[str], boundary: Conditions = None) -> DualGraph:
+def dual(
+    mesh: Mesh | str | os.PathLike[str],
+    boundary: Conditions = None,
+    *,
+    equation: Equation | None = None,
+    time: float | None = None,
+) -> DualGraph:
     """Build the dual graph of a mesh, or of the mesh file at a path, with boundary conditions (T = 0 by default).
 
     `boundary` is one condition for all faces, or a mapping from tag to condition; a number is a Dirichlet value:
     `dual(mesh, {"left": Dirichlet("sin(pi*y)"), "right": Neumann(), "top": 3.0})`.
-    Raises MeshError (MeshReadError for a file) for a mesh that cannot be used, InputError for a bad condition.
+    With an `equation`, conditions that it does not take are refused, and tags that are not named have its default.
+    With a `time`, formulas may contain t. Raises MeshError (MeshReadError for a file) for a mesh that cannot be used,
+    InputError for a bad condition.
     """
     mesh = as_mesh(mesh)
     check_coordinates(mesh.points, mesh.origin)
@@ -162,30 +197,43 @@ def dual(mesh: Mesh | str | os.PathLike[str], boundary: Conditions = None) -> Du
     A = np.hypot(along[:, 0], along[:, 1])
     n = np.stack([along[:, 1], -along[:, 0]], axis=1) / A[:, None]
     tags, tag = boundary_tags(mesh, faces)
-    conditions = conditions_on_faces(boundary, tags=tags, tag=tag, centre=centre[faces.interior :])
-    d = _centroid_vectors(faces, x=x, centre=centre, n=n, conditions=conditions)
-    ghost = np.arange(len(tag), dtype=np.int32) + np.int32(len(x))
-    neighbour = np.concatenate([faces.neighbour[: faces.interior], ghost])
-    node, sign = _slots(faces, neighbour)
+    walls = fit_conditions(boundary, tags, equation)
+    joints = match_faces(walls, tags=tags, tag=tag, interior=faces.interior, centre=centre, n=n, A=A)
+    layout = join_faces(faces, joints)
+    d = centre - x[faces.owner]
+    inside = slice(faces.interior)
+    d[inside] = x[faces.neighbour[inside]] - x[faces.owner[inside]]
+    d[joints.first] -= d[joints.second]
+    slot_node, slot_sign = _slots(faces, layout)
+    kept, at_wall = layout.kept, layout.kept[layout.interior :]
+    tag = tag[at_wall - faces.interior]
+    # The normal from the owner's centroid meets the line of the face here.
+    height = np.einsum("fe,fe->f", d[at_wall], n[at_wall])
+    foot = x[faces.owner[at_wall]] + height[:, None] * n[at_wall]
+    conditions = conditions_on_faces(walls, tags=tags, tag=tag, centre=centre[at_wall], foot=foot, time=time)
+    d[at_wall] = _to_ghosts(d[at_wall], height, n[at_wall], conditions)
     return DualGraph(
         V=V,
         x=x,
-        owner=faces.owner,
-        neighbour=neighbour,
-        A=A,
-        n=n,
-        d=d,
-        delta=np.hypot(d[:, 0], d[:, 1]),
-        centre=centre,
-        slot_face=np.maximum(faces.of_cell, 0),
-        slot_node=node,
-        slot_sign=sign,
-        slot_mask=faces.of_cell >= 0,
+        owner=faces.owner[kept],
+        neighbour=layout.node[kept],
+        A=A[kept],
+        n=n[kept],
+        d=d[kept],
+        delta=np.hypot(d[kept, 0], d[kept, 1]),
+        centre=centre[kept],
+        slot_face=np.maximum(layout.of_cell, 0),
+        slot_node=slot_node,
+        slot_sign=slot_sign,
+        slot_mask=layout.of_cell >= 0,
         tag=tag,
         neumann=conditions.neumann,
         value=conditions.value,
         tags=tags,
         origin=mesh.origin,
+        transfer=conditions.transfer,
+        inflow=conditions.inflow,
+        wrapped=len(joints.first),
     )
 
 
@@ -199,27 +247,23 @@ def _check_areas(mesh: Mesh, V: CellField) -> None:
         )
 
 
-def _centroid_vectors(
-    faces: Faces, *, x: CellVectors, centre: FaceVectors, n: FaceVectors, conditions: FaceConditions
-) -> FaceVectors:
-    """D = x_N − x_P inside, x_face − x_P at a Dirichlet face, 2 ((x_face − x_P)·n) n at a Neumann face."""
-    d = centre - x[faces.owner]
-    inside = slice(faces.interior)
-    d[inside] = x[faces.neighbour[inside]] - x[faces.owner[inside]]
-    mirrored = faces.interior + np.flatnonzero(conditions.neumann)
-    height = np.einsum("fe,fe->f", d[mirrored], n[mirrored])
-    d[mirrored] = 2.0 * height[:, None] * n[mirrored]
-    return d
+def _to_ghosts(d: FaceVectors, height: FaceField, n: FaceVectors, conditions: FaceConditions) -> FaceVectors:
+    """From x_face − x_P to D of the ghosts: mirror images behind Neumann faces, on the normal at Robin faces."""
+    mirrored = conditions.neumann[:, None]
+    d = np.where(mirrored, (2.0 * height)[:, None] * n, d)
+    if conditions.transfer is None:
+        return d
+    return np.where(np.isfinite(conditions.transfer)[:, None], height[:, None] * n, d)
 
 
-def _slots(faces: Faces, neighbour: FaceIndex) -> tuple[SlotIndex, SlotField]:
+def _slots(faces: Faces, layout: Layout) -> tuple[SlotIndex, SlotField]:
     """The node across each of a cell's faces, and +1 where the cell owns the face, −1 where it does not."""
     cell = np.arange(len(faces.of_cell), dtype=np.int32)[:, None]
     face = np.maximum(faces.of_cell, 0)
     owns = faces.owner[face] == cell
-    across = np.where(owns, neighbour[face], faces.owner[face])
+    across = np.where(owns, layout.node[face], faces.owner[face])
     node = np.where(faces.of_cell < 0, cell, across).astype(np.int32)
-    return node, np.where(owns, 1.0, -1.0)
+    return node, np.where(owns & ~layout.turned[face], 1.0, -1.0)
 
 
 class Paths(NamedTuple):

@@ -58,7 +58,7 @@ def stepper(
     64-bit mode. Raises InputError, naming the argument, for an argument that cannot be used.
     """
     scheme = find(scheme, equation)
-    graph = graph if isinstance(graph, DualGraph) else dual(as_mesh(graph, "graph"))
+    graph = graph if isinstance(graph, DualGraph) else dual(as_mesh(graph, "graph"), equation=scheme.equation)
     dt, diffusivity = check_positive(dt, "dt"), check_diffusivity(diffusivity)
     parameters = scheme.equation.settings(parameters, diffusivity=diffusivity)
     check_64_bits(check_precision(dtype))
