@@ -43,8 +43,9 @@ def parse(text: str, symbols: Mapping[str, sp.Symbol] | Iterable[str]) -> sp.Exp
 
     Numbers, the names in `symbols`, `pi`, `+ - * / **` (or `^`), brackets, comparisons `< <= > >=`, which are 1 or 0,
     and sqrt exp log sin cos tan tanh abs sign min max where; Python's precedence. Integers and their quotients are
-    exact, decimals are doubles. Names become real symbols; those of a mapping are used as they are. The result is a fixed point: `parse(to_text(e), …) == e`.
-    Formulas are real, and SymPy simplifies them: sqrt(x**2) is abs(x), sqrt(x)**2 is x.
+    exact, decimals are doubles. Names become real symbols; those of a mapping are used as they are. The result is a
+    fixed point: `parse(to_text(e), …) == e`. Formulas are real, and SymPy simplifies them: sqrt(x**2) is abs(x),
+    sqrt(x)**2 is x.
     """
     table = _symbol_table(symbols)
     try:
