@@ -21,7 +21,7 @@ from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields, linear_spe
 from fluxforge.pde import Equation, differentiate
 from fluxforge.scheme import Ghost, Hop
 
-_NAMES = ("tags", "origin", "wrapped")
+_NAMES = ("tags", "origin", "wrapped", "regions")
 _ARRAYS = tuple(field.name for field in fields(DualGraph) if field.name not in _NAMES)
 
 

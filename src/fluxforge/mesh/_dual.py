@@ -24,6 +24,7 @@ from fluxforge.mesh._mesh import (
     cell_areas,
     cell_centroids,
     normal_part,
+    number_regions,
     pair_faces,
     tangential_length,
 )
@@ -72,7 +73,8 @@ class DualGraph:
 
     Each cell refers to its faces through `slots`, a fixed number per mesh (3 for triangles, 4 with quadrilaterals):
     `slot_face`, `slot_node` and `slot_sign` (+1 where the cell owns the face); `slot_mask` is false in the unused
-    fourth slot of a triangle, which points at the cell itself.
+    fourth slot of a triangle, which points at the cell itself. `region` is the number of each cell's region in
+    `regions`, −1 for a cell in none, and None for a mesh without regions.
 
     `fluxforge.graph` registers it as a JAX pytree, so that this module does not import JAX.
     """
@@ -99,6 +101,8 @@ class DualGraph:
     inflow: Bool[np.ndarray, " boundary"] | None = None
     follow: Float[np.ndarray, " boundary"] | None = None
     wrapped: int = 0
+    region: Int[np.ndarray, " cells"] | None = None
+    regions: tuple[str, ...] = ()
 
     @property
     def dimension(self) -> int:
@@ -234,6 +238,8 @@ def dual(
         transfer=conditions.transfer,
         inflow=conditions.inflow,
         wrapped=len(joints.first),
+        region=number_regions(mesh) if mesh.regions else None,
+        regions=tuple(mesh.regions),
     )
 
 
