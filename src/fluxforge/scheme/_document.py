@@ -17,7 +17,7 @@ from fluxforge.pde import Equation
 from fluxforge.pde import find as find_equation
 from fluxforge.scheme._integrate import TABLEAUX
 from fluxforge.scheme._scheme import FAMILIES, Claims, Scheme, SchemeBuilder, check_scheme
-from fluxforge.scheme._spaces import SPACES, named_scheme, nearest_name
+from fluxforge.scheme._spaces import named_scheme, nearest_name
 from fluxforge.scheme._symbols import Ghost, Hop
 from fluxforge.scheme.reference import BUILT_IN
 
@@ -256,6 +256,6 @@ def _find(scheme: str | os.PathLike[str] | Scheme, equation: Equation | None, di
     close = nearest_name(name)
     hint = f" Did you mean {close!r}?" if close else ""
     raise SchemeError(
-        f"no scheme {name!r}: neither a built-in one ({', '.join(BUILT_IN)}), a SPACE ({', '.join(SPACES)}), "
-        f"a TIME integrator ({', '.join(TABLEAUX)}) or SPACE-TIME, nor a .json file.{hint}"
+        f"no scheme {name!r}: neither a built-in one ({', '.join(BUILT_IN)}), nor SPACE, TIME or SPACE-TIME "
+        f"(`fluxforge schemes` lists them), nor a .json file.{hint}"
     )
