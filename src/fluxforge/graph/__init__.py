@@ -9,17 +9,15 @@ from fluxforge.graph._neighbourhoods import (
     node_volumes,
     view,
 )
+from fluxforge.graph._outflow import Outflow, outflow_rule, put
 from fluxforge.graph._padded_graph import (
-    Outflow,
     PaddedGraph,
     Shown,
     Size,
     Slots,
     device_memory,
-    outflow_rule,
     pad_graph,
     pad_to_size,
-    put,
     size,
     stack_graphs,
 )

@@ -23,7 +23,7 @@ from fluxforge.mesh._boundary import (
 )
 from fluxforge.mesh._close_walls import close_walls, linear_speed, wall_velocity
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
-from fluxforge.mesh._dual import DualGraph, OnDemand, Paths, Ring, check_graph, dual, paths, ring
+from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph, dual
 from fluxforge.mesh._families import (
     cross_triangles,
     equilateral,
@@ -35,6 +35,7 @@ from fluxforge.mesh._families import (
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import disk, generate, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
+from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import (
     NO_PARAMETERS,
