@@ -17,7 +17,8 @@ from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, is_one_ope
 from fluxforge.stepping._linear import LinearStepper
 from fluxforge.stepping._output import prepare_folder, write_comparison, write_run, write_series
 from fluxforge.stepping._picture import comparison_figure
-from fluxforge.stepping._run import choose_step, compare, simulate
+from fluxforge.stepping._problem import Problem
+from fluxforge.stepping._run import compare, run_problem, simulate
 from fluxforge.stepping._simulation import (
     Comparison,
     ComparisonRow,
@@ -29,6 +30,7 @@ from fluxforge.stepping._simulation import (
     limit_kind,
     side_by_side,
 )
+from fluxforge.stepping._step_size import choose_step
 from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper, GeneralStepper, general_stepper
 from fluxforge.stepping._trained import TrainedNetwork
 
@@ -45,6 +47,7 @@ __all__ = [
     "NetworkStepper",
     "Operator",
     "Precision",
+    "Problem",
     "Simulation",
     "Solver",
     "StepLimit",
@@ -72,6 +75,7 @@ __all__ = [
     "prepare_folder",
     "read_field",
     "real_interval",
+    "run_problem",
     "run_stepper",
     "side_by_side",
     "sides",
