@@ -11,12 +11,14 @@ from fluxforge.scheme._integrate import (
     Space,
     State,
     Tableau,
+    find_tableau,
     integrate,
     runge_kutta,
     semi_discrete,
 )
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
+from fluxforge.scheme._spaces import SPACES, split_name
 from fluxforge.scheme._symbols import (
     IN_SPACE,
     INVARIANTS,
@@ -28,6 +30,7 @@ from fluxforge.scheme._symbols import (
     message_symbols,
     output_symbols,
     symbol_units,
+    turned_names,
 )
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
 
@@ -38,6 +41,7 @@ __all__ = [
     "INVARIANTS",
     "IN_SPACE",
     "NEXT",
+    "SPACES",
     "TABLEAUX",
     "TURNED",
     "TWO_POINT",
@@ -63,6 +67,7 @@ __all__ = [
     "claims_to_document",
     "correction_text",
     "find",
+    "find_tableau",
     "from_document",
     "gradient_names",
     "gradient_stage",
@@ -76,7 +81,9 @@ __all__ = [
     "runge_kutta",
     "save",
     "semi_discrete",
+    "split_name",
     "symbol",
     "symbol_units",
     "to_document",
+    "turned_names",
 ]
