@@ -10,7 +10,18 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression import COORDINATES, evaluate, field, parse, symbol, symbols_of, to_text
+from fluxforge.expression import (
+    COORDINATES,
+    AtMost,
+    Below,
+    Select,
+    evaluate,
+    field,
+    parse,
+    symbol,
+    symbols_of,
+    to_text,
+)
 from fluxforge.mesh import DualGraph, Mesh, Settings, dual, reference_step
 from fluxforge.pde import HEAT, Equation, Rank, Where
 from fluxforge.scheme import Scheme
@@ -166,7 +177,7 @@ def functions(exact: str, dimension: int = 2) -> Functions:
     axes = COORDINATES[:dimension]
     symbols = symbols_of(axes)
     u = parse(exact, symbols)
-    if u.atoms(sp.Abs, sp.sign, sp.Min, sp.Max):
+    if u.atoms(sp.Abs, sp.sign, sp.Min, sp.Max, AtMost, Below, Select):
         raise InputError(f"the exact solution {exact!r:.60} is not smooth: its derivatives make the source")
     gradient = tuple(field(to_text(sp.diff(u, axis)), axes) for axis in symbols.values())
     return Functions(field(exact, axes), gradient)
