@@ -7,8 +7,9 @@ import numpy as np
 
 from fluxforge.errors import InputError
 from fluxforge.expression import COORDINATES
-from fluxforge.mesh import DualGraph, Mesh, as_mesh, dual, reference_step, resolve
+from fluxforge.mesh import DualGraph, Mesh, as_mesh, dual, lines, reference_step, resolve
 from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._symbols import Hop
 from fluxforge.scheme.emit._c_text import c_tables
 from fluxforge.scheme.emit._plan import Arguments
 
@@ -57,6 +58,8 @@ def example_arrays(scheme: Scheme, graph: DualGraph) -> dict[str, np.ndarray]:
     T is a bump of height 1 in the middle of the mesh, S = 0, dt half the reference step; parameters have their default
     values, or those of `Equation.example` where there are none.
     """
+    if Hop.LINE in scheme.hops():
+        lines(graph)
     values = scheme.equation.example(graph.dimension)
     fields = resolve(scheme.equation, graph, values)
     low, high = graph.x.min(axis=0), graph.x.max(axis=0)
