@@ -7,7 +7,7 @@ from jaxtyping import Int
 
 from fluxforge._types import SlotIndex
 from fluxforge.errors import MeshError
-from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._dual import DualGraph, check_graph
 
 # The normals of opposite faces are less than 37° from opposite: a square sheared or jittered as far as that still has
 # lines of cells, a regular tetrahedron (109°) and a right triangle (135°) do not.
@@ -27,7 +27,7 @@ def lines(graph: DualGraph) -> Lines:
     Ahead of a ghost is the ghost itself. Raises MeshError, naming the cell, where a cell has a face without an opposite
     one.
     """
-    opposite = _opposite_slots(graph)
+    opposite = _opposite_slots(check_graph(graph))
     behind = np.take_along_axis(graph.slot_node, opposite, axis=1)
     used, owned = graph.slot_mask, graph.slot_sign > 0
     behind_owner, behind_other = (np.zeros(len(graph.A), np.int32) for _ in range(2))

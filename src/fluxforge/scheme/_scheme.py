@@ -199,7 +199,9 @@ def _check_stage(stage: Stage, earlier: tuple[str, ...], equation: Equation, whe
 
 
 def _parameter_names(equation: Equation) -> set[str]:
-    return {name for p in equation.parameters for name in (p.name, *p.edge_names(), *p.tangential_names)}
+    return {
+        name for p in equation.parameters for name in (p.name, *p.edge_names(), *p.tangential_names, *p.conormal_names)
+    }
 
 
 def _check_names(names: tuple[str, ...], taken: set[str], where: str) -> None:

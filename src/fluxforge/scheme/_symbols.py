@@ -64,7 +64,7 @@ OFFSETS = tuple(f"p_{axis}" for axis in COORDINATES)
 """From the centroid of P to the centre of the face; seen from N it is p − d."""
 
 TURNED = tuple(f"{vector}_{axis}" for vector in ("n", "d") for axis in COORDINATES)
-"""What has the other sign seen from the other side of a face."""
+"""What has the other sign seen from the other side of a face; of parameters: `turned_names`."""
 
 ON_FACES = (*EDGE_GEOMETRY, *IN_SPACE, *INVARIANTS)
 
@@ -92,6 +92,12 @@ NEXT = "T_new"
 STEP = "dt"
 
 
+def turned_names(equation: Equation) -> tuple[str, ...]:
+    """What has the other sign seen from the other side of a face: n, d, and a·n and K n of the parameters."""
+    vectors = (p.normal_name for p in equation.parameters if p.rank is Rank.VECTOR)
+    return (*TURNED, *vectors, *(name for p in equation.parameters for name in p.conormal_names))
+
+
 def constants(equation: Equation) -> tuple[str, ...]:
     """What is one number in a whole run: the constant scalars of the equation, and Δt."""
     return (*(name for p in equation.parameters if p.where is Where.CONSTANT for name in p.cell_names), STEP)
@@ -101,7 +107,8 @@ def message_symbols(hop: Hop, earlier: Iterable[str], equation: Equation = HEAT)
     """What a message of this hop may contain: parameters, geometry, and every end's fields and earlier outputs."""
     per_end = (*NODE_FIELDS, *NODE_GEOMETRY, *earlier)
     along = [name for p in equation.parameters for leg in LEGS[hop] for name in p.edge_names(ENDS[hop], leg)]
-    along += [f"{name}{leg}" for p in equation.parameters for leg in LEGS[hop] for name in p.tangential_names]
+    apart = [name for p in equation.parameters for name in (*p.tangential_names, *p.conormal_names)]
+    along += [f"{name}{leg}" for name in apart for leg in LEGS[hop]]
     at_ends = (f"{name}_{end}" for name in per_end for end in ENDS[hop])
     return symbols_of((*constants(equation), *along, *GEOMETRY[hop], *at_ends))
 
@@ -135,7 +142,8 @@ def symbol_units(equation: Equation = HEAT, dimension: int = 2) -> Mapping[str, 
     known |= {f"{name}_{axis}": length for name in ("d", "d_PQ", "p") for axis in COORDINATES}
     for p in equation.parameters:
         if p.unit is not None:
-            known |= dict.fromkeys((*p.cell_names, *p.edge_names(), *p.tangential_names), p.unit)
+            apart = (*p.tangential_names, *p.conormal_names)
+            known |= dict.fromkeys((*p.cell_names, *p.edge_names(), *apart), p.unit)
     known["T"] = equation.unknown_unit
     capacity = dimensions(equation.capacity, known)
     if isinstance(capacity, Unit):

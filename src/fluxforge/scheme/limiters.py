@@ -12,17 +12,16 @@ import sympy as sp
 
 from fluxforge.errors import SchemeError
 from fluxforge.expression import symbol
-from fluxforge.pde import Equation
+from fluxforge.pde import BUILT_IN, Equation
 from fluxforge.scheme._critical import is_linear
 from fluxforge.scheme._integrate import Prepared, Space, State
 from fluxforge.scheme._scheme import Message
 from fluxforge.scheme._symbols import STEP, Hop
 from fluxforge.scheme.fluxes import (
-    FLUXES,
-    NumericalFlux,
     along,
     carried,
     diffusive_flux,
+    exact_flux,
     larger,
     refuse_still,
     smaller,
@@ -74,10 +73,10 @@ LIMITERS: Mapping[str, Limiter] = {
     limiter.name: limiter
     for limiter in (
         Limiter("minmod", "minmod limiter", _pass(smaller(R, sp.S.One)), symmetric=True),
-        Limiter("van-leer", "van Leer's limiter", 2 * _pass(R) / (1 + _pass(R)), symmetric=True),
-        Limiter("van-albada", "van Albada's limiter", _pass((R**2 + R) / (1 + R**2)), symmetric=True),
+        Limiter("van-leer", "limiter of van Leer", 2 * _pass(R) / (1 + _pass(R)), symmetric=True),
+        Limiter("van-albada", "limiter of van Albada", _pass((R**2 + R) / (1 + R**2)), symmetric=True),
         Limiter("mc", "monotonised central limiter", _pass(smaller(2 * R, (1 + R) / 2, _TWO)), symmetric=True),
-        Limiter("koren", "Koren's third-order limiter", _pass(smaller(2 * R, (1 + 2 * R) / 3, _TWO)), symmetric=False),
+        Limiter("koren", "third-order limiter of Koren", _pass(smaller(2 * R, (1 + 2 * R) / 3, _TWO)), symmetric=False),
         Limiter("umist", "UMIST limiter", _pass(_UMIST), symmetric=True),
         Limiter(
             "superbee",
@@ -92,7 +91,9 @@ LIMITERS: Mapping[str, Limiter] = {
             symmetric=False,
         ),
         Limiter("arora-roe", "limiter of Arora and Roe, third order", _arora_roe(), symmetric=False),
-        Limiter("ultrabee", "upper bound of the limiters", _pass(smaller(2 * R / C, 2 / (1 - C))), symmetric=False),
+        Limiter(
+            "ultrabee", "limiter at its upper bound (ultrabee)", _pass(smaller(2 * R / C, 2 / (1 - C))), symmetric=False
+        ),
     )
 }
 """The limiters, by name."""
@@ -115,15 +116,20 @@ def limited(limiter: Limiter) -> Space:
     """
 
     def prepare(equation: Equation, state: State, tag: str) -> Prepared:
-        if (reason := refuse_still(equation)) is not None:
-            raise SchemeError(f"scheme {limiter.name!r} does not serve the equation {equation.name!r}: {reason}")
         if tag and limiter.one_step:
             raise SchemeError(f"limiter {limiter.name!r} depends on the Courant number of a step: take forward Euler")
         line = _Line(equation, state, limiter)
         flux = line.reconstructed() if tag else line.corrected()
         return Prepared((), Message(-symbol("A") * (flux + line.diffusion()), Hop.LINE))
 
-    return Space(limiter.name, f"slopes along lines of cells limited by the {limiter.summary}", prepare)
+    return Space(
+        limiter.name,
+        f"slopes along lines of cells with the {limiter.summary}",
+        prepare,
+        refuse=refuse_still,
+        default=BUILT_IN["advection"],
+        linear=False,
+    )
 
 
 class _Line:
@@ -146,14 +152,14 @@ class _Line:
         courant = sp.Abs(speed) * symbol(STEP) * symbol("A") * inverse
         within = smaller(larger(courant, _APART), 1 - _APART)
         phi = self._limit(to_N * self.rear + to_P * self.front, within)
-        base = self._base().formula(self.equation, self.P, self.N, self.jump)
+        base = exact_flux(self.equation).formula(self.equation, self.P, self.N, self.jump)
         return base + sp.Abs(speed) * (1 - courant) * phi * self.jump / 2
 
     def reconstructed(self) -> sp.Expr:
         """Godunov's flux of the reconstructed values on either side of the face."""
         left = self.P + self._limit(self.rear, sp.S.Zero) * self.jump / 2
         right = self.N - self._limit(self.front, sp.S.Zero) * self.jump / 2
-        return self._base().formula(self.equation, left, right, right - left)
+        return exact_flux(self.equation).formula(self.equation, left, right, right - left)
 
     def _limit(self, upwind: sp.Expr, c: sp.Expr) -> sp.Expr:
         return substitute(self.phi, {R: upwind * self.jump / (self.jump**2 + _SQUARED), C: c})
@@ -162,10 +168,6 @@ class _Line:
         """C V of the cell at one end."""
         u = self.P if end == "P" else self.N
         return self.equation.at_cell(self.equation.capacity, u, end) * symbol(f"V_{end}")
-
-    def _base(self) -> NumericalFlux:
-        godunov = FLUXES["godunov"]
-        return godunov if godunov.refuse(self.equation) is None else FLUXES["rusanov"]
 
     def _speed(self) -> sp.Expr:
         """The speed of the jump between P and N: a (f(N) − f(P))/(N − P), divided exactly where that is possible."""

@@ -36,7 +36,7 @@ typedef struct fluxforge_mesh {
     const double *n_z, *d_z;            /* in space: the third components; NULL in the plane */
     const double *d_n, *d_t;            /* d.n and |d - (d.n) n|; NULL unless the scheme reads them */
     const double *p_x, *p_y, *p_z;      /* from the cell's centroid to the centre of the face, likewise */
-    const int *behind, *ahead;          /* lines of cells: the nodes across the opposite faces of the cell and of node */
+    const int *behind, *ahead;          /* lines of cells: the nodes across opposite faces of the cell and of node */
 } fluxforge_mesh;
 #endif
 """

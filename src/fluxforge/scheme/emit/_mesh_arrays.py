@@ -52,14 +52,19 @@ def mesh_arrays(graph: DualGraph | Mesh | str | os.PathLike[str]) -> dict[str, n
     return c_tables(graph if isinstance(graph, DualGraph) else dual(as_mesh(graph, "graph")))
 
 
+def check_lines(scheme: Scheme, graph: DualGraph) -> None:
+    """Raise MeshError, naming a cell, where the scheme reads lines of cells that the mesh does not have."""
+    if Hop.LINE in scheme.hops():
+        lines(graph)
+
+
 def example_arrays(scheme: Scheme, graph: DualGraph) -> dict[str, np.ndarray]:
     """What the main function of emitted Python code reads: the mesh, its centroids, and an example of all arguments.
 
     T is a bump of height 1 in the middle of the mesh, S = 0, dt half the reference step; parameters have their default
     values, or those of `Equation.example` where there are none.
     """
-    if Hop.LINE in scheme.hops():
-        lines(graph)
+    check_lines(scheme, graph)
     values = scheme.equation.example(graph.dimension)
     fields = resolve(scheme.equation, graph, values)
     low, high = graph.x.min(axis=0), graph.x.max(axis=0)
