@@ -37,6 +37,7 @@ from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import disk, generate, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
+from fluxforge.mesh._lines import Lines, lines
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl, Setting
 from fluxforge.mesh._parameters import (
@@ -78,6 +79,7 @@ __all__ = [
     "Disk",
     "DualGraph",
     "Inflow",
+    "Lines",
     "Mesh",
     "MeshInfo",
     "Neumann",
@@ -119,6 +121,7 @@ __all__ = [
     "info",
     "jittered",
     "linear_speed",
+    "lines",
     "mesh_picture",
     "nonorthogonality",
     "paths",
