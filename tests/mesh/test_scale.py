@@ -25,6 +25,8 @@ KEPT = (
     "neumann",
     "tags",
     "origin",
+    "region",
+    "regions",
 )
 
 

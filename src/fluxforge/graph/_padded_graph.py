@@ -19,7 +19,7 @@ from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, view
 from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields
 from fluxforge.scheme import Ghost, Hop
 
-_NAMES = ("tags", "origin")
+_NAMES = ("tags", "origin", "regions")
 _ARRAYS = tuple(field.name for field in fields(DualGraph) if field.name not in _NAMES)
 
 

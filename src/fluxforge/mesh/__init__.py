@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
 from fluxforge.mesh._dual import DualGraph, OnDemand, Paths, Ring, check_graph, dual, paths, ring
+from fluxforge.mesh._face_parameters import divergence, face_conormals, relative_divergence
 from fluxforge.mesh._families import (
     cross_triangles,
     equilateral,
@@ -21,10 +22,10 @@ from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import disk, generate, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameter_values import Curl, Setting
 from fluxforge.mesh._parameters import (
     NO_PARAMETERS,
     ParameterFields,
-    Setting,
     Settings,
     cell_slopes,
     exchange_slopes,
@@ -33,6 +34,7 @@ from fluxforge.mesh._parameters import (
     reference_step,
     resolve,
     unit_volume,
+    varies_in_time,
 )
 from fluxforge.mesh._quality import (
     MeshInfo,
@@ -54,6 +56,7 @@ __all__ = [
     "AbstractDomain",
     "Condition",
     "Conditions",
+    "Curl",
     "Dirichlet",
     "Disk",
     "DualGraph",
@@ -76,12 +79,14 @@ __all__ = [
     "components",
     "cross_triangles",
     "disk",
+    "divergence",
     "draw_field",
     "dual",
     "equilateral",
     "evaluate_at",
     "exchange_slopes",
     "exchange_weights",
+    "face_conormals",
     "fourier_step",
     "generate",
     "gmsh_problem",
@@ -94,6 +99,7 @@ __all__ = [
     "read",
     "read_cell_data",
     "reference_step",
+    "relative_divergence",
     "resolve",
     "right_triangles",
     "ring",
@@ -103,6 +109,7 @@ __all__ = [
     "two_cells",
     "unit_square",
     "unit_volume",
+    "varies_in_time",
     "write",
 ]
 

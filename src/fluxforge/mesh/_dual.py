@@ -24,6 +24,7 @@ from fluxforge.mesh._mesh import (
     cell_areas,
     cell_centroids,
     normal_part,
+    number_regions,
     pair_faces,
     tangential_length,
 )
@@ -63,7 +64,8 @@ class DualGraph:
 
     Each cell refers to its faces through `slots`, a fixed number per mesh (3 for triangles, 4 with quadrilaterals):
     `slot_face`, `slot_node` and `slot_sign` (+1 where the cell owns the face); `slot_mask` is false in the unused
-    fourth slot of a triangle, which points at the cell itself.
+    fourth slot of a triangle, which points at the cell itself. `region` is the number of each cell's region in
+    `regions`, −1 for a cell in none, and None for a mesh without regions.
 
     `fluxforge.graph` registers it as a JAX pytree, so that this module does not import JAX.
     """
@@ -86,6 +88,8 @@ class DualGraph:
     value: Float[np.ndarray, " boundary"]
     tags: tuple[str, ...]
     origin: str
+    region: Int[np.ndarray, " cells"] | None = None
+    regions: tuple[str, ...] = ()
 
     @property
     def dimension(self) -> int:
@@ -186,6 +190,8 @@ def dual(mesh: Mesh | str | os.PathLike[str], boundary: Conditions = None) -> Du
         value=conditions.value,
         tags=tags,
         origin=mesh.origin,
+        region=number_regions(mesh) if mesh.regions else None,
+        regions=tuple(mesh.regions),
     )
 
 

@@ -154,7 +154,7 @@ class _Trial:
             one, other = draw.uniform(0.5, 2.0, (2, _POINTS))
             if p.rank is Rank.VECTOR:
                 one = one * draw.choice([-1.0, 1.0], _POINTS)
-            self.here[p.name], self.there[p.name] = one, other if p.where is Where.CELL else one
+            self.here[p.name], self.there[p.name] = one, other if p.in_cells else one
             self.turned[p.name] = -one if p.rank is Rank.VECTOR else one
 
     def check_equal_values(self) -> None:
@@ -197,7 +197,7 @@ class _Trial:
         name = self.equation.unknown
         values = {f"{name}_P": P, f"{name}_N": N, "delta": self.delta if delta is None else delta}
         for p in self.equation.parameters:
-            if p.where is Where.CELL:
+            if p.in_cells:
                 values |= {f"{p.name}_P": here[p.name], f"{p.name}_N": there[p.name]}
             else:
                 values[p.edge_names()[0]] = (self.turned if turned else self.here)[p.name]

@@ -35,7 +35,7 @@ class _Parameter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     rank: Rank = Rank.SCALAR
     where: Where = Where.CONSTANT
     units: _Powers | None = None
-    default: float | None = None
+    default: float | tuple[float, ...] | None = None
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

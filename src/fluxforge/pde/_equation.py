@@ -9,7 +9,7 @@ import sympy as sp
 from fluxforge.errors import EquationError
 from fluxforge.expression import COORDINATES, TIME, symbol
 from fluxforge.pde._check import check_formulas, check_names, check_two_point, check_units
-from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, unit
+from fluxforge.pde._parameter import Parameter, Rank, Unit, unit
 from fluxforge.pde._words import Words, words_of
 
 Given: TypeAlias = "sp.Expr | Sequence[Any]"
@@ -120,7 +120,7 @@ class Equation:
             elif p.rank is Rank.TENSOR:
                 found[p.name] = tuple(tuple(scale * k for k in row[:dimension]) for row in _EXAMPLE[1:][:dimension])
             else:
-                found[p.name] = scale * (1.0 if p.default is None else p.default)
+                found[p.name] = scale * (p.default if isinstance(p.default, int | float) else 1.0)
         return found
 
     def strong(self, u: sp.Expr, dimension: int, values: Mapping[str, Given] | None = None) -> sp.Expr:
@@ -196,7 +196,7 @@ class Equation:
 
     def at_cell(self, formula: sp.Expr, u: sp.Expr, end: str = "") -> sp.Expr:
         """A formula of c, K or r in a cell where the unknown is u; on an edge, in the cell at that end of it."""
-        cells = [p.name for p in self.parameters if p.where is Where.CELL] if end else []
+        cells = [p.name for p in self.parameters if p.in_cells] if end else []
         return formula.xreplace({self.u: u, **{symbol(name): symbol(f"{name}_{end}") for name in cells}})
 
     def slopes(self, P: sp.Symbol, N: sp.Symbol) -> tuple[sp.Expr, sp.Expr]:

@@ -10,7 +10,7 @@ from jaxtyping import Inexact
 from scipy.sparse import csr_array, diags_array, eye_array
 
 from fluxforge.errors import SchemeError
-from fluxforge.expression import evaluate
+from fluxforge.expression import AtMost, Below, Select, evaluate
 from fluxforge.graph import Neighbourhood, Neighbourhoods, View, check_dimension, view
 from fluxforge.mesh import DualGraph, Settings, check_graph, resolve
 from fluxforge.scheme import Affine, Ghost, Hop, LinearStage, Scheme, check_scheme, linear_stages, symbol
@@ -99,7 +99,7 @@ def _refuse_kinks(scheme: Scheme) -> None:
     parts = [message.expression for stage in scheme.stages for message in stage.messages.values()]
     parts += [output.expression for stage in scheme.stages for output in stage.outputs.values()]
     for part in parts:
-        for kink in part.atoms(sp.Abs, sp.Min, sp.Max, sp.sign):
+        for kink in part.atoms(sp.Abs, sp.Min, sp.Max, sp.sign, AtMost, Below, Select):
             if symbol("dt") in kink.free_symbols:
                 raise SchemeError(f"scheme {scheme.name!r} has no generator: {kink} is not smooth in dt")
 

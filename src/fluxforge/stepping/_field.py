@@ -104,7 +104,8 @@ def cell_capacity(equation: Equation, graph: DualGraph, parameters: Settings | N
 def linear_reaction(equation: Equation, graph: DualGraph, parameters: Settings | None) -> Reaction | None:
     """The reaction in the cells of a graph; None where r is not linear in the unknown."""
     slope = differentiate(equation.reaction, equation.u)
-    if equation.u in slope.free_symbols:
+    # The second derivative of a step such as sign(u) or u > 1/2 is not 0, its slope is.
+    if equation.u in slope.free_symbols or sp.diff(equation.reaction, equation.u, 2) != 0:
         return None
     fields = resolve(equation, graph, parameters)
     known = {symbol(name): value for name, value in (*fields.constants.items(), *fields.cells.items())}
