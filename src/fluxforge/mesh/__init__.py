@@ -21,6 +21,7 @@ from fluxforge.mesh._families import (
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import disk, generate, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
+from fluxforge.mesh._lines import Lines, lines
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl, Setting
 from fluxforge.mesh._parameters import (
@@ -60,6 +61,7 @@ __all__ = [
     "Dirichlet",
     "Disk",
     "DualGraph",
+    "Lines",
     "Mesh",
     "MeshInfo",
     "Neumann",
@@ -92,6 +94,7 @@ __all__ = [
     "gmsh_problem",
     "info",
     "jittered",
+    "lines",
     "mesh_picture",
     "nonorthogonality",
     "paths",
