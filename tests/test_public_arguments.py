@@ -117,6 +117,12 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
         {"text": "euler", "scheme": EULER, "number": 3, "empty": []},
     ),
     (lambda mesh: ff.compare(["euler"], mesh), "mesh", NO_MESH),
+    (lambda scheme: ff.steady(scheme, MESH), "scheme", NO_SCHEME),
+    (lambda mesh: ff.steady("euler", mesh), "mesh", NO_MESH),
+    (lambda solver: ff.steady("euler", MESH, solver=solver), "solver", NO_WORD),
+    (lambda source: ff.steady("euler", MESH, source=source), "source", NO_FIELD),
+    (lambda boundary: ff.steady("euler", MESH, boundary=boundary), "boundary", NO_CONDITION),
+    (lambda diffusivity: ff.steady("euler", MESH, diffusivity=diffusivity), "diffusivity", NOT_POSITIVE),
     (lambda progress: ff.compare(["euler"], MESH, progress=progress), "progress", NO_FUNCTION),
     (lambda speed: ff.compare(["euler"], MESH, speed=speed), "speed", {"unknown": 1.0}),
     *((step, name, NOT_POSITIVE) for name in ("diffusivity", "dt")),
@@ -259,6 +265,19 @@ def test_every_public_function_is_asked() -> None:
     """Whatever is added to the package, to its meshes and to its schemes, is added above or set aside here."""
     aside = {"Dirichlet", "Neumann", "compare", "dual", "equation", "simulate", "stepper", "verify", "discover"}
     aside |= {"load_run", "mesh_arrays", "Robin", "Periodic", "Inflow"}
+    aside = {
+        "Dirichlet",
+        "Neumann",
+        "compare",
+        "dual",
+        "equation",
+        "simulate",
+        "stepper",
+        "verify",
+        "discover",
+        "steady",
+    }
+    aside |= {"load_run", "mesh_arrays"}
     assert aside == {name for name in ff.__all__ if callable(getattr(ff, name))}
     asked = Path(__file__).read_text(encoding="utf-8")
     functions = [name for name in ff.mesh.__all__ if inspect.isfunction(getattr(ff.mesh, name))]

@@ -3,6 +3,9 @@
 The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.Robin`, `ff.Periodic`,
 `ff.Inflow`, `ff.stepper`, `ff.simulate`, `ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`, `ff.equation`,
 `ff.mesh_arrays`. Each is imported at first use, so that importing the package is fast.
+The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.stepper`, `ff.simulate`,
+`ff.steady`, `ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`, `ff.equation`, `ff.mesh_arrays`. Each is
+imported at first use, so that importing the package is fast.
 """
 
 import importlib
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from fluxforge.pde import equation
     from fluxforge.pipeline import discover, load_run
     from fluxforge.scheme.emit import mesh_arrays
-    from fluxforge.stepping import compare, simulate, stepper
+    from fluxforge.stepping import compare, simulate, steady, stepper
 
 __all__ = [
     "Dirichlet",
@@ -36,6 +39,7 @@ __all__ = [
     "mesh_arrays",
     "scheme",
     "simulate",
+    "steady",
     "stepper",
     "verify",
 ]
@@ -53,6 +57,7 @@ _HOME = {
     "load_run": "pipeline",
     "mesh_arrays": "scheme.emit",
     "simulate": "stepping",
+    "steady": "stepping",
     "stepper": "stepping",
     "verify": "certify",
 }

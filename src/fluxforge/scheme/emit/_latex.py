@@ -206,7 +206,11 @@ def _invariants(scheme: Scheme) -> Iterator[str]:
     for p in scheme.equation.parameters:
         if p.rank is Rank.TENSOR:
             meanings |= {f"{p.name}_nn": f"n.({p.name} n)", f"{p.name}_nt": f"|{p.name} n - (n.({p.name} n)) n|"}
-    yield from (f"{name.replace('_', '_{PN,')}}} = {meaning}" for name, meaning in meanings.items() if name in present)
+            meanings |= {name: f"({p.name} n)_{name[-1]}" for name in p.conormal_names}
+    for name, meaning in meanings.items():
+        if name in present:
+            head, *tail = name.split("_")
+            yield f"{head}_{{{','.join(['PN', *tail])}}} = {meaning}"
 
 
 def _stage(stage: Stage, scheme: Scheme) -> Iterator[str]:
