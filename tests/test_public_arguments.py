@@ -223,6 +223,9 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
         {kind: value for kind, value in NOT_POSITIVE.items() if kind != "text"},
     ),
     (lambda graph: ff.mesh.reference_step(EULER.equation, graph), "graph", NO_GRAPH),
+    (lambda graph: ff.mesh.divergence(graph, GRAPH.slot_sign), "graph", NO_GRAPH),
+    (lambda graph: ff.mesh.relative_divergence(graph, GRAPH.slot_sign), "graph", NO_GRAPH),
+    (lambda a_n: ff.mesh.divergence(GRAPH, a_n), "a_n", {"short": np.ones((2, 3)), "per face": np.ones(len(GRAPH.A))}),
     *(
         (lambda scheme, ask=ask: ask(scheme, GRAPH), "scheme", NO_SCHEME_OBJECT)
         for ask in (generator, linear_field_defect)
@@ -296,7 +299,9 @@ def test_every_public_function_is_asked() -> None:
         "wall_velocity",
         "draw_field",
         "exchange_weights",
+        "face_conormals",
         "resolve",
+        "varies_in_time",
         "dual",
         "evaluate_at",
         "gmsh_problem",
