@@ -14,7 +14,7 @@ from fluxforge.certify._enclose import enclose, slope_or_zero
 from fluxforge.certify._intervals import Interval
 from fluxforge.errors import NumericalError
 from fluxforge.expression import parse, symbol
-from tests.strategies import few
+from strategies import few
 
 x, y = symbol("x"), symbol("y")
 numbers = st.sampled_from([sp.Rational(1, 3), sp.Rational(-7, 2), sp.Integer(2), sp.Float(0.1), sp.pi])

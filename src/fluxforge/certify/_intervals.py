@@ -226,7 +226,7 @@ def intersect(a: Interval, b: Interval) -> Interval:
 
 
 def compare(a: Interval, b: Interval, *, strict: bool) -> Interval:
-    """a < b, or a ≤ b, as 1 and 0; [0, 1] where it is not decided."""
+    """Whether a < b, or a ≤ b, as 1 and 0; [0, 1] where it is not decided."""
     true = a.high < b.low if strict else a.high <= b.low
     false = a.low >= b.high if strict else a.low > b.high
     return Interval(np.where(true, 1.0, 0.0), np.where(false, 0.0, 1.0))
