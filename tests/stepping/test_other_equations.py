@@ -125,7 +125,7 @@ def test_the_word_of_heat_is_one_of_heat_only() -> None:
 
 def test_a_scheme_of_formulas_serves_its_own_equation_only() -> None:
     with pytest.raises(InputError, match="is one of the equation 'heat'"):
-        find("corrected", FISHER)
+        find("two-hop", FISHER)
     assert find("euler", "heat") is find("euler")
 
 

@@ -11,8 +11,8 @@ from fluxforge.certify._evidence import Line, judged
 from fluxforge.certify._problems import as_graph, study_step, varies, varying_settings
 from fluxforge.certify.time_order import march
 from fluxforge.mesh import DualGraph, Mesh, Neumann, Settings, dual, jittered
-from fluxforge.pde import Rank, Where
-from fluxforge.scheme import TURNED, Hop, Scheme, linear_stages, message_symbols, symbol
+from fluxforge.pde import Where
+from fluxforge.scheme import Hop, Scheme, linear_stages, message_symbols, symbol, turned_names
 from fluxforge.stepping import cell_capacity, general_stepper, operator
 
 TOLERANCE = 1e-12
@@ -151,7 +151,7 @@ def messages_antisymmetric(scheme: Scheme) -> bool | None:
         return None
     earlier = [name for stage in scheme.stages[:-1] for name in stage.outputs]
     swap = {}
-    turned = {*TURNED, *(p.normal_name for p in scheme.equation.parameters if p.rank is Rank.VECTOR)}
+    turned = set(turned_names(scheme.equation))
     for name, known in message_symbols(Hop.EDGE, earlier, scheme.equation).items():
         stem, _, end = name.rpartition("_")
         if end in ("P", "N") and stem:

@@ -195,15 +195,20 @@ def schemes(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the built-in schemes and their claims; with a name, show the formulas of that scheme."""
-    from fluxforge.cli._scheme_text import show_list, show_scheme, to_record
+    """List the built-in schemes and their claims, and the names that combine to others; with a name, show its formulas.
+
+    A name is that of a listed scheme, SPACE, TIME or SPACE-TIME: corrected-implicit is the corrected flux, stepped by
+    backward Euler.
+    """
+    from fluxforge.cli._scheme_text import list_parts, show_list, show_scheme, to_record
     from fluxforge.scheme import find, reference
 
     chosen = list(reference.BUILT_IN.values()) if name is None else [find(name)]
     if as_json:
         from fluxforge.cli._output import show_json
 
-        show_json(to_record(chosen[0]) if name is not None else {"schemes": [to_record(scheme) for scheme in chosen]})
+        listed = {"schemes": [to_record(scheme) for scheme in chosen], **list_parts()}
+        show_json(to_record(chosen[0]) if name is not None else listed)
     elif name is None:
         show_list(chosen)
     else:

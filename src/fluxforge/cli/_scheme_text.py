@@ -10,7 +10,19 @@ from rich.text import Text
 
 from fluxforge.cli._output import console, show, show_pairs, show_table
 from fluxforge.expression import to_text
-from fluxforge.scheme import FAMILIES, Claims, Ghost, Hop, Scheme, Stage, amplification, linear_stages, to_document
+from fluxforge.scheme import (
+    FAMILIES,
+    SPACES,
+    TABLEAUX,
+    Claims,
+    Ghost,
+    Hop,
+    Scheme,
+    Stage,
+    amplification,
+    linear_stages,
+    to_document,
+)
 from fluxforge.scheme._amplification import Z
 
 # Narrower terminals get a paragraph per scheme instead of a table.
@@ -50,6 +62,21 @@ def show_list(schemes: Sequence[Scheme]) -> None:
             show_pairs((f"  {key}", value) for key, value in zip(COLUMNS[1:], _row(scheme)[1:], strict=True))
     show()
     console().print("These are claims; a dash: no claim. `fluxforge schemes NAME` shows the formulas.")
+    show()
+    console().print("Names combine as SPACE, TIME or SPACE-TIME, as in corrected-implicit:")
+    for title, parts in list_parts().items():
+        show(f"\n{title}")
+        show_pairs((f"  {part['name']}", part["summary"]) for part in parts)
+
+
+def list_parts() -> dict[str, list[dict[str, str]]]:
+    """The discretisations in space and the time integrators that names of schemes combine, as JSON values."""
+    return {
+        "spaces": [
+            {"name": space.name, "summary": space.summary, "equation": space.default.name} for space in SPACES.values()
+        ],
+        "times": [{"name": tableau.name, "summary": tableau.summary} for tableau in TABLEAUX.values()],
+    }
 
 
 def _row(scheme: Scheme) -> tuple[str, ...]:

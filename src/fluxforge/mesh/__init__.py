@@ -20,6 +20,7 @@ from fluxforge.mesh._families import (
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import disk, generate, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
+from fluxforge.mesh._lines import Lines, lines
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import (
     NO_PARAMETERS,
@@ -57,6 +58,7 @@ __all__ = [
     "Dirichlet",
     "Disk",
     "DualGraph",
+    "Lines",
     "Mesh",
     "MeshInfo",
     "Neumann",
@@ -87,6 +89,7 @@ __all__ = [
     "gmsh_problem",
     "info",
     "jittered",
+    "lines",
     "mesh_picture",
     "nonorthogonality",
     "paths",

@@ -116,12 +116,16 @@ class DualGraph:
         """The geometry of every slot's face as the receiving cell sees it: n and d point away from it.
 
         `d_n` = d·n and `d_t` = |d − (d·n) n| are the same from both sides, since n and d turn together. At a Neumann
-        wall d = δ n, so that d_n = δ and d_t = 0; at a Dirichlet wall d leads to the centre of the face.
+        wall d = δ n, so that d_n = δ and d_t = 0; at a Dirichlet wall d leads to the centre of the face. p leads from
+        the centroid of the receiving cell to the centre of the face, which for unused slots means nothing.
         """
         face, sign = self.slot_face, self.slot_sign
 
         def component(vectors: FaceVectors, i: int) -> Callable[[], SlotField]:
             return lambda: vectors[face, i] * sign
+
+        def offset(i: int) -> Callable[[], SlotField]:
+            return lambda: self.centre[face, i] - self.x[:, None, i]
 
         axes = COORDINATES[: self.dimension]
         vectors = {"n": self.n, "d": self.d}
@@ -134,6 +138,7 @@ class DualGraph:
                 "chi": lambda: self.moving[face].astype(float),
                 "d_n": lambda: normal_part(self.d, self.n)[face],
                 "d_t": lambda: tangential_length(self.d, self.n)[face],
+                **{f"p_{axis}": offset(i) for i, axis in enumerate(axes)},
             }
         )
 

@@ -31,8 +31,8 @@ class ParameterFields:
     """What the symbols of an equation's parameters stand for on one graph.
 
     `constants` by name; `cells` of scalars given per cell; `slots` of what a face has, as the cell that receives sees
-    it: a scalar given per face, `a_n` = a·n, `K_nn` = n·K n; `tangential`, made on demand, of `a_t` = |a − (a·n) n| and
-    `K_nt` = |K n − (n·K n) n|.
+    it: a scalar given per face, `a_n` = a·n, `K_nn` = n·K n; `tangential`, made on demand, of `a_t` = |a − (a·n) n|,
+    `K_nt` = |K n − (n·K n) n| and the components `K_n_x`, … of K n.
     """
 
     constants: Mapping[str, float]
@@ -70,7 +70,8 @@ def resolve(equation: Equation, graph: DualGraph, values: Settings | None) -> Pa
         elif p.rank is Rank.SCALAR:
             slots[p.name] = _field(given, graph.centre, f"{what}, given per face,")[graph.slot_face]
         else:
-            slots[p.normal_name], across[p.tangential_names[0]] = _split_at_faces(p, given, graph, what)
+            slots[p.normal_name], apart = _split_at_faces(p, given, graph, what)
+            across |= apart
     fields = ParameterFields(constants, cells, slots, OnDemand(across))
     _check_signs(equation, fields)
     return fields
@@ -92,19 +93,26 @@ def _check_signs(equation: Equation, fields: ParameterFields) -> None:
 
 def _split_at_faces(
     p: Parameter, given: Setting, graph: DualGraph, what: str
-) -> tuple[SlotField, Callable[[], SlotField]]:
+) -> tuple[SlotField, dict[str, Callable[[], SlotField]]]:
     """What each cell sees of a vector a or of K n: the part along n, which points away from the cell, and the rest.
 
-    Only a·n has another sign from the other side: K n and n turn together, and a length has no sign.
+    Of these, a·n and the components of K n have another sign from the other side; n·K n and lengths have none.
     """
-    face = graph.slot_face
+    face, sign = graph.slot_face, graph.slot_sign
+    (length,) = p.tangential_names
     if p.rank is Rank.VECTOR:
         a: FaceVectors = _vectors(given, graph, what)
-        return normal_part(a, graph.n)[face] * graph.slot_sign, lambda: tangential_length(a, graph.n)[face]
+        return normal_part(a, graph.n)[face] * sign, {length: lambda: tangential_length(a, graph.n)[face]}
     K = _tensor(given, graph.dimension, what)
     normal = np.einsum("fi,ij,fj->f", graph.n, K, graph.n)[face]
-    # K is symmetric.
-    return normal, lambda: tangential_length(graph.n @ K, graph.n)[face]
+    conormal = graph.n @ K  # K is symmetric.
+    apart = {length: lambda: tangential_length(conormal, graph.n)[face]}
+
+    def component(i: int) -> Callable[[], SlotField]:
+        return lambda: conormal[face, i] * sign
+
+    names = p.conormal_names[: graph.dimension]
+    return normal, apart | {name: component(i) for i, name in enumerate(names)}
 
 
 def _number(given: Setting, what: str) -> float:

@@ -158,6 +158,11 @@ class Parameter:
         """`a_t` = |a − (a·n) n| of a vector, `K_nt` = |K n − (n·K n) n| of a tensor; a scalar has none."""
         return {Rank.SCALAR: (), Rank.VECTOR: (f"{self.name}_t",), Rank.TENSOR: (f"{self.name}_nt",)}[self.rank]
 
+    @property
+    def conormal_names(self) -> tuple[str, ...]:
+        """`K_n_x`, `K_n_y`, `K_n_z`: the components of K n of a tensor, as many as the mesh has."""
+        return tuple(f"{self.name}_n_{axis}" for axis in COORDINATES) if self.rank is Rank.TENSOR else ()
+
     def component_names(self, dimension: int) -> tuple[str, ...]:
         """`a_x`, `a_y` of a vector; `K_xx`, `K_xy`, `K_yx`, `K_yy` of a tensor, row by row, symmetric."""
         axes = COORDINATES[:dimension]

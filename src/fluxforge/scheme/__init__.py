@@ -11,12 +11,14 @@ from fluxforge.scheme._integrate import (
     Space,
     State,
     Tableau,
+    find_tableau,
     integrate,
     runge_kutta,
     semi_discrete,
 )
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
+from fluxforge.scheme._spaces import SPACES, split_name
 from fluxforge.scheme._symbols import (
     IN_SPACE,
     INVARIANTS,
@@ -24,20 +26,27 @@ from fluxforge.scheme._symbols import (
     TURNED,
     Ghost,
     Hop,
+    Reduction,
     invariant_names,
     message_symbols,
     output_symbols,
     symbol_units,
+    turned_names,
 )
+from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
+from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
 
 __all__ = [
     "CORRECTION",
     "FAMILIES",
+    "FLUXES",
     "HIGHEST_ORDER",
     "INVARIANTS",
     "IN_SPACE",
+    "LIMITERS",
     "NEXT",
+    "SPACES",
     "TABLEAUX",
     "TURNED",
     "TWO_POINT",
@@ -45,11 +54,14 @@ __all__ = [
     "Claims",
     "Ghost",
     "Hop",
+    "Limiter",
     "LinearStage",
     "Message",
+    "NumericalFlux",
     "OneCellOrder",
     "Output",
     "Prepared",
+    "Reduction",
     "Row",
     "Scheme",
     "SchemeBuilder",
@@ -63,11 +75,14 @@ __all__ = [
     "claims_to_document",
     "correction_text",
     "find",
+    "find_tableau",
     "from_document",
     "gradient_names",
     "gradient_stage",
     "integrate",
     "invariant_names",
+    "limited",
+    "limiter_of",
     "linear_stages",
     "load",
     "message_symbols",
@@ -76,7 +91,9 @@ __all__ = [
     "runge_kutta",
     "save",
     "semi_discrete",
+    "split_name",
     "symbol",
     "symbol_units",
     "to_document",
+    "turned_names",
 ]

@@ -219,4 +219,5 @@ def _parameters(
         # The normals are along the axes, and K is a multiple of the identity.
         across = sp.sqrt(sp.Add(*(a**2 for a in _VELOCITY[: len(n)])) - along**2) if p.rank is Rank.VECTOR else 0
         values |= dict.fromkeys(p.tangential_names if n else (), sp.S(across))
+        values |= {name: value * part for name, part in zip(p.conormal_names, n, strict=False)}
     return {symbol(name): value for name, value in values.items()}

@@ -1,6 +1,5 @@
 """Schemes by name and in files: built-in ones, and scheme.json, whose expressions go through our parser only."""
 
-import difflib
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -14,11 +13,12 @@ from fluxforge._arguments import check_path
 from fluxforge._files import read_document, write_document
 from fluxforge.errors import DocumentError, EquationError, ExpressionError, SchemeError
 from fluxforge.expression import parse, to_text
-from fluxforge.pde import HEAT, Equation
+from fluxforge.pde import Equation
 from fluxforge.pde import find as find_equation
-from fluxforge.scheme._integrate import TABLEAUX, integrate
-from fluxforge.scheme._scheme import FAMILIES, Claims, Scheme, SchemeBuilder, check_scheme
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._integrate import TABLEAUX
+from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Scheme, SchemeBuilder, check_scheme
+from fluxforge.scheme._spaces import named_scheme, nearest_name
+from fluxforge.scheme._symbols import Ghost, Hop, Reduction
 from fluxforge.scheme.reference import BUILT_IN
 
 KIND, VERSION = "scheme", 2
@@ -55,7 +55,7 @@ def to_document(scheme: Scheme) -> dict[str, Any]:
         "stages": [
             {
                 "messages": {
-                    name: {"hop": str(message.hop), "expression": to_text(message.expression)}
+                    name: {"hop": str(message.hop), "expression": to_text(message.expression)} | _reduced(message)
                     for name, message in stage.messages.items()
                 },
                 "outputs": {
@@ -67,6 +67,11 @@ def to_document(scheme: Scheme) -> dict[str, Any]:
         ],
         "claims": claims_to_document(scheme.claims),
     }
+
+
+def _reduced(message: Message) -> dict[str, str]:
+    """The reduction where it is not the sum."""
+    return {} if message.reduction is Reduction.SUM else {"reduction": str(message.reduction)}
 
 
 def _named(equation: pde.Equation) -> str | dict[str, Any]:
@@ -135,9 +140,10 @@ def _entries(stage: Mapping[str, Any], key: str, where: str, read: Callable[[Any
     return {name: read(entry, f"{where}, {key} entry {name!r:.60}") for name, entry in entries.items()}
 
 
-def _message(entry: Any, where: str) -> tuple[Hop, str]:
-    _only(entry, where, {"hop", "expression"})
-    return _choice(Hop, entry, "hop", "edge", where), str(_typed(entry, "expression", str, where))
+def _message(entry: Any, where: str) -> tuple[Hop, str, Reduction]:
+    _only(entry, where, {"hop", "expression", "reduction"})
+    hop, reduction = _choice(Hop, entry, "hop", "edge", where), _choice(Reduction, entry, "reduction", "sum", where)
+    return hop, str(_typed(entry, "expression", str, where)), reduction
 
 
 def _output(entry: Any, where: str) -> tuple[Ghost, str]:
@@ -145,7 +151,7 @@ def _output(entry: Any, where: str) -> tuple[Ghost, str]:
     return _choice(Ghost, entry, "ghost", "dirichlet", where), str(_typed(entry, "expression", str, where))
 
 
-E_ = TypeVar("E_", Hop, Ghost)
+E_ = TypeVar("E_", Hop, Ghost, Reduction)
 
 
 def _choice(kind: type[E_], entry: Any, key: str, default: str, where: str) -> E_:
@@ -215,14 +221,23 @@ def _only(mapping: Any, where: str, known: set[str]) -> None:
         raise DocumentError(f"{where}: unknown field {stray[0]!r:.60}; known: {', '.join(sorted(known))}")
 
 
-def find(scheme: str | os.PathLike[str] | Scheme, equation: str | os.PathLike[str] | Equation | None = None) -> Scheme:
+def find(
+    scheme: str | os.PathLike[str] | Scheme,
+    equation: str | os.PathLike[str] | Equation | None = None,
+    *,
+    dimension: int = 2,
+) -> Scheme:
     """The scheme itself, a built-in one by name, or one read from a `scheme.json` or from a run's folder.
 
-    A built-in name means one method: `equation` is the equation it serves, heat unless given: a name, a TOML file or an
-    Equation. Raises SchemeError for a scheme whose formulas are those of another equation.
+    A name is that of a built-in scheme, of a discretisation in space (`corrected`: with forward Euler), of a time
+    integrator (`rk4`: of the equation's two-point flux), or both with a hyphen (`corrected-implicit`). `equation` is
+    the equation it serves: a name, a TOML file or an Equation; unless given, the one the name is for (heat, or
+    advection for schemes of transport). `dimension` is that of the mesh, for schemes by name whose formulas contain
+    components of vectors. Raises SchemeError for an unknown name, a scheme that does not serve the equation, and one
+    whose formulas are those of another equation.
     """
     equation = None if equation is None else find_equation(equation)
-    found = _find(scheme, equation)
+    found = _find(scheme, equation, dimension)
     if equation is not None and found.equation != equation:
         methods = ", ".join(TABLEAUX)
         raise SchemeError(
@@ -232,20 +247,21 @@ def find(scheme: str | os.PathLike[str] | Scheme, equation: str | os.PathLike[st
     return found
 
 
-def _find(scheme: str | os.PathLike[str] | Scheme, equation: Equation | None) -> Scheme:
+def _find(scheme: str | os.PathLike[str] | Scheme, equation: Equation | None, dimension: int) -> Scheme:
     if isinstance(scheme, Scheme):
         return scheme
     name = check_path(scheme, "scheme", "a scheme, the name of a built-in one or the path of a scheme.json")
-    if name in TABLEAUX and equation is not None and equation != HEAT:
-        return integrate(TABLEAUX[name], equation)
-    if name in BUILT_IN:
-        return BUILT_IN[name]
+    if (named := named_scheme(name, equation, dimension)) is not None:
+        return named
     if (Path(name) / "scheme.json").is_file():
         return load(Path(name) / "scheme.json")
     if Path(name).suffix == ".json" or Path(name).is_file():
         return load(name)
     if Path(name).is_dir():
         raise SchemeError(f"{name}: holds no scheme.json; a run leaves one once its formula is believed")
-    close = difflib.get_close_matches(name, BUILT_IN, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise SchemeError(f"no scheme {name!r}: neither a built-in one ({', '.join(BUILT_IN)}) nor a .json file.{hint}")
+    close = nearest_name(name)
+    hint = f" Did you mean {close!r}?" if close else ""
+    raise SchemeError(
+        f"no scheme {name!r}: neither a built-in one ({', '.join(BUILT_IN)}), nor SPACE, TIME or SPACE-TIME "
+        f"(`fluxforge schemes` lists them), nor a .json file.{hint}"
+    )

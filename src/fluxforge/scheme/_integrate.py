@@ -6,6 +6,7 @@ f being the right-hand side of c ∂u/∂t = …, divided by c. A Runge–Kutta 
 (Runge–Kutta–Legendre, the strong-stability-preserving ones in Shu's and Osher's form) have.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,7 +16,7 @@ import sympy as sp
 
 from fluxforge.errors import InputError
 from fluxforge.expression import symbol
-from fluxforge.pde import Equation
+from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme._scheme import Claims, Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import NEXT, STEP, Ghost
 
@@ -53,6 +54,8 @@ def runge_kutta(rows: tuple[tuple[sp.Rational | int, ...], ...]) -> tuple[Row, .
 
 
 _HALF = sp.Rational(1, 2)
+_RKL2 = re.compile(r"rkl2-([1-9][0-9]?)")
+_MOST_RKL2 = 60
 
 EULER = Tableau("euler", "forward Euler", runge_kutta(((1,),)), order=1, stable_to=2.0)
 MIDPOINT = Tableau(
@@ -70,6 +73,24 @@ RK4 = Tableau(
     order=4,
     stable_to=2.785293563405282,
 )
+SSP2 = Tableau(
+    "ssp2",
+    "strong-stability-preserving Runge-Kutta method of order 2 (Shu and Osher)",
+    (Row({0: sp.S.One}), Row({1: _HALF}, {1: _HALF})),
+    order=2,
+    stable_to=2.0,
+)
+SSP3 = Tableau(
+    "ssp3",
+    "strong-stability-preserving Runge-Kutta method of order 3 (Shu and Osher)",
+    (
+        Row({0: sp.S.One}),
+        Row({1: sp.Rational(1, 4)}, {1: sp.Rational(1, 4)}),
+        Row({2: sp.Rational(2, 3)}, {2: sp.Rational(2, 3)}),
+    ),
+    order=3,
+    stable_to=2.5127453266183255,
+)
 CRANK_NICOLSON = Tableau(
     "crank-nicolson",
     "trapezoidal rule: implicit, second order",
@@ -80,14 +101,24 @@ CRANK_NICOLSON = Tableau(
 )
 
 
+IMPLICIT = Tableau(
+    "implicit",
+    "backward Euler: implicit, first order",
+    EULER.rows,
+    order=1,
+    stable_to=float("inf"),
+    theta=sp.S.One,
+)
+
+
 def rkl2(s: int) -> Tableau:
     """Runge–Kutta–Legendre of order two with s ≥ 2 stages, in exact rationals: stable on [−(s² + s − 2)/2, 0].
 
     Meyer, Balsara & Aslam, J. Comput. Phys. 257 (2014) 594–626, eqs. 16–17, written for the increments D_j = Y_j − u:
     their weights 1 − μ − ν on u would not add up to one after rounding, and the total would drift.
     """
-    if not 2 <= s <= 60:
-        raise InputError(f"rkl2 has 2 to 60 stages, got {s}")
+    if not 2 <= s <= _MOST_RKL2:
+        raise InputError(f"rkl2 has 2 to {_MOST_RKL2} stages, got {s}")
     w = sp.Rational(4, s * s + s - 2)
     rows = [Row({0: _b(1) * w})]
     for j in range(2, s + 1):
@@ -104,8 +135,17 @@ def _b(j: int) -> sp.Rational:
     return sp.Rational(1, 3) if j < 2 else sp.Rational(j * j + j - 2, 2 * j * (j + 1))
 
 
-TABLEAUX: Mapping[str, Tableau] = {tableau.name: tableau for tableau in (EULER, MIDPOINT, RK4, rkl2(8), CRANK_NICOLSON)}
-"""The methods that serve every equation, by name."""
+TABLEAUX: Mapping[str, Tableau] = {
+    tableau.name: tableau for tableau in (EULER, MIDPOINT, RK4, rkl2(8), SSP2, SSP3, CRANK_NICOLSON, IMPLICIT)
+}
+"""The methods that serve every equation, by name; `rkl2-N` has any number of stages from 2 to 60."""
+
+
+def find_tableau(name: str) -> Tableau | None:
+    """The time integrator of that name, `rkl2-N` for any N among them; None where there is none."""
+    if (stages := _RKL2.fullmatch(name)) is not None and 2 <= int(stages[1]) <= _MOST_RKL2:
+        return rkl2(int(stages[1]))
+    return TABLEAUX.get(name)
 
 
 @dataclass(frozen=True)
@@ -131,19 +171,40 @@ class Prepared(NamedTuple):
     message: Message
 
 
+def _serves_all(equation: Equation) -> str | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Space:
     """A discretisation in space.
 
-    `prepare(equation, state, tag)` gives the rounds (gradients, slopes, limiters) that the flux of a state needs, and
-    the message −A F. `tag` ends the names of what these rounds compute, since a method of several stages repeats them.
-    `orders` claims an order per family of meshes for the equation, empty where nothing is claimed.
+    - `prepare(equation, state, tag)` gives the rounds (gradients, slopes, limiters) that the flux of a state needs, and
+      the message −A F. `tag` ends the names of what these rounds compute, since a method of several stages repeats
+      them.
+    - `orders` claims an order per family of meshes for the equation, empty where nothing is claimed; `linear_exact`
+      that linear fields are steady where the coefficients are constant.
+    - `refuse(equation)` is None for an equation that the space serves, and otherwise the reason why it does not, which
+      ends the sentence "scheme 'NAME' does not serve the equation 'EQUATION': ".
+    - `default` is the equation of a scheme whose equation is not given.
+    - `linear` is false where the flux of a linear equation is not linear in the unknown, as with limited slopes.
+    - `in_dimension(n)` is the same space for meshes of n dimensions, where the formulas contain components of vectors;
+      None where they do not. `prepare` itself is then for the plane.
     """
 
     name: str
     summary: str
     prepare: Callable[[Equation, State, str], Prepared]
     orders: Mapping[str, float] = field(default_factory=dict)
+    linear_exact: bool | None = None
+    refuse: Callable[[Equation], str | None] = _serves_all
+    default: Equation = HEAT
+    linear: bool = True
+    in_dimension: "Callable[[int], Space] | None" = None
+
+    def at(self, dimension: int) -> "Space":
+        """The space for meshes of that many dimensions."""
+        return self if self.in_dimension is None else self.in_dimension(dimension)
 
 
 def _two_point(equation: Equation, state: State, tag: str) -> Prepared:
@@ -177,9 +238,10 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
     """
     work = _Integration(tableau, equation, space)
     stages = tuple(stage for i in range(len(tableau.rows)) for stage in work.stages(i))
-    linear = equation.linear
+    linear = equation.linear and space.linear
     claims = Claims(
         conservative=True,
+        linear_exact=space.linear_exact,
         time_order=tableau.order if linear else None,
         generator=True,
         space=space.orders,

@@ -18,12 +18,24 @@ class Hop(StrEnum):
 
     - `edge`: the neighbours N of P, ghosts included;
     - `path`: the directed paths P → N → Q with N a cell, Q = P and ghosts Q included;
-    - `ring`: the distinct cells Q at distance exactly two, path features averaged over the paths from P to Q.
+    - `ring`: the distinct cells Q at distance exactly two, path features averaged over the paths from P to Q;
+    - `line`: the lines B – P – N – F through the faces of P, ghosts N included: B is the node across the face of P
+      opposite to the one shared with N, F the node across the face of N opposite to it, and N itself where N is a
+      ghost. For meshes whose cells have opposite faces: quadrilaterals.
     """
 
     EDGE = "edge"
     PATH = "path"
     RING = "ring"
+    LINE = "line"
+
+
+class Reduction(StrEnum):
+    """What is made of the messages of a cell's neighbours: their sum, the least or the largest."""
+
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
 
 
 class Ghost(StrEnum):
@@ -48,15 +60,25 @@ IN_SPACE = ("n_z", "d_z")
 INVARIANTS = ("d_n", "d_t")
 """d·n and |d − (d·n) n|: the same in every dimension, however the mesh is turned, and seen from either side."""
 
+OFFSETS = tuple(f"p_{axis}" for axis in COORDINATES)
+"""From the centroid of P to the centre of the face; seen from N it is p − d."""
+
 TURNED = tuple(f"{vector}_{axis}" for vector in ("n", "d") for axis in COORDINATES)
-"""What has the other sign seen from the other side of a face."""
+"""What has the other sign seen from the other side of a face; of parameters: `turned_names`."""
 
 ON_FACES = (*EDGE_GEOMETRY, *IN_SPACE, *INVARIANTS)
 
-ENDS = {Hop.EDGE: ("P", "N"), Hop.PATH: ("P", "N", "Q"), Hop.RING: ("P", "N", "Q")}
-LEGS = {Hop.EDGE: ("",), Hop.PATH: ("_PN", "_NQ"), Hop.RING: ()}
+ENDS = {
+    Hop.EDGE: ("P", "N"),
+    Hop.PATH: ("P", "N", "Q"),
+    Hop.RING: ("P", "N", "Q"),
+    Hop.LINE: ("P", "N", "B", "F"),
+}
+ALL_ENDS = tuple(dict.fromkeys(end for ends in ENDS.values() for end in ends))
+LEGS = {Hop.EDGE: ("",), Hop.PATH: ("_PN", "_NQ"), Hop.RING: (), Hop.LINE: ("",)}
 GEOMETRY = {
-    Hop.EDGE: ON_FACES,
+    Hop.EDGE: (*ON_FACES, *OFFSETS),
+    Hop.LINE: (*ON_FACES, *OFFSETS),
     Hop.PATH: tuple(f"{name}{leg}" for leg in LEGS[Hop.PATH] for name in ON_FACES),
     Hop.RING: (
         *(f"{name}{leg}" for leg in LEGS[Hop.PATH] for name in ("A", "delta")),
@@ -70,6 +92,12 @@ NEXT = "T_new"
 STEP = "dt"
 
 
+def turned_names(equation: Equation) -> tuple[str, ...]:
+    """What has the other sign seen from the other side of a face: n, d, and a·n and K n of the parameters."""
+    vectors = (p.normal_name for p in equation.parameters if p.rank is Rank.VECTOR)
+    return (*TURNED, *vectors, *(name for p in equation.parameters for name in p.conormal_names))
+
+
 def constants(equation: Equation) -> tuple[str, ...]:
     """What is one number in a whole run: the constant scalars of the equation, and Δt."""
     return (*(name for p in equation.parameters if p.where is Where.CONSTANT for name in p.cell_names), STEP)
@@ -79,7 +107,8 @@ def message_symbols(hop: Hop, earlier: Iterable[str], equation: Equation = HEAT)
     """What a message of this hop may contain: parameters, geometry, and every end's fields and earlier outputs."""
     per_end = (*NODE_FIELDS, *NODE_GEOMETRY, *earlier)
     along = [name for p in equation.parameters for leg in LEGS[hop] for name in p.edge_names(ENDS[hop], leg)]
-    along += [f"{name}{leg}" for p in equation.parameters for leg in LEGS[hop] for name in p.tangential_names]
+    apart = [name for p in equation.parameters for name in (*p.tangential_names, *p.conormal_names)]
+    along += [f"{name}{leg}" for name in apart for leg in LEGS[hop]]
     at_ends = (f"{name}_{end}" for name in per_end for end in ENDS[hop])
     return symbols_of((*constants(equation), *along, *GEOMETRY[hop], *at_ends))
 
@@ -110,13 +139,14 @@ def symbol_units(equation: Equation = HEAT, dimension: int = 2) -> Mapping[str, 
     known = {"A": unit(length=dimension - 1), "V": unit(length=dimension), "delta": length, STEP: time}
     known |= dict.fromkeys(INVARIANTS, length)
     known |= dict.fromkeys((*(f"n_{axis}" for axis in COORDINATES), "chi"), NUMBER)
-    known |= {f"{name}_{axis}": length for name in ("d", "d_PQ") for axis in COORDINATES}
+    known |= {f"{name}_{axis}": length for name in ("d", "d_PQ", "p") for axis in COORDINATES}
     for p in equation.parameters:
         if p.unit is not None:
-            known |= dict.fromkeys((*p.cell_names, *p.edge_names(), *p.tangential_names), p.unit)
+            apart = (*p.tangential_names, *p.conormal_names)
+            known |= dict.fromkeys((*p.cell_names, *p.edge_names(), *apart), p.unit)
     known["T"] = equation.unknown_unit
     capacity = dimensions(equation.capacity, known)
     if isinstance(capacity, Unit):
         known["S"] = multiply_units(capacity, equation.unknown_unit, unit(time=-1))
-    places = (*ENDS[Hop.PATH], "PN", "NQ", "PQ")
+    places = (*ALL_ENDS, "PN", "NQ", "PQ")
     return {f"{name}_{place}": found for name, found in known.items() for place in places} | known

@@ -141,11 +141,12 @@ def corrected_in(dimension: int) -> Scheme:
 CORRECTED = corrected_in(2)
 
 
-_PLAIN = replace(TWO_POINT, orders=PLAIN_FLUX_ORDERS)
+PLAIN = replace(TWO_POINT, orders=PLAIN_FLUX_ORDERS)
+"""The two-point flux of heat, with what it claims."""
 
 
 def _heat(tableau: Tableau) -> Scheme:
-    return integrate(tableau, HEAT, _PLAIN)
+    return integrate(tableau, HEAT, PLAIN)
 
 
 def rkl2(s: int) -> Scheme:

@@ -18,7 +18,7 @@ from fluxforge.expression import evaluate, symbol
 from fluxforge.mesh import DualGraph, Neumann, Settings, check_graph, dual, jittered, reference_step, squares
 from fluxforge.scheme import Scheme, amplification, check_scheme, linear_stages
 from fluxforge.stepping._assemble import generator
-from fluxforge.stepping._field import linear_reaction
+from fluxforge.stepping._field import cell_capacity, linear_reaction
 from fluxforge.stepping._implicit import step_matrix
 
 SAME = 1e-9
@@ -100,7 +100,8 @@ def step_limit(
     Modes that grow, and not faster than the equation's reaction lets a field grow, are not judged: they have to grow.
 
     On large meshes the eigenvalue takes long to find to five digits. Unless `precise`, it is enclosed by a few dozen
-    Lanczos steps where V·G is symmetric. Raises NumericalError where the eigenvalues are not found.
+    Lanczos steps where cV·G is symmetric; where it is not and |R| ≤ 1 on the whole negative axis, `rate` is the largest
+    row sum, an upper bound. Raises NumericalError where the eigenvalues are not found.
     """
     check_scheme(scheme), check_graph(graph)
     factor = amplification(scheme) if is_one_operator(scheme) else None
@@ -110,11 +111,16 @@ def step_limit(
     if scheme.equation.velocity is not None:
         return _within_discs(factor, generator(scheme, graph, parameters=parameters).M, interval)
     G = generator(scheme, graph, parameters=parameters).M
-    if not precise and 0 < interval < math.inf and _symmetric(csr_array(diags_array(graph.V) @ G)) and G.nnz:
-        low, high = enclose_rate(G, graph.V)
-        if low > 0:
-            return StepLimit(interval / low, interval, low, interval / high)
-    fastest = _limiting_eigenvalues(scheme, graph, G, parameters)
+    weight = graph.V * cell_capacity(scheme.equation, graph, parameters)
+    if not precise and interval > 0 and G.nnz:
+        symmetric = _symmetric(csr_array(diags_array(weight) @ G))
+        if interval < math.inf and symmetric:
+            low, high = enclose_rate(G, weight)
+            if low > 0:
+                return StepLimit(interval / low, interval, low, interval / high)
+        elif interval == math.inf and not symmetric and G.diagonal().max() <= 0:
+            return StepLimit(math.inf, math.inf, float(abs(G).sum(axis=1).max()), math.inf)
+    fastest = _limiting_eigenvalues(scheme, graph, G, weight, parameters)
     rate = float(np.abs(fastest).max(initial=0.0))
     if interval in (0.0, math.inf) or rate == 0:
         # A wrong-signed generator turns the interval around: growth where R promises decay.
@@ -125,7 +131,13 @@ def step_limit(
     return StepLimit(limit, interval, rate, limit)
 
 
-def _limiting_eigenvalues(scheme: Scheme, graph: DualGraph, G: csr_array, parameters: Settings | None) -> np.ndarray:
+def _limiting_eigenvalues(
+    scheme: Scheme,
+    graph: DualGraph,
+    G: csr_array,
+    weight: Float[np.ndarray, " cells"],
+    parameters: Settings | None,
+) -> np.ndarray:
     """The fastest eigenvalues without those in 0 < Re λ ≤ ρ, ρ the largest r′/c of the equation.
 
     The shift by ρ makes the fastest decay the largest modulus, also where the reaction is faster.
@@ -133,8 +145,8 @@ def _limiting_eigenvalues(scheme: Scheme, graph: DualGraph, G: csr_array, parame
     reaction = linear_reaction(scheme.equation, graph, parameters)
     growth = 0.0 if reaction is None else reaction.growth
     if growth == 0:
-        return fastest_eigenvalues(G, graph.V)
-    shifted = fastest_eigenvalues(csr_array(G - growth * eye_array(graph.cells)), graph.V)
+        return fastest_eigenvalues(G, weight)
+    shifted = fastest_eigenvalues(csr_array(G - growth * eye_array(graph.cells)), weight)
     found = shifted + growth
     # Rounding of G moves its eigenvalues by about ε times the largest; iterated ones are as good as their tolerance.
     off = (_ROUNDED if graph.cells <= _DENSE else _ROUGHLY) * np.abs(shifted).max(initial=0.0)

@@ -144,6 +144,7 @@ _SUMS = {
     Hop.EDGE: r"\sum_{N\in\mathcal{N}_1(P)}",
     Hop.PATH: r"\sum_{P\to N\to Q}",
     Hop.RING: r"\sum_{Q\in\mathcal{N}_2(P)}",
+    Hop.LINE: r"\sum_{N\in\mathcal{N}_1(P)}",
 }
 _LETTERS = {"dt": r"\Delta t", "alpha": r"\alpha", "delta": r"\delta", "chi": r"\chi"}
 _GREEK = re.compile("alpha|beta|gamma|epsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|rho|sigma|tau|phi|psi|omega")
@@ -151,6 +152,7 @@ _WHERE = {
     Hop.EDGE: "N_1(P): the nodes across the faces of P, ghosts included; n and d point from P to N.",
     Hop.PATH: "P -> N -> Q: N a cell across a face of P, Q any node across a face of N, P and ghosts included.",
     Hop.RING: "N_2(P): the distinct cells two faces from P; an overline is the mean over the paths P -> N -> Q.",
+    Hop.LINE: "B - P - N - F: a line of cells, B behind P, F ahead of N in N_1(P); F = N where N is a ghost.",
 }
 _SHOWN = {Ghost.OWNER: "shows its owner's value", Ghost.ZERO: "shows 0"}
 _WIDEST = 62
@@ -198,7 +200,8 @@ def _stage(stage: Stage, scheme: Scheme) -> Iterator[str]:
     for name, message in stage.messages.items():
         latex = Latex(_message_letters(message.hop, scheme))
         left = _field_letter(name, "P", implicit=implicit).text
-        yield f"{left} &= {_SUMS[message.hop]} {_broken(latex, message.expression, inside=True)}"
+        over = _SUMS[message.hop].replace("sum", str(message.reduction))
+        yield f"{left} &= {over} {_broken(latex, message.expression, inside=True)}"
     for name, output in stage.outputs.items():
         latex = Latex(lambda found: _node_letter(found, scheme))
         left = "F_P(T)" if implicit and name == NEXT else _field_letter(name, "P", implicit=implicit).text

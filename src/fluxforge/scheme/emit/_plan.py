@@ -10,11 +10,11 @@ import sympy as sp
 
 from fluxforge.errors import SchemeError
 from fluxforge.expression import symbol
-from fluxforge.pde import Equation, Rank, Where
+from fluxforge.pde import Equation, Parameter, Where
 from fluxforge.scheme._amplification import Z, amplification, may_grow
 from fluxforge.scheme._linear import LinearStage, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
-from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, ON_FACES, TURNED, Hop, constants
+from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, ON_FACES, Hop, Reduction, constants, turned_names
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Arguments:
 
     @staticmethod
     def of(scheme: Scheme) -> "Arguments":
-        """Those of the scheme's equation; lengths of tangential parts only where the scheme contains them."""
+        """Those of the scheme's equation; tangential lengths and components only where the scheme contains them."""
         equation = scheme.equation
         *numbers, step = constants(equation)
         present = names(expressions(scheme.stages))
@@ -36,7 +36,7 @@ class Arguments:
             name
             for p in equation.parameters
             if p.where is not Where.CELL and p.name not in numbers
-            for name in (*p.edge_names(), *(own for own in p.tangential_names if present & _on_legs(own)))
+            for name in (*p.edge_names(), *(own for own in _apart(p) if present & _on_legs(own)))
         )
         return Arguments((step, *numbers), cells, slots)
 
@@ -61,6 +61,11 @@ def sums(stage: Stage) -> dict[Hop, dict[str, sp.Expr]]:
     return {hop: {name: m.expression for name, m in needed.items() if m.hop is hop} for hop in hops}
 
 
+def reductions(stage: Stage) -> dict[str, Reduction]:
+    """What is made of each message over its hop."""
+    return {name: message.reduction for name, message in stage.messages.items()}
+
+
 def expressions(stages: Iterable[Stage]) -> Iterator[sp.Expr]:
     """Everything that is evaluated."""
     for stage in stages:
@@ -72,6 +77,11 @@ def expressions(stages: Iterable[Stage]) -> Iterator[sp.Expr]:
 def names(found: Iterable[sp.Expr]) -> set[str]:
     """The names of all symbols in some expressions."""
     return {s.name for expression in found for s in expression.free_symbols}
+
+
+def _apart(p: Parameter) -> tuple[str, ...]:
+    """What a face has of a vector or a tensor besides its part along n."""
+    return (*p.tangential_names, *p.conormal_names)
 
 
 def _on_legs(name: str) -> set[str]:
@@ -170,8 +180,7 @@ def _unsymmetric(stage: LinearStage, scheme: Scheme) -> str | None:
 
 
 def _other_side(weight: sp.Expr, equation: Equation) -> dict[sp.Symbol, sp.Expr]:
-    turned = (*TURNED, *(p.normal_name for p in equation.parameters if p.rank is Rank.VECTOR))
-    swap = {symbol(name): -symbol(name) for name in turned}
+    swap = {symbol(name): -symbol(name) for name in turned_names(equation)}
     for found in weight.free_symbols:
         name, _, end = found.name.rpartition("_")
         if end in ("P", "N") and name:
