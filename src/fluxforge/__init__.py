@@ -1,11 +1,8 @@
 """Discover finite-volume schemes, distil them to formulas, certify them.
 
 The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.Robin`, `ff.Periodic`,
-`ff.Inflow`, `ff.stepper`, `ff.simulate`, `ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`, `ff.equation`,
-`ff.mesh_arrays`. Each is imported at first use, so that importing the package is fast.
-The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.stepper`, `ff.simulate`,
-`ff.steady`, `ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`, `ff.equation`, `ff.mesh_arrays`. Each is
-imported at first use, so that importing the package is fast.
+`ff.Inflow`, `ff.stepper`, `ff.simulate`, `ff.steady`, `ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`,
+`ff.equation`, `ff.mesh_arrays`. Each is imported at first use, so that importing the package is fast.
 """
 
 import importlib
