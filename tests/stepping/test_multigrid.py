@@ -151,9 +151,9 @@ def test_the_condition_bound_holds(graph: DualGraph) -> None:
 def test_auto_chooses_by_cells_device_and_length_of_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = GRAPHS["both"]
     short, long = (operator(CN, graph, dt=share * fourier_step(graph)) for share in (1.0, 1e4))
-    assert _build.choose_solver(long) == "direct"
+    assert _build.choose_solver(long, graph.V) == "direct"
     monkeypatch.setattr(_build, "DIRECT_MOST_CELLS", 100)
-    assert (_build.choose_solver(short), _build.choose_solver(long)) == ("cg", "amg")
+    assert (_build.choose_solver(short, graph.V), _build.choose_solver(long, graph.V)) == ("cg", "amg")
     assert isinstance(stepper(CN, graph, 1e4 * fourier_step(graph)), MultigridStepper)
     monkeypatch.setattr(_build.jax, "default_backend", lambda: "gpu")
-    assert _build.choose_solver(long) == "cg"
+    assert _build.choose_solver(long, graph.V) == "cg"

@@ -8,7 +8,7 @@ from fluxforge.mesh import Dirichlet, Neumann, dual, jittered, resolve, squares
 from fluxforge.pde import HEAT, from_document
 from fluxforge.scheme import find
 from fluxforge.stepping import generator, simulate, step_limit, stepper
-from fluxforge.stepping._limit import disc_radius
+from fluxforge.stepping._stable_region import disc_radius
 
 ADVECTION = from_document(
     {"name": "advection", "transported": "u", "velocity": "a", "parameters": {"a": {"rank": "vector", "where": "face"}}}
@@ -125,7 +125,7 @@ def test_the_word_of_heat_is_one_of_heat_only() -> None:
 
 def test_a_scheme_of_formulas_serves_its_own_equation_only() -> None:
     with pytest.raises(InputError, match="is one of the equation 'heat'"):
-        find("corrected", FISHER)
+        find("two-hop", FISHER)
     assert find("euler", "heat") is find("euler")
 
 

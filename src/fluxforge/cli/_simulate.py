@@ -28,6 +28,8 @@ class SolverName(StrEnum):
     DIRECT = "direct"
     AMG = "amg"
     CG = "cg"
+    BICGSTAB = "bicgstab"
+    GMRES = "gmres"
 
 
 class PrecisionName(StrEnum):
@@ -39,7 +41,7 @@ class PrecisionName(StrEnum):
 
 SOLVER = (
     "Linear solver of implicit schemes: sparse LU (direct), or conjugate gradients preconditioned by algebraic "
-    "multigrid (amg) or by the diagonal (cg)."
+    "multigrid (amg) or by the diagonal (cg); bicgstab or gmres with multigrid for systems that are not symmetric."
 )
 FIELD = "a formula of x and y, or a file: @field.npy, @run.vtu:T."
 

@@ -14,6 +14,7 @@ which is exact between two triangles, two tetrahedra or two rectangles.
 At a Neumann face the ghost prescribes the flux λ q, and e = δ c/λ: a wall with q = 0 is insulated whatever K is.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 
@@ -68,16 +69,31 @@ def harmonic(P: sp.Expr, N: sp.Expr) -> sp.Expr:
     return (near + far) / (far / P + near / N)
 
 
-def _arithmetic(equation: Equation, state: State, tag: str) -> Prepared:
-    mean = sp.Add(*_sides(equation, state)) / 2
-    flux = _carried(equation, state) - mean * state.jump / symbol("delta")
+def arithmetic(P: sp.Expr, N: sp.Expr) -> sp.Expr:
+    """The arithmetic mean."""
+    return (P + N) / 2
+
+
+def _two_point(mean: Callable[[sp.Expr, sp.Expr], sp.Expr], equation: Equation, state: State, tag: str) -> Prepared:
+    flux = _carried(equation, state) - mean(*_sides(equation, state)) * state.jump / symbol("delta")
     return Prepared((), Message(-symbol("A") * flux))
 
 
-ARITHMETIC = Space(
-    "arithmetic", "two-point flux with the arithmetic mean of the conductivities", _arithmetic, refuse=_refuse_tensor
+HARMONIC = Space(
+    "harmonic",
+    "two-point flux with the harmonic mean of the conductivities, weighted by the distances from the face",
+    partial(_two_point, harmonic),
+    refuse=_refuse_tensor,
 )
-"""A mean that is wrong where K jumps, kept for comparison: see `arithmetic_layers`."""
+"""The resistances s/K of the two half cells in series: exact across a jump of K where cells differ in size."""
+
+ARITHMETIC = Space(
+    "arithmetic",
+    "two-point flux with the arithmetic mean of the conductivities",
+    partial(_two_point, arithmetic),
+    refuse=_refuse_tensor,
+)
+"""A mean that is wrong where K jumps, by a known factor: the resistance δ/K of the face is too small."""
 
 
 Vector = tuple[sp.Expr, ...]
@@ -155,5 +171,5 @@ def corrected_space(dimension: int) -> Space:
     )
 
 
-DIFFUSION: tuple[Space, ...] = (ARITHMETIC, corrected_space(2))
+DIFFUSION: tuple[Space, ...] = (HARMONIC, ARITHMETIC, corrected_space(2))
 """The discretisations of diffusion beside the two-point flux."""

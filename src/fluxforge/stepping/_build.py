@@ -19,14 +19,15 @@ from fluxforge.mesh import DualGraph, Mesh, Settings, Value, as_mesh, check_grap
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import Scheme, find, linear_stages
 from fluxforge.stepping._assemble import Operator, assemble, operator
-from fluxforge.stepping._field import field_on_cells
-from fluxforge.stepping._implicit import conjugate_gradient_stepper, direct_stepper
+from fluxforge.stepping._field import cell_capacity, field_on_cells
+from fluxforge.stepping._implicit import conjugate_gradient_stepper, direct_stepper, symmetric_system
 from fluxforge.stepping._kernel_stepper import KernelStepper, kernel_pays, kernel_stepper
+from fluxforge.stepping._krylov import krylov_stepper
 from fluxforge.stepping._linear import LinearStepper, linear_stepper, stage_bytes
 from fluxforge.stepping._multigrid import condition_bound, multigrid_stepper
 from fluxforge.stepping._stepper import AbstractStepper, general_stepper, local_order, repeat_steps, to_stepper_order
 
-Solver = Literal["auto", "direct", "amg", "cg"]
+Solver = Literal["auto", "direct", "amg", "cg", "bicgstab", "gmres"]
 DIRECT_MOST_CELLS = 100_000
 # Multigrid takes about twenty cycles whatever the step, diagonal CG iterations in proportion to the root of the
 # condition number. On two cores and 10⁶ cells they take the same time at about 70, 2.4 times more with CG at 700.
@@ -54,11 +55,16 @@ def stepper(
     a function of them or an array over cells. `equation` is the one the scheme serves, its own unless given, and
     `parameters` are its parameters by name; `diffusivity` is the word for heat's α. `solver` is for implicit schemes:
     sparse LU (`direct`) up to 10⁵ cells; beyond, conjugate gradients, preconditioned by algebraic multigrid (`amg`) on
-    the CPU where the step is long, and otherwise by the diagonal (`cg`), unless said otherwise. float64 needs JAX's
-    64-bit mode. Raises InputError, naming the argument, for an argument that cannot be used.
+    the CPU where the step is long, and otherwise by the diagonal (`cg`), unless said otherwise. Systems that are not
+    symmetric, as that of `corrected-implicit`, are solved by `bicgstab` or `gmres` there, preconditioned by multigrid
+    for the equation's two-point flux. float64 needs JAX's 64-bit mode. Raises InputError, naming the argument, for an
+    argument that cannot be used; a step raises NumericalError where a system is not solved to 1e-13 of its right side.
     """
-    scheme = find(scheme, equation)
-    graph = graph if isinstance(graph, DualGraph) else dual(as_mesh(graph, "graph"))
+    mesh = None if isinstance(graph, DualGraph) else as_mesh(graph, "graph")
+    scheme = find(scheme, equation, dimension=graph.dimension if isinstance(graph, DualGraph) else 2)
+    if mesh is not None:
+        graph = dual(mesh, equation=scheme.equation)
+    assert isinstance(graph, DualGraph)
     dt, diffusivity = check_positive(dt, "dt"), check_diffusivity(diffusivity)
     parameters = scheme.equation.settings(parameters, diffusivity=diffusivity)
     check_64_bits(check_precision(dtype))
@@ -112,19 +118,27 @@ def _implicit(
     if linear_stages(scheme) is None:
         raise InputError(f"scheme {scheme.name!r} is implicit and not linear: no solver here takes it")
     step = operator(scheme, graph, dt=dt, parameters=parameters)
+    # Rows times c V are those of a conservative two-point flux: symmetric.
+    weight = graph.V * cell_capacity(scheme.equation, graph, parameters)
     if solver == "auto":
-        solver = choose_solver(step)
+        solver = choose_solver(step, weight)
     if solver == "direct":
         return direct_stepper(step, S)
     if solver == "amg":
-        return multigrid_stepper(step, V=graph.V, source=S, dtype=dtype, name=scheme.name)
-    return conjugate_gradient_stepper(step, V=graph.V, source=S, order=order, dtype=dtype, name=scheme.name)
+        return multigrid_stepper(step, V=weight, source=S, dtype=dtype, name=scheme.name)
+    if solver == "cg":
+        return conjugate_gradient_stepper(step, V=weight, source=S, order=order, dtype=dtype, name=scheme.name)
+    return krylov_stepper(
+        step, scheme, graph, dt=dt, parameters=parameters, weight=weight, source=S, dtype=dtype, method=solver
+    )
 
 
-def choose_solver(step: Operator) -> Literal["direct", "amg", "cg"]:
+def choose_solver(step: Operator, weight: np.ndarray) -> Literal["direct", "amg", "cg", "bicgstab"]:
     """The solver of an implicit step that takes the least time, by the number of cells, the device and the system."""
     if step.M.shape[0] <= DIRECT_MOST_CELLS:
         return "direct"
+    if symmetric_system(step, weight) is None:
+        return "bicgstab"
     long = AMG_LEAST_CONDITION <= condition_bound(step) < math.inf
     return "amg" if long and jax.default_backend() == "cpu" else "cg"
 

@@ -11,7 +11,16 @@ from fluxforge._files import SpecialFileError, open_regular
 from fluxforge._types import CellField
 from fluxforge.errors import InputError
 from fluxforge.expression import evaluate, symbol
-from fluxforge.mesh import DualGraph, Settings, Value, evaluate_at, exchange_weights, read_cell_data, resolve
+from fluxforge.mesh import (
+    DualGraph,
+    Settings,
+    Value,
+    close_walls,
+    evaluate_at,
+    exchange_weights,
+    read_cell_data,
+    resolve,
+)
 from fluxforge.pde import Equation, differentiate
 
 
@@ -160,6 +169,7 @@ def data_envelope(
     reaction = linear_reaction(equation, graph, parameters)
     if reaction is None or reaction.growth > 0:
         return Envelope(np.inf, 0.0)
+    graph = close_walls(graph, equation, resolve(equation, graph, parameters))
     held = np.abs(graph.value[~graph.neumann])
     start = max(float(np.abs(initial).max()), float(held.max(initial=0.0)))
     with np.errstate(over="ignore", invalid="ignore"):

@@ -194,7 +194,9 @@ def conjugate_gradient_stepper(
     """Lay V·(the system) out in slots; InputError where that is not symmetric with a positive diagonal."""
     left = symmetric_system(step, V)
     if left is None or left.diagonal().min() <= 0:
-        raise InputError(f"scheme {name!r} has no symmetric positive system here: use the direct solver")
+        raise InputError(
+            f"scheme {name!r} has no symmetric positive system here: use the direct solver, bicgstab or gmres"
+        )
     lay = partial(stage_rows, source=np.zeros(len(V)), order=order, dtype=np.dtype(dtype))
     volume, constant, diagonal = (
         put(each if order is None else each[order], dtype) for each in (V, step.N @ source + step.b, left.diagonal())

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 import sympy as sp
@@ -14,12 +13,12 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.linalg import ArpackError, eigs, eigsh
 
 from fluxforge.errors import NumericalError
-from fluxforge.expression import evaluate, symbol
 from fluxforge.mesh import DualGraph, Neumann, Settings, check_graph, dual, jittered, reference_step, squares
 from fluxforge.scheme import Scheme, amplification, check_scheme, linear_stages
 from fluxforge.stepping._assemble import generator
-from fluxforge.stepping._field import linear_reaction
+from fluxforge.stepping._field import cell_capacity, linear_reaction
 from fluxforge.stepping._implicit import step_matrix
+from fluxforge.stepping._stable_region import disc_radius, real_interval
 
 SAME = 1e-9
 
@@ -100,7 +99,8 @@ def step_limit(
     Modes that grow, and not faster than the equation's reaction lets a field grow, are not judged: they have to grow.
 
     On large meshes the eigenvalue takes long to find to five digits. Unless `precise`, it is enclosed by a few dozen
-    Lanczos steps where V·G is symmetric. Raises NumericalError where the eigenvalues are not found.
+    Lanczos steps where cV·G is symmetric; where it is not and |R| ≤ 1 on the whole negative axis, `rate` is the largest
+    row sum, an upper bound. Raises NumericalError where the eigenvalues are not found.
     """
     check_scheme(scheme), check_graph(graph)
     factor = amplification(scheme) if is_one_operator(scheme) else None
@@ -110,11 +110,16 @@ def step_limit(
     if scheme.equation.velocity is not None:
         return _within_discs(factor, generator(scheme, graph, parameters=parameters).M, interval)
     G = generator(scheme, graph, parameters=parameters).M
-    if not precise and 0 < interval < math.inf and _symmetric(csr_array(diags_array(graph.V) @ G)) and G.nnz:
-        low, high = enclose_rate(G, graph.V)
-        if low > 0:
-            return StepLimit(interval / low, interval, low, interval / high)
-    fastest = _limiting_eigenvalues(scheme, graph, G, parameters)
+    weight = graph.V * cell_capacity(scheme.equation, graph, parameters)
+    if not precise and interval > 0 and G.nnz:
+        symmetric = _symmetric(csr_array(diags_array(weight) @ G))
+        if interval < math.inf and symmetric:
+            low, high = enclose_rate(G, weight)
+            if low > 0:
+                return StepLimit(interval / low, interval, low, interval / high)
+        elif interval == math.inf and not symmetric and G.diagonal().max() <= 0:
+            return StepLimit(math.inf, math.inf, float(abs(G).sum(axis=1).max()), math.inf)
+    fastest = _limiting_eigenvalues(scheme, graph, G, weight, parameters)
     rate = float(np.abs(fastest).max(initial=0.0))
     if interval in (0.0, math.inf) or rate == 0:
         # A wrong-signed generator turns the interval around: growth where R promises decay.
@@ -125,7 +130,13 @@ def step_limit(
     return StepLimit(limit, interval, rate, limit)
 
 
-def _limiting_eigenvalues(scheme: Scheme, graph: DualGraph, G: csr_array, parameters: Settings | None) -> np.ndarray:
+def _limiting_eigenvalues(
+    scheme: Scheme,
+    graph: DualGraph,
+    G: csr_array,
+    weight: Float[np.ndarray, " cells"],
+    parameters: Settings | None,
+) -> np.ndarray:
     """The fastest eigenvalues without those in 0 < Re λ ≤ ρ, ρ the largest r′/c of the equation.
 
     The shift by ρ makes the fastest decay the largest modulus, also where the reaction is faster.
@@ -133,8 +144,8 @@ def _limiting_eigenvalues(scheme: Scheme, graph: DualGraph, G: csr_array, parame
     reaction = linear_reaction(scheme.equation, graph, parameters)
     growth = 0.0 if reaction is None else reaction.growth
     if growth == 0:
-        return fastest_eigenvalues(G, graph.V)
-    shifted = fastest_eigenvalues(csr_array(G - growth * eye_array(graph.cells)), graph.V)
+        return fastest_eigenvalues(G, weight)
+    shifted = fastest_eigenvalues(csr_array(G - growth * eye_array(graph.cells)), weight)
     found = shifted + growth
     # Rounding of G moves its eigenvalues by about ε times the largest; iterated ones are as good as their tolerance.
     off = (_ROUNDED if graph.cells <= _DENSE else _ROUGHLY) * np.abs(shifted).max(initial=0.0)
@@ -154,28 +165,6 @@ def _within_discs(factor: sp.Expr, G: csr_array, interval: float) -> StepLimit |
     rate = float(diagonal.max(initial=0.0))
     limit = disc_radius(factor) / rate if rate else math.inf
     return StepLimit(limit, interval, rate, limit)
-
-
-def disc_radius(factor: sp.Expr) -> float:
-    """The largest r with |R| ≤ 1 on the disc |z + r| ≤ r, by bisection: such discs are nested; infinite beyond 1e4.
-
-    R has no pole there, so that its largest modulus is on the circle.
-    """
-    z = next(iter(factor.free_symbols), None)
-    if z is None:
-        return math.inf if abs(factor) <= 1 else 0.0
-    circle = np.exp(1j * np.linspace(0.0, np.pi, 721)) - 1
-
-    def inside(r: float) -> bool:
-        return bool((np.abs(evaluate(factor, {z: r * circle}, np)) <= 1 + _ROUNDED).all())
-
-    low, high = 0.0, 1e4
-    if inside(high):
-        return math.inf
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if inside(middle) else (low, middle)
-    return low
 
 
 def enclose_rate(G: csr_array, V: Float[np.ndarray, " cells"], steps: int = 60) -> tuple[float, float]:
@@ -233,35 +222,6 @@ def _shrink_step(factor: sp.Expr, eigenvalues: np.ndarray, dt: float) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if stable(middle) else (low, middle)
     return low
-
-
-def real_interval(factor: sp.Expr) -> float:
-    """The largest β with |R(−x)| ≤ 1 on all of [0, β]: between the real roots of R = ±1, |R| − 1 keeps its sign."""
-    symbols = factor.free_symbols
-    if not symbols:
-        return math.inf if abs(factor) <= 1 else 0.0
-    z = next(iter(symbols))
-    x = symbol("x", "positive")
-    along = sp.cancel(factor.subs(z, -x))
-    numerator, denominator = sp.fraction(along)
-    roots: set[float] = set()
-    for level in (1, -1):
-        polynomial = sp.Poly(sp.expand(numerator - level * denominator), x)
-        if not polynomial.is_zero:
-            roots |= {float(root) for root in _real_roots(polynomial) if root > 0}
-    edges = [0.0, *sorted(roots)]
-    middles = [0.5 * (a + b) for a, b in pairwise(edges)] + [2 * edges[-1] + 1.0]
-    for start, middle in zip(edges, middles, strict=True):
-        if abs(along.subs(x, sp.Float(middle, 30))) > 1:
-            return start
-    return math.inf
-
-
-def _real_roots(polynomial: sp.Poly) -> list[sp.Expr]:
-    try:
-        return list(polynomial.real_roots())
-    except NotImplementedError as error:
-        raise NumericalError(f"the real roots of {polynomial.as_expr()} are not found ({error})") from error
 
 
 def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = None) -> np.ndarray:

@@ -7,7 +7,7 @@ Gauss-Seidel sweep takes ten times as long as on the same matrix in CSR form.
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 import equinox as eqx
 import numpy as np
@@ -119,13 +119,24 @@ def _inverse(A: np.ndarray) -> np.ndarray:
     return np.asarray((vectors / np.maximum(values, floor)) @ vectors.T)
 
 
+@runtime_checkable
+class AbstractSolver(Protocol):
+    """Solves ‖r − A x‖₂ ≤ within for x."""
+
+    A: csr_array
+
+    def solve(self, r: np.ndarray, *, within: float) -> np.ndarray:
+        """The solution, or as near to it as round-off allows; raises NumericalError where there is no convergence."""
+        ...
+
+
 class MultigridStepper(HostStepper):
-    """Conjugate gradients on V·(the system), preconditioned by algebraic multigrid set up once, on the host.
+    """An iteration on V·(the system) with capacity, preconditioned by algebraic multigrid set up once, on the host.
 
     Fields are float64 whatever the precision asked for; that decides the tolerance only.
     """
 
-    solver: Multigrid = eqx.field(static=True)
+    solver: AbstractSolver = eqx.field(static=True)
     exchange: HostExchange = eqx.field(static=True)
     volume: Float[np.ndarray, " cells"]
     constant: Float[np.ndarray, " cells"]
@@ -183,7 +194,10 @@ def multigrid_stepper(
     """Set up the hierarchy of V·(the system); InputError where that is not a symmetric M-matrix."""
     left = symmetric_system(step, V)
     if left is None or not np.isfinite(condition_bound(step)):
-        raise InputError(f"scheme {name!r} has no symmetric, diagonally dominant system here: use the direct solver")
+        raise InputError(
+            f"scheme {name!r} has no symmetric, diagonally dominant system here: use the direct solver, bicgstab or "
+            "gmres"
+        )
     return MultigridStepper(
         solver=Multigrid(left),
         exchange=HostExchange(step),

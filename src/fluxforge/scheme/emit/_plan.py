@@ -14,7 +14,7 @@ from fluxforge.pde import Equation, Parameter
 from fluxforge.scheme._amplification import Z, amplification, may_grow
 from fluxforge.scheme._linear import LinearStage, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
-from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, ON_FACES, Hop, constants, turned_names
+from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, ON_FACES, Hop, Reduction, constants, turned_names
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,11 @@ def sums(stage: Stage) -> dict[Hop, dict[str, sp.Expr]]:
     needed = {name: message for name, message in stage.messages.items() if symbol(name) in used}
     hops = (hop for hop in Hop if any(message.hop is hop for message in needed.values()))
     return {hop: {name: m.expression for name, m in needed.items() if m.hop is hop} for hop in hops}
+
+
+def reductions(stage: Stage) -> dict[str, Reduction]:
+    """What is made of each message over its hop."""
+    return {name: message.reduction for name, message in stage.messages.items()}
 
 
 def expressions(stages: Iterable[Stage]) -> Iterator[sp.Expr]:
