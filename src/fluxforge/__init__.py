@@ -1,5 +1,8 @@
 """Discover finite-volume schemes, distil them to formulas, certify them.
 
+The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.Robin`, `ff.Periodic`,
+`ff.Inflow`, `ff.stepper`, `ff.simulate`, `ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`, `ff.equation`,
+`ff.mesh_arrays`. Each is imported at first use, so that importing the package is fast.
 The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.stepper`, `ff.simulate`,
 `ff.steady`, `ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`, `ff.equation`, `ff.mesh_arrays`. Each is
 imported at first use, so that importing the package is fast.
@@ -14,7 +17,7 @@ __version__ = version("fluxforge")
 if TYPE_CHECKING:
     from fluxforge import mesh, scheme
     from fluxforge.certify import verify
-    from fluxforge.mesh import Dirichlet, Neumann, dual
+    from fluxforge.mesh import Dirichlet, Inflow, Neumann, Periodic, Robin, dual
     from fluxforge.pde import equation
     from fluxforge.pipeline import discover, load_run
     from fluxforge.scheme.emit import mesh_arrays
@@ -22,7 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Dirichlet",
+    "Inflow",
     "Neumann",
+    "Periodic",
+    "Robin",
     "__version__",
     "compare",
     "discover",
@@ -40,7 +46,10 @@ __all__ = [
 
 _HOME = {
     "Dirichlet": "mesh",
+    "Inflow": "mesh",
     "Neumann": "mesh",
+    "Periodic": "mesh",
+    "Robin": "mesh",
     "compare": "stepping",
     "discover": "pipeline",
     "dual": "mesh",

@@ -6,9 +6,24 @@ The drawing functions are imported at first use: importing Matplotlib takes long
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
+from fluxforge.mesh._boundary import (
+    Condition,
+    Conditions,
+    Dirichlet,
+    Inflow,
+    Neumann,
+    Periodic,
+    Robin,
+    Value,
+    conditions_of_tags,
+    depends_on_time,
+    evaluate_at,
+    faces_of_tags,
+    wall_value,
+)
+from fluxforge.mesh._close_walls import close_walls, linear_speed, wall_velocity
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
-from fluxforge.mesh._dual import DualGraph, OnDemand, Paths, Ring, check_graph, dual, paths, ring
+from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph, dual
 from fluxforge.mesh._face_parameters import divergence, face_conormals, relative_divergence
 from fluxforge.mesh._families import (
     cross_triangles,
@@ -21,6 +36,7 @@ from fluxforge.mesh._families import (
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import disk, generate, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
+from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._lines import Lines, lines
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl, Setting
@@ -46,6 +62,7 @@ from fluxforge.mesh._quality import (
     nonorthogonality,
 )
 from fluxforge.mesh._read import as_mesh, read, read_cell_data
+from fluxforge.mesh._wall_conditions import default_condition, fit_conditions
 from fluxforge.mesh._write import write
 
 if TYPE_CHECKING:
@@ -61,6 +78,7 @@ __all__ = [
     "Dirichlet",
     "Disk",
     "DualGraph",
+    "Inflow",
     "Lines",
     "Mesh",
     "MeshInfo",
@@ -68,8 +86,10 @@ __all__ = [
     "OnDemand",
     "ParameterFields",
     "Paths",
+    "Periodic",
     "Polygon",
     "Ring",
+    "Robin",
     "Setting",
     "Settings",
     "Value",
@@ -78,8 +98,12 @@ __all__ = [
     "cell_quality",
     "cell_slopes",
     "check_graph",
+    "close_walls",
     "components",
+    "conditions_of_tags",
     "cross_triangles",
+    "default_condition",
+    "depends_on_time",
     "disk",
     "divergence",
     "draw_field",
@@ -89,11 +113,14 @@ __all__ = [
     "exchange_slopes",
     "exchange_weights",
     "face_conormals",
+    "faces_of_tags",
+    "fit_conditions",
     "fourier_step",
     "generate",
     "gmsh_problem",
     "info",
     "jittered",
+    "linear_speed",
     "lines",
     "mesh_picture",
     "nonorthogonality",
@@ -113,6 +140,8 @@ __all__ = [
     "unit_square",
     "unit_volume",
     "varies_in_time",
+    "wall_value",
+    "wall_velocity",
     "write",
 ]
 

@@ -8,7 +8,7 @@ import numpy as np
 from fluxforge._types import CellField, FaceField, FaceVectors, SlotField
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression import COORDINATES, TIME, field, parse, symbol, to_text
-from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._dual import DualGraph, check_graph
 from fluxforge.mesh._mesh import normal_part, tangential_length
 from fluxforge.mesh._parameter_values import (
     Curl,
@@ -100,15 +100,26 @@ def face_conormals(p: Parameter, given: Setting, graph: DualGraph, what: str, ti
     return mean[:, None] * (here / one[:, None] + there / other[:, None]) / 2
 
 
-def divergence(graph: DualGraph, a_n: SlotField) -> CellField:
-    """Σ A a·n / V of every cell: how fast a field of 1 changes by transport. `a_n` as in `ParameterFields.slots`."""
-    out = np.where(graph.slot_mask, graph.A[graph.slot_face] * a_n, 0.0)
-    total: CellField = out.sum(axis=1) / graph.V
+def divergence(graph: DualGraph, a_n: np.ndarray) -> CellField:
+    """Σ A a·n / V of every cell: how fast a field of 1 changes by transport.
+
+    `a_n` is a·n in the slots of each cell, as `resolve(…).slots` has it. Raises InputError for an array of another
+    shape.
+    """
+    total: CellField = _outflow(graph, a_n).sum(axis=1) / graph.V
     return total
 
 
-def relative_divergence(graph: DualGraph, a_n: SlotField) -> float:
+def relative_divergence(graph: DualGraph, a_n: np.ndarray) -> float:
     """The largest |Σ A a·n| of a cell relative to the largest Σ A |a·n|; 0 where nothing flows."""
-    out = np.where(graph.slot_mask, graph.A[graph.slot_face] * a_n, 0.0)
+    out = _outflow(graph, a_n)
     size = float(np.abs(out).sum(axis=1).max(initial=0.0))
     return float(np.abs(out.sum(axis=1)).max(initial=0.0)) / size if size else 0.0
+
+
+def _outflow(graph: DualGraph, a_n: np.ndarray) -> SlotField:
+    """A a·n in every slot, 0 where it is unused."""
+    shape = check_graph(graph).slot_mask.shape
+    if np.shape(a_n) != shape:
+        raise InputError(f"a_n should be an array of shape {shape}, one row per cell; got shape {np.shape(a_n)}")
+    return np.where(graph.slot_mask, graph.A[graph.slot_face] * a_n, 0.0)

@@ -12,6 +12,7 @@ from fluxforge._arguments import check_number
 from fluxforge._types import CellField, SlotField
 from fluxforge.errors import EquationError, InputError
 from fluxforge.expression import evaluate, symbol
+from fluxforge.mesh._close_walls import close_walls
 from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph
 from fluxforge.mesh._face_parameters import face_conormals, face_velocities
 from fluxforge.mesh._mesh import normal_part, tangential_length
@@ -149,11 +150,16 @@ def reference_step(
     not count, and outflow does. An equation whose flux or reaction is not linear needs the `state` it is taken at.
     """
     fields = resolve(equation, graph, values)
+    graph = close_walls(graph, equation, fields)
     own, both = exchange_slopes(equation)
     values_on = _SlotValues(graph, fields, state, equation)
     per_slot = np.abs(values_on(own))
     if graph.neumann.any():
         per_slot = np.where(graph.moving[graph.slot_face], per_slot, np.abs(values_on(both)))
+    if graph.follow is not None:
+        # A Robin ghost moves with its owner by a part of its way.
+        part = np.concatenate([np.zeros(graph.interior), np.where(graph.neumann, 0.0, graph.follow)])[graph.slot_face]
+        per_slot = np.where(part > 0, np.abs((1 - part) * values_on(own) + part * values_on(both)), per_slot)
     total = np.where(graph.slot_mask, per_slot, 0.0).sum(axis=1)
     capacity, decay = (values_on.in_cells(part) for part in cell_slopes(equation))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -166,7 +172,8 @@ def exchange_weights(
 ) -> SlotField:
     """A |∂F/∂u_P| in each cell's slots, walls of any kind included: α A/δ of heat."""
     own, _ = exchange_slopes(equation)
-    return np.abs(_SlotValues(graph, resolve(equation, graph, values), state, equation)(own))
+    fields = resolve(equation, graph, values)
+    return np.abs(_SlotValues(close_walls(graph, equation, fields), fields, state, equation)(own))
 
 
 def fourier_step(graph: DualGraph, diffusivity: float = 1.0) -> float:
@@ -219,7 +226,8 @@ class _SlotValues:
             return held[:, None]
         behind = held[g.owner[g.interior :]]
         if base == "T":
-            behind = np.where(g.neumann, behind + g.value * g.delta[g.interior :], g.value)
+            shown = g.value if g.follow is None else g.follow * behind + (1 - g.follow) * g.value
+            behind = np.where(g.neumann, behind + g.value * g.delta[g.interior :], shown)
         return np.concatenate([held, behind])[g.slot_node]
 
     def _state(self) -> np.ndarray:
@@ -246,4 +254,6 @@ def unit_volume(graph: DualGraph) -> tuple[DualGraph, float]:
         centre=graph.centre / length,
         # q is a gradient: temperature over length.
         value=np.where(graph.neumann, graph.value * length, graph.value),
+        # h of a Robin wall is K over a length, and K stays.
+        transfer=None if graph.transfer is None else graph.transfer * length,
     ), length

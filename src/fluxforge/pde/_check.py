@@ -74,7 +74,10 @@ def check_formulas(equation: "Equation") -> None:
 
 
 def check_units(equation: "Equation") -> None:
-    """Every term has the unit of c ∂u/∂t, where all parameters have one, and a flux that times a length."""
+    """Every term has the unit of c ∂u/∂t, where all parameters have one, and a flux that times a length.
+
+    A reaction of the unknown alone, u - u**3, is one per unit of time: its terms must agree with each other.
+    """
     if any(p.unit is None for p in equation.parameters):
         return
     units = {p.name: p.unit for p in equation.parameters if p.unit is not None}
@@ -89,7 +92,8 @@ def check_units(equation: "Equation") -> None:
             equation, "transported", equation.transported, units, units[equation.velocity], unit(-1)
         )
     for field, found in terms.items():
-        if getattr(equation, field) != 0 and None not in (found, per_time) and found != per_time:
+        alone = field == "reaction" and equation.reaction.free_symbols <= {equation.u}
+        if getattr(equation, field) != 0 and not alone and None not in (found, per_time) and found != per_time:
             raise EquationError(
                 f"equation {equation.name!r}: the term of {field!r} has the unit {found}, and c ∂u/∂t has {per_time}"
             )

@@ -10,7 +10,7 @@ from fluxforge.stepping._build import (
     run_stepper,
     stepper,
 )
-from fluxforge.stepping._field import cell_capacity, field_on_cells, linear_reaction, read_field
+from fluxforge.stepping._field import cell_capacity, field_on_cells, linear_reaction, read_array, read_field
 from fluxforge.stepping._implicit import factorise, sides, step_matrix
 from fluxforge.stepping._kernel_stepper import KernelStepper
 from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, is_one_operator, step_limit
@@ -76,6 +76,7 @@ __all__ = [
     "operator",
     "overshoot",
     "prepare_folder",
+    "read_array",
     "read_field",
     "real_interval",
     "run_stepper",
