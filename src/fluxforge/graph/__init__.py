@@ -1,5 +1,6 @@
 """Neighbourhoods of cells over one or two hops, and node values with ghosts: in NumPy, and padded on the device."""
 
+from fluxforge.graph._columns import Columns, put
 from fluxforge.graph._neighbourhoods import (
     Average,
     Neighbourhood,
@@ -17,15 +18,15 @@ from fluxforge.graph._padded_graph import (
     device_memory,
     pad_graph,
     pad_to_size,
-    put,
     size,
     stack_graphs,
 )
-from fluxforge.graph._stages import AbstractRound, Formulas, evaluate_stages, visit_stages
+from fluxforge.graph._stages import AbstractRound, Formulas, evaluate_stages, fixed_sums, visit_stages
 
 __all__ = [
     "AbstractRound",
     "Average",
+    "Columns",
     "Formulas",
     "Neighbourhood",
     "Neighbourhoods",
@@ -37,6 +38,7 @@ __all__ = [
     "check_dimension",
     "device_memory",
     "evaluate_stages",
+    "fixed_sums",
     "node_volumes",
     "pad_graph",
     "pad_to_size",
