@@ -69,6 +69,7 @@ def visit_stages(
 ) -> Iterator[Visit]:
     """Evaluate rounds in turn; `parameters` are dt, the equation's constants, and whatever else the formulas name."""
     fields, rules = {"T": T, "S": S}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
+    graph = graph.facing(T, parameters)
     for each in rounds:
         nodes = graph.nodes(fields, rules)
         cell = {**fields, **graph.cells, **parameters, "V": graph.V}
