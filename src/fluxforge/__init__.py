@@ -1,8 +1,8 @@
 """Discover finite-volume schemes, distil them to formulas, certify them.
 
 The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.stepper`, `ff.simulate`,
-`ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`, `ff.equation`, `ff.mesh_arrays`. Each is imported at first use,
-so that importing the package is fast.
+`ff.compare`, `ff.verify`, `ff.discover`, `ff.sweep`, `ff.load_run`, `ff.equation`, `ff.mesh_arrays`. Each is imported
+at first use, so that importing the package is fast.
 """
 
 import importlib
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fluxforge.pipeline import discover, load_run
     from fluxforge.scheme.emit import mesh_arrays
     from fluxforge.stepping import compare, simulate, stepper
+    from fluxforge.sweeps import sweep
 
 __all__ = [
     "Dirichlet",
@@ -34,6 +35,7 @@ __all__ = [
     "scheme",
     "simulate",
     "stepper",
+    "sweep",
     "verify",
 ]
 
@@ -48,6 +50,7 @@ _HOME = {
     "mesh_arrays": "scheme.emit",
     "simulate": "stepping",
     "stepper": "stepping",
+    "sweep": "sweeps",
     "verify": "certify",
 }
 

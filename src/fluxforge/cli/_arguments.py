@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fluxforge.mesh import Condition, Conditions
 
 F = TypeVar("F", bound=Callable[..., Any])
-ORDER = ("discover", "verify", "simulate", "schemes", "mesh", "export", "reproduce", "bench", "doctor")
+ORDER = ("discover", "sweep", "verify", "simulate", "schemes", "mesh", "export", "reproduce", "bench", "doctor")
 
 
 class Command(TyperCommand):
