@@ -9,21 +9,22 @@ from fluxforge.mesh import save_figure
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._fields import fields_figure
 from fluxforge.pipeline._folder import Progress
-from fluxforge.pipeline._records import Document
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
 from fluxforge.run import RunFolder
+from fluxforge.run.result import Document, Generalisation, to_document
 from fluxforge.scheme import Scheme, load
 
 
-def write_generalisation(spec: recipe.Recipe, document: Document, folder: Path) -> list[Path]:
-    """The document of a run with arms and its figures; returns their paths."""
+def write_generalisation(result: Generalisation, folder: Path) -> list[Path]:
+    """Write the document of a run with arms and, if they are `sparse` and `dense`, its figures; return the paths."""
     paths = [folder / "generalisation.json"]
-    write_document(paths[0], "generalisation", 1, document)
-    if {"sparse", "dense"} <= set(spec.arms):
-        for name, draw in (("generalisation", generalisation_figure), ("extrapolation", extrapolation_figure)):
-            for suffix in ("png", "svg"):
-                paths.append(folder / f"{name}.{suffix}")
-                save_figure(draw(document), paths[-1])
+    write_document(paths[0], "generalisation", 1, to_document(result))
+    measured = result.measured
+    if {"sparse", "dense"} <= set(measured.arms):
+        for suffix in ("png", "svg"):
+            paths += [folder / f"generalisation.{suffix}", folder / f"extrapolation.{suffix}"]
+            save_figure(generalisation_figure(measured.arms, result.seeds), paths[-2])
+            save_figure(extrapolation_figure(measured.extrapolation), paths[-1])
     return paths
 
 

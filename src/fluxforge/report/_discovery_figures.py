@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from fluxforge.report._limit_figure import limit_figure, limit_rows
 from fluxforge.report._mathml import plot_formula, rounded
 from fluxforge.report._page import COLOURS, MARKERS, number, panels
+from fluxforge.run.result import Arm, Extrapolated, Number
 
 LINE, CHOSEN = COLOURS[:2]
 # Where an error of zero is drawn on a logarithmic axis.
@@ -191,24 +192,27 @@ METRICS = (
 FLOOR = 1e-15
 
 
-def generalisation_figure(result: Mapping[str, Any]) -> Figure:
-    """Every seed is a dot, the bar is the median; histograms are of the last layer of the last update."""
+def generalisation_figure(arms: Mapping[str, Arm], seeds: int) -> Figure:
+    """Errors and weights of the arms `sparse` and `dense`, of so many seeds each.
+
+    Every seed is a dot, the bar is the median; histograms are of the last layer of the last update.
+    """
     figure = Figure(figsize=(9.6, 7.2), layout="constrained")
     axes = figure.subplots(2, 2, sharey="row", height_ratios=(3, 2))
     for column, (arm, title, colour) in enumerate(COLUMNS):
-        _metrics(axes[0, column], result[arm], colour)
-        _histogram(axes[1, column], result[arm]["last_layer"], colour)
+        _metrics(axes[0, column], arms[arm], colour)
+        _histogram(axes[1, column], arms[arm].last_layer, colour)
         axes[0, column].set_title(title)
     axes[0, 0].set_ylabel("error against the first-order scheme")
     axes[1, 0].set_ylabel("share of weights")
-    figure.suptitle(f"Trained on two cells, asked about meshes of 300: {result['seeds']} seeds each", fontsize=12)
+    figure.suptitle(f"Trained on two cells, asked about meshes of 300: {seeds} seeds each", fontsize=12)
     return figure
 
 
-def _metrics(panel: Axes, arm: Mapping[str, Any], colour: str) -> None:
+def _metrics(panel: Axes, arm: Arm, colour: str) -> None:
     rng = np.random.default_rng(0)
     for k, (name, _) in enumerate(METRICS):
-        values = np.maximum(np.asarray(arm[name], float), FLOOR)
+        values = np.maximum(np.asarray(getattr(arm, name), float), FLOOR)
         median = float(np.median(values))
         panel.bar(k, median, width=0.6, color=colour, alpha=0.3, bottom=None)
         panel.scatter(k + 0.2 * (rng.random(len(values)) - 0.5), values, s=16, color=colour, alpha=0.8, linewidths=0)
@@ -221,7 +225,7 @@ def _metrics(panel: Axes, arm: Mapping[str, Any], colour: str) -> None:
     panel.grid(axis="y", alpha=0.3)
 
 
-def _histogram(panel: Axes, weights: Any, colour: str) -> None:
+def _histogram(panel: Axes, weights: Sequence[Number], colour: str) -> None:
     values = np.asarray(weights, float)
     reach = max(0.3, float(np.abs(values).max()))
     bins = np.linspace(-reach, reach, 61)
@@ -231,20 +235,22 @@ def _histogram(panel: Axes, weights: Any, colour: str) -> None:
     panel.grid(alpha=0.3)
 
 
-def extrapolation_figure(result: Mapping[str, Any]) -> Figure:
-    """What the paper asks about and does not show: longer steps, larger temperatures, other boundaries."""
+def extrapolation_figure(extrapolation: Extrapolated) -> Figure:
+    """One-step errors for longer steps, larger temperatures and other boundaries than in training."""
     figure = Figure(figsize=(11, 3.8), layout="constrained")
     axes = figure.subplots(1, 3, sharey=True)
-    beyond = result["extrapolation"]
     titles = {
         "fourier": "Δt / Δt_Fourier",
         "temperature_range": "temperatures, times those of training",
         "boundary": "boundary",
     }
     for panel, (name, title) in zip(axes, titles.items(), strict=True):
-        labels = list(beyond[name])
+        errors = getattr(extrapolation, name)
+        labels = list(errors)
         for arm, label, colour in COLUMNS:
-            quartiles = np.maximum([np.percentile(beyond[name][each][arm], (25, 50, 75)) for each in labels], FLOOR)
+            quartiles = np.maximum(
+                [np.percentile(np.array(errors[each][arm], float), (25, 50, 75)) for each in labels], FLOOR
+            )
             x = np.arange(len(labels))
             panel.plot(x, quartiles[:, 1], "o-" if name != "boundary" else "o", color=colour, label=label)
             panel.vlines(x, quartiles[:, 0], quartiles[:, 2], color=colour, alpha=0.5, linewidth=4)
