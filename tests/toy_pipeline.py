@@ -4,7 +4,7 @@
 with the name of each stage, so that a fault can strike there.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from fluxforge.pipeline import (
 )
 from fluxforge.pipeline._formula import Formula, NetworkConstants
 from fluxforge.run import RunFolder
+from fluxforge.run.result import Discovery
 from fluxforge.scheme import Scheme, find, symbol
 
 STEPS = 6
@@ -96,10 +97,10 @@ def _ablate(spec: recipe.Recipe) -> Ablations:
     return Ablations((), 0.0, "a toy has none")
 
 
-def _write_report(result: Mapping[str, Any], folder: Path, *, metrics: Any, **_: object) -> list[Path]:
+def _write_report(result: Discovery, folder: Path, *, metrics: Any, **_: object) -> list[Path]:
     for name in ("report.html", "front.csv", "loss.png"):
         reached("report" if name == "front.csv" else "figures")
-        write_text(folder / name, f"{name} of {result['recipe']}, {len(metrics)} records\n")
+        write_text(folder / name, f"{name} of {result.recipe}, {len(metrics)} records\n")
     return [folder / name for name in ("report.html", "front.csv", "loss.png")]
 
 

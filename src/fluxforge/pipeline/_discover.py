@@ -123,7 +123,11 @@ def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
             folder, spec, lambda into: write_generalisation(from_document(document, Generalisation, folder.path), into)
         )
     else:
-        check_outputs(folder, spec, lambda into: rewrite_report(document, spec, folder, into, tell))
+        check_outputs(
+            folder,
+            spec,
+            lambda into: rewrite_report(from_document(document, Discovery, folder.path), spec, folder, into, tell),
+        )
     return Run(folder.path, spec, document)
 
 
@@ -186,7 +190,9 @@ def report_discovery(
     began = time.perf_counter()
     document = to_document(discovery)
     scheme, certificate = certified.scheme, certified.certificate
-    paths = write_report(document, spec, folder, folder.path, scheme=scheme, certificate=certificate)
+    # As it will be read, so that a report that is written again is the same.
+    result = from_document(document, Discovery, folder.path)
+    paths = write_report(result, spec, folder, folder.path, scheme=scheme, certificate=certificate)
     document["seconds"]["report"] = time.perf_counter() - began
     record_outputs(folder, spec, paths, texts=_texts(certified, folder))
     whole: Document = finite(document)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from fluxforge import recipe
 from fluxforge._files import write_document
 from fluxforge.certify import Certificate
@@ -11,7 +13,7 @@ from fluxforge.pipeline._fields import fields_figure
 from fluxforge.pipeline._folder import Progress
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
 from fluxforge.run import RunFolder
-from fluxforge.run.result import Document, Generalisation, to_document
+from fluxforge.run.result import Discovery, Generalisation, to_document
 from fluxforge.scheme import Scheme, load
 
 
@@ -29,7 +31,7 @@ def write_generalisation(result: Generalisation, folder: Path) -> list[Path]:
 
 
 def write_report(
-    document: Document,
+    result: Discovery,
     spec: recipe.Recipe,
     folder: RunFolder,
     into: Path,
@@ -39,22 +41,22 @@ def write_report(
 ) -> list[Path]:
     """Write the report of a run and its figures; returns their paths."""
     return write_discovery(
-        document,
+        result,
         into,
         scheme=scheme,
         certificate=certificate,
         metrics=folder.metrics.read(),
         command=str(folder.description.get("command", "")),
-        picture=None if scheme is None else fields_figure(scheme, spec, folder, document.get("member")),
+        picture=None if scheme is None else fields_figure(scheme, spec, folder, result.member),
     )
 
 
-def rewrite_report(document: Document, spec: recipe.Recipe, folder: RunFolder, into: Path, tell: Progress) -> None:
-    """The report of a finished run again; its scheme is in `into`, and is verified anew for the certificate."""
+def rewrite_report(result: Discovery, spec: recipe.Recipe, folder: RunFolder, into: Path, tell: Progress) -> None:
+    """Write the report of a finished run again; its scheme is in `into`, and is verified anew for the certificate."""
     # The first report was written before its own duration was known.
-    seconds = {name: value for name, value in document["seconds"].items() if name != "report"}
+    seconds = {name: value for name, value in result.seconds.items() if name != "report"}
     scheme = certificate = None
-    if (path := into / name_outputs(document["recovered"])[0]).exists():
+    if (path := into / name_outputs(result.recovered)[0]).exists():
         scheme = load(path)
         certificate = verify_scheme(scheme, tell)
-    write_report({**document, "seconds": seconds}, spec, folder, into, scheme=scheme, certificate=certificate)
+    write_report(replace(result, seconds=seconds), spec, folder, into, scheme=scheme, certificate=certificate)
