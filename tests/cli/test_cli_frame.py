@@ -27,6 +27,7 @@ def test_every_command_of_the_contract_that_exists_is_there() -> None:
         "simulate",
         "rerun",
         "verify",
+        "equations",
         "schemes",
         "mesh",
         "export",

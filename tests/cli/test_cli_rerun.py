@@ -12,7 +12,9 @@ RUN = ("--boundary", "left=1+t, right=robin:2:sin(9*t), rest=insulated", "--dt",
 
 def test_a_run_goes_on_and_is_run_again(cli: Cli, tmp_path: Path, mesh_file: Path) -> None:
     run = ("simulate", "midpoint", "--mesh", mesh_file, *RUN)
-    whole = cli(*run, "--end-time", "2e-3", "--json").json
+    first = cli(*run, "--end-time", "2e-3", "--json")
+    assert (first.code, first.err) == (0, "")
+    whole = first.json
     assert cli(*run, "--end-time", "1e-3", "-o", tmp_path / "a").code == 0
     rest = cli("simulate", "--restart", tmp_path / "a", "--end-time", "2e-3", "-o", tmp_path / "b", "--json")
     assert (rest.code, rest.err) == (0, "")

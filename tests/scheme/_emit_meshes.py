@@ -7,7 +7,7 @@ from fluxforge.mesh import Dirichlet, DualGraph, Mesh, Neumann, dual, jittered, 
 FIELDS = (
     *("node", "used", "A", "delta", "n_x", "n_y", "d_x", "d_y", "chi", "V"),
     *("ghost_owner", "ghost_neumann", "ghost_value", "ghost_delta"),
-    *("n_z", "d_z", "d_n", "d_t"),
+    *("n_z", "d_z", "d_n", "d_t", "p_x", "p_y", "p_z", "behind", "ahead"),
 )
 BOUNDARY = {
     "left": Dirichlet("1 + y"),
@@ -51,6 +51,8 @@ def table(graph: DualGraph) -> dict[str, np.ndarray]:
         "chi": graph.moving[face].astype(float),
         "d_n": graph.n[face, 0] * graph.d[face, 0] + graph.n[face, 1] * graph.d[face, 1],
         "d_t": np.abs(graph.n[face, 0] * graph.d[face, 1] - graph.n[face, 1] * graph.d[face, 0]),
+        "p_x": graph.centre[face, 0] - graph.x[:, :1],
+        "p_y": graph.centre[face, 1] - graph.x[:, 1:],
     }
     boundary = slice(graph.interior, None)
     return {

@@ -12,14 +12,16 @@ from fluxforge.certify._evidence import Line
 from fluxforge.certify._family import FamilyResult
 from fluxforge.certify.conservation import Conservation
 from fluxforge.certify.cost import Cost, CostCurve, Linearity
-from fluxforge.certify.diffusivity import EffectiveEquation, SmoothEquation
+from fluxforge.certify.effective import EffectiveEquation, SmoothEquation
 from fluxforge.certify.growth import LARGEST, MaximumPrinciple, TransientGrowth
 from fluxforge.certify.modified import ModifiedEquation
 from fluxforge.certify.order import SpaceStudy
 from fluxforge.certify.patch import PatchTest
-from fluxforge.certify.semidiscrete import Rate, SemiDiscrete
+from fluxforge.certify.rate import Rate
+from fluxforge.certify.semidiscrete import SemiDiscrete
 from fluxforge.certify.stability import Stability
 from fluxforge.certify.time_order import TimeStudy
+from fluxforge.certify.transport import TransportProperties
 from fluxforge.certify.units import Units
 from fluxforge.certify.waves import WaveLimit
 from fluxforge.stepping import limit_kind
@@ -55,6 +57,7 @@ class Certificate:
     rate: Rate | None = None
     patch: PatchTest | None = None
     summary: str = ""
+    transport: TransportProperties | None = None
 
     def __repr__(self) -> str:
         """The scheme, the verdict on its claims, and the sentence that sums it up."""
@@ -129,6 +132,7 @@ class Certificate:
                 for line in self.lines
             ],
             "verdict": self.verdict,
+            **({} if self.transport is None else {"transport": self.transport.to_document()}),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -148,7 +152,7 @@ def _family(result: FamilyResult) -> dict[str, Any]:
         "cells": [] if study is None else list(study.cells),
         "relative_l2": [] if study is None else [_finite(e) for e in study.l2.errors],
         "relative_linf": [] if study is None else [_finite(e) for e in study.linf.errors],
-        "diffusivity": None if result.diffusivity is None else result.diffusivity.tolist(),
+        "diffusivity": None if result.diffusion is None else result.diffusion.tolist(),
         "patch_residual": None if patch is None else {str(k): _finite(v) for k, v in patch.residual.items()},
         "problems": [_study(one) for one in result.studies],
     }

@@ -18,7 +18,20 @@ if TYPE_CHECKING:
     from fluxforge.mesh import Condition, Conditions
 
 F = TypeVar("F", bound=Callable[..., Any])
-ORDER = ("discover", "verify", "simulate", "rerun", "schemes", "mesh", "export", "reproduce", "bench", "doctor")
+ORDER = (
+    "discover",
+    "sweep",
+    "verify",
+    "simulate",
+    "rerun",
+    "equations",
+    "schemes",
+    "mesh",
+    "export",
+    "reproduce",
+    "bench",
+    "doctor",
+)
 
 
 class Command(TyperCommand):

@@ -14,12 +14,14 @@ import typer
 from fluxforge.cli._arguments import command, group
 from fluxforge.cli._bench import bench
 from fluxforge.cli._commands import discover, doctor, reproduce, schemes
+from fluxforge.cli._equations import equations
 from fluxforge.cli._export import export
 from fluxforge.cli._mesh import mesh
 from fluxforge.cli._output import one_line, say, show
 from fluxforge.cli._progress import TerminatedError, handle_signals
 from fluxforge.cli._rerun import rerun
 from fluxforge.cli._simulate import simulate
+from fluxforge.cli._sweep import sweep
 from fluxforge.cli._verify import verify
 from fluxforge.errors import FluxforgeError
 
@@ -49,6 +51,8 @@ def fluxforge(
 
 
 command(app, "fluxforge discover")(discover)
+command(app, "fluxforge equations conduction")(equations)
+command(app, "fluxforge sweep midpoint --over seed=0:10 --workers 2 -o sweep")(sweep)
 command(app, "fluxforge schemes crank-nicolson")(schemes)
 command(
     app,

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Inexact, Int
 
 from fluxforge.errors import SchemeError
 from fluxforge.expression import COORDINATES, symbol
-from fluxforge.mesh import NO_PARAMETERS, DualGraph, OnDemand, ParameterFields, Paths, Ring, paths, ring
+from fluxforge.mesh import NO_PARAMETERS, DualGraph, OnDemand, ParameterFields, Paths, Ring, lines, paths, ring
 from fluxforge.scheme import Ghost, Hop, Scheme
 
 
@@ -106,7 +106,13 @@ class Neighbourhoods:
     parameters: ParameterFields = NO_PARAMETERS
 
     def __getitem__(self, hop: Hop) -> Neighbourhood:
-        return {Hop.EDGE: lambda: self.edge, Hop.PATH: lambda: self.path, Hop.RING: lambda: self.ring}[hop]()
+        hops = {
+            Hop.EDGE: lambda: self.edge,
+            Hop.PATH: lambda: self.path,
+            Hop.RING: lambda: self.ring,
+            Hop.LINE: lambda: self.line,
+        }
+        return hops[hop]()
 
     @cached_property
     def held(self) -> dict[str, Float[np.ndarray, " nodes"]]:
@@ -128,6 +134,14 @@ class Neighbourhoods:
         ends = {"P": np.broadcast_to(cell, g.slot_node.shape), "N": g.slot_node}
         geometry: Makers = {symbol(name): partial(self._leg.__getitem__, name) for name in self._leg}
         return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), g.slot_mask)
+
+    @cached_property
+    def line(self) -> Neighbourhood:
+        """The faces of each cell with the nodes behind P and ahead of N; raises MeshError for cells without lines."""
+        found = lines(self.graph)
+        ends = {**self.edge.ends, "B": found.behind, "F": found.ahead}
+        geometry: Makers = {symbol(name): partial(self._leg.__getitem__, name) for name in self._leg}
+        return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), self.graph.slot_mask)
 
     @cached_property
     def path(self) -> Neighbourhood:

@@ -24,6 +24,7 @@ from fluxforge.mesh._boundary import (
 from fluxforge.mesh._close_walls import close_walls, linear_speed, wall_conductance, wall_velocity
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
 from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph, dual
+from fluxforge.mesh._face_parameters import divergence, face_conormals, relative_divergence
 from fluxforge.mesh._families import (
     cross_triangles,
     equilateral,
@@ -36,11 +37,12 @@ from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import disk, generate, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
+from fluxforge.mesh._lines import Lines, lines
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameter_values import Curl, Setting
 from fluxforge.mesh._parameters import (
     NO_PARAMETERS,
     ParameterFields,
-    Setting,
     Settings,
     cell_slopes,
     exchange_slopes,
@@ -49,6 +51,7 @@ from fluxforge.mesh._parameters import (
     reference_step,
     resolve,
     unit_volume,
+    varies_in_time,
 )
 from fluxforge.mesh._quality import (
     MeshInfo,
@@ -71,10 +74,12 @@ __all__ = [
     "AbstractDomain",
     "Condition",
     "Conditions",
+    "Curl",
     "Dirichlet",
     "Disk",
     "DualGraph",
     "Inflow",
+    "Lines",
     "Mesh",
     "MeshInfo",
     "Neumann",
@@ -100,12 +105,14 @@ __all__ = [
     "default_condition",
     "depends_on_time",
     "disk",
+    "divergence",
     "draw_field",
     "dual",
     "equilateral",
     "evaluate_at",
     "exchange_slopes",
     "exchange_weights",
+    "face_conormals",
     "faces_of_tags",
     "fit_conditions",
     "fourier_step",
@@ -114,6 +121,7 @@ __all__ = [
     "info",
     "jittered",
     "linear_speed",
+    "lines",
     "mesh_picture",
     "nonorthogonality",
     "paths",
@@ -121,6 +129,7 @@ __all__ = [
     "read",
     "read_cell_data",
     "reference_step",
+    "relative_divergence",
     "resolve",
     "right_triangles",
     "ring",
@@ -130,6 +139,7 @@ __all__ = [
     "two_cells",
     "unit_square",
     "unit_volume",
+    "varies_in_time",
     "wall_conductance",
     "wall_value",
     "wall_velocity",

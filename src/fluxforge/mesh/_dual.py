@@ -143,16 +143,30 @@ class DualGraph:
             )
         return self.neumann.astype(float)
 
+    def _offsets(self, i: int) -> SlotField:
+        """One coordinate of p, from each cell to the centres of its faces; through a periodic face to its image."""
+        face = self.slot_face
+        offset = self.centre[face, i] - self.x[:, None, i]
+        if not self.wrapped:
+            return offset
+        # The far cell of a periodic face sees the image of its centre.
+        from_owner = (self.centre[:, i] - self.x[self.owner, i])[face]
+        return np.where(self.slot_sign > 0, from_owner, from_owner - self.d[face, i])
+
     def legs(self) -> Mapping[str, SlotField]:
         """The geometry of every slot's face as the receiving cell sees it: n and d point away from it.
 
         `d_n` = d·n and `d_t` = |d − (d·n) n| are the same from both sides, since n and d turn together. At a Neumann
-        wall d = δ n, so that d_n = δ and d_t = 0; at a Dirichlet wall d leads to the centre of the face.
+        wall d = δ n, so that d_n = δ and d_t = 0; at a Dirichlet wall d leads to the centre of the face. p leads from
+        the centroid of the receiving cell to the centre of the face, which for unused slots means nothing.
         """
         face, sign = self.slot_face, self.slot_sign
 
         def component(vectors: FaceVectors, i: int) -> Callable[[], SlotField]:
             return lambda: vectors[face, i] * sign
+
+        def offset(i: int) -> Callable[[], SlotField]:
+            return lambda: self._offsets(i)
 
         axes = COORDINATES[: self.dimension]
         vectors = {"n": self.n, "d": self.d}
@@ -165,6 +179,7 @@ class DualGraph:
                 "chi": lambda: np.concatenate([np.ones(self.interior), 1.0 - self.following])[face],
                 "d_n": lambda: normal_part(self.d, self.n)[face],
                 "d_t": lambda: tangential_length(self.d, self.n)[face],
+                **{f"p_{axis}": offset(i) for i, axis in enumerate(axes)},
             }
         )
 

@@ -20,28 +20,37 @@ from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_st
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
 from fluxforge.scheme._spaces import SPACES, named_scheme, split_name
 from fluxforge.scheme._symbols import (
+    ALL_ENDS,
     IN_SPACE,
     INVARIANTS,
     NEXT,
+    STEP,
     TURNED,
     Ghost,
     Hop,
+    Reduction,
     invariant_names,
     message_symbols,
     output_symbols,
     symbol_units,
     turned_names,
 )
+from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
+from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
 
 __all__ = [
+    "ALL_ENDS",
     "CORRECTION",
     "FAMILIES",
+    "FLUXES",
     "HIGHEST_ORDER",
     "INVARIANTS",
     "IN_SPACE",
+    "LIMITERS",
     "NEXT",
     "SPACES",
+    "STEP",
     "TABLEAUX",
     "TURNED",
     "TWO_POINT",
@@ -49,11 +58,14 @@ __all__ = [
     "Claims",
     "Ghost",
     "Hop",
+    "Limiter",
     "LinearStage",
     "Message",
+    "NumericalFlux",
     "OneCellOrder",
     "Output",
     "Prepared",
+    "Reduction",
     "Row",
     "Scheme",
     "SchemeBuilder",
@@ -73,6 +85,8 @@ __all__ = [
     "gradient_stage",
     "integrate",
     "invariant_names",
+    "limited",
+    "limiter_of",
     "linear_stages",
     "load",
     "message_symbols",

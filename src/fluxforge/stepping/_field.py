@@ -57,6 +57,19 @@ def read_field(spec: str, cells: int) -> np.ndarray:
     return values
 
 
+def read_array(spec: str, name: str) -> np.ndarray:
+    """Numbers of any shape from `spec`: field.npy, or one per cell from a mesh file with cell data, run.vtu:ARRAY.
+
+    Without ARRAY, the cell data are those called `name`, or T. Raises InputError, naming the file, if it cannot be
+    read.
+    """
+    path, _, array = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "")
+    if Path(path).suffix == ".npy":
+        return _from_array_file(path)
+    known = read_cell_data(path) if not array else {}
+    return _from_mesh_file(path, array or ("T" if name not in known and "T" in known else name))
+
+
 def _from_array_file(path: str) -> np.ndarray:
     try:
         open_regular(path).close()

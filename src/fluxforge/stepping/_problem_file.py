@@ -14,7 +14,7 @@ from fluxforge._arguments import check_path
 from fluxforge._files import atomic_path, read_document, write_document
 from fluxforge._types import Precision
 from fluxforge.errors import DocumentError, EquationError, ExpressionError, InputError, SchemeError
-from fluxforge.mesh import Condition, Dirichlet, Inflow, Mesh, Neumann, Periodic, Robin
+from fluxforge.mesh import Condition, Curl, Dirichlet, Inflow, Mesh, Neumann, Periodic, Robin
 from fluxforge.scheme import Scheme, from_document, to_document
 from fluxforge.stepping._build import Solver
 from fluxforge.stepping._problem import Problem
@@ -82,6 +82,10 @@ def _spec(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
         return value
     if isinstance(value, tuple | list):
         return [_spec(part, f"{name} {k}", arrays) for k, part in enumerate(value)]
+    if isinstance(value, Curl):
+        return {"curl": _spec(value.stream, name, arrays)}
+    if isinstance(value, Mapping):
+        return {"regions": {region: _spec(part, f"{name} {region}", arrays) for region, part in value.items()}}
     if callable(value):
         return {"function": getattr(value, "__name__", type(value).__name__)}
     return float(value)
@@ -197,6 +201,10 @@ class _Reader:
             raise InputError(
                 f"{self.path}: {name} was a function of Python, {spec['function']!r:.60}, which no file holds"
             )
+        if isinstance(spec, dict) and "curl" in spec:
+            return Curl(self._value(spec["curl"], name))
+        if isinstance(spec, dict) and "regions" in spec:
+            return {str(region): self._value(part, name) for region, part in spec["regions"].items()}
         if isinstance(spec, dict):
             return self.array(str(spec["array"]))
         if isinstance(spec, bool) or not isinstance(spec, str | int | float):

@@ -24,11 +24,12 @@ from fluxforge.mesh import (
     depends_on_time,
     evaluate_at,
     resolve,
+    varies_in_time,
     wall_conductance,
 )
 from fluxforge.pde import Equation
 from fluxforge.scheme import Ghost, Scheme
-from fluxforge.stepping._varying import Time, Varying, Walls, settings_at, timed_settings, varying_walls
+from fluxforge.stepping._varying import Time, Varying, Walls, settings_at, varying_walls
 
 
 class HostParameters:
@@ -103,7 +104,7 @@ def _with_parameters(graph: PaddedGraph, cells: Mapping[str, Array], geometry: M
         )
         for name, hop in graph.hops.items()
     }
-    return PaddedGraph(graph.V, graph.live, graph.shown, hops, {**graph.cells, **cells}, graph.outflow)
+    return PaddedGraph(graph.V, graph.live, graph.shown, hops, {**graph.cells, **cells}, graph.columns, graph.outflow)
 
 
 def _with_walls(
@@ -116,7 +117,7 @@ def _with_walls(
         held = shown[str(rule)]
         added = constant if rule is Ghost.DIRICHLET else jnp.zeros_like(constant)
         shown[str(rule)] = Shown(held.cell, held.scale.at[cells:].set(follow), held.constant.at[cells:].set(added))
-    return PaddedGraph(graph.V, graph.live, shown, graph.hops, graph.cells, graph.outflow)
+    return PaddedGraph(graph.V, graph.live, shown, graph.hops, graph.cells, graph.columns, graph.outflow)
 
 
 def make_schedule(
@@ -145,7 +146,7 @@ def make_schedule(
         conductance=put(_conductance(closed, equation, fields), dtype),
         constants=tuple(fields.constants.items()),
         host=HostParameters(scheme, graph, parameters, time=time, dtype=dtype)
-        if timed_settings(parameters, graph.dimension)
+        if varies_in_time(equation, parameters, graph.dimension)
         else None,
         clock=clock,
         dt=put(np.asarray(dt), dtype),

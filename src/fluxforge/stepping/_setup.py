@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from fluxforge.errors import InputError
-from fluxforge.mesh import Condition, DualGraph, Robin, depends_on_time, dual, evaluate_at, fit_conditions, wall_value
+from fluxforge.mesh import (
+    Condition,
+    DualGraph,
+    Robin,
+    depends_on_time,
+    dual,
+    evaluate_at,
+    fit_conditions,
+    varies_in_time,
+    wall_value,
+)
 from fluxforge.scheme import Scheme, linear_stages, named_scheme
 from fluxforge.stepping._build import run_stepper, stepper
 from fluxforge.stepping._field import Envelope, data_envelope, field_on_cells
@@ -26,7 +36,7 @@ from fluxforge.stepping._timed import (
     times_of_stages,
 )
 from fluxforge.stepping._trained import TrainedNetwork
-from fluxforge.stepping._varying import settings_at, timed_settings
+from fluxforge.stepping._varying import settings_at
 
 
 @dataclass(frozen=True)
@@ -142,7 +152,7 @@ def set_up(problem: Problem) -> Setup:
     T = field_on_cells(problem.initial, graph, "the initial temperature")
     if isinstance(scheme, TrainedNetwork):
         settings = dict(scheme.check_settings(settings))
-    timed = timed_settings(settings, dimension)
+    timed = varies_in_time(scheme.equation, settings, dimension)
     parameters = settings_at(scheme.equation, settings, dimension, begin) if timed else settings
     if formula is not None:
         check_source(formula, scheme.equation, graph, time=begin, state=T)

@@ -1,5 +1,6 @@
 """Formulas and functions of place and time: fields, walls and parameters of an equation at any time."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,10 +13,11 @@ from jaxtyping import Array, Bool, Float, Int
 
 from fluxforge._types import Precision
 from fluxforge.errors import InputError
-from fluxforge.expression import COORDINATES, TIME, evaluate, field, parse, symbol, symbols_of
+from fluxforge.expression import COORDINATES, TIME, evaluate, parse, symbol, symbols_of
 from fluxforge.graph import put
 from fluxforge.mesh import (
     Condition,
+    Curl,
     DualGraph,
     Robin,
     Settings,
@@ -23,9 +25,10 @@ from fluxforge.mesh import (
     depends_on_time,
     evaluate_at,
     faces_of_tags,
+    varies_in_time,
     wall_value,
 )
-from fluxforge.pde import Equation, Rank, Where
+from fluxforge.pde import Equation
 
 Time = Float[Array, ""]
 
@@ -115,47 +118,25 @@ def varying_walls(graph: DualGraph, conditions: Mapping[str, Condition], dtype: 
     )
 
 
-def timed_settings(settings: Settings, dimension: int) -> frozenset[str]:
-    """The names of the parameters that change in time."""
-    return frozenset(
-        name for name, given in settings.items() if any(depends_on_time(part, dimension) for part in _parts(given))
-    )
-
-
 def settings_at(equation: Equation, settings: Settings, dimension: int, time: float) -> dict[str, Any]:
-    """The parameters at one time, as `resolve` takes them."""
-    found: dict[str, Any] = dict(settings)
-    for name in timed_settings(settings, dimension):
-        p = equation.parameter(name)
-        parts = [_at_time(part, dimension, time) for part in _parts(settings[name])]
-        if p.rank is Rank.SCALAR and p.where is Where.CONSTANT:
-            found[name] = float(parts[0](*np.zeros(dimension))) if callable(parts[0]) else parts[0]
-        else:
-            found[name] = parts if p.rank is not Rank.SCALAR else parts[0]
-    return found
+    """The parameters at one time, without t in their formulas."""
+    timed = varies_in_time(equation, settings, dimension)
+    return {name: _freeze(given, dimension, time) if name in timed else given for name, given in settings.items()}
 
 
-def _parts(given: Any) -> list[Any]:
-    """The components of a vector, or the one value of anything else."""
+_TIME = re.compile(rf"(?<![A-Za-z0-9_]){TIME}(?![A-Za-z0-9_(])")
+
+
+def _freeze(given: Any, dimension: int, time: float) -> Any:
+    """A formula with the number in place of t, a function of the coordinates alone; of several, each."""
     if isinstance(given, str):
-        inner = given.strip()
-        parts = _split(inner[1:-1]) if inner.startswith("(") and inner.endswith(")") else []
-        return parts if len(parts) > 1 else [given]
-    return list(given) if isinstance(given, tuple | list) else [given]
-
-
-def _split(text: str) -> list[str]:
-    """The parts between commas outside brackets."""
-    depth, cuts = 0, [-1]
-    for place, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
-            cuts.append(place)
-    return [text[start + 1 : end] for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True)]
-
-
-def _at_time(part: Any, dimension: int, time: float) -> Any:
-    if not depends_on_time(part, dimension):
-        return part
-    function = field(part, (*COORDINATES[:dimension], TIME)) if isinstance(part, str) else part
-    return lambda *x: function(*x, time)
+        return _TIME.sub(f"({time!r})", given)
+    if isinstance(given, Curl):
+        return Curl(_freeze(given.stream, dimension, time))
+    if isinstance(given, Mapping):
+        return {name: _freeze(part, dimension, time) for name, part in given.items()}
+    if isinstance(given, tuple | list):
+        return tuple(_freeze(part, dimension, time) for part in given)
+    if callable(given) and depends_on_time(given, dimension):
+        return lambda *x: given(*x, time)
+    return given

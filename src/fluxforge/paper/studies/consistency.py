@@ -12,20 +12,20 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.certify import Rates
-from fluxforge.certify.diffusivity import PERIODS, lattice_diffusivity
+from fluxforge.certify.effective import PERIODS, lattice_diffusion
 from fluxforge.certify.modified import square_equation
-from fluxforge.certify.order import fitted_diffusivity, steady_errors
+from fluxforge.certify.order import fitted_diffusion, steady_errors
 from fluxforge.certify.stability import default_graph, stability
 from fluxforge.certify.time_order import time_order
 from fluxforge.data import cached
 from fluxforge.mesh import FAMILIES, Mesh, gmsh_problem
-from fluxforge.paper.studies._consistency_result import Algebra, Family, Implicit, Result, Steady, Tensor, check, judge
-from fluxforge.paper.studies._records import records, to_document
+from fluxforge.paper.studies._consistency_result import Algebra, Family, Implicit, Result, Steady, Tensor, judge
+from fluxforge.paper.studies._records import open_measurements
 from fluxforge.pipeline import Progress, silent
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import operator
 
-__all__ = ["Config", "check", "run"]
+__all__ = ["Config", "Result", "judge", "run"]
 
 NAME = "consistency"
 STEADY = ("euler", "corrected", "two-hop-printed")
@@ -74,8 +74,8 @@ class Config:
 
 def run(
     config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> dict[str, Any]:
-    """Family by family; those that are in the folder already are not measured again."""
+) -> Result:
+    """Family by family; measurements that the folder holds are read."""
     families = dict(config.families)
     if GMSH in families and (problem := gmsh_problem()) is not None:
         warn(f"irregular meshes of gmsh are left out: {problem}")
@@ -83,19 +83,18 @@ def run(
     total = sum(len(sizes) for sizes in families.values()) + 1
     found: dict[str, Family] = {}
     done = 0
-    with jax.enable_x64(True), records(None if folder is None else folder / "grid", warn) as held:
+    with jax.enable_x64(True), open_measurements(None if folder is None else folder / "grid", warn) as held:
         for family, sizes in families.items():
             seeds = config.seeds if family not in PERIODS else config.seeds[:1]
             words = {"task": NAME, "family": family, "sizes": list(sizes), "seeds": list(seeds)}
             told = partial(_told, tell, done, total)
             measure = partial(_family, family, sizes, seeds=seeds, tell=told)
-            found[family] = held.once(f"consistency, {family}", words, Family, measure)
+            found[family] = held.measure_once(f"consistency, {family}", words, Family, measure)
             done += len(sizes)
         tell("equations and growth", total - 1, total)
-        algebra = held.once("consistency, algebra", {"task": NAME, "steps": list(STEPS)}, Algebra, _algebra)
+        algebra = held.measure_once("consistency, algebra", {"task": NAME, "steps": list(STEPS)}, Algebra, _algebra)
     tell("done", total, total)
-    result = Result(NAME, config.preset, found, algebra.time_order, algebra.equations, algebra.crank_nicolson, CHOICES)
-    return to_document(result, judge(result))
+    return Result(NAME, config.preset, found, algebra.time_order, algebra.equations, algebra.crank_nicolson, CHOICES)
 
 
 def _told(tell: Progress, before: int, total: int, what: str, done: int) -> None:
@@ -128,11 +127,11 @@ def _family(family: str, sizes: tuple[int, ...], *, seeds: tuple[int, ...], tell
             found = np.array([steady_errors(BUILT_IN[name], mesh)[0] for mesh in meshes])
             errors[name].append(float(np.sqrt(np.mean(found**2))))
         for name in DIFFUSING:
-            diffusivity[name].append(_tensor(fitted_diffusivity(BUILT_IN[name], meshes[0])) if fits else None)
+            diffusivity[name].append(_tensor(fitted_diffusion(BUILT_IN[name], meshes[0])) if fits else None)
     h = [count**-0.5 for count in cells]
     lattice = None
     if family in PERIODS:
-        lattice = {name: _tensor(lattice_diffusivity(BUILT_IN[name], family)) for name in DIFFUSING}
+        lattice = {name: _tensor(lattice_diffusion(BUILT_IN[name], family)) for name in DIFFUSING}
     return Family(cells, h, {name: _rates(h, errors[name]) for name in STEADY}, diffusivity, lattice)
 
 
@@ -181,6 +180,6 @@ def _implicit(name: str) -> Implicit:
         stable="at every step" if math.isinf(found.dt_max) else "at short steps" if found.dt_max else "at no step",
         steps=list(STEPS),
         growth=[float(value) for value in grown],
-        diffusivity=_tensor(lattice_diffusivity(scheme, "squares")),
+        diffusivity=_tensor(lattice_diffusion(scheme, "squares")),
         source=float(felt),
     )
