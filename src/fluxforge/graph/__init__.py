@@ -1,5 +1,6 @@
 """Neighbourhoods of cells over one or two hops, and node values with ghosts: in NumPy, and padded on the device."""
 
+from fluxforge.graph._columns import Columns
 from fluxforge.graph._neighbourhoods import (
     Average,
     Neighbourhood,
@@ -26,6 +27,7 @@ from fluxforge.graph._stages import (
     Formulas,
     Moment,
     evaluate_stages,
+    fixed_sums,
     visit_stages,
     visit_stages_in_time,
 )
@@ -33,6 +35,7 @@ from fluxforge.graph._stages import (
 __all__ = [
     "AbstractRound",
     "Average",
+    "Columns",
     "Formulas",
     "Moment",
     "Neighbourhood",
@@ -46,6 +49,7 @@ __all__ = [
     "check_dimension",
     "device_memory",
     "evaluate_stages",
+    "fixed_sums",
     "node_volumes",
     "outflow_rule",
     "pad_graph",

@@ -20,9 +20,11 @@ from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_st
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
 from fluxforge.scheme._spaces import SPACES, named_scheme, split_name
 from fluxforge.scheme._symbols import (
+    ALL_ENDS,
     IN_SPACE,
     INVARIANTS,
     NEXT,
+    STEP,
     TURNED,
     Ghost,
     Hop,
@@ -38,6 +40,7 @@ from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
 
 __all__ = [
+    "ALL_ENDS",
     "CORRECTION",
     "FAMILIES",
     "FLUXES",
@@ -47,6 +50,7 @@ __all__ = [
     "LIMITERS",
     "NEXT",
     "SPACES",
+    "STEP",
     "TABLEAUX",
     "TURNED",
     "TWO_POINT",
