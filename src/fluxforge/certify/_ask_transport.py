@@ -1,7 +1,7 @@
 """The questions of a certificate that are about transport, in turn."""
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from fluxforge.certify._claims import ClaimCheck
 from fluxforge.certify._evidence import Line
@@ -30,6 +30,7 @@ from fluxforge.scheme import Scheme, linear_stages
 T = TypeVar("T")
 
 
+@runtime_checkable
 class Ask(Protocol):
     """Measure, write a line, and give back the result, or None with a line that says why not."""
 

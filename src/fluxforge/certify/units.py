@@ -57,15 +57,16 @@ class Units:
         return max(self.lengths, self.times, self.temperatures, self.shift or 0.0) <= SAME
 
 
-def units(scheme: Scheme, dimension: int = 2) -> Units:
-    """One step on a small irregular mesh with Dirichlet and Neumann walls, again in other units.
+def units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) -> Units:
+    """One step on a small irregular mesh, or the given one, with Dirichlet and Neumann walls, again in other units.
 
     Raises EquationError where the equation does not state the units of its parameters.
     """
     equation = scheme.equation
     if any(p.unit is None for p in equation.parameters):
         raise EquationError(f"equation {equation.name!r} does not state the units of its parameters")
-    graph = with_mixed_walls(study_graph(dimension), functions("1 + 2*x - 3*y + x*y", dimension).gradient)
+    graph = study_graph(dimension) if graph is None else graph
+    graph = with_mixed_walls(graph, functions("1 + 2*x - 3*y + x*y", dimension).gradient)
     rng = np.random.default_rng(0)
     T, S = rng.standard_normal(graph.cells), 10 * rng.standard_normal(graph.cells)
     parameters = equation.example(graph.dimension, 1.3)
