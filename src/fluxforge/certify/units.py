@@ -187,9 +187,30 @@ def _degree(expression: sp.Expr, powers: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr
         return sp.Integer(0)
     if not expression.is_rational_function(*expression.free_symbols):
         return None
+    if (plain := _degree_term_by_term(expression, powers)) is not None:
+        return plain
     slope = sp.Add(*(powers[s] * s * sp.diff(expression, s) for s in present))
     ratio = sp.cancel(slope / expression)
     return sp.nsimplify(ratio) if ratio.is_number else None
+
+
+def _degree_term_by_term(expression: sp.Expr, powers: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr | None:
+    """The degree where every sum has terms of one degree, as written; None where that does not decide.
+
+    Long quotients of sums take minutes to cancel, and most formulas need no cancelling.
+    """
+    if expression.is_Symbol:
+        return powers[expression]
+    if expression.is_Number:
+        return sp.Integer(0)
+    parts = [_degree_term_by_term(part, powers) for part in expression.args]
+    if expression.is_Pow:
+        return parts[0] * expression.exp if parts[0] is not None and expression.exp.is_Rational else None
+    if None in parts or not (expression.is_Mul or expression.is_Add):
+        return None
+    if expression.is_Mul:
+        return sp.Add(*parts)
+    return parts[0] if len(set(parts)) == 1 else None
 
 
 def units_line(found: Units, words: Words = HEAT.words) -> Line:
