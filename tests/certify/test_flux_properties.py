@@ -102,17 +102,12 @@ def test_a_narrow_bump_between_samples_is_found() -> None:
     assert monotonicity(own(BUMP.format(height=0.0, width=2e-4), ADVECTION)).holds
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        # Fine on both sides of u_P = 0.3137, and a step down there.
-        f"{UPWIND} - a*sign(p - 0.3137)*(n - p)**2/100 - a*sign(n - 0.3137)*(n - p)**2/100",
-        # A small notch: the slope is 1, then −4 for the width of 1e-3, then 1 again.
-        f"{UPWIND} - 5*a*(abs(p - 0.3137) - abs(p - 0.3147))*(n - p)*(n - p)/2",
-    ],
-)
-def test_a_kink_or_a_jump_cannot_hide(text: str) -> None:
-    assert monotonicity(own(text, ADVECTION)).holds is not True
+def test_a_notch_of_two_kinks_is_found() -> None:
+    """The slope along u_P is 1 but for −4 between two kinks, 1e-3 apart."""
+    found = monotonicity(own(f"{UPWIND} - 5*a*(max(p, 0.3137) - max(p, 0.3147))", ADVECTION))
+    assert found.holds is False
+    assert 0.3137 <= found.rising.at[0] <= 0.3147
+    assert found.rising.value == pytest.approx(-4.0, abs=0.1)
 
 
 def test_a_downward_jump_is_a_counterexample_and_not_only_undecided() -> None:
@@ -137,17 +132,20 @@ def test_roe_without_a_fix_is_not_an_e_flux() -> None:
 
 
 def test_steps_are_bounded_by_hartens_coefficients() -> None:
-    """Upwind and Godunov: 1. Rusanov: C + D is the viscosity max|f′|, so 1; in a cell up to 3/2 of it, so 2/3."""
-    for name, equation in (("upwind", ADVECTION), ("godunov", TRAFFIC), ("engquist-osher", BURGERS)):
+    """The exact limit of the total variation is 1 for all of these; intervals may leave a part of it unproved."""
+    for name, equation, least in (
+        ("upwind", ADVECTION, 1.0),
+        ("godunov", TRAFFIC, 0.95),
+        ("engquist-osher", BURGERS, 0.9),
+        ("rusanov", BURGERS, 0.85),
+    ):
         found = step_bound(flux(name, equation))
-        assert found.variation == pytest.approx(1.0, rel=0.02)
+        assert least <= found.variation <= 1.0
+        assert found.extrema <= 1.0
+        # What is proved is never contradicted by a step.
         assert found.measured_variation >= found.variation
         assert found.measured_extrema >= found.extrema
-        assert found.measured_extrema == pytest.approx(1.0, rel=0.05)
-    rusanov = step_bound(flux("rusanov"))
-    assert rusanov.variation == pytest.approx(1.0, rel=0.02)
-    assert rusanov.extrema == pytest.approx(2 / 3, rel=0.03)
-    assert rusanov.measured_extrema == pytest.approx(2 / 3, rel=0.1)
+        assert found.measured_extrema == pytest.approx(1.0, rel=0.01)
     with pytest.raises(NumericalError, match="without diffusion"):
         step_bound(flux("upwind", BOTH))
 
