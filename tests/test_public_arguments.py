@@ -102,11 +102,13 @@ def build(**arguments: Any) -> Any:
 CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     *((problem, name, NOT_POSITIVE) for name in ("diffusivity", "dt", "dt_fraction")),
     (problem, "steps", NOT_COUNTED),
-    (problem, "save_every", NOT_COUNTED),
+    (problem, "save_every", NOT_POSITIVE | {"zero": 0, "negative": -3}),
+    (problem, "start_time", NO_NUMBER | {"nan": float("nan")}),
+    (problem, "end_time", NO_NUMBER | {"nan": float("nan"), "early": -1.0}),
     (problem, "mesh", NO_MESH),
     (problem, "scheme", NO_SCHEME),
     (problem, "initial", NO_FIELD),
-    (problem, "source", NO_FIELD),
+    (problem, "source", NO_FIELD | {"unknown": "x + q"}),
     (problem, "boundary", NO_CONDITION),
     *((problem, name, NO_FLAG) for name in ("force", "throw")),
     *((problem, name, NO_WORD) for name in ("dtype", "solver")),
@@ -117,6 +119,12 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
         {"text": "euler", "scheme": EULER, "number": 3, "empty": []},
     ),
     (lambda mesh: ff.compare(["euler"], mesh), "mesh", NO_MESH),
+    (lambda scheme: ff.steady(scheme, MESH), "scheme", NO_SCHEME),
+    (lambda mesh: ff.steady("euler", mesh), "mesh", NO_MESH),
+    (lambda solver: ff.steady("euler", MESH, solver=solver), "solver", NO_WORD),
+    (lambda source: ff.steady("euler", MESH, source=source), "source", NO_FIELD),
+    (lambda boundary: ff.steady("euler", MESH, boundary=boundary), "boundary", NO_CONDITION),
+    (lambda diffusivity: ff.steady("euler", MESH, diffusivity=diffusivity), "diffusivity", NOT_POSITIVE),
     (lambda progress: ff.compare(["euler"], MESH, progress=progress), "progress", NO_FUNCTION),
     (lambda speed: ff.compare(["euler"], MESH, speed=speed), "speed", {"unknown": 1.0}),
     *((step, name, NOT_POSITIVE) for name in ("diffusivity", "dt")),
@@ -217,6 +225,9 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
         {kind: value for kind, value in NOT_POSITIVE.items() if kind != "text"},
     ),
     (lambda graph: ff.mesh.reference_step(EULER.equation, graph), "graph", NO_GRAPH),
+    (lambda graph: ff.mesh.divergence(graph, GRAPH.slot_sign), "graph", NO_GRAPH),
+    (lambda graph: ff.mesh.relative_divergence(graph, GRAPH.slot_sign), "graph", NO_GRAPH),
+    (lambda a_n: ff.mesh.divergence(GRAPH, a_n), "a_n", {"short": np.ones((2, 3)), "per face": np.ones(len(GRAPH.A))}),
     *(
         (lambda scheme, ask=ask: ask(scheme, GRAPH), "scheme", NO_SCHEME_OBJECT)
         for ask in (generator, linear_field_defect)
@@ -258,7 +269,7 @@ def test_a_wrong_argument_is_bad_input_that_names_it(
 def test_every_public_function_is_asked() -> None:
     """Whatever is added to the package, to its meshes and to its schemes, is added above or set aside here."""
     aside = {"Dirichlet", "Neumann", "compare", "dual", "equation", "simulate", "stepper", "verify", "discover"}
-    aside |= {"load_run", "mesh_arrays"}
+    aside |= {"load_run", "mesh_arrays", "Robin", "Periodic", "Inflow", "steady"}
     assert aside == {name for name in ff.__all__ if callable(getattr(ff, name))}
     asked = Path(__file__).read_text(encoding="utf-8")
     functions = [name for name in ff.mesh.__all__ if inspect.isfunction(getattr(ff.mesh, name))]
@@ -266,9 +277,21 @@ def test_every_public_function_is_asked() -> None:
     inner = {
         "as_mesh",
         "check_graph",
+        "close_walls",
+        "conditions_of_tags",
+        "default_condition",
+        "depends_on_time",
+        "faces_of_tags",
+        "fit_conditions",
+        "linear_speed",
+        "wall_conductance",
+        "wall_value",
+        "wall_velocity",
         "draw_field",
         "exchange_weights",
+        "face_conormals",
         "resolve",
+        "varies_in_time",
         "dual",
         "evaluate_at",
         "gmsh_problem",

@@ -8,7 +8,7 @@ from fluxforge.certify import Verdict, verify
 from fluxforge.certify._claims import generator_holds
 from fluxforge.certify._families import Levels
 from fluxforge.certify.conservation import conservation
-from fluxforge.certify.diffusivity import SmoothEquation, own_equation
+from fluxforge.certify.effective import SmoothEquation, own_equation
 from fluxforge.certify.modified import is_own_symbolically, lattice_equations
 from fluxforge.certify.order import space_studies
 from fluxforge.certify.patch import patch_tests, worse

@@ -4,7 +4,7 @@ import sympy as sp
 from fooling_schemes import DECOYS, ring
 
 from fluxforge.certify._lattice import h
-from fluxforge.certify.diffusivity import lattice_diffusivity
+from fluxforge.certify.effective import lattice_diffusion
 from fluxforge.certify.modified import square_equation, triangle_equation
 from fluxforge.errors import FluxforgeError
 from fluxforge.scheme import symbol
@@ -52,7 +52,7 @@ def test_a_ring_averages_over_all_paths_to_a_cell():
     scheme = ring("alpha/2*(T_N - T_P)")
     found = square_equation(scheme)
     assert same(found.leading, {(2, 0): alpha, (0, 2): alpha})
-    assert np.array(found.diffusivity(), float) == pytest.approx(lattice_diffusivity(scheme, "squares"), abs=1e-10)
+    assert np.array(found.diffusivity(), float) == pytest.approx(lattice_diffusion(scheme, "squares"), abs=1e-10)
 
 
 def test_a_formula_that_would_be_simplified_for_hours_is_refused():

@@ -87,7 +87,7 @@ def test_what_fails_is_stated(certificate: Certificate, euler: Scheme) -> None:
 
 
 def test_a_wrong_diffusivity_is_no_order_of_the_equation(certificate: Certificate, euler: Scheme) -> None:
-    space = {"squares": replace(certificate.space["squares"], diffusivity=2.0 * np.eye(2))}
+    space = {"squares": replace(certificate.space["squares"], diffusion=2.0 * np.eye(2))}
     assert "order 2 (to the solution of another equation) on squares;" in summarise(
         replace(certificate, space=space), euler
     )

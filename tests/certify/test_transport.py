@@ -8,7 +8,7 @@ import sympy as sp
 
 from fluxforge.certify import Verdict, verify
 from fluxforge.certify._lattice import h
-from fluxforge.certify.diffusivity import effective_equation
+from fluxforge.certify.effective import effective_equation
 from fluxforge.certify.modified import cube_equation, square_equation, triangle_equation
 from fluxforge.certify.stability import stability, stability_line
 from fluxforge.certify.waves import imaginary_interval, spectral_limit, wave_limit

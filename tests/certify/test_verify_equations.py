@@ -10,7 +10,7 @@ from fluxforge.certify._evidence import Verdict
 from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import problems_of, strength
 from fluxforge.certify.conservation import conservation
-from fluxforge.certify.diffusivity import effective_diffusivity
+from fluxforge.certify.effective import effective_diffusion
 from fluxforge.certify.growth import maximum_line, maximum_principle
 from fluxforge.certify.order import problem_errors, space_studies
 from fluxforge.certify.patch import patch_test
@@ -113,11 +113,11 @@ def test_the_generator_is_compared_with_the_equations_own_flux() -> None:
 
 
 def test_the_tensor_of_an_anisotropic_equation_is_told_relative_to_its_own() -> None:
-    K = effective_diffusivity(find("euler", ANISOTROPIC), Levels("squares", (8,)), parameters=ALONG_AXES)
+    K = effective_diffusion(find("euler", ANISOTROPIC), Levels("squares", (8,)), parameters=ALONG_AXES)
     assert pytest.approx(np.eye(2), abs=1e-12) == K
     # The two-point flux sees n·K n only: what is off the diagonal is lost.
     skew = {"K": ((1.3, 0.2), (0.2, 0.9))}
-    K = effective_diffusivity(find("euler", ANISOTROPIC), Levels("squares", (8,)), parameters=skew)
+    K = effective_diffusion(find("euler", ANISOTROPIC), Levels("squares", (8,)), parameters=skew)
     assert np.abs(K - np.eye(2)).max() > 0.1
     assert strength(ANISOTROPIC, skew) == pytest.approx(1.1)
 
@@ -194,7 +194,7 @@ def test_the_diffusivity_of_an_equation_with_a_capacity_is_relative_to_its_own()
     scheme = find("euler", STORED)
     assert other_equation(scheme) is None
     for family in ("squares", "irregular"):
-        K = effective_diffusivity(scheme, Levels(family, (16,)), parameters=STORED.example(2))
+        K = effective_diffusion(scheme, Levels(family, (16,)), parameters=STORED.example(2))
         # Exact on squares; elsewhere the two-point flux and the fit are some percent off, far below the capacity, 3.
         assert pytest.approx(np.eye(2), abs=1e-10 if family == "squares" else 0.2) == K
     T, S, dt, V, z, c = (symbol(name) for name in ("T", "S", "dt", "V", "z", "c"))

@@ -45,7 +45,7 @@ def test_a_certificate_on_cubes() -> None:
     certificate = verify("midpoint", quick=True, families=("cubes",))
     assert certificate.verdict == "as claimed"
     assert certificate.space["cubes"].consistent
-    assert certificate.space["cubes"].diffusivity == pytest.approx(np.eye(3), abs=1e-12)
+    assert certificate.space["cubes"].diffusion == pytest.approx(np.eye(3), abs=1e-12)
     assert set(certificate.modified) == {"cubes"}
     assert certificate.units is not None
     assert certificate.units.holds

@@ -280,6 +280,8 @@ def test_latex_is_balanced_and_has_no_names_of_code(scheme):
         ("2.5e-7*exp(-T_N)*pi", r"2.5\cdot 10^{-7}\,\pi\,\exp\left(-T_N^{n}\right)"),
         ("1/(T_N + 2*T_P)", r"\frac{1}{T_N^{n} + 2\,T_P^{n}}"),
         ("sign(T_N - T_P)", r"\operatorname{sgn}\left(T_N^{n} - T_P^{n}\right)"),
+        ("1 + 100*(T_N > 0.5)", r"\left(1 + 100\,\left[T_N^{n} > 0.5\right]\right)"),
+        ("where(T_N <= T_P, 1, S_P)", r"\operatorname{where}\left(T_N^{n} \le T_P^{n}, 1, S_P\right)"),
         ("tanh(T_P)/sin(S_P)", r"\frac{\tanh\left(T_P^{n}\right)}{\sin\left(S_P\right)}"),
     ],
 )

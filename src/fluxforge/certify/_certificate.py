@@ -12,7 +12,7 @@ from fluxforge.certify._evidence import Line
 from fluxforge.certify._family import FamilyResult
 from fluxforge.certify.conservation import Conservation
 from fluxforge.certify.cost import Cost, CostCurve, Linearity
-from fluxforge.certify.diffusivity import EffectiveEquation, SmoothEquation
+from fluxforge.certify.effective import EffectiveEquation, SmoothEquation
 from fluxforge.certify.growth import LARGEST, MaximumPrinciple, TransientGrowth
 from fluxforge.certify.modified import ModifiedEquation
 from fluxforge.certify.order import SpaceStudy
@@ -148,7 +148,7 @@ def _family(result: FamilyResult) -> dict[str, Any]:
         "cells": [] if study is None else list(study.cells),
         "relative_l2": [] if study is None else [_finite(e) for e in study.l2.errors],
         "relative_linf": [] if study is None else [_finite(e) for e in study.linf.errors],
-        "diffusivity": None if result.diffusivity is None else result.diffusivity.tolist(),
+        "diffusivity": None if result.diffusion is None else result.diffusion.tolist(),
         "patch_residual": None if patch is None else {str(k): _finite(v) for k, v in patch.residual.items()},
         "problems": [_study(one) for one in result.studies],
     }

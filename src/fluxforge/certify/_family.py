@@ -7,21 +7,21 @@ import numpy as np
 
 from fluxforge.certify._evidence import Line, judged
 from fluxforge.certify._families import LATTICES
-from fluxforge.certify.diffusivity import EffectiveEquation
+from fluxforge.certify.effective import EffectiveEquation
 from fluxforge.certify.order import LARGEST_ERROR, SpaceStudy, study_in_words
 from fluxforge.certify.patch import PatchTest
 from fluxforge.pde import HEAT, Words
 
 # How far K over the equation's own may be from 1 where it is exact (lattices), and where it is fitted to steady states.
-EXACT_DIFFUSIVITY = 1e-6
-FITTED_DIFFUSIVITY = 0.02
+EXACT_DIFFUSION = 1e-6
+FITTED_DIFFUSION = 0.02
 # A family that converges to the right solution is not refused for a diffusivity read off at one size of mesh.
-NEAR_DIFFUSIVITY = 0.05
+NEAR_DIFFUSION = 0.05
 
 
 @dataclass(frozen=True)
 class FamilyResult:
-    """What was established on one mesh family. `diffusivity` is K over the equation's own, `effective` the whole
+    """What was established on one mesh family. `diffusion` is K over the equation's own, `effective` the whole
     equation of smooth fields on a lattice, of other equations than heat.
 
     `studies` has a study per manufactured problem, and `study` is the worst of them: without an order if one has none,
@@ -30,7 +30,7 @@ class FamilyResult:
 
     study: SpaceStudy | None
     patch: PatchTest | None
-    diffusivity: np.ndarray | None
+    diffusion: np.ndarray | None
     studies: tuple[SpaceStudy, ...] = ()
     only_diffuses: bool = True
     effective: EffectiveEquation | None = None
@@ -47,13 +47,13 @@ class FamilyResult:
             return False
         if not self.only_diffuses:
             return self.convergent
-        if self.diffusivity is None:
+        if self.diffusion is None:
             return False
-        off = float(np.abs(self.diffusivity - np.eye(len(self.diffusivity))).max())
+        off = float(np.abs(self.diffusion - np.eye(len(self.diffusion))).max())
         fitted = self.study is not None and self.study.family not in LATTICES
         exact = self.patch is not None and self.patch.exact(1)
-        return (self.convergent and off <= NEAR_DIFFUSIVITY) or (
-            exact and off <= (FITTED_DIFFUSIVITY if fitted else EXACT_DIFFUSIVITY)
+        return (self.convergent and off <= NEAR_DIFFUSION) or (
+            exact and off <= (FITTED_DIFFUSION if fitted else EXACT_DIFFUSION)
         )
 
     @property
@@ -76,8 +76,8 @@ def space_line(family: str, found: FamilyResult, words: Words = HEAT.words) -> L
     if found.effective is not None:
         same = "as the equation" if found.effective.holds else f"the equation is {found.effective.own}"
         parts.append(f"smooth fields: {found.effective.found}, {same}")
-    elif found.diffusivity is not None:
-        parts.append(f"K/{words.diffusion} = {_tensor(found.diffusivity)}")
+    elif found.diffusion is not None:
+        parts.append(f"K/{words.diffusion} = {_tensor(found.diffusion)}")
     elif found.only_diffuses:
         parts.append(f"K/{words.diffusion} not established")
     method = (
@@ -96,7 +96,7 @@ def convergence(found: FamilyResult, words: Words = HEAT.words) -> str:
         return "does not converge" if found.fails else "no order established"
     if rates.exact:
         return "exact"
-    doubt = ", but its diffusivity is not " + ("established" if found.diffusivity is None else words.diffusion)
+    doubt = ", but its diffusivity is not " + ("established" if found.diffusion is None else words.diffusion)
     if found.effective is not None and not found.effective.holds:
         doubt = ", but smooth fields obey another equation"
     return f"converges, order {rates.order:.2f}" + ("" if found.consistent else doubt)

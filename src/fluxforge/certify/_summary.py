@@ -77,7 +77,7 @@ def _outcome(result: FamilyResult) -> str:
     order = _order(result.study.l2)
     if not result.convergent or result.consistent:
         return order
-    if result.effective is None and result.diffusivity is None:
+    if result.effective is None and result.diffusion is None:
         return f"{order} (diffusivity not established)"
     return f"{order} (to the solution of another equation)"
 

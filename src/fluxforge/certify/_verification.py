@@ -26,7 +26,7 @@ from fluxforge.certify._problems import PROBLEMS
 from fluxforge.certify._summary import summarise
 from fluxforge.certify.conservation import conservation, conservation_line
 from fluxforge.certify.cost import CostCurve, cost, cost_line, error_against_cost, linearity, linearity_line
-from fluxforge.certify.diffusivity import effective_diffusivity, effective_equation
+from fluxforge.certify.effective import effective_diffusion, effective_equation
 from fluxforge.certify.growth import (
     MOST_CELLS,
     TransientGrowth,
@@ -270,7 +270,7 @@ class Verification:
         effective = None
         if equation.only_diffuses:
             tensor = self._try(
-                f"diffusivity, {levels.family}", lambda: effective_diffusivity(self.scheme, levels, parameters=scaled)
+                f"diffusivity, {levels.family}", lambda: effective_diffusion(self.scheme, levels, parameters=scaled)
             )
         if equation != HEAT and levels.family in LATTICES:
             effective = self._try(

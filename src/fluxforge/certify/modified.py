@@ -23,7 +23,7 @@ from fluxforge.certify._lattice import (
     step_on_lattice,
     triangle_lattice,
 )
-from fluxforge.certify.diffusivity import Derivatives, own_derivatives, wave_symbols
+from fluxforge.certify.effective import Derivatives, own_derivatives, wave_symbols
 from fluxforge.errors import NumericalError
 from fluxforge.expression import COORDINATES, to_text
 from fluxforge.pde import HEAT, Equation

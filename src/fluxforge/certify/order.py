@@ -254,7 +254,7 @@ def study_in_words(study: SpaceStudy, *, named: bool = True) -> str:
 MODES = ((1, 1), (1, 2), (2, 1))
 
 
-def fitted_diffusivity(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> np.ndarray:
+def fitted_diffusion(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> np.ndarray:
     """The least-squares fit of the weak form; for meshes of the unit square.
 
     The φ vanish with their first derivatives on the boundary, so that what a scheme does there does not enter.

@@ -4,15 +4,16 @@ For equations that are not linear, the rate of change over a short step is compa
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import eye_array
 
 from fluxforge.certify._evidence import Line, judged
 from fluxforge.certify._families import Levels
-from fluxforge.certify._problems import capacity, functions, problems_of, times, varies, with_mixed_walls
-from fluxforge.certify.diffusivity import lattice_equation, own_equation, relative_to_own, smooth_equation
+from fluxforge.certify._problems import Problem, capacity, functions, problems_of, times, varies, with_mixed_walls
+from fluxforge.certify.effective import lattice_equation, own_equation, relative_to_own, smooth_equation
 from fluxforge.certify.patch import PatchTest
 from fluxforge.errors import NumericalError
 from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, reference_step, squares
@@ -40,7 +41,7 @@ class SemiDiscrete:
     `plain_flux`: max |G − L|/max|L|, L the equation's two-point flux; `walls`: the same of r, with
     Dirichlet walls and with Neumann walls of q ≠ 0; `source`: the same of s; `proportional`: how far G and r are from
     being multiplied with all parameters, 0 where L's own are not, as with a capacity or a reaction's constant.
-    `diffusivity`: the eigenvalue of K, relative to the equation's own, on squares that is farthest from 1; `drift` the
+    `diffusion`: the eigenvalue of K, relative to the equation's own, on squares that is farthest from 1; `drift` the
     first-order drift there; not a number where the equation has more than diffusion, and then only the two-point flux
     is right.
     The generator is right if G and r are L's, or those of another operator that keeps linear fields (a corrected flux),
@@ -55,7 +56,7 @@ class SemiDiscrete:
     walls: float
     source: float
     proportional: float
-    diffusivity: float
+    diffusion: float
     drift: float
     linear_exact: bool
     smooth: float | None = None
@@ -70,7 +71,7 @@ class SemiDiscrete:
     @property
     def holds(self) -> bool:
         """Whether all of it is as it should be."""
-        like = self.smooth <= SMOOTH if self.smooth is not None else abs(self.diffusivity - 1.0) <= SAME
+        like = self.smooth <= SMOOTH if self.smooth is not None else abs(self.diffusion - 1.0) <= SAME
         right = self.linear_exact and like and self.drift == 0
         return (self.plain or right) and self.proportional <= SAME and self.source <= SAME and self.varying
 
@@ -124,7 +125,7 @@ def falls_with_size(scheme: Scheme, lattice: str) -> bool:
     sizes = (5, 10) if lattice == "cubes" else (10, 20)
     left = []
     for n in sizes:
-        problem = problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1]
+        problem = _along_axes(problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1])
         graph = problem.graph(Levels(lattice, (n,)).refined(n))
         system = generator(scheme, graph, parameters=problem.settings(graph.dimension))
         S = system.N @ problem.source(graph)
@@ -132,6 +133,16 @@ def falls_with_size(scheme: Scheme, lattice: str) -> bool:
         inside = (np.abs(graph.x - 0.5) < 0.31).all(axis=1)
         left.append(float(off[inside].max() / np.abs(S).max()))
     return bool(left[1] <= max(FALLS * left[0], SAME))
+
+
+def _along_axes(problem: Problem) -> Problem:
+    """The problem with the diagonal of its tensor: n and K n are parallel on squares, as a two-point flux needs."""
+    tensor = problem.equation.diffusion_tensor
+    if tensor is None or problem.parameters is None:
+        return problem
+    rows: Any = problem.parameters[tensor.name]
+    along = tuple(tuple(entry if i == j else 0.0 for j, entry in enumerate(row)) for i, row in enumerate(rows))
+    return replace(problem, parameters={**problem.parameters, tensor.name: along})
 
 
 def _worse(one: float, other: float) -> float:
@@ -205,7 +216,7 @@ def generator_line(found: SemiDiscrete, words: Words = HEAT.words) -> Line:
         if found.smooth is not None:
             operator += f", and smooth fields obey the equation to {found.smooth:.1e} on {found.lattice}"
         else:
-            operator += f", K/{letter} = {found.diffusivity:.4g} on {found.lattice}"
+            operator += f", K/{letter} = {found.diffusion:.4g} on {found.lattice}"
         operator += f", a drift of {found.drift:.1e} {letter}" if found.drift else ""
     if found.proportional > 1e-10:
         operator += f"; G is not proportional to {words.parameters}: off by {found.proportional:.1e}"

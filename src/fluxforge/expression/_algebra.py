@@ -7,6 +7,7 @@ from typing import NamedTuple
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
+from fluxforge.expression._conditions import AtMost, Below, Select
 from fluxforge.expression._evaluate import constant
 from fluxforge.expression._symbols import leaves_first
 from fluxforge.expression._tokens import (
@@ -104,6 +105,7 @@ def _check_number(expr: sp.Basic) -> None:
 ARITY: Mapping[str, int] = {
     **dict.fromkeys(("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "abs", "sign"), 1),
     **dict.fromkeys(("min", "max"), 2),
+    "where": 3,
 }
 _LOG_OF_LARGEST = 700.0
 
@@ -125,6 +127,7 @@ class Algebra:
             "sign": self._sign,
             "min": lambda *both: self._extreme(sp.Min, both),
             "max": lambda *both: self._extreme(sp.Max, both),
+            "where": self._select,
         }
 
     def number(self, text: str) -> sp.Number:
@@ -162,6 +165,20 @@ class Algebra:
     def call(self, name: str, arguments: Sequence[sp.Expr]) -> sp.Expr:
         """A function named in `ARITY`."""
         return self._gate.admit(self._functions[name](*arguments))
+
+    def compare(self, operator: str, left: sp.Expr, right: sp.Expr) -> sp.Expr:
+        """1 where `left operator right` holds, 0 elsewhere; one of < <= > >=."""
+        small, large = (left, right) if operator[0] == "<" else (right, left)
+        kind: Callable[..., sp.Expr] = AtMost if operator.endswith("=") else Below
+        a, b = self._gate.value(small), self._gate.value(large)
+        # Constants such as pi are compared by value: SymPy may take long to decide on them.
+        if not (small.is_Number and large.is_Number) and not (math.isnan(a) or math.isnan(b)):
+            return self._gate.admit(sp.Integer(a <= b if kind is AtMost else a < b))
+        return self._gate.admit(kind(small, large))
+
+    def _select(self, condition: sp.Expr, a: sp.Expr, b: sp.Expr) -> sp.Expr:
+        value = self._gate.value(condition)
+        return Select(condition, a, b) if math.isnan(value) else (a if value != 0 else b)
 
     def _root(self, base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
         """(Π bᵢ)**e with the squares pulled out as moduli: formulas are real, which SymPy does not take for granted."""

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
+from fluxforge.expression._conditions import AtMost, Below, Select
 from fluxforge.expression._symbols import arguments, leaves_first
 from fluxforge.expression._tokens import known_names, visible
 
@@ -19,8 +20,22 @@ Value: TypeAlias = Any
 _FLOATS = SimpleNamespace(
     sqrt=math.sqrt, exp=math.exp, log=math.log, sin=math.sin, cos=math.cos, tan=math.tan, tanh=math.tanh,
     abs=abs, minimum=min, maximum=max, sign=lambda a: float((a > 0) - (a < 0)),
+    less=operator.lt, less_equal=operator.le, where=lambda condition, a, b: a if condition else b,
+    result_type=lambda *_: float, asarray=lambda a, kind: kind(a),
 )  # fmt: skip
 """The functions of Python floats, in the words of `xp`: constants never become arrays (nor float32)."""
+
+
+def _as_number(xp: Any, holds: Value, *sides: Value) -> Value:
+    """True and false as 1 and 0, of the type that the two sides have together."""
+    return xp.asarray(holds, xp.result_type(*sides))
+
+
+def _select(xp: Any, condition: Value, a: Value, b: Value) -> Value:
+    """A or b, of the type that all three have together: NumPy would make two constants doubles."""
+    kind = xp.result_type(condition, a, b)
+    return xp.where(condition != 0, xp.asarray(a, kind), xp.asarray(b, kind))
+
 
 _FUNCTIONS: Mapping[type, Callable[..., Value]] = {
     sp.exp: lambda xp, a: xp.exp(a),
@@ -34,6 +49,9 @@ _FUNCTIONS: Mapping[type, Callable[..., Value]] = {
     sp.sign: lambda xp, a: xp.sign(a),
     sp.Min: lambda xp, *a: functools.reduce(xp.minimum, a),
     sp.Max: lambda xp, *a: functools.reduce(xp.maximum, a),
+    Below: lambda xp, a, b: _as_number(xp, xp.less(a, b), a, b),
+    AtMost: lambda xp, a, b: _as_number(xp, xp.less_equal(a, b), a, b),
+    Select: _select,
 }
 
 
@@ -42,6 +60,8 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Value], xp: Any) -> Value
 
     Numbers are Python floats, so arrays keep their dtype. Equal subexpressions are computed once, a product is one
     quotient (a·b)/(c·d), and x**(1/2) is a square root. Roots of negative numbers are nan, as `xp` has it.
+    A comparison is 1 or 0. Both branches of where(…) are evaluated everywhere and one is taken: the other may be nan
+    there. A gradient by JAX is nan then all the same; `pde.differentiate` differentiates branch by branch.
     """
     memo = {symbol: float(value) if type(value) is int else value for symbol, value in values.items()}
     return Walk(memo, xp)(expr)

@@ -8,6 +8,7 @@ import sympy as sp
 
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._algebra import ARITY, Algebra
+from fluxforge.expression._bracket import COMPARED, Bracket
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import COORDINATES, symbols_of
@@ -24,70 +25,14 @@ from fluxforge.expression._tokens import (
     visible,
 )
 
-Build = Callable[..., sp.Expr]
-"""build(column, operation, *operands): the operation's result, or an error that shows the column."""
-
-
-class Bracket:
-    """What stands between a bracket and the place reached. Every chain of one precedence is built in one go."""
-
-    def __init__(self, opener: Token, algebra: Algebra, build: Build) -> None:
-        self.opener = opener
-        self.arguments: list[sp.Expr] = []
-        self._algebra, self._build = algebra, build
-        self._start()
-
-    def _start(self) -> None:
-        self._terms: list[sp.Expr] = []
-        self._factors: list[sp.Expr] = []
-        self._powers: list[tuple[sp.Integer, sp.Expr]] = []
-        self._signs: list[Token] = []
-        self._divisions: list[Token] = []
-        self._exponents: list[Token] = []
-
-    def operand(self, sign: sp.Integer, expr: sp.Expr) -> None:
-        """± expr, where an operand was expected."""
-        self._powers.append((sign, expr))
-
-    def operator(self, token: Token) -> None:
-        """One of + - * / **, after an operand."""
-        if token.text == "**":
-            self._exponents.append(token)
-        elif token.text in ("*", "/"):
-            self._end_power()
-            self._divisions.append(token)
-        else:
-            self._end_product()
-            self._signs.append(token)
-
-    def end_argument(self, token: Token) -> None:
-        """A comma, a closing bracket or the end of the text."""
-        self._end_product()
-        column = self._signs[0].column if self._signs else token.column
-        self.arguments.append(self._build(column, self._algebra.add, self._terms))
-        self._start()
-
-    def _end_power(self) -> None:
-        """A ** ±b ** ±c from the right; the sign before it becomes a factor, so that −x**2 = −(x**2)."""
-        sign, expr = self._powers.pop()
-        while self._exponents:
-            column = self._exponents.pop().column
-            exponent = self._build(column, self._algebra.multiply, [sign, expr])
-            sign, base = self._powers.pop()
-            expr = self._build(column, self._algebra.power, base, exponent)
-        if self._divisions and self._divisions[-1].text == "/":
-            expr = self._build(self._divisions[-1].column, self._algebra.invert, expr)
-        self._factors += [sign, expr]
-
-    def _end_product(self) -> None:
-        self._end_power()
-        if self._signs and self._signs[-1].text == "-":
-            self._factors.append(sp.S.NegativeOne)
-        place = self._divisions or self._signs
-        column = place[0].column if place else self.opener.column
-        self._terms.append(self._build(column, self._algebra.multiply, self._factors))
-        self._factors, self._divisions = [], []
-
+_INSTEAD = {
+    "==": "compare with <, <=, > or >=: numbers are seldom equal",
+    "!=": "compare with <, <=, > or >=: numbers are seldom equal",
+    "and": "multiply comparisons: (a < b)*(c < d)",
+    "or": "take the maximum: max(a < b, c < d)",
+    "not": "subtract from one: 1 - (a < b)",
+}
+"""What to write instead of words that other languages have."""
 
 _ROUNDS = 5
 _FACTORS = "write * between factors"
@@ -96,10 +41,11 @@ _FACTORS = "write * between factors"
 def parse(text: str, symbols: Mapping[str, sp.Symbol] | Iterable[str]) -> sp.Expr:
     """The formula `text` as a SymPy expression of the given symbols, or an `ExpressionError` that shows where.
 
-    Numbers, the names in `symbols`, `pi`, `+ - * / **` (or `^`), brackets, and sqrt exp log sin cos tan tanh abs sign
-    min max; Python's precedence. Integers and their quotients are exact, decimals are doubles. Names become real
-    symbols; those of a mapping are used as they are. The result is a fixed point: `parse(to_text(e), …) == e`.
-    Formulas are real, and SymPy simplifies them: sqrt(x**2) is abs(x), sqrt(x)**2 is x.
+    Numbers, the names in `symbols`, `pi`, `+ - * / **` (or `^`), brackets, comparisons `< <= > >=`, which are 1 or 0,
+    and sqrt exp log sin cos tan tanh abs sign min max where; Python's precedence. Integers and their quotients are
+    exact, decimals are doubles. Names become real symbols; those of a mapping are used as they are. The result is a
+    fixed point: `parse(to_text(e), …) == e`. Formulas are real, and SymPy simplifies them: sqrt(x**2) is abs(x),
+    sqrt(x)**2 is x.
     """
     table = _symbol_table(symbols)
     try:
@@ -182,11 +128,12 @@ class _Parser:
 
     def _operator(self) -> None:
         token = self._peek
-        if token.text in ("+", "-", "*", "/", "**"):
+        if token.text in ("+", "-", "*", "/", "**", *COMPARED):
             self._stack[-1].operator(self._take())
         elif token.text == "," and self._stack[-1].opener.kind == "name" and len(self._stack) > 1:
             self._stack[-1].end_argument(self._take())
         else:
+            self._check_word(token)
             product = token.kind in ("number", "name") or token.text == "("
             wanted = "an operator or ')'" if len(self._stack) > 1 else "an operator"
             raise self._unexpected(wanted, _FACTORS if product else "")
@@ -228,12 +175,18 @@ class _Parser:
             return self._symbols[token.text]
         if token.text in ARITY:
             raise error_at(self._text, token.column, f"function '{token.text}' without its argument in brackets")
+        self._check_word(token)
         raise self._unknown("symbol", token, self._symbols)
+
+    def _check_word(self, token: Token) -> None:
+        if token.text in _INSTEAD:
+            raise error_at(self._text, token.column, f"unexpected '{token.text}'", _INSTEAD[token.text])
 
     def _check_callable(self, name: Token) -> None:
         if name.text in self._symbols or name.text == "pi":
             raise self._unexpected("an operator", _FACTORS)
         if name.text not in ARITY:
+            self._check_word(name)
             raise self._unknown("function", name, ARITY)
 
     def _check_arity(self, name: Token, given: int) -> None:

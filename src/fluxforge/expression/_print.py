@@ -6,6 +6,7 @@ from typing import Any
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
+from fluxforge.expression._conditions import AtMost, Below, Select, sides
 from fluxforge.expression._symbols import leaves_first
 from fluxforge.expression._tokens import EXACT_BELOW, NAME, visible
 
@@ -128,6 +129,18 @@ class _Printer:
             texts = pairs + texts[2 * len(pairs) :]
         return texts[0], _ATOM
 
+    def comparison(self, expr: sp.Expr) -> _Piece:
+        """`(x > 0.5)`, always in brackets."""
+        left, operator, right = sides(expr)
+        return f"({self.text(left)} {operator} {self.text(right)})", _ATOM
+
+    def select(self, expr: sp.Expr) -> _Piece:
+        """`where(x > 0.5, a, b)`."""
+        condition, a, b = (self.text(argument) for argument in expr.args)
+        if isinstance(expr.args[0], Below | AtMost):
+            condition = condition[1:-1]
+        return f"where({condition}, {a}, {b})", _ATOM
+
     def cotangent(self, expr: sp.Expr) -> _Piece:
         """SymPy turns tan(x + pi/2) into −cot(x), which the grammar has not."""
         return f"1/tan({self.text(expr.args[0])})", _PRODUCT
@@ -176,4 +189,7 @@ _COMPOSERS: Mapping[type, Callable[[_Printer, Any], _Piece]] = {
     sp.Min: _Printer.extreme,
     sp.Max: _Printer.extreme,
     sp.cot: _Printer.cotangent,
+    Below: _Printer.comparison,
+    AtMost: _Printer.comparison,
+    Select: _Printer.select,
 }

@@ -65,7 +65,7 @@ _BLANKS = " \t"
 _TOKEN = re.compile(
     r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<operator>\*\*|[-+*/^(),])"
+    r"|(?P<operator>\*\*|[<>=!]=|[-+*/^(),<>])"
 )
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -106,7 +106,7 @@ def _skip_blanks(text: str, at: int) -> int:
 def _token_at(text: str, at: int) -> Token:
     match = _TOKEN.match(text, at)
     if match is None:
-        hint = "a formula has numbers, names, + - * / ** ( ) and commas only"
+        hint = "a formula has numbers, names, + - * / ** ( ) < <= > >= and commas only"
         raise error_at(text, at + 1, f"unexpected character '{visible(text[at])}'", hint)
     kind: Kind = "number" if match["number"] else "name" if match["name"] else "operator"
     return Token(kind, match[0], at + 1)

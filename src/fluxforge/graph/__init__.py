@@ -1,6 +1,6 @@
 """Neighbourhoods of cells over one or two hops, and node values with ghosts: in NumPy, and padded on the device."""
 
-from fluxforge.graph._columns import Columns, put
+from fluxforge.graph._columns import Columns
 from fluxforge.graph._neighbourhoods import (
     Average,
     Neighbourhood,
@@ -10,6 +10,7 @@ from fluxforge.graph._neighbourhoods import (
     node_volumes,
     view,
 )
+from fluxforge.graph._outflow import Outflow, outflow_rule, put
 from fluxforge.graph._padded_graph import (
     PaddedGraph,
     Shown,
@@ -21,15 +22,25 @@ from fluxforge.graph._padded_graph import (
     size,
     stack_graphs,
 )
-from fluxforge.graph._stages import AbstractRound, Formulas, evaluate_stages, fixed_sums, visit_stages
+from fluxforge.graph._stages import (
+    AbstractRound,
+    Formulas,
+    Moment,
+    evaluate_stages,
+    fixed_sums,
+    visit_stages,
+    visit_stages_in_time,
+)
 
 __all__ = [
     "AbstractRound",
     "Average",
     "Columns",
     "Formulas",
+    "Moment",
     "Neighbourhood",
     "Neighbourhoods",
+    "Outflow",
     "PaddedGraph",
     "Shown",
     "Size",
@@ -40,6 +51,7 @@ __all__ = [
     "evaluate_stages",
     "fixed_sums",
     "node_volumes",
+    "outflow_rule",
     "pad_graph",
     "pad_to_size",
     "put",
@@ -47,4 +59,5 @@ __all__ = [
     "stack_graphs",
     "view",
     "visit_stages",
+    "visit_stages_in_time",
 ]

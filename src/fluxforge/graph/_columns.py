@@ -1,26 +1,16 @@
-"""Arrays on the device, and one hop with an array per slot."""
+"""One hop on the device with an array per slot."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 import sympy as sp
-from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Int
 
 from fluxforge.errors import SchemeError
 from fluxforge.graph._neighbourhoods import Neighbourhood
-
-
-def put(values: np.ndarray | np.generic, dtype: DTypeLike | None = None) -> Array:
-    """Copy an array to the device, in `dtype` if given; unlike `jnp.asarray`, it compiles nothing per shape.
-
-    Copied here, because on a CPU `device_put` shares the memory of an array that happens to be aligned: a later
-    change of the argument would change the result.
-    """
-    return jax.device_put(np.array(values, dtype))
+from fluxforge.graph._outflow import put
 
 
 class Columns(eqx.Module):

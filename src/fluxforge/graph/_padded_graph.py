@@ -14,12 +14,13 @@ from jaxtyping import Array, Bool, Float, Int
 from fluxforge._machine import free_memory
 from fluxforge._types import Precision, State
 from fluxforge.errors import InputError, SchemeError
-from fluxforge.graph._columns import Columns, put, put_columns
+from fluxforge.graph._columns import Columns, put_columns
 from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, view
+from fluxforge.graph._outflow import Outflow, put
 from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields
 from fluxforge.scheme import Ghost, Hop
 
-_NAMES = ("tags", "origin")
+_NAMES = ("tags", "origin", "wrapped", "regions")
 _ARRAYS = tuple(field.name for field in fields(DualGraph) if field.name not in _NAMES)
 
 
@@ -116,7 +117,23 @@ class PaddedGraph(eqx.Module):
     shown: dict[str, Shown]
     hops: dict[str, Slots]
     cells: dict[str, Float[Array, " cells"]] = eqx.field(default_factory=dict)
+    outflow: Outflow | None = None
     columns: dict[str, Columns] = eqx.field(default_factory=dict)
+
+    def facing(self, T: State, parameters: Mapping[str, Any]) -> "PaddedGraph":
+        """The graph with ghosts that follow their owners where the flow leaves in the state T at the step's beginning.
+
+        They do so for the whole step, so that all stages of a method have the same walls.
+        """
+        if self.outflow is None:
+            return self
+        held = self.shown[str(Ghost.DIRICHLET)]
+        leaving = self.outflow.leaving(T[held.cell], held.constant, parameters)
+        shown = {
+            rule: Shown(each.cell, jnp.where(leaving, 1.0, each.scale), jnp.where(leaving, 0.0, each.constant))
+            for rule, each in self.shown.items()
+        }
+        return PaddedGraph(self.V, self.live, shown, self.hops, self.cells, columns=self.columns)
 
     def nodes(self, fields: Mapping[str, State], rules: Mapping[str, Ghost]) -> dict[str, Float[Array, " nodes"]]:
         """Node values of every field under its ghost rule."""
@@ -128,7 +145,8 @@ class PaddedGraph(eqx.Module):
         """The same graph with other boundary data: g at Dirichlet ghosts, q δ at Neumann ghosts, 0 at cells."""
         rule = str(Ghost.DIRICHLET)
         held = eqx.tree_at(lambda shown: shown.constant, self.shown[rule], value)
-        return PaddedGraph(self.V, self.live, {**self.shown, rule: held}, self.hops, self.cells, self.columns)
+        shown = {**self.shown, rule: held}
+        return PaddedGraph(self.V, self.live, shown, self.hops, self.cells, self.outflow, self.columns)
 
 
 def pad_graph(
@@ -137,6 +155,7 @@ def pad_graph(
     *,
     parameters: ParameterFields = NO_PARAMETERS,
     symbols: Collection[str] | None = None,
+    outflow: Outflow | None = None,
     dtype: Precision = "float64",
     by_slot: bool = False,
 ) -> PaddedGraph:
@@ -154,6 +173,7 @@ def pad_graph(
         shown={str(rule): _put_shown(graph, rule, dtype) for rule in Ghost},
         hops={str(hop): _put_slots(hoods[hop], symbols, dtype) for hop in wanted if str(hop) not in apart},
         cells={name: put(value, dtype) for name, value in parameters.cells.items()},
+        outflow=outflow,
         columns=apart,
     )
 

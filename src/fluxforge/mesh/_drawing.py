@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,13 +37,14 @@ class Block(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The nodes of a file with their numbers, its elements, and the names of the physical tags of its lines."""
+    """The nodes of a file with their numbers, its elements, and the names of the physical tags of lines and cells."""
 
     points: Float[np.ndarray, "points 3"]
     number: Int[np.ndarray, " points"]
     blocks: Sequence[Block]
     names: Mapping[int, str]
     notes: tuple[str, ...] = ()
+    regions: Mapping[int, str] = MappingProxyType({})
 
 
 def sort_nodes(drawing: Drawing) -> Drawing:
@@ -54,10 +56,29 @@ def sort_nodes(drawing: Drawing) -> Drawing:
     return drawing._replace(points=drawing.points[order], number=number)
 
 
+def _used_blocks(drawing: Drawing) -> list[Block]:
+    return [block for block in drawing.blocks if block.kind in USED and len(block.number)]
+
+
+def list_regions(drawing: Drawing) -> dict[str, Int[np.ndarray, " n"]]:
+    """The cells that carry a physical tag, by name; a tag without a name is called tag-<number>."""
+    used = _used_blocks(drawing)
+    order = np.argsort(np.concatenate([block.number for block in used]), kind="stable")
+    physical = np.concatenate([block.physical for block in used])[order]
+    tags, place = np.unique(physical, return_inverse=True)
+    # One sort, whatever the number of tags: a file may have as many tags as cells.
+    pieces = np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place, minlength=len(tags)))[:-1])
+    regions: dict[str, list[Int[np.ndarray, " n"]]] = {}
+    for tag, cells in zip(tags.tolist(), pieces, strict=True):
+        if tag != 0:
+            regions.setdefault(drawing.regions.get(tag) or f"tag-{tag}", []).append(cells)
+    return {name: np.sort(np.concatenate(cells)) for name, cells in regions.items()}
+
+
 def list_cells(drawing: Drawing) -> Corners:
     """The triangles and quadrilaterals in the order of their numbers, by point; any other kind of cell is refused."""
     _check_kinds(drawing.blocks)
-    used = [block for block in drawing.blocks if block.kind in USED and len(block.number)]
+    used = _used_blocks(drawing)
     if not used:
         raise UnreadableError("has no triangles or quadrilaterals")
     columns = max(USED[block.kind] for block in used)
@@ -216,13 +237,13 @@ def _drawing(mesh: Any) -> Drawing:
     points = points.astype(np.float64)
     if points.shape[1] == 2:
         points = np.column_stack([points, np.zeros(len(points))])
-    tags, names = _line_tags(mesh)
+    tags, names = _read_tags(mesh)
     blocks, begin = [], 0
     for k, block in enumerate(mesh.cells):
         number = np.arange(begin, begin + len(block.data))
         blocks.append(Block(block.type, number, _corners(block), tags.get(k, np.zeros(len(number), np.int64))))
         begin += len(number)
-    return Drawing(points, np.arange(len(points)), blocks, names)
+    return Drawing(points, np.arange(len(points)), blocks, names, regions=names)
 
 
 def _corners(block: Any) -> Int[np.ndarray, "n corners"]:
@@ -238,25 +259,25 @@ def _corners(block: Any) -> Int[np.ndarray, "n corners"]:
     return np.where(np.abs(corners.astype(np.float64)) < 2.0**53, corners, -1).astype(np.int64)
 
 
-def _line_tags(mesh: Any) -> tuple[dict[int, Int[np.ndarray, " n"]], Mapping[int, str]]:
-    """The tag of every line, per block, from the first known field or from named sets; and the names of the sets."""
-    lines = [k for k, block in enumerate(mesh.cells) if block.type == "line"]
+def _read_tags(mesh: Any) -> tuple[dict[int, Int[np.ndarray, " n"]], Mapping[int, str]]:
+    """The tags of lines and cells, per block, from the first known field or from named sets; and the names of sets."""
+    tagged = [k for k, block in enumerate(mesh.cells) if block.type == "line" or block.type in USED]
     for field in TAG_FIELDS:
         if field in mesh.cell_data:
-            values = {k: np.asarray(mesh.cell_data[field][k]).ravel() for k in lines}
+            values = {k: np.asarray(mesh.cell_data[field][k]).ravel() for k in tagged}
             if all(value.dtype.kind in "iu" and len(value) == len(mesh.cells[k].data) for k, value in values.items()):
                 return {k: value.astype(np.int64) for k, value in values.items()}, {}
-    return _line_sets(mesh.cells, mesh.cell_sets, lines)
+    return _read_sets(mesh.cells, mesh.cell_sets, tagged)
 
 
-def _line_sets(
-    cells: Sequence[Any], sets: Mapping[str, Sequence[Any]], lines: Sequence[int]
+def _read_sets(
+    cells: Sequence[Any], sets: Mapping[str, Sequence[Any]], tagged: Sequence[int]
 ) -> tuple[dict[int, Int[np.ndarray, " n"]], Mapping[int, str]]:
-    tags = {k: np.zeros(len(cells[k].data), np.int64) for k in lines}
+    tags = {k: np.zeros(len(cells[k].data), np.int64) for k in tagged}
     names = {}
     for number, (name, members) in enumerate(sets.items(), start=1):
         names[number] = name
-        for k in lines:
+        for k in tagged:
             if k < len(members) and members[k] is not None and len(members[k]):
                 tags[k][np.asarray(members[k], dtype=np.int64)] = number
     return tags, names

@@ -24,6 +24,7 @@ class Mesh:
     `boundary` maps a tag to the boundary edges that carry it, as pairs of points; boundary edges without a tag
     belong to the tag "boundary". `notes` lists repairs and remarks (reoriented cells, unused points, …).
     `origin` is the name of the mesh in error messages: a path, or the call that generated it.
+    `regions` maps a name to the cells that carry it, by number: the physical surfaces of a gmsh file.
     """
 
     points: Points
@@ -31,6 +32,7 @@ class Mesh:
     boundary: Mapping[str, Int[np.ndarray, "edges 2"]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     origin: str = "mesh"
+    regions: Mapping[str, Int[np.ndarray, " n"]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         triangles = len(self.cells) if self.cells.shape[1] == 3 else int((self.cells[:, -1] < 0).sum())
@@ -221,3 +223,20 @@ def boundary_tags(mesh: Mesh, faces: Faces) -> tuple[tuple[str, ...], Int[np.nda
             tags.append("boundary")
         number[place < 0] = tags.index("boundary")
     return tuple(tags), number
+
+
+def number_regions(mesh: Mesh) -> Int[np.ndarray, " cells"]:
+    """The number of each cell's region in the order of `mesh.regions`; −1 for a cell in none.
+
+    Raises MeshError for a cell that the mesh does not have and for one in two regions.
+    """
+    number = np.full(len(mesh.cells), -1, np.int32)
+    for k, (name, listed) in enumerate(mesh.regions.items()):
+        cells = np.asarray(listed)
+        if cells.size and (cells.min() < 0 or cells.max() >= len(number)):
+            raise MeshError(f"{mesh.origin}: region {name!r} lists a cell that the mesh does not have")
+        if (twice := np.flatnonzero(number[cells] >= 0)).size:
+            other = list(mesh.regions)[number[cells[twice[0]]]]
+            raise MeshError(f"{mesh.origin}: cell {cells[twice[0]]} is in two regions, {other!r} and {name!r}")
+        number[cells] = k
+    return number

@@ -22,7 +22,7 @@ from fluxforge._types import Corners, Points
 from fluxforge.errors import MeshError, MeshReadError
 from fluxforge.mesh._check import build_mesh
 from fluxforge.mesh._check_cells import check_coordinates
-from fluxforge.mesh._drawing import USED, call_reader, list_cells, list_tagged_edges, read_with_meshio
+from fluxforge.mesh._drawing import USED, call_reader, list_cells, list_regions, list_tagged_edges, read_with_meshio
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read_msh import read_msh
 from fluxforge.mesh._read_numbers import VIEW, Budget, UnreadableError
@@ -190,9 +190,10 @@ LEVEL = 1e-9
 def read(path: str | os.PathLike[str]) -> Mesh:
     """The planar mesh in a file: gmsh `.msh` 2.2 and 4.1, `.vtk`, `.vtu`, `.xdmf`, `.mesh`, `.obj`, `.off`.
 
-    Triangles and quadrilaterals may be mixed; lines with a physical tag become the tagged boundary, named as in the
-    file or `tag-<number>`; any other kind of cell is refused. The mesh is checked by `build_mesh`, and its `notes` list
-    repairs. Raises MeshReadError, of one line that begins with the path, for whatever is wrong with the file.
+    Triangles and quadrilaterals may be mixed; lines with a physical tag become the tagged boundary and cells with one
+    the regions, named as in the file or `tag-<number>`; any other kind of cell is refused. The mesh is checked by
+    `build_mesh`, and its `notes` list repairs. Raises MeshReadError, of one line that begins with the path, for
+    whatever is wrong with the file.
     """
     origin = check_path(path, "path", "the path of a mesh file")
     try:
@@ -218,7 +219,7 @@ def _read(path: Path, origin: str) -> Mesh:
     check_coordinates(drawing.points, origin)
     points = _flatten_points(drawing.points, cells)
     mesh = build_mesh(points, cells, boundary=edges, origin=origin)
-    return replace(mesh, notes=drawing.notes + mesh.notes)
+    return replace(mesh, notes=drawing.notes + mesh.notes, regions=list_regions(drawing))
 
 
 def _flatten_points(points: Float[np.ndarray, "points 3"], cells: Corners) -> Points:

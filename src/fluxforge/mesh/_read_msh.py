@@ -47,7 +47,8 @@ def read_msh(data: bytes) -> Drawing:
     if sections["MeshFormat"].version == 4:
         blocks = _tag_blocks(blocks, sections.get("Entities", {}), Budget(len(data)))
     notes = (PARTITIONED,) if "PartitionedEntities" in sections else ()
-    return sort_nodes(Drawing(points, number, blocks, sections.get("PhysicalNames", {}), notes))
+    names = sections.get("PhysicalNames") or {}
+    return sort_nodes(Drawing(points, number, blocks, names.get(1, {}), notes, names.get(2, {})))
 
 
 def _sections(data: bytes) -> dict[str, Any]:
@@ -132,14 +133,17 @@ def _end(data: bytes, name: str, place: int) -> int:
     return end
 
 
-def _names(text: bytes) -> dict[int, str]:
-    """The names of the physical curves, by tag."""
+def _names(text: bytes) -> dict[int, dict[int, str]]:
+    """The names of the physical curves and surfaces, by dimension and tag."""
     found = PHYSICAL_NAME.findall(text)
     count = text.split(maxsplit=1)[:1]
     if count != [str(len(found)).encode()]:
         announced = count[0][:20].decode(errors="replace") if count else "nothing"
         raise UnreadableError(f"announces {announced} names and lists {len(found)}: it is damaged")
-    return {abs(int(tag)): name.decode(errors="replace") for dimension, tag, name in found if int(dimension) == 1}
+    names: dict[int, dict[int, str]] = {}
+    for dimension, tag, name in found:
+        names.setdefault(int(dimension), {})[abs(int(tag))] = name.decode(errors="replace")
+    return names
 
 
 def _text2_nodes(numbers: TextNumbers) -> tuple[Float[np.ndarray, "points 3"], Int[np.ndarray, " points"]]:

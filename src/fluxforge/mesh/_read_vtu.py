@@ -171,11 +171,11 @@ class Grid(NamedTuple):
 
 
 def read_vtu(data: bytes) -> Drawing:
-    """The drawing in the bytes of a .vtu file. Lines are tagged by the first of TAG_FIELDS among the cell data."""
+    """The drawing in the bytes of a .vtu file. Lines and cells have the tags in the first of TAG_FIELDS."""
     arrays, piece = _open(data)
     grid = _grid(arrays, piece)
     names = _kind_names(grid.kind)
-    tags = _tags(arrays, piece, len(grid.kind)) if "line" in names.values() else None
+    tags = _tags(arrays, piece, len(grid.kind))
     blocks = []
     for number, name in names.items():
         cell = np.flatnonzero(grid.kind == number)

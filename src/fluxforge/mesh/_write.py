@@ -14,7 +14,7 @@ from fluxforge._arguments import check_kind, check_path
 from fluxforge._files import atomic_path
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.mesh._drawing import quiet
-from fluxforge.mesh._mesh import Mesh, check_mesh
+from fluxforge.mesh._mesh import Mesh, check_mesh, number_regions
 from fluxforge.mesh._read import FORMATS
 
 WITH_CELL_DATA = ("gmsh", "vtk", "vtu", "xdmf")
@@ -33,8 +33,9 @@ def write(
 ) -> None:
     """Write a mesh atomically in the format of the extension: `.msh` (4.1), `.vtk`, `.vtu`, `.xdmf`, ….
 
-    Coordinates and `cell_data` (a number or a vector per cell) keep every digit. Only `.msh` keeps the boundary tags,
-    as physical names, and the order of cells; elsewhere triangles come before quadrilaterals, their data with them.
+    Coordinates and `cell_data` (a number or a vector per cell) keep every digit. Only `.msh` keeps boundary tags and
+    regions, as physical names, and the order of cells; elsewhere triangles come before quadrilaterals, their data with
+    them.
     """
     check_mesh(mesh)
     path = Path(check_path(path, "path"))
@@ -51,6 +52,7 @@ def write(
     with atomic_path(path) as temporary:
         if format_name == "gmsh":
             _check_names(mesh.boundary, "boundary tag", path)
+            _check_names(mesh.regions, "region", path)
             temporary.write_text(msh_text(mesh, fields), encoding="utf-8")
         else:
             _write_with_meshio(mesh, fields, format_name, target=temporary, path=path)
@@ -129,22 +131,41 @@ def msh_text(mesh: Mesh, fields: Mapping[str, Num[np.ndarray, " cells *component
 
 
 def _names(mesh: Mesh) -> Iterator[str]:
-    yield from ("$PhysicalNames", str(1 + len(mesh.boundary)))
+    surfaces = [number for number, name, _ in _surfaces(mesh) if name]
+    yield from ("$PhysicalNames", str(len(surfaces) + len(mesh.boundary)))
     for number, tag in enumerate(mesh.boundary, start=1):
         yield f'1 {number} "{tag}"'
-    # Readers that keep one name for all dimensions would confuse this one with a tag of the same name.
-    yield f'2 1 "{"domain" if "domain" not in mesh.boundary else "all cells"}"'
+    for number, name, _ in _surfaces(mesh):
+        if name:
+            yield f'2 {number} "{name}"'
     yield "$EndPhysicalNames"
 
 
+def _surfaces(mesh: Mesh) -> list[tuple[int, str, Int[np.ndarray, " n"]]]:
+    """The number, the name and the cells of each surface; those in no region have no name.
+
+    A mesh without regions is one surface. Readers that keep one name for all dimensions would confuse it with a
+    boundary tag of the same name.
+    """
+    if not mesh.regions:
+        name = "domain" if "domain" not in mesh.boundary else "all cells"
+        return [(1, name, np.arange(len(mesh.cells)))]
+    found = [(k, name, np.sort(cells)) for k, (name, cells) in enumerate(mesh.regions.items(), start=1)]
+    found += [(len(mesh.regions) + 1, "", np.flatnonzero(number_regions(mesh) < 0))]
+    return [(number, name, cells) for number, name, cells in found if len(cells)]
+
+
 def _entities(mesh: Mesh) -> Iterator[str]:
-    """A curve per tag and the surface they bound, each with its box and its physical tag."""
-    curves = len(mesh.boundary)
-    yield from ("$Entities", f"0 {curves} 1 0")
+    """A curve per tag and the surfaces they bound, each with its box and its physical tag."""
+    curves, surfaces = len(mesh.boundary), _surfaces(mesh)
+    yield from ("$Entities", f"0 {curves} {len(surfaces)} 0")
     for number, edges in enumerate(mesh.boundary.values(), start=1):
         yield f"{number} {_box(mesh, edges)} 1 {number} 0"
     around = "".join(f" {number}" for number in range(1, curves + 1))
-    yield f"1 {_box(mesh, mesh.cells[mesh.cells >= 0])} 1 1 {curves}{around}"
+    for number, name, these in surfaces:
+        corners = mesh.cells[these]
+        tags = f"1 {number}" if name else "0"
+        yield f"{number} {_box(mesh, corners[corners >= 0])} {tags} {curves}{around}"
     yield "$EndEntities"
 
 
@@ -166,8 +187,11 @@ def _nodes(mesh: Mesh) -> Iterator[str]:
 def _elements(mesh: Mesh) -> Iterator[str]:
     number = np.arange(1, len(mesh.cells) + 1)
     triangle = np.full(len(mesh.cells), True) if mesh.cells.shape[1] == 3 else mesh.cells[:, 3] < 0
-    surfaces = [(TRIANGLE, triangle, 3), (QUADRILATERAL, ~triangle, 4)]
-    blocks = [(2, 1, kind, number[these], mesh.cells[these, :width]) for kind, these, width in surfaces if these.any()]
+    kinds = [(TRIANGLE, triangle, 3), (QUADRILATERAL, ~triangle, 4)]
+    blocks = []
+    for surface, _, cells in _surfaces(mesh):
+        of_kind = [(kind, cells[these[cells]], width) for kind, these, width in kinds]
+        blocks += [(2, surface, kind, number[c], mesh.cells[c, :width]) for kind, c, width in of_kind if len(c)]
     following = len(mesh.cells) + 1
     for curve, edges in enumerate(mesh.boundary.values(), start=1):
         blocks.append((1, curve, LINE, np.arange(following, following + len(edges)), edges))

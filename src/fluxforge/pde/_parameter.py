@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import sympy as sp
 
-from fluxforge.expression import COORDINATES, to_text
+from fluxforge.expression import COMPARISONS, COORDINATES, Select, to_text
 
 
 class Unit(NamedTuple):
@@ -57,7 +57,8 @@ def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
     """The unit of a formula whose symbols have the given units.
 
     Decimals were fitted, so a product with one has any unit, and so has a symbol that is not in `units`; exact numbers
-    have none. Terms of a sum must agree, except those of any unit; arguments of exp, log, sin and cos have no unit.
+    have none. Terms of a sum must agree, except those of any unit, and so must the sides of a comparison, which is a
+    number, and the branches of where; arguments of exp, log, sin and cos have no unit.
     """
     if expr.is_Symbol:
         return units.get(expr.name)
@@ -67,8 +68,14 @@ def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
         return NUMBER
     if expr.is_Pow:
         return _power(dimensions(expr.base, units), expr.exp)
+    arguments = expr.args
+    if isinstance(expr, Select):
+        # Of a condition it is only asked whether it is 0: its unit need not be that of the branches.
+        condition, *arguments = expr.args
+        if isinstance(clash := dimensions(condition, units), Clash):
+            return clash
     # 0 has any unit, as in max(a, 0).
-    parts = [dimensions(argument, units) for argument in expr.args if argument != 0]
+    parts = [dimensions(argument, units) for argument in arguments if argument != 0]
     if clash := next((part for part in parts if isinstance(part, Clash)), None):
         return clash
     known = [part for part in parts if isinstance(part, Unit)]
@@ -88,9 +95,11 @@ def _power(base: Verdict, exponent: sp.Expr) -> Verdict:
 
 def _alike(expr: sp.Expr, known: list[Unit]) -> Verdict:
     """What a sum, a modulus or an extreme makes of its parts, a sign, or a function that wants a number."""
-    if isinstance(expr, sp.Add | sp.Abs | sp.Min | sp.Max):
+    if isinstance(expr, sp.Add | sp.Abs | sp.Min | sp.Max | Select) or type(expr) in COMPARISONS:
         different = tuple(dict.fromkeys(known))
-        return Clash(to_text(expr), different) if len(different) > 1 else known[0] if known else None
+        if len(different) > 1:
+            return Clash(to_text(expr), different)
+        return NUMBER if type(expr) in COMPARISONS else known[0] if known else None
     if isinstance(expr, sp.sign):
         return NUMBER
     return NUMBER if all(part == NUMBER for part in known) else Clash(to_text(expr), (known[0], NUMBER))
@@ -112,20 +121,22 @@ class Where(StrEnum):
     FACE = "face"
 
 
-# A scalar may vary from cell to cell or from face to face; a velocity is known on faces, where fluxes need it.
+# Scalars and tensors may vary from cell to cell or from face to face; a velocity is known on faces, where fluxes need
+# it.
 PLACES = {
     Rank.SCALAR: frozenset(Where),
     Rank.VECTOR: frozenset({Where.CONSTANT, Where.FACE}),
-    Rank.TENSOR: frozenset({Where.CONSTANT}),
+    Rank.TENSOR: frozenset(Where),
 }
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. `unit` is None where it is not stated; `default` is the value of a scalar nobody sets.
+    """One parameter. `unit` is None where it is not stated; `default` is the value of a scalar or vector nobody sets.
 
     In a flux a scalar is its name (`k_P` and `k_N`, if it is given per cell), a vector a its component along the
     face's normal, `a_n` = a·n, and a tensor K `K_nn` = n·K n: the same in every dimension, however the mesh is turned.
+    Of a tensor given per cell, `K_nn` is the harmonic mean of n·K n in the two cells.
     """
 
     name: str
@@ -133,11 +144,22 @@ class Parameter:
     rank: Rank = Rank.SCALAR
     where: Where = Where.CONSTANT
     unit: Unit | None = None
-    default: float | None = None
+    default: float | tuple[float, ...] | None = None
+
+    def default_in(self, dimension: int) -> float | tuple[float, ...] | None:
+        """The default in so many dimensions: a vector has further components 0."""
+        if not isinstance(self.default, tuple):
+            return self.default
+        return (*self.default, *[0.0] * dimension)[:dimension]
+
+    @property
+    def in_cells(self) -> bool:
+        """Whether it is a number of each cell: of a tensor given per cell, fluxes read what faces have of it."""
+        return self.rank is Rank.SCALAR and self.where is Where.CELL
 
     def edge_names(self, ends: tuple[str, ...] = ("P", "N"), leg: str = "") -> tuple[str, ...]:
         """What a message over an edge may call it; `leg` is the suffix of that edge on a path of two."""
-        if self.where is Where.CELL:
+        if self.in_cells:
             return tuple(f"{self.name}_{end}" for end in ends)
         if self.rank is Rank.SCALAR:
             return (self.name,) if self.where is Where.CONSTANT else (f"{self.name}{leg}",)

@@ -100,7 +100,7 @@ def _describe_certificate(
     found = [f"the scheme {'conserves' if kept else 'does not conserve'} {total}"]
     found.append(f"its order in time is {printed} as printed{beside}")
     if equation.only_diffuses:
-        K = certificate.space["squares"].diffusivity if "squares" in certificate.space else None
+        K = certificate.space["squares"].diffusion if "squares" in certificate.space else None
         own = "α" if equation == HEAT else "that of the equation"
         apart = "was not established" if K is None else f"differs from {own} by {np.abs(K - np.eye(2)).max():.1%}"
         found.append(f"its diffusivity on squares {apart}")

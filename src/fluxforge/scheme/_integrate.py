@@ -8,7 +8,7 @@ f being the right-hand side of c ∂u/∂t = …, divided by c. A Runge–Kutta 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -237,7 +237,8 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
     later, and otherwise the state u + D_i itself, unless the message can be written with rates that are kept anyway.
     """
     work = _Integration(tableau, equation, space)
-    stages = tuple(stage for i in range(len(tableau.rows)) for stage in work.stages(i))
+    times = stage_times(tableau)
+    stages = tuple(replace(stage, time=times[i]) for i in range(len(tableau.rows)) for stage in work.stages(i))
     linear = equation.linear and space.linear
     claims = Claims(
         conservative=True,
@@ -249,6 +250,14 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
     )
     summary = f"{space.summary}, {tableau.summary}"
     return Scheme(name or tableau.name, stages, tableau.theta, summary, claims, equation)
+
+
+def stage_times(tableau: Tableau) -> tuple[sp.Rational, ...]:
+    """The c_i with k_i = f(u + D_i, t + c_i Δt): D_i of the equation u' = 1 over Δt."""
+    times = [sp.Rational(0)]
+    for row in tableau.rows:
+        times.append(sp.Add(*row.rates.values(), *(weight * times[j] for j, weight in row.states.items())))
+    return tuple(times[:-1])
 
 
 class _Integration:

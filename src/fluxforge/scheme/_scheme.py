@@ -76,10 +76,15 @@ class Output:
 
 @dataclass(frozen=True)
 class Stage:
-    """One round of message passing:  z_m = Σ over a hop of messages[m];  h = outputs[h](node, z, earlier h)."""
+    """One round of message passing:  z_m = Σ over a hop of messages[m];  h = outputs[h](node, z, earlier h).
+
+    `time` is c where the round's rates belong to the time t + c Δt: sources and walls are taken there. It follows from
+    the time integrator and is no part of the formulas: None where no integrator has made the stage.
+    """
 
     messages: Mapping[str, Message]
     outputs: Mapping[str, Output]
+    time: sp.Rational | None = field(default=None, compare=False)
 
     def __hash__(self) -> int:
         return hash((frozenset(self.messages.items()), frozenset(self.outputs.items())))

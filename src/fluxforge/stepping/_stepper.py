@@ -10,8 +10,17 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from fluxforge._types import State
-from fluxforge.graph import Formulas, PaddedGraph, check_dimension, evaluate_stages, fixed_sums, pad_graph, put
-from fluxforge.mesh import DualGraph, Settings, resolve
+from fluxforge.graph import (
+    Formulas,
+    PaddedGraph,
+    check_dimension,
+    evaluate_stages,
+    fixed_sums,
+    outflow_rule,
+    pad_graph,
+    put,
+)
+from fluxforge.mesh import DualGraph, Settings, close_walls, resolve
 from fluxforge.scheme import Scheme
 
 
@@ -197,7 +206,15 @@ def general_stepper(
     messages = [message.expression for stage in scheme.stages for message in stage.messages.values()]
     read = {own.name for expression in messages for own in expression.free_symbols}
     by_slot = graph.cells >= _LEAST_BY_SLOT
-    padded = pad_graph(graph, scheme.hops(), parameters=fields, symbols=read, dtype=dtype, by_slot=by_slot)
+    padded = pad_graph(
+        close_walls(graph, scheme.equation, fields),
+        scheme.hops(),
+        parameters=fields,
+        symbols=read,
+        outflow=outflow_rule(graph, scheme.equation, fields, dtype),
+        dtype=dtype,
+        by_slot=by_slot,
+    )
     return GeneralStepper(
         scheme=scheme,
         dt=dt,

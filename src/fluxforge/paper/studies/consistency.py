@@ -12,9 +12,9 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.certify import Rates
-from fluxforge.certify.diffusivity import PERIODS, lattice_diffusivity
+from fluxforge.certify.effective import PERIODS, lattice_diffusion
 from fluxforge.certify.modified import square_equation
-from fluxforge.certify.order import fitted_diffusivity, steady_errors
+from fluxforge.certify.order import fitted_diffusion, steady_errors
 from fluxforge.certify.stability import default_graph, stability
 from fluxforge.certify.time_order import time_order
 from fluxforge.data import cached
@@ -128,11 +128,11 @@ def _family(family: str, sizes: tuple[int, ...], *, seeds: tuple[int, ...], tell
             found = np.array([steady_errors(BUILT_IN[name], mesh)[0] for mesh in meshes])
             errors[name].append(float(np.sqrt(np.mean(found**2))))
         for name in DIFFUSING:
-            diffusivity[name].append(_tensor(fitted_diffusivity(BUILT_IN[name], meshes[0])) if fits else None)
+            diffusivity[name].append(_tensor(fitted_diffusion(BUILT_IN[name], meshes[0])) if fits else None)
     h = [count**-0.5 for count in cells]
     lattice = None
     if family in PERIODS:
-        lattice = {name: _tensor(lattice_diffusivity(BUILT_IN[name], family)) for name in DIFFUSING}
+        lattice = {name: _tensor(lattice_diffusion(BUILT_IN[name], family)) for name in DIFFUSING}
     return Family(cells, h, {name: _rates(h, errors[name]) for name in STEADY}, diffusivity, lattice)
 
 
@@ -181,6 +181,6 @@ def _implicit(name: str) -> Implicit:
         stable="at every step" if math.isinf(found.dt_max) else "at short steps" if found.dt_max else "at no step",
         steps=list(STEPS),
         growth=[float(value) for value in grown],
-        diffusivity=_tensor(lattice_diffusivity(scheme, "squares")),
+        diffusivity=_tensor(lattice_diffusion(scheme, "squares")),
         source=float(felt),
     )

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from fluxforge import recipe
-from fluxforge.certify.diffusivity import lattice_diffusivity
+from fluxforge.certify.effective import lattice_diffusion
 from fluxforge.certify.time_order import study_graph, time_order
 from fluxforge.data import Problem, source
 from fluxforge.distil import layered, small_steps
@@ -64,7 +64,7 @@ def run(
     tell("constants of least residual", 0, 1)
     result |= _direct_all(config)
     result["printed_diffusivity"] = {
-        family: lattice_diffusivity(find("two-hop-printed"), family).tolist() for family in ("squares", "equilateral")
+        family: lattice_diffusion(find("two-hop-printed"), family).tolist() for family in ("squares", "equilateral")
     }
     result["networks"], result["discovered"] = {}, {}
     for name in NAMES:

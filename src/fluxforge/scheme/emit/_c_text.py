@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fluxforge.errors import MeshError
+from fluxforge.errors import InputError, MeshError
 from fluxforge.expression import COORDINATES
 from fluxforge.mesh import DualGraph, lines
 from fluxforge.scheme.emit._words import c_comment, identifier
@@ -225,7 +225,9 @@ def emit_c_mesh(graph: DualGraph, name: str = "mesh") -> str:
 
 
 def c_tables(graph: DualGraph) -> dict[str, np.ndarray]:
-    """The arrays of a fluxforge_mesh by their names there."""
+    """The arrays of a fluxforge_mesh by their names there; InputError for walls that exported code does not know."""
+    if graph.transfer is not None or graph.inflow is not None:
+        raise InputError("exported code has walls with values, neumann and periodic walls: no robin, no inflow wall")
     boundary = slice(graph.interior, None)
     return {
         "node": graph.slot_node,

@@ -8,7 +8,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression import evaluate
+from fluxforge.expression import COMPARISONS, Select, evaluate, sides
 from fluxforge.pde import Rank
 from fluxforge.scheme._scheme import Scheme, Stage
 from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop, constants
@@ -29,6 +29,7 @@ _WORDS: dict[type, str] = {
     sp.Min: r"\min",
     sp.Max: r"\max",
 }
+_RELATIONS = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge"}
 _BRACKETS = r"\left({}\right)"
 
 
@@ -116,6 +117,10 @@ class Latex:
     def _call(self, expr: sp.Expr) -> str:
         if expr in (sp.pi, sp.E):
             return r"\pi" if expr == sp.pi else "e"
+        if type(expr) in COMPARISONS:
+            return rf"\left[{self._comparison(expr)}\right]"
+        if isinstance(expr, Select):
+            return self._select(expr)
         arguments = sorted(self(argument) for argument in expr.args)
         if isinstance(expr, sp.Abs):
             return rf"\left|{arguments[0]}\right|"
@@ -123,6 +128,15 @@ class Latex:
         if word is None:
             raise ExpressionError(f"a formula cannot contain a {type(expr).__name__} node")
         return word + _BRACKETS.format(", ".join(arguments))
+
+    def _comparison(self, expr: sp.Expr) -> str:
+        left, operator, right = sides(expr)
+        return f"{self(left)} {_RELATIONS[operator]} {self(right)}"
+
+    def _select(self, expr: sp.Expr) -> str:
+        condition, a, b = expr.args
+        statement = self._comparison(condition) if type(condition) in COMPARISONS else rf"{self(condition)} \ne 0"
+        return r"\operatorname{where}" + _BRACKETS.format(f"{statement}, {self(a)}, {self(b)}")
 
 
 def value(expr: sp.Expr) -> str:
@@ -192,7 +206,11 @@ def _invariants(scheme: Scheme) -> Iterator[str]:
     for p in scheme.equation.parameters:
         if p.rank is Rank.TENSOR:
             meanings |= {f"{p.name}_nn": f"n.({p.name} n)", f"{p.name}_nt": f"|{p.name} n - (n.({p.name} n)) n|"}
-    yield from (f"{name.replace('_', '_{PN,')}}} = {meaning}" for name, meaning in meanings.items() if name in present)
+            meanings |= {name: f"({p.name} n)_{name[-1]}" for name in p.conormal_names}
+    for name, meaning in meanings.items():
+        if name in present:
+            head, *tail = name.split("_")
+            yield f"{head}_{{{','.join(['PN', *tail])}}} = {meaning}"
 
 
 def _stage(stage: Stage, scheme: Scheme) -> Iterator[str]:

@@ -10,7 +10,7 @@ import sympy as sp
 
 from fluxforge.errors import SchemeError
 from fluxforge.expression import symbol
-from fluxforge.pde import Equation, Parameter, Where
+from fluxforge.pde import Equation, Parameter
 from fluxforge.scheme._amplification import Z, amplification, may_grow
 from fluxforge.scheme._linear import LinearStage, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
@@ -31,11 +31,11 @@ class Arguments:
         equation = scheme.equation
         *numbers, step = constants(equation)
         present = names(expressions(scheme.stages))
-        cells = tuple(p.name for p in equation.parameters if p.where is Where.CELL)
+        cells = tuple(p.name for p in equation.parameters if p.in_cells)
         slots = tuple(
             name
             for p in equation.parameters
-            if p.where is not Where.CELL and p.name not in numbers
+            if not p.in_cells and p.name not in numbers
             for name in (*p.edge_names(), *(own for own in _apart(p) if present & _on_legs(own)))
         )
         return Arguments((step, *numbers), cells, slots)

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression import evaluate, to_text
+from fluxforge.expression import COMPARISONS, Select, evaluate, sides, to_text
 
 EXACT_BELOW = 2**24
 """Integers smaller than this are exact in single precision too; larger ones are written as decimals."""
@@ -99,13 +99,17 @@ class Dialect:
     """What differs between languages.
 
     `functions` names each function, Min and Max taking two arguments; `number` writes an integer or a double;
-    `power` writes base**(p/q) from the base's own piece, p/q positive and neither 1 nor 1/2.
+    `power` writes base**(p/q) from the base's own piece, p/q positive and neither 1 nor 1/2; `compare` a number, 1 or
+    0, from left side, operator and right side; `select` a choice from its condition as a number, its condition as a
+    statement (None unless it is a comparison) and the two branches.
     """
 
     functions: Mapping[type, str]
     sqrt: str
     number: Callable[[int | float], str]
     power: Callable[[Piece, sp.Expr, str], Piece]
+    compare: Callable[[str, str, str], str]
+    select: Callable[[str, str | None, str, str], str]
 
 
 def infix(expr: sp.Expr, dialect: Dialect, names: Callable[[str], str]) -> str:
@@ -175,7 +179,21 @@ class _Infix:
             return f"{self._in.sqrt}({self.piece(expr.base)[0]})", ATOM
         return self._in.power(self.piece(expr.base), expr.exp, self.within(ATOM, _tidy(expr.exp)))
 
+    def _comparison(self, expr: sp.Expr) -> tuple[str, str, str]:
+        left, operator, right = sides(expr)
+        return self.piece(left)[0], operator, self.piece(right)[0]
+
+    def _select(self, expr: sp.Expr) -> Piece:
+        condition, a, b = expr.args
+        statement = " ".join(self._comparison(condition)) if type(condition) in COMPARISONS else None
+        branches = (self.piece(a)[0], self.piece(b)[0])
+        return self._in.select(self.within(PRODUCT, condition), statement, *branches), ATOM
+
     def _call(self, expr: sp.Expr) -> Piece:
+        if type(expr) in COMPARISONS:
+            return self._in.compare(*self._comparison(expr)), ATOM
+        if isinstance(expr, Select):
+            return self._select(expr)
         arguments = [self.piece(argument)[0] for argument in expr.args]
         if isinstance(expr, sp.cot):
             return f"{self._number(1)[0]}/{self._in.functions[sp.tan]}({arguments[0]})", PRODUCT
@@ -214,21 +232,51 @@ def _c_number(value: int | float) -> str:
     return repr(float(value))
 
 
+def _called_compare(left: str, operator: str, right: str) -> str:
+    small, large = (left, right) if operator[0] == "<" else (right, left)
+    return f"{'_at_most' if operator.endswith('=') else '_below'}({small}, {large})"
+
+
+def _c_select(number: str, statement: str | None, a: str, b: str) -> str:
+    return f"({statement or f'{number} != 0.0'} ? {a} : {b})"
+
+
 def array_dialect(module: str) -> Dialect:
-    """Python with the functions of `np` or `jnp`."""
+    """Python with the functions of `np` or `jnp`, and functions of the module's own for comparisons and choices."""
     words = ("exp", "log", "sin", "cos", "tan", "tanh", "abs", "sign", "minimum", "maximum")
     functions = {kind: f"{module}.{word}" for kind, word in zip(FUNCTIONS, words, strict=True)}
-    return Dialect(functions, f"{module}.sqrt", _python_number, _star_power)
+    return Dialect(
+        functions,
+        f"{module}.sqrt",
+        _python_number,
+        _star_power,
+        compare=_called_compare,
+        select=lambda number, _, a, b: f"_select({number}, {a}, {b})",
+    )
 
 
 def c_dialect(prefix: str) -> Dialect:
     """C99: libm, and three functions of our own where C has none with the same answer for nan."""
     own = (f"{prefix}_sign", f"{prefix}_min", f"{prefix}_max")
     words = ("exp", "log", "sin", "cos", "tan", "tanh", "fabs", *own)
-    return Dialect(dict(zip(FUNCTIONS, words, strict=True)), "sqrt", _c_number, _c_power)
+    return Dialect(
+        dict(zip(FUNCTIONS, words, strict=True)),
+        "sqrt",
+        _c_number,
+        _c_power,
+        compare=lambda left, operator, right: f"({left} {operator} {right} ? 1.0 : 0.0)",
+        select=_c_select,
+    )
 
 
 def plain_dialect() -> Dialect:
     """As a person types it."""
     words = ("exp", "log", "sin", "cos", "tan", "tanh", "abs", "sign", "min", "max")
-    return Dialect(dict(zip(FUNCTIONS, words, strict=True)), "sqrt", _python_number, _star_power)
+    return Dialect(
+        dict(zip(FUNCTIONS, words, strict=True)),
+        "sqrt",
+        _python_number,
+        _star_power,
+        compare=lambda left, operator, right: f"({left} {operator} {right})",
+        select=lambda number, statement, a, b: f"where({statement or number}, {a}, {b})",
+    )

@@ -32,6 +32,22 @@ class Mesh(NamedTuple):
 '''
 
 HELPERS = {
+    "_below": '''\
+def _below(a, b):
+    """1 where a < b and 0 elsewhere, in the precision of the two."""
+    return $np.asarray(a < b, $np.result_type(a, b))
+''',
+    "_at_most": '''\
+def _at_most(a, b):
+    """1 where a <= b and 0 elsewhere, in the precision of the two."""
+    return $np.asarray(a <= b, $np.result_type(a, b))
+''',
+    "_select": '''\
+def _select(condition, a, b):
+    """a where the condition is not 0 and b elsewhere, in the precision of the three."""
+    kind = $np.result_type(condition, a, b)
+    return $np.where(condition != 0, $np.asarray(a, kind), $np.asarray(b, kind))
+''',
     "_sum": '''\
 def _sum(message, used, mesh):
     """Per cell, the sum of a message over the slots in use."""

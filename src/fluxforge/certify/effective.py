@@ -21,7 +21,7 @@ import sympy as sp
 
 from fluxforge.certify._families import LATTICES, Levels
 from fluxforge.certify._problems import as_graph, capacity, strength
-from fluxforge.certify.order import fitted_diffusivity
+from fluxforge.certify.order import fitted_diffusion
 from fluxforge.errors import NumericalError
 from fluxforge.expression import COORDINATES, symbol
 from fluxforge.mesh import Settings
@@ -121,13 +121,13 @@ ROUND_OFF = 1e-11
 EXTRAPOLATED = 1e-4
 
 
-def effective_diffusivity(scheme: Scheme, levels: Levels, *, parameters: Settings | None = None) -> np.ndarray:
+def effective_diffusion(scheme: Scheme, levels: Levels, *, parameters: Settings | None = None) -> np.ndarray:
     """K over the equation's own on a family: exact on lattices, fitted on the finest level elsewhere.
 
     Raises NumericalError where the scheme has a first-order drift on a lattice: then no diffusivity describes it.
     """
     if levels.family not in LATTICES:
-        fitted = fitted_diffusivity(scheme, levels.mesh(levels.sizes[-1]), parameters=parameters)
+        fitted = fitted_diffusion(scheme, levels.mesh(levels.sizes[-1]), parameters=parameters)
         return relative_to_own(fitted, scheme.equation, parameters)
     found = lattice_equation(scheme, levels.family, parameters=parameters)
     if found.drift.any():
@@ -154,7 +154,7 @@ def relative_to_own(K: np.ndarray, equation: Equation, parameters: Settings | No
     return np.asarray(W @ K @ W)
 
 
-def lattice_diffusivity(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> np.ndarray:
+def lattice_diffusion(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> np.ndarray:
     """K over the equation's own on one period in the middle of the lattice; a drift, if there is one, is set apart."""
     return lattice_equation(scheme, family, parameters=parameters).K
 
