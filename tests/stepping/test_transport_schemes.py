@@ -343,3 +343,21 @@ def test_slopes_know_where_the_centre_of_a_periodic_face_is(name: str) -> None:
     around = np.roll(u.reshape(4, 4), (1, 2), axis=(0, 1)).ravel()
     moved = advance(name, graph, around, 0.02, 3, parameters={"velocity": (0.7, 0.4)})
     assert np.abs(moved - np.roll(new.reshape(4, 4), (1, 2), axis=(0, 1)).ravel()).max() < 1e-13
+
+
+def test_barth_and_jespersens_slopes_are_nearly_second_order_on_triangles() -> None:
+    errors = []
+    for n in (8, 16, 32, 64):
+        graph = dual(jittered(n, 0.2, n), Neumann())
+        steps = round(0.25 * n / 0.15)
+
+        def profile(shift: float, graph: DualGraph = graph) -> np.ndarray:
+            return np.exp(-60 * ((graph.x - 0.35 - shift) ** 2).sum(axis=1))
+
+        new = advance(
+            "barth-jespersen-ssp2", graph, profile(0.0), 0.25 / steps, steps, parameters={"velocity": (1.0, 1.0)}
+        )
+        errors.append(graph.V @ np.abs(new - profile(0.25)))
+    found = np.log2(np.array(errors[:-1]) / errors[1:])
+    # Extrema are clipped: 1.68, 1.92, 1.82 were measured; upwind has 0.52, 0.65, 0.78 there.
+    assert found[-1] > 1.6, found
