@@ -156,7 +156,12 @@ class DualGraph:
             return lambda: vectors[face, i] * sign
 
         def offset(i: int) -> Callable[[], SlotField]:
-            return lambda: self.centre[face, i] - self.x[:, None, i]
+            def seen() -> SlotField:
+                own = self.centre[:, i] - self.x[self.owner, i]
+                # From the other side by way of d, which leads to the image of N at a periodic face.
+                return np.where(sign > 0, own[face], (own - self.d[:, i])[face])
+
+            return seen
 
         axes = COORDINATES[: self.dimension]
         vectors = {"n": self.n, "d": self.d}

@@ -105,7 +105,7 @@ def _with_parameters(graph: PaddedGraph, cells: Mapping[str, Array], geometry: M
         )
         for name, hop in graph.hops.items()
     }
-    return PaddedGraph(graph.V, graph.live, graph.shown, hops, {**graph.cells, **cells}, graph.columns, graph.outflow)
+    return PaddedGraph(graph.V, graph.live, graph.shown, hops, {**graph.cells, **cells}, graph.outflow, graph.columns)
 
 
 def _with_walls(
@@ -118,7 +118,7 @@ def _with_walls(
         held = shown[str(rule)]
         added = constant if rule is Ghost.DIRICHLET else jnp.zeros_like(constant)
         shown[str(rule)] = Shown(held.cell, held.scale.at[cells:].set(follow), held.constant.at[cells:].set(added))
-    return PaddedGraph(graph.V, graph.live, shown, graph.hops, graph.cells, graph.columns, graph.outflow)
+    return PaddedGraph(graph.V, graph.live, shown, graph.hops, graph.cells, graph.outflow, graph.columns)
 
 
 def make_schedule(
