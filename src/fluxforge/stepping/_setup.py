@@ -115,6 +115,17 @@ class Setup:
         )
         return TimedImplicitStepper(inner, Forcing(scheme, schedule), clock, theta)
 
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of the steps."""
+        if not self.varies or isinstance(self.scheme, TrainedNetwork) or self.scheme.implicit:
+            return ()
+        if self.scheme.claims.time_order == 1 or times_of_stages(self.scheme) is not None:
+            return ()
+        return (
+            f"{self.scheme.name}: the times of its stages are not known: sources and walls are those at the "
+            "beginning of each step, which is first order in time",
+        )
+
     def explain_failure(self, plan: Plan, done: int, failed: int) -> None:
         """Raise InputError, naming place and time, if data that change in time are not finite around a failed step."""
         if not self.varies:
