@@ -19,11 +19,28 @@ TINY = {
     "evaluation": {"meshes": 1, "cells": 30, "engine": "builtin", "rollout": 2},
 }
 
+# Everything from training to the report; its numbers are those of tests/pipeline/kill_worker.py.
+SEARCH = {
+    "network.width": 4,
+    "network.depth": 1,
+    "training.steps": 60,
+    "training.batch": 8,
+    "training.chunk": 10,
+    "training.checkpoint_every": 20,
+    "evaluation.meshes": 0,
+    "search.samples": 100,
+    "search.restarts": 1,
+    "search.evaluations": 600,
+    "search.most_complex": 9,
+    "search.threshold": 1e6,
+}
 
+
+@pytest.mark.parametrize("kind", ["arms", pytest.param("search", marks=pytest.mark.slow)])
 def test_a_killed_and_resumed_worker_gives_the_bits_of_discover(
-    marks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, marks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = recipe.from_dict(TINY, "tiny")
+    spec = recipe.from_dict(TINY, "tiny") if kind == "arms" else recipe.override(recipe.load("first-order"), SEARCH)
     # What these compile, in the cache of the tests, the workers need not compile again.
     # 32 bits unless asked for more, as in a new process: what is measured of a recipe with arms depends on it.
     for seed in (5, 6):

@@ -17,6 +17,7 @@ from fluxforge.cli._arguments import Json, check_folder, count
 from fluxforge.cli._commands import RECIPES, complete_recipe
 from fluxforge.cli._output import console, number, one_line, printable, say, show, show_json, show_table
 from fluxforge.cli._progress import TerminatedError, doing, raise_lost_signal
+from fluxforge.errors import StorageError
 
 if TYPE_CHECKING:
     from fluxforge.sweeps import PointResult, PointStatus, Sweep
@@ -116,16 +117,28 @@ def _run(work: Callable[..., "Sweep"], folder: Path, as_json: bool) -> None:
             ended = work(tell=tell, warn=lambda text: say("warning", text))
     except (KeyboardInterrupt, TerminatedError):
         if (folder / "sweep.json").exists():
-            say("continue with", f"fluxforge sweep --resume {shlex.quote(str(folder))}", style="bold")
+            say("continue with", _resume_command(folder), style="bold")
         raise
+    except StorageError as error:
+        if not (folder / "sweep.json").exists():
+            raise
+        raise StorageError(f"{error}; after fixing this, continue with: {_resume_command(folder)}") from error
     if as_json:
         show_json(ended.document())
     else:
         _show(ended)
     if ended.failed:
         first = ended.failed[0]
-        say("error", f"{len(ended.failed)} of {len(ended.points)} points failed: {first.name}: {first.error}")
+        say(
+            "error",
+            f"{len(ended.failed)} of {len(ended.points)} points failed: {first.name}: {first.error}",
+            style="bold red",
+        )
         raise typer.Exit(1)
+
+
+def _resume_command(folder: Path) -> str:
+    return f"fluxforge sweep --resume {shlex.quote(str(folder))}"
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from fluxforge._arguments import (
 )
 from fluxforge.errors import InputError
 from fluxforge.pipeline import check_feasible
+from fluxforge.run import explain_failure
 from fluxforge.sweeps._folder import LOGS, RUNS, Plan, open_folder, read_plan
 from fluxforge.sweeps._points import Point, make_points, to_toml
 from fluxforge.sweeps._pool import PLACES, AbstractPool, Died, Event, ProcessPool, count_cores
@@ -157,7 +158,9 @@ class _Runner:
                 self._waiting.append(name)
                 self._tell(PointStatus(name=name))
         if self._waiting:
-            (self._folder / RUNS).mkdir(exist_ok=True)
+            for place in (RUNS, LOGS):
+                with explain_failure(self._folder / place):
+                    (self._folder / place).mkdir(exist_ok=True)
             pool = _make_pool(on, min(workers, len(self._waiting)), self._folder)
             try:
                 self._work(pool)
