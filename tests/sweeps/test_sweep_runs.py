@@ -8,6 +8,7 @@ from sweep_runs import contents
 
 import fluxforge as ff
 from fluxforge import recipe
+from fluxforge.distil._operon import threads as operon_threads
 from fluxforge.errors import InputError
 from fluxforge.sweeps import resume_sweep
 from fluxforge.sweeps._pool import share_cores
@@ -134,3 +135,5 @@ def test_workers_share_the_cores(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     assert share_cores(2, 8)["OMP_NUM_THREADS"] == "2"
     assert share_cores(8, 8)["OMP_NUM_THREADS"] == "1"
+    monkeypatch.setenv("PJRT_NPROC", "1")
+    assert operon_threads() == 1

@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -207,6 +207,15 @@ def _write_line(status: "PointStatus") -> None:
     sys.stderr.flush()
 
 
+def _shorten_formulas(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The rows with formulas cut to what the other columns leave of the line; summary.csv has them whole."""
+    place = columns.index("formula")
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    room = max(console().width - (sum(widths) - widths[place]) - 3 * (len(columns) - 1), len("formula"))
+    cut = (row[place] if len(row[place]) <= room else f"{row[place][: room - 1]}…" for row in rows)
+    return [(*row[:place], formula, *row[place + 1 :]) for row, formula in zip(rows, cut, strict=True)]
+
+
 def _show(ended: "Sweep") -> None:
     from fluxforge.sweeps import show_changes
 
@@ -215,7 +224,7 @@ def _show(ended: "Sweep") -> None:
     for point in ended.points:
         name, _, verdict, formula, loss, seconds = _row(point.name, "", point)
         rows.append((name, verdict if point.outcome == "finished" else "failed", formula, loss, seconds))
-    show_table(columns, rows, right=columns[3:])
+    show_table(columns, _shorten_formulas(columns, rows), right=columns[3:])
     if any(rate.of for rate in ended.rates):
         show()
         shown = [
