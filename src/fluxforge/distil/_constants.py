@@ -14,7 +14,7 @@ from fluxforge.distil._objective import Free, Objective
 from fluxforge.scheme import Ghost, Hop, Message, Output, Stage, symbol
 
 
-def layered(flux: sp.Expr, start: Mapping[str, float], layers: int) -> Free:
+def layer_stages(flux: sp.Expr, start: Mapping[str, float], layers: int) -> Free:
     """hₖ = T + aₖ Δt S + cₖ ΔtL hₖ₋₁ with h₀ = T and T' = h_L, as L stages with aₖ and cₖ free.
 
     `flux` is α times a geometric factor, `start` holds a1, c1, …

@@ -64,7 +64,7 @@ def held_out_error(stage: Stage, problems: Problem) -> float:
     @eqx.filter_jit
     def errors(problems: Problem) -> tuple[jax.Array, jax.Array]:
         def one(p: Problem) -> tuple[jax.Array, jax.Array]:
-            new = evaluate_stages((stage,), p.graph, p.T, p.S, parameters=p.named)
+            new = evaluate_stages((stage,), p.graph, p.T, p.S, parameters=p.step_parameters)
             live = p.graph.live
             return jnp.where(live, new - p.answer, 0.0), jnp.where(live, p.answer - p.T, 0.0)
 

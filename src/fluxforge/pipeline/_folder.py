@@ -83,7 +83,7 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 @contextmanager
-def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+def add_seconds(seconds: dict[str, float], name: str) -> Iterator[None]:
     """Seconds of a block, added under a name."""
     began = time.perf_counter()
     try:
@@ -111,7 +111,7 @@ def _keep(folder: RunFolder, record: _Record) -> None:
 
 
 def _record_of(folder: RunFolder) -> _Record | None:
-    found = folder.finished(_OUTPUTS)
+    found = folder.read_stage(_OUTPUTS)
     if found is None:
         return None
     where = folder.path / "stages" / f"{_OUTPUTS}.json"

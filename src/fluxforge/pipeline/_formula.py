@@ -39,7 +39,7 @@ class Formula:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The stages with a fraction for each constant that is taken for one, the number otherwise."""
-        return self.free.filled(self.fitted.chosen)
+        return self.free.fill_constants(self.fitted.chosen)
 
     @property
     def messages(self) -> dict[str, str]:
@@ -53,7 +53,7 @@ class Formula:
 
     def step(self, p: Problem) -> Any:
         """One step of the formula."""
-        return evaluate_stages(self.stages, p.graph, p.T, p.S, parameters=p.named)
+        return evaluate_stages(self.stages, p.graph, p.T, p.S, parameters=p.step_parameters)
 
     def scheme(self, name: str, equation: Equation) -> Scheme:
         """The formula as a scheme of the equation; `name` is that of the recipe."""

@@ -59,7 +59,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
     def finish(folder: Path, spec: recipe.Recipe) -> Run:
         with run_folder(folder, spec, warn=pytest.fail) as held:
-            done = held.finished("discovery")
+            done = held.read_stage("discovery")
             if done is None:
                 runs.append((spec.name, spec.seed))
                 found = _found(verdict="recovered", recovered=True, constants={"c1": 1.0}, seconds={"train": 2.0})

@@ -14,7 +14,7 @@ from fluxforge.paper.studies.controls import Result as Controls
 from fluxforge.paper.studies.controls import Row as ControlRow
 from fluxforge.paper.studies.rates import Result as Rates
 from fluxforge.paper.studies.symbolic import Result as Symbolic
-from fluxforge.report import COLOURS, MARKERS, Table, panels, rounded
+from fluxforge.report import COLOURS, MARKERS, Table, panels, round_decimals
 
 SHOWN = {"c1": "c, first layer's flux", "a1": "a₁, first layer's source", "c2": "d, second layer's flux"}
 # Which network shows what training gives for which θ.
@@ -222,7 +222,7 @@ def _control_row(row: ControlRow) -> tuple[str, ...]:
     explained = "—" if row.explained is None else f"{row.explained:.2%}"
     told = "; ".join(f"{name} = {text}" for name, text in {**row.messages, **row.outputs}.items())
     allowed = " or ".join(row.allowed)
-    formula = rounded(told, 4) if told else "—"
+    formula = round_decimals(told, 4) if told else "—"
     return (
         row.name,
         row.what,

@@ -60,7 +60,7 @@ def _worst(result: Result, name: str, *, key: str = "error", low: float = 0.0, h
     return max(_ratios(result, name, peer="crank-nicolson", key=key, low=low, high=high), default=np.inf)
 
 
-def _listed(numbers: Mapping[str, float]) -> str:
+def _list_values(numbers: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {'blows up' if np.isinf(value) else f'{value:.3g}'}" for name, value in numbers.items())
 
 
@@ -80,7 +80,7 @@ def _similar(result: Result) -> Claim:
     found = {key: {name: _worst(result, name, key=key, high=1.0) for name in names} for key in keys}
     good = {name: all(found[key][name] <= SIMILAR for key in keys) for name in names}
     evidence = "for Δt up to the Fourier step, at worst over Crank–Nicolson's: " + "; ".join(
-        f"{words}: {_listed(found[key])}" for key, words in keys.items()
+        f"{words}: {_list_values(found[key])}" for key, words in keys.items()
     )
     text = "when the Fourier condition is met, both second-order GNN schemes display performances similar to CN's"
     verdict = _three(all(good[name] for name in PRINTED), all(good[name] for name in RIGHT))
@@ -134,8 +134,8 @@ def _struggles(result: Result) -> Claim:
     worse = {name: far[name] <= SIMILAR < near[name] for name in near}
     limits = {name: _limits(result, name) for name in ("two-hop-printed", "midpoint")}
     evidence = (
-        f"error over Crank–Nicolson's from {NEAR:g} to 1 Fourier steps: {_listed(near)}; up to {FAR:g}: "
-        f"{_listed(far)}; stable up to so many Fourier steps: "
+        f"error over Crank–Nicolson's from {NEAR:g} to 1 Fourier steps: {_list_values(near)}; up to {FAR:g}: "
+        f"{_list_values(far)}; stable up to so many Fourier steps: "
         + ", ".join(f"{name} {min(found):.2f} to {max(found):.2f}" for name, found in limits.items())
     )
     if far["two-hop-printed"] > SIMILAR:
@@ -236,7 +236,7 @@ def _accurate(result: Result) -> Claim:
     most = {name: max(_ratios(result, name, peer="euler", key="error", high=1.0), default=np.inf) for name in names}
     formulas = (*PRINTED, *RIGHT)
     verdict = _three(all(most[name] < 1.0 for name in PRINTED), any(most[name] < 1.0 for name in formulas))
-    evidence = "error in time over Euler's for Δt up to the Fourier step, at worst: " + _listed(most)
+    evidence = "error in time over Euler's for Δt up to the Fourier step, at worst: " + _list_values(most)
     text = "the discovered schemes are more accurate than the standard first-order method"
     return Claim("more accurate than first order", text, verdict, evidence, _condition(verdict))
 

@@ -156,18 +156,18 @@ def _row(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn)
     """What became of one decoy: collected if it was finished as it stands, or run."""
     spec = spec_of(decoy, config)
     with run_folder(folder / decoy.name, spec, warn=warn) as held:
-        done = held.finished(NAME)
+        done = held.read_stage(NAME)
         if done is None or done["what"] != decoy.what:
             began = time.perf_counter()
 
-            def told(what: str, k: int, of: int) -> None:
+            def tell_decoy(what: str, k: int, of: int) -> None:
                 tell(f"{decoy.name}: {what}", k, of)
 
             if decoy.make is None:
                 network = train(spec, source(spec), folder=held).member(0)
             else:
                 network = decoy.make(spec, lambda: _heat(config, folder, warn))
-            judged = judge_formula(distil_network(TrainedMember(network), spec, held, told), spec, told)
+            judged = judge_formula(distil_network(TrainedMember(network), spec, held, tell_decoy), spec, tell_decoy)
             row = _describe(decoy, spec, judged, time.perf_counter() - began)
             done = finite(to_builtins(row))
             held.finish(NAME, done)

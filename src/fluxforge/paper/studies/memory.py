@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fluxforge.data import cached
+from fluxforge.data import generate_meshes
 from fluxforge.paper.studies._measures import graph_of
 from fluxforge.paper.studies._records import Claim, Measurements, Verdict, open_measurements
 from fluxforge.paper.studies._tasks import Footprint, Task, count_bytes, measure_tasks
@@ -127,7 +127,7 @@ def run(
         }
         for k, cells in enumerate(config.sizes):
             tell(f"mesh of {cells} cells", k, len(config.sizes))
-            cached([{"kind": "irregular", "cells": cells, "seed": SEED, "engine": "builtin"}])
+            generate_meshes([{"kind": "irregular", "cells": cells, "seed": SEED, "engine": "builtin"}])
         tasks = [*bare.values(), *wanted.values()]
         found = measure_tasks(tasks, Footprint, held, tell=tell, workers=config.workers)
         counted = {(name, cells): _count(name, cells, held) for cells in config.sizes for name in config.subjects}

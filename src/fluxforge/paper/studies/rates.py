@@ -160,7 +160,7 @@ def _measure_residual(spec: recipe.Recipe, folder: Path, warn: Warn) -> Residual
     if not isinstance(spec.data, recipe.Meshes) or spec.loss.residual is None:
         return None
     with RunFolder.open(folder, warn=warn) as held:
-        done = held.finished("residual")
+        done = held.read_stage("residual")
         if done is None:
             network = train(spec, source(spec), folder=held).member(0)
             with jax.enable_x64(True):

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 
 from fluxforge import recipe
 from fluxforge.data import source
-from fluxforge.distil import ENGINES, layered, series, small_steps
+from fluxforge.distil import ENGINES, layer_stages, series, small_steps
 from fluxforge.gnn import cast
 from fluxforge.loss import step_of
 from fluxforge.paper.studies._networks import ConstantsRow, constants_rows
@@ -230,7 +230,7 @@ def _follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> 
     trained = _train(spec, folder / f"residual-{theta:g}", tell)
     with jax.enable_x64(True):
         problems = problems_by_step(spec, (*ladder(spec), 0.1), config.problems)
-        found = small_steps(layered(FLUX, {"a1": 1.0, "c1": 1.0}, 1), spec.loss, problems)
+        found = small_steps(layer_stages(FLUX, {"a1": 1.0, "c1": 1.0}, 1), spec.loss, problems)
         own = step_of(cast(trained.member(0), "float64"))
         rows = []
         for row in constants_rows(found):
@@ -245,7 +245,7 @@ def _follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> 
 
 def judge(result: Result) -> list[Claim]:
     """The sentences of section 4 about formulas of networks."""
-    return [_supervised(result), _residual(result)]
+    return [_judge_supervised(result), _residual(result)]
 
 
 def _conditions(result: Result, name: str) -> list[str]:
@@ -253,7 +253,7 @@ def _conditions(result: Result, name: str) -> list[str]:
     return [BUILT_IN] if (result.update or {}).get(name, "residual") == "residual" else []
 
 
-def _supervised(result: Result) -> Claim:
+def _judge_supervised(result: Result) -> Claim:
     """On this part's own seeds if there are enough of them at one α, otherwise on those of `rates`."""
     found = result.recovery
     good, of = sum(row.exact for row in found), sum(row.of for row in found)
