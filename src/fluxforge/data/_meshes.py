@@ -59,7 +59,7 @@ def cache_folder() -> Path:
 
 
 def _engine(wanted: str) -> str:
-    """The engine that will be used, so that a cache made without gmsh is not taken for one made with it."""
+    """The engine that will be used, so that meshes cached without gmsh are not used in place of meshes of gmsh."""
     return ("builtin" if gmsh_problem() else "gmsh") if wanted == "auto" else wanted
 
 

@@ -116,7 +116,7 @@ def refit(free: Free, loss: recipe.Loss, samples: Sequence[Problem]) -> Fitted:
 
 
 def nearest_fractions(values: Mapping[str, float], uncertainty: Mapping[str, float]) -> dict[str, Fraction]:
-    """The fraction each constant is taken for; none where its uncertainty does not tell it from the next candidate."""
+    """The fraction that each constant is rounded to; none if its uncertainty does not exclude the next candidate."""
     found = {name: nearest_fraction(value, uncertainty[name]) for name, value in values.items()}
     return {name: near for name, near in found.items() if near is not None}
 

@@ -89,7 +89,7 @@ def name_outputs(recovered: bool) -> tuple[str, str]:
 def _describe_certificate(
     certificate: Certificate, scheme: Scheme, order: float | None, unrounded: float | None
 ) -> list[str]:
-    """What the certificate says of the formula, in a few lines; none of it bears on the verdict."""
+    """The main findings of the certificate, a line each; they do not enter the verdict."""
     kept = certificate.conservation is not None and certificate.conservation.holds
     printed = "not established" if order is None else f"{order:.2f}"
     beside = "" if unrounded is None else f"; {unrounded:.2f} with the network's own constants, unrounded"

@@ -33,7 +33,7 @@ _POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 
 @dataclass(frozen=True)
 class Shown:
-    """A picture in a page: its drawing, the line under it, what it says to those who cannot see it, and its look."""
+    """A figure in a page: the SVG, the caption, the alternative text for screen readers, and its CSS classes."""
 
     svg: Markup
     caption: str

@@ -225,7 +225,7 @@ def test_large_meshes_are_measured_apart_and_kept(tmp_path: Path, monkeypatch: p
 
 
 def test_the_study_needs_the_schemes_its_claims_speak_of() -> None:
-    with pytest.raises(InputError, match="the claims speak of crank-nicolson"):
+    with pytest.raises(InputError, match="the claims compare with crank-nicolson"):
         run_document(convergence, convergence.Config(schemes=("euler",)))
     with pytest.raises(InputError, match="no built-in scheme 'eulre'"):
         run_document(convergence, convergence.Config(schemes=("eulre",)))

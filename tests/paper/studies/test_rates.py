@@ -283,4 +283,4 @@ def test_the_figure_has_a_bar_per_recipe_and_verdict(whole: Mapping[str, Any], t
     nothing = copy.deepcopy(whole)
     for found in nothing["recipes"].values():
         found["rows"] = [row | {"explained": None} for row in found["rows"]]
-    assert rates_figure(read_partial(nothing, rates.Result)).axes[1].get_title() == "not told by these runs"
+    assert rates_figure(read_partial(nothing, rates.Result)).axes[1].get_title() == "not recorded by these runs"

@@ -189,7 +189,7 @@ def rates_figure(result: Rates) -> Figure:
     counts.set_title("verdicts", fontsize=10)
     counts.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, frameon=False)
     explained.set_xlabel("least part of the network's step that is explained")
-    explained.set_title("a mark per seed" if explained.lines else "not told by these runs", fontsize=10)
+    explained.set_title("a mark per seed" if explained.lines else "not recorded by these runs", fontsize=10)
     return figure
 
 
@@ -214,7 +214,7 @@ COLUMNS = ("decoy", "what it is", "verdict", "explained", "formula", "allowed", 
 def controls_table(result: Controls) -> Table:
     """A row per decoy; numbers of formulas are shown with four digits."""
     return Table(
-        "Laws and networks that must not be taken for the scheme", COLUMNS, tuple(map(_control_row, result.rows))
+        "Laws and networks that must not be recovered as the scheme", COLUMNS, tuple(map(_control_row, result.rows))
     )
 
 

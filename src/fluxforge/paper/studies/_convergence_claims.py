@@ -21,7 +21,7 @@ NEAR, FAR = 0.5, 0.125
 ORDER_TOLERANCE = 0.25
 # Significantly lower: less than that share in the geometric mean, and nowhere above.
 SIGNIFICANT = 0.6
-# Networks are told beside the formulas, and decide nothing: there is one seed of each.
+# Networks are reported beside the formulas and do not enter the verdicts: there is one seed of each.
 OTHER_FORMULAS = "with other formulas than printed"
 
 
@@ -74,7 +74,7 @@ def _condition(verdict: Verdict) -> str:
 
 
 def _similar(result: Result) -> Claim:
-    """Under a condition if only the formulas put right are similar."""
+    """Under a condition if only the corrected formulas are similar."""
     keys = {"error": "error", "free": "error without a source", "residual_one": "residual (θ = 1, as printed)"}
     names = (*PRINTED, *RIGHT, *_networks(result))
     found = {key: {name: _worst(result, name, key=key, high=1.0) for name in names} for key in keys}
@@ -205,7 +205,7 @@ def _all_lower(result: Result, names: Sequence[str]) -> bool:
 
 
 def _residual(result: Result) -> Claim:
-    """Of the printed formulas; those put right are the condition."""
+    """Judged by the printed formulas; under a condition if only the corrected ones fulfil it."""
     networks = _networks(result)
     names = (*PRINTED, *RIGHT, *networks)
     parts = []

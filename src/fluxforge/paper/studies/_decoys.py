@@ -137,11 +137,6 @@ class Decoy:
     recipe: Literal["first-order", "midpoint"] = "first-order"
     make: Maker | None = None
 
-    @property
-    def is_control(self) -> bool:
-        """Whether it has to be recovered: not a decoy, but a check that the judge believes what is true."""
-        return self.allowed == FOUND
-
 
 def _law(name: str, what: str, law: str, allowed: Verdicts = AS_ITSELF, **changes: float) -> Decoy:
     more = {f"data.{key}": value for key, value in changes.items()}

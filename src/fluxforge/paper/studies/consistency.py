@@ -53,7 +53,7 @@ SIZES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
     },
 }
 SEEDS = (1, 2, 3, 4, 5)
-# Where a step's growth is asked: Δt times the rate of a mode.
+# Δt λ at which the growth of one step is computed, λ the rate of a mode.
 STEPS = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
@@ -68,7 +68,7 @@ class Config:
 
     @property
     def families(self) -> Mapping[str, tuple[int, ...]]:
-        """The sizes asked for, or the preset's."""
+        """The sizes given, or the preset's."""
         return SIZES[self.preset] if self.sizes is None else self.sizes
 
 

@@ -209,7 +209,7 @@ def _describe(decoy: Decoy, spec: recipe.Recipe, judged: JudgedFormula, seconds:
 # Constants refitted to exact data are those of the law but for rounding; the smallest term of any decoy is 2e-2.
 EXACT = 1e-6
 # Refitted to data with noise of relative size s, they are within s/3. Their standard error is about s/30, from 512
-# problems of two cells; T_N and T_P, which vary together, are told apart less well than a constant by itself.
+# problems of two cells; T_N and T_P, which vary together, are separated less well than a single constant is determined.
 WITHIN_NOISE = 1.0 / 3.0
 
 

@@ -98,7 +98,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
 
 
 def _quicker(config: Config) -> dict[str, Any]:
-    """The other networks are there for a comparison: they are trained for less, unless a number is asked for."""
+    """The number of training steps of the other networks, which are only compared: fewer, unless a number is given."""
     asked = config.variant_steps is None and "training.steps" in config.changes
     return {} if asked else {"training.steps": config.variant_steps or VARIANT_STEPS}
 

@@ -43,7 +43,7 @@ SIZES: Mapping[str, tuple[int, ...]] = {
     "quick": (10_000, 30_000, 60_000, 100_000),
     "paper": (10_000, 30_000, 100_000, 200_000),
 }
-# Two steps that every scheme bears, far apart.
+# Two time steps, far apart, at which every scheme is stable.
 FOURIER = (0.125, 0.75)
 DISCOVERED = ("midpoint-printed", "two-hop-printed")
 # Much lower: at most that share of the other's bytes per cell.
@@ -105,7 +105,7 @@ class Config:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The cells asked for, or the preset's."""
+        """The numbers of cells given, or the preset's."""
         return SIZES[self.preset] if self.cells is None else self.cells
 
     def steps(self, cells: int) -> tuple[float, ...]:

@@ -122,7 +122,7 @@ def run(
 
 
 def _engine(wanted: str, warn: Callable[[str], None]) -> str:
-    """Which generator made the meshes, in words; told where it is not the one that the paper has."""
+    """The name of the mesh generator that was used; `warn` is called if it is not the paper's."""
     problem = gmsh_problem() if wanted == "auto" else None
     if problem is not None:
         warn(f"the meshes are those of the built-in engine: {problem}")

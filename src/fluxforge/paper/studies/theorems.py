@@ -52,7 +52,7 @@ NAME = "theorems"
 DT = 0.1
 SHAPES = tuple((layers, depth) for layers in (1, 2, 3) for depth in (2, 3, 4))
 FAMILY_SIZE = 8
-# Relative noise on the lemma's weights: networks near the sparse solution, which the second theorem speaks of.
+# Relative noise on the lemma's weights: networks near the sparse solution, as in the second theorem.
 NOISE = (1e-4, 1e-3, 1e-2)
 
 
