@@ -102,7 +102,7 @@ def run(
 ) -> Result:
     """Measure the grid; measurements that the folder holds are read."""
     _check(config)
-    networks = dict(list(_read_networks(folder).items())[:MOST_NETWORKS])
+    networks = dict(list(read_networks(folder).items())[:MOST_NETWORKS])
     with jax.enable_x64(True), open_measurements(None if folder is None else folder / "grid", warn) as held:
         study = _Study(config, held, tell, networks)
         meshes = [study.mesh(cells) for cells in config.sizes]
@@ -123,10 +123,6 @@ def run(
         space=space,
         orders={name: Orders(time_orders(name, rows), space_order(name, space)) for name in named},
     )
-
-
-def _read_networks(folder: Path | None) -> dict[str, Network]:
-    return read_networks(folder)
 
 
 def _check(config: Config) -> None:
