@@ -70,7 +70,7 @@ def residual(spec: recipe.Residual) -> Defect:
     return weighted
 
 
-def averaged(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
+def mean_defect(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
     """The mean over the live cells of |defect|, or of its square."""
     live = problem.graph.live
     size = jnp.abs(defect) if norm == "l1" else jnp.square(defect)
@@ -112,7 +112,7 @@ def data_loss(spec: recipe.Loss) -> DataLoss:
         def one(problem: Problem) -> Terms:
             new = step_of(network)(problem)
             return {
-                name: weight * averaged(defect(problem, new), problem, norm)
+                name: weight * mean_defect(defect(problem, new), problem, norm)
                 for name, (defect, weight, norm) in defects.items()
             }
 

@@ -114,7 +114,7 @@ def resume(output: str | os.PathLike[str], *, tell: Progress = silent, warn: War
 def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
     """Run what is not finished in a folder, and check the files of what is."""
     stage = GENERALISATION if spec.arms else DISCOVERY
-    document: Document | None = folder.finished(stage)
+    document: Document | None = folder.read_stage(stage)
     if document is None:
         document = compare_arms(spec, folder, tell) if spec.arms else discover_formula(spec, folder, tell)
         folder.finish(stage, document)
@@ -151,7 +151,7 @@ def discover_formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
 def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progress = silent) -> Document:
     """From a network that is trained already to its formula and certificate, in a run folder; returns the document."""
     with run_folder(output, spec, warn=lambda _: None) as folder:
-        if (done := folder.finished(DISCOVERY)) is not None:
+        if (done := folder.read_stage(DISCOVERY)) is not None:
             check_outputs(folder, spec, lambda into: None)
             return done
         distilled = distil_network(TrainedMember(network), spec, folder, tell)

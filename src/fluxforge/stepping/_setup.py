@@ -15,6 +15,7 @@ from fluxforge.mesh import (
     dual,
     evaluate_at,
     fit_conditions,
+    settings_at,
     varies_in_time,
     wall_value,
 )
@@ -36,7 +37,6 @@ from fluxforge.stepping._timed import (
     times_of_stages,
 )
 from fluxforge.stepping._trained import TrainedNetwork
-from fluxforge.stepping._varying import settings_at
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def set_up(problem: Problem) -> Setup:
     if isinstance(scheme, TrainedNetwork):
         settings = dict(scheme.check_settings(settings))
     timed = varies_in_time(scheme.equation, settings, dimension)
-    parameters = settings_at(scheme.equation, settings, dimension, begin) if timed else settings
+    parameters = settings_at(scheme.equation, settings, begin, dimension) if timed else settings
     if formula is not None:
         check_source(formula, scheme.equation, graph, time=begin, state=T)
         parameters = {**parameters, **source_settings(scheme.equation, graph, begin)}

@@ -1,6 +1,5 @@
 """Formulas and functions of place and time: fields, walls and parameters of an equation at any time."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,18 +16,14 @@ from fluxforge.expression import COORDINATES, TIME, evaluate, parse, symbol, sym
 from fluxforge.graph import put
 from fluxforge.mesh import (
     Condition,
-    Curl,
     DualGraph,
     Robin,
-    Settings,
     Value,
     depends_on_time,
     evaluate_at,
     faces_of_tags,
-    varies_in_time,
     wall_value,
 )
-from fluxforge.pde import Equation
 
 Time = Float[Array, ""]
 
@@ -116,27 +111,3 @@ def varying_walls(graph: DualGraph, conditions: Mapping[str, Condition], dtype: 
         values=tuple(values),
         transfers=tuple(transfers),
     )
-
-
-def settings_at(equation: Equation, settings: Settings, dimension: int, time: float) -> dict[str, Any]:
-    """The parameters at one time, without t in their formulas."""
-    timed = varies_in_time(equation, settings, dimension)
-    return {name: _freeze(given, dimension, time) if name in timed else given for name, given in settings.items()}
-
-
-_TIME = re.compile(rf"(?<![A-Za-z0-9_]){TIME}(?![A-Za-z0-9_(])")
-
-
-def _freeze(given: Any, dimension: int, time: float) -> Any:
-    """A formula with the number in place of t, a function of the coordinates alone; of several, each."""
-    if isinstance(given, str):
-        return _TIME.sub(f"({time!r})", given)
-    if isinstance(given, Curl):
-        return Curl(_freeze(given.stream, dimension, time))
-    if isinstance(given, Mapping):
-        return {name: _freeze(part, dimension, time) for name, part in given.items()}
-    if isinstance(given, tuple | list):
-        return tuple(_freeze(part, dimension, time) for part in given)
-    if callable(given) and depends_on_time(given, dimension):
-        return lambda *x: given(*x, time)
-    return given
