@@ -25,6 +25,7 @@ def test_every_command_of_the_contract_that_exists_is_there() -> None:
     assert {path[0] for path in PATHS if path} == {
         "discover",
         "simulate",
+        "rerun",
         "verify",
         "equations",
         "schemes",

@@ -21,12 +21,20 @@ from fluxforge.graph._padded_graph import (
     size,
     stack_graphs,
 )
-from fluxforge.graph._stages import AbstractRound, Formulas, evaluate_stages, visit_stages
+from fluxforge.graph._stages import (
+    AbstractRound,
+    Formulas,
+    Moment,
+    evaluate_stages,
+    visit_stages,
+    visit_stages_in_time,
+)
 
 __all__ = [
     "AbstractRound",
     "Average",
     "Formulas",
+    "Moment",
     "Neighbourhood",
     "Neighbourhoods",
     "Outflow",
@@ -47,4 +55,5 @@ __all__ = [
     "stack_graphs",
     "view",
     "visit_stages",
+    "visit_stages_in_time",
 ]

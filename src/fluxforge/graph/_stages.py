@@ -64,13 +64,27 @@ class Visit(NamedTuple):
     outputs: Mapping[str, State]
 
 
+class Moment(NamedTuple):
+    """What a problem has at one time: ghosts and parameters of cells and faces in `graph`, source, and constants."""
+
+    graph: PaddedGraph
+    S: State
+    parameters: Mapping[str, Any]
+
+
 def visit_stages(
     rounds: Iterable[AbstractRound], graph: PaddedGraph, T: State, S: State, *, parameters: Mapping[str, Any]
 ) -> Iterator[Visit]:
     """Evaluate rounds in turn; `parameters` are dt, the equation's constants, and whatever else the formulas name."""
-    fields, rules = {"T": T, "S": S}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
-    graph = graph.facing(T, parameters)
-    for each in rounds:
+    return visit_stages_in_time(((each, Moment(graph, S, parameters)) for each in rounds), T)
+
+
+def visit_stages_in_time(rounds: Iterable[tuple[AbstractRound, Moment]], T: State) -> Iterator[Visit]:
+    """Evaluate rounds in turn, each at its own moment."""
+    fields, rules = {"T": T}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
+    for each, (given, S, parameters) in rounds:
+        graph = given.facing(T, parameters)
+        fields["S"] = S
         nodes = graph.nodes(fields, rules)
         cell = {**fields, **graph.cells, **parameters, "V": graph.V}
         cell |= each.sums(graph, nodes, parameters)

@@ -18,7 +18,7 @@ from fluxforge.scheme._integrate import (
 )
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
-from fluxforge.scheme._spaces import SPACES, split_name
+from fluxforge.scheme._spaces import SPACES, named_scheme, split_name
 from fluxforge.scheme._symbols import (
     IN_SPACE,
     INVARIANTS,
@@ -86,6 +86,7 @@ __all__ = [
     "linear_stages",
     "load",
     "message_symbols",
+    "named_scheme",
     "one_cell_order",
     "output_symbols",
     "runge_kutta",

@@ -17,7 +17,9 @@ from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, is_one_ope
 from fluxforge.stepping._linear import LinearStepper
 from fluxforge.stepping._output import prepare_folder, write_comparison, write_run, write_series
 from fluxforge.stepping._picture import comparison_figure
-from fluxforge.stepping._run import choose_step, compare, simulate
+from fluxforge.stepping._problem import Problem
+from fluxforge.stepping._problem_file import read_final, read_problem
+from fluxforge.stepping._run import compare, continue_problem, rerun, restart, run_problem, simulate
 from fluxforge.stepping._simulation import (
     Comparison,
     ComparisonRow,
@@ -30,11 +32,20 @@ from fluxforge.stepping._simulation import (
     side_by_side,
 )
 from fluxforge.stepping._stable_region import real_interval
-from fluxforge.stepping._steady import Overshoot, SteadyState, SteadySummary, overshoot, steady
+from fluxforge.stepping._steady import (
+    SOLVERS_OF_STEADY_STATES,
+    Overshoot,
+    SteadyState,
+    SteadySummary,
+    overshoot,
+    steady,
+)
+from fluxforge.stepping._step_size import choose_step
 from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper, GeneralStepper, general_stepper
 from fluxforge.stepping._trained import TrainedNetwork
 
 __all__ = [
+    "SOLVERS_OF_STEADY_STATES",
     "STEPS_PER_TURN",
     "AbstractStepper",
     "AffineMap",
@@ -48,6 +59,7 @@ __all__ = [
     "Operator",
     "Overshoot",
     "Precision",
+    "Problem",
     "Simulation",
     "Solver",
     "SteadyState",
@@ -63,6 +75,7 @@ __all__ = [
     "choose_step",
     "compare",
     "comparison_figure",
+    "continue_problem",
     "factorise",
     "fastest_eigenvalues",
     "field_on_cells",
@@ -78,7 +91,12 @@ __all__ = [
     "prepare_folder",
     "read_array",
     "read_field",
+    "read_final",
+    "read_problem",
     "real_interval",
+    "rerun",
+    "restart",
+    "run_problem",
     "run_stepper",
     "side_by_side",
     "sides",
