@@ -32,6 +32,14 @@ from fluxforge.scheme._symbols import (
     symbol_units,
     turned_names,
 )
+from fluxforge.scheme._weighted import (
+    LOCAL,
+    face_invariants,
+    local_number_stage,
+    nested_tableau,
+    weighted_scheme,
+    weighted_stages,
+)
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
 
 __all__ = [
@@ -40,6 +48,7 @@ __all__ = [
     "HIGHEST_ORDER",
     "INVARIANTS",
     "IN_SPACE",
+    "LOCAL",
     "NEXT",
     "SPACES",
     "TABLEAUX",
@@ -66,6 +75,7 @@ __all__ = [
     "check_scheme",
     "claims_to_document",
     "correction_text",
+    "face_invariants",
     "find",
     "find_tableau",
     "from_document",
@@ -75,7 +85,9 @@ __all__ = [
     "invariant_names",
     "linear_stages",
     "load",
+    "local_number_stage",
     "message_symbols",
+    "nested_tableau",
     "one_cell_order",
     "output_symbols",
     "runge_kutta",
@@ -86,4 +98,6 @@ __all__ = [
     "symbol_units",
     "to_document",
     "turned_names",
+    "weighted_scheme",
+    "weighted_stages",
 ]
