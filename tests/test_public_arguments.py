@@ -117,6 +117,12 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
         {"text": "euler", "scheme": EULER, "number": 3, "empty": []},
     ),
     (lambda mesh: ff.compare(["euler"], mesh), "mesh", NO_MESH),
+    (lambda scheme: ff.steady(scheme, MESH), "scheme", NO_SCHEME),
+    (lambda mesh: ff.steady("euler", mesh), "mesh", NO_MESH),
+    (lambda solver: ff.steady("euler", MESH, solver=solver), "solver", NO_WORD),
+    (lambda source: ff.steady("euler", MESH, source=source), "source", NO_FIELD),
+    (lambda boundary: ff.steady("euler", MESH, boundary=boundary), "boundary", NO_CONDITION),
+    (lambda diffusivity: ff.steady("euler", MESH, diffusivity=diffusivity), "diffusivity", NOT_POSITIVE),
     (lambda progress: ff.compare(["euler"], MESH, progress=progress), "progress", NO_FUNCTION),
     (lambda speed: ff.compare(["euler"], MESH, speed=speed), "speed", {"unknown": 1.0}),
     *((step, name, NOT_POSITIVE) for name in ("diffusivity", "dt")),
@@ -187,7 +193,7 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     (ff.mesh.cell_diameters, "mesh", NO_MESH),
     (lambda mesh: ff.mesh.mesh_picture(mesh, "m.png"), "mesh", NO_MESH),
     (lambda path: ff.mesh.mesh_picture(MESH, path), "path", NO_PATH),
-    *((ask, "graph", NO_GRAPH) for ask in (ff.mesh.fourier_step, ff.mesh.components, ff.mesh.paths)),
+    *((ask, "graph", NO_GRAPH) for ask in (ff.mesh.fourier_step, ff.mesh.components, ff.mesh.lines, ff.mesh.paths)),
     *((ask, "graph", NO_GRAPH) for ask in (ff.mesh.nonorthogonality, ff.mesh.ring, ff.mesh.unit_volume)),
     (lambda diffusivity: ff.mesh.fourier_step(GRAPH, diffusivity), "diffusivity", NO_NUMBER),
     (ff.scheme.find, "scheme", NO_SCHEME | {"unknown": "eulr"}),
@@ -217,6 +223,9 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
         {kind: value for kind, value in NOT_POSITIVE.items() if kind != "text"},
     ),
     (lambda graph: ff.mesh.reference_step(EULER.equation, graph), "graph", NO_GRAPH),
+    (lambda graph: ff.mesh.divergence(graph, GRAPH.slot_sign), "graph", NO_GRAPH),
+    (lambda graph: ff.mesh.relative_divergence(graph, GRAPH.slot_sign), "graph", NO_GRAPH),
+    (lambda a_n: ff.mesh.divergence(GRAPH, a_n), "a_n", {"short": np.ones((2, 3)), "per face": np.ones(len(GRAPH.A))}),
     *(
         (lambda scheme, ask=ask: ask(scheme, GRAPH), "scheme", NO_SCHEME_OBJECT)
         for ask in (generator, linear_field_defect)
@@ -258,7 +267,7 @@ def test_a_wrong_argument_is_bad_input_that_names_it(
 def test_every_public_function_is_asked() -> None:
     """Whatever is added to the package, to its meshes and to its schemes, is added above or set aside here."""
     aside = {"Dirichlet", "Neumann", "compare", "dual", "equation", "simulate", "stepper", "verify", "discover"}
-    aside |= {"load_run", "mesh_arrays"}
+    aside |= {"load_run", "mesh_arrays", "Robin", "Periodic", "Inflow", "steady"}
     assert aside == {name for name in ff.__all__ if callable(getattr(ff, name))}
     asked = Path(__file__).read_text(encoding="utf-8")
     functions = [name for name in ff.mesh.__all__ if inspect.isfunction(getattr(ff.mesh, name))]
@@ -266,9 +275,20 @@ def test_every_public_function_is_asked() -> None:
     inner = {
         "as_mesh",
         "check_graph",
+        "close_walls",
+        "conditions_of_tags",
+        "default_condition",
+        "depends_on_time",
+        "faces_of_tags",
+        "fit_conditions",
+        "linear_speed",
+        "wall_value",
+        "wall_velocity",
         "draw_field",
         "exchange_weights",
+        "face_conormals",
         "resolve",
+        "varies_in_time",
         "dual",
         "evaluate_at",
         "gmsh_problem",

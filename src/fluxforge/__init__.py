@@ -1,8 +1,8 @@
 """Discover finite-volume schemes, distil them to formulas, certify them.
 
-The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.stepper`, `ff.simulate`,
-`ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`, `ff.equation`, `ff.mesh_arrays`. Each is imported at first use,
-so that importing the package is fast.
+The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.Robin`, `ff.Periodic`,
+`ff.Inflow`, `ff.stepper`, `ff.simulate`, `ff.steady`, `ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`,
+`ff.equation`, `ff.mesh_arrays`. Each is imported at first use, so that importing the package is fast.
 """
 
 import importlib
@@ -14,15 +14,18 @@ __version__ = version("fluxforge")
 if TYPE_CHECKING:
     from fluxforge import mesh, scheme
     from fluxforge.certify import verify
-    from fluxforge.mesh import Dirichlet, Neumann, dual
+    from fluxforge.mesh import Dirichlet, Inflow, Neumann, Periodic, Robin, dual
     from fluxforge.pde import equation
     from fluxforge.pipeline import discover, load_run
     from fluxforge.scheme.emit import mesh_arrays
-    from fluxforge.stepping import compare, simulate, stepper
+    from fluxforge.stepping import compare, simulate, steady, stepper
 
 __all__ = [
     "Dirichlet",
+    "Inflow",
     "Neumann",
+    "Periodic",
+    "Robin",
     "__version__",
     "compare",
     "discover",
@@ -33,13 +36,17 @@ __all__ = [
     "mesh_arrays",
     "scheme",
     "simulate",
+    "steady",
     "stepper",
     "verify",
 ]
 
 _HOME = {
     "Dirichlet": "mesh",
+    "Inflow": "mesh",
     "Neumann": "mesh",
+    "Periodic": "mesh",
+    "Robin": "mesh",
     "compare": "stepping",
     "discover": "pipeline",
     "dual": "mesh",
@@ -47,6 +54,7 @@ _HOME = {
     "load_run": "pipeline",
     "mesh_arrays": "scheme.emit",
     "simulate": "stepping",
+    "steady": "stepping",
     "stepper": "stepping",
     "verify": "certify",
 }

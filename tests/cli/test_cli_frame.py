@@ -26,6 +26,7 @@ def test_every_command_of_the_contract_that_exists_is_there() -> None:
         "discover",
         "simulate",
         "verify",
+        "equations",
         "schemes",
         "mesh",
         "export",

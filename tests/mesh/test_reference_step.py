@@ -7,7 +7,6 @@ import pytest
 
 from fluxforge.errors import EquationError, InputError
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, fourier_step, jittered, reference_step, resolve, squares
-from fluxforge.mesh._parameters import split_tuple
 from fluxforge.pde import HEAT, from_document
 
 ADVECTION = from_document(
@@ -118,22 +117,6 @@ def test_a_parameter_per_cell_may_be_multiplied_by_one_per_face() -> None:
     field = 1 + graph.x[:, 0]
     layers = from_document({"name": "layers", "diffusion": "k", "parameters": {"k": {"where": "cell"}}})
     assert found == pytest.approx(reference_step(layers, graph, {"k": 2 * field}), rel=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("(-y, x)", ["-y", "x"]),
-        ("-y, max(x, 0)", ["-y", "max(x, 0)"]),
-        ("(x)*2, (y)", ["(x)*2", "(y)"]),
-        ("((1, 0), (0, 2))", ["(1, 0)", "(0, 2)"]),
-        ("(x)*(y)", ["(x)*(y)"]),
-        ("(2)", ["2"]),
-        ("", [""]),
-    ],
-)
-def test_tuples_are_split_at_their_own_commas(text: str, parts: list[str]) -> None:
-    assert split_tuple(text) == parts
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, fourier_step, unit_volume
+from fluxforge.mesh import Dirichlet, DualGraph, Neumann, Robin, close_walls, dual, fourier_step, resolve, unit_volume
+from fluxforge.pde import HEAT
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import generator
 from strategies import BOUNDARIES, MESHES, few, moved, scales
@@ -27,6 +28,9 @@ KEPT = (
     "origin",
     "region",
     "regions",
+    "inflow",
+    "follow",
+    "wrapped",
 )
 
 
@@ -39,7 +43,16 @@ def test_the_mean_volume_is_one_and_every_length_is_divided_by_the_same() -> Non
         assert np.allclose(getattr(scaled, name) * length, getattr(GRAPH, name), rtol=1e-14, atol=1e-15)
     for name in KEPT:
         assert np.array_equal(getattr(scaled, name), getattr(GRAPH, name))
-    assert {field.name for field in fields(DualGraph)} == {"V", "value", *LENGTHS, *KEPT}
+    assert {field.name for field in fields(DualGraph)} == {"V", "value", "transfer", *LENGTHS, *KEPT}
+
+
+def test_the_step_behind_a_robin_wall_is_the_same_in_either_unit() -> None:
+    graph = dual(moved(MESHES["mixed"], scale=3.0, shift=(1.0, 2.0)), Robin(h=0.7, outside=2.0))
+    scaled, length = unit_volume(graph)
+    here, there = (close_walls(each, HEAT, resolve(HEAT, each, {"alpha": 1.3})) for each in (graph, scaled))
+    # Products of a few numbers near 1, in another order.
+    assert np.allclose(here.follow, there.follow, rtol=1e-14)
+    assert fourier_step(graph, 1.3) == pytest.approx(fourier_step(scaled, 1.3) * length**2, rel=1e-13)
 
 
 def test_temperatures_are_kept_and_slopes_are_per_the_new_length() -> None:

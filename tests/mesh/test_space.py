@@ -104,7 +104,9 @@ def test_formulas_of_the_plane_are_refused_in_space_and_the_other_way_round() ->
     from fluxforge.mesh import dual, squares
 
     with pytest.raises(SchemeError, match="'corrected' is written for 2 dimensions, and the mesh has 3"):
-        stepper("corrected", six_tetrahedra(), 1e-3)
+        stepper(corrected_in(2), six_tetrahedra(), 1e-3)
+    by_name, written = (stepper(each, six_tetrahedra(), 1e-3) for each in ("corrected", corrected_in(3)))
+    assert np.array_equal(by_name(T), written(T))
     along = SchemeBuilder().stage({"z": "A*alpha*n_z*d_z/delta**2*(T_N - T_P)"}, {"T_new": "T + dt*z/V"}).build("along")
     assert along.dimension == 3
     with pytest.raises(SchemeError, match="'along' is written for 3 dimensions, and the mesh has 2"):

@@ -51,6 +51,8 @@ def table(graph: DualGraph) -> dict[str, np.ndarray]:
         "chi": graph.moving[face].astype(float),
         "d_n": graph.n[face, 0] * graph.d[face, 0] + graph.n[face, 1] * graph.d[face, 1],
         "d_t": np.abs(graph.n[face, 0] * graph.d[face, 1] - graph.n[face, 1] * graph.d[face, 0]),
+        "p_x": graph.centre[face, 0] - graph.x[:, :1],
+        "p_y": graph.centre[face, 1] - graph.x[:, 1:],
     }
     boundary = slice(graph.interior, None)
     return {

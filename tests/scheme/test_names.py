@@ -31,11 +31,18 @@ def test_a_space_alone_takes_forward_euler_and_its_own_equation(space: str) -> N
 @pytest.mark.parametrize("time", ["euler", "implicit", "crank-nicolson", "rk4"])
 def test_spaces_and_time_integrators_combine(space: str, time: str) -> None:
     name = f"{space}-{time}"
-    found = find(name)
     tableau = TABLEAUX[time]
-    assert (found.name, found.theta, found.claims.time_order) == (name, tableau.theta, tableau.order)
-    assert found.summary == f"{SPACES[space].summary}, {tableau.summary}"
     assert split_name(name) == (SPACES[space], tableau)
+    try:
+        found = find(name)
+    except SchemeError as error:
+        # Fluxes and limiters that contain Δt are methods of one step.
+        assert len(tableau.rows) > 1
+        assert "take forward Euler" in str(error)  # noqa: PT017
+        return
+    assert (found.name, found.theta) == (name, tableau.theta)
+    assert found.claims.time_order == (tableau.order if SPACES[space].linear else None)
+    assert found.summary == f"{SPACES[space].summary}, {tableau.summary}"
 
 
 def test_built_in_names_are_the_built_in_schemes() -> None:

@@ -10,7 +10,7 @@ import sympy as sp
 
 from fluxforge.errors import NumericalError
 from fluxforge.expression import COORDINATES, symbol
-from fluxforge.pde import Equation, Parameter, Rank, Where
+from fluxforge.pde import Equation, Parameter, Rank
 from fluxforge.scheme import NEXT, Affine, Hop, LinearStage, Scheme, linear_stages
 
 h = symbol("h", "positive")
@@ -90,7 +90,7 @@ class Lattice:
 
 def end_values(equation: Equation, ends: tuple[str, ...]) -> Mapping[str, sp.Expr]:
     """Scalars given per cell, at each end: the same constant in every cell."""
-    cells = (p.name for p in equation.parameters if p.where is Where.CELL)
+    cells = (p.name for p in equation.parameters if p.in_cells)
     return {f"{name}_{end}": symbol(name) for name in cells for end in ends}
 
 

@@ -18,6 +18,7 @@ from fluxforge.expression import (
     evaluate,
     field,
     parse,
+    parse_components,
     symbol,
     symbols_of,
     to_text,
@@ -87,7 +88,7 @@ def as_formula(value: Any) -> Any:
     Raises InputError for an array or a function, which cannot be differentiated.
     """
     if isinstance(value, str):
-        return parse(value, COORDINATES)
+        return parse_components(value, COORDINATES)
     if isinstance(value, tuple | list):
         return tuple(as_formula(part) for part in value)
     if isinstance(value, int | float):
@@ -119,7 +120,10 @@ def strength(equation: Equation, parameters: Settings | None, dimension: int = 2
     values = equation.example(dimension) if parameters is None else {**equation.example(dimension), **parameters}
     tensor = equation.diffusion_tensor
     if tensor is not None:
-        return float(np.trace(np.asarray(values[tensor.name], float)) / dimension)
+        try:
+            return float(np.trace(np.asarray(values[tensor.name], float)) / dimension)
+        except (TypeError, ValueError):
+            return 1.0  # It varies, or is given as text.
     given = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
     if equation.diffusion == 0 or equation.diffusion.free_symbols - set(given):
         return 1.0
@@ -151,14 +155,16 @@ def varying_settings(equation: Equation, dimension: int, scale: float = 1.0) -> 
     for k, p in enumerate(equation.parameters):
         if p.where is Where.CONSTANT:
             continue
-        if p.rank is Rank.VECTOR:
+        waves = " + ".join(f"{0.4 / (i + 1)!r}*sin({2 + i + k}*{x} + {i})" for i, x in enumerate(axes))
+        if p.rank is Rank.TENSOR:
+            found[p.name] = tuple(tuple(f"{entry!r}*(1 + {waves})" for entry in row) for row in found[p.name])
+        elif p.rank is Rank.VECTOR:
             turned = (*axes[1:], axes[0])
             found[p.name] = tuple(
                 f"{a!r} + {0.3 * scale!r}*{y} + {0.2 * scale!r}*{x}"
                 for a, x, y in zip(found[p.name], axes, turned, strict=True)
             )
         else:
-            waves = " + ".join(f"{0.4 / (i + 1)!r}*sin({2 + i + k}*{x} + {i})" for i, x in enumerate(axes))
             found[p.name] = f"{found[p.name]!r}*(1 + {waves})"
     return found
 

@@ -8,8 +8,7 @@ import numpy as np
 from fluxforge.certify._evidence import Line, Verdict, judged
 from fluxforge.certify._problems import Problem, capacity, strength, with_walls
 from fluxforge.expression import COORDINATES
-from fluxforge.mesh import DualGraph, Mesh, Settings, check_graph
-from fluxforge.mesh._parameters import split_tuple
+from fluxforge.mesh import DualGraph, Mesh, Settings, check_graph, face_conormals
 from fluxforge.pde import HEAT, Words
 from fluxforge.scheme import Hop, Scheme, check_scheme, symbol
 from fluxforge.stepping import generator
@@ -161,10 +160,9 @@ def alignment(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> Alig
     tensor = scheme.equation.diffusion_tensor
     if tensor is None or tensor.name not in parameters or not reads_two_points(scheme):
         return None
-    given = parameters[tensor.name]
-    K = np.asarray(_rows(given) if isinstance(given, str) else given, float)
     inside = slice(graph.interior)
-    along, d = graph.n[inside] @ K.T, graph.d[inside]
+    conormal = face_conormals(tensor, parameters[tensor.name], graph, f"parameter {tensor.name!r}")
+    along, d = conormal[inside], graph.d[inside]
     sizes = np.linalg.norm(along, axis=1) * np.linalg.norm(d, axis=1)
     cosine = np.clip(np.einsum("fi,fi->f", along, d) / sizes, -1.0, 1.0)
     angle = np.arccos(cosine)
@@ -182,10 +180,6 @@ def reads_two_points(scheme: Scheme) -> bool:
     return any(symbol(tensor.normal_name) in message.expression.free_symbols for message in messages) and (
         scheme.dimension is None
     )
-
-
-def _rows(text: str) -> list[list[str]]:
-    return [split_tuple(row) for row in split_tuple(text)]
 
 
 def alignment_line(found: Alignment, where: str) -> Line:

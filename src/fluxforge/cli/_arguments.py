@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from fluxforge.mesh import Condition, Conditions
 
 F = TypeVar("F", bound=Callable[..., Any])
-ORDER = ("discover", "verify", "simulate", "schemes", "mesh", "export", "reproduce", "bench", "doctor")
+ORDER = ("discover", "verify", "simulate", "equations", "schemes", "mesh", "export", "reproduce", "bench", "doctor")
 
 
 class Command(TyperCommand):
@@ -90,8 +91,11 @@ SCHEMES = (
 )
 LARGEST = 10**15
 BOUNDARY = (
-    "Boundary condition of all tags or of one: 0, left=sin(pi*y), right=insulated or top=flux:2*x (outward normal "
-    "gradient). May be repeated; T = 0 on tags that are not named."
+    'Boundary conditions of tags: "left=1, right=neumann:0, top=robin:H:T, rest=insulated". A condition is a value '
+    "u = g; neumann:Q, the outward normal gradient ∂u/∂n = Q (insulated: 0); robin:H:T, −K ∂u/∂n = H (u − T); "
+    "periodic:TAG; or inflow:VALUE, for transport: the value where the flow enters. All are formulas of x, y and t. "
+    "One without a tag, and that of rest, holds on all tags that are not named (default: 0; for equations with a "
+    "velocity inflow:0, with free outflow). May be repeated."
 )
 
 
@@ -208,45 +212,81 @@ OutputFolder = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.", rich_help_panel="Output")]
 
 
-FLUX = "flux:"
+REST = "rest"
 INSULATED = "insulated"
+# Of each word, how many formulas follow it, separated by colons.
+WALLS = {"flux": 1, "neumann": 1, "robin": 2, "periodic": 1, "inflow": 1}
+_FORMS = f"a value, neumann:Q, robin:H:T, periodic:TAG, inflow:VALUE or {INSULATED}"
+
+# The sign of TAG=CONDITION, not that of a comparison in a formula.
+_EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
 
 
 def parse_boundary(specs: Sequence[str], tags: Callable[[], Iterable[str]]) -> "Conditions":
-    """Parse boundary conditions: one for all faces, one per tag, or both: the former then holds on all other tags.
+    """Parse boundary conditions: comma-separated lists of TAG=CONDITION, or CONDITION for all faces.
 
-    `tags` returns the mesh's tags; it is called only if both are given. Raises InputError for anything else.
+    With both, the latter holds on all tags that are not named, as `rest=CONDITION` does. Commas and colons inside
+    brackets belong to formulas. `tags` returns the mesh's tags; it is called only if both are given. Raises InputError
+    for anything else.
     """
     named: dict[str, Condition] = {}
     others: list[Condition] = []
-    for spec in specs:
-        tag, equals, text = spec.rpartition("=") if spec.count("=") == 1 else ("", "", spec)
-        tag = tag.strip()
-        if "=" in text or (equals and not tag):
+    for spec in (part for text in specs for part in _split_outside(text, ",")):
+        tag, *texts = (part.strip() for part in _EQUALS.split(spec)) if _EQUALS.search(spec) else ("", spec)
+        if len(texts) != 1 or (_EQUALS.search(spec) and not tag):
             raise InputError(f"--boundary {spec!r:.80}: write TAG=CONDITION, or CONDITION for the whole boundary")
-        if tag in named or (not tag and others):
-            raise InputError(f"--boundary {spec!r:.80}: {tag or 'the whole boundary'} already has a condition")
-        condition = _parse_condition(text.strip(), spec)
-        if tag:
-            named[tag] = condition
-        else:
+        if tag in named or (tag in ("", REST) and others):
+            what = tag if tag in named else "the whole boundary"
+            raise InputError(f"--boundary {spec!r:.80}: {what} already has a condition")
+        condition = _parse_condition(texts[0].strip(), spec)
+        if tag in ("", REST):
             others.append(condition)
+        else:
+            named[tag] = condition
     if not others:
         return named or None
-    return dict.fromkeys(tags(), others[0]) | named if named else others[0]
+    return _for_the_rest(others[0], named, tags) if named else others[0]
+
+
+def _for_the_rest(
+    condition: "Condition", named: "dict[str, Condition]", tags: Callable[[], Iterable[str]]
+) -> "dict[str, Condition]":
+    """The condition on all tags that are neither named nor the partner of a periodic tag."""
+    from fluxforge.mesh import Periodic
+
+    partners = {each.partner for each in named.values() if isinstance(each, Periodic)}
+    return {tag: condition for tag in tags() if tag not in partners} | named
+
+
+def _split_outside(text: str, separator: str) -> list[str]:
+    """The parts between separators that are not inside brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        if character == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
 
 
 def _parse_condition(text: str, spec: str) -> "Condition":
     # A shell that completes a word cannot wait for the library.
-    from fluxforge.mesh import Dirichlet, Neumann
+    from fluxforge.mesh import Dirichlet, Inflow, Neumann, Periodic, Robin
 
+    where = f"--boundary {spec.strip()!r:.80}"
     if text == INSULATED:
         return Neumann(0.0)
     if difflib.get_close_matches(text, [INSULATED], cutoff=0.8):
-        raise InputError(f"--boundary {spec!r:.80}: did you mean {INSULATED}?")
-    formula = text.removeprefix(FLUX).strip()
-    if not formula:
-        raise InputError(
-            f"--boundary {spec!r:.80}: the formula is missing; write a temperature, flux:FORMULA or {INSULATED}"
-        )
-    return Neumann(formula) if text.startswith(FLUX) else Dirichlet(formula)
+        raise InputError(f"{where}: did you mean {INSULATED}?")
+    word, *formulas = (part.strip() for part in _split_outside(text, ":"))
+    if not word or not all(formulas):
+        raise InputError(f"{where}: the formula is missing; write {_FORMS}")
+    if not formulas:
+        if word in WALLS:
+            raise InputError(f"{where}: the formula is missing after {word}; write {_FORMS}")
+        return Dirichlet(word)
+    if len(formulas) != WALLS.get(word):
+        raise InputError(f"{where}: is no condition; write {_FORMS}")
+    kinds: dict[str, Callable[..., Condition]] = {"robin": Robin, "periodic": Periodic, "inflow": Inflow}
+    return kinds.get(word, Neumann)(*formulas)

@@ -58,7 +58,7 @@ def export(
     from fluxforge._files import atomic_path, write_text
     from fluxforge.errors import InputError
     from fluxforge.scheme import find
-    from fluxforge.scheme.emit import emit_c_mesh, example_arrays, python_main
+    from fluxforge.scheme.emit import check_lines, emit_c_mesh, example_arrays, python_main
 
     beside = None if output is None else output.with_name(f"{output.stem}_mesh.{BESIDE.get(to, 'h')}")
     if output is not None and output.name in ("numpy.py", "jax.py"):
@@ -78,6 +78,7 @@ def export(
     if graph is None:
         write_text(output, code)
     elif to is Target.C:
+        check_lines(found, graph)
         header = emit_c_mesh(graph, beside.stem)
         write_text(output, code)
         write_text(beside, header)

@@ -14,6 +14,7 @@ import typer
 from fluxforge.cli._arguments import command, group
 from fluxforge.cli._bench import bench
 from fluxforge.cli._commands import discover, doctor, reproduce, schemes
+from fluxforge.cli._equations import equations
 from fluxforge.cli._export import export
 from fluxforge.cli._mesh import mesh
 from fluxforge.cli._output import one_line, say, show
@@ -48,6 +49,7 @@ def fluxforge(
 
 
 command(app, "fluxforge discover")(discover)
+command(app, "fluxforge equations conduction")(equations)
 command(app, "fluxforge schemes crank-nicolson")(schemes)
 command(
     app,

@@ -55,7 +55,8 @@ def simulate(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Parameter of the equation: a number, a formula, (FORMULA, FORMULA) for a vector, or @file. "
+            help="Parameter of the equation: a number, a formula, (FORMULA, FORMULA) for a vector, curl(FORMULA) for a "
+            "stream function, REGION: VALUE, … per region of the mesh, or @file; reaction=FORMULA replaces r(u). "
             "May be repeated.",
             rich_help_panel=PROBLEM,
         ),

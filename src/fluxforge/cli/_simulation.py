@@ -13,9 +13,10 @@ from fluxforge.certify import NUMERICAL_FAILURES, alignment, linear_field_defect
 from fluxforge.cli._arguments import parse_boundary
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import doing, progress_bar, use_64_bits
-from fluxforge.errors import InputError, InstabilityError
+from fluxforge.cli._settings import describe_divergence, read_settings
+from fluxforge.errors import InstabilityError
 from fluxforge.mesh import Conditions, Mesh, Settings, dual, read
-from fluxforge.pde import HEAT, Where
+from fluxforge.pde import HEAT, Equation, Where
 from fluxforge.scheme import TABLEAUX, Scheme, find, linear_stages
 from fluxforge.stepping import Comparison, Simulation, compare, prepare_folder, read_field, write_comparison, write_run
 
@@ -44,7 +45,7 @@ class Problem:
     initial: str | np.ndarray
     source: str | np.ndarray
     boundary: Conditions
-    equation: str | None
+    equation: str | Equation | None
     parameters: Mapping[str, str | np.ndarray]
 
     @staticmethod
@@ -61,28 +62,19 @@ class Problem:
         mesh = read(file)
         cells = len(mesh.cells)
         conditions = parse_boundary(boundary, lambda: dual(mesh).tags)
+        chosen = read_settings(settings, equation, mesh)
         return Problem(
             mesh,
             initial=_read_value(initial, cells),
             source=_read_value(source, cells),
             boundary=conditions,
-            equation=equation,
-            parameters=dict(_parse_setting(text, cells) for text in settings),
+            equation=chosen.equation,
+            parameters=chosen.parameters,
         )
 
 
 def _read_value(text: str, cells: int) -> str | np.ndarray:
     return read_field(text[1:], cells) if text.startswith("@") else text
-
-
-def _parse_setting(text: str, cells: int) -> tuple[str, str | np.ndarray]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip() or not value.strip():
-        raise InputError(f"--set {text!r:.60} should be NAME=VALUE")
-    try:
-        return name.strip(), _read_value(value.strip(), cells)
-    except InputError as error:
-        raise InputError(f"--set {name.strip()}: {error}; a file gives one value per cell") from error
 
 
 def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> None:
@@ -205,7 +197,8 @@ def notes(schemes: Sequence[Scheme], mesh: Mesh, parameters: Settings | None = N
         doubt = _doubt_of_tensor(scheme, mesh, parameters or {}) or _doubt(scheme, mesh, parameters or {})
         if doubt is not None:
             about.setdefault(doubt, []).append(scheme.name)
-    return [f"{', '.join(names)}: {doubt}" for doubt, names in about.items()]
+    flow = describe_divergence(schemes[0].equation, dual(mesh), parameters or {})
+    return [*(f"{', '.join(names)}: {doubt}" for doubt, names in about.items()), *([flow] if flow else [])]
 
 
 def _doubt_of_tensor(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:

@@ -9,6 +9,7 @@ from fluxforge.graph._neighbourhoods import (
     node_volumes,
     view,
 )
+from fluxforge.graph._outflow import Outflow, outflow_rule, put
 from fluxforge.graph._padded_graph import (
     PaddedGraph,
     Shown,
@@ -17,7 +18,6 @@ from fluxforge.graph._padded_graph import (
     device_memory,
     pad_graph,
     pad_to_size,
-    put,
     size,
     stack_graphs,
 )
@@ -29,6 +29,7 @@ __all__ = [
     "Formulas",
     "Neighbourhood",
     "Neighbourhoods",
+    "Outflow",
     "PaddedGraph",
     "Shown",
     "Size",
@@ -38,6 +39,7 @@ __all__ = [
     "device_memory",
     "evaluate_stages",
     "node_volumes",
+    "outflow_rule",
     "pad_graph",
     "pad_to_size",
     "put",

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Inexact, Int
 
 from fluxforge.errors import SchemeError
 from fluxforge.expression import COORDINATES, symbol
-from fluxforge.mesh import NO_PARAMETERS, DualGraph, OnDemand, ParameterFields, Paths, Ring, paths, ring
+from fluxforge.mesh import NO_PARAMETERS, DualGraph, OnDemand, ParameterFields, Paths, Ring, lines, paths, ring
 from fluxforge.scheme import Ghost, Hop, Scheme
 
 
@@ -31,23 +31,30 @@ def view(graph: DualGraph, rule: Ghost) -> View:
     """Node values of a field under a ghost rule, as cell index, scale and constant.
 
     A Dirichlet ghost shows g, its owner's value or 0. A Neumann ghost moves with its owner: it shows the owner's
-    value, plus q δ where the output is a temperature.
+    value, plus q δ where the output is a temperature. A Robin ghost moves by the part `following` of its owner's way.
     """
     boundary = slice(graph.interior, None)
     temperature = rule is Ghost.DIRICHLET
-    fixed = np.where(graph.neumann, graph.value * graph.delta[boundary], graph.value)
-    follows = graph.neumann | (rule is Ghost.OWNER)
+    following = graph.following
+    held = graph.value if graph.follow is None else (1.0 - following) * graph.value
+    fixed = np.where(graph.neumann, graph.value * graph.delta[boundary], held)
+    follows = np.ones(graph.ghosts) if rule is Ghost.OWNER else following
     return View(
         cell=np.concatenate([np.arange(graph.cells, dtype=np.int32), graph.owner[boundary]]),
-        scale=np.concatenate([np.ones(graph.cells), follows.astype(float)]),
+        scale=np.concatenate([np.ones(graph.cells), follows]),
         constant=np.concatenate([np.zeros(graph.cells), fixed if temperature else np.zeros(graph.ghosts)]),
     )
 
 
 def node_volumes(graph: DualGraph) -> Float[np.ndarray, " nodes"]:
-    """V of every node: 1/V = 0 at a Dirichlet ghost, which holds its value; a Neumann ghost mirrors its owner."""
-    mirrored = graph.V[graph.owner[graph.interior :]]
-    return np.concatenate([graph.V, np.where(graph.neumann, mirrored, np.inf)])
+    """V of every node: 1/V = 0 at a Dirichlet ghost, which holds its value; a Neumann ghost mirrors its owner.
+
+    1/V is the part of the owner's at a Robin ghost that the ghost moves.
+    """
+    following = graph.following
+    with np.errstate(divide="ignore"):
+        behind = graph.V[graph.owner[graph.interior :]] / following
+    return np.concatenate([graph.V, behind])
 
 
 Makers = dict[sp.Symbol, Callable[[], np.ndarray]]
@@ -99,7 +106,13 @@ class Neighbourhoods:
     parameters: ParameterFields = NO_PARAMETERS
 
     def __getitem__(self, hop: Hop) -> Neighbourhood:
-        return {Hop.EDGE: lambda: self.edge, Hop.PATH: lambda: self.path, Hop.RING: lambda: self.ring}[hop]()
+        hops = {
+            Hop.EDGE: lambda: self.edge,
+            Hop.PATH: lambda: self.path,
+            Hop.RING: lambda: self.ring,
+            Hop.LINE: lambda: self.line,
+        }
+        return hops[hop]()
 
     @cached_property
     def held(self) -> dict[str, Float[np.ndarray, " nodes"]]:
@@ -121,6 +134,14 @@ class Neighbourhoods:
         ends = {"P": np.broadcast_to(cell, g.slot_node.shape), "N": g.slot_node}
         geometry: Makers = {symbol(name): partial(self._leg.__getitem__, name) for name in self._leg}
         return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), g.slot_mask)
+
+    @cached_property
+    def line(self) -> Neighbourhood:
+        """The faces of each cell with the nodes behind P and ahead of N; raises MeshError for cells without lines."""
+        found = lines(self.graph)
+        ends = {**self.edge.ends, "B": found.behind, "F": found.ahead}
+        geometry: Makers = {symbol(name): partial(self._leg.__getitem__, name) for name in self._leg}
+        return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), self.graph.slot_mask)
 
     @cached_property
     def path(self) -> Neighbourhood:
@@ -146,7 +167,7 @@ class Neighbourhoods:
         average = Average(self.paths.middle, outer.slot_of_path, outer.multiplicity)
         cell = np.arange(self.graph.cells, dtype=np.int32)[:, None]
         ends = {"P": np.broadcast_to(cell, outer.node.shape), "Q": outer.node}
-        apart = np.where(outer.mask[..., None], self.graph.x[outer.node] - self.graph.x[:, None, :], 1.0)
+        apart = np.where(outer.mask[..., None], self._to_ring(outer, average), 1.0)
 
         def over_paths(name: str) -> np.ndarray:
             return average.of(self.path.geometry[symbol(name)])
@@ -160,6 +181,16 @@ class Neighbourhoods:
             geometry[symbol(f"d_PQ_{axis}")] = partial(apart.__getitem__, (..., i))
         geometry |= {symbol(f"{name}_N"): partial(in_the_middle, name) for name in self.held}
         return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), outer.mask, average)
+
+    def _to_ring(self, outer: Ring, average: "Average") -> Float[np.ndarray, "cells slots dimension"]:
+        """From P to Q; through periodic faces along the paths, since Q itself may lie at the other end of the mesh."""
+        if not self.graph.wrapped:
+            return self.graph.x[outer.node] - self.graph.x[:, None, :]
+        axes = COORDINATES[: self.graph.dimension]
+        legs = (
+            self.path.geometry[symbol(f"d_{axis}_PN")] + self.path.geometry[symbol(f"d_{axis}_NQ")] for axis in axes
+        )
+        return np.stack([average.of(leg) for leg in legs], axis=-1)
 
     @cached_property
     def _leg(self) -> OnDemand[str]:

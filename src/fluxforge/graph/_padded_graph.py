@@ -9,17 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import sympy as sp
-from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Int
 
 from fluxforge._machine import free_memory
 from fluxforge._types import Precision, State
 from fluxforge.errors import InputError, SchemeError
 from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, view
+from fluxforge.graph._outflow import Outflow, put
 from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields
 from fluxforge.scheme import Ghost, Hop
 
-_NAMES = ("tags", "origin", "regions")
+_NAMES = ("tags", "origin", "wrapped", "regions")
 _ARRAYS = tuple(field.name for field in fields(DualGraph) if field.name not in _NAMES)
 
 
@@ -38,15 +38,6 @@ def _unflatten(names: tuple[Any, ...], arrays: Iterable[Any]) -> DualGraph:
 
 # Here and not beside the class, so that meshes do not import JAX: nothing maps over a graph without this room.
 jax.tree_util.register_pytree_with_keys(DualGraph, _flatten, _unflatten)
-
-
-def put(values: np.ndarray | np.generic, dtype: DTypeLike | None = None) -> Array:
-    """Copy an array to the device, in `dtype` if given; unlike `jnp.asarray`, it compiles nothing per shape.
-
-    Copied here, because on a CPU `device_put` shares the memory of an array that happens to be aligned: a later
-    change of the argument would change the result.
-    """
-    return jax.device_put(np.array(values, dtype))
 
 
 def device_memory() -> int | None:
@@ -116,6 +107,22 @@ class PaddedGraph(eqx.Module):
     shown: dict[str, Shown]
     hops: dict[str, Slots]
     cells: dict[str, Float[Array, " cells"]] = eqx.field(default_factory=dict)
+    outflow: Outflow | None = None
+
+    def facing(self, T: State, parameters: Mapping[str, Any]) -> "PaddedGraph":
+        """The graph with ghosts that follow their owners where the flow leaves in the state T at the step's beginning.
+
+        They do so for the whole step, so that all stages of a method have the same walls.
+        """
+        if self.outflow is None:
+            return self
+        held = self.shown[str(Ghost.DIRICHLET)]
+        leaving = self.outflow.leaving(T[held.cell], held.constant, parameters)
+        shown = {
+            rule: Shown(each.cell, jnp.where(leaving, 1.0, each.scale), jnp.where(leaving, 0.0, each.constant))
+            for rule, each in self.shown.items()
+        }
+        return PaddedGraph(self.V, self.live, shown, self.hops, self.cells)
 
     def nodes(self, fields: Mapping[str, State], rules: Mapping[str, Ghost]) -> dict[str, Float[Array, " nodes"]]:
         """Node values of every field under its ghost rule."""
@@ -125,7 +132,7 @@ class PaddedGraph(eqx.Module):
         """The same graph with other boundary data: g at Dirichlet ghosts, q δ at Neumann ghosts, 0 at cells."""
         rule = str(Ghost.DIRICHLET)
         held = eqx.tree_at(lambda shown: shown.constant, self.shown[rule], value)
-        return PaddedGraph(self.V, self.live, {**self.shown, rule: held}, self.hops, self.cells)
+        return PaddedGraph(self.V, self.live, {**self.shown, rule: held}, self.hops, self.cells, self.outflow)
 
 
 def pad_graph(
@@ -134,6 +141,7 @@ def pad_graph(
     *,
     parameters: ParameterFields = NO_PARAMETERS,
     symbols: Collection[str] | None = None,
+    outflow: Outflow | None = None,
     dtype: Precision = "float64",
 ) -> PaddedGraph:
     """Put a graph's neighbourhoods on the device, with the parameters that vary from cell to cell or face to face.
@@ -147,6 +155,7 @@ def pad_graph(
         shown={str(rule): _put_shown(graph, rule, dtype) for rule in Ghost},
         hops={str(hop): _put_slots(hoods[hop], symbols, dtype) for hop in sorted(set(hops))},
         cells={name: put(value, dtype) for name, value in parameters.cells.items()},
+        outflow=outflow,
     )
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from fluxforge._types import State
 from fluxforge.expression import evaluate, symbol
 from fluxforge.graph._padded_graph import PaddedGraph
-from fluxforge.scheme import NEXT, Ghost, Message, Stage
+from fluxforge.scheme import NEXT, Ghost, Message, Reduction, Stage
 
 Nodes = Mapping[str, Float[Array, " nodes"]]
 
@@ -43,8 +43,8 @@ class Formulas(NamedTuple):
         return {name: output.ghost for name, output in self.stage.outputs.items()}
 
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Mapping[str, Any]) -> dict[str, State]:
-        """Σ over the slots of each message's hop."""
-        return {name: _sum(message, graph, nodes, parameters) for name, message in self.stage.messages.items()}
+        """Σ over the slots of each message's hop, or the least or largest."""
+        return {name: _reduce(message, graph, nodes, parameters) for name, message in self.stage.messages.items()}
 
     def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
         """The stage's outputs."""
@@ -69,6 +69,7 @@ def visit_stages(
 ) -> Iterator[Visit]:
     """Evaluate rounds in turn; `parameters` are dt, the equation's constants, and whatever else the formulas name."""
     fields, rules = {"T": T, "S": S}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
+    graph = graph.facing(T, parameters)
     for each in rounds:
         nodes = graph.nodes(fields, rules)
         cell = {**fields, **graph.cells, **parameters, "V": graph.V}
@@ -93,8 +94,16 @@ def evaluate_stages(
     return last.outputs[NEXT]
 
 
-def _sum(message: Message, graph: PaddedGraph, nodes: Nodes, parameters: Mapping[str, Any]) -> State:
+def _reduce(message: Message, graph: PaddedGraph, nodes: Nodes, parameters: Mapping[str, Any]) -> State:
+    """The sum over the slots in use, or the least or largest; 0 in a cell of padding, which has no slot in use."""
     hop = graph.hops[message.hop]
     values = hop.values(message.expression.free_symbols, nodes, parameters)
     value = jnp.asarray(evaluate(message.expression, values, jnp), graph.V.dtype)
-    return jnp.where(hop.mask, jnp.broadcast_to(value, hop.mask.shape), 0.0).sum(axis=1)
+    value = jnp.broadcast_to(value, hop.mask.shape)
+    if message.reduction is Reduction.SUM:
+        return jnp.where(hop.mask, value, 0.0).sum(axis=1)
+    if message.reduction is Reduction.MIN:
+        found = jnp.where(hop.mask, value, jnp.inf).min(axis=1)
+    else:
+        found = jnp.where(hop.mask, value, -jnp.inf).max(axis=1)
+    return jnp.where(hop.mask.any(axis=1), found, 0.0)

@@ -6,9 +6,25 @@ The drawing functions are imported at first use: importing Matplotlib takes long
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Neumann, Value, evaluate_at
+from fluxforge.mesh._boundary import (
+    Condition,
+    Conditions,
+    Dirichlet,
+    Inflow,
+    Neumann,
+    Periodic,
+    Robin,
+    Value,
+    conditions_of_tags,
+    depends_on_time,
+    evaluate_at,
+    faces_of_tags,
+    wall_value,
+)
+from fluxforge.mesh._close_walls import close_walls, linear_speed, wall_velocity
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
-from fluxforge.mesh._dual import DualGraph, OnDemand, Paths, Ring, check_graph, dual, paths, ring
+from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph, dual
+from fluxforge.mesh._face_parameters import divergence, face_conormals, relative_divergence
 from fluxforge.mesh._families import (
     cross_triangles,
     equilateral,
@@ -20,11 +36,13 @@ from fluxforge.mesh._families import (
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import disk, generate, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
+from fluxforge.mesh._hops import Paths, Ring, paths, ring
+from fluxforge.mesh._lines import Lines, lines
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameter_values import Curl, Setting
 from fluxforge.mesh._parameters import (
     NO_PARAMETERS,
     ParameterFields,
-    Setting,
     Settings,
     cell_slopes,
     exchange_slopes,
@@ -33,6 +51,7 @@ from fluxforge.mesh._parameters import (
     reference_step,
     resolve,
     unit_volume,
+    varies_in_time,
 )
 from fluxforge.mesh._quality import (
     MeshInfo,
@@ -43,6 +62,7 @@ from fluxforge.mesh._quality import (
     nonorthogonality,
 )
 from fluxforge.mesh._read import as_mesh, read, read_cell_data
+from fluxforge.mesh._wall_conditions import default_condition, fit_conditions
 from fluxforge.mesh._write import write
 
 if TYPE_CHECKING:
@@ -54,17 +74,22 @@ __all__ = [
     "AbstractDomain",
     "Condition",
     "Conditions",
+    "Curl",
     "Dirichlet",
     "Disk",
     "DualGraph",
+    "Inflow",
+    "Lines",
     "Mesh",
     "MeshInfo",
     "Neumann",
     "OnDemand",
     "ParameterFields",
     "Paths",
+    "Periodic",
     "Polygon",
     "Ring",
+    "Robin",
     "Setting",
     "Settings",
     "Value",
@@ -73,20 +98,30 @@ __all__ = [
     "cell_quality",
     "cell_slopes",
     "check_graph",
+    "close_walls",
     "components",
+    "conditions_of_tags",
     "cross_triangles",
+    "default_condition",
+    "depends_on_time",
     "disk",
+    "divergence",
     "draw_field",
     "dual",
     "equilateral",
     "evaluate_at",
     "exchange_slopes",
     "exchange_weights",
+    "face_conormals",
+    "faces_of_tags",
+    "fit_conditions",
     "fourier_step",
     "generate",
     "gmsh_problem",
     "info",
     "jittered",
+    "linear_speed",
+    "lines",
     "mesh_picture",
     "nonorthogonality",
     "paths",
@@ -94,6 +129,7 @@ __all__ = [
     "read",
     "read_cell_data",
     "reference_step",
+    "relative_divergence",
     "resolve",
     "right_triangles",
     "ring",
@@ -103,6 +139,9 @@ __all__ = [
     "two_cells",
     "unit_square",
     "unit_volume",
+    "varies_in_time",
+    "wall_value",
+    "wall_velocity",
     "write",
 ]
 

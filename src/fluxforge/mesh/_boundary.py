@@ -1,4 +1,4 @@
-"""Boundary conditions per tag, and their values at the boundary faces."""
+"""Boundary conditions per tag, and their values at the boundary faces, at one time."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -10,99 +10,185 @@ from jaxtyping import Bool, Float, Int
 
 from fluxforge._arguments import describe_value
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression import COORDINATES, field
+from fluxforge.expression import COORDINATES, TIME, field, parse, symbol, symbols_of
 
 Value: TypeAlias = float | int | str | Callable[..., np.ndarray]
+"""A number, a formula of the coordinates (and of the time t, where that is allowed), or a function of them."""
 
 
 @dataclass(frozen=True)
 class Dirichlet:
-    """T = g on the face. `value` is a number, a formula in x and y, or a function of them."""
+    """u = g on the face. `value` is a number, a formula in x, y and t, or a function of them."""
 
     value: Value = 0.0
 
 
 @dataclass(frozen=True)
 class Neumann:
-    """∂T/∂n = q on the face, n pointing out of the domain; q = 0, insulation, by default."""
+    """∂u/∂n = q on the face, n pointing out of the domain; q = 0, insulation, by default. q is a gradient, no flux."""
 
     normal_gradient: Value = 0.0
 
 
-Condition: TypeAlias = Dirichlet | Neumann
+@dataclass(frozen=True)
+class Robin:
+    """−K ∂u/∂n = h (u − outside) on the face, n pointing out of the domain; h is positive or 0, K the diffusivity."""
+
+    h: Value
+    outside: Value = 0.0
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """What leaves through this tag enters through `partner`: the faces of both are the same up to a translation."""
+
+    partner: str
+
+
+@dataclass(frozen=True)
+class Inflow:
+    """u = g where the velocity points into the domain; elsewhere the flow leaves freely, u outside as inside."""
+
+    value: Value = 0.0
+
+
+Condition: TypeAlias = Dirichlet | Neumann | Robin | Periodic | Inflow
 # In a mapping, a number is a Dirichlet value.
 Conditions: TypeAlias = Condition | Mapping[str, Condition | float] | None
+HELD = Dirichlet()
+"""u = 0: the condition of tags that are not named, unless the equation has another."""
+
+KINDS = (Dirichlet, Neumann, Robin, Periodic, Inflow)
+_WANTED = "Dirichlet(...), Neumann(...), Robin(...), Periodic(...) or Inflow(...)"
 
 
 class FaceConditions(NamedTuple):
-    """Per boundary face: whether it is a Neumann face, and g or q there."""
+    """Per boundary face: whether it is a Neumann face, and the value g, q or, of a Robin face, that outside.
+
+    `transfer` is h of Robin faces (nan elsewhere), `inflow` whether it is an inflow face; None where there are none.
+    """
 
     neumann: Bool[np.ndarray, " boundary"]
     value: Float[np.ndarray, " boundary"]
+    transfer: Float[np.ndarray, " boundary"] | None = None
+    inflow: Bool[np.ndarray, " boundary"] | None = None
 
 
 def conditions_on_faces(
-    conditions: Conditions,
+    conditions: Mapping[str, Condition],
     *,
     tags: tuple[str, ...],
     tag: Int[np.ndarray, " boundary"],
     centre: Float[np.ndarray, "boundary dimension"],
+    foot: Float[np.ndarray, "boundary dimension"],
+    time: float | None = None,
 ) -> FaceConditions:
-    """Evaluate the conditions at the face centres; T = 0 on tags that are not named, as in the paper.
+    """Evaluate the conditions of all tags at the face centres, those of Robin faces at `foot`.
 
-    Raises InputError for a tag that the mesh does not have and for a value that is not finite.
+    Formulas may contain t if `time` is given. Raises InputError for a value that is not finite and for h < 0.
     """
-    per_tag = _map_conditions(conditions, tags)
     neumann = np.zeros(len(tag), bool)
     value = np.zeros(len(tag))
-    # The faces of each tag, by one sort: a mesh may have as many tags as boundary faces.
-    of_tag = np.split(np.argsort(tag, kind="stable"), np.cumsum(np.bincount(tag, minlength=len(tags)))[:-1])
-    for name, here in zip(tags, of_tag, strict=False):
-        condition = per_tag.get(name, Dirichlet(0.0))
-        neumann[here] = isinstance(condition, Neumann)
-        expression = condition.normal_gradient if isinstance(condition, Neumann) else condition.value
-        value[here] = evaluate_at(expression, centre[here], f"the boundary condition of {name!r}")
-    return FaceConditions(neumann, value)
+    transfer, inflow = np.full(len(tag), np.nan), np.zeros(len(tag), bool)
+    for name, here in zip(tags, faces_of_tags(tags, tag), strict=True):
+        condition = conditions[name]
+        neumann[here], inflow[here] = isinstance(condition, Neumann), isinstance(condition, Inflow)
+        at = (foot if isinstance(condition, Robin) else centre)[here]
+        value[here] = evaluate_at(wall_value(condition), at, f"the boundary condition of {name!r}", time)
+        if isinstance(condition, Robin):
+            transfer[here] = evaluate_at(condition.h, at, f"h of the boundary condition of {name!r}", time)
+            if (transfer[here] < 0).any():
+                raise InputError(
+                    f"h of the boundary condition of {name!r} is {transfer[here].min():g}; it should be 0 or more"
+                )
+    return FaceConditions(
+        neumann,
+        value,
+        transfer if np.isfinite(transfer).any() else None,
+        inflow if inflow.any() else None,
+    )
 
 
-def _map_conditions(conditions: Conditions, tags: tuple[str, ...]) -> Mapping[str, Condition]:
-    if conditions is None:
-        return {}
-    if isinstance(conditions, Dirichlet | Neumann):
-        return dict.fromkeys(tags, conditions)
-    given: object = conditions
+def faces_of_tags(tags: tuple[str, ...], tag: Int[np.ndarray, " boundary"]) -> list[np.ndarray]:
+    """The boundary faces of each tag, by one sort: a mesh may have as many tags as boundary faces."""
+    return np.split(np.argsort(tag, kind="stable"), np.cumsum(np.bincount(tag, minlength=len(tags)))[:-1])[: len(tags)]
+
+
+def wall_value(condition: Condition) -> Value:
+    """G, q or the value outside of a condition; 0 for a periodic one, which has none."""
+    if isinstance(condition, Neumann):
+        return condition.normal_gradient
+    if isinstance(condition, Robin):
+        return condition.outside
+    return 0.0 if isinstance(condition, Periodic) else condition.value
+
+
+def conditions_of_tags(conditions: Conditions, tags: tuple[str, ...], rest: Condition = HELD) -> dict[str, Condition]:
+    """The condition of every tag of a mesh, `rest` on those that are not named.
+
+    A periodic condition of one tag is also that of its partner. Raises InputError for a tag that the mesh does not
+    have and for periodic conditions that contradict each other.
+    """
+    given: object = {} if conditions is None else conditions
+    if isinstance(given, KINDS):
+        if isinstance(given, Periodic):
+            raise InputError(
+                "a periodic condition is one of a tag: boundary should be a mapping, left to Periodic('right')"
+            )
+        return dict.fromkeys(tags, given)
     if not isinstance(given, Mapping):
-        wanted = "Dirichlet(...), Neumann(...) or a mapping from boundary tags to these or to numbers"
+        wanted = f"{_WANTED} or a mapping from boundary tags to these or to numbers"
         raise InputError(f"boundary should be {wanted}, got {describe_value(given)}")
     per_tag = {tag: _as_condition(condition, tag) for tag, condition in given.items()}
-    if stray := sorted(set(per_tag) - set(tags), key=str):
+    partners = {each.partner: tag for tag, each in per_tag.items() if isinstance(each, Periodic)}
+    if stray := sorted((set(per_tag) | set(partners)) - set(tags), key=str):
         raise InputError(f"boundary tag {stray[0]!r} is not in the mesh; it has: {', '.join(tags)}")
-    return per_tag
+    for partner, tag in partners.items():
+        if partner == tag:
+            raise InputError(f"the boundary condition of {tag!r} is periodic with itself: name the tag opposite to it")
+        if per_tag.setdefault(partner, Periodic(tag)) != Periodic(tag):
+            raise InputError(f"the boundary condition of {tag!r} is periodic with {partner!r}, which has another one")
+    return dict.fromkeys(tags, rest) | per_tag
 
 
 def _as_condition(given: object, tag: object) -> Condition:
     """The condition of a tag; a number is the value of a Dirichlet condition."""
-    if isinstance(given, Dirichlet | Neumann):
+    if isinstance(given, KINDS):
         return given
     if isinstance(given, bool) or not isinstance(given, int | float | np.number):
-        wanted = "a number, Dirichlet(...) or Neumann(...)"
+        wanted = f"a number, {_WANTED}"
         raise InputError(f"the boundary condition of {tag!r} should be {wanted}, got {describe_value(given)}")
     return Dirichlet(float(given))
 
 
-def evaluate_at(value: Value, x: Float[np.ndarray, "places dimension"], what: str) -> Float[np.ndarray, " places"]:
+def depends_on_time(value: object, dimension: int) -> bool:
+    """Whether a formula contains t, or a function takes the time after the coordinates."""
+    if isinstance(value, str):
+        try:
+            return symbol(TIME) in parse(value, symbols_of((*COORDINATES[:dimension], TIME))).free_symbols
+        except ExpressionError:
+            return False  # It is refused where it is evaluated.
+    return callable(value) and not _takes(value, dimension) and _takes(value, dimension + 1)
+
+
+def evaluate_at(
+    value: Value, x: Float[np.ndarray, "places dimension"], what: str, time: float | None = None
+) -> Float[np.ndarray, " places"]:
     """Evaluate a number, formula or function at points x; `what` names it in messages.
 
-    Raises ExpressionError for a formula that cannot be parsed, InputError for values of another shape or not finite.
+    With a `time`, formulas may contain t, and functions may take it after the coordinates. Raises
+    ExpressionError for a formula that cannot be parsed, InputError for values of another shape or not finite.
     """
+    timed = time is not None and depends_on_time(value, x.shape[1])
+    arguments = (*x.T, time) if timed else tuple(x.T)
     try:
         if isinstance(value, str):
-            value = field(value, COORDINATES[: x.shape[1]])
+            value = field(value, (*COORDINATES[: x.shape[1]], *((TIME,) if timed else ())))
         if callable(value):
-            _check_signature(value, x.shape[1], what)
+            _check_signature(value, x.shape[1] + timed, what)
         # Values that are not finite are refused below, so NumPy's warnings are not needed.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            given = value(*x.T) if callable(value) else value
+            given = value(*arguments) if callable(value) else value
     except ExpressionError as error:
         raise ExpressionError(f"{what}: {error}") from error
     try:
@@ -118,16 +204,28 @@ def evaluate_at(value: Value, x: Float[np.ndarray, "places dimension"], what: st
     if not np.isfinite(result).all():
         k = int(np.flatnonzero(~np.isfinite(result))[0])
         place = ", ".join(f"{coordinate:g}" for coordinate in x[k])
-        raise InputError(f"{what} is {result[k]} at ({place}); it should be finite")
+        when = f" at time {time:g}" if timed else ""
+        raise InputError(f"{what} is {result[k]} at ({place}){when}; it should be finite")
     return result.copy()
 
 
-def _check_signature(function: Callable[..., object], dimension: int, what: str) -> None:
+def _takes(function: Callable[..., object], arguments: int) -> bool:
+    """Whether a function can be called with so many arguments; true where it does not say."""
     try:
-        inspect.signature(function).bind(*[None] * dimension)
+        inspect.signature(function).bind(*[None] * arguments)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def _check_signature(function: Callable[..., object], arguments: int, what: str) -> None:
+    try:
+        inspect.signature(function).bind(*[None] * arguments)
     except TypeError as error:
-        names = " and ".join([", ".join(COORDINATES[: dimension - 1]), COORDINATES[dimension - 1]])
-        count = ("one", "two", "three")[dimension - 1]
+        names = " and ".join([", ".join(COORDINATES[: arguments - 1]), COORDINATES[arguments - 1]])
+        count = ("one", "two", "three")[arguments - 1]
         raise InputError(f"{what} should be a function of {names}, that is of {count} arguments ({error})") from error
     except ValueError:
         # Functions without a signature, such as NumPy's ufuncs, fail when they are called.

@@ -1,4 +1,4 @@
-"""The dual graph of a mesh, and its two-hop paths and rings.
+"""The dual graph of a mesh.
 
 The graph has a node per cell, an edge per face, and a ghost node per boundary face.
 """
@@ -6,14 +6,14 @@ The graph has a node per cell, an edge per face, and a ghost node per boundary f
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fluxforge._arguments import check_kind
 from fluxforge._types import CellField, CellVectors, FaceField, FaceIndex, FaceVectors, SlotField, SlotIndex, SlotMask
-from fluxforge.errors import MeshError
+from fluxforge.errors import InputError, MeshError
 from fluxforge.expression import COORDINATES
 from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces
 from fluxforge.mesh._check_cells import check_coordinates, check_extent, name_corners
@@ -28,7 +28,10 @@ from fluxforge.mesh._mesh import (
     pair_faces,
     tangential_length,
 )
+from fluxforge.mesh._periodic import Layout, join_faces, match_faces
 from fluxforge.mesh._read import as_mesh
+from fluxforge.mesh._wall_conditions import fit_conditions
+from fluxforge.pde import Equation
 
 Key = TypeVar("Key")
 
@@ -61,6 +64,12 @@ class DualGraph:
 
     - A Dirichlet ghost lies at the face centre and has the value g.
     - A Neumann ghost is the owner's mirror image along the face normal, d = δ n, and has the value T_P + q δ.
+    - A Robin ghost lies where the normal from the owner meets the face; `transfer` is its h, nan at other ghosts.
+    - At an `inflow` ghost, at the face centre, the flow decides: g where it enters, T_P where it leaves.
+    - The ghosts of both have `follow`·T_P + (1 − `follow`)·`value`. `follow` depends on the equation and is None
+      until `close_walls` has been asked; 0 at Dirichlet ghosts.
+
+    Periodic faces are the last `wrapped` faces between two cells: d leads from P to the image of N.
 
     Each cell refers to its faces through `slots`, a fixed number per mesh (3 for triangles, 4 with quadrilaterals):
     `slot_face`, `slot_node` and `slot_sign` (+1 where the cell owns the face); `slot_mask` is false in the unused
@@ -88,6 +97,10 @@ class DualGraph:
     value: Float[np.ndarray, " boundary"]
     tags: tuple[str, ...]
     origin: str
+    transfer: Float[np.ndarray, " boundary"] | None = None
+    inflow: Bool[np.ndarray, " boundary"] | None = None
+    follow: Float[np.ndarray, " boundary"] | None = None
+    wrapped: int = 0
     region: Int[np.ndarray, " cells"] | None = None
     regions: tuple[str, ...] = ()
 
@@ -116,16 +129,34 @@ class DualGraph:
         """χ: false on Neumann faces, whose ghost follows its owner and does not count in Σw."""
         return np.concatenate([np.ones(self.interior, bool), ~self.neumann])
 
+    @property
+    def following(self) -> Float[np.ndarray, " boundary"]:
+        """∂(ghost's value)/∂T_P: 1 at a Neumann ghost, 0 at a Dirichlet ghost.
+
+        Raises InputError where that depends on the equation, and no equation has been given yet.
+        """
+        if self.follow is not None:
+            return self.follow
+        if self.transfer is not None or self.inflow is not None:
+            raise InputError(
+                "Robin and inflow walls depend on the equation: use close_walls(graph, equation, parameters)"
+            )
+        return self.neumann.astype(float)
+
     def legs(self) -> Mapping[str, SlotField]:
         """The geometry of every slot's face as the receiving cell sees it: n and d point away from it.
 
         `d_n` = d·n and `d_t` = |d − (d·n) n| are the same from both sides, since n and d turn together. At a Neumann
-        wall d = δ n, so that d_n = δ and d_t = 0; at a Dirichlet wall d leads to the centre of the face.
+        wall d = δ n, so that d_n = δ and d_t = 0; at a Dirichlet wall d leads to the centre of the face. p leads from
+        the centroid of the receiving cell to the centre of the face, which for unused slots means nothing.
         """
         face, sign = self.slot_face, self.slot_sign
 
         def component(vectors: FaceVectors, i: int) -> Callable[[], SlotField]:
             return lambda: vectors[face, i] * sign
+
+        def offset(i: int) -> Callable[[], SlotField]:
+            return lambda: self.centre[face, i] - self.x[:, None, i]
 
         axes = COORDINATES[: self.dimension]
         vectors = {"n": self.n, "d": self.d}
@@ -135,9 +166,10 @@ class DualGraph:
                 "A": lambda: self.A[face],
                 "delta": lambda: self.delta[face],
                 **parts,
-                "chi": lambda: self.moving[face].astype(float),
+                "chi": lambda: np.concatenate([np.ones(self.interior), 1.0 - self.following])[face],
                 "d_n": lambda: normal_part(self.d, self.n)[face],
                 "d_t": lambda: tangential_length(self.d, self.n)[face],
+                **{f"p_{axis}": offset(i) for i, axis in enumerate(axes)},
             }
         )
 
@@ -147,12 +179,20 @@ def check_graph(graph: Any, name: str = "graph") -> DualGraph:
     return check_kind(graph, name, DualGraph, "a dual graph (fluxforge.dual(mesh, boundary))")
 
 
-def dual(mesh: Mesh | str | os.PathLike[str], boundary: Conditions = None) -> DualGraph:
+def dual(
+    mesh: Mesh | str | os.PathLike[str],
+    boundary: Conditions = None,
+    *,
+    equation: Equation | None = None,
+    time: float | None = None,
+) -> DualGraph:
     """Build the dual graph of a mesh, or of the mesh file at a path, with boundary conditions (T = 0 by default).
 
     `boundary` is one condition for all faces, or a mapping from tag to condition; a number is a Dirichlet value:
     `dual(mesh, {"left": Dirichlet("sin(pi*y)"), "right": Neumann(), "top": 3.0})`.
-    Raises MeshError (MeshReadError for a file) for a mesh that cannot be used, InputError for a bad condition.
+    With an `equation`, conditions that it does not take are refused, and tags that are not named have its default.
+    With a `time`, formulas may contain t. Raises MeshError (MeshReadError for a file) for a mesh that cannot be used,
+    InputError for a bad condition.
     """
     mesh = as_mesh(mesh)
     check_coordinates(mesh.points, mesh.origin)
@@ -166,30 +206,43 @@ def dual(mesh: Mesh | str | os.PathLike[str], boundary: Conditions = None) -> Du
     A = np.hypot(along[:, 0], along[:, 1])
     n = np.stack([along[:, 1], -along[:, 0]], axis=1) / A[:, None]
     tags, tag = boundary_tags(mesh, faces)
-    conditions = conditions_on_faces(boundary, tags=tags, tag=tag, centre=centre[faces.interior :])
-    d = _centroid_vectors(faces, x=x, centre=centre, n=n, conditions=conditions)
-    ghost = np.arange(len(tag), dtype=np.int32) + np.int32(len(x))
-    neighbour = np.concatenate([faces.neighbour[: faces.interior], ghost])
-    node, sign = _slots(faces, neighbour)
+    walls = fit_conditions(boundary, tags, equation)
+    joints = match_faces(walls, tags=tags, tag=tag, interior=faces.interior, centre=centre, n=n, A=A)
+    layout = join_faces(faces, joints)
+    d = centre - x[faces.owner]
+    inside = slice(faces.interior)
+    d[inside] = x[faces.neighbour[inside]] - x[faces.owner[inside]]
+    d[joints.first] -= d[joints.second]
+    slot_node, slot_sign = _slots(faces, layout)
+    kept, at_wall = layout.kept, layout.kept[layout.interior :]
+    tag = tag[at_wall - faces.interior]
+    # The normal from the owner's centroid meets the line of the face here.
+    height = np.einsum("fe,fe->f", d[at_wall], n[at_wall])
+    foot = x[faces.owner[at_wall]] + height[:, None] * n[at_wall]
+    conditions = conditions_on_faces(walls, tags=tags, tag=tag, centre=centre[at_wall], foot=foot, time=time)
+    d[at_wall] = _to_ghosts(d[at_wall], height, n[at_wall], conditions)
     return DualGraph(
         V=V,
         x=x,
-        owner=faces.owner,
-        neighbour=neighbour,
-        A=A,
-        n=n,
-        d=d,
-        delta=np.hypot(d[:, 0], d[:, 1]),
-        centre=centre,
-        slot_face=np.maximum(faces.of_cell, 0),
-        slot_node=node,
-        slot_sign=sign,
-        slot_mask=faces.of_cell >= 0,
+        owner=faces.owner[kept],
+        neighbour=layout.node[kept],
+        A=A[kept],
+        n=n[kept],
+        d=d[kept],
+        delta=np.hypot(d[kept, 0], d[kept, 1]),
+        centre=centre[kept],
+        slot_face=np.maximum(layout.of_cell, 0),
+        slot_node=slot_node,
+        slot_sign=slot_sign,
+        slot_mask=layout.of_cell >= 0,
         tag=tag,
         neumann=conditions.neumann,
         value=conditions.value,
         tags=tags,
         origin=mesh.origin,
+        transfer=conditions.transfer,
+        inflow=conditions.inflow,
+        wrapped=len(joints.first),
         region=number_regions(mesh) if mesh.regions else None,
         regions=tuple(mesh.regions),
     )
@@ -205,88 +258,20 @@ def _check_areas(mesh: Mesh, V: CellField) -> None:
         )
 
 
-def _centroid_vectors(
-    faces: Faces, *, x: CellVectors, centre: FaceVectors, n: FaceVectors, conditions: FaceConditions
-) -> FaceVectors:
-    """D = x_N − x_P inside, x_face − x_P at a Dirichlet face, 2 ((x_face − x_P)·n) n at a Neumann face."""
-    d = centre - x[faces.owner]
-    inside = slice(faces.interior)
-    d[inside] = x[faces.neighbour[inside]] - x[faces.owner[inside]]
-    mirrored = faces.interior + np.flatnonzero(conditions.neumann)
-    height = np.einsum("fe,fe->f", d[mirrored], n[mirrored])
-    d[mirrored] = 2.0 * height[:, None] * n[mirrored]
-    return d
+def _to_ghosts(d: FaceVectors, height: FaceField, n: FaceVectors, conditions: FaceConditions) -> FaceVectors:
+    """From x_face − x_P to D of the ghosts: mirror images behind Neumann faces, on the normal at Robin faces."""
+    mirrored = conditions.neumann[:, None]
+    d = np.where(mirrored, (2.0 * height)[:, None] * n, d)
+    if conditions.transfer is None:
+        return d
+    return np.where(np.isfinite(conditions.transfer)[:, None], height[:, None] * n, d)
 
 
-def _slots(faces: Faces, neighbour: FaceIndex) -> tuple[SlotIndex, SlotField]:
+def _slots(faces: Faces, layout: Layout) -> tuple[SlotIndex, SlotField]:
     """The node across each of a cell's faces, and +1 where the cell owns the face, −1 where it does not."""
     cell = np.arange(len(faces.of_cell), dtype=np.int32)[:, None]
     face = np.maximum(faces.of_cell, 0)
     owns = faces.owner[face] == cell
-    across = np.where(owns, neighbour[face], faces.owner[face])
+    across = np.where(owns, layout.node[face], faces.owner[face])
     node = np.where(faces.of_cell < 0, cell, across).astype(np.int32)
-    return node, np.where(owns, 1.0, -1.0)
-
-
-class Paths(NamedTuple):
-    """The directed paths P → N → Q of each cell P, N a cell, Q any node next to N: P itself and ghosts included.
-
-    Path number k·slots + l leaves P by its slot k and N by its slot l. Where `mask` is false there is no such path
-    (N is a ghost, or a slot is unused), and the indices point at P.
-    """
-
-    middle: Int[np.ndarray, "cells paths"]
-    end: Int[np.ndarray, "cells paths"]
-    first_slot: Int[np.ndarray, " paths"]
-    second_slot: Int[np.ndarray, " paths"]
-    mask: Bool[np.ndarray, "cells paths"]
-
-
-def paths(graph: DualGraph) -> Paths:
-    """All directed two-hop paths, in fixed slots."""
-    slots = check_graph(graph).slot_node.shape[1]
-    first, second = np.divmod(np.arange(slots * slots), slots)
-    cell = np.arange(graph.cells, dtype=np.int32)[:, None]
-    middle = graph.slot_node[:, first]
-    real = graph.slot_mask[:, first] & (middle < graph.cells)
-    middle = np.where(real, middle, cell)
-    mask = real & graph.slot_mask[middle, second]
-    end = np.where(mask, graph.slot_node[middle, second], cell)
-    return Paths(middle, end, first, second, mask)
-
-
-class Ring(NamedTuple):
-    """The distinct cells Q at graph distance exactly two from each cell P.
-
-    `node` holds them in fixed slots (P itself where `mask` is false); `slot_of_path` says which of them each path of
-    `paths(graph)` leads to, −1 for paths that return, end beside P or end in a ghost: averaging a feature over the
-    paths of a pair is a sum over equal slots divided by `multiplicity`.
-    """
-
-    node: Int[np.ndarray, "cells ring"]
-    mask: Bool[np.ndarray, "cells ring"]
-    slot_of_path: Int[np.ndarray, "cells paths"]
-    multiplicity: Int[np.ndarray, "cells ring"]
-
-
-def ring(graph: DualGraph, steps: Paths | None = None) -> Ring:
-    """The cells at distance exactly two, found by sorting the path ends of each cell."""
-    steps = paths(graph) if steps is None else steps
-    cell = np.arange(graph.cells)[:, None]
-    beside = (steps.end[:, :, None] == np.where(graph.slot_mask, graph.slot_node, -1)[:, None, :]).any(axis=2)
-    far = steps.mask & (steps.end < graph.cells) & (steps.end != cell) & ~beside
-    end = np.where(far, steps.end, np.iinfo(np.int32).max)
-    order = np.argsort(end, axis=1, kind="stable")
-    sorted_end = np.take_along_axis(end, order, axis=1)
-    sorted_far = np.take_along_axis(far, order, axis=1)
-    new = sorted_far.copy()
-    new[:, 1:] &= sorted_end[:, 1:] != sorted_end[:, :-1]
-    slot = np.where(sorted_far, np.cumsum(new, axis=1) - 1, -1)
-    slot_of_path = np.empty_like(slot)
-    np.put_along_axis(slot_of_path, order, slot, axis=1)
-    width = max(int(slot.max(initial=-1)) + 1, 1)
-    node = np.tile(cell.astype(np.int32), (1, width))
-    place = (cell * width + slot_of_path)[far]
-    node.ravel()[place] = steps.end[far]
-    multiplicity = np.bincount(place, minlength=node.size).reshape(node.shape).astype(np.int32)
-    return Ring(node, multiplicity > 0, slot_of_path.astype(np.int32), multiplicity)
+    return node, np.where(owns & ~layout.turned[face], 1.0, -1.0)

@@ -1,7 +1,6 @@
 """An equation on a mesh: its parameters as fields, the reference time step they give, and unit mean cell volume."""
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeAlias
@@ -9,18 +8,23 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy as sp
 
-from fluxforge._arguments import check_number, describe_value
-from fluxforge._types import CellField, FaceVectors, SlotField
+from fluxforge._arguments import check_number
+from fluxforge._types import CellField, SlotField
 from fluxforge.errors import EquationError, InputError
 from fluxforge.expression import evaluate, symbol
-from fluxforge.mesh._boundary import Value, evaluate_at
+from fluxforge.mesh._close_walls import close_walls
 from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph
+from fluxforge.mesh._face_parameters import face_conormals, face_velocities
 from fluxforge.mesh._mesh import normal_part, tangential_length
+from fluxforge.mesh._parameter_values import (
+    Setting,
+    cell_sites,
+    depends_on_time,
+    face_sites,
+    read_number,
+    scalars_at,
+)
 from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where, differentiate
-
-Setting: TypeAlias = Value | np.ndarray | Sequence[Any]
-"""A number, a formula in the coordinates, a function of them, an array; one of these per component of a vector."""
-
 
 Settings: TypeAlias = Mapping[str, Setting]
 """The parameters of an equation by name; those left out take their defaults."""
@@ -32,7 +36,7 @@ class ParameterFields:
 
     `constants` by name; `cells` of scalars given per cell; `slots` of what a face has, as the cell that receives sees
     it: a scalar given per face, `a_n` = a·n, `K_nn` = n·K n; `tangential`, made on demand, of `a_t` = |a − (a·n) n|,
-    `K_nt` = |K n − (n·K n) n| and the components `K_n_x`, … of K n.
+    `K_nt` = |K n − (n·K n) n| and the components `K_n_x`, … of K n, as far as they are known.
     """
 
     constants: Mapping[str, float]
@@ -44,11 +48,14 @@ class ParameterFields:
 NO_PARAMETERS = ParameterFields({}, {}, {})
 
 
-def resolve(equation: Equation, graph: DualGraph, values: Settings | None) -> ParameterFields:
-    """Evaluate an equation's parameters on a graph; those left out take their defaults.
+def resolve(
+    equation: Equation, graph: DualGraph, values: Settings | None, time: float | None = None
+) -> ParameterFields:
+    """Evaluate an equation's parameters on a graph, at a time; those left out take their defaults.
 
-    Raises EquationError for a parameter the equation does not have and for one without a value, InputError for a value
-    of another size, that is not finite, or a tensor that is not symmetric and positive definite.
+    Without a `time`, formulas of t and functions of it are refused. Raises EquationError for a parameter the equation
+    does not have and for one without a value, InputError for a value of another size, that is not finite, of an unknown
+    region, of the wrong sign, or a tensor that is not symmetric and positive definite: with the place where.
     """
     values = values or {}
     check_graph(graph)
@@ -59,25 +66,31 @@ def resolve(equation: Equation, graph: DualGraph, values: Settings | None) -> Pa
     slots: dict[str, SlotField] = {}
     across: dict[str, Callable[[], SlotField]] = {}
     for p in equation.parameters:
-        given = values.get(p.name, p.default)
+        given = values.get(p.name, p.default_in(graph.dimension))
         what = f"parameter {p.name!r}"
         if given is None:
             raise EquationError(f"equation {equation.name!r}: {what} has no value: give one (--set {p.name}=VALUE)")
         if p.rank is Rank.SCALAR and p.where is Where.CONSTANT:
-            constants[p.name] = _number(given, what)
-        elif p.where is Where.CELL:
-            cells[p.name] = _field(given, graph.x, what)
+            constants[p.name] = read_number(given, what, time)
+        elif p.in_cells:
+            cells[p.name] = scalars_at(given, cell_sites(graph, time), what)
         elif p.rank is Rank.SCALAR:
-            slots[p.name] = _field(given, graph.centre, f"{what}, given per face,")[graph.slot_face]
+            slots[p.name] = scalars_at(given, face_sites(graph, time), f"{what}, given per face,")[graph.slot_face]
         else:
-            slots[p.normal_name], apart = _split_at_faces(p, given, graph, what)
+            slots[p.normal_name], apart = _split_at_faces(p, given, graph, what, time)
             across |= apart
     fields = ParameterFields(constants, cells, slots, OnDemand(across))
-    _check_signs(equation, fields)
+    _check_signs(equation, graph, fields)
     return fields
 
 
-def _check_signs(equation: Equation, fields: ParameterFields) -> None:
+def varies_in_time(equation: Equation, values: Settings | None, dimension: int = 2) -> frozenset[str]:
+    """The parameters whose values are formulas of t, or functions that take the time after the coordinates."""
+    given = {p.name: (values or {}).get(p.name) for p in equation.parameters}
+    return frozenset(name for name, value in given.items() if depends_on_time(value, dimension))
+
+
+def _check_signs(equation: Equation, graph: DualGraph, fields: ParameterFields) -> None:
     """C and K are positive where they are numbers of the cells; K may vanish beside transport or a reaction."""
     # A cell's value beside those of its slots.
     cells = {name: value[:, None] for name, value in fields.cells.items()}
@@ -85,15 +98,23 @@ def _check_signs(equation: Equation, fields: ParameterFields) -> None:
     for what, formula in (("capacity", equation.capacity), ("diffusion", equation.diffusion)):
         if not formula.free_symbols or formula.free_symbols - set(known):
             continue
-        least = float(np.min(evaluate(formula, known, np)))
+        found = np.asarray(evaluate(formula, known, np), float)
+        least = float(found.min())
         if least < 0 or (least == 0 and (what == "capacity" or equation.only_diffuses)):
             names = ", ".join(sorted(found.name for found in formula.free_symbols))
-            raise InputError(f"parameter {names}: the {what} should be positive, got {least:g}")
+            where = ""
+            if found.ndim:
+                cell = int(np.argmin(found.reshape(len(found), -1).min(axis=1)))
+                where = f" in {cell_sites(graph).describe(cell)}"
+            raise InputError(f"parameter {names}: the {what} should be positive, got {least:g}{where}")
+
+
+Apart: TypeAlias = dict[str, Callable[[], SlotField]]
 
 
 def _split_at_faces(
-    p: Parameter, given: Setting, graph: DualGraph, what: str
-) -> tuple[SlotField, dict[str, Callable[[], SlotField]]]:
+    p: Parameter, given: Setting, graph: DualGraph, what: str, time: float | None
+) -> tuple[SlotField, Apart]:
     """What each cell sees of a vector a or of K n: the part along n, which points away from the cell, and the rest.
 
     Of these, a·n and the components of K n have another sign from the other side; n·K n and lengths have none.
@@ -101,79 +122,17 @@ def _split_at_faces(
     face, sign = graph.slot_face, graph.slot_sign
     (length,) = p.tangential_names
     if p.rank is Rank.VECTOR:
-        a: FaceVectors = _vectors(given, graph, what)
-        return normal_part(a, graph.n)[face] * sign, {length: lambda: tangential_length(a, graph.n)[face]}
-    K = _tensor(given, graph.dimension, what)
-    normal = np.einsum("fi,ij,fj->f", graph.n, K, graph.n)[face]
-    conormal = graph.n @ K  # K is symmetric.
-    apart = {length: lambda: tangential_length(conormal, graph.n)[face]}
+        a_n, a_t = face_velocities(given, graph, what, time)
+        return a_n[face] * sign, {} if a_t is None else {length: lambda: a_t()[face]}
+    conormal = face_conormals(p, given, graph, what, time)
+    apart: Apart = {length: lambda: tangential_length(conormal, graph.n)[face]}
 
     def component(i: int) -> Callable[[], SlotField]:
         return lambda: conormal[face, i] * sign
 
     names = p.conormal_names[: graph.dimension]
+    normal = normal_part(conormal, graph.n)[face]
     return normal, apart | {name: component(i) for i, name in enumerate(names)}
-
-
-def _number(given: Setting, what: str) -> float:
-    try:
-        number = np.nan if isinstance(given, bool) else float(given)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        number = np.nan
-    if not np.isfinite(number):
-        raise InputError(f"{what} should be a finite number, got {describe_value(given)}")
-    return number
-
-
-def _field(given: Setting, places: np.ndarray, what: str) -> np.ndarray:
-    if not isinstance(given, np.ndarray):
-        return evaluate_at(given, places, what)  # type: ignore[arg-type]
-    if given.dtype.kind not in "fiu" or given.shape != (len(places),) or not np.isfinite(given).all():
-        raise InputError(f"{what} should be {len(places)} finite numbers, got an array of shape {given.shape}")
-    return given.astype(float)
-
-
-def _vectors(given: Setting, graph: DualGraph, what: str) -> np.ndarray:
-    """A vector per face: from one number, formula or function per coordinate, or from an array."""
-    shape = graph.n.shape
-    if isinstance(given, np.ndarray) and given.shape == shape:
-        return np.stack([_field(given[:, i], graph.centre, what) for i in range(shape[1])], axis=1)
-    parts = split_tuple(given) if isinstance(given, str) else given
-    if not isinstance(parts, Sequence | np.ndarray) or isinstance(parts, str) or len(parts) != shape[1]:
-        raise InputError(f"{what} should have {shape[1]} components, such as (1, 0); got {given!r:.60}")
-    columns = (part.item() if isinstance(part, np.generic) else part for part in parts)
-    fields = [_field(column, graph.centre, f"{what}, component {i + 1},") for i, column in enumerate(columns)]
-    return np.stack(fields, axis=1)
-
-
-def split_tuple(text: str) -> list[str]:
-    """`(-y, x)` → its components; commas inside inner brackets belong to a formula, or to a row of a tensor."""
-    whole = text.strip()
-    depths = list(itertools.accumulate((character == "(") - (character == ")") for character in whole))
-    # The first bracket is closed by the last character, and not before, as it is in "(x), (y)".
-    enclosed = whole.startswith("(") and whole.endswith(")") and 0 not in depths[:-1]
-    inner = list(zip(whole, depths, strict=True))
-    parts = [""]
-    for character, depth in inner[1:-1] if enclosed else inner:
-        if character == "," and depth == enclosed:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts]
-
-
-def _tensor(given: Setting, dimension: int, what: str) -> np.ndarray:
-    rows = [split_tuple(row) for row in split_tuple(given)] if isinstance(given, str) else given
-    try:
-        K = np.asarray(rows, float)
-    except (TypeError, ValueError):
-        K = np.empty(0)
-    wanted = f"{what} should be {dimension} rows of {dimension} numbers, such as ((2, 1), (1, 3))"
-    if K.shape != (dimension, dimension) or not np.isfinite(K).all():
-        raise InputError(f"{wanted}, got {given!r:.60}")
-    if not np.allclose(K, K.T, rtol=1e-12, atol=0.0) or not (np.linalg.eigvalsh(K) > 0).all():
-        raise InputError(f"{wanted}, symmetric and positive definite; got {given!r:.60}")
-    return K
 
 
 _P, _N = symbol("T_P"), symbol("T_N")
@@ -191,11 +150,16 @@ def reference_step(
     not count, and outflow does. An equation whose flux or reaction is not linear needs the `state` it is taken at.
     """
     fields = resolve(equation, graph, values)
+    graph = close_walls(graph, equation, fields)
     own, both = exchange_slopes(equation)
     values_on = _SlotValues(graph, fields, state, equation)
     per_slot = np.abs(values_on(own))
     if graph.neumann.any():
         per_slot = np.where(graph.moving[graph.slot_face], per_slot, np.abs(values_on(both)))
+    if graph.follow is not None:
+        # A Robin ghost moves with its owner by a part of its way.
+        part = np.concatenate([np.zeros(graph.interior), np.where(graph.neumann, 0.0, graph.follow)])[graph.slot_face]
+        per_slot = np.where(part > 0, np.abs((1 - part) * values_on(own) + part * values_on(both)), per_slot)
     total = np.where(graph.slot_mask, per_slot, 0.0).sum(axis=1)
     capacity, decay = (values_on.in_cells(part) for part in cell_slopes(equation))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -208,7 +172,8 @@ def exchange_weights(
 ) -> SlotField:
     """A |∂F/∂u_P| in each cell's slots, walls of any kind included: α A/δ of heat."""
     own, _ = exchange_slopes(equation)
-    return np.abs(_SlotValues(graph, resolve(equation, graph, values), state, equation)(own))
+    fields = resolve(equation, graph, values)
+    return np.abs(_SlotValues(close_walls(graph, equation, fields), fields, state, equation)(own))
 
 
 def fourier_step(graph: DualGraph, diffusivity: float = 1.0) -> float:
@@ -261,7 +226,8 @@ class _SlotValues:
             return held[:, None]
         behind = held[g.owner[g.interior :]]
         if base == "T":
-            behind = np.where(g.neumann, behind + g.value * g.delta[g.interior :], g.value)
+            shown = g.value if g.follow is None else g.follow * behind + (1 - g.follow) * g.value
+            behind = np.where(g.neumann, behind + g.value * g.delta[g.interior :], shown)
         return np.concatenate([held, behind])[g.slot_node]
 
     def _state(self) -> np.ndarray:
@@ -288,4 +254,6 @@ def unit_volume(graph: DualGraph) -> tuple[DualGraph, float]:
         centre=graph.centre / length,
         # q is a gradient: temperature over length.
         value=np.where(graph.neumann, graph.value * length, graph.value),
+        # h of a Robin wall is K over a length, and K stays.
+        transfer=None if graph.transfer is None else graph.transfer * length,
     ), length

@@ -3,6 +3,7 @@
 from fluxforge.pde._catalogue import (
     ADVECTION,
     ADVECTION_DIFFUSION,
+    ALLEN_CAHN,
     ANISOTROPIC,
     BUILT_IN,
     BURGERS,
@@ -32,6 +33,7 @@ equation = find
 __all__ = [
     "ADVECTION",
     "ADVECTION_DIFFUSION",
+    "ALLEN_CAHN",
     "ANISOTROPIC",
     "BUILT_IN",
     "BURGERS",

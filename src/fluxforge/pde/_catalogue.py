@@ -21,7 +21,7 @@ HEAT = Equation(
 CONDUCTION = Equation(
     name="conduction",
     unknown="T",
-    summary="conduction of heat; capacity and conductivity vary from cell to cell",
+    summary="conduction of heat; capacity and conductivity may vary from cell to cell, and jump",
     parameters=(
         Parameter("rhoc", meaning="volumetric heat capacity", where=Where.CELL, unit=NUMBER, default=1.0),
         Parameter("k", meaning="conductivity", where=Where.CELL, unit=_DIFFUSIVITY, default=1.0),
@@ -33,14 +33,14 @@ CONDUCTION = Equation(
 ANISOTROPIC = Equation(
     name="anisotropic",
     unknown="T",
-    summary="conduction of heat with a conductivity tensor",
-    parameters=(Parameter("K", meaning="conductivity tensor", rank=Rank.TENSOR, unit=_DIFFUSIVITY),),
+    summary="conduction of heat with a conductivity tensor that may vary from cell to cell",
+    parameters=(Parameter("K", meaning="conductivity tensor", rank=Rank.TENSOR, where=Where.CELL, unit=_DIFFUSIVITY),),
     diffusion=symbol("K"),
 )
 
 
-def _velocity(name: str = "velocity", meaning: str = "velocity") -> Parameter:
-    return Parameter(name, meaning=meaning, rank=Rank.VECTOR, where=Where.FACE, unit=_SPEED)
+def _velocity(name: str = "velocity", meaning: str = "velocity", default: tuple[float, ...] | None = None) -> Parameter:
+    return Parameter(name, meaning=meaning, rank=Rank.VECTOR, where=Where.FACE, unit=_SPEED, default=default)
 
 
 ADVECTION = Equation(
@@ -66,7 +66,7 @@ ADVECTION_DIFFUSION = Equation(
 BURGERS = Equation(
     name="burgers",
     summary="the inviscid equation of Burgers along a direction",
-    parameters=(_velocity("direction", "direction"),),
+    parameters=(_velocity("direction", "direction and unit of speed", (1.0, 0.0)),),
     transported=_u**2 / 2,
     velocity="direction",
     unknown_unit=NUMBER,
@@ -75,7 +75,7 @@ BURGERS = Equation(
 TRAFFIC = Equation(
     name="traffic",
     summary="density of traffic, from 0 to 1, on a road along a direction",
-    parameters=(_velocity("direction", "direction, and speed on an empty road"),),
+    parameters=(_velocity("direction", "direction, and speed on an empty road", (1.0, 0.0)),),
     transported=sp.Mul(_u, 1 - _u),
     velocity="direction",
     unknown_unit=NUMBER,
@@ -93,6 +93,18 @@ REACTION_DIFFUSION = Equation(
     unknown_unit=NUMBER,
 )
 
+ALLEN_CAHN = Equation(
+    name="allen-cahn",
+    summary="diffusion and separation into the phases -1 and 1, the equation of Allen and Cahn",
+    parameters=(
+        Parameter("D", meaning="diffusivity", where=Where.CELL, unit=_DIFFUSIVITY, default=1.0),
+        Parameter("r", meaning="rate of separation", unit=unit(time=-1), default=1.0),
+    ),
+    diffusion=symbol("D"),
+    reaction=symbol("r") * (_u - _u**3),
+    unknown_unit=NUMBER,
+)
+
 BUILT_IN: dict[str, Equation] = {
     equation.name: equation
     for equation in (
@@ -104,5 +116,6 @@ BUILT_IN: dict[str, Equation] = {
         BURGERS,
         TRAFFIC,
         REACTION_DIFFUSION,
+        ALLEN_CAHN,
     )
 }

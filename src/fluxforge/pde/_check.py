@@ -74,7 +74,10 @@ def check_formulas(equation: "Equation") -> None:
 
 
 def check_units(equation: "Equation") -> None:
-    """Every term has the unit of c ∂u/∂t, where all parameters have one, and a flux that times a length."""
+    """Every term has the unit of c ∂u/∂t, where all parameters have one, and a flux that times a length.
+
+    A reaction of the unknown alone, u - u**3, is one per unit of time: its terms must agree with each other.
+    """
     if any(p.unit is None for p in equation.parameters):
         return
     units = {p.name: p.unit for p in equation.parameters if p.unit is not None}
@@ -89,7 +92,8 @@ def check_units(equation: "Equation") -> None:
             equation, "transported", equation.transported, units, units[equation.velocity], unit(-1)
         )
     for field, found in terms.items():
-        if getattr(equation, field) != 0 and None not in (found, per_time) and found != per_time:
+        alone = field == "reaction" and equation.reaction.free_symbols <= {equation.u}
+        if getattr(equation, field) != 0 and not alone and None not in (found, per_time) and found != per_time:
             raise EquationError(
                 f"equation {equation.name!r}: the term of {field!r} has the unit {found}, and c ∂u/∂t has {per_time}"
             )
@@ -154,7 +158,7 @@ class _Trial:
             one, other = draw.uniform(0.5, 2.0, (2, _POINTS))
             if p.rank is Rank.VECTOR:
                 one = one * draw.choice([-1.0, 1.0], _POINTS)
-            self.here[p.name], self.there[p.name] = one, other if p.where is Where.CELL else one
+            self.here[p.name], self.there[p.name] = one, other if p.in_cells else one
             self.turned[p.name] = -one if p.rank is Rank.VECTOR else one
 
     def check_equal_values(self) -> None:
@@ -197,7 +201,7 @@ class _Trial:
         name = self.equation.unknown
         values = {f"{name}_P": P, f"{name}_N": N, "delta": self.delta if delta is None else delta}
         for p in self.equation.parameters:
-            if p.where is Where.CELL:
+            if p.in_cells:
                 values |= {f"{p.name}_P": here[p.name], f"{p.name}_N": there[p.name]}
             else:
                 values[p.edge_names()[0]] = (self.turned if turned else self.here)[p.name]

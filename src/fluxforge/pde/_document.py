@@ -35,7 +35,7 @@ class _Parameter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     rank: Rank = Rank.SCALAR
     where: Where = Where.CONSTANT
     units: _Powers | None = None
-    default: float | None = None
+    default: float | tuple[float, ...] | None = None
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -54,11 +54,13 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     parameters: dict[str, _Parameter] = {}
 
 
-def find(equation: str | os.PathLike[str] | Equation) -> Equation:
-    """The equation itself, a built-in one by name, or one read from a TOML file.
+def find(equation: str | os.PathLike[str] | Equation, *, reaction: str | None = None) -> Equation:
+    """The equation itself, a built-in one by name, or one read from a TOML file; with another `reaction`, if given.
 
     Raises EquationError: for an unknown name with the nearest known one, for a file with its path and the field.
     """
+    if reaction is not None:
+        return find(equation).with_reaction(reaction)
     if isinstance(equation, Equation):
         return equation
     name = os.fspath(equation)

@@ -1,16 +1,16 @@
 """c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S: a scalar conservation law as a value."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import sympy as sp
 
-from fluxforge.errors import EquationError
-from fluxforge.expression import COORDINATES, TIME, symbol
+from fluxforge.errors import EquationError, ExpressionError
+from fluxforge.expression import COORDINATES, TIME, parse, symbol
 from fluxforge.pde._check import check_formulas, check_names, check_two_point, check_units
-from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, unit
-from fluxforge.pde._words import Words, words_of
+from fluxforge.pde._parameter import Parameter, Rank, Unit, unit
+from fluxforge.pde._words import Words, plain_text, words_of
 
 Given: TypeAlias = "sp.Expr | Sequence[Any]"
 """The value of a parameter as formulas of x, y, z and t: one, one per coordinate, or rows of a tensor."""
@@ -120,7 +120,7 @@ class Equation:
             elif p.rank is Rank.TENSOR:
                 found[p.name] = tuple(tuple(scale * k for k in row[:dimension]) for row in _EXAMPLE[1:][:dimension])
             else:
-                found[p.name] = scale * (1.0 if p.default is None else p.default)
+                found[p.name] = scale * (p.default if isinstance(p.default, int | float) else 1.0)
         return found
 
     def strong(self, u: sp.Expr, dimension: int, values: Mapping[str, Given] | None = None) -> sp.Expr:
@@ -196,7 +196,7 @@ class Equation:
 
     def at_cell(self, formula: sp.Expr, u: sp.Expr, end: str = "") -> sp.Expr:
         """A formula of c, K or r in a cell where the unknown is u; on an edge, in the cell at that end of it."""
-        cells = [p.name for p in self.parameters if p.where is Where.CELL] if end else []
+        cells = [p.name for p in self.parameters if p.in_cells] if end else []
         return formula.xreplace({self.u: u, **{symbol(name): symbol(f"{name}_{end}") for name in cells}})
 
     def slopes(self, P: sp.Symbol, N: sp.Symbol) -> tuple[sp.Expr, sp.Expr]:
@@ -209,6 +209,27 @@ class Equation:
     def words(self) -> Words:
         """How texts speak of the equation."""
         return words_of(self)
+
+    @property
+    def text(self) -> str:
+        """The equation on one line: `∂T/∂t = ∇·(alpha ∇T) + S`."""
+        return plain_text(self)
+
+    def with_reaction(self, reaction: str) -> "Equation":
+        """The equation with another r(u), a formula of the unknown and of scalar parameters that are not per face.
+
+        Parameters that no formula contains any more are left out. Raises EquationError for a formula that cannot be
+        read, contains anything else, or does not have the unit of the other terms.
+        """
+        names = [self.unknown, *(name for p in self.parameters for name in p.cell_names)]
+        try:
+            formula = parse(reaction, names)
+        except ExpressionError as error:
+            raise EquationError(f"equation {self.name!r}: reaction: {error}") from error
+        others = (self.capacity, self.transported, self.diffusion, self.two_point or sp.S.Zero)
+        used = {found.name for part in (formula, *others) for found in part.free_symbols} | {self.velocity}
+        kept = tuple(p for p in self.parameters if used & {p.name, *p.edge_names()})
+        return replace(self, reaction=formula, parameters=kept)
 
     @property
     def only_diffuses(self) -> bool:

@@ -121,20 +121,22 @@ class Where(StrEnum):
     FACE = "face"
 
 
-# A scalar may vary from cell to cell or from face to face; a velocity is known on faces, where fluxes need it.
+# Scalars and tensors may vary from cell to cell or from face to face; a velocity is known on faces, where fluxes need
+# it.
 PLACES = {
     Rank.SCALAR: frozenset(Where),
     Rank.VECTOR: frozenset({Where.CONSTANT, Where.FACE}),
-    Rank.TENSOR: frozenset({Where.CONSTANT}),
+    Rank.TENSOR: frozenset(Where),
 }
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. `unit` is None where it is not stated; `default` is the value of a scalar nobody sets.
+    """One parameter. `unit` is None where it is not stated; `default` is the value of a scalar or vector nobody sets.
 
     In a flux a scalar is its name (`k_P` and `k_N`, if it is given per cell), a vector a its component along the
     face's normal, `a_n` = a·n, and a tensor K `K_nn` = n·K n: the same in every dimension, however the mesh is turned.
+    Of a tensor given per cell, `K_nn` is the harmonic mean of n·K n in the two cells.
     """
 
     name: str
@@ -142,11 +144,22 @@ class Parameter:
     rank: Rank = Rank.SCALAR
     where: Where = Where.CONSTANT
     unit: Unit | None = None
-    default: float | None = None
+    default: float | tuple[float, ...] | None = None
+
+    def default_in(self, dimension: int) -> float | tuple[float, ...] | None:
+        """The default in so many dimensions: a vector has further components 0."""
+        if not isinstance(self.default, tuple):
+            return self.default
+        return (*self.default, *[0.0] * dimension)[:dimension]
+
+    @property
+    def in_cells(self) -> bool:
+        """Whether it is a number of each cell: of a tensor given per cell, fluxes read what faces have of it."""
+        return self.rank is Rank.SCALAR and self.where is Where.CELL
 
     def edge_names(self, ends: tuple[str, ...] = ("P", "N"), leg: str = "") -> tuple[str, ...]:
         """What a message over an edge may call it; `leg` is the suffix of that edge on a path of two."""
-        if self.where is Where.CELL:
+        if self.in_cells:
             return tuple(f"{self.name}_{end}" for end in ends)
         if self.rank is Rank.SCALAR:
             return (self.name,) if self.where is Where.CONSTANT else (f"{self.name}{leg}",)

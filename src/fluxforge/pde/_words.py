@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import sympy as sp
+
 from fluxforge.expression import to_text
 
 if TYPE_CHECKING:
@@ -71,3 +73,19 @@ def words_of(equation: "Equation") -> Words:
         total=f"{'heat' if heat else 'total'} Σ {weight} {equation.unknown}",
         conserved="the total heat" if heat else f"the total of {weight[:-1]}{equation.unknown}",
     )
+
+
+def plain_text(equation: "Equation") -> str:
+    """The equation on one line, without the terms that are zero: `rhoc ∂T/∂t = ∇·(k ∇T) + S`."""
+    u = equation.unknown
+    left = f"∂{u}/∂t" if equation.capacity == 1 else f"{_factor(equation.capacity)} ∂{u}/∂t"
+    if equation.velocity is not None:
+        left += f" + ∇·({equation.velocity} {_factor(equation.transported)})"
+    right = [] if equation.diffusion == 0 else [f"∇·({_factor(equation.diffusion)} ∇{u})"]
+    right += [] if equation.reaction == 0 else [to_text(equation.reaction)]
+    return f"{left} = {' + '.join([*right, 'S'])}".replace("+ -", "- ")
+
+
+def _factor(formula: sp.Expr) -> str:
+    text = to_text(formula)
+    return f"({text})" if formula.is_Add else text

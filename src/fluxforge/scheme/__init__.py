@@ -26,12 +26,14 @@ from fluxforge.scheme._symbols import (
     TURNED,
     Ghost,
     Hop,
+    Reduction,
     invariant_names,
     message_symbols,
     output_symbols,
     symbol_units,
     turned_names,
 )
+<<<<<<< HEAD
 from fluxforge.scheme._weighted import (
     LOCAL,
     face_invariants,
@@ -40,15 +42,24 @@ from fluxforge.scheme._weighted import (
     weighted_scheme,
     weighted_stages,
 )
+=======
+from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
+from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
+>>>>>>> main
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
 
 __all__ = [
     "CORRECTION",
     "FAMILIES",
+    "FLUXES",
     "HIGHEST_ORDER",
     "INVARIANTS",
     "IN_SPACE",
+<<<<<<< HEAD
     "LOCAL",
+=======
+    "LIMITERS",
+>>>>>>> main
     "NEXT",
     "SPACES",
     "TABLEAUX",
@@ -58,11 +69,14 @@ __all__ = [
     "Claims",
     "Ghost",
     "Hop",
+    "Limiter",
     "LinearStage",
     "Message",
+    "NumericalFlux",
     "OneCellOrder",
     "Output",
     "Prepared",
+    "Reduction",
     "Row",
     "Scheme",
     "SchemeBuilder",
@@ -83,6 +97,8 @@ __all__ = [
     "gradient_stage",
     "integrate",
     "invariant_names",
+    "limited",
+    "limiter_of",
     "linear_stages",
     "load",
     "local_number_stage",

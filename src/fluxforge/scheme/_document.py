@@ -16,9 +16,9 @@ from fluxforge.expression import parse, to_text
 from fluxforge.pde import Equation
 from fluxforge.pde import find as find_equation
 from fluxforge.scheme._integrate import TABLEAUX
-from fluxforge.scheme._scheme import FAMILIES, Claims, Scheme, SchemeBuilder, check_scheme
+from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Scheme, SchemeBuilder, check_scheme
 from fluxforge.scheme._spaces import named_scheme, nearest_name
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._symbols import Ghost, Hop, Reduction
 from fluxforge.scheme.reference import BUILT_IN
 
 KIND, VERSION = "scheme", 2
@@ -55,7 +55,7 @@ def to_document(scheme: Scheme) -> dict[str, Any]:
         "stages": [
             {
                 "messages": {
-                    name: {"hop": str(message.hop), "expression": to_text(message.expression)}
+                    name: {"hop": str(message.hop), "expression": to_text(message.expression)} | _reduced(message)
                     for name, message in stage.messages.items()
                 },
                 "outputs": {
@@ -67,6 +67,11 @@ def to_document(scheme: Scheme) -> dict[str, Any]:
         ],
         "claims": claims_to_document(scheme.claims),
     }
+
+
+def _reduced(message: Message) -> dict[str, str]:
+    """The reduction where it is not the sum."""
+    return {} if message.reduction is Reduction.SUM else {"reduction": str(message.reduction)}
 
 
 def _named(equation: pde.Equation) -> str | dict[str, Any]:
@@ -135,9 +140,10 @@ def _entries(stage: Mapping[str, Any], key: str, where: str, read: Callable[[Any
     return {name: read(entry, f"{where}, {key} entry {name!r:.60}") for name, entry in entries.items()}
 
 
-def _message(entry: Any, where: str) -> tuple[Hop, str]:
-    _only(entry, where, {"hop", "expression"})
-    return _choice(Hop, entry, "hop", "edge", where), str(_typed(entry, "expression", str, where))
+def _message(entry: Any, where: str) -> tuple[Hop, str, Reduction]:
+    _only(entry, where, {"hop", "expression", "reduction"})
+    hop, reduction = _choice(Hop, entry, "hop", "edge", where), _choice(Reduction, entry, "reduction", "sum", where)
+    return hop, str(_typed(entry, "expression", str, where)), reduction
 
 
 def _output(entry: Any, where: str) -> tuple[Ghost, str]:
@@ -145,7 +151,7 @@ def _output(entry: Any, where: str) -> tuple[Ghost, str]:
     return _choice(Ghost, entry, "ghost", "dirichlet", where), str(_typed(entry, "expression", str, where))
 
 
-E_ = TypeVar("E_", Hop, Ghost)
+E_ = TypeVar("E_", Hop, Ghost, Reduction)
 
 
 def _choice(kind: type[E_], entry: Any, key: str, default: str, where: str) -> E_:

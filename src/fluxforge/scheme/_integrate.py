@@ -8,7 +8,7 @@ f being the right-hand side of c ∂u/∂t = …, divided by c. A Runge–Kutta 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -73,6 +73,24 @@ RK4 = Tableau(
     order=4,
     stable_to=2.785293563405282,
 )
+SSP2 = Tableau(
+    "ssp2",
+    "strong-stability-preserving Runge-Kutta method of order 2 (Shu and Osher)",
+    (Row({0: sp.S.One}), Row({1: _HALF}, {1: _HALF})),
+    order=2,
+    stable_to=2.0,
+)
+SSP3 = Tableau(
+    "ssp3",
+    "strong-stability-preserving Runge-Kutta method of order 3 (Shu and Osher)",
+    (
+        Row({0: sp.S.One}),
+        Row({1: sp.Rational(1, 4)}, {1: sp.Rational(1, 4)}),
+        Row({2: sp.Rational(2, 3)}, {2: sp.Rational(2, 3)}),
+    ),
+    order=3,
+    stable_to=2.5127453266183255,
+)
 CRANK_NICOLSON = Tableau(
     "crank-nicolson",
     "trapezoidal rule: implicit, second order",
@@ -118,7 +136,7 @@ def _b(j: int) -> sp.Rational:
 
 
 TABLEAUX: Mapping[str, Tableau] = {
-    tableau.name: tableau for tableau in (EULER, MIDPOINT, RK4, rkl2(8), CRANK_NICOLSON, IMPLICIT)
+    tableau.name: tableau for tableau in (EULER, MIDPOINT, RK4, rkl2(8), SSP2, SSP3, CRANK_NICOLSON, IMPLICIT)
 }
 """The methods that serve every equation, by name; `rkl2-N` has any number of stages from 2 to 60."""
 
@@ -169,6 +187,7 @@ class Space:
     - `refuse(equation)` is None for an equation that the space serves, and otherwise the reason why it does not, which
       ends the sentence "scheme 'NAME' does not serve the equation 'EQUATION': ".
     - `default` is the equation of a scheme whose equation is not given.
+    - `linear` is false where the flux of a linear equation is not linear in the unknown, as with limited slopes.
     - `in_dimension(n)` is the same space for meshes of n dimensions, where the formulas contain components of vectors;
       None where they do not. `prepare` itself is then for the plane.
     """
@@ -180,6 +199,7 @@ class Space:
     linear_exact: bool | None = None
     refuse: Callable[[Equation], str | None] = _serves_all
     default: Equation = HEAT
+    linear: bool = True
     in_dimension: "Callable[[int], Space] | None" = None
 
     def at(self, dimension: int) -> "Space":
@@ -216,7 +236,14 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
     A stage keeps what later stages need and nothing else: a rate that is used again, an increment D_i that is added up
     later, and otherwise the state u + D_i itself, unless the message can be written with rates that are kept anyway.
     """
+<<<<<<< HEAD
     linear = equation.linear
+=======
+    work = _Integration(tableau, equation, space)
+    times = stage_times(tableau)
+    stages = tuple(replace(stage, time=times[i]) for i in range(len(tableau.rows)) for stage in work.stages(i))
+    linear = equation.linear and space.linear
+>>>>>>> main
     claims = Claims(
         conservative=True,
         linear_exact=space.linear_exact,
@@ -230,10 +257,19 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
     return Scheme(name or tableau.name, stages, tableau.theta, summary, claims, equation)
 
 
+<<<<<<< HEAD
 def integrate_stages(tableau: Tableau, equation: Equation, space: Space = TWO_POINT) -> tuple[Stage, ...]:
     """The stages alone, whose messages may contain symbols that the caller gives a value."""
     work = _Integration(tableau, equation, space)
     return tuple(stage for i in range(len(tableau.rows)) for stage in work.stages(i))
+=======
+def stage_times(tableau: Tableau) -> tuple[sp.Rational, ...]:
+    """The c_i with k_i = f(u + D_i, t + c_i Δt): D_i of the equation u' = 1 over Δt."""
+    times = [sp.Rational(0)]
+    for row in tableau.rows:
+        times.append(sp.Add(*row.rates.values(), *(weight * times[j] for j, weight in row.states.items())))
+    return tuple(times[:-1])
+>>>>>>> main
 
 
 class _Integration:

@@ -8,7 +8,7 @@ import sympy as sp
 
 from fluxforge.expression import symbol
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import ENDS, NODE_FIELDS, Hop
+from fluxforge.scheme._symbols import ALL_ENDS, NODE_FIELDS, Hop, Reduction
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ def _linear_stage(stage: Stage, varying: set[str]) -> LinearStage | None:
     ends = _at_ends(varying)
     fixed_messages: dict[str, tuple[Hop, sp.Expr]] = {}
     messages: dict[str, tuple[Hop, Affine]] = {}
+    if any(message.reduction is not Reduction.SUM for message in stage.messages.values()):
+        return None
     for name, message in stage.messages.items():
         if not message.expression.free_symbols & ends:
             fixed_messages[name] = (message.hop, message.expression)
@@ -68,12 +70,15 @@ def _linear_stage(stage: Stage, varying: set[str]) -> LinearStage | None:
 
 
 def _at_ends(names: set[str]) -> set[sp.Symbol]:
-    return {symbol(f"{name}_{end}") for name in names for end in ENDS[Hop.PATH]}
+    return {symbol(f"{name}_{end}") for name in names for end in ALL_ENDS}
 
 
 def affine_form(expression: sp.Expr, variables: set[sp.Symbol]) -> Affine | None:
     """Split an expression into coefficients of the variables and a constant; None where it is not affine in them."""
     present = sorted(expression.free_symbols & variables, key=str)
+    # Derivatives of nested extremes take SymPy very long, and no function of a field is affine in it.
+    if any(part.free_symbols & variables for part in expression.atoms(sp.Function, sp.Min, sp.Max)):
+        return None
     coefficients = {}
     for variable in present:
         slope = sp.diff(expression, variable)

@@ -20,6 +20,7 @@ from fluxforge.scheme._symbols import (
     STEP,
     Ghost,
     Hop,
+    Reduction,
     message_symbols,
     output_symbols,
 )
@@ -58,10 +59,11 @@ EXPLICIT = sp.Integer(0)
 
 @dataclass(frozen=True)
 class Message:
-    """An expression that is summed over the neighbours of one hop."""
+    """An expression that is summed over the neighbours of one hop, or of which the least or largest is taken."""
 
     expression: sp.Expr
     hop: Hop = Hop.EDGE
+    reduction: Reduction = Reduction.SUM
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,15 @@ class Output:
 
 @dataclass(frozen=True)
 class Stage:
-    """One round of message passing:  z_m = Σ over a hop of messages[m];  h = outputs[h](node, z, earlier h)."""
+    """One round of message passing:  z_m = Σ over a hop of messages[m];  h = outputs[h](node, z, earlier h).
+
+    `time` is c where the round's rates belong to the time t + c Δt: sources and walls are taken there. It follows from
+    the time integrator and is no part of the formulas: None where no integrator has made the stage.
+    """
 
     messages: Mapping[str, Message]
     outputs: Mapping[str, Output]
+    time: sp.Rational | None = field(default=None, compare=False)
 
     def __hash__(self) -> int:
         return hash((frozenset(self.messages.items()), frozenset(self.outputs.items())))
@@ -113,6 +120,12 @@ class Scheme:
             raise SchemeError(f"scheme {self.name!r}: theta should be a number from 0 to 1, got {self.theta}")
         for number, stage, earlier in self.walk():
             _check_stage(stage, earlier, self.equation, f"scheme {self.name!r}, stage {number + 1}")
+        if Hop.LINE in self.hops():
+            names = (name for stage in self.stages for name in (*stage.messages, *stage.outputs))
+            if clash := next((name for name in names if name.endswith(("_B", "_F"))), None):
+                raise SchemeError(
+                    f"scheme {self.name!r}: the name {clash!r} should not end in _B or _F, ends of a line"
+                )
         if list(self.stages[-1].outputs) != [NEXT]:
             raise SchemeError(f"scheme {self.name!r}: the last stage should have exactly one output, {NEXT!r}")
 
@@ -222,13 +235,15 @@ class SchemeBuilder:
 
     def stage(
         self,
-        messages: Mapping[str, str | tuple[Hop, str]],
+        messages: Mapping[str, str | tuple[Hop, str] | tuple[Hop, str, Reduction]],
         outputs: Mapping[str, str | tuple[Ghost, str]],
         *,
         where: str = "",
     ) -> "SchemeBuilder":
-        """Add a stage. A message is its text (summed over edges) or (hop, text); an output its text or (ghost, text).
+        """Add a stage.
 
+        A message is its text (summed over edges), (hop, text) or (hop, text, reduction); an output is its text or
+        (ghost, text).
         `where` opens the message of an error, so that a file's reader learns which stage is meant.
         """
         where = where or f"stage {len(self._stages) + 1}"
@@ -236,11 +251,9 @@ class SchemeBuilder:
             _check_parts(parts, f"{where}: {argument}")
         parsed: dict[str, Message] = {}
         for name, given in messages.items():
-            hop, text = (Hop.EDGE, given) if isinstance(given, str) else given
-            parsed[name] = Message(
-                _parsed(text, message_symbols(hop, self._earlier, self._equation), f"{where}, message {name!r:.60}"),
-                hop,
-            )
+            hop, text, *rest = (Hop.EDGE, given) if isinstance(given, str) else given
+            known = message_symbols(hop, self._earlier, self._equation)
+            parsed[name] = Message(_parsed(text, known, f"{where}, message {name!r:.60}"), hop, *rest)
         symbols = output_symbols(parsed, self._earlier, self._equation)
         done: dict[str, Output] = {}
         for name, given_output in outputs.items():
@@ -261,8 +274,9 @@ def _check_parts(parts: object, where: str) -> None:
     if not isinstance(parts, Mapping):
         raise SchemeError(f"{where} should be a mapping from names to formulas, got {describe_value(parts)}")
     for name, given in parts.items():
-        pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Hop | Ghost)
-        text = given[1] if pair else given
+        pair = isinstance(given, tuple) and len(given) in (2, 3) and isinstance(given[0], Hop | Ghost)
+        reduced = pair and len(given) == 3 and isinstance(given[0], Hop) and isinstance(given[2], Reduction)
+        text = given[1] if pair and (len(given) == 2 or reduced) else given
         if not isinstance(name, str) or not isinstance(text, str):
             raise SchemeError(f"{where}, {name!r:.60}: should be a formula as text, got {describe_value(given)}")
 

@@ -11,8 +11,9 @@ from fluxforge.scheme._diffusion import DIFFUSION
 from fluxforge.scheme._integrate import EULER, TABLEAUX, TWO_POINT, Space, Tableau, find_tableau, integrate
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN, PLAIN
+from fluxforge.scheme.transport import TRANSPORT
 
-SPACES: Mapping[str, Space] = {space.name: space for space in (TWO_POINT, *DIFFUSION)}
+SPACES: Mapping[str, Space] = {space.name: space for space in (TWO_POINT, *DIFFUSION, *TRANSPORT)}
 """The discretisations in space, by name. The name of a time integrator alone stands for the two-point flux."""
 
 

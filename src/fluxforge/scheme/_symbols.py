@@ -18,12 +18,24 @@ class Hop(StrEnum):
 
     - `edge`: the neighbours N of P, ghosts included;
     - `path`: the directed paths P → N → Q with N a cell, Q = P and ghosts Q included;
-    - `ring`: the distinct cells Q at distance exactly two, path features averaged over the paths from P to Q.
+    - `ring`: the distinct cells Q at distance exactly two, path features averaged over the paths from P to Q;
+    - `line`: the lines B – P – N – F through the faces of P, ghosts N included: B is the node across the face of P
+      opposite to the one shared with N, F the node across the face of N opposite to it, and N itself where N is a
+      ghost. For meshes whose cells have opposite faces: quadrilaterals.
     """
 
     EDGE = "edge"
     PATH = "path"
     RING = "ring"
+    LINE = "line"
+
+
+class Reduction(StrEnum):
+    """What is made of the messages of a cell's neighbours: their sum, the least or the largest."""
+
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
 
 
 class Ghost(StrEnum):
@@ -48,15 +60,25 @@ IN_SPACE = ("n_z", "d_z")
 INVARIANTS = ("d_n", "d_t")
 """d·n and |d − (d·n) n|: the same in every dimension, however the mesh is turned, and seen from either side."""
 
+OFFSETS = tuple(f"p_{axis}" for axis in COORDINATES)
+"""From the centroid of P to the centre of the face; seen from N it is p − d."""
+
 TURNED = tuple(f"{vector}_{axis}" for vector in ("n", "d") for axis in COORDINATES)
 """What has the other sign seen from the other side of a face; of parameters: `turned_names`."""
 
 ON_FACES = (*EDGE_GEOMETRY, *IN_SPACE, *INVARIANTS)
 
-ENDS = {Hop.EDGE: ("P", "N"), Hop.PATH: ("P", "N", "Q"), Hop.RING: ("P", "N", "Q")}
-LEGS = {Hop.EDGE: ("",), Hop.PATH: ("_PN", "_NQ"), Hop.RING: ()}
+ENDS = {
+    Hop.EDGE: ("P", "N"),
+    Hop.PATH: ("P", "N", "Q"),
+    Hop.RING: ("P", "N", "Q"),
+    Hop.LINE: ("P", "N", "B", "F"),
+}
+ALL_ENDS = tuple(dict.fromkeys(end for ends in ENDS.values() for end in ends))
+LEGS = {Hop.EDGE: ("",), Hop.PATH: ("_PN", "_NQ"), Hop.RING: (), Hop.LINE: ("",)}
 GEOMETRY = {
-    Hop.EDGE: ON_FACES,
+    Hop.EDGE: (*ON_FACES, *OFFSETS),
+    Hop.LINE: (*ON_FACES, *OFFSETS),
     Hop.PATH: tuple(f"{name}{leg}" for leg in LEGS[Hop.PATH] for name in ON_FACES),
     Hop.RING: (
         *(f"{name}{leg}" for leg in LEGS[Hop.PATH] for name in ("A", "delta")),
@@ -117,7 +139,7 @@ def symbol_units(equation: Equation = HEAT, dimension: int = 2) -> Mapping[str, 
     known = {"A": unit(length=dimension - 1), "V": unit(length=dimension), "delta": length, STEP: time}
     known |= dict.fromkeys(INVARIANTS, length)
     known |= dict.fromkeys((*(f"n_{axis}" for axis in COORDINATES), "chi"), NUMBER)
-    known |= {f"{name}_{axis}": length for name in ("d", "d_PQ") for axis in COORDINATES}
+    known |= {f"{name}_{axis}": length for name in ("d", "d_PQ", "p") for axis in COORDINATES}
     for p in equation.parameters:
         if p.unit is not None:
             apart = (*p.tangential_names, *p.conormal_names)
@@ -126,5 +148,5 @@ def symbol_units(equation: Equation = HEAT, dimension: int = 2) -> Mapping[str, 
     capacity = dimensions(equation.capacity, known)
     if isinstance(capacity, Unit):
         known["S"] = multiply_units(capacity, equation.unknown_unit, unit(time=-1))
-    places = (*ENDS[Hop.PATH], "PN", "NQ", "PQ")
+    places = (*ALL_ENDS, "PN", "NQ", "PQ")
     return {f"{name}_{place}": found for name, found in known.items() for place in places} | known

@@ -10,10 +10,10 @@ from fluxforge.stepping._build import (
     run_stepper,
     stepper,
 )
-from fluxforge.stepping._field import cell_capacity, field_on_cells, linear_reaction, read_field
+from fluxforge.stepping._field import cell_capacity, field_on_cells, linear_reaction, read_array, read_field
 from fluxforge.stepping._implicit import factorise, sides, step_matrix
 from fluxforge.stepping._kernel_stepper import KernelStepper
-from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, is_one_operator, real_interval, step_limit
+from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, is_one_operator, step_limit
 from fluxforge.stepping._linear import LinearStepper
 from fluxforge.stepping._output import prepare_folder, write_comparison, write_run, write_series
 from fluxforge.stepping._picture import comparison_figure
@@ -29,6 +29,8 @@ from fluxforge.stepping._simulation import (
     limit_kind,
     side_by_side,
 )
+from fluxforge.stepping._stable_region import real_interval
+from fluxforge.stepping._steady import Overshoot, SteadyState, SteadySummary, overshoot, steady
 from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper, GeneralStepper, general_stepper
 from fluxforge.stepping._trained import TrainedNetwork
 
@@ -44,9 +46,12 @@ __all__ = [
     "LinearStepper",
     "NetworkStepper",
     "Operator",
+    "Overshoot",
     "Precision",
     "Simulation",
     "Solver",
+    "SteadyState",
+    "SteadySummary",
     "StepLimit",
     "Summary",
     "TrainedNetwork",
@@ -69,13 +74,16 @@ __all__ = [
     "linear_reaction",
     "network_stepper",
     "operator",
+    "overshoot",
     "prepare_folder",
+    "read_array",
     "read_field",
     "real_interval",
     "run_stepper",
     "side_by_side",
     "sides",
     "simulate",
+    "steady",
     "step_limit",
     "step_matrix",
     "stepper",

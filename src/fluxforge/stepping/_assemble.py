@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from fluxforge.errors import SchemeError
 from fluxforge.expression import AtMost, Below, Select, evaluate
 from fluxforge.graph import Neighbourhood, Neighbourhoods, View, check_dimension, view
-from fluxforge.mesh import DualGraph, Settings, check_graph, resolve
+from fluxforge.mesh import DualGraph, Settings, check_graph, close_walls, resolve
 from fluxforge.scheme import Affine, Ghost, Hop, LinearStage, Scheme, check_scheme, linear_stages, symbol
 
 Column = Inexact[np.ndarray, " cells"]
@@ -161,9 +161,9 @@ class _Assembly:
 
     def __init__(self, scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None) -> None:
         self.name = scheme.name
-        self.graph = graph
         check_dimension(scheme, graph)
         fields = resolve(scheme.equation, graph, parameters)
+        self.graph = graph = close_walls(graph, scheme.equation, fields)
         self.hops = Neighbourhoods(graph, fields)
         self.rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
         self.parameters: dict[sp.Symbol, Any] = {symbol("dt"): dt}

@@ -60,8 +60,11 @@ def stepper(
     for the equation's two-point flux. float64 needs JAX's 64-bit mode. Raises InputError, naming the argument, for an
     argument that cannot be used; a step raises NumericalError where a system is not solved to 1e-13 of its right side.
     """
-    graph = graph if isinstance(graph, DualGraph) else dual(as_mesh(graph, "graph"))
-    scheme = find(scheme, equation, dimension=graph.dimension)
+    mesh = None if isinstance(graph, DualGraph) else as_mesh(graph, "graph")
+    scheme = find(scheme, equation, dimension=graph.dimension if isinstance(graph, DualGraph) else 2)
+    if mesh is not None:
+        graph = dual(mesh, equation=scheme.equation)
+    assert isinstance(graph, DualGraph)
     dt, diffusivity = check_positive(dt, "dt"), check_diffusivity(diffusivity)
     parameters = scheme.equation.settings(parameters, diffusivity=diffusivity)
     check_64_bits(check_precision(dtype))

@@ -11,7 +11,16 @@ from fluxforge._files import SpecialFileError, open_regular
 from fluxforge._types import CellField
 from fluxforge.errors import InputError
 from fluxforge.expression import evaluate, symbol
-from fluxforge.mesh import DualGraph, Settings, Value, evaluate_at, exchange_weights, read_cell_data, resolve
+from fluxforge.mesh import (
+    DualGraph,
+    Settings,
+    Value,
+    close_walls,
+    evaluate_at,
+    exchange_weights,
+    read_cell_data,
+    resolve,
+)
 from fluxforge.pde import Equation, differentiate
 
 
@@ -46,6 +55,19 @@ def read_field(spec: str, cells: int) -> np.ndarray:
         bad = int(np.flatnonzero(~np.isfinite(values))[0])
         raise InputError(f"{path}: the value of cell {bad} is {values[bad]}; it should be finite")
     return values
+
+
+def read_array(spec: str, name: str) -> np.ndarray:
+    """Numbers of any shape from `spec`: field.npy, or one per cell from a mesh file with cell data, run.vtu:ARRAY.
+
+    Without ARRAY, the cell data are those called `name`, or T. Raises InputError, naming the file, if it cannot be
+    read.
+    """
+    path, _, array = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "")
+    if Path(path).suffix == ".npy":
+        return _from_array_file(path)
+    known = read_cell_data(path) if not array else {}
+    return _from_mesh_file(path, array or ("T" if name not in known and "T" in known else name))
 
 
 def _from_array_file(path: str) -> np.ndarray:
@@ -147,6 +169,7 @@ def data_envelope(
     reaction = linear_reaction(equation, graph, parameters)
     if reaction is None or reaction.growth > 0:
         return Envelope(np.inf, 0.0)
+    graph = close_walls(graph, equation, resolve(equation, graph, parameters))
     held = np.abs(graph.value[~graph.neumann])
     start = max(float(np.abs(initial).max()), float(held.max(initial=0.0)))
     with np.errstate(over="ignore", invalid="ignore"):

@@ -19,9 +19,10 @@ from fluxforge.errors import NumericalError
 from fluxforge.mesh import DualGraph, Settings
 from fluxforge.pde import Equation
 from fluxforge.scheme import TABLEAUX, Scheme, integrate
-from fluxforge.stepping._assemble import Operator, operator
-from fluxforge.stepping._implicit import CG_TOLERANCE, HostExchange, sides, symmetric_system
-from fluxforge.stepping._multigrid import ROUNDED, Multigrid, MultigridStepper, condition_bound
+from fluxforge.stepping._assemble import Operator, generator
+from fluxforge.stepping._field import cell_capacity
+from fluxforge.stepping._implicit import CG_TOLERANCE, HostExchange, sides
+from fluxforge.stepping._multigrid import ROUNDED, Multigrid, MultigridStepper
 
 Method = Literal["bicgstab", "gmres"]
 MOST_ITERATIONS = 1000
@@ -91,7 +92,10 @@ def krylov_stepper(
 ) -> MultigridStepper:
     """A stepper of a linear implicit scheme; `weight` is c V of every cell, by which the rows are multiplied."""
     left = csr_array(diags_array(weight) @ sides(step)[0])
-    precondition = _preconditioner(left, step, scheme.equation, graph, dt=dt, parameters=parameters, weight=weight)
+    near = near_system(scheme.equation, graph, parameters)
+    if near is not None:
+        near = csr_array(diags_array(weight) + step.theta * dt * near)
+    precondition = multigrid_or_ilu(left, near)
     return MultigridStepper(
         solver=Krylov(left, precondition, method),
         exchange=HostExchange(step),
@@ -102,24 +106,22 @@ def krylov_stepper(
     )
 
 
-def _preconditioner(
-    left: csr_array,
-    step: Operator,
-    equation: Equation,
-    graph: DualGraph,
-    *,
-    dt: float,
-    parameters: Settings,
-    weight: Float[np.ndarray, " cells"],
-) -> Callable[[np.ndarray], np.ndarray]:
+def near_system(equation: Equation, graph: DualGraph, parameters: Settings | None) -> csr_array | None:
+    """−c V G of the two-point flux of what diffuses, a symmetric M-matrix; None where nothing does."""
     diffusion = diffusive_part(equation)
-    if diffusion is not None:
-        near = operator(integrate(TABLEAUX["euler"], diffusion), graph, dt=dt, parameters=parameters)
-        near = Operator(near.M, near.N, near.b, step.theta)
-        matrix = symmetric_system(near, weight)
-        if matrix is not None and np.isfinite(condition_bound(near)):
-            return Multigrid(matrix).cycle
+    if diffusion is None:
+        return None
+    weight = graph.V * cell_capacity(equation, graph, parameters)
+    found = generator(integrate(TABLEAUX["euler"], diffusion), graph, parameters=parameters)
+    matrix = csr_array(diags_array(-weight) @ found.M)
+    return csr_array(0.5 * (matrix + matrix.T))
+
+
+def multigrid_or_ilu(A: csr_array, near: csr_array | None) -> Callable[[np.ndarray], np.ndarray]:
+    """An approximate inverse of A: a multigrid cycle for a symmetric M-matrix near it, or incomplete LU factors."""
+    if near is not None:
+        return Multigrid(near).cycle
     try:
-        return spilu(csc_array(left), drop_tol=DROPPED, fill_factor=MOST_FILL).solve
+        return spilu(csc_array(A), drop_tol=DROPPED, fill_factor=MOST_FILL).solve
     except RuntimeError as error:
         raise NumericalError(f"a linear system has no incomplete LU factorisation ({error})") from error

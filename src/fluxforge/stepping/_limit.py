@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 import sympy as sp
@@ -14,12 +13,12 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.linalg import ArpackError, eigs, eigsh
 
 from fluxforge.errors import NumericalError
-from fluxforge.expression import evaluate, symbol
 from fluxforge.mesh import DualGraph, Neumann, Settings, check_graph, dual, jittered, reference_step, squares
 from fluxforge.scheme import Scheme, amplification, check_scheme, linear_stages
 from fluxforge.stepping._assemble import generator
 from fluxforge.stepping._field import cell_capacity, linear_reaction
 from fluxforge.stepping._implicit import step_matrix
+from fluxforge.stepping._stable_region import disc_radius, real_interval
 
 SAME = 1e-9
 
@@ -168,28 +167,6 @@ def _within_discs(factor: sp.Expr, G: csr_array, interval: float) -> StepLimit |
     return StepLimit(limit, interval, rate, limit)
 
 
-def disc_radius(factor: sp.Expr) -> float:
-    """The largest r with |R| ≤ 1 on the disc |z + r| ≤ r, by bisection: such discs are nested; infinite beyond 1e4.
-
-    R has no pole there, so that its largest modulus is on the circle.
-    """
-    z = next(iter(factor.free_symbols), None)
-    if z is None:
-        return math.inf if abs(factor) <= 1 else 0.0
-    circle = np.exp(1j * np.linspace(0.0, np.pi, 721)) - 1
-
-    def inside(r: float) -> bool:
-        return bool((np.abs(evaluate(factor, {z: r * circle}, np)) <= 1 + _ROUNDED).all())
-
-    low, high = 0.0, 1e4
-    if inside(high):
-        return math.inf
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if inside(middle) else (low, middle)
-    return low
-
-
 def enclose_rate(G: csr_array, V: Float[np.ndarray, " cells"], steps: int = 60) -> tuple[float, float]:
     """Bounds of the largest |eigenvalue| of G, V·G symmetric: the largest Ritz value, and that plus its residual.
 
@@ -245,35 +222,6 @@ def _shrink_step(factor: sp.Expr, eigenvalues: np.ndarray, dt: float) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if stable(middle) else (low, middle)
     return low
-
-
-def real_interval(factor: sp.Expr) -> float:
-    """The largest β with |R(−x)| ≤ 1 on all of [0, β]: between the real roots of R = ±1, |R| − 1 keeps its sign."""
-    symbols = factor.free_symbols
-    if not symbols:
-        return math.inf if abs(factor) <= 1 else 0.0
-    z = next(iter(symbols))
-    x = symbol("x", "positive")
-    along = sp.cancel(factor.subs(z, -x))
-    numerator, denominator = sp.fraction(along)
-    roots: set[float] = set()
-    for level in (1, -1):
-        polynomial = sp.Poly(sp.expand(numerator - level * denominator), x)
-        if not polynomial.is_zero:
-            roots |= {float(root) for root in _real_roots(polynomial) if root > 0}
-    edges = [0.0, *sorted(roots)]
-    middles = [0.5 * (a + b) for a, b in pairwise(edges)] + [2 * edges[-1] + 1.0]
-    for start, middle in zip(edges, middles, strict=True):
-        if abs(along.subs(x, sp.Float(middle, 30))) > 1:
-            return start
-    return math.inf
-
-
-def _real_roots(polynomial: sp.Poly) -> list[sp.Expr]:
-    try:
-        return list(polynomial.real_roots())
-    except NotImplementedError as error:
-        raise NumericalError(f"the real roots of {polynomial.as_expr()} are not found ({error})") from error
 
 
 def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = None) -> np.ndarray:

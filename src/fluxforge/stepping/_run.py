@@ -69,7 +69,7 @@ def simulate(
     check_flag(force, "force"), check_flag(throw, "throw"), check_function(progress, "progress")
     check_precision(dtype)
     mesh = as_mesh(mesh)
-    graph = dual(mesh, boundary)
+    graph = dual(mesh, boundary, equation=scheme.equation)
     T = field_on_cells(initial, graph, "the initial temperature")
     S = field_on_cells(source, graph, "the source")
     parameters = scheme.equation.settings(parameters, diffusivity=check_diffusivity(diffusivity))

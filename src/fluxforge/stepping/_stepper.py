@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from fluxforge._types import State
-from fluxforge.graph import PaddedGraph, check_dimension, evaluate_stages, pad_graph, put
-from fluxforge.mesh import DualGraph, Settings, resolve
+from fluxforge.graph import PaddedGraph, check_dimension, evaluate_stages, outflow_rule, pad_graph, put
+from fluxforge.mesh import DualGraph, Settings, close_walls, resolve
 from fluxforge.scheme import Scheme
 
 
@@ -196,5 +196,12 @@ def general_stepper(
         constants=tuple(fields.constants.items()),
         dtype=dtype,
         S=put(source, dtype),
-        graph=pad_graph(graph, scheme.hops(), parameters=fields, symbols=read, dtype=dtype),
+        graph=pad_graph(
+            close_walls(graph, scheme.equation, fields),
+            scheme.hops(),
+            parameters=fields,
+            symbols=read,
+            outflow=outflow_rule(graph, scheme.equation, fields, dtype),
+            dtype=dtype,
+        ),
     )

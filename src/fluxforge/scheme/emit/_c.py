@@ -7,9 +7,17 @@ from string import Template
 import sympy as sp
 
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, constants
+from fluxforge.scheme._symbols import ALL_ENDS, GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, Reduction, constants
 from fluxforge.scheme.emit._c_text import CALL, CG, HELPERS, INCLUDES, MESH, NEEDS
-from fluxforge.scheme.emit._plan import Arguments, check_solvable, diagonal_stages, expressions, names, sums
+from fluxforge.scheme.emit._plan import (
+    Arguments,
+    check_solvable,
+    diagonal_stages,
+    expressions,
+    names,
+    reductions,
+    sums,
+)
 from fluxforge.scheme.emit._print_infix import c_dialect, infix
 from fluxforge.scheme.emit._words import c_comment, header, identifier, wrapped
 
@@ -97,7 +105,10 @@ def _called(code: str, prefix: str) -> list[str]:
 
 def _comment(scheme: Scheme) -> str:
     answer = "0, 1 if memory runs out, 2 if conjugate gradients fail" if scheme.implicit else "0, 1 if memory runs out"
-    call = _named(CALL.replace("$answer", answer if len(scheme.stages) > 1 or scheme.implicit else "0"), scheme)
+    several = len(scheme.stages) > 1 or scheme.implicit
+    if Hop.LINE in scheme.hops():
+        answer, several = answer.replace("runs out", "runs out or the mesh has no lines of cells"), True
+    call = _named(CALL.replace("$answer", answer if several else "0"), scheme)
     call += Arguments.of(scheme).words(SLOTS)
     text = header(scheme, call=call, nothing="NULL", note="Cells do not depend on each other within a stage.")
     return "/* " + "\n".join(f" * {line}".rstrip() for line in c_comment(text).split("\n"))[3:] + "\n */"
@@ -116,6 +127,8 @@ def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, openin
     given = {name: spelled(name) for name in (*constants(scheme.equation), *taken.cells)}
     given |= {name: SLOTS.format(name) for name in taken.slots} | {name: name for name in _fields_of(fields)}
     body = [f"(void){written};" for name, written in given.items() if not _mentions(name, used)]
+    if any(message.hop is Hop.LINE for stage in stages for message in stage.messages.values()):
+        body.append("if (mesh->behind == NULL || mesh->ahead == NULL) return 1;")
     body += _workspace(outputs)
     for number, stage in enumerate(stages, start=1):
         body += [f"/* Stage {number} */"] if len(stages) > 1 else []
@@ -141,7 +154,7 @@ def _fields_of(parameters: str) -> list[str]:
 
 
 def _mentions(name: str, used: set[str]) -> bool:
-    return bool(used & {name, *(f"{name}_{end}" for end in (*"PNQ", "PN", "NQ"))})
+    return bool(used & {name, *(f"{name}_{end}" for end in (*ALL_ENDS, "PN", "NQ"))})
 
 
 def _workspace(outputs: list[str]) -> list[str]:
@@ -155,6 +168,9 @@ def _workspace(outputs: list[str]) -> list[str]:
     ]
 
 
+_START = {Reduction.SUM: "0.0", Reduction.MIN: "HUGE_VAL", Reduction.MAX: "-HUGE_VAL"}
+
+
 class _CStage:
     """Writes the loop over cells of one stage."""
 
@@ -164,15 +180,18 @@ class _CStage:
         self._constants = set(constants(scheme.equation))
         self._slots = Arguments.of(scheme).slots
         self._dialect = c_dialect(prefix)
+        self._reductions: dict[str, Reduction] = {}
         self._rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
         self._rules |= dict.fromkeys(Arguments.of(scheme).cells, Ghost.OWNER)
 
     def of(self, stage: Stage) -> list[str]:
         """The lines of the loop."""
         lines = []
+        self._reductions = reductions(stage)
+        write = {Hop.EDGE: self._edges, Hop.PATH: self._paths, Hop.RING: self._ring, Hop.LINE: self._edges}
         for hop, messages in sums(stage).items():
-            lines += [f"double {self._names.spelled(name)} = 0.0;" for name in messages]
-            lines += {Hop.EDGE: self._edges, Hop.PATH: self._paths, Hop.RING: self._ring}[hop](messages)
+            lines += [f"double {self._names.spelled(name)} = {_START[self._reductions[name]]};" for name in messages]
+            lines += write[hop](messages)
         own = {name: self._names.spelled(name) for messages in sums(stage).values() for name in messages}
         for name, output in stage.outputs.items():
             text = infix(output.expression, self._dialect, lambda s: own.get(s) or self._names.at_cell(s))
@@ -182,8 +201,9 @@ class _CStage:
     def _edges(self, messages: Mapping[str, sp.Expr]) -> list[str]:
         lines = ["const size_t e = P*mesh->slots + k;", "if (!mesh->used[e]) continue;"]
         found = names(messages.values())
-        if any(name.endswith("_N") for name in found):
-            lines.append("const size_t N = (size_t)mesh->node[e];")
+        for end, table in (("N", "node"), ("B", "behind"), ("F", "ahead")):
+            if any(name.endswith(f"_{end}") for name in found):
+                lines.append(f"const size_t {end} = (size_t)mesh->{table}[e];")
         for name in sorted(found - self._constants):
             lines.append(f"const double {name} = {self._on_edge(name)};")
         return _loop("size_t k = 0; k < mesh->slots; k++", lines + self._added(messages))
@@ -247,9 +267,17 @@ class _CStage:
 
     def _added(self, messages: Mapping[str, sp.Expr]) -> list[str]:
         return [
-            _statement(f"{self._names.spelled(name)} +=", infix(expression, self._dialect, self._symbol))
+            self._taken(
+                self._names.spelled(name), self._reductions[name], infix(expression, self._dialect, self._symbol)
+            )
             for name, expression in messages.items()
         ]
+
+    def _taken(self, name: str, reduction: Reduction, text: str) -> str:
+        """A message added to a sum, or compared with the least or largest so far."""
+        if reduction is Reduction.SUM:
+            return _statement(f"{name} +=", text)
+        return _statement(f"{name} =", f"{self._prefix}_{reduction}({name}, {text})")
 
     def _symbol(self, name: str) -> str:
         return self._names.spelled(name) if name in self._constants else name

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fluxforge.errors import InputError, MeshError
 from fluxforge.expression import COORDINATES
-from fluxforge.mesh import DualGraph
+from fluxforge.mesh import DualGraph, lines
 from fluxforge.scheme.emit._words import c_comment, identifier
 
 CALL = """\
@@ -34,6 +35,8 @@ typedef struct fluxforge_mesh {
     const double *ghost_delta;          /* [ghosts] distance from the owner's centroid */
     const double *n_z, *d_z;            /* in space: the third components; NULL in the plane */
     const double *d_n, *d_t;            /* d.n and |d - (d.n) n|; NULL unless the scheme reads them */
+    const double *p_x, *p_y, *p_z;      /* from the cell's centroid to the centre of the face, likewise */
+    const int *behind, *ahead;          /* lines of cells: the nodes across opposite faces of the cell and of node */
 } fluxforge_mesh;
 #endif
 """
@@ -222,7 +225,9 @@ def emit_c_mesh(graph: DualGraph, name: str = "mesh") -> str:
 
 
 def c_tables(graph: DualGraph) -> dict[str, np.ndarray]:
-    """The arrays of a fluxforge_mesh by their names there."""
+    """The arrays of a fluxforge_mesh by their names there; InputError for walls that exported code does not know."""
+    if graph.transfer is not None or graph.inflow is not None:
+        raise InputError("exported code has walls with values, neumann and periodic walls: no robin, no inflow wall")
     boundary = slice(graph.interior, None)
     return {
         "node": graph.slot_node,
@@ -233,7 +238,17 @@ def c_tables(graph: DualGraph) -> dict[str, np.ndarray]:
         "ghost_neumann": graph.neumann,
         "ghost_value": graph.value,
         "ghost_delta": graph.delta[boundary],
+        **_lines(graph),
     }
+
+
+def _lines(graph: DualGraph) -> dict[str, np.ndarray]:
+    """The tables of lines of cells, where the mesh has them."""
+    try:
+        found = lines(graph)
+    except MeshError:
+        return {}
+    return {"behind": found.behind, "ahead": found.ahead}
 
 
 def _array(name: str, values: np.ndarray) -> Iterator[str]:

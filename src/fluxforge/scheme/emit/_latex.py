@@ -158,6 +158,7 @@ _SUMS = {
     Hop.EDGE: r"\sum_{N\in\mathcal{N}_1(P)}",
     Hop.PATH: r"\sum_{P\to N\to Q}",
     Hop.RING: r"\sum_{Q\in\mathcal{N}_2(P)}",
+    Hop.LINE: r"\sum_{N\in\mathcal{N}_1(P)}",
 }
 _LETTERS = {"dt": r"\Delta t", "alpha": r"\alpha", "delta": r"\delta", "chi": r"\chi"}
 _GREEK = re.compile("alpha|beta|gamma|epsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|rho|sigma|tau|phi|psi|omega")
@@ -165,6 +166,7 @@ _WHERE = {
     Hop.EDGE: "N_1(P): the nodes across the faces of P, ghosts included; n and d point from P to N.",
     Hop.PATH: "P -> N -> Q: N a cell across a face of P, Q any node across a face of N, P and ghosts included.",
     Hop.RING: "N_2(P): the distinct cells two faces from P; an overline is the mean over the paths P -> N -> Q.",
+    Hop.LINE: "B - P - N - F: a line of cells, B behind P, F ahead of N in N_1(P); F = N where N is a ghost.",
 }
 _SHOWN = {Ghost.OWNER: "shows its owner's value", Ghost.ZERO: "shows 0"}
 _WIDEST = 62
@@ -204,7 +206,11 @@ def _invariants(scheme: Scheme) -> Iterator[str]:
     for p in scheme.equation.parameters:
         if p.rank is Rank.TENSOR:
             meanings |= {f"{p.name}_nn": f"n.({p.name} n)", f"{p.name}_nt": f"|{p.name} n - (n.({p.name} n)) n|"}
-    yield from (f"{name.replace('_', '_{PN,')}}} = {meaning}" for name, meaning in meanings.items() if name in present)
+            meanings |= {name: f"({p.name} n)_{name[-1]}" for name in p.conormal_names}
+    for name, meaning in meanings.items():
+        if name in present:
+            head, *tail = name.split("_")
+            yield f"{head}_{{{','.join(['PN', *tail])}}} = {meaning}"
 
 
 def _stage(stage: Stage, scheme: Scheme) -> Iterator[str]:
@@ -212,7 +218,8 @@ def _stage(stage: Stage, scheme: Scheme) -> Iterator[str]:
     for name, message in stage.messages.items():
         latex = Latex(_message_letters(message.hop, scheme))
         left = _field_letter(name, "P", implicit=implicit).text
-        yield f"{left} &= {_SUMS[message.hop]} {_broken(latex, message.expression, inside=True)}"
+        over = _SUMS[message.hop].replace("sum", str(message.reduction))
+        yield f"{left} &= {over} {_broken(latex, message.expression, inside=True)}"
     for name, output in stage.outputs.items():
         latex = Latex(lambda found: _node_letter(found, scheme))
         left = "F_P(T)" if implicit and name == NEXT else _field_letter(name, "P", implicit=implicit).text

@@ -7,8 +7,9 @@ import numpy as np
 
 from fluxforge.errors import InputError
 from fluxforge.expression import COORDINATES
-from fluxforge.mesh import DualGraph, Mesh, as_mesh, dual, reference_step, resolve
+from fluxforge.mesh import DualGraph, Mesh, as_mesh, dual, lines, reference_step, resolve
 from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._symbols import Hop
 from fluxforge.scheme.emit._c_text import c_tables
 from fluxforge.scheme.emit._plan import Arguments
 
@@ -51,12 +52,19 @@ def mesh_arrays(graph: DualGraph | Mesh | str | os.PathLike[str]) -> dict[str, n
     return c_tables(graph if isinstance(graph, DualGraph) else dual(as_mesh(graph, "graph")))
 
 
+def check_lines(scheme: Scheme, graph: DualGraph) -> None:
+    """Raise MeshError, naming a cell, where the scheme reads lines of cells that the mesh does not have."""
+    if Hop.LINE in scheme.hops():
+        lines(graph)
+
+
 def example_arrays(scheme: Scheme, graph: DualGraph) -> dict[str, np.ndarray]:
     """What the main function of emitted Python code reads: the mesh, its centroids, and an example of all arguments.
 
     T is a bump of height 1 in the middle of the mesh, S = 0, dt half the reference step; parameters have their default
     values, or those of `Equation.example` where there are none.
     """
+    check_lines(scheme, graph)
     values = scheme.equation.example(graph.dimension)
     fields = resolve(scheme.equation, graph, values)
     low, high = graph.x.min(axis=0), graph.x.max(axis=0)

@@ -10,11 +10,11 @@ import sympy as sp
 
 from fluxforge.errors import SchemeError
 from fluxforge.expression import symbol
-from fluxforge.pde import Equation, Parameter, Where
+from fluxforge.pde import Equation, Parameter
 from fluxforge.scheme._amplification import Z, amplification, may_grow
 from fluxforge.scheme._linear import LinearStage, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
-from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, ON_FACES, Hop, constants, turned_names
+from fluxforge.scheme._symbols import EDGE_GEOMETRY, NEXT, ON_FACES, Hop, Reduction, constants, turned_names
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Arguments:
         equation = scheme.equation
         *numbers, step = constants(equation)
         present = names(expressions(scheme.stages))
-        cells = tuple(p.name for p in equation.parameters if p.where is Where.CELL)
+        cells = tuple(p.name for p in equation.parameters if p.in_cells)
         slots = tuple(
             name
             for p in equation.parameters
-            if p.where is not Where.CELL and p.name not in numbers
+            if not p.in_cells and p.name not in numbers
             for name in (*p.edge_names(), *(own for own in _apart(p) if present & _on_legs(own)))
         )
         return Arguments((step, *numbers), cells, slots)
@@ -59,6 +59,11 @@ def sums(stage: Stage) -> dict[Hop, dict[str, sp.Expr]]:
     needed = {name: message for name, message in stage.messages.items() if symbol(name) in used}
     hops = (hop for hop in Hop if any(message.hop is hop for message in needed.values()))
     return {hop: {name: m.expression for name, m in needed.items() if m.hop is hop} for hop in hops}
+
+
+def reductions(stage: Stage) -> dict[str, Reduction]:
+    """What is made of each message over its hop."""
+    return {name: message.reduction for name, message in stage.messages.items()}
 
 
 def expressions(stages: Iterable[Stage]) -> Iterator[sp.Expr]:

@@ -7,8 +7,16 @@ from string import Template
 import sympy as sp
 
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop
-from fluxforge.scheme.emit._plan import Arguments, check_solvable, diagonal_stages, expressions, names, sums
+from fluxforge.scheme._symbols import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, Reduction
+from fluxforge.scheme.emit._plan import (
+    Arguments,
+    check_solvable,
+    diagonal_stages,
+    expressions,
+    names,
+    reductions,
+    sums,
+)
 from fluxforge.scheme.emit._print_infix import array_dialect, infix, plain_dialect
 from fluxforge.scheme.emit._python_text import CALL, CG_JAX, CG_NUMPY, HELPERS, MESH, NEEDS
 from fluxforge.scheme.emit._words import header, wrapped
@@ -17,7 +25,9 @@ _RESERVED = {"np", "jnp", "jax", "mesh", "k", "l", "exists", "ring", "same", "st
 _WIDTH = 108
 _APART = ("d_PQ_x", "d_PQ_y", "d_PQ_z")
 _TABLES = {Hop.PATH: ("N, Q, k, l, exists", "_paths(mesh)"), Hop.RING: ("N, Q, k, l, ring, same", "_ring(mesh)")}
-_USED = {Hop.EDGE: "mesh.used", Hop.PATH: "exists", Hop.RING: "ring"}
+_USED = {Hop.EDGE: "mesh.used", Hop.PATH: "exists", Hop.RING: "ring", Hop.LINE: "mesh.used"}
+_NODES = {"N": "mesh.node", "B": "mesh.behind", "F": "mesh.ahead"}
+_REDUCE = {Reduction.SUM: "_sum", Reduction.MIN: "_least", Reduction.MAX: "_largest"}
 
 
 @dataclass(frozen=True)
@@ -107,9 +117,10 @@ class _Function:
         return f'{self._flavour.decorator}def {signature}:\n    """{doc}"""\n{body}\n'
 
     def _stage(self, stage: Stage) -> None:
+        reduced = reductions(stage)
         for hop, messages in sums(stage).items():
             for name, expression in messages.items():
-                self._sum(name, expression, hop)
+                self._sum(name, expression, hop, _REDUCE[reduced[name]])
         for name, output in stage.outputs.items():
             text = self._output(output.expression)
             start = "return " if name == NEXT else f"{_spelled(name)} = "
@@ -117,17 +128,17 @@ class _Function:
                 text = f"(\n{wrapped(text, first='    ', rest='    ', width=_WIDTH)}\n)"
             self._lines.append(start + text)
 
-    def _sum(self, name: str, expression: sp.Expr, hop: Hop) -> None:
+    def _sum(self, name: str, expression: sp.Expr, hop: Hop, reduce: str) -> None:
         if hop in _TABLES:
             self._hold("Q", _TABLES[hop][1], target=_TABLES[hop][0])
         for found in sorted(names([expression]) - self._constants):
             if found not in self._arguments.slots:
                 self._hold(found, self._gathered(found, hop))
         text = infix(expression, self._dialect, _spelled)
-        line = f"{_spelled(name)} = _sum({text}, {_USED[hop]}, mesh)"
+        line = f"{_spelled(name)} = {reduce}({text}, {_USED[hop]}, mesh)"
         if len(line) > _WIDTH:
             message = wrapped(text, first="    ", rest="    ", width=_WIDTH)
-            line = f"{_spelled(name)} = _sum(\n{message},\n    {_USED[hop]},\n    mesh,\n)"
+            line = f"{_spelled(name)} = {reduce}(\n{message},\n    {_USED[hop]},\n    mesh,\n)"
         self._lines.append(line)
 
     def _output(self, expression: sp.Expr) -> str:
@@ -158,12 +169,12 @@ class _Function:
         cells = "mesh.V" if field == "V" else _spelled(field)
         if end == "P":
             return f"{cells}[:, None]"
-        if hop is not Hop.EDGE and end == "N":
+        if hop in (Hop.PATH, Hop.RING) and end == "N":
             return self._along(f"{cells}[N]", hop)
         if hop is Hop.RING:
             return f"{cells}[Q]"
         nodes = "_volume(mesh)" if field == "V" else f"_{self._rules[field]}({cells}, mesh)"
-        return f"{nodes}[{'mesh.node' if hop is Hop.EDGE else 'Q'}]"
+        return f"{nodes}[{_NODES.get(end, 'Q')}]"
 
     def _along(self, text: str, hop: Hop) -> str:
         return f"_mean({text}, same)" if hop is Hop.RING else text

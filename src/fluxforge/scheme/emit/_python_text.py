@@ -24,6 +24,11 @@ class Mesh(NamedTuple):
     d_z: $Array | None = None
     d_n: $Array | None = None  # d.n, for the schemes that read it
     d_t: $Array | None = None  # |d - (d.n) n|, likewise
+    p_x: $Array | None = None  # from the cell's centroid to the centre of the face, likewise
+    p_y: $Array | None = None
+    p_z: $Array | None = None
+    behind: $Array | None = None  # for lines of cells: the node across the face of the cell opposite to this one
+    ahead: $Array | None = None  # and the node across the face of `node` opposite to this one; a ghost itself
 '''
 
 HELPERS = {
@@ -47,6 +52,16 @@ def _select(condition, a, b):
 def _sum(message, used, mesh):
     """Per cell, the sum of a message over the slots in use."""
     return $np.where(used, message, $np.zeros((), mesh.V.dtype)).sum(axis=1)
+''',
+    "_least": '''\
+def _least(message, used, mesh):
+    """Per cell, the least of a message over the slots in use."""
+    return $np.where(used, message, $np.full((), $np.inf, mesh.V.dtype)).min(axis=1)
+''',
+    "_largest": '''\
+def _largest(message, used, mesh):
+    """Per cell, the largest of a message over the slots in use."""
+    return $np.where(used, message, $np.full((), -$np.inf, mesh.V.dtype)).max(axis=1)
 ''',
     "_dirichlet": '''\
 def _dirichlet(f, mesh):

@@ -5,15 +5,17 @@ import textwrap
 from collections.abc import Iterator
 
 from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import NEXT, Ghost, Hop
+from fluxforge.scheme._symbols import NEXT, Ghost, Hop, Reduction
 from fluxforge.scheme.emit._plan import unread
 from fluxforge.scheme.emit._print_infix import infix, plain_dialect
 
 _OVER = {
-    Hop.EDGE: "sum over the faces of P",
-    Hop.PATH: "sum over the paths P -> N -> Q",
-    Hop.RING: "sum over the cells Q two faces from P",
+    Hop.EDGE: "over the faces of P",
+    Hop.PATH: "over the paths P -> N -> Q",
+    Hop.RING: "over the cells Q two faces from P",
+    Hop.LINE: "over the lines B - P - N - F through the faces of P",
 }
+_REDUCED = {Reduction.SUM: "sum", Reduction.MIN: "least", Reduction.MAX: "largest"}
 _GHOST = {
     Ghost.DIRICHLET: "",
     Ghost.OWNER: "  (a Dirichlet ghost shows its owner's value)",
@@ -71,12 +73,15 @@ def formula(scheme: Scheme) -> Iterator[str]:
         yield "T' - T = (1 - theta)*(F(T) - T) + theta*(F(T') - T')"
     if Hop.RING in scheme.hops():
         yield "over Q, whatever depends on N is the mean over the paths P -> N -> Q"
+    if Hop.LINE in scheme.hops():
+        yield "B is behind P, across the face opposite to N's; F is ahead of N, and N itself where N is a ghost"
 
 
 def _stage(stage: Stage) -> Iterator[str]:
     wide = max(map(len, (*stage.messages, *stage.outputs)))
     for name, message in stage.messages.items():
-        yield f"{name:<{wide}} = {_OVER[message.hop]}:  {infix(message.expression, plain_dialect(), str)}"
+        over = f"{_REDUCED[message.reduction]} {_OVER[message.hop]}"
+        yield f"{name:<{wide}} = {over}:  {infix(message.expression, plain_dialect(), str)}"
     for name, output in stage.outputs.items():
         note = "" if name == NEXT else _GHOST[output.ghost]
         yield f"{name:<{wide}} = {infix(output.expression, plain_dialect(), str)}{note}"

@@ -1,0 +1,242 @@
+"""Interval arithmetic on arrays of boxes: [low, high] contains every exact result, whatever rounding does.
+
+Sums, products, quotients and roots are rounded outward where they are not exact, which error-free transformations
+decide; functions of the C library are widened by eight units in the last place. [−∞, ∞] stands for "nothing is known",
+as after a division by an interval that contains 0.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+# Vector libraries of NumPy promise four units in the last place.
+_ULPS = 8 * np.finfo(float).eps
+_SPLIT = 134217729.0
+# Below it the error of a product underflows, and above it the splitting overflows: such products count as inexact.
+_TINY, _HUGE = 1e-250, 1e150
+
+
+class Interval(NamedTuple):
+    """Lower and upper bounds, arrays of one shape with at least one axis."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def decided(self) -> np.ndarray:
+        """Where both bounds are finite."""
+        return np.isfinite(self.low) & np.isfinite(self.high)
+
+
+def point(value: float | np.ndarray) -> Interval:
+    """The interval of one exact number."""
+    array = np.atleast_1d(np.asarray(value, float))
+    return Interval(array, array)
+
+
+def around(value: float) -> Interval:
+    """The interval of a number that was rounded to the nearest double."""
+    return Interval(np.array([np.nextafter(value, -np.inf)]), np.array([np.nextafter(value, np.inf)]))
+
+
+def _entire_where(unknown: np.ndarray, found: Interval) -> Interval:
+    return Interval(np.where(unknown, -np.inf, found.low), np.where(unknown, np.inf, found.high))
+
+
+def _ordered(low: np.ndarray, high: np.ndarray) -> Interval:
+    """The bounds, and everything where one is not a number."""
+    return _entire_where(np.isnan(low) | np.isnan(high), Interval(low, high))
+
+
+def _sum(a: np.ndarray, b: np.ndarray, towards: float) -> np.ndarray:
+    """A + b rounded towards ±∞ where it is not exact (Knuth's two-sum)."""
+    total = a + b
+    part = total - a
+    error = (a - (total - part)) + (b - part)
+    # Not a number where something is infinite: then the sum is as it is.
+    inexact = error > 0 if towards > 0 else error < 0
+    return np.where(inexact, np.nextafter(total, towards), total)
+
+
+def _product(a: np.ndarray, b: np.ndarray, towards: float) -> np.ndarray:
+    """A·b rounded towards ±∞ where it is not exact (Dekker's product); 0·∞ = 0, since bounds are limits."""
+    total = a * b
+    size = np.maximum(np.abs(a), np.abs(b))
+    safe = (np.abs(total) > _TINY) & (size < _HUGE)
+    high_a, high_b = (_SPLIT * v - (_SPLIT * v - v) for v in (a, b))
+    low_a, low_b = a - high_a, b - high_b
+    error = ((high_a * high_b - total) + high_a * low_b + low_a * high_b) + low_a * low_b
+    inexact = np.where(safe, error > 0 if towards > 0 else error < 0, True)
+    rounded = np.where(inexact, np.nextafter(total, towards), total)
+    return np.where((a == 0) | (b == 0), 0.0, rounded)
+
+
+def add(a: Interval, b: Interval) -> Interval:
+    """The sums."""
+    return _ordered(_sum(a.low, b.low, -np.inf), _sum(a.high, b.high, np.inf))
+
+
+def negate(a: Interval) -> Interval:
+    """The negatives."""
+    return Interval(-a.high, -a.low)
+
+
+def subtract(a: Interval, b: Interval) -> Interval:
+    """The differences, a and b taken as independent."""
+    return add(a, negate(b))
+
+
+def multiply(a: Interval, b: Interval) -> Interval:
+    """The products, a and b taken as independent."""
+    ends = [(x, y) for x in a for y in b]
+    low = np.minimum.reduce([_product(x, y, -np.inf) for x, y in ends])
+    high = np.maximum.reduce([_product(x, y, np.inf) for x, y in ends])
+    return _ordered(low, high)
+
+
+def invert(a: Interval) -> Interval:
+    """1/a; everything where a contains 0."""
+    unknown = (a.low <= 0) & (a.high >= 0)
+    low, high = (_quotient(end, towards) for end, towards in ((a.high, -np.inf), (a.low, np.inf)))
+    return _entire_where(unknown, _ordered(low, high))
+
+
+def _quotient(b: np.ndarray, towards: float) -> np.ndarray:
+    """1/b rounded outward, unless b is a power of two."""
+    exact = np.frexp(b)[0]
+    total = 1.0 / b
+    return np.where(np.abs(exact) == 0.5, total, np.nextafter(total, towards))
+
+
+def divide(a: Interval, b: Interval) -> Interval:
+    """The quotients; everything where b contains 0."""
+    return multiply(a, invert(b))
+
+
+def power(a: Interval, exponent: int | float) -> Interval:
+    """a**exponent; of an exponent that is not whole, everything where a is negative somewhere."""
+    if exponent < 0:
+        return invert(power(a, -exponent))
+    if exponent == int(exponent):
+        return _whole_power(a, int(exponent))
+    if exponent == 0.5:
+        root = Interval(_root(a.low, -np.inf), _root(a.high, np.inf))
+        return _entire_where(a.low < 0, _ordered(root.low, root.high))
+    found = _widen(np.power(a.low, exponent), np.power(a.high, exponent))
+    return _entire_where(a.low < 0, Interval(np.maximum(found.low, 0.0), found.high))
+
+
+def _root(a: np.ndarray, towards: float) -> np.ndarray:
+    root = np.sqrt(np.maximum(a, 0.0))
+    exact = (root * root == a) & (np.frexp(root)[0] * 2.0**26 == np.floor(np.frexp(root)[0] * 2.0**26))
+    return np.where(exact, root, np.maximum(np.nextafter(root, towards), 0.0))
+
+
+def _whole_power(a: Interval, n: int) -> Interval:
+    if n == 0:
+        return point(np.ones_like(a.low))
+    if n % 2 == 0:
+        a = absolute(a)
+    low, high = a.low, a.high
+    for _ in range(n - 1):
+        # Of odd powers, negative ends are multiplied by the modulus, so that rounding outward stays outward.
+        low = _product(low, np.abs(a.low), -np.inf)
+        high = _product(high, np.abs(a.high), np.inf)
+    return _ordered(low, high)
+
+
+def _widen(low: np.ndarray, high: np.ndarray) -> Interval:
+    """Eight units in the last place outward."""
+    least = np.finfo(float).tiny
+    return _ordered(low - (_ULPS * np.abs(low) + least), high + (_ULPS * np.abs(high) + least))
+
+
+def exponential(a: Interval) -> Interval:
+    """The exponentials; exp(0) = 1 is exact."""
+    found = _widen(np.exp(a.low), np.exp(a.high))
+    low, high = np.where(a.low == 0, 1.0, np.maximum(found.low, 0.0)), np.where(a.high == 0, 1.0, found.high)
+    return _ordered(low, high)
+
+
+def logarithm(a: Interval) -> Interval:
+    """The logarithms; everything where a is not positive."""
+    return _entire_where(~(a.low > 0), _widen(np.log(np.maximum(a.low, 1e-300)), np.log(np.maximum(a.high, 1e-300))))
+
+
+def hyperbolic_tangent(a: Interval) -> Interval:
+    """The values of tanh, within [−1, 1]."""
+    found = _widen(np.tanh(a.low), np.tanh(a.high))
+    return Interval(np.maximum(found.low, -1.0), np.minimum(found.high, 1.0))
+
+
+def cosine(a: Interval) -> Interval:
+    """The cosines, within [−1, 1]."""
+    return sine(add(a, around(math.pi / 2)))
+
+
+def sine(a: Interval) -> Interval:
+    """The sines, within [−1, 1]; an extremum counts as inside where it is nearly so."""
+    ends = [np.sin(end) for end in a]
+    found = _widen(np.minimum(*ends), np.maximum(*ends))
+    top, bottom = (_contains_multiple(a, at) for at in (math.pi / 2, -math.pi / 2))
+    far = ~((np.abs(a.low) < 1e6) & (np.abs(a.high) < 1e6))
+    low = np.where(bottom | far, -1.0, np.maximum(found.low, -1.0))
+    high = np.where(top | far, 1.0, np.minimum(found.high, 1.0))
+    return Interval(low, high)
+
+
+def _contains_multiple(a: Interval, offset: float) -> np.ndarray:
+    """Whether offset + 2πk is inside, or within 1e-9 of it: far more than the round-off of numbers up to 1e6."""
+    with np.errstate(all="ignore"):
+        first = np.ceil((a.low - 1e-9 - offset) / (2 * math.pi))
+        return np.asarray(first <= (a.high + 1e-9 - offset) / (2 * math.pi))
+
+
+def absolute(a: Interval) -> Interval:
+    """The moduli."""
+    inside = (a.low <= 0) & (a.high >= 0)
+    low, high = np.abs(a.low), np.abs(a.high)
+    return Interval(np.where(inside, 0.0, np.minimum(low, high)), np.maximum(low, high))
+
+
+def sign(a: Interval) -> Interval:
+    """−1, 0 or 1, or what lies between where that is not decided."""
+    return Interval(np.sign(a.low), np.sign(a.high))
+
+
+def smaller(a: Interval, b: Interval) -> Interval:
+    """The minima."""
+    return Interval(np.minimum(a.low, b.low), np.minimum(a.high, b.high))
+
+
+def larger(a: Interval, b: Interval) -> Interval:
+    """The maxima."""
+    return Interval(np.maximum(a.low, b.low), np.maximum(a.high, b.high))
+
+
+def hull(a: Interval, b: Interval) -> Interval:
+    """The smallest intervals that contain both."""
+    return Interval(np.minimum(a.low, b.low), np.maximum(a.high, b.high))
+
+
+def intersect(a: Interval, b: Interval) -> Interval:
+    """What both contain, of enclosures of one and the same number."""
+    return Interval(np.maximum(a.low, b.low), np.minimum(a.high, b.high))
+
+
+def compare(a: Interval, b: Interval, *, strict: bool) -> Interval:
+    """Whether a < b, or a ≤ b, as 1 and 0; [0, 1] where it is not decided."""
+    true = a.high < b.low if strict else a.high <= b.low
+    false = a.low >= b.high if strict else a.low > b.high
+    return Interval(np.where(true, 1.0, 0.0), np.where(false, 0.0, 1.0))
+
+
+def choose(condition: Interval, a: Interval, b: Interval) -> Interval:
+    """A where the condition is not 0, b where it is, and both where that is not decided."""
+    first = (condition.low > 0) | (condition.high < 0)
+    second = (condition.low == 0) & (condition.high == 0)
+    both = hull(a, b)
+    low = np.where(first, a.low, np.where(second, b.low, both.low))
+    high = np.where(first, a.high, np.where(second, b.high, both.high))
+    return Interval(low, high)

@@ -1,0 +1,75 @@
+"""`--set NAME=VALUE`: parameters of an equation from text and files, and the note on a velocity's divergence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from fluxforge.errors import InputError
+from fluxforge.mesh import DualGraph, Mesh, Settings, dual, relative_divergence, resolve
+from fluxforge.pde import Equation, find
+from fluxforge.stepping import read_array
+
+Given: TypeAlias = str | np.ndarray
+REACTION = "reaction"
+
+
+@dataclass(frozen=True)
+class EquationSettings:
+    """An equation, or None for that of the scheme, and the values of its parameters."""
+
+    equation: str | Equation | None
+    parameters: dict[str, Given]
+
+
+def read_settings(texts: Sequence[str], equation: str | None, mesh: Mesh) -> EquationSettings:
+    """Read `NAME=VALUE`, `NAME=@file` and `reaction=FORMULA`, which replaces the reaction of the equation.
+
+    Raises InputError, naming the parameter, for a text that is no setting, a name given twice, and a file that cannot
+    be read or has neither a value per cell nor one per face.
+    """
+    found: dict[str, Given] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (equals and name and value):
+            raise InputError(f"--set {text!r:.60} should be NAME=VALUE")
+        if name in found:
+            raise InputError(f"--set {name} is given twice")
+        found[name] = _read_file(value[1:], name, mesh) if value.startswith("@") else value
+    if REACTION not in found or _has_parameter(equation):
+        return EquationSettings(equation, found)
+    reaction = found.pop(REACTION)
+    if equation is None or not isinstance(reaction, str):
+        raise InputError(f"--set {REACTION} should be a formula of the unknown, with --equation NAME")
+    return EquationSettings(find(equation, reaction=reaction), found)
+
+
+def _has_parameter(equation: str | None) -> bool:
+    return equation is not None and any(p.name == REACTION for p in find(equation).parameters)
+
+
+def _read_file(spec: str, name: str, mesh: Mesh) -> np.ndarray:
+    try:
+        values = read_array(spec, name)
+    except InputError as error:
+        raise InputError(f"--set {name}: {error}") from error
+    cells, faces = len(mesh.cells), len(dual(mesh).A)
+    if values.shape[:1] not in ((cells,), (faces,)):
+        sizes = f"the mesh has {cells} cells and {faces} faces"
+        raise InputError(f"--set {name}: {spec}: holds values of shape {values.shape}, and {sizes}")
+    return values
+
+
+# A divergence below this share of what flows through a cell is round-off.
+_ROUND_OFF = 1e-12
+
+
+def describe_divergence(equation: Equation, graph: DualGraph, parameters: Settings) -> str | None:
+    """How far the flow through the faces of each cell is from balanced; None for an equation without transport."""
+    if equation.velocity is None:
+        return None
+    name = equation.parameter(equation.velocity).normal_name
+    share = relative_divergence(graph, resolve(equation, graph, parameters).slots[name])
+    told = f"the discrete divergence of {equation.velocity} is {share:.1e} of the flow through a cell"
+    return f"{told}: constants are {'kept' if share <= _ROUND_OFF else 'not kept'}"

@@ -1,0 +1,72 @@
+"""The two-hop paths and rings of a dual graph."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from fluxforge.mesh._dual import DualGraph, check_graph
+
+
+class Paths(NamedTuple):
+    """The directed paths P → N → Q of each cell P, N a cell, Q any node next to N: P itself and ghosts included.
+
+    Path number k·slots + l leaves P by its slot k and N by its slot l. Where `mask` is false there is no such path
+    (N is a ghost, or a slot is unused), and the indices point at P.
+    """
+
+    middle: Int[np.ndarray, "cells paths"]
+    end: Int[np.ndarray, "cells paths"]
+    first_slot: Int[np.ndarray, " paths"]
+    second_slot: Int[np.ndarray, " paths"]
+    mask: Bool[np.ndarray, "cells paths"]
+
+
+def paths(graph: DualGraph) -> Paths:
+    """All directed two-hop paths, in fixed slots."""
+    slots = check_graph(graph).slot_node.shape[1]
+    first, second = np.divmod(np.arange(slots * slots), slots)
+    cell = np.arange(graph.cells, dtype=np.int32)[:, None]
+    middle = graph.slot_node[:, first]
+    real = graph.slot_mask[:, first] & (middle < graph.cells)
+    middle = np.where(real, middle, cell)
+    mask = real & graph.slot_mask[middle, second]
+    end = np.where(mask, graph.slot_node[middle, second], cell)
+    return Paths(middle, end, first, second, mask)
+
+
+class Ring(NamedTuple):
+    """The distinct cells Q at graph distance exactly two from each cell P.
+
+    `node` holds them in fixed slots (P itself where `mask` is false); `slot_of_path` says which of them each path of
+    `paths(graph)` leads to, −1 for paths that return, end beside P or end in a ghost: averaging a feature over the
+    paths of a pair is a sum over equal slots divided by `multiplicity`.
+    """
+
+    node: Int[np.ndarray, "cells ring"]
+    mask: Bool[np.ndarray, "cells ring"]
+    slot_of_path: Int[np.ndarray, "cells paths"]
+    multiplicity: Int[np.ndarray, "cells ring"]
+
+
+def ring(graph: DualGraph, steps: Paths | None = None) -> Ring:
+    """The cells at distance exactly two, found by sorting the path ends of each cell."""
+    steps = paths(graph) if steps is None else steps
+    cell = np.arange(graph.cells)[:, None]
+    beside = (steps.end[:, :, None] == np.where(graph.slot_mask, graph.slot_node, -1)[:, None, :]).any(axis=2)
+    far = steps.mask & (steps.end < graph.cells) & (steps.end != cell) & ~beside
+    end = np.where(far, steps.end, np.iinfo(np.int32).max)
+    order = np.argsort(end, axis=1, kind="stable")
+    sorted_end = np.take_along_axis(end, order, axis=1)
+    sorted_far = np.take_along_axis(far, order, axis=1)
+    new = sorted_far.copy()
+    new[:, 1:] &= sorted_end[:, 1:] != sorted_end[:, :-1]
+    slot = np.where(sorted_far, np.cumsum(new, axis=1) - 1, -1)
+    slot_of_path = np.empty_like(slot)
+    np.put_along_axis(slot_of_path, order, slot, axis=1)
+    width = max(int(slot.max(initial=-1)) + 1, 1)
+    node = np.tile(cell.astype(np.int32), (1, width))
+    place = (cell * width + slot_of_path)[far]
+    node.ravel()[place] = steps.end[far]
+    multiplicity = np.bincount(place, minlength=node.size).reshape(node.shape).astype(np.int32)
+    return Ring(node, multiplicity > 0, slot_of_path.astype(np.int32), multiplicity)

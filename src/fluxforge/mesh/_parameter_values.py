@@ -1,0 +1,287 @@
+"""Values of parameters at cells and faces, at one time: numbers, formulas, functions, arrays, and values per region."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fluxforge._arguments import describe_value
+from fluxforge.errors import ExpressionError, InputError
+from fluxforge.expression import COORDINATES, TIME, evaluate, field, parse, split_components, symbol
+from fluxforge.mesh._boundary import Value, evaluate_at
+from fluxforge.mesh._dual import DualGraph
+
+
+@dataclass(frozen=True)
+class Curl:
+    """A velocity in the plane by its stream function ψ: a = (∂ψ/∂y, −∂ψ/∂x).
+
+    What passes through a face is the difference of ψ between its two ends, so that on every mesh as much leaves each
+    cell as enters it. `stream` is a formula of x and y, or a function of them.
+    """
+
+    stream: Value
+
+
+Setting: TypeAlias = Value | np.ndarray | Sequence[Any] | Mapping[str, Any] | Curl
+"""A number, a formula in the coordinates and t, a function of them, an array; one of these per component of a vector or
+per entry of a tensor; a mapping from regions of the mesh to any of these; the curl of a stream function."""
+
+REST = "rest"
+"""In values per region: all regions that are not named."""
+
+
+@dataclass(frozen=True)
+class Sites:
+    """The places where a parameter is asked for: centroids of cells, or centres of faces.
+
+    `time` is None where nothing may change in time; `region` and `regions` as in a graph, None and empty for faces.
+    """
+
+    points: Float[np.ndarray, "places dimension"]
+    kind: str
+    time: float | None = None
+    region: Int[np.ndarray, " places"] | None = None
+    regions: tuple[str, ...] = ()
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return self.points.shape[1]
+
+    def describe(self, k: int) -> str:
+        """`cell 7 at (0.25, 0.5)`."""
+        return f"{self.kind} {k} at ({', '.join(f'{coordinate:g}' for coordinate in self.points[k])})"
+
+
+def cell_sites(graph: DualGraph, time: float | None = None) -> Sites:
+    """The centroids of a graph's cells, with their regions."""
+    return Sites(graph.x, "cell", time, graph.region, graph.regions)
+
+
+def face_sites(graph: DualGraph, time: float | None = None) -> Sites:
+    """The centres of a graph's faces."""
+    return Sites(graph.centre, "face", time)
+
+
+def read_number(given: Setting, what: str, time: float | None = None) -> float:
+    """One finite number, also as a formula of t or of nothing; raises InputError for anything else."""
+    try:
+        number = np.nan if isinstance(given, bool) else float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = _number_of_text(given, what, time) if isinstance(given, str) else np.nan
+    if not np.isfinite(number):
+        raise InputError(f"{what} should be a finite number, got {describe_value(given)}")
+    return number
+
+
+def _number_of_text(text: str, what: str, time: float | None) -> float:
+    try:
+        expr = parse(text, (TIME,))
+    except ExpressionError:
+        return np.nan
+    if expr.free_symbols and time is None:
+        raise _changes(what)
+    return float(evaluate(expr, {symbol(TIME): float(time or 0.0)}, np))
+
+
+def _changes(what: str) -> InputError:
+    return InputError(f"{what} changes in time, which is not possible here: give a value without {TIME}")
+
+
+Evaluate: TypeAlias = Callable[[Any, Sites, str], np.ndarray]
+
+
+def scalars_at(given: Setting, sites: Sites, what: str) -> Float[np.ndarray, " places"]:
+    """One finite number per place; raises InputError, or ExpressionError for a formula, that opens with `what`."""
+    if (named := _regions_of(given, what)) is not None:
+        return _by_region(named, sites, what, scalars_at)
+    if not isinstance(given, np.ndarray):
+        return _at_time(given, sites, what)
+    values = np.asarray(given)
+    if values.dtype.kind not in "fiu" or values.shape != (len(sites.points),):
+        wanted = f"{len(sites.points)} finite numbers, one per {sites.kind}"
+        raise InputError(f"{what} should be {wanted}, got an array of {values.dtype} of shape {values.shape}")
+    return _check_finite(values.astype(float), sites, what)
+
+
+def _check_finite(values: np.ndarray, sites: Sites, what: str) -> np.ndarray:
+    bad = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(axis=1))
+    if bad.size:
+        raise InputError(f"{what} is not finite in {sites.describe(int(bad[0]))}")
+    return values
+
+
+def _at_time(given: Any, sites: Sites, what: str) -> Float[np.ndarray, " places"]:
+    if depends_on_time(given, sites.dimension):
+        if sites.time is None:
+            raise _changes(what)
+        given = _at_one_time(given, sites.dimension, sites.time)
+    return evaluate_at(given, sites.points, what)
+
+
+def _at_one_time(given: Any, dimension: int, time: float) -> Callable[..., np.ndarray]:
+    function = field(given, (*COORDINATES[:dimension], TIME)) if isinstance(given, str) else given
+    return lambda *x: function(*x, time)
+
+
+_TIME = re.compile(rf"(?<![A-Za-z0-9_]){TIME}(?![A-Za-z0-9_])")
+
+
+def depends_on_time(given: Any, dimension: int) -> bool:
+    """Whether a value is, or has among its parts, a formula that contains t or a function that takes the time, too."""
+    if isinstance(given, Curl):
+        return depends_on_time(given.stream, dimension)
+    if isinstance(given, str):
+        named = _regions_of(given, "")
+        return bool(_TIME.search(given)) if named is None else depends_on_time(named, dimension)
+    if isinstance(given, Mapping):
+        return any(depends_on_time(part, dimension) for part in given.values())
+    if isinstance(given, Sequence):
+        return any(depends_on_time(part, dimension) for part in given)
+    return callable(given) and not _takes(given, dimension) and _takes(given, dimension + 1)
+
+
+def _takes(function: Callable[..., object], arguments: int) -> bool:
+    """Whether a function can be called with so many arguments; true where it does not say."""
+    try:
+        inspect.signature(function).bind(*[None] * arguments)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def _regions_of(given: Any, what: str) -> Mapping[str, Any] | None:
+    """Values by region, from a mapping or from `steel: 50, air: 0.02`; None for any other value."""
+    if isinstance(given, Mapping):
+        return given
+    if not isinstance(given, str) or ":" not in given:
+        return None
+    named: dict[str, str] = {}
+    for part in _outer_parts(given):
+        name, colon, value = (word.strip() for word in part.partition(":"))
+        if not (colon and name and value) or name in named:
+            raise InputError(f"{what} should be REGION: VALUE, REGION: VALUE, …, each region once; got {given!r:.60}")
+        named[name] = value
+    return named
+
+
+def _outer_parts(text: str) -> Iterable[str]:
+    """The parts between commas that stand in no bracket."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def _by_region(named: Mapping[str, Any], sites: Sites, what: str, evaluate: Evaluate) -> np.ndarray:
+    """The value of its region at every place; InputError for an unknown region and for one without a value."""
+    if sites.kind != "cell":
+        raise InputError(f"{what} is a value of faces, and regions consist of cells: give a formula or an array")
+    known = ", ".join(sites.regions) or "none"
+    for name in named:
+        if name not in sites.regions and name != REST:
+            raise InputError(f"{what}: the mesh has no region {name!r:.60}; it has: {known}")
+    region = np.full(len(sites.points), -1) if sites.region is None else sites.region
+    found: np.ndarray | None = None
+    for number in np.unique(region).tolist():
+        name = sites.regions[number] if number >= 0 else REST
+        if name not in named and REST not in named:
+            where = f"region {name!r} has" if number >= 0 else f"{(region < 0).sum()} cells are in no region and have"
+            raise InputError(f"{what}: {where} no value; give one, or one for '{REST}'")
+        here = np.flatnonzero(region == number)
+        part = replace(sites, points=sites.points[here], region=None, regions=())
+        values = evaluate(named.get(name, named.get(REST)), part, f"{what} in region {name!r}")
+        found = np.empty((len(region), *values.shape[1:])) if found is None else found
+        found[here] = values
+    assert found is not None
+    return found
+
+
+def vectors_at(given: Setting, sites: Sites, what: str) -> Float[np.ndarray, "places dimension"]:
+    """A vector per place: from one number, formula or function per coordinate, or from an array."""
+    count, d = sites.points.shape
+    if isinstance(given, np.ndarray) and given.shape == (count, d) and given.dtype.kind in "fiu":
+        return _check_finite(given.astype(float), sites, what)
+    if isinstance(given, np.ndarray) and given.shape != (d,):
+        wanted = f"{count} numbers a·n, or vectors of shape ({count}, {d}), one per {sites.kind}"
+        raise InputError(f"{what} should be {wanted}; got an array of {given.dtype} of shape {given.shape}")
+    parts = _components(given, what)
+    if not isinstance(parts, Sequence | np.ndarray) or isinstance(parts, str) or len(parts) != d:
+        example = "(" + ", ".join(["1"] + ["0"] * (d - 1)) + ")"
+        raise InputError(f"{what} should have {d} components, such as {example}; got {given!r:.60}")
+    columns = [_scalar(part, sites, f"{what}, component {i + 1},") for i, part in enumerate(parts)]
+    return np.stack(columns, axis=1)
+
+
+def _components(given: Any, what: str) -> Any:
+    if not isinstance(given, str):
+        return given
+    try:
+        return split_components(given)
+    except ExpressionError as error:
+        raise ExpressionError(f"{what}: {error}") from error
+
+
+def _scalar(part: Any, sites: Sites, what: str) -> Float[np.ndarray, " places"]:
+    return scalars_at(part.item() if isinstance(part, np.generic) else part, sites, what)
+
+
+def tensors_at(given: Setting, sites: Sites, what: str) -> Float[np.ndarray, "places dimension dimension"]:
+    """A symmetric, positive definite tensor per place; raises InputError with the first place where it is not one."""
+    if (named := _regions_of(given, what)) is not None:
+        return _by_region(named, sites, what, tensors_at)
+    count, d = sites.points.shape
+    example = ", ".join("(" + ", ".join(str(2 * (i == j) + (i != j)) for j in range(d)) + ")" for i in range(d))
+    wanted = f"{what} should be {d} rows of {d} numbers, such as ({example})"
+    if isinstance(given, np.ndarray) and given.shape == (count, d, d) and given.dtype.kind in "fiu":
+        K = _check_finite(given.astype(float), sites, what)
+    else:
+        rows = _components(given, what)
+        if not _is_square(rows, d):
+            raise InputError(f"{wanted}, got {describe_value(given)}")
+        entries = [_scalar(rows[i][j], sites, f"{what}, entry {i + 1}, {j + 1},") for i in range(d) for j in range(d)]
+        K = np.stack(entries, axis=1).reshape(count, d, d)
+    _check_definite(K, sites, wanted)
+    return K
+
+
+def constant_tensor(given: Setting, dimension: int, what: str, time: float | None = None) -> np.ndarray:
+    """One symmetric, positive definite tensor for the whole domain; InputError for anything else."""
+    rows = _components(given, what)
+    example = "such as ((2, 1), (1, 3))" if dimension == 2 else "such as ((2, 1, 0), (1, 3, 0), (0, 0, 1))"
+    wanted = f"{what} should be {dimension} rows of {dimension} numbers, {example}"
+    if not _is_square(rows, dimension):
+        raise InputError(f"{wanted}, got {describe_value(given)}")
+    try:
+        K = np.array([[read_number(entry, what, time) for entry in row] for row in rows])
+    except InputError as error:
+        raise InputError(f"{wanted}, got {describe_value(given)}") from error
+    if not np.allclose(K, K.T, rtol=1e-12, atol=0.0) or not (np.linalg.eigvalsh(K) > 0).all():
+        raise InputError(f"{wanted}, symmetric and positive definite; got {describe_value(given)}")
+    return K
+
+
+def _is_square(rows: Any, d: int) -> bool:
+    if not isinstance(rows, Sequence | np.ndarray) or isinstance(rows, str) or len(rows) != d:
+        return False
+    return all(isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) and len(row) == d for row in rows)
+
+
+def _check_definite(K: np.ndarray, sites: Sites, wanted: str) -> None:
+    size = np.abs(K).max(axis=(1, 2))
+    symmetric = np.abs(K - K.transpose(0, 2, 1)).max(axis=(1, 2)) <= 1e-12 * size
+    definite = np.linalg.eigvalsh(K)[:, 0] > 0
+    if (bad := np.flatnonzero(~(symmetric & definite))).size:
+        k = int(bad[0])
+        raise InputError(f"{wanted}, symmetric and positive definite; it is {K[k].tolist()} in {sites.describe(k)}")

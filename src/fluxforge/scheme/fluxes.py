@@ -1,0 +1,261 @@
+"""Numerical fluxes F(u_P, u_N) of transport a f(u) through a face, as algebra: one value each.
+
+F is the flux out of P along n, F(u, u) = f(u) a·n, and −F with the ends exchanged and n turned. Interval formulas need
+the points where f′ = 0; they come from SymPy, once per equation.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+import sympy as sp
+
+from fluxforge.errors import SchemeError
+from fluxforge.expression import symbol
+from fluxforge.pde import Equation
+from fluxforge.scheme._critical import critical_points, is_linear, slope_of, slope_signs
+from fluxforge.scheme._symbols import STEP
+
+TINY = sp.Float(1e-30)
+"""What guards a division by 0, in single precision too."""
+
+# Below this x/tanh(x) is 1 in double precision.
+_FLAT = sp.Float(1e-8)
+
+
+@dataclass(frozen=True)
+class NumericalFlux:
+    """A two-point flux of transport.
+
+    - `formula(equation, P, N, jump)`: F without diffusion, or with it where `diffuses`; `jump` is N − P as it is to
+      stand in the formula;
+    - `refuse(equation)`: why it does not serve an equation, or None;
+    - `monotone`: ∂F/∂u_P ≥ 0 ≥ ∂F/∂u_N, claimed; `order`: in space, on uniform rows of cells, where u is smooth;
+    - `one_step`: the formula contains Δt, so that it belongs to forward Euler.
+    """
+
+    name: str
+    summary: str
+    formula: Callable[[Equation, sp.Expr, sp.Expr, sp.Expr], sp.Expr]
+    order: int
+    monotone: bool
+    refuse: Callable[[Equation], str | None]
+    diffuses: bool = False
+    one_step: bool = False
+
+    def of(self, equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr | None = None) -> sp.Expr:
+        """The whole flux out of P, diffusion as in the equation's two-point flux; SchemeError where it is refused."""
+        if (reason := self.refuse(equation)) is not None:
+            raise SchemeError(f"flux {self.name!r} does not serve the equation {equation.name!r}: {reason}")
+        jump = N - P if jump is None else jump
+        carried = self.formula(equation, P, N, jump)
+        return carried if self.diffuses else carried + diffusive_flux(equation, P, N, jump)
+
+
+def larger(*parts: sp.Expr) -> sp.Expr:
+    """The maximum, unevaluated: SymPy compares every pair of arguments otherwise."""
+    return sp.Max(*parts, evaluate=False) if len(set(parts)) > 1 else parts[0]
+
+
+def smaller(*parts: sp.Expr) -> sp.Expr:
+    """The minimum, unevaluated."""
+    return sp.Min(*parts, evaluate=False) if len(set(parts)) > 1 else parts[0]
+
+
+def substitute(formula: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """The formula with symbols replaced, its minima, maxima and moduli left unevaluated."""
+    if formula in values:
+        return values[formula]
+    if not formula.args:
+        return formula
+    parts = [substitute(part, values) for part in formula.args]
+    if isinstance(formula, sp.Min | sp.Max):
+        return (smaller if isinstance(formula, sp.Min) else larger)(*parts)
+    # SymPy takes very long to look for signs in fractions.
+    return sp.Abs(*parts, evaluate=False) if isinstance(formula, sp.Abs) else formula.func(*parts)
+
+
+@cache
+def _still(equation: Equation) -> Equation:
+    return replace(equation, transported=sp.S.Zero, velocity=None, two_point=None)
+
+
+def diffusive_flux(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
+    """−K (N − P)/δ as in the equation's two-point flux."""
+    return _still(equation).flux(P, N, jump)
+
+
+def conductivity(equation: Equation, P: sp.Expr, N: sp.Expr) -> sp.Expr:
+    """K at a face, as in the equation's two-point flux."""
+    return -diffusive_flux(equation, P, N, symbol("delta"))
+
+
+def along(equation: Equation) -> sp.Symbol:
+    """The symbol of a·n."""
+    assert equation.velocity is not None
+    return symbol(equation.parameter(equation.velocity).normal_name)
+
+
+def carried(equation: Equation, u: sp.Expr) -> sp.Expr:
+    """f(u)."""
+    return equation.transported.xreplace({equation.u: u})
+
+
+def transport_slope(equation: Equation, u: sp.Expr) -> sp.Expr:
+    """f′(u)."""
+    return slope_of(equation.transported, equation.u).xreplace({equation.u: u})
+
+
+def refuse_still(equation: Equation) -> str | None:
+    """The reason where there is no transport."""
+    return None if equation.velocity is not None else "it has no transport"
+
+
+def _refuse_nonlinear(equation: Equation) -> str | None:
+    if equation.velocity is not None and not is_linear(equation.transported, equation.u):
+        return f"f = {equation.transported} is not linear in {equation.unknown} (godunov serves any f)"
+    return refuse_still(equation)
+
+
+def _refuse_unsolved(equation: Equation) -> str | None:
+    if equation.velocity is None:
+        return refuse_still(equation)
+    try:
+        critical_points(equation.transported, equation.u)
+    except SchemeError as error:
+        return str(error)
+    return None
+
+
+def _refuse_unordered(equation: Equation) -> str | None:
+    if (reason := _refuse_unsolved(equation)) is not None:
+        return reason
+    try:
+        slope_signs(equation.transported, equation.u)
+    except SchemeError as error:
+        return str(error)
+    return None
+
+
+def _refuse_not_both(equation: Equation) -> str | None:
+    if equation.diffusion == 0:
+        return "it has no diffusion"
+    if equation.u in equation.diffusion.free_symbols:
+        return f"its diffusion depends on {equation.unknown}"
+    return _refuse_nonlinear(equation)
+
+
+def _mean(equation: Equation, P: sp.Expr, N: sp.Expr) -> sp.Expr:
+    return along(equation) * (carried(equation, P) + carried(equation, N)) / 2
+
+
+def _central(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
+    return _mean(equation, P, N)
+
+
+def _upwind(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
+    speed = sp.Abs(along(equation)) * sp.Abs(transport_slope(equation, P))
+    return _mean(equation, P, N) - speed * jump / 2
+
+
+def _rusanov(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
+    speeds = [sp.Abs(transport_slope(equation, end)) for end in (P, N)]
+    return _mean(equation, P, N) - sp.Abs(along(equation)) * larger(*speeds) * jump / 2
+
+
+def _lax_wendroff(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
+    """½ a (f(P) + f(N)) − Δt/(2 c δ) a² f′(½(P + N)) (f(N) − f(P))."""
+    f, u = equation.transported, equation.u
+    rise = slope_of(f, u) * jump if is_linear(f, u) else carried(equation, N) - carried(equation, P)
+    capacity = sp.Add(*(equation.at_cell(equation.capacity, end, at) for end, at in ((P, "P"), (N, "N")))) / 2
+    steepness = transport_slope(equation, (P + N) / 2) * along(equation) ** 2
+    return _mean(equation, P, N) - symbol(STEP) * steepness * rise / (2 * capacity * symbol("delta"))
+
+
+def _godunov(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
+    """The flux of the exact Riemann problem: the least a f over [P, N] where P ≤ N, the largest over [N, P] otherwise.
+
+    For a convex f with one point s where f′ = 0 that is max(f(max(P, s)), f(min(N, s))) for a > 0, with P and N
+    exchanged for a < 0, and likewise for a concave one.
+    """
+    f, u, a = equation.transported, equation.u, along(equation)
+    if is_linear(f, u):
+        return _upwind(equation, P, N, jump)
+    points, bend = critical_points(f, u), sp.diff(f, u, 2)
+    if len(points) == 1 and bend.is_number and bend != 0:
+        outer, inner = (larger, smaller) if bend > 0 else (smaller, larger)
+
+        def riemann(left: sp.Expr, right: sp.Expr) -> sp.Expr:
+            return outer(carried(equation, outer(left, points[0])), carried(equation, inner(right, points[0])))
+
+        return larger(a, sp.S.Zero) * riemann(P, N) + smaller(a, sp.S.Zero) * riemann(N, P)
+    low, high = smaller(P, N), larger(P, N)
+    inside = [larger(low, smaller(high, point)) for point in points]
+    values = [a * carried(equation, at) for at in (P, N, *inside)]
+    least, most = smaller(*values), larger(*values)
+    return (least + most) / 2 - sp.sign(jump) * (most - least) / 2
+
+
+def _engquist_osher(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
+    """½ a (f(P) + f(N)) − ½ |a| ∫ |f′| du from P to N, the integral being W(N) − W(P), W = Σ ± f(u clipped)."""
+    f, u = equation.transported, equation.u
+    if is_linear(f, u):
+        return _upwind(equation, P, N, jump)
+    points, signs = critical_points(f, u), slope_signs(f, u)
+
+    def variation(end: sp.Expr) -> sp.Expr:
+        total = sp.S.Zero
+        for k, rising in enumerate(signs):
+            clipped = end if k == 0 else larger(end, points[k - 1])
+            total += rising * carried(equation, clipped if k == len(points) else smaller(clipped, points[k]))
+        return total
+
+    return _mean(equation, P, N) - sp.Abs(along(equation)) * (variation(N) - variation(P)) / 2
+
+
+def _scharfetter_gummel(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
+    """K/δ (B(−Pe) u_P − B(Pe) u_N), B(x) = x/(eˣ − 1), Pe = a f′ δ/K, as the mean less ½ |a f′| coth(|Pe|/2) (N − P).
+
+    B(x) = ½x coth(½x) − ½x; coth has neither the overflow of eˣ nor the cancellation of eˣ − 1. With q = |Pe|/2 the
+    product |a f′| δ/2 · coth(q) is K q/tanh(q): K as q → 0, and |a f′| δ/2, which is upwind, as K → 0.
+    """
+    delta, K = symbol("delta"), conductivity(equation, P, N)
+    half = sp.Abs(along(equation)) * sp.Abs(transport_slope(equation, P)) * delta / 2
+    effective = larger(half, _FLAT * K) / sp.tanh(larger(half / larger(K, TINY), _FLAT))
+    return _mean(equation, P, N) - effective * jump / delta
+
+
+FLUXES: Mapping[str, NumericalFlux] = {
+    flux.name: flux
+    for flux in (
+        NumericalFlux("upwind", "upwind flux", _upwind, 1, True, _refuse_nonlinear),
+        NumericalFlux("central", "mean of the fluxes of both cells", _central, 2, False, refuse_still),
+        NumericalFlux(
+            "scharfetter-gummel",
+            "flux of Scharfetter and Gummel, exact for steady advection and diffusion between two cells",
+            _scharfetter_gummel,
+            2,
+            True,
+            _refuse_not_both,
+            diffuses=True,
+        ),
+        NumericalFlux(
+            "lax-wendroff",
+            "flux of Lax and Wendroff, for velocities along rows of cells",
+            _lax_wendroff,
+            2,
+            False,
+            refuse_still,
+            one_step=True,
+        ),
+        NumericalFlux("godunov", "Godunov's flux, of the exact Riemann problem", _godunov, 1, True, _refuse_unsolved),
+        NumericalFlux("rusanov", "Rusanov's flux (local Lax-Friedrichs)", _rusanov, 1, True, refuse_still),
+        NumericalFlux("engquist-osher", "flux of Engquist and Osher", _engquist_osher, 1, True, _refuse_unordered),
+    )
+}
+"""The two-point fluxes of transport, by name."""
+
+
+def exact_flux(equation: Equation) -> NumericalFlux:
+    """Godunov's flux where the points with f′ = 0 are known, Rusanov's otherwise."""
+    return FLUXES["godunov"] if FLUXES["godunov"].refuse(equation) is None else FLUXES["rusanov"]

@@ -1,0 +1,188 @@
+"""Limiters φ(r, c) as data, and transport with limited slopes along lines of cells B – P – N – F.
+
+r is the ratio of the upwind difference of u to the one across the face, (u_P − u_B)/(u_N − u_P) for flow from P to N,
+and c = |s| Δt A/(C V) the Courant number of the face in its upwind cell, with the speed s and the capacity C. The exact
+bounds of a total-variation diminishing scheme are 0 ≤ φ ≤ min(2r/c, 2/(1 − c)), and φ = 0 for r ≤ 0.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy as sp
+
+from fluxforge.errors import SchemeError
+from fluxforge.expression import symbol
+from fluxforge.pde import BUILT_IN, Equation
+from fluxforge.scheme._critical import is_linear
+from fluxforge.scheme._integrate import Prepared, Space, State
+from fluxforge.scheme._scheme import Message
+from fluxforge.scheme._symbols import STEP, Hop
+from fluxforge.scheme.fluxes import (
+    along,
+    carried,
+    diffusive_flux,
+    exact_flux,
+    larger,
+    refuse_still,
+    smaller,
+    substitute,
+    transport_slope,
+)
+
+R, C = symbol("r"), symbol("c")
+"""The variables of a limiter."""
+
+# Added to the square of a difference: r keeps its sign and shrinks, so that a bounded φ stays within its bounds.
+_SQUARED = sp.Float(1e-36)
+# c as φ sees it stays this far from 0 and 1, where 2r/c and 2/(1 − c) are no numbers.
+_APART = sp.Float(1e-9)
+
+
+@dataclass(frozen=True)
+class Limiter:
+    """φ(r, c) as a formula of `R` and `C`.
+
+    `symmetric`: φ(r)/r = φ(1/r), so that a wave and its mirror image are limited alike.
+    """
+
+    name: str
+    summary: str
+    phi: sp.Expr
+    symmetric: bool
+
+    @property
+    def one_step(self) -> bool:
+        """Whether φ depends on the Courant number, so that it belongs to forward Euler."""
+        return C in self.phi.free_symbols
+
+
+def _pass(formula: sp.Expr) -> sp.Expr:
+    """0 for r ≤ 0."""
+    return larger(sp.S.Zero, formula)
+
+
+def _arora_roe() -> sp.Expr:
+    """The third-order line 1 + (1 + c)(r − 1)/3 within the exact bounds."""
+    return _pass(smaller(2 * R / C, 1 + (1 + C) * (R - 1) / 3, 2 / (1 - C)))
+
+
+_TWO = sp.Integer(2)
+_UMIST = smaller(2 * R, (1 + 3 * R) / 4, (3 + R) / 4, _TWO)
+
+LIMITERS: Mapping[str, Limiter] = {
+    limiter.name: limiter
+    for limiter in (
+        Limiter("minmod", "minmod limiter", _pass(smaller(R, sp.S.One)), symmetric=True),
+        Limiter("van-leer", "limiter of van Leer", 2 * _pass(R) / (1 + _pass(R)), symmetric=True),
+        Limiter("van-albada", "limiter of van Albada", _pass((R**2 + R) / (1 + R**2)), symmetric=True),
+        Limiter("mc", "monotonised central limiter", _pass(smaller(2 * R, (1 + R) / 2, _TWO)), symmetric=True),
+        Limiter("koren", "third-order limiter of Koren", _pass(smaller(2 * R, (1 + 2 * R) / 3, _TWO)), symmetric=False),
+        Limiter("umist", "UMIST limiter", _pass(_UMIST), symmetric=True),
+        Limiter(
+            "superbee",
+            "superbee limiter",
+            larger(sp.S.Zero, smaller(2 * R, sp.S.One), smaller(R, _TWO)),
+            symmetric=True,
+        ),
+        Limiter(
+            "cfl-superbee",
+            "superbee limiter that depends on the Courant number",
+            larger(sp.S.Zero, smaller(2 * R / C, sp.S.One), smaller(R, 2 / (1 - C))),
+            symmetric=False,
+        ),
+        Limiter("arora-roe", "limiter of Arora and Roe, third order", _arora_roe(), symmetric=False),
+        Limiter(
+            "ultrabee", "limiter at its upper bound (ultrabee)", _pass(smaller(2 * R / C, 2 / (1 - C))), symmetric=False
+        ),
+    )
+}
+"""The limiters, by name."""
+
+
+def limiter_of(name: str, phi: sp.Expr, summary: str = "") -> Limiter:
+    """A limiter of one's own; SchemeError where φ contains other symbols than `R` and `C`."""
+    if stray := sorted(map(str, phi.free_symbols - {R, C})):
+        raise SchemeError(f"limiter {name!r} contains {stray[0]}: it is a formula of r and c")
+    return Limiter(name, summary or f"limiter {name}", phi, symmetric=False)
+
+
+def limited(limiter: Limiter) -> Space:
+    """Transport with this limiter along lines of cells.
+
+    With forward Euler, Godunov's flux plus ½ |s| (1 − c) φ(r, c) (u_N − u_P), s = a (f(N) − f(P))/(N − P): for linear
+    transport the flux-limited scheme of Lax and Wendroff. With a method of several stages, Godunov's flux (Rusanov's
+    where the points with f′ = 0 are not known) of the values u_P + ½ φ(r) (u_N − u_P) and its mirror image on either
+    side of the face; φ may then not depend on c. Differences are those of uniform rows of cells.
+    """
+
+    def prepare(equation: Equation, state: State, tag: str) -> Prepared:
+        if tag and limiter.one_step:
+            raise SchemeError(f"limiter {limiter.name!r} depends on the Courant number of a step: take forward Euler")
+        line = _Line(equation, state, limiter)
+        flux = line.reconstructed() if tag else line.corrected()
+        return Prepared((), Message(-symbol("A") * (flux + line.diffusion()), Hop.LINE))
+
+    return Space(
+        limiter.name,
+        f"slopes along lines of cells with the {limiter.summary}",
+        prepare,
+        refuse=refuse_still,
+        default=BUILT_IN["advection"],
+        linear=False,
+    )
+
+
+class _Line:
+    """The flux of one limiter between P and N, with B and F on either side."""
+
+    def __init__(self, equation: Equation, state: State, limiter: Limiter) -> None:
+        self.equation, self.phi = equation, limiter.phi
+        self.P, self.N, self.jump = state.at("_P"), state.at("_N"), state.jump
+        self.rear, self.front = (_difference(state, *ends) for ends in (("_B", "_P"), ("_N", "_F")))
+
+    def diffusion(self) -> sp.Expr:
+        """As in the equation's two-point flux."""
+        return diffusive_flux(self.equation, self.P, self.N, self.jump)
+
+    def corrected(self) -> sp.Expr:
+        """Godunov's flux and a limited part of what makes it second order in space and time."""
+        speed = self._speed()
+        to_N, to_P = ((1 + sp.sign(speed)) / 2, (1 - sp.sign(speed)) / 2)
+        inverse = to_N / self._content("P") + to_P / self._content("N")
+        courant = sp.Abs(speed) * symbol(STEP) * symbol("A") * inverse
+        within = smaller(larger(courant, _APART), 1 - _APART)
+        phi = self._limit(to_N * self.rear + to_P * self.front, within)
+        base = exact_flux(self.equation).formula(self.equation, self.P, self.N, self.jump)
+        return base + sp.Abs(speed) * (1 - courant) * phi * self.jump / 2
+
+    def reconstructed(self) -> sp.Expr:
+        """Godunov's flux of the reconstructed values on either side of the face."""
+        left = self.P + self._limit(self.rear, sp.S.Zero) * self.jump / 2
+        right = self.N - self._limit(self.front, sp.S.Zero) * self.jump / 2
+        return exact_flux(self.equation).formula(self.equation, left, right, right - left)
+
+    def _limit(self, upwind: sp.Expr, c: sp.Expr) -> sp.Expr:
+        return substitute(self.phi, {R: upwind * self.jump / (self.jump**2 + _SQUARED), C: c})
+
+    def _content(self, end: str) -> sp.Expr:
+        """C V of the cell at one end."""
+        u = self.P if end == "P" else self.N
+        return self.equation.at_cell(self.equation.capacity, u, end) * symbol(f"V_{end}")
+
+    def _speed(self) -> sp.Expr:
+        """The speed of the jump between P and N: a (f(N) − f(P))/(N − P), divided exactly where that is possible."""
+        a, f, u = along(self.equation), self.equation.transported, self.equation.u
+        if is_linear(f, u):
+            return a * transport_slope(self.equation, self.P)
+        p, n = symbol("end_P"), symbol("end_N")
+        quotient = sp.cancel((f.xreplace({u: n}) - f.xreplace({u: p})) / (n - p))
+        if f.is_rational_function(u):
+            return a * quotient.xreplace({p: self.P, n: self.N})
+        rise = carried(self.equation, self.N) - carried(self.equation, self.P)
+        return a * rise * self.jump / (self.jump**2 + _SQUARED)
+
+
+def _difference(state: State, first: str, second: str) -> sp.Expr:
+    """The state at the second end less that at the first, term by term."""
+    terms = (weight * (symbol(f"{name}{second}") - symbol(f"{name}{first}")) for weight, name in state.terms)
+    return sp.Add(*terms)
