@@ -236,14 +236,7 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
     A stage keeps what later stages need and nothing else: a rate that is used again, an increment D_i that is added up
     later, and otherwise the state u + D_i itself, unless the message can be written with rates that are kept anyway.
     """
-<<<<<<< HEAD
-    linear = equation.linear
-=======
-    work = _Integration(tableau, equation, space)
-    times = stage_times(tableau)
-    stages = tuple(replace(stage, time=times[i]) for i in range(len(tableau.rows)) for stage in work.stages(i))
     linear = equation.linear and space.linear
->>>>>>> main
     claims = Claims(
         conservative=True,
         linear_exact=space.linear_exact,
@@ -257,19 +250,18 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
     return Scheme(name or tableau.name, stages, tableau.theta, summary, claims, equation)
 
 
-<<<<<<< HEAD
 def integrate_stages(tableau: Tableau, equation: Equation, space: Space = TWO_POINT) -> tuple[Stage, ...]:
     """The stages alone, whose messages may contain symbols that the caller gives a value."""
-    work = _Integration(tableau, equation, space)
-    return tuple(stage for i in range(len(tableau.rows)) for stage in work.stages(i))
-=======
+    work, times = _Integration(tableau, equation, space), stage_times(tableau)
+    return tuple(replace(stage, time=times[i]) for i in range(len(tableau.rows)) for stage in work.stages(i))
+
+
 def stage_times(tableau: Tableau) -> tuple[sp.Rational, ...]:
     """The c_i with k_i = f(u + D_i, t + c_i Δt): D_i of the equation u' = 1 over Δt."""
     times = [sp.Rational(0)]
     for row in tableau.rows:
         times.append(sp.Add(*row.rates.values(), *(weight * times[j] for j, weight in row.states.items())))
     return tuple(times[:-1])
->>>>>>> main
 
 
 class _Integration:
