@@ -1,6 +1,6 @@
 """Message-passing networks on graphs: schemes with MLPs in place of formulas. No training here."""
 
-from fluxforge.gnn._build import build, cast
+from fluxforge.gnn._build import build, build_network, cast
 from fluxforge.gnn._flux_form import FluxNetwork, WeightedRound, build_flux_network, coefficient_inputs
 from fluxforge.gnn._mlp import MLP, AbstractMLP, Gate, GatedMLP, Linear, parameters
 from fluxforge.gnn._network import AbstractNetwork, F, Gradient, Layer, Messages, Network, Update
@@ -25,6 +25,7 @@ __all__ = [
     "WeightedRound",
     "build",
     "build_flux_network",
+    "build_network",
     "cast",
     "coefficient_inputs",
     "inputs",

@@ -16,6 +16,7 @@ from fluxforge.scheme._integrate import (
     runge_kutta,
     semi_discrete,
 )
+from fluxforge.scheme._integrate import rkl2 as rkl2_tableau
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
 from fluxforge.scheme._spaces import SPACES, split_name
@@ -33,7 +34,6 @@ from fluxforge.scheme._symbols import (
     symbol_units,
     turned_names,
 )
-<<<<<<< HEAD
 from fluxforge.scheme._weighted import (
     LOCAL,
     face_invariants,
@@ -42,10 +42,8 @@ from fluxforge.scheme._weighted import (
     weighted_scheme,
     weighted_stages,
 )
-=======
 from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
 from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
->>>>>>> main
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
 
 __all__ = [
@@ -55,11 +53,8 @@ __all__ = [
     "HIGHEST_ORDER",
     "INVARIANTS",
     "IN_SPACE",
-<<<<<<< HEAD
-    "LOCAL",
-=======
     "LIMITERS",
->>>>>>> main
+    "LOCAL",
     "NEXT",
     "SPACES",
     "TABLEAUX",
@@ -106,6 +101,7 @@ __all__ = [
     "nested_tableau",
     "one_cell_order",
     "output_symbols",
+    "rkl2_tableau",
     "runge_kutta",
     "save",
     "semi_discrete",
