@@ -8,11 +8,13 @@ seeds have been put into the parts that use them.
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from fluxforge.paper import PARTS, read_documents, round_document
-from fluxforge.paper.studies._networks import taken_over
+from fluxforge.paper.studies._seeds import select_rates
+from fluxforge.run.result import to_document
 
 HERE = Path(__file__).parent
 # Which recipes of `rates` a part judges by.
@@ -43,8 +45,9 @@ def judge(path: Path, name: str) -> None:
     document = json.loads(path.read_text(encoding="utf-8"))
     kept = HERE / "rates.json"
     if name in USES and kept.exists():
-        document["rates"] = taken_over(json.loads(kept.read_text(encoding="utf-8")), USES[name])
-    document["claims"] = [claim.document() for claim in PARTS[name].module.check(document)]
+        tallies = select_rates(json.loads(kept.read_text(encoding="utf-8")), USES[name])
+        document["rates"] = {recipe: to_document(tally) for recipe, tally in tallies.items()}
+    document["claims"] = [asdict(claim) for claim in PARTS[name].judge(document)]
     write(path, document)
 
 

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any
 
 from matplotlib.figure import Figure
+from msgspec import Struct
 
 from fluxforge.paper import Drawn, Part, Sentence
+from fluxforge.paper.studies import Claim, Verdict
 
 SENTENCES = (
     Sentence("one", "1", "the first counts", (("first", "first counts"),)),
@@ -23,31 +25,41 @@ class Config:
     size: int = 3
 
 
+class Row(Struct, frozen=True):
+    step: float
+    error: float
+
+
+class Result(Struct, frozen=True):
+    experiment: str
+    rows: list[Row]
+
+
 class Toy:
     """An experiment that takes no time."""
 
-    def __init__(self, name: str, verdict: str = "holds") -> None:
-        self.name, self.verdict, self.runs, self.Config = name, verdict, 0, Config
+    def __init__(self, name: str, verdict: Verdict = "holds") -> None:
+        self.name, self.verdict, self.runs, self.Config, self.Result = name, verdict, 0, Config, Result
 
-    def run(self, config: Config, folder: Path | None, tell: Any, warn: Any) -> dict[str, Any]:
+    def run(self, config: Config, folder: Path | None, tell: Any, warn: Any) -> Result:
         self.runs += 1
         tell("counting", self.runs, self.runs)
-        claim = {"name": f"{self.name} counts", "text": "…", "verdict": self.verdict, "evidence": f"run {self.runs}"}
-        rows = [{"step": 0.5**k, "error": 0.25**k} for k in range(config.size)]
-        return {"experiment": self.name, "rows": rows, "environment": {"numpy": "2"}, "claims": [claim]}
+        return Result(self.name, [Row(0.5**k, 0.25**k) for k in range(config.size)])
+
+    def judge(self, result: Result) -> list[Claim]:
+        return [Claim(f"{self.name} counts", "…", self.verdict, f"run {self.runs}")]
 
 
-def drawing(document: Any) -> Figure:
+def drawing(result: Result) -> Figure:
     figure = Figure(figsize=(3, 2))
     axes = figure.add_subplot()
-    axes.plot([row["step"] for row in document["rows"]], [row["error"] for row in document["rows"]])
+    axes.plot([row.step for row in result.rows], [row.error for row in result.rows])
     return figure
 
 
 def part(module: Toy, **more: Any) -> Part:
     figures = {f"{module.name}-figure": Drawn(drawing, f"Errors of {module.name}.", ("rows",))}
-    shape = SimpleNamespace(Config=module.Config, run=module.run, check=lambda _: [])
-    return Part(shape, "1", f"what {module.name} does", "It counts.", figures, **more)
+    return Part(module, "1", f"what {module.name} does", "It counts.", figures, **more)
 
 
 def parts(first: Toy, second: Toy) -> Any:

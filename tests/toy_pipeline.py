@@ -4,7 +4,7 @@
 with the name of each stage, so that a fault can strike there.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from fluxforge.certify import Certificate
 from fluxforge.distil import Ablations, Candidate, Fitted, Free, Front, Reading, Sampled, tabulate
 from fluxforge.gnn import Network
 from fluxforge.paper import Reproduction, _run
-from fluxforge.paper.studies import controls, rates, symbolic
+from fluxforge.paper.studies import _records, controls, rates, symbolic
 from fluxforge.pipeline import (
     Evaluation,
     _certification,
@@ -33,6 +33,7 @@ from fluxforge.pipeline import (
 )
 from fluxforge.pipeline._formula import Formula, NetworkConstants
 from fluxforge.run import RunFolder
+from fluxforge.run.result import Discovery
 from fluxforge.scheme import Scheme, find, symbol
 
 STEPS = 6
@@ -96,17 +97,18 @@ def _ablate(spec: recipe.Recipe) -> Ablations:
     return Ablations((), 0.0, "a toy has none")
 
 
-def _write_report(result: Mapping[str, Any], folder: Path, *, metrics: Any, **_: object) -> list[Path]:
+def _write_report(result: Discovery, folder: Path, *, metrics: Any, **_: object) -> list[Path]:
     for name in ("report.html", "front.csv", "loss.png"):
         reached("report" if name == "front.csv" else "figures")
-        write_text(folder / name, f"{name} of {result['recipe']}, {len(metrics)} records\n")
+        write_text(folder / name, f"{name} of {result.recipe}, {len(metrics)} records\n")
     return [folder / name for name in ("report.html", "front.csv", "loss.png")]
 
 
-def _against_step(config: Any, theta: float, folder: Path, tell: Any) -> dict[str, Any]:
-    symbolic._trained(symbolic._spec("first-order-pinn", config), folder / f"residual-{theta:g}", tell)
+def _follow_step(config: Any, theta: float, folder: Path, tell: Any) -> symbolic.AgainstStep:
+    symbolic._train(symbolic._spec("first-order-pinn", config), folder / f"residual-{theta:g}", tell)
     constants = {"a1": 1.0, "c1": 1.0}
-    return {"rows": [{"step": 0.1, "constants": constants}], "limit": constants}
+    row = symbolic.StepConstants(step=0.1, constants=constants, loss=0.0, alone=1.0)
+    return symbolic.AgainstStep([row], constants, constants)
 
 
 def _page(folder: Path, *, command: str = "") -> Reproduction:
@@ -123,7 +125,8 @@ def _parts() -> dict[str, Any]:
     }
     found = {}
     for name, (module, own) in small.items():
-        shape = SimpleNamespace(Config=partial(module.Config, **own), run=module.run, check=module.check)
+        own_config = partial(module.Config, **own)
+        shape = SimpleNamespace(Config=own_config, Result=module.Result, run=module.run, judge=module.judge)
         figures = {title: replace(drawn, draw=lambda _: None) for title, drawn in _run.PARTS[name].figures.items()}
         found[name] = replace(_run.PARTS[name], module=shape, figures=figures)
     return found
@@ -132,7 +135,7 @@ def _parts() -> dict[str, Any]:
 def install(patch: Callable[[Any, str, Any], None]) -> None:
     """Replace the work; `patch` is `setattr`, or a monkeypatch's."""
     versions = {"python": "toy", "platform": "toy"}
-    for module in (_folder, _discover, _run, rates, controls, symbolic):
+    for module in (_folder, _discover, _run, _records, controls):
         patch(module, "environment", lambda: versions)
     for module in (_distillation, rates, controls, symbolic):
         patch(module, "train", train)
@@ -156,12 +159,13 @@ def install(patch: Callable[[Any, str, Any], None]) -> None:
     patch(_discover, "ablate", _ablate)
     patch(_report, "fields_figure", lambda *_: None)
     patch(_report, "write_discovery", _write_report)
-    patch(rates, "_residual", lambda *_: None)
+    patch(rates, "_measure_residual", lambda *_: None)
     patch(controls, "is_law", lambda *_: True)
     patch(controls, "departure", lambda *_: None)
-    patch(symbolic, "_against_step", _against_step)
+    patch(symbolic, "_follow_step", _follow_step)
     patch(_run, "PARTS", _parts())
     patch(_run, "save_figure", lambda figure, path: write_text(path, "drawn\n"))
     from fluxforge.cli import _reproduction
 
+    patch(_reproduction, "PARTS", _run.PARTS)
     patch(_reproduction, "write_reproduction", _page)

@@ -1,8 +1,8 @@
 """Discover finite-volume schemes, distil them to formulas, certify them.
 
 The names of the README: `ff.mesh`, `ff.scheme`, `ff.dual`, `ff.Dirichlet`, `ff.Neumann`, `ff.Robin`, `ff.Periodic`,
-`ff.Inflow`, `ff.stepper`, `ff.simulate`, `ff.steady`, `ff.compare`, `ff.verify`, `ff.discover`, `ff.load_run`,
-`ff.equation`, `ff.mesh_arrays`. Each is imported at first use, so that importing the package is fast.
+`ff.Inflow`, `ff.stepper`, `ff.simulate`, `ff.steady`, `ff.compare`, `ff.verify`, `ff.discover`, `ff.sweep`,
+`ff.load_run`, `ff.equation`, `ff.mesh_arrays`. Each is imported at first use, so that importing the package is fast.
 """
 
 import importlib
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fluxforge.pipeline import discover, load_run
     from fluxforge.scheme.emit import mesh_arrays
     from fluxforge.stepping import compare, simulate, steady, stepper
+    from fluxforge.sweeps import sweep
 
 __all__ = [
     "Dirichlet",
@@ -38,6 +39,7 @@ __all__ = [
     "simulate",
     "steady",
     "stepper",
+    "sweep",
     "verify",
 ]
 
@@ -56,6 +58,7 @@ _HOME = {
     "simulate": "stepping",
     "steady": "stepping",
     "stepper": "stepping",
+    "sweep": "sweeps",
     "verify": "certify",
 }
 

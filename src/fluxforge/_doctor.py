@@ -57,6 +57,7 @@ def examine() -> Examination:
             _gmsh(),
             _extra("pyoperon", "symbolic regression", "pip install pyoperon"),
             _extra("pysr", "symbolic regression with Julia", "pip install 'fluxforge[pysr]'"),
+            _extra("ray", "sweeps on a cluster", "pip install 'fluxforge[ray]'"),
             _extra("fipy", "a peer of the benchmarks", "pip install 'fluxforge[bench]'"),
             _compiler(),
             _memory(),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cli_runs import Cli
 
-from fluxforge.cli import _commands
+from fluxforge.cli import _commands, _reproduction
 from fluxforge.paper import PARTS, _claims, _run
 from toy_paper import SENTENCES, Toy, parts
 
@@ -15,7 +15,7 @@ from toy_paper import SENTENCES, Toy, parts
 @pytest.fixture
 def toys(monkeypatch: pytest.MonkeyPatch) -> tuple[Toy, Toy]:
     first, second = Toy("first"), Toy("second", "holds under a condition")
-    for module in (_run, _claims):
+    for module in (_run, _claims, _reproduction):
         monkeypatch.setattr(module, "PARTS", parts(first, second))
     monkeypatch.setattr(_claims, "SENTENCES", SENTENCES)
     monkeypatch.setattr(_commands, "PARTS", ("first", "second"))

@@ -129,6 +129,11 @@ def test_bad_values_are_one_line(cli: Cli, halves: Path, equation: str, setting:
     assert said in only_line(told.err)
 
 
+def test_mesh_info_counts_the_cells_of_regions(cli: Cli, halves: Path) -> None:
+    assert cli("mesh", "info", halves, "--json").json["regions"] == {"steel": 8, "air": 8}
+    assert "steel 8, air 8" in cli("mesh", "info", halves).out
+
+
 def test_a_name_is_given_once(cli: Cli, halves: Path) -> None:
     told = run(cli, halves, "euler", "conduction", "--set", "k=1", "--set", "k=2")
     assert "--set k is given twice" in only_line(told.err)

@@ -120,7 +120,7 @@ def takes_minutes(block: Block) -> bool:
 def is_long(words: list[str]) -> bool:
     """Commands of minutes."""
     certify = words[:2] == ["fluxforge", "verify"] and "--quick" not in words and "--mesh" not in words
-    work = words[0] == "fluxforge" and words[1] in ("discover", "reproduce", "bench") and "--show" not in words
+    work = words[0] == "fluxforge" and words[1] in ("discover", "sweep", "reproduce", "bench") and "--show" not in words
     return certify or work
 
 

@@ -38,6 +38,8 @@ x, y = symbol("x"), symbol("y")
         ("3 < pi", sp.S.One),
         ("pi <= 3", sp.S.Zero),
         ("1/2 < 0.5", sp.S.Zero),
+        ("1/2 <= 0.5", sp.S.One),
+        ("2 >= 2", sp.S.One),
         ("where(x < y, x, y)", Select(Below(x, y), x, y)),
         ("where(x < y, x, x)", x),
         ("where(2 > 1, x, y)", x),
@@ -68,6 +70,11 @@ def test_the_branch_that_is_not_taken_may_be_infinite_or_not_real():
     np.testing.assert_allclose(values, [0.5, 1.0, 0.0, 1.0], rtol=1e-15)
     with pytest.raises(ExpressionError, match=r"is inf at x = 1\.0"):
         field("where(x > 0, 1/(1 - x), 0)")(np.array([0.5, 1.0]), 0.0)
+
+
+def test_whatever_is_not_0_holds():
+    chosen = field("where(x, 1, 2)")(np.array([-1.0, 0.0, 0.5]), 0.0)
+    np.testing.assert_array_equal(chosen, [1.0, 2.0, 1.0])
 
 
 @pytest.mark.parametrize("text", ["x < 0.5", "where(x < 0.5, 0.1, 0.2)", "1 + 0.1*(x >= 0.5)", "where(x, x, 0.3)"])

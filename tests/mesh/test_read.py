@@ -26,7 +26,7 @@ from mesh_files import (
 
 from fluxforge.errors import MeshError
 from fluxforge.mesh._check import build_mesh
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._mesh import Mesh, cell_centroids
 from fluxforge.mesh._read import read
 
 
@@ -108,17 +108,20 @@ def test_an_edge_in_two_tags_keeps_the_first(tmp_path: Path) -> None:
 def test_line_tags_in_cell_data_are_read(extension: str, tmp_path: Path) -> None:
     blocks = [("line", np.array([[0, 1], [1, 2]])), ("triangle", np.array([[0, 1, 2], [0, 2, 3]]))]
     points = np.column_stack([np.array(SQUARE, float), np.zeros(4)])
-    tagged = meshio.Mesh(points, blocks, cell_data={"gmsh:physical": [np.array([4, 5]), np.array([9, 9])]})
+    tagged = meshio.Mesh(points, blocks, cell_data={"gmsh:physical": [np.array([4, 5]), np.array([9, 7])]})
     tagged.write(tmp_path / f"a.{extension}")
     mesh = read(tmp_path / f"a.{extension}")
     assert {tag: found.tolist() for tag, found in mesh.boundary.items()} == {"tag-4": [[0, 1]], "tag-5": [[1, 2]]}
+    assert {name: cells.tolist() for name, cells in mesh.regions.items()} == {"tag-7": [1], "tag-9": [0]}
 
 
 def test_medit_references_of_edges_are_tags(tmp_path: Path) -> None:
     text = "MeshVersionFormatted 2\nDimension 2\nVertices\n4\n0 0 0\n1 0 0\n1 1 0\n0 1 0\nEdges\n1\n1 2 6\n"
-    (tmp_path / "a.mesh").write_text(text + "Triangles\n2\n1 2 3 0\n1 3 4 0\nEnd\n")
+    (tmp_path / "a.mesh").write_text(text + "Triangles\n2\n1 2 3 0\n1 3 4 5\nEnd\n")
     mesh = read(tmp_path / "a.mesh")
     assert mesh.boundary["tag-6"].tolist() == [[0, 1]]
+    # Reference 0 is none.
+    assert {name: cells.tolist() for name, cells in mesh.regions.items()} == {"tag-5": [1]}
 
 
 def test_a_plane_at_any_height_is_flat(tmp_path: Path) -> None:
@@ -159,6 +162,30 @@ def test_files_of_gmsh_itself_are_read(gmsh: Any, version: float, binary: int, t
     assert set(mesh.points[mesh.boundary["floor and ceiling"]][..., 1].ravel().tolist()) == {0.0, 1.0}
     assert set(mesh.points[mesh.boundary["tag-40"]][..., 0].ravel().tolist()) == {2.0}
     assert mesh.notes == ()
+
+
+@pytest.mark.parametrize("version", [2.2, 4.1])
+@pytest.mark.parametrize("binary", [0, 1])
+def test_physical_surfaces_of_gmsh_are_regions(gmsh: Any, version: float, binary: int, tmp_path: Path) -> None:
+    """Two rectangles side by side and a third above them, which has a number and no name."""
+    for corner in ((0, 0), (1, 0), (0, 1)):
+        gmsh.model.occ.addRectangle(*corner, 0, 1, 1)
+    gmsh.model.occ.fragment([(2, 1)], [(2, 2), (2, 3)])
+    gmsh.model.occ.synchronize()
+    gmsh.model.addPhysicalGroup(2, [1], name="steel")
+    gmsh.model.addPhysicalGroup(2, [2], name="hot air")
+    gmsh.model.addPhysicalGroup(2, [3], tag=40)
+    gmsh.option.setNumber("Mesh.MeshSizeMax", 0.4)
+    for option, value in (("MshFileVersion", version), ("Binary", binary)):
+        gmsh.option.setNumber(f"Mesh.{option}", value)
+    gmsh.model.mesh.generate(2)
+    gmsh.write(str(tmp_path / "a.msh"))
+    mesh = read(tmp_path / "a.msh")
+    assert set(mesh.regions) == {"steel", "hot air", "tag-40"}
+    x, y = cell_centroids(mesh.points, mesh.cells).T
+    for name, inside in {"steel": (x < 1) & (y < 1), "hot air": x > 1, "tag-40": y > 1}.items():
+        assert inside.any()
+        np.testing.assert_array_equal(mesh.regions[name], np.flatnonzero(inside))
 
 
 @pytest.mark.parametrize("binary", [0, 1])

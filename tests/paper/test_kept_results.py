@@ -3,11 +3,10 @@
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from fluxforge.paper import PARTS, judge_claims, read_documents
-from fluxforge.paper.studies._records import read_result
+from fluxforge.run.result import to_document
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -32,22 +31,21 @@ def test_a_kept_result_says_where_it_comes_from_and_what_is_judged_of_it_today(p
         return
     assert {"commit", "seed", "preset", "environment"} <= set(document)
     # Numbers are kept to six digits, so that an evidence of rounding may differ.
-    judged = [(claim.name, claim.verdict) for claim in PARTS[path.stem].module.check(document)]
+    judged = [(claim.name, claim.verdict) for claim in PARTS[path.stem].judge(document)]
     assert judged == [(claim["name"], claim["verdict"]) for claim in document["claims"]]
 
 
-def with_records() -> list[Path]:
-    """The kept documents of the studies whose results are records."""
+def kept_documents() -> list[Path]:
+    """The kept documents of all studies."""
     paths = sorted([*RESULTS.glob("*.json"), *RESULTS.glob("quick/*.json")])
-    return [path for path in paths if path.stem in PARTS and hasattr(PARTS[path.stem].module, "Result")]
+    return [path for path in paths if path.stem in PARTS]
 
 
-@pytest.mark.parametrize("path", with_records(), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", kept_documents(), ids=lambda p: p.stem)
 def test_a_kept_result_is_written_as_it_was_read(path):
     """The record of a study has every field of its document, in the same order and with the same numbers."""
-    module = PARTS[path.stem].module
     document = json.loads(path.read_text(encoding="utf-8"))
-    written = msgspec.to_builtins(read_result(document, module.Result))
+    written = to_document(PARTS[path.stem].read(document))
     kept = {name: value for name, value in document.items() if name in written}
     assert json.dumps(written) == json.dumps(kept)
     outside = {"format", "format_version", "command", "commit", "hardware", "seed", "preset", "inputs", "took_s"}
@@ -57,6 +55,7 @@ def test_a_kept_result_is_written_as_it_was_read(path):
 @pytest.mark.parametrize("name", [name for name in PARTS if name not in OPEN])
 def test_every_figure_of_a_part_is_drawn_from_its_kept_result(name):
     document = read_documents(RESULTS)[name]
+    result = PARTS[name].read(document)
     for drawn in PARTS[name].figures.values():
-        assert drawn.draw(document).axes
+        assert drawn.draw(result).axes
         assert set(drawn.keys) <= set(document)

@@ -28,7 +28,7 @@ from fluxforge.pipeline import (
     to_document,
 )
 from fluxforge.pipeline import _run as run_module
-from fluxforge.pipeline._records import Arm, Extrapolated
+from fluxforge.run.result import Arm, Extrapolated
 from fluxforge.scheme import find, save
 from fluxforge.stepping import TrainedNetwork, network_stepper
 from fluxforge.train import train

@@ -1,5 +1,17 @@
 """What a discovery leaves: of one that succeeded, and of one that stopped early."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from fluxforge.run.result import Discovery
+from study_documents import read_partial
+
+
+def read(document: Mapping[str, Any]) -> Discovery:
+    """The record of a document, which may lack fields that are required."""
+    return read_partial(document, Discovery)
+
+
 MESSAGE = "0.6025123456*A/delta*(T_N - T_P)"
 FRONTS = {
     "z1": {

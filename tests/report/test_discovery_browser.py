@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from _discovery_result import METRICS, READ
+from _discovery_result import METRICS, READ, read
 
 from fluxforge.report import write_discovery
 from fluxforge.scheme import find
@@ -21,7 +21,9 @@ OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND"
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
-    write_discovery(READ, folder, scheme=find("midpoint"), certificate=None, metrics=METRICS[:2], command="fluxforge")
+    write_discovery(
+        read(READ), folder, scheme=find("midpoint"), certificate=None, metrics=METRICS[:2], command="fluxforge"
+    )
     return folder / "report.html"
 
 

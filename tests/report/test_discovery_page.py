@@ -5,7 +5,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from _discovery_result import EARLY, FRONTS, METRICS, RESULT
+from _discovery_result import EARLY, FRONTS, METRICS, RESULT, read
 from matplotlib.figure import Figure
 
 from browser import PROGRAM, Browser
@@ -27,8 +27,8 @@ def certificate():
 
 
 def of(result, *, scheme=None, certificate=None, metrics=METRICS, drawn=True, **more):
-    figures = discovery_figures(result, metrics) if drawn else {}
-    return discovery_page(result, figures, scheme=scheme, certificate=certificate, metrics=metrics, **more)
+    figures = discovery_figures(read(result), metrics) if drawn else {}
+    return discovery_page(read(result), figures, scheme=scheme, certificate=certificate, metrics=metrics, **more)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ class Outline(HTMLParser):
 
 def test_everything_asked_for_is_written_beside_the_page(tmp_path):
     paths = write_discovery(
-        RESULT, tmp_path, scheme=find("euler"), certificate=certificate(), metrics=METRICS, command=COMMAND
+        read(RESULT), tmp_path, scheme=find("euler"), certificate=certificate(), metrics=METRICS, command=COMMAND
     )
     names = {"report.html", "front.csv"} | {
         f"{name}.{suffix}" for name in ("front", "loss", "errors") for suffix in ("png", "svg")
@@ -87,7 +87,7 @@ def test_the_front_is_a_table_too_with_nothing_rounded_and_a_link_to_it(tmp_path
     hard = {"complexity": 3, "error": 0.1, "formula": 'min(a, "b")'}
     fronts = FRONTS | {"z2": {"kind": "message", "chosen": None, "rows": [hard]}}
     write_discovery(
-        RESULT | {"fronts": fronts}, tmp_path, scheme=find("euler"), certificate=None, metrics=[], command=COMMAND
+        read(RESULT | {"fronts": fronts}), tmp_path, scheme=find("euler"), certificate=None, metrics=[], command=COMMAND
     )
     with (tmp_path / "front.csv").open(newline="", encoding="utf-8") as file:
         head, *rows = csv.reader(file)
@@ -100,7 +100,7 @@ def test_the_front_is_a_table_too_with_nothing_rounded_and_a_link_to_it(tmp_path
 
 
 def test_a_run_without_fronts_has_no_table_of_them(tmp_path):
-    write_discovery(EARLY, tmp_path, scheme=None, certificate=None, metrics=[], command=COMMAND)
+    write_discovery(read(EARLY), tmp_path, scheme=None, certificate=None, metrics=[], command=COMMAND)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
@@ -230,14 +230,14 @@ def test_a_network_that_blew_up_is_shown_as_such():
 
 
 def test_an_evaluation_of_no_meshes_is_left_out():
-    assert "errors" not in discovery_figures(RESULT | {"evaluation": {"meshes": 0}}, METRICS)
+    assert "errors" not in discovery_figures(read(RESULT | {"evaluation": {"meshes": 0}}), METRICS)
 
 
 @pytest.mark.parametrize("count", [1, 3, 6])
 def test_fronts_of_several_networks_get_a_panel_each(count):
     rows = FRONTS["z1"]
     fronts = {f"z{k}": rows for k in range(count)}
-    figure = discovery_figures(RESULT | {"fronts": fronts}, [])["front"]
+    figure = discovery_figures(read(RESULT | {"fronts": fronts}), [])["front"]
     assert len(figure.axes) == count
     page = of(RESULT | {"fronts": fronts}, scheme=find("two-hop"), drawn=False)
     assert page.count("All candidates for the message") == count
@@ -245,13 +245,13 @@ def test_fronts_of_several_networks_get_a_panel_each(count):
 
 def test_of_a_pair_the_message_is_on_the_left():
     turned = dict(reversed(FRONTS.items()))
-    left, right = discovery_figures(RESULT | {"fronts": turned}, [])["front"].axes
+    left, right = discovery_figures(read(RESULT | {"fronts": turned}), [])["front"].axes
     assert left.get_title() == "message z1"
     assert right.get_title() == "update T_new"
 
 
 def test_the_chosen_point_is_marked():
-    panel = discovery_figures(RESULT, [])["front"].axes[0]
+    panel = discovery_figures(read(RESULT), [])["front"].axes[0]
     assert any(list(line.get_xdata()) == [9] for line in panel.lines)
 
 
@@ -284,7 +284,9 @@ def test_next_commands_are_those_of_the_command_line_and_name_the_right_file(rec
 
 
 def test_links_are_to_files_that_the_run_leaves_beside_the_page(tmp_path):
-    write_discovery(RESULT, tmp_path, scheme=find("euler"), certificate=certificate(), metrics=METRICS, command=COMMAND)
+    write_discovery(
+        read(RESULT), tmp_path, scheme=find("euler"), certificate=certificate(), metrics=METRICS, command=COMMAND
+    )
     links = set(re.findall(r'href="([^"#][^"]*)"', (tmp_path / "report.html").read_text(encoding="utf-8")))
     written_before = {"scheme.json", "certificate.json", "metrics.jsonl", "run.json"}
     assert written_before <= links

@@ -3,11 +3,13 @@ import re
 
 import numpy as np
 import pytest
-from _discovery_result import METRICS, READ, RESULT, STEPS
+from _discovery_result import LAW, METRICS, READ, RESULT, STEPS, read
 from markupsafe import Markup
 
+from fluxforge.errors import DocumentError
 from fluxforge.report import _page, discovery_figures, discovery_page, write_discovery
 from fluxforge.report._limit_figure import limit_figure, limit_pictures, limit_rows, limit_table
+from fluxforge.run.result import Discovery, from_document
 from fluxforge.scheme import find
 
 # As a search names them: constants of the formula are c1, c2, …, whatever they multiply.
@@ -15,7 +17,7 @@ SEARCHED = {key: value for key, value in READ.items() if key not in ("laws", "or
 
 
 def of(result, **more):
-    return discovery_page(result, {}, scheme=find("midpoint"), certificate=None, **more)
+    return discovery_page(read(result), {}, scheme=find("midpoint"), certificate=None, **more)
 
 
 def lines(panel):
@@ -29,7 +31,7 @@ def with_row(k, **changed):
 
 
 def test_constants_that_tend_to_the_same_share_a_panel():
-    left, right = limit_figure(READ).axes
+    left, right = limit_figure(read(READ)).axes
     assert (left.get_title(), right.get_title()) == ("towards 1/2", "towards 1")
     assert {"a1", "c1"} <= set(lines(left))
     assert "c2" not in lines(left)
@@ -37,7 +39,7 @@ def test_constants_that_tend_to_the_same_share_a_panel():
 
 
 def test_lines_go_through_the_best_constants_and_the_networks_are_hollow():
-    panel = limit_figure(READ).axes[0]
+    panel = limit_figure(read(READ)).axes[0]
     best, own = lines(panel)["a1"], lines(panel)["a1 of the network"]
     assert panel.get_xscale() == "log"
     np.testing.assert_allclose(best.get_xdata(), STEPS)
@@ -50,7 +52,7 @@ def test_lines_go_through_the_best_constants_and_the_networks_are_hollow():
 
 def test_the_limit_stands_at_the_left_edge_with_its_uncertainty():
     result = READ | {"constants_uncertainty": {"c2": 0.01}}
-    panel = limit_figure(result).axes[1]
+    panel = limit_figure(read(result)).axes[1]
     (bars,) = panel.containers
     (bar,) = bars.lines[2][0].get_segments()
     np.testing.assert_allclose(bar[:, 1], [0.99000006, 1.01000006])
@@ -61,11 +63,11 @@ def test_the_limit_stands_at_the_left_edge_with_its_uncertainty():
 
 @pytest.mark.parametrize(("result", "label"), [(READ, "Δt in units of the Fourier step"), (SEARCHED, "Δt")])
 def test_the_axis_says_what_steps_are_measured_in(result, label):
-    assert {panel.get_xlabel() for panel in limit_figure(result).axes} == {label}
+    assert {panel.get_xlabel() for panel in limit_figure(read(result)).axes} == {label}
 
 
 def test_the_networks_constants_are_those_of_the_formula_and_look_alike():
-    drawn = {label: line for panel in limit_figure(SEARCHED).axes for label, line in lines(panel).items()}
+    drawn = {label: line for panel in limit_figure(read(SEARCHED)).axes for label, line in lines(panel).items()}
     assert set(drawn) == {"a1", "c1", "c2", "a1 of the network", "c1 of the network", "c2 of the network"}
     for name in ("a1", "c1"):
         assert drawn[name].get_color() == drawn[f"{name} of the network"].get_color()
@@ -74,21 +76,21 @@ def test_the_networks_constants_are_those_of_the_formula_and_look_alike():
 
 def test_a_constant_of_the_network_that_is_far_off_does_not_squeeze_the_rest():
     result = with_row(1, network={"a1": 1e6, "c1": 0.4})
-    panel = limit_figure(result).axes[0]
+    panel = limit_figure(read(result)).axes[0]
     assert panel.get_ylim()[1] < 1
-    assert "1 of which lie outside" in limit_pictures(result)[0].caption
-    assert "outside" not in limit_pictures(READ)[0].caption
+    assert "1 of which lie outside" in limit_pictures(read(result))[0].caption
+    assert "outside" not in limit_pictures(read(READ))[0].caption
 
 
 def test_the_table_tells_both_ends_the_limit_and_what_was_taken():
-    assert limit_table(READ)[0] == ("a1", "0.40000", "0.48750", "0.5000072 ± 3.8 × 10⁻⁶", "1/2")
-    assert limit_table(READ | {"rational": {}})[2][-1] == "1.00000"
-    assert limit_table(READ | {"constants": {"a1": None}})[0][3:] == ("—", "1/2")
+    assert limit_table(read(READ))[0] == ("a1", "0.40000", "0.48750", "0.5000072 ± 3.8 × 10⁻⁶", "1/2")
+    assert limit_table(read(READ | {"rational": {}}))[2][-1] == "1.00000"
+    assert limit_table(read(READ | {"constants": {"a1": None}}))[0][3:] == ("—", "1/2")
 
 
 def test_rows_come_longest_step_first_whatever_their_order_is():
     turned = READ | {"against_step": READ["against_step"][::-1]}
-    assert limit_table(turned) == limit_table(READ)
+    assert limit_table(read(turned)) == limit_table(read(READ))
 
 
 def test_the_page_explains_the_limit_and_shows_it():
@@ -103,7 +105,7 @@ def test_the_page_explains_the_limit_and_shows_it():
 
 
 def test_the_limit_is_written_beside_the_page(tmp_path):
-    write_discovery(READ, tmp_path, scheme=find("midpoint"), certificate=None, metrics=[], command="")
+    write_discovery(read(READ), tmp_path, scheme=find("midpoint"), certificate=None, metrics=[], command="")
     assert (tmp_path / "limit.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "limit.svg").exists()
     assert not (tmp_path / "front.csv").exists()
@@ -111,7 +113,7 @@ def test_the_limit_is_written_beside_the_page(tmp_path):
 
 def test_without_a_limit_the_page_has_none_of_it():
     page = of(RESULT)
-    assert "limit" not in discovery_figures(RESULT, METRICS)
+    assert "limit" not in discovery_figures(read(RESULT), METRICS)
     assert "The limit of small steps" not in page
     assert "What the network does" not in page
     assert '<th scope="row"><math alttext="c2">' in page
@@ -172,14 +174,17 @@ def unpainted(monkeypatch):
 def test_no_missing_key_costs_the_page(key):
     result = {name: each for name, each in READ.items() if name != key}
     assert "How it was made" in of(result)
-    discovery_figures(result, METRICS)
+    discovery_figures(read(result), METRICS)
 
 
-@pytest.mark.parametrize("more", [{}, dict.fromkeys(OPTIONAL), {"stencil": {}}, {"stencil": {"network": {}}}])
+NULLS = {name: None for name in OPTIONAL if name not in ("reasons", "seconds", "seed")}
+
+
+@pytest.mark.parametrize("more", [{}, NULLS, {"stencil": {}}, {"stencil": {"network": {}}}])
 def test_nor_do_all_of_them_together(more):
     result = {"recipe": "midpoint", "recovered": False, **more}
     assert "How it was made" in of(result)
-    assert discovery_figures(result, []) == {}
+    assert discovery_figures(read(result), []) == {}
 
 
 @pytest.mark.parametrize(
@@ -190,17 +195,25 @@ def test_nor_do_all_of_them_together(more):
         with_row(0, constants={"a1": None}),
         with_row(0, network=None),
         with_row(0, network={"a1": float("nan")}),
-        with_row(0, step=None),
         READ | {"against_step": READ["against_step"][:1]},
         READ | {"constants": {"a1": float("nan")}, "constants_uncertainty": {"a1": float("inf")}},
-        READ | {"laws": {"near": {}, "far": None}},
+        READ | {"laws": {"near": {}, "far": {}}},
         READ | {"laws": {"near": {"factor": None, "exponents": {"A": None, "dt": float("nan")}}}},
     ],
 )
 def test_half_a_limit_or_half_a_law_still_has_a_page(result):
     assert "How it was made" in of(result)
-    discovery_figures(result, METRICS)
+    discovery_figures(read(result), METRICS)
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [(with_row(0, step=None), "against_step"), (READ | {"laws": {"near": LAW, "far": None}}, "laws.far")],
+)
+def test_a_document_without_a_number_it_needs_is_refused_by_its_field(document, field, tmp_path):
+    with pytest.raises(DocumentError, match=re.escape(field)):
+        from_document(document, Discovery, tmp_path)
 
 
 def test_steps_that_are_no_steps_are_left_out():
-    assert [row["step"] for row in limit_rows(with_row(0, step=0.0))] == list(STEPS[1:])
+    assert [row.step for row in limit_rows(read(with_row(0, step=0.0)))] == list(STEPS[1:])

@@ -7,7 +7,7 @@ from fluxforge.mesh import Dirichlet, DualGraph, Mesh, Neumann, dual, jittered, 
 FIELDS = (
     *("node", "used", "A", "delta", "n_x", "n_y", "d_x", "d_y", "chi", "V"),
     *("ghost_owner", "ghost_neumann", "ghost_value", "ghost_delta"),
-    *("n_z", "d_z", "d_n", "d_t"),
+    *("n_z", "d_z", "d_n", "d_t", "p_x", "p_y", "p_z", "behind", "ahead"),
 )
 BOUNDARY = {
     "left": Dirichlet("1 + y"),

@@ -17,9 +17,11 @@ from fluxforge.certify.growth import LARGEST, MaximumPrinciple, TransientGrowth
 from fluxforge.certify.modified import ModifiedEquation
 from fluxforge.certify.order import SpaceStudy
 from fluxforge.certify.patch import PatchTest
-from fluxforge.certify.semidiscrete import Rate, SemiDiscrete
+from fluxforge.certify.rate import Rate
+from fluxforge.certify.semidiscrete import SemiDiscrete
 from fluxforge.certify.stability import Stability
 from fluxforge.certify.time_order import TimeStudy
+from fluxforge.certify.transport import TransportProperties
 from fluxforge.certify.units import Units
 from fluxforge.certify.waves import WaveLimit
 from fluxforge.stepping import limit_kind
@@ -55,6 +57,7 @@ class Certificate:
     rate: Rate | None = None
     patch: PatchTest | None = None
     summary: str = ""
+    transport: TransportProperties | None = None
 
     def __repr__(self) -> str:
         """The scheme, the verdict on its claims, and the sentence that sums it up."""
@@ -129,6 +132,7 @@ class Certificate:
                 for line in self.lines
             ],
             "verdict": self.verdict,
+            **({} if self.transport is None else {"transport": self.transport.to_document()}),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 from fluxforge.certify._evidence import LEAST_LEVELS, Line, Verdict, judged
 from fluxforge.certify._families import Levels
 from fluxforge.certify._family import FamilyResult
-from fluxforge.certify.semidiscrete import Rate, SemiDiscrete
+from fluxforge.certify.rate import Rate
+from fluxforge.certify.semidiscrete import SemiDiscrete
 from fluxforge.certify.stability import Stability
 from fluxforge.certify.units import Units
 from fluxforge.mesh import Mesh

@@ -30,7 +30,12 @@ def summarise(certificate: Certificate, scheme: Scheme | None = None) -> str:
     quick certificate is called one. Without `scheme`, as for a step given as a function, the words are heat's.
     """
     equation = HEAT if scheme is None else scheme.equation
-    clauses = [_flux(certificate, scheme), *_space(certificate), *_time(certificate)]
+    clauses = [
+        _flux(certificate, scheme),
+        *_transport(certificate, equation),
+        *_space(certificate),
+        *_time(certificate),
+    ]
     clauses += [*_stability(certificate, equation), *_conservation(certificate, equation), *_faults(certificate)]
     if absent := _not_established(certificate):
         clauses.append(f"not established: {', '.join(absent)}")
@@ -45,7 +50,7 @@ def _flux(certificate: Certificate, scheme: Scheme | None) -> str:
     else:
         kind, unknown = "Implicit" if scheme.implicit else "Explicit", scheme.equation.unknown
     system, rate = certificate.semidiscrete, certificate.rate
-    if (system is not None and system.plain) or (rate is not None and rate.holds):
+    if (system is not None and system.plain) or (rate is not None and rate.plain):
         return f"{kind} two-point flux"
     noun = kind if scheme is None else f"{kind} scheme"
     if certificate.linearity is not None and not certificate.linearity.linear:
@@ -53,6 +58,25 @@ def _flux(certificate: Certificate, scheme: Scheme | None) -> str:
     if system is not None and system.holds:
         return f"{noun} with a consistent flux other than the two-point one"
     return f"{noun}, linear in {unknown}" if certificate.linearity is not None else noun
+
+
+def _transport(certificate: Certificate, equation: Equation) -> Iterator[str]:
+    """Monotone or not, total variation, and whether Riemann problems tend to the entropy solution."""
+    found = certificate.transport
+    if found is None:
+        return
+    if found.consistent is not None and not found.consistent.holds:
+        yield "its flux is not one of the equation"
+    if found.monotone is not None and found.monotone.holds is not None:
+        limit = "" if not found.peclet_limit else f" up to cell Péclet number {found.peclet_limit:.3g}"
+        yield f"monotone{limit}" if found.monotone.holds or limit else "not monotone"
+    if found.variation_to is not None:
+        of = " for linear f" if found.limiter is not None and not equation.linear else ""
+        yield f"total variation diminishing up to Courant number {found.variation_to:.3g}{of}"
+    elif found.limiter is not None and found.limiter.holds is False:
+        yield "its limiter leaves the region in which the total variation diminishes"
+    if any(not study.falls for study in found.riemann):
+        yield "does not converge to the entropy solution"
 
 
 def _space(certificate: Certificate) -> Iterator[str]:
@@ -153,7 +177,7 @@ def _faults(certificate: Certificate) -> Iterator[str]:
     if certificate.semidiscrete is not None and not certificate.semidiscrete.holds:
         yield "its limit of small steps is not the equation"
     if certificate.rate is not None and not certificate.rate.holds:
-        yield "its limit of small steps is not the equation's two-point flux"
+        yield "its limit of small steps is not the equation"
     if certificate.units is not None and not certificate.units.holds:
         yield "its result depends on the units"
     if certificate.contradicted:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from fluxforge.certify._ask_transport import ask_transport, transport_claims
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._claims import (
     ClaimCheck,
@@ -39,13 +40,14 @@ from fluxforge.certify.growth import (
 from fluxforge.certify.modified import ModifiedEquation, is_own_symbolically, lattice_equations, modified_line
 from fluxforge.certify.order import SpaceStudy, mesh_line, mesh_studies, space_studies
 from fluxforge.certify.patch import PatchTest, alignment, alignment_line, patch_line, patch_tests, residuals_line, worse
-from fluxforge.certify.semidiscrete import generator_line, rate_line, rate_of_change, semidiscrete
+from fluxforge.certify.rate import rate_line, rate_of_change
+from fluxforge.certify.semidiscrete import generator_line, semidiscrete
 from fluxforge.certify.stability import Stability, default_graph, stability, stability_line
 from fluxforge.certify.time_order import study_graph, time_line, time_order
 from fluxforge.certify.units import units, units_line
-from fluxforge.mesh import DualGraph, Mesh, dual
+from fluxforge.mesh import DualGraph, Mesh, dual, squares
 from fluxforge.pde import HEAT
-from fluxforge.scheme import linear_stages
+from fluxforge.scheme import Hop, linear_stages
 
 T = TypeVar("T")
 # Told which question is asked now, its number, and how many there are.
@@ -74,8 +76,12 @@ class Verification:
         self.dimension = request.dimension
         self.words = self.scheme.equation.words
         self.parameters = self.scheme.equation.example(self.dimension)
-        self.graph: DualGraph = default_graph(self.dimension) if self.mesh is None else dual(self.mesh)
-        self.where = "on an irregular mesh" if self.mesh is None else f"on {self.mesh.origin}"
+        # Lines of cells run through quadrilaterals only.
+        self.on_lines = Hop.LINE in self.scheme.hops()
+        graph = dual(squares(8)) if self.on_lines else default_graph(self.dimension)
+        self.graph: DualGraph = graph if self.mesh is None else dual(self.mesh)
+        default = "on 8 × 8 squares" if self.on_lines else "on an irregular mesh"
+        self.where = default if self.mesh is None else f"on {self.mesh.origin}"
         # Where nothing else is given, in space: cells of no symmetry.
         self.rough: Mesh | DualGraph | None = self.mesh
         if self.mesh is None and self.dimension == 3:
@@ -115,9 +121,10 @@ class Verification:
                 lambda f: generator_line(f, words),
             )
         rate = None
-        if not self.linear and not s.equation.linear:
-            rate = self._ask("generator", lambda: rate_of_change(s, study_graph(size), **p), rate_line, always=True)
+        if not self.linear and (not s.equation.linear or s.equation.velocity is not None):
+            rate = self._ask("generator", lambda: rate_of_change(s, self._study_graph(), **p), rate_line, always=True)
         self._alignment()
+        transport = ask_transport(s, self._ask, refine=self.mesh is None and size == 2)
         time = (
             self._ask(
                 "order in time",
@@ -160,6 +167,7 @@ class Verification:
             meshes=meshes,
             rate=rate,
             patch=patch,
+            transport=transport,
         )
 
     def _check_claims(self, found: Certificate) -> tuple[ClaimCheck, ...]:
@@ -174,7 +182,7 @@ class Verification:
             left_out=left_out(self.request),
             reasons=claim_reasons(self.reasons, found.stability, self.request.families),
         )
-        checks = check_claims(self.scheme.claims, measured)
+        checks = (*check_claims(self.scheme.claims, measured), *transport_claims(self.scheme, found.transport))
         self.lines += [claim_line(check) for check in checks]
         return checks
 
@@ -200,6 +208,10 @@ class Verification:
     def _unknown(self, name: str, reason: str) -> None:
         self.reasons[name] = reason
         self.lines.append(unknown(name, reason))
+
+    def _study_graph(self) -> DualGraph:
+        """Where rates of change are compared."""
+        return self.graph if self.on_lines else study_graph(self.dimension)
 
     def _patch(self) -> PatchTest | None:
         """The worse of held and mixed walls; residuals get a line of their own."""

@@ -8,15 +8,18 @@ import sympy as sp
 from scipy.sparse import eye_array
 
 from fluxforge.certify._evidence import Line, judged
+from fluxforge.certify._identity import Identity, compare_formulas
 from fluxforge.certify._problems import as_graph, study_step, varies, varying_settings
 from fluxforge.certify.time_order import march
 from fluxforge.mesh import DualGraph, Mesh, Neumann, Settings, dual, jittered
 from fluxforge.pde import Where
-from fluxforge.scheme import Hop, Scheme, linear_stages, message_symbols, symbol, turned_names
+from fluxforge.scheme import Hop, Message, Scheme, linear_stages, message_symbols, symbol, turned_names
 from fluxforge.stepping import cell_capacity, general_stepper, operator
 
 TOLERANCE = 1e-12
 ROLLOUT = 200
+# The cells on a line through a face, seen from its other side.
+EXCHANGED = {"P": "N", "N": "P", "B": "F", "F": "B"}
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Conservation:
     a rollout.
 
     `antisymmetric` says whether each one-hop message of the last stage changes sign when P and N are exchanged
-    (None where it has no such message); `passed_on` whether cells add them up whole (None where it was not asked).
+    (None where it has no such message), decided `by` algebra or random points; `passed_on` whether cells add them up
+    whole (None where it was not asked).
     """
 
     holds: bool
@@ -41,6 +45,7 @@ class Conservation:
     states: int = 1
     passed_on: bool | None = None
     weight: str = "V"
+    by: str = "algebra"
 
 
 def conservation(
@@ -50,11 +55,15 @@ def conservation(
     mesh = jittered(6, 0.2, 5) if mesh is None else mesh
     held = as_graph(mesh)
     graph = dual(mesh, Neumann()) if isinstance(mesh, Mesh) else insulated(held)
-    antisymmetric = messages_antisymmetric(scheme)
+    exchanged = exchange_of_messages(scheme)
+    antisymmetric = None if exchanged is None else exchanged.holds
+    if scheme.equation.only_diffuses and exchanged is not None:
+        antisymmetric = exchanged.by == "algebra"
     if not scheme.equation.only_diffuses:
         # What flows through walls and what reacts is not conserved: the fluxes between cells are asked.
         passed_on = passes_on_fluxes(scheme)
-        return Conservation(antisymmetric is True and passed_on, None, None, 0.0, antisymmetric, 0, passed_on)
+        by = "" if exchanged is None else exchanged.by
+        return Conservation(antisymmetric is True and passed_on, None, None, 0.0, antisymmetric, 0, passed_on, by=by)
     # With constants, k_P and k_N are the same: where they may vary, both are tried.
     tried = [parameters]
     if varies(scheme.equation):
@@ -144,21 +153,38 @@ def passes_on_fluxes(scheme: Scheme) -> bool:
 
 
 def messages_antisymmetric(scheme: Scheme) -> bool | None:
-    """Exchange P and N (and turn n and d around): a flux must change sign."""
+    """Whether every message of the last stage changes its sign when its cells are exchanged; None as below."""
+    found = exchange_of_messages(scheme)
+    return None if found is None else found.holds
+
+
+def exchange_of_messages(scheme: Scheme) -> Identity | None:
+    """Exchange P and N, and what lies behind either, and turn n and d around: a flux must change sign.
+
+    None where the last stage has other messages than those of two cells or of a line of cells.
+    """
     last = scheme.stages[-1]
-    edges = [message.expression for message in last.messages.values() if message.hop is Hop.EDGE]
-    if not edges or len(edges) != len(last.messages):
+    if not last.messages or any(message.hop not in (Hop.EDGE, Hop.LINE) for message in last.messages.values()):
         return None
+    found = [_exchange(scheme, message) for message in last.messages.values()]
+    return min(found, key=lambda one: (one.holds, one.by == "algebra"))
+
+
+def _exchange(scheme: Scheme, message: Message) -> Identity:
     earlier = [name for stage in scheme.stages[:-1] for name in stage.outputs]
-    swap = {}
-    turned = set(turned_names(scheme.equation))
-    for name, known in message_symbols(Hop.EDGE, earlier, scheme.equation).items():
+    swap, turned = {}, set(turned_names(scheme.equation))
+    for name, known in message_symbols(message.hop, earlier, scheme.equation).items():
         stem, _, end = name.rpartition("_")
-        if end in ("P", "N") and stem:
-            swap[known] = symbol(f"{stem}_{'N' if end == 'P' else 'P'}")
+        if end in EXCHANGED and stem:
+            swap[known] = symbol(f"{stem}_{EXCHANGED[end]}")
         elif name in turned:
             swap[known] = -known
-    return all((expression + expression.xreplace(swap)).expand() == 0 for expression in edges)
+    states = {symbol(f"{name}_{end}") for name in ("T", *earlier) for end in EXCHANGED}
+
+    def domain(v: sp.Symbol) -> tuple[float, float]:
+        return (-1.0, 1.0) if v in states or v.name in turned else (0.25, 2.0)
+
+    return compare_formulas(message.expression, -message.expression.xreplace(swap), domain)
 
 
 def conservation_line(found: Conservation, where: str) -> Line:
@@ -168,7 +194,8 @@ def conservation_line(found: Conservation, where: str) -> Line:
         kept = "antisymmetric" if found.antisymmetric else "not antisymmetric"
         kept += "" if found.passed_on else ", and a cell does not add them up whole"
         evidence = f"fluxes between cells are {kept}; what passes walls and what reacts is left aside"
-        return Line("conservative", judged(found.holds), evidence, "from the algebra: F changes sign with its cells")
+        how = "from the algebra" if found.by in ("", "algebra") else f"by {found.by}"
+        return Line("conservative", judged(found.holds), evidence, f"{how}: F changes sign with its cells")
     if found.defect is not None:
         row = "Vᵀ" if found.weight == "V" else f"({found.weight})ᵀ"
         parts.append(f"max |{row}M − {row}|/{found.weight} = {found.defect:.1e} at cell {found.cell}")

@@ -1,24 +1,21 @@
-"""The system a scheme integrates: whether its operator G, boundary data r and source s are the equation's.
-
-For equations that are not linear, the rate of change over a short step is compared with the equation's.
-"""
+"""The system a scheme integrates: whether its operator G, boundary data r and source s are the equation's."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import eye_array
 
 from fluxforge.certify._evidence import Line, judged
 from fluxforge.certify._families import Levels
-from fluxforge.certify._problems import capacity, functions, problems_of, times, varies, with_mixed_walls
+from fluxforge.certify._problems import Problem, capacity, functions, problems_of, times, varies, with_mixed_walls
 from fluxforge.certify.effective import lattice_equation, own_equation, relative_to_own, smooth_equation
 from fluxforge.certify.patch import PatchTest
-from fluxforge.errors import NumericalError
-from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, reference_step, squares
+from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, squares
 from fluxforge.pde import HEAT, Words
 from fluxforge.scheme import Scheme, check_scheme, find
-from fluxforge.stepping import Operator, general_stepper, generator
+from fluxforge.stepping import Operator, generator
 
 SAME = 1e-10
 # Of the equation of smooth fields: second moments, extrapolated in h, of entries of G some hundred times larger.
@@ -124,7 +121,7 @@ def falls_with_size(scheme: Scheme, lattice: str) -> bool:
     sizes = (5, 10) if lattice == "cubes" else (10, 20)
     left = []
     for n in sizes:
-        problem = problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1]
+        problem = _along_axes(problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1])
         graph = problem.graph(Levels(lattice, (n,)).refined(n))
         system = generator(scheme, graph, parameters=problem.settings(graph.dimension))
         S = system.N @ problem.source(graph)
@@ -132,6 +129,16 @@ def falls_with_size(scheme: Scheme, lattice: str) -> bool:
         inside = (np.abs(graph.x - 0.5) < 0.31).all(axis=1)
         left.append(float(off[inside].max() / np.abs(S).max()))
     return bool(left[1] <= max(FALLS * left[0], SAME))
+
+
+def _along_axes(problem: Problem) -> Problem:
+    """The problem with the diagonal of its tensor: n and K n are parallel on squares, as a two-point flux needs."""
+    tensor = problem.equation.diffusion_tensor
+    if tensor is None or problem.parameters is None:
+        return problem
+    rows: Any = problem.parameters[tensor.name]
+    along = tuple(tuple(entry if i == j else 0.0 for j, entry in enumerate(row)) for i, row in enumerate(rows))
+    return replace(problem, parameters={**problem.parameters, tensor.name: along})
 
 
 def _worse(one: float, other: float) -> float:
@@ -213,70 +220,3 @@ def generator_line(found: SemiDiscrete, words: Words = HEAT.words) -> Line:
     tried = words.parameters if words == HEAT.words else "sizes of the parameters"
     method = f"complex-step ∂/∂Δt at Δt = 0, three {tried}, Dirichlet and Neumann walls"
     return Line("generator is L, source is S", judged(found.holds), f"{operator}; {source}", method)
-
-
-# Steps of this part of the reference step: (T' − T)/Δt at Δt and Δt/2 extrapolate to 0 with an error of the order of
-# its square, 1e-10, and of round-off, 2ε/SHORT = 1e-10 of T over the reference step.
-SHORT = 1e-5
-SAME_RATE = 1e-7
-
-
-@dataclass(frozen=True)
-class Rate:
-    """How far ∂T'/∂Δt at Δt = 0 is from the equation's own two-point flux and reaction, the worst of several states.
-
-    `apart` is relative to the larger of the rate and the state over a reference step.
-    """
-
-    apart: float
-
-    @property
-    def holds(self) -> bool:
-        """Whether it is the equation's, as far as short steps can tell."""
-        return self.apart <= SAME_RATE
-
-
-def rate_of_change(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> Rate:
-    """Compare with Euler's scheme for the same equation, from a state in (0, 1), one of both signs and a constant one.
-
-    Raises NumericalError where no state gives finite rates.
-    """
-    rng = np.random.default_rng(0)
-    states = (rng.random(graph.cells), rng.standard_normal(graph.cells), np.full(graph.cells, 0.3))
-    source = rng.standard_normal(graph.cells)
-    worst = [
-        apart for T in states if np.isfinite(apart := _apart(scheme, graph, T=T, source=source, parameters=parameters))
-    ]
-    if not worst:
-        raise NumericalError("the equation has no finite rate of change on any of the states tried")
-    return Rate(max(worst))
-
-
-def _apart(scheme: Scheme, graph: DualGraph, *, T: np.ndarray, source: np.ndarray, parameters: Settings) -> float:
-    unit = reference_step(scheme.equation, graph, parameters, T)
-    # An equation that only grows has none; the unit of time is then as good as any other.
-    unit = unit if np.isfinite(unit) else 1.0
-    own, wanted = (
-        _slope(each, graph, T=T, source=source, dt=SHORT * unit, parameters=parameters)
-        for each in (scheme, find("euler", scheme.equation))
-    )
-    size = max(np.abs(wanted).max(), np.abs(own).max(), np.abs(T).max() / unit)
-    return float(np.abs(own - wanted).max() / size)
-
-
-def _slope(
-    scheme: Scheme, graph: DualGraph, *, T: np.ndarray, source: np.ndarray, dt: float, parameters: Settings
-) -> np.ndarray:
-    """(T' − T)/Δt extrapolated from Δt and Δt/2 to 0."""
-    found = []
-    for step in (dt, dt / 2):
-        stepper = general_stepper(scheme, graph, dt=step, parameters=parameters, source=source, dtype="float64")
-        found.append((np.asarray(stepper(T)) - T) / step)
-    return np.asarray(2.0 * found[1] - found[0])
-
-
-def rate_line(found: Rate) -> Line:
-    """Whether a short step of a scheme that is not linear does what the equation says."""
-    evidence = f"∂T'/∂Δt at Δt = 0 differs from the equation's own flux, reaction and source by {found.apart:.1e}"
-    method = "steps of 1e-5 and 0.5e-5 of the reference step, extrapolated, from three states"
-    return Line("generator is the equation's", judged(found.holds), evidence, method)

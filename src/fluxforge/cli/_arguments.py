@@ -18,7 +18,19 @@ if TYPE_CHECKING:
     from fluxforge.mesh import Condition, Conditions
 
 F = TypeVar("F", bound=Callable[..., Any])
-ORDER = ("discover", "verify", "simulate", "equations", "schemes", "mesh", "export", "reproduce", "bench", "doctor")
+ORDER = (
+    "discover",
+    "sweep",
+    "verify",
+    "simulate",
+    "equations",
+    "schemes",
+    "mesh",
+    "export",
+    "reproduce",
+    "bench",
+    "doctor",
+)
 
 
 class Command(TyperCommand):

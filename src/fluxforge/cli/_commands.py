@@ -16,7 +16,8 @@ from fluxforge.cli._arguments import Json, check_folder, complete_scheme
 RECIPES = ("first-order", "first-order-direct", "first-order-pinn", "generalisation", "midpoint", "two-hop")
 
 
-def _complete_recipe(incomplete: str) -> list[str]:
+def complete_recipe(incomplete: str) -> list[str]:
+    """Names of shipped recipes that begin with `incomplete`."""
     return [name for name in RECIPES if name.startswith(incomplete)]
 
 
@@ -26,7 +27,7 @@ def discover(
         typer.Argument(
             metavar="RECIPE",
             help=f"{', '.join(RECIPES)}, or a TOML file (default: first-order).",
-            autocompletion=_complete_recipe,
+            autocompletion=complete_recipe,
         ),
     ] = None,
     output: Annotated[

@@ -10,10 +10,11 @@ from typing import Any
 import typer
 
 from fluxforge import recipe
-from fluxforge.cli._output import say, show, show_arms, show_json, show_pairs, show_table
+from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import TerminatedError, count_done, question_bar
 from fluxforge.errors import StorageError
 from fluxforge.pipeline import Discovery, Evaluation, Generalisation, Progress, Run, discover, free_folder, resume
+from fluxforge.run.result import ArmSummary, Quartiles
 
 
 def start_run(name: str, output: Path | None, preset: str | None, changes: Mapping[str, Any], as_json: bool) -> None:
@@ -57,7 +58,7 @@ def _run(work: Callable[[Progress], Run], name: str, folder: Path, as_json: bool
     if as_json:
         show_json(run.document)
     elif isinstance(result, Generalisation):
-        show_arms({"this run": run.document["summary"]})
+        show_arms({"this run": result.summary})
         show(f"\nresults, figures and checkpoints: {folder}")
     else:
         _show_formula(result, folder)
@@ -147,3 +148,26 @@ def _show_errors(found: Evaluation) -> None:
 
 def _format_error(value: float | None) -> str:
     return "blows up" if value is None else f"{value:.1e}"
+
+
+ARM_COLUMNS = {
+    "train_mae": "training MAE",
+    "ood_mse": "one-step MSE",
+    "rollout_mse": "50-step MSE",
+    "nonzeros": "non-zeros",
+}
+
+
+def show_arms(summary: Mapping[str, Mapping[str, ArmSummary]]) -> None:
+    """Print median and quartiles over the seeds of every arm of every variant."""
+    columns = ("variant", "arm", *ARM_COLUMNS.values(), "stuck")
+    rows = [
+        (variant, arm, *(_format_quartiles(getattr(found, name)) for name in ARM_COLUMNS), str(found.stuck))
+        for variant, arms in summary.items()
+        for arm, found in arms.items()
+    ]
+    show_table(columns, rows, right=columns[2:])
+
+
+def _format_quartiles(found: Quartiles) -> str:
+    return f"{found.median:.2g} [{found.q1:.2g}, {found.q3:.2g}]"

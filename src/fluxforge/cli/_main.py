@@ -20,6 +20,7 @@ from fluxforge.cli._mesh import mesh
 from fluxforge.cli._output import one_line, say, show
 from fluxforge.cli._progress import TerminatedError, handle_signals
 from fluxforge.cli._simulate import simulate
+from fluxforge.cli._sweep import sweep
 from fluxforge.cli._verify import verify
 from fluxforge.errors import FluxforgeError
 
@@ -50,6 +51,7 @@ def fluxforge(
 
 command(app, "fluxforge discover")(discover)
 command(app, "fluxforge equations conduction")(equations)
+command(app, "fluxforge sweep midpoint --over seed=0:10 --workers 2 -o sweep")(sweep)
 command(app, "fluxforge schemes crank-nicolson")(schemes)
 command(
     app,

@@ -175,6 +175,8 @@ def _describe(info: "MeshInfo") -> Iterator[tuple[str, str]]:
     yield "points", f"{info.points:,}"
     yield "faces", f"{info.faces:,}, {info.boundary_faces:,} of them on the boundary"
     yield "boundary tags", ", ".join(f"{tag} {many:,}" for tag, many in info.boundary_tags.items())
+    if len(info.regions) > 1:
+        yield "regions", ", ".join(f"{name} {many:,}" for name, many in info.regions.items())
     yield "area", number(info.area, 6)
     yield "h (largest diameter)", number(info.h)
     yield "cell areas", f"{number(info.cell_area_min)} to {number(info.cell_area_max)}"

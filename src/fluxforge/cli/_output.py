@@ -14,12 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 PIPED_WIDTH = 120
-ARM_COLUMNS = {
-    "train_mae": "training MAE",
-    "ood_mse": "one-step MSE",
-    "rollout_mse": "50-step MSE",
-    "nonzeros": "non-zeros",
-}
 
 
 class _Console(Console):
@@ -121,21 +115,6 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
     for first, *others in rows:
         show(Text(printable(first), style="bold cyan"))
         show_pairs((f"  {name}", entry) for name, entry in zip(columns[1:], others, strict=True))
-
-
-def show_arms(summary: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
-    """Print median and quartiles over the seeds of every arm of every variant."""
-    columns = ("variant", "arm", *ARM_COLUMNS.values(), "stuck")
-    rows = [
-        (variant, arm, *(_format_quartiles(found[name]) for name in ARM_COLUMNS), str(found["stuck"]))
-        for variant, arms in summary.items()
-        for arm, found in arms.items()
-    ]
-    show_table(columns, rows, right=columns[2:])
-
-
-def _format_quartiles(found: Mapping[str, float]) -> str:
-    return f"{found['median']:.2g} [{found['q1']:.2g}, {found['q3']:.2g}]"
 
 
 def number(value: float | None, digits: int = 4) -> str:

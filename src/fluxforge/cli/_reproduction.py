@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 import typer
 
-from fluxforge.cli._output import say, show, show_arms, show_json, show_pairs, show_table
+from fluxforge.cli._discovery import show_arms
+from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import count_done, question_bar
 from fluxforge.errors import InputError
 from fluxforge.paper import (
+    PARTS,
     Comparison,
     Document,
     Moved,
@@ -24,6 +26,7 @@ from fluxforge.paper import (
     write_reproduction,
 )
 from fluxforge.paper.figures import controls_table, rates_table
+from fluxforge.paper.studies import controls, generalisation, higher_order, rates, symbolic
 
 # The most differing numbers shown per part.
 SHOWN = 8
@@ -85,7 +88,7 @@ def _show_results(
 ) -> None:
     for name, result in results.items():
         show(f"\n{name}\n")
-        _show_tables(result)
+        _show_tables(name, result)
         _show_claims(result)
         show(f"\nfigures and data: {folder / name}")
     if len(results) > 1:
@@ -145,68 +148,69 @@ def _number(value: float | None) -> str:
     return "missing" if value is None else f"{value:.10g}"
 
 
-def _show_tables(result: Document) -> None:
-    match result["experiment"]:
-        case "rates":
+def _show_tables(name: str, document: Document) -> None:
+    """Print the tables of a part, for parts that have any."""
+    match PARTS[name].read(document):
+        case rates.Result() as result:
             _show_rates(result)
-        case "controls":
+        case controls.Result() as result:
             table = controls_table(result)
             show_table(table.columns, table.rows, right=("explained", "seconds"))
-        case "symbolic":
+        case symbolic.Result() as result:
             _show_recovery(result)
-        case "higher-order":
+        case higher_order.Result() as result:
             _show_residuals(result)
-        case "generalisation":
-            show_arms(result["summary"])
-            reduced = result["reduced"]
-            reached = f"{reduced['reached']} of {reduced['of']} sparse networks"
-            show(f"\nmerged and pruned: {reached} reach {reduced['lemma_nonzeros']} non-zeros, exact on unseen meshes")
+        case generalisation.Result() as result:
+            show_arms(result.summary)
+            reduced = result.reduced
+            reached = f"{reduced.reached} of {reduced.of} sparse networks"
+            show(f"\nmerged and pruned: {reached} reach {reduced.lemma_nonzeros} non-zeros, exact on unseen meshes")
 
 
-def _show_rates(result: Document) -> None:
+def _show_rates(result: rates.Result) -> None:
     """Print the verdicts per recipe, and one line per seed with an unexpected verdict."""
     table = rates_table(result)
     show_table(table.columns, table.rows, right=table.columns[2:])
-    for name, found in result["recipes"].items():
-        for row in found["rows"]:
-            if row["verdict"] != found["expected"]:
-                show(f"{row['verdict']}: {name}, seed {row['seed']}: {row['reason']}")
+    for name, found in result.recipes.items():
+        for row in found.rows:
+            if row.verdict != found.expected:
+                show(f"{row.verdict}: {name}, seed {row.seed}: {row.reason}")
 
 
-def _show_recovery(result: Document) -> None:
+def _show_recovery(result: symbolic.Result) -> None:
     """Print how often the formula was recovered, and one line per failure."""
     columns = ("engine", "α", "recovered", "worst constant", "seconds, median")
     rows = [
         (
-            row["engine"],
-            f"{row['diffusivity']:g}",
-            f"{row['recovered']} of {row['of']}",
-            "" if row["worst_constant"] is None else f"{row['worst_constant']:.1e}",
-            f"{row['median_seconds']:.0f}",
+            row.engine,
+            f"{row.diffusivity:g}",
+            f"{row.recovered} of {row.of}",
+            "" if row.worst_constant is None else f"{row.worst_constant:.1e}",
+            f"{row.median_seconds:.0f}",
         )
-        for row in result["recovery"]
+        for row in result.recovery
     ]
     show_table(columns, rows, right=columns[1:])
-    for row in result["rows"]:
-        if not row["recovered"]:
-            show(f"not recovered: {row['engine']}, seed {row['seed']}, α = {row['diffusivity']:g}: {row['reason']}")
-    for name, hint in result["left_out"].items():
+    for row in result.rows:
+        if not row.recovered:
+            show(f"not recovered: {row.engine}, seed {row.seed}, α = {row.diffusivity:g}: {row.reason}")
+    for name, hint in result.left_out.items():
         show(f"left out: {name} ({hint})")
 
 
-def _show_residuals(result: Document) -> None:
+def _show_residuals(result: higher_order.Result) -> None:
     """Print mean residuals on unseen meshes, and the ratio of the midpoint rule's to the network's."""
     columns = ("network", "residual", "euler", "midpoint", "below midpoint")
     rows = []
-    for name, found in result["networks"].items():
-        own = found["residual"]
-        shown = (f"{own[key]:.2e}" for key in ("network", "euler", "midpoint"))
-        rows.append((name, *shown, f"{own['midpoint'] / own['network']:.1f}×"))
+    for name, found in result.networks.items():
+        own = found.residual
+        values = (f"{each:.2e}" for each in (own.network, own.euler, own.midpoint))
+        rows.append((name, *values, f"{own.midpoint / own.network:.1f}×"))
     show_table(columns, rows, right=columns[1:])
-    for name, found in result["discovered"].items():
-        show(f"\n{name}: {'recovered' if found['recovered'] else 'not recovered'}")
-        off = found.get("constants_uncertainty", {})
-        show_pairs((key, f"{value:.6f} ± {off[key]:.0e}") for key, value in found.get("constants", {}).items())
+    for name, discovery in result.discovered.items():
+        show(f"\n{name}: {'recovered' if discovery.recovered else 'not recovered'}")
+        off = discovery.constants_uncertainty or {}
+        show_pairs((key, f"{value:.6f} ± {off[key]:.0e}") for key, value in (discovery.constants or {}).items())
 
 
 def _show_claims(result: Document) -> None:

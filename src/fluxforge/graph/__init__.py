@@ -1,5 +1,6 @@
 """Neighbourhoods of cells over one or two hops, and node values with ghosts: in NumPy, and padded on the device."""
 
+from fluxforge.graph._columns import Columns
 from fluxforge.graph._neighbourhoods import (
     Average,
     Neighbourhood,
@@ -21,12 +22,22 @@ from fluxforge.graph._padded_graph import (
     size,
     stack_graphs,
 )
-from fluxforge.graph._stages import AbstractRound, Formulas, evaluate_stages, visit_stages
+from fluxforge.graph._stages import (
+    AbstractRound,
+    Formulas,
+    Moment,
+    evaluate_stages,
+    fixed_sums,
+    visit_stages,
+    visit_stages_in_time,
+)
 
 __all__ = [
     "AbstractRound",
     "Average",
+    "Columns",
     "Formulas",
+    "Moment",
     "Neighbourhood",
     "Neighbourhoods",
     "Outflow",
@@ -38,6 +49,7 @@ __all__ = [
     "check_dimension",
     "device_memory",
     "evaluate_stages",
+    "fixed_sums",
     "node_volumes",
     "outflow_rule",
     "pad_graph",
@@ -47,4 +59,5 @@ __all__ = [
     "stack_graphs",
     "view",
     "visit_stages",
+    "visit_stages_in_time",
 ]

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from fluxforge._machine import free_memory
 from fluxforge._types import Precision, State
 from fluxforge.errors import InputError, SchemeError
+from fluxforge.graph._columns import Columns, put_columns
 from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, view
 from fluxforge.graph._outflow import Outflow, put
 from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields
@@ -59,6 +60,15 @@ class Shown(eqx.Module):
     def of(self, field: State) -> Float[Array, " nodes"]:
         """Values of the field at all nodes."""
         return self.scale * field[self.cell] + self.constant
+
+    def behind_cells(self, field: State) -> Float[Array, " nodes"]:
+        """The same where no cell is padding: cells show their own value, so that only ghosts are computed.
+
+        Behind a barrier, since XLA would otherwise decide between cells and ghosts anew in every gather.
+        """
+        n = field.shape[0]
+        ghosts = self.scale[n:] * field[self.cell[n:]] + self.constant[n:]
+        return jax.lax.optimization_barrier(jnp.concatenate([field, ghosts]))
 
 
 class Slots(eqx.Module):
@@ -107,6 +117,7 @@ class PaddedGraph(eqx.Module):
     shown: dict[str, Shown]
     hops: dict[str, Slots]
     cells: dict[str, Float[Array, " cells"]] = eqx.field(default_factory=dict)
+    columns: dict[str, Columns] = eqx.field(default_factory=dict)
     outflow: Outflow | None = None
 
     def facing(self, T: State, parameters: Mapping[str, Any]) -> "PaddedGraph":
@@ -122,17 +133,21 @@ class PaddedGraph(eqx.Module):
             rule: Shown(each.cell, jnp.where(leaving, 1.0, each.scale), jnp.where(leaving, 0.0, each.constant))
             for rule, each in self.shown.items()
         }
-        return PaddedGraph(self.V, self.live, shown, self.hops, self.cells)
+        return PaddedGraph(self.V, self.live, shown, self.hops, self.cells, self.columns)
 
     def nodes(self, fields: Mapping[str, State], rules: Mapping[str, Ghost]) -> dict[str, Float[Array, " nodes"]]:
         """Node values of every field under its ghost rule."""
+        if self.columns:
+            return {name: self.shown[rules[name]].behind_cells(value) for name, value in fields.items()}
         return {name: self.shown[rules[name]].of(value) for name, value in fields.items()}
 
     def holding(self, value: Float[Array, " nodes"]) -> "PaddedGraph":
         """The same graph with other boundary data: g at Dirichlet ghosts, q δ at Neumann ghosts, 0 at cells."""
         rule = str(Ghost.DIRICHLET)
         held = eqx.tree_at(lambda shown: shown.constant, self.shown[rule], value)
-        return PaddedGraph(self.V, self.live, {**self.shown, rule: held}, self.hops, self.cells, self.outflow)
+        return PaddedGraph(
+            self.V, self.live, {**self.shown, rule: held}, self.hops, self.cells, self.columns, self.outflow
+        )
 
 
 def pad_graph(
@@ -143,18 +158,23 @@ def pad_graph(
     symbols: Collection[str] | None = None,
     outflow: Outflow | None = None,
     dtype: Precision = "float64",
+    by_slot: bool = False,
 ) -> PaddedGraph:
     """Put a graph's neighbourhoods on the device, with the parameters that vary from cell to cell or face to face.
 
-    Of the geometry, only what is among `symbols`, if they are given.
+    Of the geometry, only what is among `symbols`, if they are given. `by_slot` gives every slot arrays of its own
+    (`columns`), which is faster to evaluate on large meshes and takes longer to compile; it is for hops without means.
     """
     hoods = Neighbourhoods(graph, parameters)
+    wanted = sorted(set(hops))
+    apart = {str(hop): put_columns(hoods[hop], symbols, dtype) for hop in wanted if by_slot and hop is not Hop.RING}
     return PaddedGraph(
         V=put(graph.V, dtype),
         live=put(np.ones(graph.cells, bool)),
         shown={str(rule): _put_shown(graph, rule, dtype) for rule in Ghost},
-        hops={str(hop): _put_slots(hoods[hop], symbols, dtype) for hop in sorted(set(hops))},
+        hops={str(hop): _put_slots(hoods[hop], symbols, dtype) for hop in wanted if str(hop) not in apart},
         cells={name: put(value, dtype) for name, value in parameters.cells.items()},
+        columns=apart,
         outflow=outflow,
     )
 

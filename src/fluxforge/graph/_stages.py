@@ -1,15 +1,18 @@
 """The evaluator of stages: formulas of a scheme and layers of a network go through the same rounds."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.expression import evaluate, symbol
+from fluxforge.graph._columns import Columns
 from fluxforge.graph._padded_graph import PaddedGraph
-from fluxforge.scheme import NEXT, Ghost, Message, Reduction, Stage
+from fluxforge.scheme import ALL_ENDS, NEXT, STEP, Ghost, Message, Output, Reduction, Stage
 
 Nodes = Mapping[str, Float[Array, " nodes"]]
 
@@ -33,9 +36,13 @@ class AbstractRound(Protocol):
 
 
 class Formulas(NamedTuple):
-    """A stage of a scheme as a round: its formulas evaluated as they are written."""
+    """A stage of a scheme as a round: its formulas evaluated as they are written.
+
+    `known` are sums that do not depend on fields and were computed before.
+    """
 
     stage: Stage
+    known: Mapping[str, State] = MappingProxyType({})
 
     @property
     def ghosts(self) -> Mapping[str, Ghost]:
@@ -44,7 +51,15 @@ class Formulas(NamedTuple):
 
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Mapping[str, Any]) -> dict[str, State]:
         """Σ over the slots of each message's hop, or the least or largest."""
-        return {name: _reduce(message, graph, nodes, parameters) for name, message in self.stage.messages.items()}
+        messages = {name: message for name, message in self.stage.messages.items() if name not in self.known}
+        found = {**self.known}
+        for hop in dict.fromkeys(message.hop for message in messages.values()):
+            here = {name: message for name, message in messages.items() if message.hop is hop}
+            if hop in graph.columns:
+                found |= _reduce_columns(here, graph.columns[hop], graph.V, nodes, parameters)
+            else:
+                found |= {name: _reduce(message, graph, nodes, parameters) for name, message in here.items()}
+        return found
 
     def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
         """The stage's outputs."""
@@ -64,13 +79,27 @@ class Visit(NamedTuple):
     outputs: Mapping[str, State]
 
 
+class Moment(NamedTuple):
+    """What a problem has at one time: ghosts and parameters of cells and faces in `graph`, source, and constants."""
+
+    graph: PaddedGraph
+    S: State
+    parameters: Mapping[str, Any]
+
+
 def visit_stages(
     rounds: Iterable[AbstractRound], graph: PaddedGraph, T: State, S: State, *, parameters: Mapping[str, Any]
 ) -> Iterator[Visit]:
     """Evaluate rounds in turn; `parameters` are dt, the equation's constants, and whatever else the formulas name."""
-    fields, rules = {"T": T, "S": S}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
-    graph = graph.facing(T, parameters)
-    for each in rounds:
+    return visit_stages_in_time(((each, Moment(graph, S, parameters)) for each in rounds), T)
+
+
+def visit_stages_in_time(rounds: Iterable[tuple[AbstractRound, Moment]], T: State) -> Iterator[Visit]:
+    """Evaluate rounds in turn, each at its own moment."""
+    fields, rules = {"T": T}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
+    for each, (given, S, parameters) in rounds:
+        graph = given.facing(T, parameters)
+        fields["S"] = S
         nodes = graph.nodes(fields, rules)
         cell = {**fields, **graph.cells, **parameters, "V": graph.V}
         cell |= each.sums(graph, nodes, parameters)
@@ -107,3 +136,44 @@ def _reduce(message: Message, graph: PaddedGraph, nodes: Nodes, parameters: Mapp
     else:
         found = jnp.where(hop.mask, value, -jnp.inf).max(axis=1)
     return jnp.where(hop.mask.any(axis=1), found, 0.0)
+
+
+_COMBINE = {
+    Reduction.SUM: (jnp.add, 0.0),
+    Reduction.MIN: (jnp.minimum, jnp.inf),
+    Reduction.MAX: (jnp.maximum, -jnp.inf),
+}
+
+
+def _reduce_columns(
+    messages: Mapping[str, Message], hop: Columns, V: State, nodes: Nodes, parameters: Mapping[str, Any]
+) -> dict[str, State]:
+    """The same for all messages of a hop, slot by slot."""
+    total: dict[str, State] = {
+        name: jnp.full_like(V, _COMBINE[message.reduction][1]) for name, message in messages.items()
+    }
+    wanted = {own for message in messages.values() for own in message.expression.free_symbols}
+    for slot in range(len(hop.ends)):
+        values = hop.values(slot, wanted, nodes, parameters)
+        # Gathers apart from arithmetic: XLA does not vectorise a loop with a gather in it, and would gather the same
+        # values anew for every message.
+        values = dict(zip(values, jax.lax.optimization_barrier(list(values.values())), strict=True))
+        for name, message in messages.items():
+            combine, neutral = _COMBINE[message.reduction]
+            value = jnp.broadcast_to(jnp.asarray(evaluate(message.expression, values, jnp), V.dtype), V.shape)
+            total[name] = combine(total[name], value if hop.mask is None else jnp.where(hop.mask[slot], value, neutral))
+    return total
+
+
+def fixed_sums(
+    stages: Iterable[Stage], graph: PaddedGraph, parameters: Mapping[str, Any]
+) -> tuple[dict[str, State], ...]:
+    """Per stage, the sums of messages that contain neither a field nor Δt: they are the same at every step."""
+    found, varying = [], {"T", "S"}
+    for stage in stages:
+        ends = {symbol(f"{name}_{end}") for name in varying for end in ALL_ENDS} | {symbol(STEP)}
+        fixed = {name: m for name, m in stage.messages.items() if not m.expression.free_symbols & ends}
+        outputs = {name: Output(symbol(name)) for name in fixed}
+        found.append(Formulas(Stage(fixed, outputs)).sums(graph, {}, parameters) if fixed else {})
+        varying |= set(stage.outputs)
+    return tuple(found)

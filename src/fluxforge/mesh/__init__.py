@@ -21,7 +21,7 @@ from fluxforge.mesh._boundary import (
     faces_of_tags,
     wall_value,
 )
-from fluxforge.mesh._close_walls import close_walls, linear_speed, wall_velocity
+from fluxforge.mesh._close_walls import close_walls, linear_speed, wall_conductance, wall_velocity
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
 from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph, dual
 from fluxforge.mesh._face_parameters import divergence, face_conormals, relative_divergence
@@ -140,6 +140,7 @@ __all__ = [
     "unit_square",
     "unit_volume",
     "varies_in_time",
+    "wall_conductance",
     "wall_value",
     "wall_velocity",
     "write",

@@ -1,7 +1,7 @@
 """Boundary conditions per tag, and their values at the boundary faces, at one time."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from fluxforge._arguments import describe_value
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression import COORDINATES, TIME, field, parse, symbol, symbols_of
+from fluxforge.expression import COORDINATES, TIME, field, parse, symbols_of
 
 Value: TypeAlias = float | int | str | Callable[..., np.ndarray]
 """A number, a formula of the coordinates (and of the time t, where that is allowed), or a function of them."""
@@ -164,11 +164,17 @@ def _as_condition(given: object, tag: object) -> Condition:
 def depends_on_time(value: object, dimension: int) -> bool:
     """Whether a formula contains t, or a function takes the time after the coordinates."""
     if isinstance(value, str):
-        try:
-            return symbol(TIME) in parse(value, symbols_of((*COORDINATES[:dimension], TIME))).free_symbols
-        except ExpressionError:
-            return False  # It is refused where it is evaluated.
+        # What is no formula either way is refused where it is evaluated.
+        return not _is_formula(value, COORDINATES[:dimension]) and _is_formula(value, (*COORDINATES[:dimension], TIME))
     return callable(value) and not _takes(value, dimension) and _takes(value, dimension + 1)
+
+
+def _is_formula(text: str, variables: Sequence[str]) -> bool:
+    try:
+        parse(text, symbols_of(variables))
+    except ExpressionError:
+        return False
+    return True
 
 
 def evaluate_at(

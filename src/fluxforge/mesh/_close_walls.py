@@ -49,10 +49,16 @@ def wall_velocity(graph: DualGraph, equation: Equation, fields: "ParameterFields
     return _at_walls(graph, fields.slots[equation.parameter(equation.velocity).normal_name])
 
 
+def wall_conductance(graph: DualGraph, equation: Equation, fields: "ParameterFields") -> WallField:
+    """K/δ between the owners and the ghosts of the boundary faces."""
+    K = np.broadcast_to(_conductivity(graph, equation, fields), (graph.ghosts,))
+    conductance: WallField = K / graph.delta[graph.interior :]
+    return conductance
+
+
 def _robin(graph: DualGraph, equation: Equation, fields: "ParameterFields") -> WallField:
-    walls = slice(graph.interior, None)
     assert graph.transfer is not None
-    conductance = np.broadcast_to(_conductivity(graph, equation, fields), (graph.ghosts,)) / graph.delta[walls]
+    conductance = wall_conductance(graph, equation, fields)
     total = conductance + graph.transfer
     with np.errstate(invalid="ignore", divide="ignore"):
         # Neither conduction nor transfer: nothing passes, as behind an insulated wall.

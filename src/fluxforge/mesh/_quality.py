@@ -1,7 +1,7 @@
 """Mesh quality: sizes, shapes, angles, connectivity."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -36,6 +36,7 @@ class MeshInfo:
     dt_fourier: float
     components: int
     notes: tuple[str, ...]
+    regions: dict[str, int] = field(default_factory=dict)
 
 
 def info(mesh: Mesh | str | os.PathLike[str]) -> MeshInfo:
@@ -65,6 +66,7 @@ def info(mesh: Mesh | str | os.PathLike[str]) -> MeshInfo:
         dt_fourier=fourier_step(graph),
         components=components(graph),
         notes=mesh.notes,
+        regions={name: len(cells) for name, cells in mesh.regions.items()},
     )
 
 

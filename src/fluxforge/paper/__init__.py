@@ -14,6 +14,7 @@ from fluxforge.paper._kinds import Kind
 from fluxforge.paper._parts import PARTS, Document, Drawn, Part
 from fluxforge.paper._places import round_document
 from fluxforge.paper._run import Reproduction, read_documents, reproduce, write_reproduction
+from fluxforge.paper.studies import to_document
 
 __all__ = [
     "PARTS",
@@ -36,5 +37,6 @@ __all__ = [
     "read_documents",
     "reproduce",
     "round_document",
+    "to_document",
     "write_reproduction",
 ]

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from matplotlib.figure import Figure
+from msgspec import Struct
 
 import fluxforge.paper.studies.consistency as consistency
 import fluxforge.paper.studies.controls as controls
@@ -18,10 +20,11 @@ import fluxforge.paper.studies.setup as setup
 import fluxforge.paper.studies.symbolic as symbolic
 import fluxforge.paper.studies.theorems as theorems
 from fluxforge.paper import figures
-from fluxforge.paper.studies import Claim
+from fluxforge.paper.studies import Claim, read_result, to_document
+from fluxforge.pipeline import Progress
 from fluxforge.report import Table, extrapolation_figure, generalisation_figure
 
-Document: TypeAlias = dict[str, Any]  # The result of an experiment, as JSON types.
+Document: TypeAlias = dict[str, Any]  # The result of an experiment with its claims, as JSON types.
 Warn = Callable[[str], None]
 
 
@@ -34,19 +37,23 @@ class Module(Protocol):
         """The class of its options, which have `preset` and `changes`."""
 
     @property
-    def run(self) -> Callable[..., Document]:
-        """Run it: (config, folder, tell, warn) → a document with claims."""
+    def Result(self) -> type[Struct]:
+        """The record that a run returns."""
 
     @property
-    def check(self) -> Callable[[Document], list[Claim]]:
-        """Judge the claims of a document."""
+    def run(self) -> Callable[..., Any]:
+        """Run it: (config, folder, tell, warn) → a Result."""
+
+    @property
+    def judge(self) -> Callable[[Any], list[Claim]]:
+        """Judge the paper's claims by a Result."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure of a part: the function that draws it, its caption, and the keys of the document with its numbers."""
+    """A figure of a part: the function that draws a Result, its caption, and the document's keys with its numbers."""
 
-    draw: Callable[[Document], Figure]
+    draw: Callable[[Any], Figure]
     caption: str
     keys: tuple[str, ...] = ()
 
@@ -68,7 +75,20 @@ class Part:
     after: tuple[str, ...] = ()
     version: int = 1
     recipe_preset: str | None = None
-    table: Callable[[Document], Table] | None = None
+    table: Callable[[Any], Table] | None = None
+
+    def read(self, document: Document) -> Struct:
+        """The result of a document; raises DocumentError if a field is missing or of another type."""
+        return read_result(document, self.module.Result)
+
+    def judge(self, document: Document) -> list[Claim]:
+        """The claims of a document, judged anew."""
+        return self.module.judge(self.read(document))
+
+    def run(self, config: Any, folder: Path | None, tell: Progress, warn: Warn) -> Document:
+        """Run the experiment and judge its claims."""
+        result = self.module.run(config, folder, tell, warn)
+        return to_document(result, self.module.judge(result))
 
 
 PARTS: Mapping[str, Part] = MappingProxyType(
@@ -116,13 +136,15 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             "about 300 cells, and longer steps, with larger temperatures and other boundaries than in training.",
             {
                 "generalisation": Drawn(
-                    generalisation_figure,
+                    lambda result: generalisation_figure(
+                        {"sparse": result.sparse, "dense": result.dense}, result.seeds
+                    ),
                     "With the penalty (left) and without it (right): training error, one step and fifty steps on "
                     "unseen meshes, and the weights of the last layer of the update.",
                     ("summary", "sparse", "dense"),
                 ),
                 "extrapolation": Drawn(
-                    extrapolation_figure,
+                    lambda result: extrapolation_figure(result.extrapolation),
                     "Extrapolation of both kinds of network: longer steps, larger temperatures, other boundaries.",
                     ("extrapolation",),
                 ),

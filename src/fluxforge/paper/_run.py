@@ -23,7 +23,7 @@ from fluxforge.paper._claims import Claim, count_verdicts, format_csv, judge_cla
 from fluxforge.paper._page import Formula, Section, reproduction_page, section
 from fluxforge.paper._parts import PARTS, Document, Part, Warn
 from fluxforge.pipeline import Progress, environment, silent
-from fluxforge.run import digest_files, explain_failure, find_altered, lock_folder, read_record, remove_strays
+from fluxforge.run import digest_files, explain_failure, find_altered, lock_folder, read_digests, remove_strays
 from fluxforge.scheme import find
 
 # The format version of the documents of parts.
@@ -162,14 +162,15 @@ def write_reproduction(folder: Path, *, command: str = "") -> Reproduction:
 
 def _make_section(name: str, document: Document) -> Section:
     part = PARTS[name]
+    result = part.read(document)
     return section(
         name,
         document,
         place=part.section,
         summary=part.summary,
         methods=part.methods,
-        figures={title: (each.draw(document), each.caption, each.keys) for title, each in part.figures.items()},
-        table=None if part.table is None else part.table(document),
+        figures={title: (each.draw(result), each.caption, each.keys) for title, each in part.figures.items()},
+        table=None if part.table is None else part.table(result),
     )
 
 
@@ -188,7 +189,7 @@ def _read_result(folder: Path | None, name: str) -> Document | None:
 def _run_part(name: str, config: Any, own: Path | None, inputs: str, tell: Progress, warn: Warn) -> Document:
     """Run a part; its document begins with the same two fields as when it is read from a file."""
     start = time.perf_counter()
-    result = PARTS[name].module.run(config, own, tell, warn)
+    result = PARTS[name].run(config, own, tell, warn)
     head = {"format": f"fluxforge-{name}", "format_version": VERSION}
     took = round(time.perf_counter() - start, 1)
     return head | result | {"preset": config.preset, "inputs": inputs, "took_s": took}
@@ -215,7 +216,7 @@ def _check_outputs(part: Part, result: Document, own: Path, warn: Warn) -> None:
     """Compare the files of a finished part with their record; draw missing figures, warn of what is changed."""
     recorded = (own / OUTPUTS).exists()
     document = read_document(own / OUTPUTS, "outputs", 1) if recorded else {"files": {}}
-    record = read_record(document.get("files"), own / OUTPUTS)
+    record = read_digests(document.get("files"), own / OUTPUTS)
     changed = find_altered(own, record).changed
     for name in changed:
         remedy = "remove it to have it drawn again" if Path(name).stem in part.figures else "--again replaces it"
@@ -236,9 +237,10 @@ def _figure_paths(part: Part, folder: Path) -> list[Path]:
     return [folder / f"{title}.{suffix}" for title in part.figures for suffix in ("png", "svg")]
 
 
-def _draw_figures(part: Part, result: Document, folder: Path, wanted: Collection[Path] | None = None) -> list[Path]:
+def _draw_figures(part: Part, document: Document, folder: Path, wanted: Collection[Path] | None = None) -> list[Path]:
     """Draw the part's figures, all or those wanted; return their paths."""
     paths = [path for path in _figure_paths(part, folder) if wanted is None or path in wanted]
+    result = part.read(document)
     for title, drawn in part.figures.items():
         if own := [path for path in paths if path.stem == title]:
             figure = drawn.draw(result)

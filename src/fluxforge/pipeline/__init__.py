@@ -1,13 +1,13 @@
 """The main job: data, training, distilling, certifying, in a folder that can be continued."""
 
-from fluxforge.pipeline._discover import describe_judged, discover, explain, free_folder, resume
+from fluxforge.pipeline._discover import check_feasible, describe_judged, discover, explain, free_folder, resume
 from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula
 from fluxforge.pipeline._folder import Progress, environment, finite, recipe_of, run_folder, silent
 from fluxforge.pipeline._formula import Formula
-from fluxforge.pipeline._generalisation import generalise, lemma_count, reduce_networks
+from fluxforge.pipeline._generalisation import generalise, reduce_networks
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_steps
-from fluxforge.pipeline._records import Discovery, Document, Evaluation, Generalisation, Measured, to_document
 from fluxforge.pipeline._run import MetricColumns, Run, load_run
+from fluxforge.run.result import Discovery, Document, Evaluation, Generalisation, Measured, to_document
 
 __all__ = [
     "Discovery",
@@ -21,6 +21,7 @@ __all__ = [
     "Progress",
     "Run",
     "TrainedMember",
+    "check_feasible",
     "describe_judged",
     "discover",
     "distil_network",
@@ -31,7 +32,6 @@ __all__ = [
     "generalise",
     "judge_formula",
     "ladder",
-    "lemma_count",
     "load_run",
     "problems_by_step",
     "recipe_of",

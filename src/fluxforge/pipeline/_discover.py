@@ -32,10 +32,19 @@ from fluxforge.pipeline._folder import (
 )
 from fluxforge.pipeline._generalisation import generalise
 from fluxforge.pipeline._problems import needs_small_steps
-from fluxforge.pipeline._records import Constants, Discovery, Document, Evidence, StepRow, to_document
 from fluxforge.pipeline._report import rewrite_report, write_generalisation, write_report
 from fluxforge.pipeline._run import DISCOVERY, GENERALISATION, Run
 from fluxforge.run import RunFolder
+from fluxforge.run.result import (
+    Constants,
+    Discovery,
+    Document,
+    Evidence,
+    Generalisation,
+    StepRow,
+    from_document,
+    to_document,
+)
 
 
 def discover(
@@ -110,17 +119,23 @@ def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
         document = compare_arms(spec, folder, tell) if spec.arms else discover_formula(spec, folder, tell)
         folder.finish(stage, document)
     elif spec.arms:
-        check_outputs(folder, spec, lambda into: write_generalisation(spec, document, into))
+        check_outputs(
+            folder, spec, lambda into: write_generalisation(from_document(document, Generalisation, folder.path), into)
+        )
     else:
-        check_outputs(folder, spec, lambda into: rewrite_report(document, spec, folder, into, tell))
+        check_outputs(
+            folder,
+            spec,
+            lambda into: rewrite_report(from_document(document, Discovery, folder.path), spec, folder, into, tell),
+        )
     return Run(folder.path, spec, document)
 
 
 def compare_arms(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
     """Train and measure the arms of a recipe, and write document and figures."""
-    document = to_document(generalise(spec, folder, tell))
-    record_outputs(folder, spec, write_generalisation(spec, document, folder.path))
-    return document
+    result = generalise(spec, folder, tell)
+    record_outputs(folder, spec, write_generalisation(result, folder.path))
+    return to_document(result)
 
 
 def discover_formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
@@ -175,7 +190,9 @@ def report_discovery(
     began = time.perf_counter()
     document = to_document(discovery)
     scheme, certificate = certified.scheme, certified.certificate
-    paths = write_report(document, spec, folder, folder.path, scheme=scheme, certificate=certificate)
+    # As it will be read, so that a report that is written again is the same.
+    result = from_document(document, Discovery, folder.path)
+    paths = write_report(result, spec, folder, folder.path, scheme=scheme, certificate=certificate)
     document["seconds"]["report"] = time.perf_counter() - began
     record_outputs(folder, spec, paths, texts=_texts(certified, folder))
     whole: Document = finite(document)

@@ -26,8 +26,8 @@ from fluxforge.pipeline._problems import (
     problems_by_step,
     with_shortest_steps,
 )
-from fluxforge.pipeline._records import Evaluation, FrontTable, StencilCheck, StepErrors
 from fluxforge.run import RunFolder
+from fluxforge.run.result import Evaluation, FrontTable, StencilCheck, StepErrors
 from fluxforge.scheme import Hop
 from fluxforge.train import Trained, train
 

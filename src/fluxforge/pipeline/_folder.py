@@ -16,7 +16,7 @@ import jax
 
 from fluxforge import recipe
 from fluxforge.errors import InputError
-from fluxforge.run import RunFolder, digest_files, find_altered, read_record, write_durably
+from fluxforge.run import RunFolder, digest_files, find_altered, read_digests, write_durably
 from fluxforge.train import Tell
 
 Warn = Callable[[str], None]
@@ -115,7 +115,7 @@ def _record_of(folder: RunFolder) -> _Record | None:
     if found is None:
         return None
     where = folder.path / "stages" / f"{_OUTPUTS}.json"
-    files, texts = (read_record(found.get(name), where) for name in ("files", "texts"))
+    files, texts = (read_digests(found.get(name), where) for name in ("files", "texts"))
     return _Record(str(found.get("fingerprint")), files, texts)
 
 

@@ -15,7 +15,7 @@ from fluxforge.distil import HIDDEN, Fitted, Free, Limit, PowerLaw, Reading
 from fluxforge.expression import to_text
 from fluxforge.graph import evaluate_stages
 from fluxforge.pde import Equation
-from fluxforge.pipeline._records import Evidence, Explained, Law, Loss, StepRow
+from fluxforge.run.result import Evidence, Explained, Law, Loss, StepRow
 from fluxforge.scheme import Scheme, Stage
 
 Verdict: TypeAlias = Literal["recovered", "approximation", "refused"]

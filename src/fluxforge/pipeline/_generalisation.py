@@ -22,10 +22,12 @@ from fluxforge.data import (
     unseen_problems,
 )
 from fluxforge.gnn import Network, cast
+from fluxforge.gnn.exact import sparse_count
 from fluxforge.loss import data_loss
 from fluxforge.mesh import Conditions, Neumann
 from fluxforge.pipeline._folder import Progress, training_progress
-from fluxforge.pipeline._records import (
+from fluxforge.run import RunFolder
+from fluxforge.run.result import (
     Arm,
     ArmSummary,
     Extrapolated,
@@ -33,10 +35,9 @@ from fluxforge.pipeline._records import (
     Measured,
     Quartiles,
     Reduced,
-    read_record,
+    from_document,
     to_document,
 )
-from fluxforge.run import RunFolder
 from fluxforge.train import Trained, sparsify, train
 
 # A weight smaller than this counts as zero: the penalty leaves weights jittering about zero at the size of a step.
@@ -69,7 +70,7 @@ def generalise(spec: recipe.Recipe, folder: RunFolder | None, tell: Progress) ->
 def _read_measured(folder: RunFolder | None) -> Measured | None:
     if folder is None or (done := folder.finished("measure")) is None:
         return None
-    return read_record(done, Measured, folder.path / "stages" / "measure.json")
+    return from_document(done, Measured, folder.path / "stages" / "measure.json")
 
 
 def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> Measured:
@@ -114,7 +115,7 @@ def reduce_networks(spec: recipe.Recipe, trained: Trained, arm: str) -> Reduced:
             lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0], *(r.network for r in found)
         )
         errors = extrapolation(stack, problems).one_step_worst
-    lemma = lemma_count(spec.network.layers, spec.network.depth)
+    lemma = sparse_count(spec.network.layers, spec.network.depth)
     reached = [bool(r.exact and r.nonzeros <= lemma and e <= 1e-6) for r, e in zip(found, errors, strict=True)]
     return Reduced(
         lemma_nonzeros=lemma,
@@ -127,11 +128,6 @@ def reduce_networks(spec: recipe.Recipe, trained: Trained, arm: str) -> Reduced:
         units_after_merging=tuple(tuple(r.units) for r in found),
         merging_defect=tuple(r.merged_defect for r in found),
     )
-
-
-def lemma_count(layers: int, depth: int) -> int:
-    """2m(L + 1) + 4: the paper's count of non-zero parameters."""
-    return 2 * depth * (layers + 1) + 4
 
 
 def _training_error(network: Network, problems: Problem) -> np.ndarray:

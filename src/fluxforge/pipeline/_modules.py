@@ -37,8 +37,8 @@ from fluxforge.pipeline._problems import (
     problems_by_step,
     with_steps,
 )
-from fluxforge.pipeline._records import Evidence, FrontRow, FrontTable, read_record, to_document
 from fluxforge.run import RunFolder
+from fluxforge.run.result import Evidence, FrontRow, FrontTable, from_document, to_document
 
 # Problems that constants are refitted to, and how many such sets tell the scatter.
 REFIT_PROBLEMS, REFIT_SETS = 512, 5
@@ -59,7 +59,7 @@ def fronts_of(
             tell(f"searching a formula for {each.name} ({each.kind})", k, len(sampled))
             done = to_document(front_table(each, _search_module(each, spec), None))
             folder.finish(stage, done)
-        found[each.name] = _read_front(read_record(done, FrontTable, folder.path / "stages" / f"{stage}.json"), each)
+        found[each.name] = _read_front(from_document(done, FrontTable, folder.path / "stages" / f"{stage}.json"), each)
     return sampled, found
 
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from fluxforge import recipe
 from fluxforge._files import write_document
 from fluxforge.certify import Certificate
@@ -9,26 +11,27 @@ from fluxforge.mesh import save_figure
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._fields import fields_figure
 from fluxforge.pipeline._folder import Progress
-from fluxforge.pipeline._records import Document
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
 from fluxforge.run import RunFolder
+from fluxforge.run.result import Discovery, Generalisation, to_document
 from fluxforge.scheme import Scheme, load
 
 
-def write_generalisation(spec: recipe.Recipe, document: Document, folder: Path) -> list[Path]:
-    """The document of a run with arms and its figures; returns their paths."""
+def write_generalisation(result: Generalisation, folder: Path) -> list[Path]:
+    """Write the document of a run with arms and, if they are `sparse` and `dense`, its figures; return the paths."""
     paths = [folder / "generalisation.json"]
-    write_document(paths[0], "generalisation", 1, document)
-    if {"sparse", "dense"} <= set(spec.arms):
-        for name, draw in (("generalisation", generalisation_figure), ("extrapolation", extrapolation_figure)):
-            for suffix in ("png", "svg"):
-                paths.append(folder / f"{name}.{suffix}")
-                save_figure(draw(document), paths[-1])
+    write_document(paths[0], "generalisation", 1, to_document(result))
+    measured = result.measured
+    if {"sparse", "dense"} <= set(measured.arms):
+        for suffix in ("png", "svg"):
+            paths += [folder / f"generalisation.{suffix}", folder / f"extrapolation.{suffix}"]
+            save_figure(generalisation_figure(measured.arms, result.seeds), paths[-2])
+            save_figure(extrapolation_figure(measured.extrapolation), paths[-1])
     return paths
 
 
 def write_report(
-    document: Document,
+    result: Discovery,
     spec: recipe.Recipe,
     folder: RunFolder,
     into: Path,
@@ -38,22 +41,22 @@ def write_report(
 ) -> list[Path]:
     """Write the report of a run and its figures; returns their paths."""
     return write_discovery(
-        document,
+        result,
         into,
         scheme=scheme,
         certificate=certificate,
         metrics=folder.metrics.read(),
         command=str(folder.description.get("command", "")),
-        picture=None if scheme is None else fields_figure(scheme, spec, folder, document.get("member")),
+        picture=None if scheme is None else fields_figure(scheme, spec, folder, result.member),
     )
 
 
-def rewrite_report(document: Document, spec: recipe.Recipe, folder: RunFolder, into: Path, tell: Progress) -> None:
-    """The report of a finished run again; its scheme is in `into`, and is verified anew for the certificate."""
+def rewrite_report(result: Discovery, spec: recipe.Recipe, folder: RunFolder, into: Path, tell: Progress) -> None:
+    """Write the report of a finished run again; its scheme is in `into`, and is verified anew for the certificate."""
     # The first report was written before its own duration was known.
-    seconds = {name: value for name, value in document["seconds"].items() if name != "report"}
+    seconds = {name: value for name, value in result.seconds.items() if name != "report"}
     scheme = certificate = None
-    if (path := into / name_outputs(document["recovered"])[0]).exists():
+    if (path := into / name_outputs(result.recovered)[0]).exists():
         scheme = load(path)
         certificate = verify_scheme(scheme, tell)
-    write_report({**document, "seconds": seconds}, spec, folder, into, scheme=scheme, certificate=certificate)
+    write_report(replace(result, seconds=seconds), spec, folder, into, scheme=scheme, certificate=certificate)

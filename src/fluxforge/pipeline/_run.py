@@ -18,9 +18,9 @@ from fluxforge.data import model_of, source
 from fluxforge.errors import InputError
 from fluxforge.pipeline._certification import name_outputs
 from fluxforge.pipeline._folder import recipe_of
-from fluxforge.pipeline._records import Discovery, Document, Generalisation, Record, read_record
 from fluxforge.report import typeset
 from fluxforge.run import Metrics, RunFolder
+from fluxforge.run.result import Discovery, Document, Generalisation, Record, from_document
 from fluxforge.scheme import Scheme, load
 from fluxforge.stepping import TrainedNetwork
 from fluxforge.train import Trained, train
@@ -139,8 +139,8 @@ class Run:
     def result(self) -> Discovery | Generalisation:
         """The document as a record: a Generalisation of a recipe with arms, otherwise a Discovery."""
         if self.recipe.arms:
-            return read_record(self.document, Generalisation, self.folder)
-        return read_record(self.document, Discovery, self.folder)
+            return from_document(self.document, Generalisation, self.folder)
+        return from_document(self.document, Discovery, self.folder)
 
     @property
     def verdict(self) -> str | None:
@@ -161,7 +161,7 @@ class Run:
         """What was established of the scheme; None if no formula was found."""
         if isinstance(self.result, Generalisation) or self.result.certificate is None:
             return None
-        return read_record(self.result.certificate, CertificateSummary, self.folder)
+        return from_document(self.result.certificate, CertificateSummary, self.folder)
 
     @cached_property
     def metrics(self) -> MetricColumns:

@@ -29,7 +29,7 @@ from fluxforge.pde import Equation
 from fluxforge.pipeline._folder import Progress
 from fluxforge.pipeline._formula import Formula, law_record, limit_rows
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_shortest_steps
-from fluxforge.pipeline._records import Evidence, Laws
+from fluxforge.run.result import Evidence, Laws
 from fluxforge.scheme import Hop, symbol
 
 # A power that is this near to a whole number is that number.

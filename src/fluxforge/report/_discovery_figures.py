@@ -5,7 +5,7 @@ import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,8 +15,11 @@ from matplotlib.ticker import MaxNLocator
 from fluxforge.report._limit_figure import limit_figure, limit_rows
 from fluxforge.report._mathml import plot_formula, rounded
 from fluxforge.report._page import COLOURS, MARKERS, number, panels
+from fluxforge.run.result import Arm, Discovery, Extrapolated, FrontRow, FrontTable, Number, StepErrors
 
 LINE, CHOSEN = COLOURS[:2]
+# A line of metrics: numbers by name, of several networks a list each.
+Metric: TypeAlias = Mapping[str, float | list[float | None] | None]
 # Where an error of zero is drawn on a logarithmic axis.
 LOWEST = 1e-16
 # Letters of a formula that fit on a line of a panel.
@@ -28,11 +31,10 @@ MEASURES = {
     "one_step_worst": "one step, worst cell",
     "rollout_mse": "many steps, mean square",
 }
-WHO = ("network", "formula")
 FRONT_COLUMNS = ("name", "kind", "complexity", "error", "formula")
 
 
-def discovery_figures(result: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
+def discovery_figures(result: Discovery, metrics: Sequence[Metric]) -> dict[str, Figure]:
     """The figures that this run has data for, by name: `front`, `limit`, `loss`, `errors`."""
     found = {}
     if fronts := shown_fronts(result):
@@ -40,53 +42,54 @@ def discovery_figures(result: Mapping[str, Any], metrics: Sequence[Mapping[str, 
     if limit_rows(result):
         found["limit"] = limit_figure(result)
     if terms(metrics):
-        found["loss"] = loss_figure(metrics, result.get("member"))
-    if measured(result):
-        found["errors"] = errors_figure(result["evaluation"])
+        found["loss"] = loss_figure(metrics, result.member)
+    if errors := step_errors(result):
+        found["errors"] = errors_figure(errors)
     return found
 
 
-def shown_fronts(result: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def shown_fronts(result: Discovery) -> dict[str, FrontTable]:
     """The fronts that hold a formula; of a pair the message comes first, as in the paper's figure."""
-    fronts = [(name, front) for name, front in (result.get("fronts") or {}).items() if front["rows"]]
+    fronts = [(name, front) for name, front in (result.fronts or {}).items() if front.rows]
     if len(fronts) == 2:
-        fronts.sort(key=lambda each: each[1]["kind"] != "message")
+        fronts.sort(key=lambda each: each[1].kind != "message")
     return dict(fronts)
 
 
-def front_csv(fronts: Mapping[str, Mapping[str, Any]]) -> str:
+def front_csv(fronts: Mapping[str, FrontTable]) -> str:
     """The fronts as a table, a formula a line, nothing rounded."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(FRONT_COLUMNS)
     for name, front in fronts.items():
-        for row in front["rows"]:
-            table.writerow([name, front["kind"], *(row[column] for column in FRONT_COLUMNS[2:])])
+        table.writerows([name, front.kind, row.complexity, row.error, row.formula] for row in front.rows)
     return text.getvalue()
 
 
-def terms(metrics: Sequence[Mapping[str, Any]]) -> list[str]:
+def terms(metrics: Sequence[Metric]) -> list[str]:
     """The terms of the loss that were written down."""
     return [name for name in (metrics[-1] if metrics else {}) if name not in NOT_TERMS]
 
 
-def measured(result: Mapping[str, Any]) -> bool:
-    """Whether network and formula were compared on unseen meshes."""
-    return all(who in (result.get("evaluation") or {}) for who in WHO)
+def step_errors(result: Discovery) -> dict[str, StepErrors]:
+    """Errors of network and formula on unseen meshes; empty if they were not compared there."""
+    found = result.evaluation
+    if found is None or found.network is None or found.formula is None:
+        return {}
+    return {"network": found.network, "formula": found.formula}
 
 
-def front_figure(fronts: Mapping[str, Mapping[str, Any]]) -> Figure:
+def front_figure(fronts: Mapping[str, FrontTable]) -> Figure:
     """Error against complexity, a panel per MLP, the chosen formula marked and written out."""
     figure, axes = panels(len(fronts), columns=2)
     for panel, (name, front) in zip(axes, fronts.items(), strict=True):
-        rows = front["rows"]
-        x = [row["complexity"] for row in rows]
-        y = [max(row["error"], LOWEST) for row in rows]
+        x = [row.complexity for row in front.rows]
+        y = [_height(row) for row in front.rows]
         panel.semilogy(x, y, drawstyle="steps-post", color=LINE, linewidth=1.2, alpha=0.5)
         panel.semilogy(x, y, "o", color=LINE, markersize=5)
-        lines = _mark(panel, rows[front["chosen"]]) if front["chosen"] is not None else 0
+        lines = _mark(panel, front.rows[front.chosen]) if isinstance(front.chosen, int) else 0
         panel.set(xlabel="complexity (operators, variables, constants)", ylabel="relative error")
-        panel.set_title(f"{front['kind']} {name}", fontsize=10, parse_math=False)
+        panel.set_title(f"{front.kind} {name}", fontsize=10, parse_math=False)
         panel.set_ylim(*_limits(min(y), max(y), lines))
         panel.margins(x=0.06)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -100,14 +103,19 @@ def _limits(low: float, high: float, lines: int) -> tuple[float, float]:
     return low, high * (high / low) ** (share / (1 - share))
 
 
-def _mark(panel: Axes, row: Mapping[str, Any]) -> int:
+def _height(row: FrontRow) -> float:
+    """The error of a candidate on a logarithmic axis; NaN, which is not drawn, if it was not finite."""
+    return math.nan if row.error is None else max(row.error, LOWEST)
+
+
+def _mark(panel: Axes, row: FrontRow) -> int:
     """Mark a point and write its formula at the top, which a falling curve leaves free; return the lines it took."""
-    point = (row["complexity"], max(row["error"], LOWEST))
+    point = (row.complexity, _height(row))
     panel.semilogy(*point, "o", color=CHOSEN, markersize=9, zorder=3)
-    label = plot_formula(row["formula"]) if len(rounded(row["formula"], 4)) <= LABEL else None
+    label = plot_formula(row.formula) if len(rounded(row.formula, 4)) <= LABEL else None
     # A fraction is two to three lines high.
-    room = [label, "", ""] if label else textwrap.wrap(rounded(row["formula"], 4), LABEL, max_lines=4, placeholder=" …")
-    last = f"complexity {row['complexity']}, error {number(row['error'])}"
+    room = [label, "", ""] if label else textwrap.wrap(rounded(row.formula, 4), LABEL, max_lines=4, placeholder=" …")
+    last = f"complexity {row.complexity}, error {number(row.error)}"
     lines = [label, last] if label else [*room, last]
     panel.annotate(
         "\n".join(lines),
@@ -124,10 +132,10 @@ def _mark(panel: Axes, row: Mapping[str, Any]) -> int:
     return len(room) + 1
 
 
-def loss_figure(metrics: Sequence[Mapping[str, Any]], member: int | None = None) -> Figure:
+def loss_figure(metrics: Sequence[Metric], member: int | None = None) -> Figure:
     """Each term of the loss against steps, a line per network; the network that was distilled is drawn thick."""
     figure, (panel,) = panels(1)
-    steps = [record["step"] for record in metrics]
+    steps = np.array([record["step"] for record in metrics], float)
     for k, name in enumerate(terms(metrics)):
         values = np.array([np.atleast_1d(np.asarray(record.get(name), float)) for record in metrics])
         values = np.where(values > 0, values, np.nan)
@@ -142,14 +150,14 @@ def loss_figure(metrics: Sequence[Mapping[str, Any]], member: int | None = None)
     return figure
 
 
-def errors_figure(evaluation: Mapping[str, Any]) -> Figure:
+def errors_figure(errors: Mapping[str, StepErrors]) -> Figure:
     """Distance from the law of the data on unseen meshes: network above, formula below, for each measure."""
     figure, (panel,) = panels(1)
-    names = [name for name in MEASURES if any(name in evaluation[who] for who in WHO)]
-    for k, who in enumerate(WHO):
-        values = [evaluation[who].get(name) for name in names]
+    names = list(MEASURES)
+    for k, (who, own) in enumerate(errors.items()):
+        values: list[float | None] = [getattr(own, name) for name in names]
         y = np.arange(len(names)) + (k - 0.5) * 0.34
-        drawn = [max(v, LOWEST**2) if _finite(v) else math.nan for v in values]
+        drawn = [max(v, LOWEST**2) if v is not None and _finite(v) else math.nan for v in values]
         panel.plot(drawn, y, MARKERS[k], color=COLOURS[k], markersize=8, label=who)
         for value, place in zip(values, y, strict=True):
             _say(panel, value, float(place), COLOURS[k])
@@ -191,24 +199,27 @@ METRICS = (
 FLOOR = 1e-15
 
 
-def generalisation_figure(result: Mapping[str, Any]) -> Figure:
-    """Every seed is a dot, the bar is the median; histograms are of the last layer of the last update."""
+def generalisation_figure(arms: Mapping[str, Arm], seeds: int) -> Figure:
+    """Errors and weights of the arms `sparse` and `dense`, of so many seeds each.
+
+    Every seed is a dot, the bar is the median; histograms are of the last layer of the last update.
+    """
     figure = Figure(figsize=(9.6, 7.2), layout="constrained")
     axes = figure.subplots(2, 2, sharey="row", height_ratios=(3, 2))
     for column, (arm, title, colour) in enumerate(COLUMNS):
-        _metrics(axes[0, column], result[arm], colour)
-        _histogram(axes[1, column], result[arm]["last_layer"], colour)
+        _metrics(axes[0, column], arms[arm], colour)
+        _histogram(axes[1, column], arms[arm].last_layer, colour)
         axes[0, column].set_title(title)
     axes[0, 0].set_ylabel("error against the first-order scheme")
     axes[1, 0].set_ylabel("share of weights")
-    figure.suptitle(f"Trained on two cells, asked about meshes of 300: {result['seeds']} seeds each", fontsize=12)
+    figure.suptitle(f"Trained on two cells, asked about meshes of 300: {seeds} seeds each", fontsize=12)
     return figure
 
 
-def _metrics(panel: Axes, arm: Mapping[str, Any], colour: str) -> None:
+def _metrics(panel: Axes, arm: Arm, colour: str) -> None:
     rng = np.random.default_rng(0)
     for k, (name, _) in enumerate(METRICS):
-        values = np.maximum(np.asarray(arm[name], float), FLOOR)
+        values = np.maximum(np.asarray(getattr(arm, name), float), FLOOR)
         median = float(np.median(values))
         panel.bar(k, median, width=0.6, color=colour, alpha=0.3, bottom=None)
         panel.scatter(k + 0.2 * (rng.random(len(values)) - 0.5), values, s=16, color=colour, alpha=0.8, linewidths=0)
@@ -221,7 +232,7 @@ def _metrics(panel: Axes, arm: Mapping[str, Any], colour: str) -> None:
     panel.grid(axis="y", alpha=0.3)
 
 
-def _histogram(panel: Axes, weights: Any, colour: str) -> None:
+def _histogram(panel: Axes, weights: Sequence[Number], colour: str) -> None:
     values = np.asarray(weights, float)
     reach = max(0.3, float(np.abs(values).max()))
     bins = np.linspace(-reach, reach, 61)
@@ -231,20 +242,22 @@ def _histogram(panel: Axes, weights: Any, colour: str) -> None:
     panel.grid(alpha=0.3)
 
 
-def extrapolation_figure(result: Mapping[str, Any]) -> Figure:
-    """What the paper asks about and does not show: longer steps, larger temperatures, other boundaries."""
+def extrapolation_figure(extrapolation: Extrapolated) -> Figure:
+    """One-step errors for longer steps, larger temperatures and other boundaries than in training."""
     figure = Figure(figsize=(11, 3.8), layout="constrained")
     axes = figure.subplots(1, 3, sharey=True)
-    beyond = result["extrapolation"]
     titles = {
         "fourier": "Δt / Δt_Fourier",
         "temperature_range": "temperatures, times those of training",
         "boundary": "boundary",
     }
     for panel, (name, title) in zip(axes, titles.items(), strict=True):
-        labels = list(beyond[name])
+        errors = getattr(extrapolation, name)
+        labels = list(errors)
         for arm, label, colour in COLUMNS:
-            quartiles = np.maximum([np.percentile(beyond[name][each][arm], (25, 50, 75)) for each in labels], FLOOR)
+            quartiles = np.maximum(
+                [np.percentile(np.array(errors[each][arm], float), (25, 50, 75)) for each in labels], FLOOR
+            )
             x = np.arange(len(labels))
             panel.plot(x, quartiles[:, 1], "o-" if name != "boundary" else "o", color=colour, label=label)
             panel.vlines(x, quartiles[:, 0], quartiles[:, 2], color=colour, alpha=0.5, linewidth=4)

@@ -4,10 +4,10 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from msgspec import UnsetType
 
 from fluxforge._files import write_text
 from fluxforge.certify import Certificate
@@ -15,10 +15,12 @@ from fluxforge.errors import InputError
 from fluxforge.report._certificate_page import formula_lines, shown_lines
 from fluxforge.report._discovery_figures import (
     MEASURES,
+    Metric,
     discovery_figures,
     front_csv,
     front_figure,
     shown_fronts,
+    step_errors,
     terms,
 )
 from fluxforge.report._discovery_words import (
@@ -35,29 +37,14 @@ from fluxforge.report._discovery_words import (
 from fluxforge.report._limit_figure import limit_pictures, limit_steps, limit_table, with_uncertainty
 from fluxforge.report._mathml import align, inline_math, mathml, typeset, typeset_text
 from fluxforge.report._page import Shown, decimals, number, page, save_figures, shown
+from fluxforge.run.result import Discovery, FrontTable, Law, Laws, Number
 from fluxforge.scheme import Scheme
 
-Record = Mapping[str, Any]
 HEADLINES = {
     "recovered": "a formula was recovered",
     "approximation": "an approximation was found",
     "refused": "no formula was accepted",
 }
-# What a run that failed early lacks.
-ABSENT: Record = {
-    "findings": (),
-    "update": "",
-    "reasons": (),
-    "ablations": None,
-    "ended_by_clock": (),
-    "loss": None,
-    "stencil": None,
-    "evaluation": None,
-    "seconds": {},
-    "environment": {},
-}
-# The cell whose temperature a law is about.
-HOPS = {"near": "N", "far": "Q"}
 # Factors of a law that fit on a line of a narrow page.
 A_LINE = 4
 ERRORS_CAPTION = (
@@ -70,12 +57,12 @@ FIELDS_CAPTION = (
 
 
 def write_discovery(
-    result: Record,
+    result: Discovery,
     folder: str | os.PathLike[str],
     *,
     scheme: Scheme | None,
     certificate: Certificate | None,
-    metrics: Sequence[Record],
+    metrics: Sequence[Metric],
     command: str,
     picture: Figure | None = None,
 ) -> list[Path]:
@@ -94,31 +81,31 @@ def write_discovery(
 
 
 def discovery_page(
-    result: Record,
+    result: Discovery,
     figures: Mapping[str, Figure],
     *,
     scheme: Scheme | None,
     certificate: Certificate | None,
-    metrics: Sequence[Record] = (),
+    metrics: Sequence[Metric] = (),
     command: str = "",
     picture: Figure | None = None,
 ) -> str:
     """The page as text, its pictures inside it. A formula is typeset only if the result says it is recovered."""
-    recovered = bool(result.get("recovered"))
+    recovered = result.recovered
     if recovered and scheme is None:
-        raise InputError(f"the result of recipe {result['recipe']!r:.60} is recovered, and its scheme is not given")
+        raise InputError(f"the result of recipe {result.recipe!r:.60} is recovered, and its scheme is not given")
     inline = {
         name: shown(figure, name, _caption(name, metrics), alt=_alt(name, result, metrics), look="narrow")
         for name, figure in figures.items()
         if name in ("loss", "errors")
     }
     if picture is not None:
-        steps = (result.get("evaluation") or {}).get("rollout", "many")
+        steps = "many" if result.evaluation is None else result.evaluation.rollout or "many"
         inline["picture"] = shown(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light wide")
     stopped = _stopped(result, certificate)
     return page(
         "discovery.html",
-        result={**ABSENT, **{key: value for key, value in result.items() if value is not None}},
+        result=result,
         recovered=recovered,
         verdict=_verdict(result),
         headline=HEADLINES[_verdict(result)],
@@ -140,8 +127,11 @@ def discovery_page(
         limit_steps=limit_steps(result),
         stencil_symbol=inline_math(r"\partial T_P^{\prime} / \partial T_N"),
         power_law=inline_math(r"f\,A^{a}\,\delta^{b}\,V^{c}\,\Delta t^{d}"),
-        laws=_typeset_laws(result.get("laws") or {}),
-        laws_say=_laws_in_words(result.get("laws") or {}, "of heat " if equation_name(result) == HEAT else ""),
+        laws="" if result.laws is None else _typeset_laws(result.laws),
+        laws_say=""
+        if result.laws is None
+        else _laws_in_words(result.laws, "of heat " if equation_name(result) == HEAT else ""),
+        losses=_losses(result),
         fronts=shown_fronts(result),
         panels=_front_pictures(shown_fronts(result)),
         figures=inline,
@@ -155,67 +145,80 @@ def discovery_page(
     )
 
 
-def _verdict(result: Record) -> str:
+def _verdict(result: Discovery) -> str:
     """Of a run that was judged before there were three verdicts: recovered or refused."""
-    return str(result.get("verdict") or ("recovered" if result.get("recovered") else "refused"))
+    return result.verdict or ("recovered" if result.recovered else "refused")
 
 
-def _text(result: Record, scheme: Scheme | None) -> list[str]:
+def _text(result: Discovery, scheme: Scheme | None) -> list[str]:
     """The formulas as text: of the scheme, or of what there is instead of one."""
     if scheme is not None:
         return formula_lines(scheme)
-    messages = [f"{name} = Σ of {formula}" for name, formula in (result.get("messages") or {}).items()]
-    return messages + [f"{name} = {formula}" for name, formula in (result.get("outputs") or {}).items()]
+    messages = [f"{name} = Σ of {formula}" for name, formula in (result.messages or {}).items()]
+    return messages + [f"{name} = {formula}" for name, formula in (result.outputs or {}).items()]
 
 
-def _parts(result: Record) -> list[tuple[str, Markup]]:
+def _parts(result: Discovery) -> list[tuple[str, Markup]]:
     """The messages and outputs of a formula that was not recovered, typeset."""
-    messages = [
-        (f"message {name}", typeset_text(text, sum_of=name)) for name, text in (result.get("messages") or {}).items()
-    ]
-    outputs = (result.get("outputs") or {}).items()
+    messages = [(f"message {name}", typeset_text(text, sum_of=name)) for name, text in (result.messages or {}).items()]
+    outputs = (result.outputs or {}).items()
     return messages + [(f"update {name}", typeset_text(f"{name} = {text}")) for name, text in outputs]
 
 
-def _stopped(result: Record, certificate: Certificate | None) -> str | None:
+def _stopped(result: Discovery, certificate: Certificate | None) -> str | None:
     """The stage a run did not get past; none if it ran to the end."""
-    if not result.get("messages"):
-        if result.get("fronts"):
+    if not result.messages:
+        if result.fronts:
             return "choosing a formula: candidates were found, and none was accepted"
-        searched = "distil" in (result.get("seconds") or {})
+        searched = "distil" in result.seconds
         return "reading a formula off the network" if searched else "training, before any formula was searched for"
-    if "stencil" not in result or "evaluation" not in result:
+    if result.stencil is None or result.evaluation is None:
         return "checking the formula against the network"
     return "certifying the formula" if certificate is None else None
 
 
-def _constants(result: Record) -> list[tuple[str, str, str, str]]:
+def _losses(result: Discovery) -> dict[str, Number]:
+    """The losses that were measured, by what they are the loss of."""
+    if result.loss is None:
+        return {}
+    known = {
+        "the network": result.loss.network,
+        "the formula, constants fitted": result.loss.formula,
+        "the formula, constants as fractions": result.loss.rational,
+    }
+    return {label: loss for label, loss in known.items() if not isinstance(loss, UnsetType)}
+
+
+def _constants(result: Discovery) -> list[tuple[str, str, str, str]]:
     """Name, value in the network and by least loss, each with its uncertainty, and the fraction that stands for it."""
-    fitted = result.get("constants_fitted") or {}
-    least = fitted.get("values") or result.get("constants") or {}
-    spread = fitted.get("uncertainty") or result.get("constants_uncertainty") or {}
-    own, off = result.get("limit") or {}, result.get("limit_uncertainty") or {}
-    rational = result.get("rational") or {}
+    least, spread = result.constants or {}, result.constants_uncertainty or {}
+    if result.constants_fitted is not None:
+        least, spread = result.constants_fitted.values, result.constants_fitted.uncertainty
+    own, off = result.limit or {}, result.limit_uncertainty or {}
+    rational = result.rational or {}
     return [
         (
             name,
-            with_uncertainty(own[name], off.get(name)) if own.get(name) is not None else "—",
-            with_uncertainty(value, spread.get(name)),
-            str(rational.get(name) or "—"),
+            _with_uncertainty(own.get(name), off.get(name)),
+            _with_uncertainty(value, spread.get(name)),
+            rational.get(name) or "—",
         )
         for name, value in least.items()
     ]
 
 
-def _typeset_laws(laws: Record) -> Markup:
+def _with_uncertainty(value: Number, spread: Number) -> str:
+    return "—" if value is None else with_uncertainty(value, spread)
+
+
+def _typeset_laws(laws: Laws) -> Markup:
     """∂T′_P/∂T_N ≈ 0.80 A^1.03 …, a law after the other, aligned; exponents to two digits."""
     rows = []
-    for name, cell in HOPS.items():
-        law = laws.get(name) or {}
-        powers = [_power(*each) for each in (law.get("exponents") or {}).items()]
+    for cell, law in (("N", laws.near), ("Q", laws.far)):
+        powers = [_power(*each) for each in law.exponents.items()]
         left = rf"\frac{{\partial T_P^{{\prime}}}}{{\partial T_{cell}}} \approx"
         for k in range(0, len(powers), A_LINE):
-            factor = [decimals(law.get("factor"), 2)] if k == 0 else []
+            factor = [decimals(law.factor, 2)] if k == 0 else []
             rows.append([mathml("" if k else left), mathml(r"\,".join([*factor, *powers[k : k + A_LINE]]))])
     return align(rows) if rows else Markup("")
 
@@ -227,9 +230,9 @@ def _power(name: str, exponent: float | None) -> str:
     return f"{base}{f'_{{{where}}}' if where else ''}^{{{decimals(exponent, 2)}}}"
 
 
-def _laws_in_words(laws: Record, of_what: str = "of heat ") -> str:
+def _laws_in_words(laws: Laws, of_what: str = "of heat ") -> str:
     """What the whole powers nearest to the fitted ones say; `of_what` follows the word flux."""
-    near, far = (_whole(laws.get(name) or {}) for name in HOPS)
+    near, far = _whole(laws.near), _whole(laws.far)
     if not near:
         return ""
     said = "Over one hop the nearest whole powers are not those of a flux."
@@ -245,28 +248,27 @@ def _laws_in_words(laws: Record, of_what: str = "of heat ") -> str:
     return f"{said} Over two hops it is not the same law twice: what reaches further is something else."
 
 
-def _whole(law: Record) -> dict[str, int]:
-    powers = (law.get("exponents") or {}).items()
+def _whole(law: Law) -> dict[str, int]:
+    powers = law.exponents.items()
     return {name: round(power) for name, power in powers if power is not None and math.isfinite(power)}
 
 
-def _front_pictures(fronts: Mapping[str, Record]) -> list[Shown]:
+def _front_pictures(fronts: Mapping[str, FrontTable]) -> list[Shown]:
     """A picture per MLP, so that they stand side by side on a wide page and one below the other on a narrow one."""
     found = []
     for k, (name, front) in enumerate(fronts.items()):
-        rows = front["rows"]
-        marked = "none was chosen"
-        if front["chosen"] is not None:
-            row = rows[front["chosen"]]
-            marked = f"chosen: {row['formula']}, complexity {row['complexity']}, error {number(row['error'])}"
-        alt = f"Error against complexity of {len(rows)} formulas for the {front['kind']} {name}; {marked}"
-        large = "" if front["chosen"] is None else "; the large one was chosen"
-        caption = f"The {front['kind']} {name}: each point is the best formula of its length{large}."
+        marked, large = "none was chosen", ""
+        if isinstance(front.chosen, int):
+            row = front.rows[front.chosen]
+            marked = f"chosen: {row.formula}, complexity {row.complexity}, error {number(row.error)}"
+            large = "; the large one was chosen"
+        alt = f"Error against complexity of {len(front.rows)} formulas for the {front.kind} {name}; {marked}"
+        caption = f"The {front.kind} {name}: each point is the best formula of its length{large}."
         found.append(shown(front_figure({name: front}), f"front{k}", caption, alt=alt))
     return found
 
 
-def _caption(name: str, metrics: Sequence[Record]) -> str:
+def _caption(name: str, metrics: Sequence[Metric]) -> str:
     if name == "errors":
         return ERRORS_CAPTION
     several = any(isinstance(value, list) and len(value) > 1 for value in metrics[-1].values())
@@ -274,18 +276,18 @@ def _caption(name: str, metrics: Sequence[Record]) -> str:
     return f"The terms of the loss during training{each}."
 
 
-def _alt(name: str, result: Record, metrics: Sequence[Record]) -> str:
+def _alt(name: str, result: Discovery, metrics: Sequence[Metric]) -> str:
     if name == "loss":
         ends = (f"{each} from {_span(metrics, each)}" for each in terms(metrics))
         return f"Loss during {metrics[-1]['step']} training steps: {', '.join(ends)}"
-    found = result["evaluation"]
+    network, formula = step_errors(result).values()
     words = (
-        f"{label}: network {number(found['network'].get(key))}, formula {number(found['formula'].get(key))}"
+        f"{label}: network {number(getattr(network, key))}, formula {number(getattr(formula, key))}"
         for key, label in MEASURES.items()
     )
     return f"Distance from the reference. {'; '.join(words)}"
 
 
-def _span(metrics: Sequence[Record], term: str) -> str:
+def _span(metrics: Sequence[Metric], term: str) -> str:
     first, last = (record.get(term) for record in (metrics[0], metrics[-1]))
     return " to ".join(number((each or [None])[0] if isinstance(each, list) else each) for each in (first, last))

@@ -2,15 +2,14 @@
 
 import math
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from fluxforge.certify import Certificate, summarise
 from fluxforge.pde import Equation
-from fluxforge.report._discovery_figures import terms
+from fluxforge.report._discovery_figures import Metric, terms
+from fluxforge.run.result import Discovery
 from fluxforge.scheme import Hop, Scheme
 
-Record = Mapping[str, Any]
 LEARNED_FROM = {
     frozenset({"supervised"}): "was shown examples of single steps",
     frozenset({"residual"}): "was shown {equation} and no scheme",
@@ -36,19 +35,19 @@ LETTERS = {
 GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "sigma": "σ"}
 
 
-def equation_name(result: Record) -> str:
+def equation_name(result: Discovery) -> str:
     """The name of a run's equation; runs from before there were others are about heat."""
-    return str(result.get("equation") or HEAT)
+    return result.equation or HEAT
 
 
-def physics_rows(result: Record) -> list[tuple[str, Any]]:
+def physics_rows(result: Discovery) -> list[tuple[str, object]]:
     """The equation and its parameters as rows of a table; of heat its diffusivity alone."""
     if equation_name(result) == HEAT:
-        return [("diffusivity α", result["diffusivity"])] if "diffusivity" in result else []
-    return [("equation", equation_name(result)), *(result.get("parameters") or {}).items()]
+        return [] if result.diffusivity is None else [("diffusivity α", result.diffusivity)]
+    return [("equation", equation_name(result)), *(result.parameters or {}).items()]
 
 
-def question(metrics: Sequence[Record], equation: str) -> str:
+def question(metrics: Sequence[Metric], equation: str) -> str:
     """What a run asked, in a sentence."""
     how = LEARNED_FROM.get(frozenset(terms(metrics)) - {"sparsity"}, "was trained on it")
     how = how.format(equation="the heat equation" if equation == HEAT else f"the equation {equation}")
@@ -85,23 +84,23 @@ def reading(scheme: Scheme) -> str:
 
 
 def opening_sentence(
-    result: Record, scheme: Scheme | None, certificate: Certificate | None, stopped: str | None
+    result: Discovery, scheme: Scheme | None, certificate: Certificate | None, stopped: str | None
 ) -> str:
     """What a numerical analyst would say of the run in one sentence, and how much of the network is explained."""
-    least = (result.get("explained") or {}).get("least")
+    least = None if result.explained is None else result.explained.least
     # Rounded down: a network explained to 99.97 % is not explained to 100 %.
     share = "" if least is None else f"The network's step is explained to {math.floor(1000 * least) / 10:g} %."
     if scheme is None or certificate is None:
         why = f"the run stopped at {stopped}" if stopped else "no formula was certified"
         return f"{why[0].upper()}{why[1:]}. {share}".strip()
-    caution = "" if result.get("recovered") else "Of the candidate, which was not accepted as the network's law: "
+    caution = "" if result.recovered else "Of the candidate, which was not accepted as the network's law: "
     return f"{caution}{summarise(certificate, scheme)} {share}".strip()
 
 
-def next_commands(result: Record, scheme: Scheme | None, command: str) -> list[tuple[str, str]]:
+def next_commands(result: Discovery, scheme: Scheme | None, command: str) -> list[tuple[str, str]]:
     """Commands to copy, each with what it does; those about a formula only if there is one."""
     again = ("Write missing files of this folder again, or finish an interrupted run", "fluxforge discover --resume .")
-    seed = int(result.get("seed") or 0) + 1
+    seed = result.seed + 1
     rerun = (
         "Repeat the run with another seed, in the folder where this run was started",
         _rerun(result, command, seed),
@@ -109,7 +108,7 @@ def next_commands(result: Record, scheme: Scheme | None, command: str) -> list[t
     if scheme is None:
         return [again, rerun]
     name = scheme_file(result)
-    settings = "".join(f" --set {key}={value:.17g}" for key, value in (result.get("parameters") or {}).items())
+    settings = "".join(f" --set {key}={value:.17g}" for key, value in (result.parameters or {}).items())
     start = "--initial 'exp(-30*((x - 0.5)**2 + (y - 0.5)**2))'"
     return [
         ("Make a mesh", "fluxforge mesh square --cells 2000 -o mesh.msh"),
@@ -124,16 +123,16 @@ def next_commands(result: Record, scheme: Scheme | None, command: str) -> list[t
     ]
 
 
-def scheme_file(result: Record) -> str:
+def scheme_file(result: Discovery) -> str:
     """The name under which a run keeps its formula: it says whether the formula is recovered."""
-    return "scheme.json" if result.get("recovered") else "candidate.json"
+    return "scheme.json" if result.recovered else "candidate.json"
 
 
 def folder_files(
-    result: Record, figures: Iterable[str], *, scheme: bool, certificate: bool, metrics: bool
+    result: Discovery, figures: Iterable[str], *, scheme: bool, certificate: bool, metrics: bool
 ) -> list[tuple[str, str]]:
     """The files beside the page and what they hold, as far as the run got."""
-    evidence = "certificate.json" if result.get("recovered") else "candidate-certificate.json"
+    evidence = "certificate.json" if result.recovered else "candidate-certificate.json"
     files = [
         (scheme_file(result), "the formula, which every command reads", scheme),
         (evidence, "its certificate", certificate),
@@ -145,17 +144,17 @@ def folder_files(
     return [(name, what) for name, what, present in files if present]
 
 
-def _rerun(result: Record, command: str, seed: int) -> str:
+def _rerun(result: Discovery, command: str, seed: int) -> str:
     """The command of the run with another seed and folder."""
     try:
         words = shlex.split(command)
     except ValueError:
         words = []
     if words[:2] != ["fluxforge", "discover"] or "--resume" in words:
-        words = ["fluxforge", "discover", str(result["recipe"])]
+        words = ["fluxforge", "discover", result.recipe]
     kept, skip = [], False
     for word in words:
         if not skip and word.partition("=")[0] not in DROPPED:
             kept.append(word)
         skip = not skip and DROPPED.get(word, False)
-    return shlex.join([*kept, "--seed", str(seed), "-o", f"{result['recipe']}-seed-{seed}"])
+    return shlex.join([*kept, "--seed", str(seed), "-o", f"{result.recipe}-seed-{seed}"])

@@ -7,7 +7,7 @@ from fluxforge.run._durable import (
     digest_files,
     explain_failure,
     find_altered,
-    read_record,
+    read_digests,
     remove_strays,
     write_durably,
 )
@@ -23,7 +23,7 @@ __all__ = [
     "explain_failure",
     "find_altered",
     "lock_folder",
-    "read_record",
+    "read_digests",
     "remove_strays",
     "write_durably",
 ]

@@ -123,7 +123,7 @@ def digest_files(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
 
 
-def read_record(value: Any, where: Path) -> dict[str, str]:
+def read_digests(value: Any, where: Path) -> dict[str, str]:
     """Check a mapping from file names to texts that was read from the file `where`.
 
     Raises DocumentError if it is none, or if a name leads out of the folder: restored files are written there.

@@ -19,11 +19,13 @@ from fluxforge.scheme._integrate import (
 from fluxforge.scheme._integrate import rkl2 as rkl2_tableau
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
-from fluxforge.scheme._spaces import SPACES, split_name
+from fluxforge.scheme._spaces import SPACES, named_scheme, split_name
 from fluxforge.scheme._symbols import (
+    ALL_ENDS,
     IN_SPACE,
     INVARIANTS,
     NEXT,
+    STEP,
     TURNED,
     Ghost,
     Hop,
@@ -47,6 +49,7 @@ from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
 
 __all__ = [
+    "ALL_ENDS",
     "CORRECTION",
     "FAMILIES",
     "FLUXES",
@@ -57,6 +60,7 @@ __all__ = [
     "LOCAL",
     "NEXT",
     "SPACES",
+    "STEP",
     "TABLEAUX",
     "TURNED",
     "TWO_POINT",
@@ -98,6 +102,7 @@ __all__ = [
     "load",
     "local_number_stage",
     "message_symbols",
+    "named_scheme",
     "nested_tableau",
     "one_cell_order",
     "output_symbols",

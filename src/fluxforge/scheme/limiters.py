@@ -33,9 +33,10 @@ R, C = symbol("r"), symbol("c")
 """The variables of a limiter."""
 
 # Added to the square of a difference: r keeps its sign and shrinks, so that a bounded φ stays within its bounds.
-_SQUARED = sp.Float(1e-36)
-# c as φ sees it stays this far from 0 and 1, where 2r/c and 2/(1 − c) are no numbers.
-_APART = sp.Float(1e-9)
+_SQUARED = sp.Float(1e-30)
+# c as φ sees it stays this far from 0 and 1, where 2r/c and 2/(1 − c) are no numbers; with the number above, the
+# denominator of 2r/c stays within single precision.
+_APART = sp.Float(1e-6)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, is_one_ope
 from fluxforge.stepping._linear import LinearStepper
 from fluxforge.stepping._output import prepare_folder, write_comparison, write_run, write_series
 from fluxforge.stepping._picture import comparison_figure
-from fluxforge.stepping._run import choose_step, compare, simulate
+from fluxforge.stepping._problem import Problem
+from fluxforge.stepping._run import compare, run_problem, simulate
 from fluxforge.stepping._simulation import (
     Comparison,
     ComparisonRow,
@@ -31,6 +32,7 @@ from fluxforge.stepping._simulation import (
 )
 from fluxforge.stepping._stable_region import real_interval
 from fluxforge.stepping._steady import Overshoot, SteadyState, SteadySummary, overshoot, steady
+from fluxforge.stepping._step_size import choose_step
 from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper, GeneralStepper, general_stepper
 from fluxforge.stepping._trained import TrainedNetwork
 
@@ -48,6 +50,7 @@ __all__ = [
     "Operator",
     "Overshoot",
     "Precision",
+    "Problem",
     "Simulation",
     "Solver",
     "SteadyState",
@@ -79,6 +82,7 @@ __all__ = [
     "read_array",
     "read_field",
     "real_interval",
+    "run_problem",
     "run_stepper",
     "side_by_side",
     "sides",

@@ -26,6 +26,7 @@ from fluxforge.mesh import (
 from fluxforge.pde import HEAT, Words
 from fluxforge.stepping._field import field_on_cells
 from fluxforge.stepping._picture import comparison_figure, draw_with_bar
+from fluxforge.stepping._problem import Problem
 
 # Above this, drawing takes more than about a second.
 MOST_CELLS_SHOWN = 50_000
@@ -86,7 +87,8 @@ class ComparisonRow:
 class Simulation:
     """The saved fields of a run (`times`, `fields`, the last one `final`), its mesh, steps and limits.
 
-    `blew_up_at` is the number of the step at which the field blew up, or None.
+    `blew_up_at` is the number of the step at which the field blew up, or None; `dt_choice` says in words how a step
+    was chosen that was left to the program, and `problem` is what was run.
     """
 
     scheme: str
@@ -102,6 +104,8 @@ class Simulation:
     blew_up_at: int | None
     words: Words = HEAT.words
     capacity: CellField | None = None
+    dt_choice: str | None = None
+    problem: Problem | None = None
 
     def __repr__(self) -> str:
         where = f"{self.scheme:.60} on {self.graph.cells:,} cells"

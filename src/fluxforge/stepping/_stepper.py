@@ -10,7 +10,16 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from fluxforge._types import State
-from fluxforge.graph import PaddedGraph, check_dimension, evaluate_stages, outflow_rule, pad_graph, put
+from fluxforge.graph import (
+    Formulas,
+    PaddedGraph,
+    check_dimension,
+    evaluate_stages,
+    fixed_sums,
+    outflow_rule,
+    pad_graph,
+    put,
+)
 from fluxforge.mesh import DualGraph, Settings, close_walls, resolve
 from fluxforge.scheme import Scheme
 
@@ -147,8 +156,12 @@ def morton_order(x: Float[np.ndarray, "cells dimension"]) -> Int[np.ndarray, " c
     return np.argsort(key, kind="stable")
 
 
+# With arrays of its own for every slot, a step of 10⁶ squares takes a fraction of the time; compiling it takes longer.
+_LEAST_BY_SLOT = 1 << 14
+
+
 class GeneralStepper(AbstractStepper):
-    """Every message is evaluated in every slot at every step."""
+    """Every message is evaluated in every slot at every step, but on large meshes those without fields (`fixed`)."""
 
     scheme: Scheme = eqx.field(static=True)
     dt: float = eqx.field(static=True)
@@ -156,6 +169,7 @@ class GeneralStepper(AbstractStepper):
     dtype: Literal["float32", "float64"] = eqx.field(static=True)
     S: State
     graph: PaddedGraph
+    fixed: tuple[dict[str, State], ...]
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """The mesh's order is the stepper's."""
@@ -173,7 +187,8 @@ class GeneralStepper(AbstractStepper):
     def advance(self, T: State) -> State:
         """One step: messages, sums, outputs, stage by stage."""
         parameters = {"dt": self.dt, **dict(self.constants)}
-        return evaluate_stages(self.scheme.stages, self.graph, T, self.S, parameters=parameters)
+        rounds = (Formulas(stage, known) for stage, known in zip(self.scheme.stages, self.fixed, strict=True))
+        return evaluate_stages(rounds, self.graph, T, self.S, parameters=parameters)
 
 
 def general_stepper(
@@ -190,18 +205,22 @@ def general_stepper(
     fields = resolve(scheme.equation, graph, parameters)
     messages = [message.expression for stage in scheme.stages for message in stage.messages.values()]
     read = {own.name for expression in messages for own in expression.free_symbols}
+    by_slot = graph.cells >= _LEAST_BY_SLOT
+    padded = pad_graph(
+        close_walls(graph, scheme.equation, fields),
+        scheme.hops(),
+        parameters=fields,
+        symbols=read,
+        outflow=outflow_rule(graph, scheme.equation, fields, dtype),
+        dtype=dtype,
+        by_slot=by_slot,
+    )
     return GeneralStepper(
         scheme=scheme,
         dt=dt,
         constants=tuple(fields.constants.items()),
         dtype=dtype,
         S=put(source, dtype),
-        graph=pad_graph(
-            close_walls(graph, scheme.equation, fields),
-            scheme.hops(),
-            parameters=fields,
-            symbols=read,
-            outflow=outflow_rule(graph, scheme.equation, fields, dtype),
-            dtype=dtype,
-        ),
+        graph=padded,
+        fixed=fixed_sums(scheme.stages, padded, fields.constants) if by_slot else ({},) * len(scheme.stages),
     )

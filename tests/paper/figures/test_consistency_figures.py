@@ -8,6 +8,8 @@ import pytest
 from matplotlib.axes import Axes
 
 from fluxforge.paper.figures._consistency import STYLES, diffusivity_figure, plateau_figure
+from fluxforge.paper.studies import consistency
+from study_documents import read_partial
 
 CELLS = (64, 256, 1024, 4096)
 H = [cells**-0.5 for cells in CELLS]
@@ -50,7 +52,7 @@ def _curve(panel: Axes, name: str) -> Any:
 
 @pytest.mark.parametrize("draw", [diffusivity_figure, plateau_figure])
 def test_every_family_has_a_panel_that_says_what_it_is(draw: Any, result: dict[str, Any], tmp_path: Path) -> None:
-    figure = draw(result)
+    figure = draw(read_partial(result, consistency.Result))
     figure.savefig(tmp_path / "figure.png")
     assert len(figure.axes) == len(FAMILIES)
     assert figure.get_figwidth() <= 10
@@ -68,13 +70,13 @@ def test_every_family_has_a_panel_that_says_what_it_is(draw: Any, result: dict[s
 def test_one_family_alone_draws(result: dict[str, Any], tmp_path: Path) -> None:
     alone = {"families": {"right": result["families"]["right"]}}
     for draw in (diffusivity_figure, plateau_figure):
-        figure = draw(alone)
+        figure = draw(read_partial(alone, consistency.Result))
         figure.savefig(tmp_path / "alone.png")
         assert len(figure.axes) == 1
 
 
 def test_diffusivities_are_drawn_where_they_were_measured_beside_one(result: dict[str, Any]) -> None:
-    squares, equilateral, right, jittered, _ = diffusivity_figure(result).axes
+    squares, equilateral, right, jittered, _ = diffusivity_figure(read_partial(result, consistency.Result)).axes
     assert _curve(squares, "two-hop-printed").get_xdata().tolist() == pytest.approx(H)
     assert _curve(squares, "two-hop-printed").get_ydata().tolist() == pytest.approx([2.73] * 4)
     assert len(_curve(equilateral, "euler").get_xdata()) == 0
@@ -88,7 +90,7 @@ def test_diffusivities_are_drawn_where_they_were_measured_beside_one(result: dic
 
 
 def test_bars_span_the_principal_values(result: dict[str, Any]) -> None:
-    right = diffusivity_figure(result).axes[2]
+    right = diffusivity_figure(read_partial(result, consistency.Result)).axes[2]
     bars = [line for line in right.lines if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2]
     spans = {tuple(line.get_ydata()) for line in bars}
     assert spans == {(0.7, 1.3), (1.7, 4.3)}
@@ -96,7 +98,7 @@ def test_bars_span_the_principal_values(result: dict[str, Any]) -> None:
 
 
 def test_exact_values_are_lines_on_lattices_only(result: dict[str, Any]) -> None:
-    panels = diffusivity_figure(result).axes
+    panels = diffusivity_figure(read_partial(result, consistency.Result)).axes
     dotted = [sorted(line.get_ydata()[0] for line in panel.lines if line.get_linestyle() == ":") for panel in panels]
     assert dotted[2] == pytest.approx([0.7, 1.3, 1.7, 4.3])
     assert dotted[1] == pytest.approx([1.0, 1.0, 2.7, 2.76])
@@ -108,7 +110,7 @@ def test_exact_values_are_lines_on_lattices_only(result: dict[str, Any]) -> None
 
 
 def test_errors_are_drawn_as_they_are_with_their_orders(result: dict[str, Any]) -> None:
-    panels = plateau_figure(result).axes
+    panels = plateau_figure(read_partial(result, consistency.Result)).axes
     for panel, name in zip(panels, FAMILIES, strict=True):
         steady = result["families"][name]["steady"]
         for scheme in ("euler", "corrected"):
@@ -120,7 +122,7 @@ def test_errors_are_drawn_as_they_are_with_their_orders(result: dict[str, Any]) 
 
 
 def test_the_guide_has_a_slope_of_two(result: dict[str, Any]) -> None:
-    panel = plateau_figure(result).axes[0]
+    panel = plateau_figure(read_partial(result, consistency.Result)).axes[0]
     (guide,) = (line for line in panel.lines if line.get_linestyle() == "--")
     (x0, x1), (y0, y1) = guide.get_data()
     assert np.log(y0 / y1) / np.log(x0 / x1) == pytest.approx(2)

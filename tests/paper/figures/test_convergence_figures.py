@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from fluxforge.paper.figures import errors_figure, printed_residual_map, residual_map
+from fluxforge.paper.studies import convergence
+from study_documents import read_partial
 
 SCHEMES = ("euler", "midpoint", "midpoint-printed", "two-hop", "two-hop-printed", "crank-nicolson", "rkl2-8", "network")
 FRACTIONS = (2.0, 1.0, 0.5, 0.25)
@@ -50,7 +52,7 @@ def result() -> dict[str, Any]:
 def test_a_map_has_a_panel_per_scheme_and_a_place_for_the_legend(
     draw: Any, result: dict[str, Any], tmp_path: Path
 ) -> None:
-    figure = draw(result)
+    figure = draw(read_partial(result, convergence.Result))
     figure.savefig(tmp_path / "map.png")
     titles = [panel.get_title().split(" (")[0] for panel in figure.axes if panel.get_title()]
     assert titles == list(SCHEMES)
@@ -58,7 +60,7 @@ def test_a_map_has_a_panel_per_scheme_and_a_place_for_the_legend(
 
 
 def test_tiles_hold_what_was_measured_and_nothing_else(result: dict[str, Any]) -> None:
-    panel = residual_map(result).axes[0]
+    panel = residual_map(read_partial(result, convergence.Result)).axes[0]
     (tiles,) = [each for each in panel.collections if each.get_array() is not None]
     values = np.ma.asarray(tiles.get_array())
     assert values.shape == (len(FRACTIONS), len(CELLS))
@@ -68,16 +70,16 @@ def test_tiles_hold_what_was_measured_and_nothing_else(result: dict[str, Any]) -
 
 
 def test_lines_are_where_the_steps_are(result: dict[str, Any]) -> None:
-    fourier, limit, blown = residual_map(result).axes[0].lines
+    fourier, limit, blown = residual_map(read_partial(result, convergence.Result)).axes[0].lines
     assert list(fourier.get_ydata()) == [1 / n for n in CELLS]
     assert list(limit.get_ydata()) == [1.4 / n for n in CELLS]
     assert list(blown.get_ydata()) == [2 / n for n in CELLS]
     # Without a limit and without a blow-up only Fourier's line is left.
-    assert len(residual_map(result).axes[5].lines) == 1
+    assert len(residual_map(read_partial(result, convergence.Result)).axes[5].lines) == 1
 
 
 def test_errors_end_where_a_scheme_blows_up(result: dict[str, Any], tmp_path: Path) -> None:
-    figure = errors_figure(result)
+    figure = errors_figure(read_partial(result, convergence.Result))
     figure.savefig(tmp_path / "errors.png")
     in_time, in_space, in_seconds = figure.axes
     by_name = {line.get_label().split(" (")[0]: line for line in in_time.lines}
@@ -91,7 +93,7 @@ def test_errors_end_where_a_scheme_blows_up(result: dict[str, Any], tmp_path: Pa
 def test_networks_are_told_from_schemes_and_say_where_they_end(result: dict[str, Any]) -> None:
     for row in result["rows"]:
         row["error"] = None if row["scheme"] == "network" else row["error"]
-    in_time = errors_figure(result).axes[0]
+    in_time = errors_figure(read_partial(result, convergence.Result)).axes[0]
     black = [line.get_label() for line in in_time.lines if line.get_color() == "black"]
     assert black == ["network (blows up in time)"]
 
@@ -99,4 +101,4 @@ def test_networks_are_told_from_schemes_and_say_where_they_end(result: dict[str,
 def test_a_study_of_one_mesh_draws(result: dict[str, Any], tmp_path: Path) -> None:
     one = {key: [row for row in result[key] if row["wanted"] == 100] for key in ("meshes", "rows", "space")}
     for draw in (residual_map, errors_figure):
-        draw(result | one).savefig(tmp_path / "figure.png")
+        draw(read_partial(result | one, convergence.Result)).savefig(tmp_path / "figure.png")

@@ -15,11 +15,24 @@ from fluxforge.paper.figures import (
     residuals_figure,
     symbolic_figure,
 )
+from fluxforge.paper.studies import higher_order, symbolic
+from study_documents import read_partial
 
 STEPS = tuple(0.5 / 2**k for k in range(8))
 TRAINED = (0.0625, 0.125, 0.25, 0.5)
 THETAS = {"θ = 0": 0.0, "θ = 0.5": 0.5, "θ = 1": 1.0}
-Draw = Callable[[dict[str, Any]], Figure]
+KINDS = {
+    symbolic_figure: symbolic.Result,
+    pinn_figure: symbolic.Result,
+    constants_figure: higher_order.Result,
+    four_layers_figure: higher_order.Result,
+    residuals_figure: higher_order.Result,
+}
+Draw = Callable[[Any], Figure]
+
+
+def _draw(draw: Draw, document: dict[str, Any]) -> Figure:
+    return draw(read_partial(document, KINDS[draw]))
 
 
 def _front(kind: str, chosen: int | None) -> dict[str, Any]:
@@ -115,7 +128,7 @@ def _drawn(figure: Figure, path: Path) -> tuple[Axes, ...]:
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_every_panel_says_what_its_axes_are(draw: Draw, result: dict[str, Any], count: int, tmp_path: Path) -> None:
-    panels = _drawn(draw(result), tmp_path)
+    panels = _drawn(_draw(draw, result), tmp_path)
     assert len(panels) == count
     assert all(panel.get_xlabel() and panel.get_ylabel() and panel.get_title() for panel in panels)
     assert len({panel.get_title() for panel in panels}) == count
@@ -123,7 +136,7 @@ def test_every_panel_says_what_its_axes_are(draw: Draw, result: dict[str, Any], 
 
 
 def test_messages_come_before_updates_and_the_chosen_formulas_are_marked() -> None:
-    message, update, table = symbolic_figure(_symbolic()).axes
+    message, update, table = _draw(symbolic_figure, _symbolic()).axes
     assert message.get_title().startswith("f_agg (z1")
     assert update.get_title().startswith("f_up (T_new")
     assert [list(panel.lines[-1].get_xydata()[0]) for panel in (message, update)] == [[5, 3e-2], [7, 1e-3]]
@@ -131,7 +144,7 @@ def test_messages_come_before_updates_and_the_chosen_formulas_are_marked() -> No
 
 
 def test_a_network_that_failed_leaves_its_place_empty() -> None:
-    network, formula, other, _ = symbolic_figure(_symbolic()).axes[-1].lines
+    network, formula, other, _ = _draw(symbolic_figure, _symbolic()).axes[-1].lines
     assert list(network.get_xdata()) == [0, 1, 2, *range(4, 12)] == list(formula.get_xdata())
     # A second engine explains the same networks, and is drawn beside the first.
     assert list(other.get_xdata()) == [place + 0.25 for place in (0, 1, 2, *range(4, 10))]
@@ -142,22 +155,22 @@ def test_a_network_that_failed_leaves_its_place_empty() -> None:
 def test_a_study_that_found_nothing_draws(tmp_path: Path) -> None:
     result = _symbolic() | {"fronts": {"z1": _front("message", None)}}
     result["rows"] = [_row("operon", 3)]
-    message, table = _drawn(symbolic_figure(result), tmp_path)
+    message, table = _drawn(_draw(symbolic_figure, result), tmp_path)
     assert message.get_legend() is None
     assert not table.lines
     assert table.get_title() == "0 of 1 recovered"
-    (only,) = _drawn(symbolic_figure(result | {"fronts": {}, "engines": [], "rows": []}), tmp_path)
+    (only,) = _drawn(_draw(symbolic_figure, result | {"fronts": {}, "engines": [], "rows": []}), tmp_path)
     assert only.get_title() == "0 of 0 recovered"
 
 
 def test_a_loss_of_nothing_is_drawn_at_round_off() -> None:
     result = _symbolic()
     result["rows"] = [_row("operon", 0) | {"formula_loss": 0.0}]
-    assert list(symbolic_figure(result).axes[-1].lines[1].get_ydata()) == [1e-17]
+    assert list(_draw(symbolic_figure, result).axes[-1].lines[1].get_ydata()) == [1e-17]
 
 
 def test_marks_are_drawn_where_a_network_was_trained_and_lines_everywhere(tmp_path: Path) -> None:
-    flux, source = pinn_figure(_symbolic()).axes
+    flux, source = _draw(pinn_figure, _symbolic()).axes
     # Least residual, the network's own and the pair alone; the source has no such pair.
     assert (len(flux.lines), len(source.lines)) == (9, 6)
     assert [len(line.get_xdata()) for line in flux.lines[:3]] == [8, 6, 8]
@@ -166,49 +179,51 @@ def test_marks_are_drawn_where_a_network_was_trained_and_lines_everywhere(tmp_pa
     for found in result["against_step"].values():
         for row in found["rows"]:
             row.pop("network", None)
-    assert [len(panel.lines) for panel in _drawn(pinn_figure(result), tmp_path)] == [6, 3]
+    assert [len(panel.lines) for panel in _drawn(_draw(pinn_figure, result), tmp_path)] == [6, 3]
 
 
 def test_constants_are_drawn_for_every_theta_with_what_was_trained(tmp_path: Path) -> None:
-    first, source, second = constants_figure(_higher_order()).axes
+    first, source, second = _draw(constants_figure, _higher_order()).axes
     assert len(first.lines) == len(source.lines) == len(second.lines) == 2 * 3 + 1
     assert [panel.lines[-1].get_ydata()[0] for panel in (first, source, second)] == [0.5, 0.5, 1.0]
     half = next(line for line in first.lines if line.get_label() == "θ = 0.5, trained")
     assert list(half.get_ydata()) == pytest.approx([_nested(1.1 * step, 0.5, 2)["c1"] for step in TRAINED])
     alone = _higher_order()
     alone["networks"] = {"midpoint": _network(0.5)}
-    panels = _drawn(constants_figure(alone), tmp_path)
+    panels = _drawn(_draw(constants_figure, alone), tmp_path)
     assert [line.get_label() for line in panels[0].lines if "trained" in str(line.get_label())] == ["θ = 0.5, trained"]
 
 
 def test_marks_that_a_frame_leaves_out_are_counted() -> None:
     inside = _higher_order()
-    assert not any("outside" in text.get_text() for panel in four_layers_figure(inside).axes for text in panel.texts)
+    assert not any(
+        "outside" in text.get_text() for panel in _draw(four_layers_figure, inside).axes for text in panel.texts
+    )
     for row in inside["networks"]["four layers, hermite"]["by_step"]:
         row["constants"]["c1"] = -7.0
-    first, second = four_layers_figure(inside).axes
+    first, second = _draw(four_layers_figure, inside).axes
     marks = 4 * len(inside["networks"]["four layers, hermite"]["by_step"])
     assert not first.texts
     assert [text.get_text() for text in second.texts] == [f"{marks // 4} of {marks} marks lie outside"]
 
 
 def test_four_layers_are_drawn_with_and_without_trained_networks(tmp_path: Path) -> None:
-    for panel in four_layers_figure(_higher_order()).axes:
+    for panel in _draw(four_layers_figure, _higher_order()).axes:
         # A line, RK4's constant, and marks, per layer.
         assert len(panel.lines) == 4 * 3
     alone = _higher_order()
     alone["networks"] = {}
-    panels = _drawn(four_layers_figure(alone), tmp_path)
+    panels = _drawn(_draw(four_layers_figure, alone), tmp_path)
     assert [len(panel.lines) for panel in panels] == [8, 8]
     dotted = [line.get_ydata()[0] for line in panels[0].lines[1::2]]
     assert dotted == pytest.approx([1 / 4, 1 / 3, 1 / 2, 1])
 
 
 def test_residuals_are_drawn_beside_those_of_schemes(tmp_path: Path) -> None:
-    for panel in residuals_figure(_higher_order()).axes:
+    for panel in _draw(residuals_figure, _higher_order()).axes:
         assert [line.get_label() for line in panel.lines] == ["network", "Euler", "midpoint", "RK4"]
         assert list(panel.lines[1].get_ydata()) == list(TRAINED)
     alone = _higher_order()
     del alone["networks"]["two-hop"]
-    (only,) = _drawn(residuals_figure(alone), tmp_path)
+    (only,) = _drawn(_draw(residuals_figure, alone), tmp_path)
     assert only.get_title() == "midpoint network"

@@ -24,7 +24,9 @@ from fluxforge.paper.figures._setup import (
     training_data_figure,
     two_hop_figure,
 )
+from fluxforge.paper.studies import setup
 from fluxforge.paper.studies._setup_meshes import make_patch
+from study_documents import read_partial
 
 FIGURES = (training_data_figure, sample_meshes_figure, message_passing_figure, two_hop_figure)
 
@@ -83,7 +85,7 @@ def _overlapping(figure: Figure) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("draw", FIGURES, ids=lambda draw: draw.__name__)
 def test_no_text_lies_on_another_and_the_figure_is_of_a_page(draw: Any, result: dict[str, Any], tmp_path: Path) -> None:
     before = copy.deepcopy(result)
-    figure = draw(result)
+    figure = draw(read_partial(result, setup.Result))
     figure.savefig(tmp_path / "figure.png")
     assert not _overlapping(figure)
     assert figure.get_figwidth() <= 10
@@ -91,7 +93,7 @@ def test_no_text_lies_on_another_and_the_figure_is_of_a_page(draw: Any, result: 
 
 
 def test_the_training_graph_shows_geometry_state_and_answer(result: dict[str, Any]) -> None:
-    mesh, before, after = training_data_figure(result).axes[:3]
+    mesh, before, after = training_data_figure(read_partial(result, setup.Result)).axes[:3]
     assert {"V = 1.732", "A = 2", "δ = 1.155", "A/(δ V) = 1"} <= set(_words(mesh))
     (triangles,) = (each for each in mesh.collections if isinstance(each, PolyCollection))
     assert len(triangles.get_paths()) == 2
@@ -101,7 +103,7 @@ def test_the_training_graph_shows_geometry_state_and_answer(result: dict[str, An
 
 
 def test_nodes_have_the_colour_of_their_temperature_on_one_scale(result: dict[str, Any]) -> None:
-    figure = training_data_figure(result)
+    figure = training_data_figure(read_partial(result, setup.Result))
     bar = figure.axes[-1]
     assert bar.get_ylim() == (-1.0, 1.0)
     nodes = [
@@ -110,21 +112,23 @@ def test_nodes_have_the_colour_of_their_temperature_on_one_scale(result: dict[st
     assert len(nodes) == 4
     result["two_cells"]["example"]["after"] = result["two_cells"]["example"]["T"]
     again = [
-        patch.get_facecolor() for patch in training_data_figure(result).axes[2].patches if isinstance(patch, Circle)
+        patch.get_facecolor()
+        for patch in training_data_figure(read_partial(result, setup.Result)).axes[2].patches
+        if isinstance(patch, Circle)
     ]
     assert again == nodes[:2]
     assert nodes[:2] != nodes[2:]
 
 
 def test_dark_nodes_have_light_words(result: dict[str, Any]) -> None:
-    before = training_data_figure(result).axes[1]
+    before = training_data_figure(read_partial(result, setup.Result)).axes[1]
     colours = {text.get_text()[:8]: text.get_color() for text in before.texts}
     assert colours["T = -0.9"] == "white"
     assert colours["T = 0.75"] == "black"
 
 
 def test_samples_share_one_scale_and_say_their_spread(result: dict[str, Any]) -> None:
-    figure = sample_meshes_figure(result)
+    figure = sample_meshes_figure(read_partial(result, setup.Result))
     regular, irregular, bar = figure.axes
     for panel, kind in ((regular, "regular"), (irregular, "irregular")):
         (cells,) = panel.collections
@@ -139,7 +143,7 @@ def test_samples_share_one_scale_and_say_their_spread(result: dict[str, Any]) ->
 
 
 def test_messages_flow_along_edges_to_nodes(result: dict[str, Any]) -> None:
-    edge, node, flow = message_passing_figure(result).axes
+    edge, node, flow = message_passing_figure(read_partial(result, setup.Result)).axes
     patch = result["patches"]["triangles"]
     assert "f^{\\,\\mathrm{agg}}" in edge.get_xlabel()
     assert "f^{\\,\\mathrm{up}}" in node.get_xlabel()
@@ -154,7 +158,7 @@ def test_messages_flow_along_edges_to_nodes(result: dict[str, Any]) -> None:
 
 
 def test_two_hops_have_the_colours_and_counts_of_the_paths(result: dict[str, Any]) -> None:
-    figure = two_hop_figure(result)
+    figure = two_hop_figure(read_partial(result, setup.Result))
     for panel, kind, twice in zip(figure.axes, ("triangles", "squares"), (1, 4), strict=True):
         patch = result["patches"][kind]
         far = len(patch["paths"]) - patch["returning"]
@@ -178,7 +182,10 @@ def test_two_hops_have_the_colours_and_counts_of_the_paths(result: dict[str, Any
 def test_cells_within_reach_are_tinted_and_others_are_white(result: dict[str, Any]) -> None:
     white = (1.0, 1.0, 1.0, 1.0)
     hops = result["patches"]["triangles"]["hop"]
-    for panel, reach in ((message_passing_figure(result).axes[2], 1), (two_hop_figure(result).axes[0], 2)):
+    for panel, reach in (
+        (message_passing_figure(read_partial(result, setup.Result)).axes[2], 1),
+        (two_hop_figure(read_partial(result, setup.Result)).axes[0], 2),
+    ):
         (cells,) = panel.collections
         tinted = [tuple(colour) != white for colour in np.asarray(cells.get_facecolor()).tolist()]
         assert tinted == [hop <= reach for hop in hops]

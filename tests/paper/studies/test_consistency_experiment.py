@@ -13,6 +13,7 @@ from fluxforge.certify._families import SEEDS, Levels
 from fluxforge.certify.order import space_order
 from fluxforge.paper.studies import consistency
 from fluxforge.scheme.reference import BUILT_IN
+from study_documents import judge_document, run_document
 
 pytestmark = pytest.mark.usefixtures("mesh_cache")
 
@@ -38,11 +39,11 @@ def told() -> list[tuple[str, int, int]]:
 
 @pytest.fixture(scope="module")
 def result(folder: Path, told: list[tuple[str, int, int]]) -> dict[str, Any]:
-    return consistency.run(CONFIG, folder, lambda *words: told.append(words))
+    return run_document(consistency, CONFIG, folder, lambda *words: told.append(words))
 
 
 def _verdict(result: Mapping[str, Any], name: str) -> str:
-    return next(claim.verdict for claim in consistency.check(result) if claim.name == name)
+    return next(claim.verdict for claim in judge_document(consistency, result) if claim.name == name)
 
 
 def test_the_document_is_plain_and_nothing_is_measured_twice(
@@ -51,7 +52,7 @@ def test_the_document_is_plain_and_nothing_is_measured_twice(
     assert json.loads(json.dumps(result, allow_nan=False)) == result
     for name in ("steady_errors", "time_order", "stability"):
         monkeypatch.setattr(consistency, name, lambda *_: pytest.fail("measured again"))
-    assert consistency.run(CONFIG, folder) == result
+    assert run_document(consistency, CONFIG, folder) == result
 
 
 def test_progress_is_told_to_the_end(result: dict[str, Any], told: list[tuple[str, int, int]]) -> None:
@@ -145,7 +146,7 @@ def test_first_order_follows_the_orders(result: dict[str, Any]) -> None:
 
 
 def test_no_family_has_the_order_that_the_paper_says(result: dict[str, Any]) -> None:
-    claim = consistency.check(result)[0]
+    claim = judge_document(consistency, result)[0]
     assert claim.verdict == "does not hold"
     assert claim.evidence.startswith("order 1.00 in time; in space no family has order 1.")
 
@@ -154,12 +155,12 @@ def test_the_evidence_tells_a_plateau_from_an_order_and_from_neither(result: dic
     changed = copy.deepcopy(result)
     steady = changed["families"]["irregular"]["steady"]["euler"]
     steady |= {"order": None, "rates": [1.0, 0.4, 0.9]}
-    evidence = consistency.check(changed)[0].evidence
+    evidence = judge_document(consistency, changed)[0].evidence
     assert "squares order 2.00" in evidence
     assert "right stays at 0.06" in evidence
     assert "irregular no order to be quoted" in evidence
     steady["rates"][-1] = 0.1
-    assert "irregular stays at" in consistency.check(changed)[0].evidence
+    assert "irregular stays at" in judge_document(consistency, changed)[0].evidence
 
 
 def test_two_hops_follow_diffusivity_and_error(result: dict[str, Any]) -> None:
@@ -195,7 +196,7 @@ def test_without_gmsh_its_meshes_are_left_out(
     monkeypatch.setattr(consistency, "gmsh_problem", lambda: "libGLU.so.1 is missing")
     told: list[str] = []
     config = consistency.Config(sizes={"squares": (2, 3), consistency.GMSH: (4,)})
-    found = consistency.run(config, folder, warn=told.append)
+    found = run_document(consistency, config, folder, warn=told.append)
     assert list(found["families"]) == ["squares"]
     assert "libGLU" in told[0]
 

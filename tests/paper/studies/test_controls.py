@@ -14,6 +14,7 @@ from fluxforge.paper.studies import controls
 from fluxforge.paper.studies._decoys import AS_ITSELF, DECOYS, FAKES, FOUND, LAWS, NOT_BELIEVED, Decoy
 from fluxforge.pipeline import Judged
 from fluxforge.pipeline._formula import NetworkConstants
+from study_documents import judge_document, read_partial, run_document
 
 CONFIG = controls.Config(decoys=("heat", "first-order-5%", "euler"))
 
@@ -51,12 +52,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_every_decoy_is_run_once_and_collected_afterwards(asked: list[str], tmp_path: Path) -> None:
-    result = controls.run(CONFIG, tmp_path)
+    result = run_document(controls, CONFIG, tmp_path)
     assert asked == ["first-order", "first-order", "midpoint"]
     assert [row["name"] for row in result["rows"]] == list(CONFIG.decoys)
     assert [row["kind"] for row in result["rows"]] == ["law", "network", "network"]
     assert {row["reason"] for row in result["rows"]} == {"NO: b"}
-    again = controls.run(CONFIG, tmp_path)
+    again = run_document(controls, CONFIG, tmp_path)
     assert len(asked) == 3
     assert again == result
     assert json.loads(json.dumps(result, allow_nan=False)) == result
@@ -65,15 +66,15 @@ def test_every_decoy_is_run_once_and_collected_afterwards(asked: list[str], tmp_
 def test_a_decoy_that_has_become_another_one_is_run_again(
     asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    controls.run(CONFIG, tmp_path)
+    run_document(controls, CONFIG, tmp_path)
     other = Decoy("heat", "something else", FOUND)
     monkeypatch.setattr(controls, "DECOYS", {**DECOYS, "heat": other})
-    assert controls.run(CONFIG, tmp_path)["rows"][0]["what"] == "something else"
+    assert run_document(controls, CONFIG, tmp_path)["rows"][0]["what"] == "something else"
     assert len(asked) == 4
 
 
 def test_a_true_law_that_is_not_recovered_is_missed_and_the_claim_says_so(asked: list[str], tmp_path: Path) -> None:
-    result = controls.run(CONFIG, tmp_path)
+    result = run_document(controls, CONFIG, tmp_path)
     assert result["counts"] == {"ok": 2, "FOOLED": 0, "missed": 1}
     (claim,) = result["claims"]
     assert claim["verdict"] == "holds under a condition"
@@ -98,19 +99,19 @@ def test_what_counts_as_fooled(allowed: frozenset[str], verdict: str, own: bool,
 
 
 def test_one_decoy_that_is_believed_decides_the_claim(asked: list[str], tmp_path: Path) -> None:
-    result = controls.run(CONFIG, tmp_path)
+    result = run_document(controls, CONFIG, tmp_path)
     for outcome, verdict in (("FOOLED", "does not hold"), ("ok", "holds")):
         changed = copy.deepcopy(result)
         for row in changed["rows"]:
             row["outcome"] = "ok"
         changed["rows"][1]["outcome"] = outcome
-        (claim,) = controls.check(changed)
+        (claim,) = judge_document(controls, changed)
         assert claim.verdict == verdict
         assert ("wrongly recovered: first-order-5%" in claim.evidence) == (outcome == "FOOLED")
 
 
 def test_the_table_has_a_row_per_decoy(asked: list[str], tmp_path: Path) -> None:
-    table = controls_table(controls.run(CONFIG, tmp_path))
+    table = controls_table(read_partial(run_document(controls, CONFIG, tmp_path), controls.Result))
     assert len(table.rows) == 3
     assert table.rows[0][:4] == ("heat", "α A/δ (T_N − T_P): nothing is wrong", "refused", "90.00%")
     assert table.rows[0][4:7] == ("—", "recovered", "missed")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -13,13 +14,14 @@ from fluxforge.certify.time_order import exact_solution
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.gnn.exact import sparse_network
 from fluxforge.mesh import Dirichlet, fourier_step
-from fluxforge.paper.studies import _measures, convergence
+from fluxforge.paper.studies import _measures, _tasks, convergence
 from fluxforge.paper.studies._convergence_claims import COMPARED
-from fluxforge.paper.studies._convergence_result import Order, Row, time_orders
+from fluxforge.paper.studies._convergence_result import Grid, Order, Row, time_orders
 from fluxforge.paper.studies._measures import exact_action, graph_of
-from fluxforge.paper.studies._tasks import grid_of, in_child
+from fluxforge.paper.studies._tasks import Task, measure_task, run_child
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import generator
+from study_documents import judge_document, run_document
 
 TOY = convergence.Config(
     cells=(40, 80, 160),
@@ -46,12 +48,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def result(folder: Path) -> dict[str, Any]:
     # The lemma's network is the first-order scheme, so what is right for it is known.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convergence, "_trained", lambda _: {"lemma": sparse_network(1, 2, 4)})
-        return convergence.run(TOY, folder)
+        patch.setattr(convergence, "_read_networks", lambda _: {"lemma": sparse_network(1, 2, 4)})
+        return run_document(convergence, TOY, folder)
 
 
 def _verdict(result: Mapping[str, Any], name: str) -> str:
-    return next(claim.verdict for claim in convergence.check(result) if claim.name == name)
+    return next(claim.verdict for claim in judge_document(convergence, result) if claim.name == name)
 
 
 def _rows(result: Mapping[str, Any], scheme: str, wanted: int | None = None) -> list[dict[str, Any]]:
@@ -170,36 +172,37 @@ def test_nothing_is_measured_twice(result: dict[str, Any], folder: Path, monkeyp
     def refuse(*_: Any, **__: Any) -> dict[str, Any]:
         raise AssertionError("measured again")
 
-    monkeypatch.setattr(convergence, "_trained", lambda _: {"lemma": sparse_network(1, 2, 4)})
-    for name in ("grid_of", "mesh_facts", "seconds_per_step", "space_of"):
+    monkeypatch.setattr(convergence, "_read_networks", lambda _: {"lemma": sparse_network(1, 2, 4)})
+    for name in ("measure_grid", "mesh_facts", "seconds_per_step", "space_error"):
         monkeypatch.setattr(convergence, name, refuse)
-    assert convergence.run(TOY, folder) == result
+    assert run_document(convergence, TOY, folder) == result
     changed = convergence.Config(**{**TOY.__dict__, "end": 32.0})
     with pytest.raises(AssertionError, match="measured again"):
-        convergence.run(changed, folder)
-    monkeypatch.setattr(convergence, "_trained", lambda _: {"lemma": sparse_network(2, 2, 4)})
+        run_document(convergence, changed, folder)
+    monkeypatch.setattr(convergence, "_read_networks", lambda _: {"lemma": sparse_network(2, 2, 4)})
     with pytest.raises(AssertionError, match="measured again"):
-        convergence.run(TOY, folder)
+        run_document(convergence, TOY, folder)
 
 
 def test_without_networks_the_result_says_so(folder: Path, result: dict[str, Any]) -> None:
-    told = convergence.run(TOY, folder)
+    told = run_document(convergence, TOY, folder)
     assert "higher-order has not been run" in told["networks"]
     assert "lemma" not in told["schemes"]
 
 
 def test_a_process_of_its_own_measures_the_same() -> None:
-    words = {"task": "grid", "scheme": "midpoint", "cells": 40, "seed": 1, "fractions": [1.0, 0.5], "end": 8.0}
-    here = grid_of(BUILT_IN["midpoint"], words)["rows"]
-    there = in_child(words)["rows"]
-    for one, other in zip(here, there, strict=True):
-        assert one["error"] == pytest.approx(other["error"], rel=1e-8)
+    task = Task(task="grid", scheme="midpoint", cells=40, seed=1, fractions=(1.0, 0.5), end=8.0)
+    here = measure_task(task)
+    there = msgspec.json.decode(run_child(task), type=Grid)
+    assert isinstance(here, Grid)
+    for one, other in zip(here.rows, there.rows, strict=True):
+        assert one.error == pytest.approx(other.error, rel=1e-8)
 
 
 def test_a_process_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "false")
     with pytest.raises(FluxforgeError, match="the measurement of euler on 7 cells failed: exit status 1"):
-        in_child({"task": "grid", "scheme": "euler", "cells": 7})
+        run_child(Task(task="grid", scheme="euler", cells=7, seed=1))
 
 
 def test_large_meshes_are_measured_apart_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,25 +211,24 @@ def test_large_meshes_are_measured_apart_and_kept(tmp_path: Path, monkeypatch: p
     def pretend(many: Any, *, workers: int | None) -> Any:
         asked.extend(many)
         for k in reversed(range(len(many))):
-            task = convergence.grid_of if many[k]["task"] == "grid" else convergence.space_of
-            yield k, task(BUILT_IN[many[k]["scheme"]], many[k])
+            yield k, msgspec.json.encode(measure_task(many[k]))
 
     monkeypatch.setattr(convergence, "LARGE", 60)
-    monkeypatch.setattr(convergence, "in_children", pretend)
+    monkeypatch.setattr(_tasks, "run_children", pretend)
     config = convergence.Config(**{**TOY.__dict__, "cells": (40, 80), "fractions": (1.0,), "seeds": (1, 2), "end": 2.0})
-    found = convergence.run(config, tmp_path)
-    assert {words["cells"] for words in asked} == {80}
+    found = run_document(convergence, config, tmp_path)
+    assert {task.cells for task in asked} == {80}
     assert all(len(row["errors"]) == (2 if row["wanted"] == 40 else 1) for row in found["space"])
     asked.clear()
-    assert convergence.run(config, tmp_path) == found
+    assert run_document(convergence, config, tmp_path) == found
     assert not asked
 
 
 def test_the_study_needs_the_schemes_its_claims_speak_of() -> None:
     with pytest.raises(InputError, match="the claims speak of crank-nicolson"):
-        convergence.run(convergence.Config(schemes=("euler",)))
+        run_document(convergence, convergence.Config(schemes=("euler",)))
     with pytest.raises(InputError, match="no built-in scheme 'eulre'"):
-        convergence.run(convergence.Config(schemes=("eulre",)))
+        run_document(convergence, convergence.Config(schemes=("eulre",)))
 
 
 def test_verdicts_of_the_toy_study(result: dict[str, Any]) -> None:
@@ -256,10 +258,10 @@ def test_similarity_is_judged_by_the_numbers(result: dict[str, Any]) -> None:
 
 
 def test_a_verdict_that_the_printed_formulas_do_not_have_says_so_first(result: dict[str, Any]) -> None:
-    claims = {claim.name: claim for claim in convergence.check(result)}
+    claims = {claim.name: claim for claim in judge_document(convergence, result)}
     assert claims["similar to Crank–Nicolson"].condition == "with other formulas than printed"
     both = _as(_as(result, "two-hop-printed", "two-hop"), "midpoint-printed", "midpoint")
-    assert next(c for c in convergence.check(both) if c.name == "similar to Crank–Nicolson").condition == ""
+    assert next(c for c in judge_document(convergence, both) if c.name == "similar to Crank–Nicolson").condition == ""
 
 
 def test_the_range_is_judged_by_the_numbers(result: dict[str, Any]) -> None:
@@ -292,7 +294,7 @@ def test_the_order_in_space_is_judged_by_the_numbers(result: dict[str, Any]) -> 
 
 
 def test_networks_are_told_mesh_by_mesh(result: dict[str, Any]) -> None:
-    said = {claim.name: claim.evidence for claim in convergence.check(result)}
+    said = {claim.name: claim.evidence for claim in judge_document(convergence, result)}
     # It is the first-order scheme, so that its residual is Euler's.
     assert said["lower residual than first order"].endswith("lemma on 40, 80 cells (θ = ½): 1, 1")
     (space,) = [row for row in result["space"] if row["scheme"] == "lemma"]
@@ -301,7 +303,8 @@ def test_networks_are_told_mesh_by_mesh(result: dict[str, Any]) -> None:
     changed = copy.deepcopy(result)
     next(row for row in changed["space"] if row["scheme"] == "lemma")["error"] = None
     assert (
-        "lemma: error blows up on" in {c.name: c.evidence for c in convergence.check(changed)}["second order in space"]
+        "lemma: error blows up on"
+        in {c.name: c.evidence for c in judge_document(convergence, changed)}["second order in space"]
     )
 
 

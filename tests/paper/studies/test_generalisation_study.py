@@ -8,6 +8,7 @@ import pytest
 
 from fluxforge.paper.studies import generalisation
 from fluxforge.report import extrapolation_figure, generalisation_figure
+from study_documents import judge_document, read_partial, run_document
 
 TOY = {
     "seeds": 2,
@@ -26,8 +27,8 @@ TOY = {
 def result(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("reproduction")
     config = generalisation.Config(changes=TOY, variants=("default",))
-    found = generalisation.run(config, folder)
-    again = generalisation.run(config, folder)
+    found = run_document(generalisation, config, folder)
+    again = run_document(generalisation, config, folder)
     assert all(again[name] == found[name] for name in ("sparse", "dense", "summary", "reduced", "extrapolation"))
     # Every variant goes the same way: a second one is only there to be doctored.
     return found | {"summary": {**found["summary"], "with faces": copy.deepcopy(found["summary"]["default"])}}
@@ -45,8 +46,10 @@ def test_every_arm_has_a_number_per_seed(result: dict[str, Any]) -> None:
 
 
 def test_the_figures_draw(result: dict[str, Any], tmp_path: Path) -> None:
-    for draw in (generalisation_figure, extrapolation_figure):
-        draw(result).savefig(tmp_path / "figure.png")
+    found = read_partial(result, generalisation.Result)
+    arms = {"sparse": found.sparse, "dense": found.dense}
+    for figure in (generalisation_figure(arms, found.seeds), extrapolation_figure(found.extrapolation)):
+        figure.savefig(tmp_path / "figure.png")
         assert (tmp_path / "figure.png").stat().st_size > 10_000
 
 
@@ -60,7 +63,7 @@ def _doctored(result: dict[str, Any], **medians: dict[str, tuple[float, float]])
 
 
 def _verdict(result: dict[str, Any], name: str) -> str:
-    return next(claim.verdict for claim in generalisation.check(result) if claim.name == name)
+    return next(claim.verdict for claim in judge_document(generalisation, result) if claim.name == name)
 
 
 def test_the_verdict_on_sparsity_follows_the_rollouts(result: dict[str, Any]) -> None:

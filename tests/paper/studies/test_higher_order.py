@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import msgspec
 import numpy as np
 import pytest
 
@@ -20,19 +21,19 @@ from fluxforge.loss import averaged, defect_of
 from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, generate, unit_volume
 from fluxforge.paper.figures import constants_figure, four_layers_figure, residuals_figure
 from fluxforge.paper.studies import _networks, higher_order
-from fluxforge.paper.studies._networks import trained_before
+from fluxforge.paper.studies._networks import read_networks
 from fluxforge.pipeline import ladder, run_folder
 from fluxforge.run import RunFolder
 from fluxforge.scheme import Hop
 from fluxforge.stepping import stepper
 from fluxforge.train import train
+from study_documents import read_partial, run_document
 
 SMALL = {"data.meshes": 3, "data.cells": (20, 30), "data.engine": "builtin", "evaluation.engine": "builtin"}
 FEW = higher_order.Config(changes=SMALL, problems=4)
 SPEC = higher_order._spec(FEW, "midpoint", {})
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 CELLS = 24
-DIRECT = ("direct", "direct_four")
 RK4 = {"c1": 1 / 4, "c2": 1 / 3, "c3": 1 / 2, "c4": 1.0}
 
 
@@ -52,7 +53,7 @@ def held() -> Problem:
     """Problems on small meshes of different sizes, so that most are padded, at half the Fourier step."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_networks, "PROBLEMS", 4)
-        return _networks.held_out(SPEC, (0.5, 0.5), meshes=2, cells=CELLS)
+        return _networks.draw_unseen(SPEC, (0.5, 0.5), meshes=2, cells=CELLS)
 
 
 def test_held_out_problems_are_padded_and_have_the_step_that_was_asked_for(held: Problem) -> None:
@@ -99,24 +100,21 @@ def test_crank_nicolson_is_the_stepper_s(alpha: float) -> None:
 def test_a_network_that_is_the_first_order_scheme_has_its_residual(
     held: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_networks, "held_out", lambda *_: held)
-    found = _networks.residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
-    assert list(found) == ["network", "euler", "midpoint", "rk4", "crank-nicolson"]
-    assert found["network"] == pytest.approx(found["euler"], rel=1e-9)
-    assert found["crank-nicolson"] < 1e-12 < found["midpoint"] < found["euler"]
-    assert _networks.ratio(found, "euler") == pytest.approx(1.0)
-    assert _networks.ratio({"network": 2.0, "rk4": 3.0}, "rk4") == 1.5
+    monkeypatch.setattr(_networks, "draw_unseen", lambda *_: held)
+    found = _networks.measure_residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
+    assert list(msgspec.to_builtins(found)) == ["network", "euler", "midpoint", "rk4", "crank-nicolson"]
+    assert found.network == pytest.approx(found.euler, rel=1e-9)
+    assert found.crank_nicolson < 1e-12 < found.midpoint < found.euler
 
 
 def test_a_network_that_is_the_midpoint_rule_has_its_residual_and_its_constants(
     held: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_networks, "held_out", lambda *_: held)
+    monkeypatch.setattr(_networks, "draw_unseen", lambda *_: held)
     monkeypatch.setattr(_networks, "step_of", lambda _: _networks._explicit("midpoint"))
-    monkeypatch.setattr(_networks, "SCHEMES", ("midpoint",))
-    found = _networks.residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
-    assert found["network"] == found["midpoint"] > 1e-3
-    constants = _networks.constants(sparse_network(1, 2, 4), SPEC, 0.25)
+    found = _networks.measure_residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
+    assert found.network == found.midpoint > 1e-3
+    constants = _networks.measure_constants(sparse_network(1, 2, 4), SPEC, 0.25)
     assert constants.pop("unexplained") < 1e-12
     assert constants == pytest.approx(MIDPOINT)
 
@@ -130,44 +128,44 @@ def problems(held: Problem) -> dict[float, Problem]:
 def test_least_residual_tends_to_the_midpoint_rule_and_as_printed_to_first_order(
     problems: dict[float, Problem],
 ) -> None:
-    half, one = (higher_order._direct(SPEC, {"loss.residual.theta": theta}, 2, problems) for theta in (0.5, 1.0))
+    half, one = (higher_order._minimise(SPEC, {"loss.residual.theta": theta}, 2, problems) for theta in (0.5, 1.0))
     for found, wanted in ((half, MIDPOINT), (one, dict.fromkeys(MIDPOINT, 1.0))):
         for name, value in wanted.items():
-            assert abs(found["limit"][name] - value) <= found["uncertainty"][name] < 1e-2
-    assert half["rational"] == {"a1": "1/2", "c1": "1/2", "a2": "1", "c2": "1"}
+            assert abs(found.limit[name] - value) <= found.uncertainty[name] < 1e-2
+    assert half.rational == {"a1": "1/2", "c1": "1/2", "a2": "1", "c2": "1"}
     for found, order in ((half, 2.0), (one, 1.0)):
-        assert found["certified"]["order"] == pytest.approx(order, abs=0.05)
-        assert found["certified"]["order_with_source"] == pytest.approx(order, abs=0.05)
-    assert [row["step"] for row in half["rows"]] == list(problems)
+        assert found.certified.order == pytest.approx(order, abs=0.05)
+        assert found.certified.order_with_source == pytest.approx(order, abs=0.05)
+    assert [row.step for row in half.rows] == list(problems)
     # θ and Δt enter a residual as θΔt: doubling one and halving the other doubles the first layer's constants.
-    at = {row["step"]: row["constants"] for row in half["rows"]}
-    for row in one["rows"]:
-        if (peer := at.get(2.0 * row["step"])) is not None:
+    at = {row.step: row.constants for row in half.rows}
+    for row in one.rows:
+        if (peer := at.get(2.0 * row.step)) is not None:
             wanted = {name: (2.0 if name in ("a1", "c1") else 1.0) * value for name, value in peer.items()}
             # Two fits of the same numbers: round-off of T/Δt in the vanishing rows, through their small matrix.
-            assert row["constants"] == pytest.approx(wanted, abs=1e-7)
+            assert row.constants == pytest.approx(wanted, abs=1e-7)
 
 
 def test_least_residual_at_the_old_time_is_the_first_order_scheme_at_every_step(
     problems: dict[float, Problem],
 ) -> None:
     # Its residual at θ = 0 is nothing at all: the second layer is Euler's, and adds nothing of the first's.
-    found = higher_order._direct(SPEC, {"loss.residual.theta": 0.0}, 2, problems)
-    for row in found["rows"]:
-        assert row["loss"] < 1e-11
-        assert row["constants"] == pytest.approx({"a1": 0.0, "c1": 0.0, "a2": 1.0, "c2": 1.0}, abs=1e-8)
-    assert found["limit"]["c1"] * found["limit"]["c2"] == pytest.approx(0.0, abs=1e-8)
+    found = higher_order._minimise(SPEC, {"loss.residual.theta": 0.0}, 2, problems)
+    for row in found.rows:
+        assert row.loss < 1e-11
+        assert row.constants == pytest.approx({"a1": 0.0, "c1": 0.0, "a2": 1.0, "c2": 1.0}, abs=1e-8)
+    assert found.limit["c1"] * found.limit["c2"] == pytest.approx(0.0, abs=1e-8)
 
 
 @pytest.mark.slow
 def test_four_layers_tend_to_rk4_by_the_hermite_residual_alone() -> None:
-    found = higher_order._direct_all(FEW)
-    assert list(found["direct"]) == ["θ = 0", "θ = 0.5", "θ = 1"]
-    assert found["direct"]["θ = 0.5"]["limit"] == pytest.approx(MIDPOINT, abs=1e-3)
-    limits = [[found["direct_four"][name]["limit"][c] for c in RK4] for name in ("hermite", "θ = ½")]
+    two, four = higher_order.minimise_residuals(FEW)
+    assert list(two) == ["θ = 0", "θ = 0.5", "θ = 1"]
+    assert two["θ = 0.5"].limit == pytest.approx(MIDPOINT, abs=1e-3)
+    limits = [[four[name].limit[c] for c in RK4] for name in ("hermite", "θ = ½")]
     assert limits[0] == pytest.approx([1 / 4, 1 / 3, 1 / 2, 1], rel=0.02)
     assert limits[1] == pytest.approx([1 / 2, 1 / 2, 1 / 2, 1], rel=0.02)
-    orders = [found["direct_four"][name]["certified"]["order"] for name in ("hermite", "θ = ½")]
+    orders = [four[name].certified.order for name in ("hermite", "θ = ½")]
     assert orders == pytest.approx([4.0, 2.0], abs=0.1)
 
 
@@ -186,23 +184,23 @@ def _run_of(path: Path, steps: int = 2) -> np.ndarray:
 
 def test_without_a_folder_or_a_run_beside_it_no_network_is_found(tmp_path: Path) -> None:
     (tmp_path / "convergence").mkdir()
-    assert trained_before(None) == {}
-    assert trained_before(tmp_path / "convergence") == {}
+    assert read_networks(None) == {}
+    assert read_networks(tmp_path / "convergence") == {}
 
 
 @pytest.mark.slow
 def test_networks_are_found_once_their_run_is_finished(tmp_path: Path) -> None:
     weights = _run_of(tmp_path / "higher-order" / "midpoint")
-    assert trained_before(tmp_path / "convergence") == {}
+    assert read_networks(tmp_path / "convergence") == {}
     with RunFolder.open(tmp_path / "higher-order" / "midpoint", warn=pytest.fail) as folder:
         folder.finish("discovery", {"recovered": False})
-    found = trained_before(tmp_path / "convergence")
+    found = read_networks(tmp_path / "convergence")
     assert list(found) == ["network-midpoint"]
     assert np.array_equal(parameters(found["network-midpoint"]), weights)
 
 
 def test_names_of_variants_are_those_of_folders() -> None:
-    plain = [higher_order._plain(name) for name in higher_order.VARIANTS]
+    plain = [higher_order._folder_name(name) for name in higher_order.VARIANTS]
     assert plain[0] == "two-layers-theta-0"
     assert "four-layers-theta-half" in plain
     assert len(set(plain)) == len(plain)
@@ -239,18 +237,18 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[higher_ord
     changes |= {"evaluation.meshes": 2, "evaluation.cells": 24, "evaluation.rollout": 2}
     config = higher_order.Config(changes=changes, variants=("two layers, θ = 1",), problems=3)
     folder = tmp_path_factory.mktemp("higher-order")
-    draw = _networks.held_out
+    draw = _networks.draw_unseen
     unseen: dict[Any, Problem] = {}
 
-    def held_out(spec: recipe.Recipe, fourier: tuple[float, float]) -> Problem:
+    def draw_unseen(spec: recipe.Recipe, fourier: tuple[float, float]) -> Problem:
         key = spec.network.hops, fourier
         return unseen[key] if key in unseen else unseen.setdefault(key, draw(spec, fourier, meshes=2, cells=CELLS))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(higher_order, "STEPS", (0.25,))
         patch.setattr(_networks, "PROBLEMS", 4)
-        patch.setattr(_networks, "held_out", held_out)
-        yield config, folder, higher_order.run(config, folder)
+        patch.setattr(_networks, "draw_unseen", draw_unseen)
+        yield config, folder, run_document(higher_order, config, folder)
 
 
 @pytest.mark.slow
@@ -270,7 +268,7 @@ def test_a_run_of_untrained_networks_ends_with_verdicts(
     assert verdicts["half"] == verdicts["source"] == verdicts["four-layers"] == "holds under a condition"
     assert json.loads(json.dumps(result, allow_nan=False)) == result
     for draw in (constants_figure, four_layers_figure, residuals_figure):
-        draw(result).savefig(tmp_path / "figure.png")
+        draw(read_partial(result, higher_order.Result)).savefig(tmp_path / "figure.png")
 
 
 @pytest.mark.slow
@@ -279,8 +277,9 @@ def test_a_second_call_trains_and_discovers_nothing(
 ) -> None:
     config, folder, result = short
     told: list[str] = []
-    monkeypatch.setattr(higher_order, "_direct_all", lambda _: {name: result[name] for name in DIRECT})
-    again = higher_order.run(config, folder, lambda what, *_: told.append(what))
+    known = read_partial(result, higher_order.Result)
+    monkeypatch.setattr(higher_order, "minimise_residuals", lambda _: (known.direct, known.direct_four))
+    again = run_document(higher_order, config, folder, lambda what, *_: told.append(what))
     assert again["networks"] == result["networks"]
     assert again["discovered"] == result["discovered"]
     assert again["claims"] == result["claims"]
@@ -293,6 +292,7 @@ def test_a_folder_of_another_recipe_is_refused(
 ) -> None:
     config, folder, result = short
     changed = higher_order.Config(changes={**config.changes, "training.steps": 21}, variants=(), problems=3)
-    monkeypatch.setattr(higher_order, "_direct_all", lambda _: {name: result[name] for name in DIRECT})
+    known = read_partial(result, higher_order.Result)
+    monkeypatch.setattr(higher_order, "minimise_residuals", lambda _: (known.direct, known.direct_four))
     with pytest.raises(FluxforgeError, match="midpoint"):
-        higher_order.run(changed, folder)
+        run_document(higher_order, changed, folder)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from fluxforge.paper.studies import higher_order
+from study_documents import judge_document
 
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 RK4 = {"c1": 1 / 4, "c2": 1 / 3, "c3": 1 / 2, "c4": 1.0}
@@ -58,15 +59,19 @@ def _result() -> dict[str, Any]:
 
 
 def _verdict(result: dict[str, Any], name: str) -> str:
-    return next(claim.verdict for claim in higher_order.check(result) if claim.name == f"higher-order-{name}")
+    return next(claim.verdict for claim in judge_document(higher_order, result) if claim.name == f"higher-order-{name}")
 
 
 def _evidence(result: dict[str, Any], name: str) -> str:
-    return next(claim.evidence for claim in higher_order.check(result) if claim.name == f"higher-order-{name}")
+    return next(
+        claim.evidence for claim in judge_document(higher_order, result) if claim.name == f"higher-order-{name}"
+    )
 
 
 def test_every_sentence_has_a_verdict() -> None:
-    assert {claim.name.removeprefix("higher-order-"): claim.verdict for claim in higher_order.check(_result())} == {
+    assert {
+        claim.name.removeprefix("higher-order-"): claim.verdict for claim in judge_document(higher_order, _result())
+    } == {
         "residual": "holds under a condition",
         "midpoint": "holds under a condition",
         "half": "holds under a condition",

@@ -7,14 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from fluxforge.paper.figures import memory_figure
-from fluxforge.paper.studies import memory
+from fluxforge.paper.studies import _tasks, memory
 from fluxforge.paper.studies._measures import graph_of
-from fluxforge.paper.studies._tasks import counted_bytes, footprint, forget_peak, in_child, peak
+from fluxforge.paper.studies._tasks import Footprint, Task, count_bytes, footprint, forget_peak, peak, run_child
 from fluxforge.scheme.reference import BUILT_IN
+from study_documents import judge_document, read_partial, run_document
 
 pytestmark = pytest.mark.usefixtures("mesh_cache")
 
@@ -27,16 +29,15 @@ COMPILED = 20_000_000
 
 
 def _pretend(many: Any, *, workers: int | None, forgets: bool = True) -> Any:
-    for k, words in enumerate(many):
-        n = graph_of(words["cells"], words["seed"]).cells
-        each = 0 if words["scheme"] is None else BY_SOLVER.get(words.get("solver"), 0) or HELD[words["scheme"]]
-        more = 0 if words["scheme"] is None else COMPILED
+    for k, task in enumerate(many):
+        n = graph_of(task.cells, task.seed).cells
+        each = 0 if task.scheme is None else BY_SOLVER.get(task.solver, 0) or HELD[task.scheme]
+        more = 0 if task.scheme is None else COMPILED
         start = STARTED + 50 * n + 10**6 * (k % 3) * forgets
         held = start + each * n + more
         # A system that cannot forget a peak has the mesh's in it from the start.
         start = start if forgets else 2 * start
-        found = {"cells": n, "start": start, "whole": held + 10**6 * (each > 0), "stepping": held}
-        yield k, found | {"forgets": forgets}
+        yield k, msgspec.json.encode(Footprint(n, start, held + 10**6 * (each > 0), held, forgets))
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +48,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def result(folder: Path) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "in_children", _pretend)
-        return memory.run(CONFIG, folder)
+        patch.setattr(_tasks, "run_children", _pretend)
+        return run_document(memory, CONFIG, folder)
 
 
 def _verdict(result: Mapping[str, Any], solver: str) -> str:
-    return next(claim.verdict for claim in memory.check(result) if claim.name.endswith(solver))
+    return next(claim.verdict for claim in judge_document(memory, result) if claim.name.endswith(solver))
 
 
 def test_a_peak_is_forgotten_and_seen_again() -> None:
@@ -68,15 +69,15 @@ def test_a_peak_is_forgotten_and_seen_again() -> None:
 
 
 def test_a_process_measures_itself() -> None:
-    words = {"task": "memory", "cells": 40, "seed": 1, "fourier": 0.5, "scheme": "crank-nicolson", "solver": "direct"}
-    found = in_child(words)
-    assert found["cells"] == graph_of(40, 1).cells
-    assert found["whole"] > 1e8
-    assert found["stepping"] > 1e8
+    task = Task(task="memory", cells=40, seed=1, fourier=0.5, scheme="crank-nicolson", solver="direct")
+    found = msgspec.json.decode(run_child(task), type=Footprint)
+    assert found.cells == graph_of(40, 1).cells
+    assert found.whole > 1e8
+    assert found.stepping > 1e8
 
 
 def test_without_a_scheme_only_the_mesh_is_measured() -> None:
-    found = footprint({"cells": 40, "seed": 1, "scheme": None})
+    found = footprint(Task(task="memory", cells=40, seed=1, scheme=None))
     assert found.whole <= found.stepping
 
 
@@ -92,16 +93,16 @@ def test_bytes_per_cell_are_the_slope_beside_what_does_not_grow(result: dict[str
 def test_where_no_peak_is_forgotten_the_bare_process_is_the_baseline(
     result: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "in_children", partial(_pretend, forgets=False))
-    found = memory.run(CONFIG)["bytes_per_cell"]
+    monkeypatch.setattr(_tasks, "run_children", partial(_pretend, forgets=False))
+    found = run_document(memory, CONFIG)["bytes_per_cell"]
     assert found["midpoint"]["stepping"] == pytest.approx(result["bytes_per_cell"]["midpoint"]["stepping"])
 
 
 def test_counted_bytes_are_those_of_the_arrays() -> None:
     graph = graph_of(200, 1)
     # A coefficient and an index per neighbour, a diagonal, the source's share; T before and after.
-    assert counted_bytes(BUILT_IN["euler"], graph, None) / graph.cells == pytest.approx(3 * 12 + 8 + 8 + 16)
-    cg, lu = (counted_bytes(BUILT_IN["crank-nicolson"], graph, solver) for solver in ("cg", "direct"))
+    assert count_bytes(BUILT_IN["euler"], graph, None) / graph.cells == pytest.approx(3 * 12 + 8 + 8 + 16)
+    cg, lu = (count_bytes(BUILT_IN["crank-nicolson"], graph, solver) for solver in ("cg", "direct"))
     assert 100 < cg / graph.cells < 300
     assert lu > cg
 
@@ -118,13 +119,13 @@ def test_nothing_is_measured_twice(result: dict[str, Any], folder: Path, monkeyp
         asked.extend(many)
         return _pretend(many, workers=workers)
 
-    monkeypatch.setattr(memory, "in_children", watched)
-    monkeypatch.setattr(memory, "counted_bytes", lambda *_: pytest.fail("counted again"))
-    again = memory.run(CONFIG, folder)
+    monkeypatch.setattr(_tasks, "run_children", watched)
+    monkeypatch.setattr(memory, "count_bytes", lambda *_: pytest.fail("counted again"))
+    again = run_document(memory, CONFIG, folder)
     assert not asked
     assert again == result == json.loads(json.dumps(result, allow_nan=False))
-    memory.run(memory.Config(cells=CONFIG.cells, fractions=(0.125, 0.5)), folder)
-    assert {words["fourier"] for words in asked} == {0.5}
+    run_document(memory, memory.Config(cells=CONFIG.cells, fractions=(0.125, 0.5)), folder)
+    assert {task.fourier for task in asked} == {0.5}
 
 
 def test_less_memory_than_lu_and_not_than_cg(result: dict[str, Any]) -> None:
@@ -147,14 +148,14 @@ def test_verdicts_change_with_the_numbers(result: dict[str, Any]) -> None:
 
 
 def test_the_evidence_says_whether_the_step_matters(result: dict[str, Any]) -> None:
-    assert "no explicit scheme's memory depends on Δt" in memory.check(result)[0].evidence
+    assert "no explicit scheme's memory depends on Δt" in judge_document(memory, result)[0].evidence
     changed = copy.deepcopy(result)
     changed["bytes_per_cell"]["midpoint"]["largest_by_step"]["0.75"] *= 2
-    assert "an explicit scheme's memory depends on Δt" in memory.check(changed)[0].evidence
+    assert "an explicit scheme's memory depends on Δt" in judge_document(memory, changed)[0].evidence
 
 
 def test_the_figure_draws(result: dict[str, Any], tmp_path: Path) -> None:
-    figure = memory_figure(result)
+    figure = memory_figure(read_partial(result, memory.Result))
     figure.savefig(tmp_path / "memory.png")
     measured, counted, _ = figure.axes
     # A curve per scheme, and open markers for the second step where it is measured.

@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fluxforge import recipe
 from fluxforge.errors import InputError
 from fluxforge.paper.figures import rates_figure, rates_table
-from fluxforge.paper.studies import rates
-from fluxforge.paper.studies._networks import constants_of, outcome, rates_before, rationals_of, run_of, spread
+from fluxforge.paper.studies import _networks, rates
+from fluxforge.paper.studies._networks import choose_run
+from fluxforge.paper.studies._seeds import Rate, Spread, constants_of, outcome_of, rationals_of, read_rates, spread_of
 from fluxforge.pipeline import Run, run_folder
+from fluxforge.run.result import Discovery, to_document
+from study_documents import judge_document, read_partial, run_document
 
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 PATHS = {"a2": 1.0, "b": 0.5, "d": 1.0, "e": 0.5}
@@ -28,8 +32,20 @@ def _row(verdict: str = "recovered", *, seed: int = 0, **own: Any) -> dict[str, 
     return found | {"residual": residual, "reason": None, "seconds": 60.0 + seed} | own
 
 
+def _read(row: dict[str, Any]) -> rates.Row:
+    return read_partial(row, rates.Row)
+
+
+def _found(**fields: Any) -> Discovery:
+    return read_partial(fields, Discovery)
+
+
+def _tally(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return msgspec.to_builtins(rates.tally(recipe.load(name), [_read(row) for row in rows]))
+
+
 def _recipe(name: str, rows: list[dict[str, Any]], **about: Any) -> dict[str, Any]:
-    return {"expected": "recovered", "update": "residual", "theta": 0.5} | about | rates._together(name, rows)
+    return _tally(name, rows) | {"expected": "recovered", "update": "residual", "theta": 0.5} | about
 
 
 def _result(name: str, rows: list[dict[str, Any]], **about: Any) -> dict[str, Any]:
@@ -46,7 +62,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
             done = held.finished("discovery")
             if done is None:
                 runs.append((spec.name, spec.seed))
-                done = {"verdict": "recovered", "recovered": True, "constants": {"c1": 1.0}, "seconds": {"train": 2.0}}
+                found = _found(verdict="recovered", recovered=True, constants={"c1": 1.0}, seconds={"train": 2.0})
+                done = to_document(found)
                 held.finish("discovery", done)
         return Run(folder, spec, done)
 
@@ -54,8 +71,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
         name, _, seed = folder.name.rpartition("-")
         return finish(folder, recipe.override(recipe.load(name), {"seed": int(seed)}))
 
-    monkeypatch.setattr(rates, "discover", lambda spec, folder, **_: finish(folder, spec))
-    monkeypatch.setattr(rates, "resume", resume)
+    monkeypatch.setattr(_networks, "discover", lambda spec, folder, **_: finish(folder, spec))
+    monkeypatch.setattr(_networks, "resume", resume)
     return runs
 
 
@@ -63,10 +80,10 @@ CONFIG = rates.Config(recipes=("first-order", "first-order-pinn"), seeds=3)
 
 
 def test_every_recipe_is_run_with_every_seed_once(made: list[tuple[str, int]], tmp_path: Path) -> None:
-    result = rates.run(CONFIG, tmp_path)
+    result = run_document(rates, CONFIG, tmp_path)
     assert made == [(name, seed) for name in CONFIG.recipes for seed in range(3)]
     assert sorted(path.name for path in tmp_path.iterdir())[:3] == [f"first-order-{seed}" for seed in range(3)]
-    again = rates.run(CONFIG, tmp_path)
+    again = run_document(rates, CONFIG, tmp_path)
     assert len(made) == 6
     assert again == result
     assert json.loads(json.dumps(result, allow_nan=False)) == result
@@ -76,14 +93,15 @@ def test_finished_run_folders_of_other_processes_are_collected(made: list[tuple[
     """As `fluxforge discover first-order --seed 1 -o FOLDER/first-order-1` leaves them."""
     spec = recipe.override(recipe.load("first-order"), {"seed": 1})
     with run_folder(tmp_path / "first-order-1", spec, warn=pytest.fail) as held:
-        held.finish("discovery", {"verdict": "approximation", "explained": {"least": 0.9}, "seconds": {}})
-    result = rates.run(CONFIG, tmp_path)
+        found = _found(verdict="approximation", explained={"least": 0.9})
+        held.finish("discovery", to_document(found))
+    result = run_document(rates, CONFIG, tmp_path)
     assert ("first-order", 1) not in made
-    found = result["recipes"]["first-order"]
-    assert [row["verdict"] for row in found["rows"]] == ["recovered", "approximation", "recovered"]
-    assert found["verdicts"] == {"recovered": 2, "approximation": 1, "refused": 0}
-    assert found["rate"] == {"reached": 2, "of": 3}
-    assert found["medians"]["explained"]["median"] == 0.9
+    tally = result["recipes"]["first-order"]
+    assert [row["verdict"] for row in tally["rows"]] == ["recovered", "approximation", "recovered"]
+    assert tally["verdicts"] == {"recovered": 2, "approximation": 1, "refused": 0}
+    assert tally["rate"] == {"reached": 2, "of": 3}
+    assert tally["medians"]["explained"]["median"] == 0.9
 
 
 def test_a_run_folder_of_another_recipe_is_refused(made: list[tuple[str, int]], tmp_path: Path) -> None:
@@ -91,7 +109,7 @@ def test_a_run_folder_of_another_recipe_is_refused(made: list[tuple[str, int]], 
     with run_folder(tmp_path / "first-order-1", spec, warn=pytest.fail):
         pass
     with pytest.raises(InputError, match="first-order-1: holds a run of another recipe"):
-        rates.run(CONFIG, tmp_path)
+        run_document(rates, CONFIG, tmp_path)
 
 
 def test_seeds_are_the_presets_unless_they_are_asked_for() -> None:
@@ -111,41 +129,41 @@ def test_seeds_are_the_presets_unless_they_are_asked_for() -> None:
     ],
 )
 def test_a_verdict_is_the_document_s_own_or_what_older_ones_say(document: dict[str, Any], verdict: str) -> None:
-    assert outcome(document) == verdict
+    assert outcome_of(_found(**document)) == verdict
 
 
 def test_constants_are_those_of_the_limit_where_there_is_one() -> None:
-    assert constants_of({"constants": {"c1": 0.4}, "limit": {"c1": 0.5}}) == {"c1": 0.5}
-    assert constants_of({"constants": {"c1": 0.4}, "limit": None}) == {"c1": 0.4}
+    assert constants_of(_found(constants={"c1": 0.4}, limit={"c1": 0.5})) == {"c1": 0.5}
+    assert constants_of(_found(constants={"c1": 0.4}, limit=None)) == {"c1": 0.4}
     # What the network does not determine has no value.
-    assert constants_of({"limit": {"c1": 0.5, "a1": None}}) == {"c1": 0.5}
-    assert constants_of({"recovered": False}) == {}
+    assert constants_of(_found(limit={"c1": 0.5, "a1": None})) == {"c1": 0.5}
+    assert constants_of(_found(recovered=False)) == {}
 
 
 def test_medians_have_quartiles_and_nothing_has_none() -> None:
-    assert spread([4.0, 1.0, 3.0, 2.0, 5.0]) == {"q1": 2.0, "median": 3.0, "q3": 4.0}
-    assert spread([]) is None
+    assert spread_of([4.0, 1.0, 3.0, 2.0, 5.0]) == Spread(q1=2.0, median=3.0, q3=4.0)
+    assert spread_of([]) is None
 
 
 def test_a_seed_counts_if_its_formula_is_believed_and_its_constants_are_right() -> None:
     rows = [_row(), _row(constants=MIDPOINT | {"c1": 0.52}), _row("approximation"), _row(constants={})]
-    found = rates._together("midpoint", rows)
+    found = _tally("midpoint", rows)
     assert found["rates"]["midpoint rule"] == {"reached": 1, "of": 4}
     assert found["rate"] == {"reached": 3, "of": 4}
     # One within two per cent is near enough, and another set of constants is another scheme.
-    assert rates._is(_row(constants=MIDPOINT | {"c1": 0.509}), MIDPOINT)
-    assert not rates._is(_row(constants=PATHS), MIDPOINT)
-    assert not rates._is(_row(constants={}), {})
+    assert rates.has_constants(_read(_row(constants=MIDPOINT | {"c1": 0.509})), MIDPOINT)
+    assert not rates.has_constants(_read(_row(constants=PATHS)), MIDPOINT)
+    assert not rates.has_constants(_read(_row(constants={})), {})
 
 
 def test_a_constant_that_is_taken_for_a_fraction_is_that_fraction() -> None:
     """The network's own limit has an uncertainty, within which the discovery takes it for ½."""
     row = _row(constants=MIDPOINT | {"c1": 0.47})
-    assert not rates._is(row, MIDPOINT)
-    assert rates._is(row | {"rational": {"c1": 0.5}}, MIDPOINT)
-    assert not rates._is(row | {"rational": {"c1": 1 / 3}}, MIDPOINT)
-    assert rationals_of({"rational": {"c1": "1/2", "a2": "1"}}) == {"c1": 0.5, "a2": 1.0}
-    assert rationals_of({"recovered": False}) == {}
+    assert not rates.has_constants(_read(row), MIDPOINT)
+    assert rates.has_constants(_read(row | {"rational": {"c1": 0.5}}), MIDPOINT)
+    assert not rates.has_constants(_read(row | {"rational": {"c1": 1 / 3}}), MIDPOINT)
+    assert rationals_of(_found(rational={"c1": "1/2", "a2": "1"})) == {"c1": 0.5, "a2": 1.0}
+    assert rationals_of(_found(recovered=False)) == {}
 
 
 def test_a_seed_is_as_expected_if_its_document_says_so() -> None:
@@ -156,15 +174,15 @@ def test_a_seed_is_as_expected_if_its_document_says_so() -> None:
         ({"verdict": "refused"}, False),
         ({"verdict": "recovered", "as_expected": False}, False),
     ):
-        assert rates._row(spec, document, Path(), pytest.fail)["as_expected"] is expected
+        assert rates.describe_seed(spec, _found(**document), None).as_expected is expected
 
 
 def test_residuals_are_counted_where_all_seeds_have_one() -> None:
     rows = [_row(), _row(residual={"network": 0.6, "euler": 1.0})]
-    found = rates._together("midpoint", rows)
+    found = _tally("midpoint", rows)
     assert found["rates"]["lower residual than Euler"] == {"reached": 1, "of": 2}
     assert found["medians"]["residual over Euler's"]["median"] == pytest.approx(0.35)
-    assert "lower residual than Euler" not in rates._together("midpoint", [_row(residual=None)])["rates"]
+    assert "lower residual than Euler" not in _tally("midpoint", [_row(residual=None)])["rates"]
 
 
 def test_powers_of_the_two_hop_term_are_told_apart() -> None:
@@ -177,7 +195,7 @@ def test_powers_of_the_two_hop_term_are_told_apart() -> None:
         _row("approximation", constants=PATHS, far=FLAT),
         _row("refused", far=None),
     ]
-    found = rates._together("two-hop", rows)["rates"]
+    found = _tally("two-hop", rows)["rates"]
     assert found["two-hop term is the flux twice"] == {"reached": 2, "of": 5}
     assert found["two-hop term is something else"] == {"reached": 2, "of": 5}
     # The power of Δt is no matter of areas and distances.
@@ -196,7 +214,7 @@ def test_powers_of_the_two_hop_term_are_told_apart() -> None:
 )
 def test_verdicts_follow_the_rates(good: int, of: int, verdict: str) -> None:
     rows = [_row()] * good + [_row("refused", constants={})] * (of - good)
-    (claim,) = rates.check(_result("midpoint", rows))
+    (claim,) = judge_document(rates, _result("midpoint", rows))
     assert claim.verdict == verdict
     assert bool(claim.condition) == (verdict == "holds under a condition")
 
@@ -209,36 +227,36 @@ def test_without_anything_built_in_or_changed_a_sentence_can_hold() -> None:
         ({"update": "direct", "theta": 1.0}, "in the limit of small steps", "holds under a condition"),
         ({"update": "direct"}, "with another loss than printed (θ = 0.5)", "holds under a condition"),
     ):
-        (claim,) = rates.check(_result("first-order", rows, **about))
+        (claim,) = judge_document(rates, _result("first-order", rows, **about))
         assert (claim.verdict, claim.condition) == (verdict, condition)
 
 
 def test_other_parts_take_over_counts_and_no_single_seed(tmp_path: Path) -> None:
-    assert rates_before(None, ("midpoint",)) is None
-    assert rates_before(tmp_path / "higher-order", ("midpoint",)) is None
+    assert read_rates(None, ("midpoint",)) is None
+    assert read_rates(tmp_path / "higher-order", ("midpoint",)) is None
     (tmp_path / "rates").mkdir()
     document = {"format": "fluxforge-rates", "format_version": 1, **_result("midpoint", [_row()] * 5)}
     (tmp_path / "rates" / "rates.json").write_text(json.dumps(document), encoding="utf-8")
-    found = rates_before(tmp_path / "higher-order", ("midpoint", "two-hop"))
+    found = read_rates(tmp_path / "higher-order", ("midpoint", "two-hop"))
     assert found is not None
     assert list(found) == ["midpoint"]
-    assert "rows" not in found["midpoint"]
-    assert found["midpoint"]["rates"]["midpoint rule"] == {"reached": 5, "of": 5}
+    assert not hasattr(found["midpoint"], "rows")
+    assert found["midpoint"].rates["midpoint rule"] == Rate(reached=5, of=5)
 
 
 def test_a_run_that_the_rates_have_finished_is_not_made_again(tmp_path: Path) -> None:
     own, spec = tmp_path / "higher-order", recipe.load("midpoint")
     other = tmp_path / "rates" / "midpoint-0"
-    assert run_of(spec, own) == own / "midpoint"
+    assert choose_run(spec, own) == own / "midpoint"
     with run_folder(other, spec, warn=pytest.fail) as held:
         # It is not finished yet.
-        assert run_of(spec, own) == own / "midpoint"
+        assert choose_run(spec, own) == own / "midpoint"
         held.finish("discovery", {"recovered": False})
-    assert run_of(spec, own) == other
-    assert run_of(recipe.load("midpoint", preset="paper"), own) == own / "midpoint"
+    assert choose_run(spec, own) == other
+    assert choose_run(recipe.load("midpoint", preset="paper"), own) == own / "midpoint"
     with run_folder(own / "midpoint", spec, warn=pytest.fail):
         pass
-    assert run_of(spec, own) == own / "midpoint"
+    assert choose_run(spec, own) == own / "midpoint"
 
 
 @pytest.fixture
@@ -250,13 +268,13 @@ def whole() -> Mapping[str, Any]:
 
 
 def test_the_table_has_a_row_per_recipe(whole: Mapping[str, Any]) -> None:
-    table = rates_table(whole)
+    table = rates_table(read_partial(whole, rates.Result))
     assert [len(row) for row in table.rows] == [len(table.columns)] * 2
     assert table.rows[1] == ("two-hop", "recovered", "9", "0", "1", "9 of 10", "0.9900 [0.9900, 0.9900]", "64")
 
 
 def test_the_figure_has_a_bar_per_recipe_and_verdict(whole: Mapping[str, Any], tmp_path: Path) -> None:
-    figure = rates_figure(whole)
+    figure = rates_figure(read_partial(whole, rates.Result))
     counts, explained = figure.axes
     assert sorted(bar.get_width() for bar in counts.patches) == [0, 0, 0, 1, 9, 9]
     assert [len(line.get_xdata()) for line in explained.lines] == [9, 9]
@@ -265,4 +283,4 @@ def test_the_figure_has_a_bar_per_recipe_and_verdict(whole: Mapping[str, Any], t
     nothing = copy.deepcopy(whole)
     for found in nothing["recipes"].values():
         found["rows"] = [row | {"explained": None} for row in found["rows"]]
-    assert rates_figure(nothing).axes[1].get_title() == "not told by these runs"
+    assert rates_figure(read_partial(nothing, rates.Result)).axes[1].get_title() == "not told by these runs"

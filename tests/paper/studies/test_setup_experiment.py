@@ -12,6 +12,7 @@ from fluxforge.data import EQUILATERAL
 from fluxforge.mesh import Mesh, cross_triangles, dual, equilateral, generate, right_triangles, squares
 from fluxforge.paper.studies import setup
 from fluxforge.paper.studies._setup_meshes import choose_patches, make_patch, small_areas
+from study_documents import judge_document, run_document
 
 CONFIG = setup.Config(meshes=8, cells=(150, 250), engine="builtin")
 
@@ -20,11 +21,11 @@ CONFIG = setup.Config(meshes=8, cells=(150, 250), engine="builtin")
 def result(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLUXFORGE_CACHE", str(tmp_path_factory.mktemp("cache")))
-        return setup.run(CONFIG)
+        return run_document(setup, CONFIG)
 
 
 def _verdict(result: Mapping[str, Any], name: str) -> str:
-    return next(claim.verdict for claim in setup.check(result) if claim.name == name)
+    return next(claim.verdict for claim in judge_document(setup, result) if claim.name == name)
 
 
 def test_the_document_is_plain_and_small(result: dict[str, Any]) -> None:

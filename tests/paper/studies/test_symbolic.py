@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import msgspec
 import pytest
 
 from fluxforge import recipe
 from fluxforge.paper.figures import pinn_figure, symbolic_figure
 from fluxforge.paper.studies import symbolic
 from fluxforge.pipeline import _discover
+from fluxforge.run.result import Discovery
+from study_documents import judge_document, read_partial, run_document
 
 SPEC = recipe.load("first-order")
 FAILED = {
@@ -33,8 +36,17 @@ FOUND = {
 }
 
 
-def _row(*, recovered: bool = True, off: float | None = 1e-5, **own: Any) -> dict[str, Any]:
-    return {"engine": "operon", "diffusivity": 1.0, "recovered": recovered, "off": off, "seconds": 2.0, **own}
+def _row(*, recovered: bool = True, off: float | None = 1e-5, **own: Any) -> symbolic.Row:
+    row = {"engine": "operon", "diffusivity": 1.0, "recovered": recovered, "off": off, "seconds": 2.0, **own}
+    return read_partial(row, symbolic.Row)
+
+
+def _recovery(rows: list[symbolic.Row]) -> list[dict[str, Any]]:
+    return msgspec.to_builtins(symbolic.count_recoveries(rows))
+
+
+def _describe(found: dict[str, Any]) -> symbolic.Row:
+    return symbolic.describe_formula(read_partial(found, Discovery), SPEC, "operon")
 
 
 def _at(c1: float, a1: float = 1.0, step: float = 0.1) -> dict[str, Any]:
@@ -49,41 +61,42 @@ def _rates(reached: int = 10, of: int = 10) -> dict[str, Any]:
     return {"first-order": found, "first-order-pinn": found}
 
 
-def _verdicts(rows: list[dict[str, Any]], **against: tuple[list[dict[str, Any]], float]) -> list[str]:
+def _verdicts(rows: list[symbolic.Row], **against: tuple[list[dict[str, Any]], float]) -> list[str]:
     """Of networks that nothing is built into, and ten seeds of the residual that all found the scheme."""
     steps = {name: {"rows": each, "limit": {"c1": limit, "a1": 1.0}} for name, (each, limit) in against.items()}
-    result = {"data": "two-cells", "recovery": symbolic._recovery(rows), "against_step": steps}
-    claims = symbolic.check(result | {"update": DIRECT, "rates": _rates()})
+    result = {"data": "two-cells", "recovery": _recovery(rows), "against_step": steps}
+    claims = judge_document(symbolic, result | {"update": DIRECT, "rates": _rates()})
     assert [claim.name for claim in claims] == ["symbolic-supervised", "symbolic-residual"]
     return [claim.verdict for claim in claims]
 
 
 def test_a_run_that_found_nothing_is_a_row_with_its_reason() -> None:
-    row = symbolic._row(FAILED, SPEC, "operon")
-    assert (row["recovered"], row["constants"], row["fronts"]) == (False, {}, {})
-    assert "learned nothing" in row["reason"]
-    assert row["seconds"] == 0.75
+    row = _describe(FAILED)
+    assert (row.recovered, row.constants) == (False, {})
+    assert row.reason is not None
+    assert "learned nothing" in row.reason
+    assert row.seconds == 0.75
     nothing = ("message", "output", "off", "network_loss", "formula_loss", "stencil_difference", "evaluation")
-    assert all(row[name] is None for name in nothing)
+    assert all(getattr(row, name) is None for name in nothing)
 
 
 def test_a_run_that_found_its_scheme_is_a_row_with_its_worst_constant() -> None:
-    row = symbolic._row(FOUND, SPEC, "operon")
-    assert row["off"] == pytest.approx(4e-4)
-    assert (row["network_loss"], row["formula_loss"]) == (1e-3, 1e-15)
-    assert row["message"] == FOUND["messages"]["z1"]  # type: ignore[index]
-    assert row["reason"] is None
+    row = _describe(FOUND)
+    assert row.off == pytest.approx(4e-4)
+    assert (row.network_loss, row.formula_loss) == (1e-3, 1e-15)
+    assert row.message == FOUND["messages"]["z1"]  # type: ignore[index]
+    assert row.reason is None
 
 
 def test_the_reason_is_the_first_condition_that_does_not_hold() -> None:
     doubted = FOUND | {"recovered": False, "reasons": ["yes: explains", "NO: the order is 0", "NO: not consistent"]}
-    assert symbolic._row(doubted, SPEC, "operon")["reason"] == "NO: the order is 0"
+    assert _describe(doubted).reason == "NO: the order is 0"
 
 
 def test_failures_count_as_rows_of_their_engine_and_diffusivity() -> None:
     rows = [_row(), _row(recovered=False, off=None, seconds=9.0), _row(off=0.5, seconds=4.0)]
     rows += [_row(recovered=False, off=None, diffusivity=2.5), _row(off=None, engine="pysr")]
-    first, other, second = symbolic._recovery(rows)
+    first, other, second = _recovery(rows)
     assert (first["engine"], first["diffusivity"]) == ("operon", 1.0)
     assert (first["recovered"], first["of"], first["exact"]) == (2, 3, 1)
     assert first["worst_constant"] == 0.5
@@ -94,7 +107,7 @@ def test_failures_count_as_rows_of_their_engine_and_diffusivity() -> None:
 
 
 def test_a_good_constant_of_a_formula_that_is_not_believed_counts_for_nothing() -> None:
-    (found,) = symbolic._recovery([_row(recovered=False, off=1e-9)])
+    (found,) = _recovery([_row(recovered=False, off=1e-9)])
     assert (found["recovered"], found["exact"], found["worst_constant"]) == (0, 0, None)
 
 
@@ -110,12 +123,12 @@ def test_the_verdict_on_recovery_follows_the_share_of_exact_formulas(good: int, 
 def test_the_verdict_on_recovery_counts_other_engines_and_diffusivities() -> None:
     rows = [_row()] * 9 + [_row(recovered=False, off=None, diffusivity=2.5)] * 2
     assert _verdicts(rows, one=([_at(1.0)], 1.0))[0] == "holds under a condition"
-    (claim, _) = symbolic.check({"recovery": symbolic._recovery(rows), "against_step": {}})
+    (claim, _) = judge_document(symbolic, {"recovery": _recovery(rows), "against_step": {}})
     assert "operon, α = 1: 9 of 9; operon, α = 2.5: 0 of 2; 9 of 11 with" in claim.evidence
 
 
 def test_data_of_our_own_and_what_is_built_in_are_conditions() -> None:
-    found = {"recovery": symbolic._recovery([_row()] * 10), "against_step": {}}
+    found = {"recovery": _recovery([_row()] * 10), "against_step": {}}
     for data, update, condition in (
         ("two-cells", "direct", ""),
         ("pairs", "direct", "on random pairs of triangles"),
@@ -123,20 +136,20 @@ def test_data_of_our_own_and_what_is_built_in_are_conditions() -> None:
         ("pairs", None, "with T + Δt/V built into the network, on random pairs of triangles"),
     ):
         own = found | {"data": data} | ({} if update is None else {"update": {"first-order": update}})
-        claim = symbolic.check(own)[0]
+        claim = judge_document(symbolic, own)[0]
         assert claim.verdict == ("holds under a condition" if condition else "holds")
         assert claim.condition == condition
         assert ("T + Δt/V is given to it, not found" in claim.evidence) == ("built" in condition)
 
 
 def test_fewer_than_five_seeds_are_no_verdict_and_those_of_the_rates_are_taken_then() -> None:
-    found = {"recovery": symbolic._recovery([_row()] * 4 + [_row(diffusivity=2.5)] * 3), "update": DIRECT}
+    found = {"recovery": _recovery([_row()] * 4 + [_row(diffusivity=2.5)] * 3), "update": DIRECT}
     found |= {"data": "two-cells", "against_step": {}}
-    claim = symbolic.check(found)[0]
+    claim = judge_document(symbolic, found)[0]
     assert claim.verdict == "cannot be tested from the text"
     assert claim.evidence.startswith("Judged on 4 seeds; it takes 5 (fluxforge reproduce rates).")
     for reached, verdict in ((9, "holds"), (7, "holds under a condition"), (4, "does not hold")):
-        assert symbolic.check(found | {"rates": _rates(reached)})[0].verdict == verdict
+        assert judge_document(symbolic, found | {"rates": _rates(reached)})[0].verdict == verdict
 
 
 def test_what_the_residual_asks_for_is_not_yet_what_networks_find() -> None:
@@ -144,15 +157,15 @@ def test_what_the_residual_asks_for_is_not_yet_what_networks_find() -> None:
     for limit, verdict in ((1.0, "cannot be tested from the text"), (0.9, "does not hold")):
         steps = {"one": {"rows": [_at(1.0)], "limit": {"c1": limit, "a1": 1.0}}}
         result = {"recovery": [], "against_step": steps, "update": DIRECT}
-        assert symbolic.check(result)[1].verdict == verdict
-        found = symbolic.check(result | {"rates": _rates(3)})[1]
+        assert judge_document(symbolic, result)[1].verdict == verdict
+        found = judge_document(symbolic, result | {"rates": _rates(3)})[1]
         assert found.verdict == "does not hold"
 
 
 def test_what_the_networks_do_themselves_is_told() -> None:
     row = _at(0.5) | {"network": {"c1": 0.48, "unexplained": 0.22}}
     found = {"recovery": [], "against_step": {"θ = 1": {"rows": [row], "limit": {"c1": 1.0, "a1": 1.0}}}}
-    assert "θ = 1: flux 0.480 α, 22% of the step" in symbolic.check(found)[1].evidence
+    assert "θ = 1: flux 0.480 α, 22% of the step" in judge_document(symbolic, found)[1].evidence
 
 
 def test_the_verdict_on_the_residual_follows_the_constant_at_one_tenth_and_the_limit() -> None:
@@ -184,7 +197,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[symbolic.C
     # There is little to compute, and much to compile.
     before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", True)
-    yield config, folder, symbolic.run(config, folder)
+    yield config, folder, run_document(symbolic, config, folder)
     jax.config.update("jax_disable_most_optimizations", before)
 
 
@@ -216,7 +229,7 @@ def test_a_second_call_trains_and_explains_nothing(
     config, folder, result = short
     told: list[str] = []
     monkeypatch.setattr(_discover, "distil_network", None)
-    again = symbolic.run(config, folder, lambda what, *_: told.append(what))
+    again = run_document(symbolic, config, folder, lambda what, *_: told.append(what))
     assert again["rows"] == result["rows"]
     assert again["claims"] == result["claims"]
     assert not any("training" in what for what in told)
@@ -227,5 +240,5 @@ def test_the_figures_of_a_run_without_a_formula_draw(
     short: tuple[symbolic.Config, Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     for draw in (symbolic_figure, pinn_figure):
-        draw(short[2]).savefig(tmp_path / "figure.png")
+        draw(read_partial(short[2], symbolic.Result)).savefig(tmp_path / "figure.png")
         assert (tmp_path / "figure.png").stat().st_size > 10_000

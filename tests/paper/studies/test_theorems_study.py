@@ -8,6 +8,7 @@ import pytest
 
 from fluxforge.paper.figures import theorems_figure
 from fluxforge.paper.studies import theorems
+from study_documents import judge_document, read_partial, run_document
 
 
 @pytest.fixture(scope="module")
@@ -15,11 +16,11 @@ def result() -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(theorems, "SHAPES", ((1, 2), (2, 3)))
         patch.setattr(theorems, "NOISE", (1e-3,))
-        return theorems.run(theorems.Config(meshes=4, cells=40, steps=600, seeds=2))
+        return run_document(theorems, theorems.Config(meshes=4, cells=40, steps=600, seeds=2))
 
 
 def _verdict(result: dict[str, Any], name: str) -> str:
-    return next(claim.verdict for claim in theorems.check(result) if claim.name == name)
+    return next(claim.verdict for claim in judge_document(theorems, result) if claim.name == name)
 
 
 def test_the_lemma_holds_and_its_minimality_does_not(result: dict[str, Any]) -> None:
@@ -99,7 +100,7 @@ def test_the_verdict_on_biases_counts_the_networks_that_kept_one(result: dict[st
 def test_the_verdict_on_weights_is_on_the_minimiser_and_not_on_the_optimiser(result: dict[str, Any]) -> None:
     found = result["least_l1"]
     assert found == {"least": 2.0, "minimisers": [[1.0, 1.0], [-1.0, -1.0]]}
-    claim = next(claim for claim in theorems.check(result) if claim.name == "weights become one")
+    claim = next(claim for claim in judge_document(theorems, result) if claim.name == "weights become one")
     assert (claim.verdict, claim.condition) == ("holds under a condition", "up to a common sign")
     changed = copy.deepcopy(result)
     far = {"temperature": 1.0, "source": 1.0, "flux": 2.0, "message": 0.5, "message_bias": 0.0, "bias": 0.0}
@@ -112,7 +113,7 @@ def test_the_verdict_on_weights_is_on_the_minimiser_and_not_on_the_optimiser(res
 
 
 def test_the_printed_count_of_the_update_is_half_of_what_it_has(result: dict[str, Any]) -> None:
-    claim = next(claim for claim in theorems.check(result) if claim.name == "lemma, update count")
+    claim = next(claim for claim in judge_document(theorems, result) if claim.name == "lemma, update count")
     assert claim.verdict == "does not hold"
     assert "with m = 2 the update has 8 non-zeros, printed 4" in claim.evidence
     assert "a misprint" in claim.evidence
@@ -131,5 +132,5 @@ def test_the_training_set_has_fewer_neighbours_than_a_mesh(result: dict[str, Any
 
 
 def test_the_figure_draws(result: dict[str, Any], tmp_path: Path) -> None:
-    theorems_figure(result).savefig(tmp_path / "figure.png")
+    theorems_figure(read_partial(result, theorems.Result)).savefig(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000

@@ -1,6 +1,6 @@
 """Figures of the analysis of schemes: effective diffusivities, steady errors, and the theorems' bounds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
+from fluxforge.paper.studies._consistency_result import Family, Tensor
+from fluxforge.paper.studies._consistency_result import Result as Consistency
+from fluxforge.paper.studies._theorems_result import BoundGroup, CounterexampleRow, FourierRow
+from fluxforge.paper.studies._theorems_result import Result as Theorems
 from fluxforge.report import COLOURS, MARKERS, panels
 
 COLUMNS = 3
@@ -35,18 +39,18 @@ TITLES: Mapping[str, str] = {
 }
 
 
-def diffusivity_figure(result: Mapping[str, Any]) -> Figure:
+def diffusivity_figure(result: Consistency) -> Figure:
     """K/α over h: what is measured with its principal values as a bar, what is exact as a line, and what is right."""
     figure, axes = _grid(result)
     names = ("two-hop-printed", "euler", "two-hop")
-    for panel, (title, family) in zip(axes, result["families"].items(), strict=True):
+    for panel, (title, family) in zip(axes, result.families.items(), strict=True):
         panel.axhline(1.0, color="0.35", linestyle="--", linewidth=1.3)
         for name in names:
             _diffusivities(panel, family, name)
         panel.set(xlabel="h = 1/√cells, finer to the right", ylabel="K/α", xscale="log", ylim=(0.0, 4.7))
         _finish(panel, title, family)
         panel.invert_xaxis()
-        if not any(family["diffusivity"]["euler"]):
+        if not any(family.diffusivity["euler"]):
             panel.text(0.5, 0.4, "exact, the same for every h", transform=panel.transAxes, ha="center", fontsize=9)
     handles = [Line2D([], [], label=NAMES[name], **_style(name)) for name in names]
     handles += [
@@ -58,39 +62,39 @@ def diffusivity_figure(result: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _diffusivities(panel: Axes, family: Mapping[str, Any], name: str) -> None:
+def _diffusivities(panel: Axes, family: Family, name: str) -> None:
     style = _style(name)
-    found = [(h, K) for h, K in zip(family["h"], family["diffusivity"][name], strict=True) if K is not None]
-    panel.plot([h for h, _ in found], [K["mean"] for _, K in found], **style)
+    found = [(h, K) for h, K in zip(family.h, family.diffusivity[name], strict=True) if K is not None]
+    panel.plot([h for h, _ in found], [K.mean for _, K in found], **style)
     # What is open is equal to something filled, whose lines and numbers it shares.
     if style["fillstyle"] == "none":
         return
     for h, K in found:
-        panel.plot([h, h], K["principal"], color=style["color"], linewidth=2)
-    if family["lattice"] is not None:
-        for value in family["lattice"][name]["principal"]:
+        panel.plot([h, h], K.principal, color=style["color"], linewidth=2)
+    if family.lattice is not None:
+        for value in family.lattice[name].principal:
             panel.axhline(value, color=style["color"], linestyle=":", linewidth=1.8)
-    last = found[-1][1] if family["lattice"] is None else family["lattice"][name]
+    last = found[-1][1] if family.lattice is None else family.lattice[name]
     _numbers(panel, last, style["color"])
 
 
-def _numbers(panel: Axes, K: Mapping[str, Any], colour: str) -> None:
+def _numbers(panel: Axes, K: Tensor, colour: str) -> None:
     """The principal values beside the finest mesh, or their mean where they are too close for two numbers."""
-    low, high = K["principal"]
+    low, high = K.principal
     place: dict[str, Any] = {"transform": panel.get_yaxis_transform(), "color": colour, "fontsize": 9, "va": "center"}
-    for value in (low, high) if high - low > APART else (K["mean"],):
+    for value in (low, high) if high - low > APART else (K.mean,):
         panel.text(1.02, value, f"{value:.2f}", **place)
 
 
-def plateau_figure(result: Mapping[str, Any]) -> Figure:
+def plateau_figure(result: Consistency) -> Figure:
     """Steady errors over h of the plain and of the corrected flux, beside a slope of two."""
     figure, axes = _grid(result)
     names = ("euler", "corrected")
-    for panel, (title, family) in zip(axes, result["families"].items(), strict=True):
+    for panel, (title, family) in zip(axes, result.families.items(), strict=True):
         for k, name in enumerate(names):
-            steady = family["steady"][name]
-            panel.loglog(family["h"], steady["errors"], **_style(name))
-            said = "no order" if steady["order"] is None else f"order {steady['order']:.2f}"
+            steady = family.steady[name]
+            panel.loglog(family.h, steady.errors, **_style(name))
+            said = "no order" if steady.order is None else f"order {steady.order:.2f}"
             place: dict[str, Any] = {"transform": panel.transAxes, "ha": "right", "fontsize": 10}
             panel.text(0.97, 0.15 - 0.1 * k, said, color=STYLES[name][0], **place)
         _slope(panel, family)
@@ -105,15 +109,15 @@ def plateau_figure(result: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _slope(panel: Axes, family: Mapping[str, Any]) -> None:
+def _slope(panel: Axes, family: Family) -> None:
     """Two orders down from the coarsest error of the corrected flux, a little below it."""
-    h, start = family["h"], 0.5 * family["steady"]["corrected"]["errors"][0]
+    h, start = family.h, 0.5 * family.steady["corrected"].errors[0]
     panel.plot([h[0], h[-1]], [start, start * (h[-1] / h[0]) ** 2], "--", color="0.5", linewidth=1.2, zorder=1)
 
 
-def _grid(result: Mapping[str, Any]) -> tuple[Figure, tuple[Axes, ...]]:
+def _grid(result: Consistency) -> tuple[Figure, tuple[Axes, ...]]:
     """A panel per family, in rows of three, small enough for a page."""
-    count = len(result["families"])
+    count = len(result.families)
     columns = min(COLUMNS, count)
     rows = -(-count // columns)
     figure, axes = panels(count, columns=columns)
@@ -132,12 +136,12 @@ def _style(name: str) -> dict[str, Any]:
     }
 
 
-def _finish(panel: Axes, title: str, family: Mapping[str, Any]) -> None:
+def _finish(panel: Axes, title: str, family: Family) -> None:
     """The title, and the cells of the coarsest and the finest mesh in it."""
-    cells = family["cells"]
+    cells = family.cells
     panel.set_title(f"{TITLES.get(title, title)}\n{cells[0]:,} to {cells[-1]:,} cells", fontsize=10)
     panel.tick_params(labelsize=9)
-    panel.set_xlim(0.8 * min(family["h"]), 1.25 * max(family["h"]))
+    panel.set_xlim(0.8 * min(family.h), 1.25 * max(family.h))
     panel.xaxis.set_major_locator(FixedLocator([0.1, 0.05, 0.02, 0.01, 0.005]))
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     panel.xaxis.set_minor_locator(NullLocator())
@@ -151,20 +155,20 @@ GROUPS = (
 FLOOR = 1e-6
 
 
-def theorems_figure(result: Mapping[str, Any]) -> Figure:
+def theorems_figure(result: Theorems) -> Figure:
     """Dots are networks; above the line a bound is broken."""
     figure = Figure(figsize=(12, 4.2), layout="constrained")
     axes = figure.subplots(1, 3, width_ratios=(3, 3, 2))
-    _ratios(axes[0], {"linear": result["linear"], **result["deep"]})
-    _counterexamples(axes[1], result["counterexamples"])
-    _fourier(axes[2], result["fourier"])
+    _ratios(axes[0], {"linear": result.linear, **result.deep})
+    _counterexamples(axes[1], result.counterexamples)
+    _fourier(axes[2], result.fourier)
     return figure
 
 
-def _ratios(panel: Axes, groups: Mapping[str, Any]) -> None:
+def _ratios(panel: Axes, groups: Mapping[str, BoundGroup]) -> None:
     rng = np.random.default_rng(0)
     for k, (name, _) in enumerate(GROUPS):
-        values = np.maximum(np.asarray(groups[name]["ratios"], float), FLOOR)
+        values = np.maximum(np.asarray(groups[name].ratios, float), FLOOR)
         panel.scatter(k + 0.3 * (rng.random(len(values)) - 0.5), values, s=16, color="#0072B2", alpha=0.7, linewidths=0)
     panel.axhline(1.0, color="0.3", linewidth=1)
     panel.set_xticks(range(len(GROUPS)), [label for _, label in GROUPS], fontsize=8)
@@ -172,19 +176,19 @@ def _ratios(panel: Axes, groups: Mapping[str, Any]) -> None:
     panel.grid(axis="y", alpha=0.3)
 
 
-def _counterexamples(panel: Axes, found: Any) -> None:
-    names = [each["name"] for each in found]
-    panel.barh(names, [max(each["ratio"], FLOOR) for each in found], color="#D55E00", alpha=0.7)
+def _counterexamples(panel: Axes, found: Sequence[CounterexampleRow]) -> None:
+    names = [each.name for each in found]
+    panel.barh(names, [max(each.ratio, FLOOR) for each in found], color="#D55E00", alpha=0.7)
     for k, each in enumerate(found):
-        panel.annotate(f" {each['ratio']:.0e}×", (each["ratio"], k), va="center", fontsize=8)
+        panel.annotate(f" {each.ratio:.0e}×", (each.ratio, k), va="center", fontsize=8)
     panel.axvline(1.0, color="0.3", linewidth=1)
     panel.set(xscale="log", xlabel="error / printed bound, at a training error of zero")
     panel.margins(x=0.25)
     panel.invert_yaxis()
 
 
-def _fourier(panel: Axes, rows: Any) -> None:
-    panel.barh([row["family"] for row in rows], [row["ratio"] for row in rows], color="#009E73", alpha=0.7)
+def _fourier(panel: Axes, rows: Sequence[FourierRow]) -> None:
+    panel.barh([row.family for row in rows], [row.ratio for row in rows], color="#009E73", alpha=0.7)
     panel.axvline(1.0, color="0.3", linewidth=1)
     panel.set(xlabel="largest stable step / Fourier step", xlim=(0, None))
     panel.invert_yaxis()

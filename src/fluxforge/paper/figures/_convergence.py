@@ -12,6 +12,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 
+from fluxforge.paper.studies._convergence_result import Limit, MeshFacts, Row
+from fluxforge.paper.studies._convergence_result import Result as Convergence
+from fluxforge.paper.studies.memory import BytesPerCell
+from fluxforge.paper.studies.memory import Result as Memory
+from fluxforge.paper.studies.memory import Row as MemoryRow
 from fluxforge.report import COLOURS, MARKERS, panels
 
 # Below the least and above the most, colours say no more.
@@ -21,18 +26,18 @@ OUTLINED = (Stroke(linewidth=3.2, foreground="white"), Normal())
 THETAS = {"residual_half": "½", "residual_one": "1, as printed"}
 
 
-def residual_map(result: Mapping[str, Any]) -> Figure:
+def residual_map(result: Convergence) -> Figure:
     """Residual at θ = ½, one panel per scheme."""
     return _map(result, "residual_half")
 
 
-def printed_residual_map(result: Mapping[str, Any]) -> Figure:
+def printed_residual_map(result: Convergence) -> Figure:
     """Residual at θ = 1, as the paper prints it, one panel per scheme."""
     return _map(result, "residual_one")
 
 
-def _map(result: Mapping[str, Any], key: str) -> Figure:
-    names = result["schemes"]
+def _map(result: Convergence, key: str) -> Figure:
+    names = result.schemes
     # One place more than there are schemes holds the legend.
     rows = -(-(len(names) + 1) // COLUMNS)
     figure = Figure(figsize=(3.4 * COLUMNS + 1.0, 3.0 * rows + 0.5), layout="constrained")
@@ -53,13 +58,13 @@ def _map(result: Mapping[str, Any], key: str) -> Figure:
     return figure
 
 
-def _panel(panel: Axes, result: Mapping[str, Any], name: str, key: str) -> QuadMesh:
+def _panel(panel: Axes, result: Convergence, name: str, key: str) -> QuadMesh:
     """Every measured step of every mesh is a tile; Δt follows the mesh, so the tiles shear."""
-    meshes = result["meshes"]
-    cells = np.array([mesh["cells"] for mesh in meshes], float)
-    fourier = np.array([mesh["fourier"] for mesh in meshes])
-    fractions = sorted({row["fourier"] for row in result["rows"]})
-    held = {(row["cells"], row["fourier"]): row for row in result["rows"] if row["scheme"] == name}
+    meshes = result.meshes
+    cells = np.array([mesh.cells for mesh in meshes], float)
+    fourier = np.array([mesh.fourier for mesh in meshes])
+    fractions = sorted({row.fourier for row in result.rows})
+    held = {(row.cells, row.fourier): row for row in result.rows if row.scheme == name}
     values = np.array([[_value(held.get((int(n), f)), key) for n in cells] for f in fractions])
     across = _edges(cells)
     # Δt_Fourier at the edges of the tiles, by the power of the cells that joins the meshes.
@@ -72,15 +77,16 @@ def _panel(panel: Axes, result: Mapping[str, Any], name: str, key: str) -> QuadM
     shown = np.ma.masked_invalid(values)
     drawn = panel.pcolormesh(X, Y, shown, norm=LogNorm(LEAST, MOST), cmap="viridis", rasterized=True)
     _lines(panel, meshes, name, (across, at_edge * _edges(np.array(fractions))[-1]))
-    blown = [(row["cells"], row["dt"]) for row in held.values() if row["blew_up"]]
+    blown = [(row.cells, row.dt) for row in held.values() if row.blew_up]
     if blown:
         panel.plot(*zip(*blown, strict=True), "x", color="black", markersize=5, path_effects=list(OUTLINED))
     panel.set(xscale="log", yscale="log", facecolor="0.9")
     return drawn
 
 
-def _value(row: Mapping[str, Any] | None, key: str) -> float:
-    return np.nan if row is None or row[key] is None else max(row[key], 1e-300)
+def _value(row: Row | None, key: str) -> float:
+    value = None if row is None else getattr(row, key)
+    return np.nan if value is None else max(value, 1e-300)
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:
@@ -92,14 +98,14 @@ def _edges(centres: np.ndarray) -> np.ndarray:
     return np.exp(np.concatenate([[2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]]))
 
 
-def _lines(panel: Axes, meshes: Sequence[Mapping[str, Any]], name: str, top: tuple[np.ndarray, np.ndarray]) -> None:
-    cells = [mesh["cells"] for mesh in meshes]
-    panel.plot(cells, [mesh["fourier"] for mesh in meshes], "-", color="black", path_effects=list(OUTLINED))
-    limits = [mesh["limits"].get(name, {}).get("dt") for mesh in meshes]
-    if all(limit is not None for limit in limits):
+def _lines(panel: Axes, meshes: Sequence[MeshFacts], name: str, top: tuple[np.ndarray, np.ndarray]) -> None:
+    cells = [mesh.cells for mesh in meshes]
+    panel.plot(cells, [mesh.fourier for mesh in meshes], "-", color="black", path_effects=list(OUTLINED))
+    limits = [dt for mesh in meshes if (dt := mesh.limits.get(name, Limit()).dt) is not None]
+    if len(limits) == len(meshes):
         panel.plot(cells, limits, "--", color="#D55E00", path_effects=list(OUTLINED))
-    oscillation = [mesh["oscillation"] for mesh in meshes]
-    if None not in oscillation:
+    oscillation = [mesh.oscillation for mesh in meshes if mesh.oscillation is not None]
+    if len(oscillation) == len(meshes):
         ceiling = np.exp(np.interp(np.log(cells), np.log(top[0]), np.log(top[1])))
         panel.fill_between(
             cells, oscillation, ceiling, facecolor="none", edgecolor="white", hatch="////", linewidth=0, alpha=0.55
@@ -115,29 +121,30 @@ def _legend() -> list[Line2D | Patch]:
     ]
 
 
-def errors_figure(result: Mapping[str, Any]) -> Figure:
+def errors_figure(result: Convergence) -> Figure:
     """Error in time against Δt, error against the equation over cells, error in time against seconds."""
     figure, (in_time, in_space, in_seconds) = panels(3)
-    largest = max(row["wanted"] for row in result["rows"])
-    known = set().union(*(mesh["limits"] for mesh in result["meshes"]))
-    for k, name in enumerate(result["schemes"]):
+    largest = max(row.wanted for row in result.rows)
+    known = set().union(*(mesh.limits for mesh in result.meshes))
+    for k, name in enumerate(result.schemes):
         # A network may not reach the largest mesh: then its own largest stands for it.
-        own = [row for row in result["rows"] if row["scheme"] == name]
-        reached = max(row["wanted"] for row in own)
-        last = [row for row in own if row["wanted"] == reached]
-        fine = [row for row in last if row["error"] is not None and row["error"] < 10]
+        own = [row for row in result.rows if row.scheme == name]
+        reached = max(row.wanted for row in own)
+        last = [row for row in own if row.wanted == reached]
+        fine = [row for row in last if row.error is not None and row.error < 10]
         said = "blows up in time" if not fine else "" if reached == largest else f"in time: {reached:,} cells"
         style = _style(name, k, trained=name not in known) | {"label": f"{name} ({said})" if said else name}
-        in_time.loglog([row["fourier"] for row in fine], [max(row["error"], 1e-16) for row in fine], **style)
-        in_seconds.loglog([row["seconds"] for row in fine], [max(row["error"], 1e-16) for row in fine], **style)
-        rows = [row for row in result["space"] if row["scheme"] == name and row["error"] is not None]
-        in_space.loglog([row["cells"] for row in rows], [row["error"] for row in rows], **style)
+        errors = [max(row.error or 0.0, 1e-16) for row in fine]
+        in_time.loglog([row.fourier for row in fine], errors, **style)
+        in_seconds.loglog([row.seconds for row in fine], errors, **style)
+        rows = [row for row in result.space if row.scheme == name and row.error is not None]
+        in_space.loglog([row.cells for row in rows], [row.error for row in rows], **style)
     _guides(in_space)
     in_time.axvline(1.0, color="0.4", linewidth=1)
     in_time.set(xlabel="Δt / Δt_Fourier", title=f"in time, {largest:,} cells (ends where it blows up)")
-    in_space.set(xlabel="cells", title=f"against the equation, t = {result['choices']['until']:g}")
+    in_space.set(xlabel="cells", title=f"against the equation, t = {result.choices.until:g}")
     in_seconds.set(xlabel="seconds for the run", title=f"in time, {largest:,} cells")
-    in_time.set_ylabel(f"relative L2 error after {result['choices']['end']:g} Fourier steps")
+    in_time.set_ylabel(f"relative L2 error after {result.choices.end:g} Fourier steps")
     in_space.set_ylabel("relative L2 error")
     for panel in (in_time, in_space, in_seconds):
         panel.title.set_fontsize(10)
@@ -189,13 +196,13 @@ MEGABYTE = 1e6
 FLOOR = 1e-2
 
 
-def memory_figure(result: Mapping[str, Any]) -> Figure:
+def memory_figure(result: Memory) -> Figure:
     """Measured beside counted megabytes over cells, and the bytes per cell of each scheme."""
     figure, (measured, counted, each) = panels(3)
-    names = list(result["bytes_per_cell"])
+    names = list(result.bytes_per_cell)
     for k, name in enumerate(names):
-        for at, fraction in enumerate(result["fractions"]):
-            rows = [row for row in result["rows"] if row["scheme"] == name and row["fourier"] == fraction]
+        for at, fraction in enumerate(result.fractions):
+            rows = [row for row in result.rows if row.scheme == name and row.fourier == fraction]
             _curve(measured, rows, "stepping", k=k, label=None if at else name, filled=not at)
             if at == 0:
                 _curve(counted, rows, "counted", k=k, label=None, filled=True)
@@ -206,18 +213,18 @@ def memory_figure(result: Mapping[str, Any]) -> Figure:
     high = max(panel.get_ylim()[1] for panel in (measured, counted))
     for panel in (measured, counted):
         panel.set_ylim(low, high)
-    _bars(each, result["bytes_per_cell"])
+    _bars(each, result.bytes_per_cell)
     handles, labels = measured.get_legend_handles_labels()
-    steps = ", open: ".join(f"Δt = {fraction:g} Fourier steps" for fraction in result["fractions"][:2])
+    steps = ", open: ".join(f"Δt = {fraction:g} Fourier steps" for fraction in result.fractions[:2])
     figure.suptitle(f"memory beside the mesh and JAX (filled: {steps})", fontsize=10)
     figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 8), fontsize=8.5, frameon=False)
     return figure
 
 
-def _curve(panel: Axes, rows: Any, key: str, *, k: int, label: str | None, filled: bool) -> None:
-    values = np.maximum([row[key] / MEGABYTE for row in rows], FLOOR)
+def _curve(panel: Axes, rows: Sequence[MemoryRow], key: str, *, k: int, label: str | None, filled: bool) -> None:
+    values = np.maximum([getattr(row, key) / MEGABYTE for row in rows], FLOOR)
     panel.plot(
-        [row["cells"] for row in rows],
+        [row.cells for row in rows],
         values,
         color=("#000000", *COLOURS)[k % (len(COLOURS) + 1)],
         marker=MARKERS[k % len(MARKERS)],
@@ -228,14 +235,14 @@ def _curve(panel: Axes, rows: Any, key: str, *, k: int, label: str | None, fille
     )
 
 
-def _bars(panel: Axes, found: Mapping[str, Any]) -> None:
+def _bars(panel: Axes, found: Mapping[str, BytesPerCell]) -> None:
     names = list(found)
     place = np.arange(len(names))
     for shift, key, colour, label in (
         (-0.2, "stepping", "#0072B2", "measured while stepping"),
         (0.2, "counted", "#E69F00", "counted"),
     ):
-        values = [max(found[name][key] or 0.0, 1.0) for name in names]
+        values = [max(getattr(found[name], key) or 0.0, 1.0) for name in names]
         panel.barh(place + shift, values, height=0.38, color=colour, label=label)
         for at, value in zip(place, values, strict=True):
             panel.annotate(f" {value:.0f}", (value, at + shift), va="center", fontsize=7)

@@ -14,6 +14,8 @@ from matplotlib.patches import Circle, FancyArrowPatch
 from matplotlib.patheffects import Normal, Stroke
 
 from fluxforge.mesh import Mesh, draw_field
+from fluxforge.paper.studies._setup_meshes import Patch
+from fluxforge.paper.studies.setup import Result, TwoCells
 
 # The paper's colours: purple for the cell itself, pink one hop away, green two hops away; grey for what is not seen.
 CENTRE, ONE, TWO, REST = "#5B2A9D", "#CC79A7", "#009E73", "#B0B0B0"
@@ -22,40 +24,40 @@ ORANGE = "#D55E00"
 OUTLINED = (Stroke(linewidth=3, foreground="white"), Normal())
 
 
-def training_data_figure(result: Mapping[str, Any]) -> Figure:
+def training_data_figure(result: Result) -> Figure:
     """The two-cell mesh and its geometry, its dual graph before a step, and after it."""
-    pair = result["two_cells"]
-    example = pair["example"]
+    pair = result.two_cells
+    example = pair.example
     figure = Figure(figsize=(9.8, 3.4), layout="constrained")
     mesh, before, after = figure.subplots(1, 3)
     shades = ScalarMappable(Normalize(-1.0, 1.0), "viridis")
     _two_triangles(mesh, pair)
-    edge = f"A = {pair['A']:.4g}\nδ = {pair['delta']:.4g}"
-    nodes = [f"T = {T:.3f}\nS = {S:.3f}" for T, S in zip(example["T"], example["S"], strict=True)]
-    _two_nodes(before, example["T"], nodes, edge=edge, shades=shades)
+    edge = f"A = {pair.A:.4g}\nδ = {pair.delta:.4g}"
+    nodes = [f"T = {T:.3f}\nS = {S:.3f}" for T, S in zip(example.T, example.S, strict=True)]
+    _two_nodes(before, example.T, nodes, edge=edge, shades=shades)
     before.set_title("its dual graph: the input", fontsize=10)
-    _two_nodes(after, example["after"], [f"T′ = {T:.3f}" for T in example["after"]], edge="", shades=shades)
-    after.set_title(f"after one step, Δt = {example['dt']:g}: the target", fontsize=10)
+    _two_nodes(after, example.after, [f"T′ = {T:.3f}" for T in example.after], edge="", shades=shades)
+    after.set_title(f"after one step, Δt = {example.dt:g}: the target", fontsize=10)
     after.text(0, -1.3, r"$T' = T + \alpha\,\Delta t\,(T_N - T) + \Delta t\,S$", ha="center", fontsize=10)
-    before.text(0, -1.3, f"V = {pair['V'][0]:.4g} at both nodes", ha="center", fontsize=10)
+    before.text(0, -1.3, f"V = {pair.V[0]:.4g} at both nodes", ha="center", fontsize=10)
     figure.colorbar(shades, ax=[mesh, before, after], label="T", shrink=0.6, pad=0.01)
     return figure
 
 
-def _two_triangles(panel: Axes, pair: Mapping[str, Any]) -> None:
+def _two_triangles(panel: Axes, pair: TwoCells) -> None:
     """V in the cells, the shared face A, and δ between the centroids."""
-    points, x = np.array(pair["points"]), np.array(pair["centroids"])
+    points, x = np.array(pair.points), np.array(pair.centroids)
     _bare(panel)
-    panel.add_collection(PolyCollection(points[np.array(pair["cells"])], facecolors="#E8EEF4", edgecolors="black"))
-    shared = points[np.intersect1d(*pair["cells"])]
+    panel.add_collection(PolyCollection(points[np.array(pair.cells)], facecolors="#E8EEF4", edgecolors="black"))
+    shared = points[np.intersect1d(np.array(pair.cells[0]), np.array(pair.cells[1]))]
     panel.plot(*shared.T, color=ORANGE, linewidth=3)
     panel.plot(*x.T, "o-", color=CENTRE, linewidth=1.5, markersize=6)
-    for place, V in zip(x, pair["V"], strict=True):
+    for place, V in zip(x, pair.V, strict=True):
         panel.text(1.12 * place[0], 0.14, f"V = {V:.4g}", ha="center", fontsize=9.5)
-    panel.text(shared[0, 0], shared[:, 1].max() + 0.1, f"A = {pair['A']:.4g}", ha="center", fontsize=10, color=ORANGE)
+    panel.text(shared[0, 0], shared[:, 1].max() + 0.1, f"A = {pair.A:.4g}", ha="center", fontsize=10, color=ORANGE)
     below: dict[str, Any] = {"ha": "center", "fontsize": 10, "color": CENTRE, "path_effects": list(OUTLINED)}
-    panel.text(x[:, 0].mean(), -0.32, f"δ = {pair['delta']:.4g}", **below)
-    panel.text(0, -1.3, f"A/(δ V) = {pair['ratio'][0]:.4g}", ha="center", fontsize=10)
+    panel.text(x[:, 0].mean(), -0.32, f"δ = {pair.delta:.4g}", **below)
+    panel.text(0, -1.3, f"A/(δ V) = {pair.ratio[0]:.4g}", ha="center", fontsize=10)
     panel.set(xlim=(-2.05, 2.05), ylim=(-1.5, 1.5))
     panel.set_title("two cells, sides of length 2", fontsize=10)
 
@@ -72,18 +74,17 @@ def _two_nodes(panel: Axes, values: Sequence[float], words: list[str], *, edge: 
     panel.set(xlim=(-2.05, 2.05), ylim=(-1.5, 1.5))
 
 
-def sample_meshes_figure(result: Mapping[str, Any]) -> Figure:
+def sample_meshes_figure(result: Result) -> Figure:
     """A regular and an irregular mesh, coloured by the size of their cells on one scale."""
     figure = Figure(figsize=(9.2, 5.2), layout="constrained")
     axes = figure.subplots(1, 2)
     for panel, kind in zip(axes, ("regular", "irregular"), strict=True):
-        one = result["samples"][kind]
-        mesh = Mesh(np.array(one["points"]), np.array(one["cells"]))
-        patches = draw_field(panel, mesh, np.array(one["size"]), edges=True, vmin=0.0, vmax=1.0)
-        spread = one["spread"]
+        one = result.samples[kind]
+        mesh = Mesh(np.array(one.points), np.array(one.cells))
+        patches = draw_field(panel, mesh, np.array(one.size), edges=True, vmin=0.0, vmax=1.0)
+        spread = one.spread
         panel.set_title(
-            f"{kind}: {len(one['cells'])} cells\nσ/mean of V {spread['V']:.2f}, A {spread['A']:.2f}, "
-            f"δ {spread['delta']:.2f}",
+            f"{kind}: {len(one.cells)} cells\nσ/mean of V {spread.V:.2f}, A {spread.A:.2f}, δ {spread.delta:.2f}",
             fontsize=11,
         )
     bar = figure.colorbar(patches, ax=list(axes), orientation="horizontal", shrink=0.5, aspect=40, ticks=[0, 0.5, 1])
@@ -91,30 +92,30 @@ def sample_meshes_figure(result: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def message_passing_figure(result: Mapping[str, Any]) -> Figure:
+def message_passing_figure(result: Result) -> Figure:
     """Edges first, then nodes; on the right what a cell has seen after one step."""
-    patch = result["patches"]["triangles"]
+    patch = result.patches["triangles"]
     figure = Figure(figsize=(9.6, 5.9))
     figure.set_layout_engine("constrained", h_pad=0.12)
     grid = figure.add_gridspec(2, 2, width_ratios=(1, 1.5))
     edge, node = (figure.add_subplot(grid[k, 0]) for k in range(2))
     flow = figure.add_subplot(grid[:, 1])
-    x = np.array(patch["centroids"])
-    near = [k for k, hop in enumerate(patch["hop"]) if hop == 1]
+    x = np.array(patch.centroids)
+    near = [k for k, hop in enumerate(patch.hop) if hop == 1]
     _edge_update(edge, patch, x, near[0])
     _node_update(node, patch, x, near)
     _cells(flow, patch, reach=1)
-    for a, b in patch["edges"]:
+    for a, b in patch.edges:
         flow.plot(*x[[a, b]].T, color="0.6", linewidth=0.8, zorder=2)
     for k in near:
         _arrow(flow, x[k], x[0], colour=ONE)
     _nodes(flow, patch, names={0: "P"} | dict.fromkeys(near, "N"), reach=1)
-    _frame(flow, x[np.array(patch["hop"]) <= 2], 0.22)
+    _frame(flow, x[np.array(patch.hop) <= 2], 0.22)
     flow.set_title("after one step: P has heard of its neighbours N, and no further", fontsize=10.5)
     return figure
 
 
-def _edge_update(panel: Axes, patch: Mapping[str, Any], x: np.ndarray, sender: int) -> None:
+def _edge_update(panel: Axes, patch: Patch, x: np.ndarray, sender: int) -> None:
     _cells(panel, patch, shown=(0, sender))
     middle = 0.5 * (x[0] + x[sender])
     panel.plot(*x[[0, sender]].T, color="black", linewidth=2.5, zorder=2)
@@ -122,18 +123,18 @@ def _edge_update(panel: Axes, patch: Mapping[str, Any], x: np.ndarray, sender: i
         _arrow(panel, x[end], middle, colour=ORANGE, bend=0.6, short=(10, 3))
     _beside(panel, middle, x[sender] - x[0], "$e_k'$")
     _nodes(panel, patch, names={0: "$v_r$", sender: "$v_s$"}, shown=(0, sender))
-    _frame(panel, np.array(patch["points"])[np.ravel([patch["cells"][k] for k in (0, sender)])], 0.1)
+    _frame(panel, np.array(patch.points)[np.ravel([patch.cells[k] for k in (0, sender)])], 0.1)
     panel.set_title("1. each edge from itself and its two nodes", fontsize=10.5)
     panel.set_xlabel(r"$e_k' = f^{\,\mathrm{agg}}(e_k,\ v_r,\ v_s)$", fontsize=11.5)
 
 
-def _node_update(panel: Axes, patch: Mapping[str, Any], x: np.ndarray, near: list[int]) -> None:
+def _node_update(panel: Axes, patch: Patch, x: np.ndarray, near: list[int]) -> None:
     _cells(panel, patch, shown=(0, *near))
     for number, k in enumerate(near):
         _arrow(panel, x[k], x[0], colour=ORANGE)
         _beside(panel, 0.5 * (x[0] + x[k]), x[k] - x[0], f"$e_{number + 1}'$")
     _nodes(panel, patch, names={0: "$v_r$"}, shown=(0, *near))
-    _frame(panel, np.array(patch["points"])[np.ravel([patch["cells"][k] for k in (0, *near)])], 0.1)
+    _frame(panel, np.array(patch.points)[np.ravel([patch.cells[k] for k in (0, *near)])], 0.1)
     panel.set_title("2. each node from itself and its incoming edges", fontsize=10.5)
     panel.set_xlabel(r"$v_r' = f^{\,\mathrm{up}}(v_r,\ \sum_k e_k')$", fontsize=11.5)
 
@@ -154,15 +155,15 @@ def _beside(panel: Axes, place: np.ndarray, along: np.ndarray, text: str) -> Non
     )
 
 
-def two_hop_figure(result: Mapping[str, Any]) -> Figure:
+def two_hop_figure(result: Result) -> Figure:
     """The cells within two hops of one, and the paths that lead there: among triangles and among squares."""
     figure = Figure(figsize=(9.4, 5.6), layout="constrained")
     axes = figure.subplots(1, 2)
-    for panel, (kind, patch) in zip(axes, result["patches"].items(), strict=True):
+    for panel, (kind, patch) in zip(axes, result.patches.items(), strict=True):
         _two_hops(panel, patch)
         panel.set_title(
-            f"{kind}: {len(patch['paths'])} paths P → N → Q, {patch['returning']} of them return to P;\n"
-            f"{patch['two_hop']} cells two hops away, {patch['reached_twice']} reached by more than one path",
+            f"{kind}: {len(patch.paths)} paths P → N → Q, {patch.returning} of them return to P;\n"
+            f"{patch.two_hop} cells two hops away, {patch.reached_twice} reached by more than one path",
             fontsize=10,
         )
     marks = [
@@ -175,18 +176,18 @@ def two_hop_figure(result: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _two_hops(panel: Axes, patch: Mapping[str, Any]) -> None:
-    x, hop = np.array(patch["centroids"]), patch["hop"]
+def _two_hops(panel: Axes, patch: Patch) -> None:
+    x, hop = np.array(patch.centroids), patch.hop
     _cells(panel, patch)
-    for middle, end in patch["paths"]:
+    for middle, end in patch.paths:
         if end != 0:
             _arrow(panel, x[end], x[middle], colour=TWO)
     for k in [k for k, far in enumerate(hop) if far == 1]:
         _arrow(panel, x[k], x[0], colour=ONE)
-    returned = next(middle for middle, end in patch["paths"] if end == 0)
+    returned = next(middle for middle, end in patch.paths if end == 0)
     for start, end in ((0, returned), (returned, 0)):
         _arrow(panel, x[start], x[end], colour=CENTRE, bend=0.55, dashed=True)
-    ends = [end for _, end in patch["paths"]]
+    ends = [end for _, end in patch.paths]
     names = {0: "P"} | {k: "N" for k, far in enumerate(hop) if far == 1}
     names |= {k: "Q" if ends.count(k) == 1 else f"×{ends.count(k)}" for k, far in enumerate(hop) if far == 2}
     _nodes(panel, patch, names=names)
@@ -201,13 +202,13 @@ def _bare(panel: Axes) -> None:
         side.set_visible(False)
 
 
-def _cells(panel: Axes, patch: Mapping[str, Any], *, shown: Sequence[int] | None = None, reach: int = 2) -> None:
+def _cells(panel: Axes, patch: Patch, *, shown: Sequence[int] | None = None, reach: int = 2) -> None:
     """Cells tinted by how many hops away they are, white beyond the reach; those not shown are left out."""
     _bare(panel)
-    points = np.array(patch["points"])
-    chosen = range(len(patch["cells"])) if shown is None else shown
-    tints = [_tint(HOPS[patch["hop"][k]], 0.22 if patch["hop"][k] <= reach else 0.0) for k in chosen]
-    corners = [points[patch["cells"][k]] for k in chosen]
+    points = np.array(patch.points)
+    chosen = range(len(patch.cells)) if shown is None else shown
+    tints = [_tint(HOPS[patch.hop[k]], 0.22 if patch.hop[k] <= reach else 0.0) for k in chosen]
+    corners = [points[patch.cells[k]] for k in chosen]
     panel.add_collection(PolyCollection(corners, facecolors=tints, edgecolors="0.55", linewidths=0.8, zorder=1))
 
 
@@ -218,16 +219,16 @@ def _tint(colour: str, share: float) -> tuple[float, float, float]:
 
 def _nodes(
     panel: Axes,
-    patch: Mapping[str, Any],
+    patch: Patch,
     *,
     names: Mapping[int, str],
     shown: Sequence[int] | None = None,
     reach: int = 2,
 ) -> None:
     """Centroids in the colours of their hops, those with a name large enough to hold it; grey beyond the reach."""
-    for k in range(len(patch["cells"])) if shown is None else shown:
-        near = patch["hop"][k] <= reach
-        place, colour = patch["centroids"][k], HOPS[patch["hop"][k]] if near else REST
+    for k in range(len(patch.cells)) if shown is None else shown:
+        near = patch.hop[k] <= reach
+        place, colour = patch.centroids[k], HOPS[patch.hop[k]] if near else REST
         size = 17 if k in names else 10 if near else 5
         panel.plot(*place, "o", color=colour, markersize=size, markeredgecolor="white", zorder=4)
         words: dict[str, Any] = {"ha": "center", "va": "center", "color": "white", "fontsize": 9, "weight": "bold"}

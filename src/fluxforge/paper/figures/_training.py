@@ -1,12 +1,19 @@
 """Figures and tables of trained networks: constants, residuals, formulas, rates of recovery, and controls."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fluxforge.paper.studies._higher_order_result import NetworkStep
+from fluxforge.paper.studies._higher_order_result import Result as HigherOrder
+from fluxforge.paper.studies._networks import ConstantsRow
+from fluxforge.paper.studies._seeds import OUTCOMES, Tally
+from fluxforge.paper.studies.controls import Result as Controls
+from fluxforge.paper.studies.controls import Row as ControlRow
+from fluxforge.paper.studies.rates import Result as Rates
+from fluxforge.paper.studies.symbolic import Result as Symbolic
 from fluxforge.report import COLOURS, MARKERS, Table, panels, rounded
 
 SHOWN = {"c1": "c, first layer's flux", "a1": "a₁, first layer's source", "c2": "d, second layer's flux"}
@@ -15,15 +22,15 @@ TRAINED = {"θ = 0": "two layers, θ = 0", "θ = 0.5": "midpoint", "θ = 1": "tw
 SCHEMES = {"euler": "Euler", "midpoint": "midpoint", "rk4": "RK4"}
 
 
-def constants_figure(result: Mapping[str, Any]) -> Figure:
+def constants_figure(result: HigherOrder) -> Figure:
     """c, a₁ and d against Fo for every θ, from direct minimisation (lines) and from training (hollow marks)."""
     figure, axes = panels(len(SHOWN))
     for panel, (name, title) in zip(axes, SHOWN.items(), strict=True):
-        for k, (theta, found) in enumerate(result["direct"].items()):
-            _line(panel, found["rows"], name, label=f"{theta}, least residual", k=k)
-            trained = result["networks"].get(TRAINED.get(theta, ""))
+        for k, (theta, found) in enumerate(result.direct.items()):
+            _line(panel, found.rows, name, label=f"{theta}, least residual", k=k)
+            trained = result.networks.get(TRAINED.get(theta, ""))
             if trained is not None:
-                _marks(panel, trained["by_step"], name, label=f"{theta}, trained", k=k)
+                _marks(panel, trained.by_step, name, label=f"{theta}, trained", k=k)
         panel.axhline(1.0 if name == "c2" else 0.5, color="black", linewidth=0.8, linestyle=":")
         panel.set_xscale("log")
         panel.set_xlabel("Δt / Fourier step")
@@ -34,28 +41,28 @@ def constants_figure(result: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _line(panel: Axes, rows: list[Any], name: str, *, label: str, k: int) -> None:
-    xy = sorted((row["step"], row["constants"][name]) for row in rows)
+def _line(panel: Axes, rows: Sequence[ConstantsRow], name: str, *, label: str, k: int) -> None:
+    xy = sorted((row.step, row.constants[name]) for row in rows)
     panel.plot(*zip(*xy, strict=True), color=COLOURS[k], label=label, linewidth=1.4)
 
 
-def _marks(panel: Axes, rows: list[Any], name: str, *, label: str, k: int) -> None:
-    xy = [(row["fourier"], row["constants"][name]) for row in rows if name in row["constants"]]
+def _marks(panel: Axes, rows: Sequence[NetworkStep], name: str, *, label: str, k: int) -> None:
+    xy = [(row.fourier, row.constants[name]) for row in rows if name in row.constants]
     if xy:
         x, y = zip(*xy, strict=True)
         panel.plot(x, y, MARKERS[k], color=COLOURS[k], fillstyle="none", label=label, markersize=5)
 
 
-def four_layers_figure(result: Mapping[str, Any]) -> Figure:
+def four_layers_figure(result: HigherOrder) -> Figure:
     """The constants of four layers against Fo, for the θ-residual and for the one of fourth order."""
-    figure, axes = panels(len(result["direct_four"]))
-    for panel, (name, found) in zip(axes, result["direct_four"].items(), strict=True):
+    figure, axes = panels(len(result.direct_four))
+    for panel, (name, found) in zip(axes, result.direct_four.items(), strict=True):
         for k in range(1, 5):
-            _line(panel, found["rows"], f"c{k}", label=f"layer {k}", k=k - 1)
+            _line(panel, found.rows, f"c{k}", label=f"layer {k}", k=k - 1)
             panel.axhline(1.0 / (5 - k), color=COLOURS[k - 1], linewidth=0.8, linestyle=":")
-            trained = result["networks"].get(f"four layers, {name}")
+            trained = result.networks.get(f"four layers, {name}")
             if trained is not None:
-                _marks(panel, trained["by_step"], f"c{k}", label="", k=k - 1)
+                _marks(panel, trained.by_step, f"c{k}", label="", k=k - 1)
         panel.set_xscale("log")
         panel.set_ylim(0.0, 1.1)
         panel.set_xlabel("Δt / Fourier step")
@@ -76,15 +83,15 @@ def _say_outside(panel: Axes) -> None:
         panel.text(0.98, 0.02, said, transform=panel.transAxes, ha="right", va="bottom", fontsize=7.5, color="0.3")
 
 
-def residuals_figure(result: Mapping[str, Any]) -> Figure:
+def residuals_figure(result: HigherOrder) -> Figure:
     """Mean |residual| on unseen meshes against Fo, of both networks and of the explicit schemes."""
-    names = [name for name in ("midpoint", "two-hop") if name in result["networks"]]
+    names = [name for name in ("midpoint", "two-hop") if name in result.networks]
     figure, axes = panels(len(names))
     for panel, name in zip(axes, names, strict=True):
-        rows = result["networks"][name]["by_step"]
-        x = [row["fourier"] for row in rows]
+        rows = result.networks[name].by_step
+        x = [row.fourier for row in rows]
         for k, (key, label) in enumerate({"network": "network", **SCHEMES}.items()):
-            y = [row[key] for row in rows]
+            y = [getattr(row, key) for row in rows]
             panel.plot(x, y, f"{MARKERS[k]}-", color=COLOURS[k], label=label, markersize=4)
         panel.set_xscale("log")
         panel.set_yscale("log")
@@ -97,59 +104,57 @@ def residuals_figure(result: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def symbolic_figure(result: Mapping[str, Any]) -> Figure:
+def symbolic_figure(result: Symbolic) -> Figure:
     """The paper's figure, error against complexity of f_agg and f_up, and the losses of every network and formula."""
-    fronts = sorted(result["fronts"].items(), key=lambda each: each[1]["kind"] != "message")
+    fronts = sorted(result.fronts.items(), key=lambda each: each[1].kind != "message")
     figure, axes = panels(len(fronts) + 1)
     for panel, (name, front) in zip(axes, fronts, strict=False):
-        x, y = ([row[key] for row in front["rows"]] for key in ("complexity", "error"))
+        x, y = ([getattr(row, key) for row in front.rows] for key in ("complexity", "error"))
         panel.step(x, y, where="post", color=COLOURS[0], linewidth=1)
         panel.plot(x, y, "o", color=COLOURS[0], markersize=4)
-        if front["chosen"] is not None:
-            panel.plot(x[front["chosen"]], y[front["chosen"]], "o", color=COLOURS[1], markersize=9, label="chosen")
+        if isinstance(front.chosen, int):
+            panel.plot(x[front.chosen], y[front.chosen], "o", color=COLOURS[1], markersize=9, label="chosen")
             panel.legend(fontsize=8)
         panel.set_yscale("log")
         panel.set_xlabel("complexity")
         panel.set_ylabel("relative error")
-        panel.set_title(f"{'f_agg' if front['kind'] == 'message' else 'f_up'} ({name})", fontsize=10)
+        panel.set_title(f"{'f_agg' if front.kind == 'message' else 'f_up'} ({name})", fontsize=10)
     panel = axes[-1]
-    for k, engine in enumerate(result["engines"]):
-        own = enumerate(row for row in result["rows"] if row["engine"] == engine)
+    for k, engine in enumerate(result.engines):
+        own = enumerate(row for row in result.rows if row.engine == engine)
         # A network whose formula was not found leaves its place empty.
-        rows = [(place + 0.25 * k, row) for place, row in own if row["network_loss"] is not None]
+        rows = [(place + 0.25 * k, row) for place, row in own if row.network_loss is not None]
         if not rows:
             continue
         for marker, key, label in ((MARKERS[0], "network_loss", "network"), (MARKERS[1], "formula_loss", "formula")):
-            x, y = [place for place, _ in rows], [max(row[key] or 0.0, 1e-17) for _, row in rows]
+            x, y = [place for place, _ in rows], [max(getattr(row, key) or 0.0, 1e-17) for _, row in rows]
             panel.plot(x, y, marker, color=COLOURS[2 * k + (key != "network_loss")], label=f"{label}, {engine}")
     panel.set_yscale("log")
     panel.set_xlabel("network (seeds, then other α)")
     panel.set_ylabel("loss on fresh problems")
-    found = sum(row["recovered"] for row in result["rows"])
-    panel.set_title(f"{found} of {len(result['rows'])} recovered", fontsize=10)
+    found = sum(row.recovered for row in result.rows)
+    panel.set_title(f"{found} of {len(result.rows)} recovered", fontsize=10)
     if panel.lines:
         panel.legend(fontsize=8)
     return figure
 
 
-def pinn_figure(result: Mapping[str, Any]) -> Figure:
+def pinn_figure(result: Symbolic) -> Figure:
     """Flux and source constants of least residual against Δt, per θ, the network's own, and the pair without faces."""
     names = {"c1": "flux constant c/α", "a1": "source constant"}
     figure, axes = panels(len(names))
     for panel, (name, title) in zip(axes, names.items(), strict=True):
-        for k, (theta, found) in enumerate(result["against_step"].items()):
-            rows = sorted(found["rows"], key=lambda row: row["step"])
-            steps = [row["step"] for row in rows]
-            panel.plot(
-                steps, [row["constants"][name] for row in rows], color=COLOURS[k], label=f"{theta}, least residual"
-            )
-            own = [(row["step"], row["network"][name]) for row in rows if "network" in row]
+        for k, (theta, found) in enumerate(result.against_step.items()):
+            rows = sorted(found.rows, key=lambda row: row.step)
+            steps = [row.step for row in rows]
+            panel.plot(steps, [row.constants[name] for row in rows], color=COLOURS[k], label=f"{theta}, least residual")
+            own = [(row.step, row.network[name]) for row in rows if row.network]
             if own:
                 panel.plot(
                     *zip(*own, strict=True), MARKERS[k], color=COLOURS[k], fillstyle="none", label=f"{theta}, trained"
                 )
             if name == "c1":
-                panel.plot(steps, [row["alone"] for row in rows], ":", color=COLOURS[k], linewidth=1)
+                panel.plot(steps, [row.alone for row in rows], ":", color=COLOURS[k], linewidth=1)
         panel.set_xscale("log")
         panel.set_xlabel("Δt (mean cell volume 1)")
         panel.set_ylabel("relative to the first-order scheme")
@@ -158,23 +163,23 @@ def pinn_figure(result: Mapping[str, Any]) -> Figure:
     return figure
 
 
-# From what is believed to what is not.
-OUTCOMES = {"recovered": COLOURS[2], "approximation": COLOURS[4], "refused": COLOURS[6]}
+# A colour per outcome, from recovered to refused.
+OUTCOME_COLOURS = dict(zip(OUTCOMES, (COLOURS[2], COLOURS[4], COLOURS[6]), strict=True))
 
 
-def rates_figure(result: Mapping[str, Any]) -> Figure:
+def rates_figure(result: Rates) -> Figure:
     """A bar per recipe: seeds recovered, approximated and refused; beside it, how much each seed's formula explains."""
     figure, (counts, explained) = panels(2)
-    names = list(result["recipes"])
+    names = list(result.recipes)
     for k, name in enumerate(names):
-        found, left = result["recipes"][name], 0
-        for verdict, colour in OUTCOMES.items():
-            count = found["verdicts"].get(verdict, 0)
+        found, left = result.recipes[name], 0
+        for verdict, colour in OUTCOME_COLOURS.items():
+            count = found.verdicts.get(verdict, 0)
             counts.barh(k, count, left=left, color=colour, label=verdict if k == 0 else None)
             if count:
                 counts.text(left + count / 2, k, str(count), ha="center", va="center", fontsize=8)
             left += count
-        values = [row["explained"] for row in found["rows"] if row["explained"] is not None]
+        values = [row.explained for row in found.rows if row.explained is not None]
         if values:
             explained.plot(values, [k] * len(values), "o", color=COLOURS[0], fillstyle="none", markersize=5)
     for panel in (counts, explained):
@@ -188,43 +193,43 @@ def rates_figure(result: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def rates_table(result: Mapping[str, Any]) -> Table:
+def rates_table(result: Rates) -> Table:
     """A row per recipe: what it expects, how many seeds ended in which verdict, and what they share."""
-    rows = tuple(_rates_row(name, found) for name, found in result["recipes"].items())
+    rows = tuple(_rates_row(name, found) for name, found in result.recipes.items())
     columns = ("recipe", "expects", *OUTCOMES, "as expected", "explained, median [quartiles]", "seconds, median")
     return Table("Verdicts over the seeds of every recipe", columns, rows)
 
 
-def _rates_row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
-    explained = found["medians"].get("explained")
-    told = "—" if explained is None else "{median:.4f} [{q1:.4f}, {q3:.4f}]".format(**explained)
-    counts = (str(found["verdicts"].get(verdict, 0)) for verdict in OUTCOMES)
-    rate, seconds = found["rate"], found["seconds"]["median"]
-    return (name, found["expected"], *counts, f"{rate['reached']} of {rate['of']}", told, f"{seconds:.0f}")
+def _rates_row(name: str, found: Tally) -> tuple[str, ...]:
+    explained = found.medians.get("explained")
+    told = "—" if explained is None else f"{explained.median:.4f} [{explained.q1:.4f}, {explained.q3:.4f}]"
+    counts = (str(found.verdicts.get(verdict, 0)) for verdict in OUTCOMES)
+    seconds = "—" if found.seconds is None else f"{found.seconds.median:.0f}"
+    return (name, found.expected, *counts, f"{found.rate.reached} of {found.rate.of}", told, seconds)
 
 
 COLUMNS = ("decoy", "what it is", "verdict", "explained", "formula", "allowed", "outcome", "seconds")
 
 
-def controls_table(result: Mapping[str, Any]) -> Table:
+def controls_table(result: Controls) -> Table:
     """A row per decoy; numbers of formulas are shown with four digits."""
     return Table(
-        "Laws and networks that must not be taken for the scheme", COLUMNS, tuple(map(_control_row, result["rows"]))
+        "Laws and networks that must not be taken for the scheme", COLUMNS, tuple(map(_control_row, result.rows))
     )
 
 
-def _control_row(row: Mapping[str, Any]) -> tuple[str, ...]:
-    explained = "—" if row["explained"] is None else f"{row['explained']:.2%}"
-    told = "; ".join(f"{name} = {text}" for name, text in {**row["messages"], **row["outputs"]}.items())
-    allowed = " or ".join(row["allowed"])
+def _control_row(row: ControlRow) -> tuple[str, ...]:
+    explained = "—" if row.explained is None else f"{row.explained:.2%}"
+    told = "; ".join(f"{name} = {text}" for name, text in {**row.messages, **row.outputs}.items())
+    allowed = " or ".join(row.allowed)
     formula = rounded(told, 4) if told else "—"
     return (
-        row["name"],
-        row["what"],
-        row["verdict"],
+        row.name,
+        row.what,
+        row.verdict,
         explained,
         formula,
         allowed,
-        row["outcome"],
-        f"{row['seconds']:.0f}",
+        row.outcome,
+        f"{row.seconds:.0f}",
     )

@@ -1,11 +1,8 @@
 """The result of the consistency study, and the paper's sentences judged from its orders, diffusivities and growth."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from msgspec import Struct
 
-from fluxforge.paper.studies._records import Claim, Verdict, read_result
+from fluxforge.paper.studies._records import Claim, Verdict
 
 # An order is reached if it is missed by no more than that, in time and in space.
 TIME_TOLERANCE, SPACE_TOLERANCE = 0.1, 0.15
@@ -74,11 +71,6 @@ class Result(Struct, frozen=True):
     equations: dict[str, str]
     crank_nicolson: dict[str, Implicit]
     choices: dict[str, str]
-
-
-def check(document: Mapping[str, Any]) -> list[Claim]:
-    """The paper's sentences, judged from the numbers of a document alone."""
-    return judge(read_result(document, Result))
 
 
 def judge(result: Result) -> list[Claim]:

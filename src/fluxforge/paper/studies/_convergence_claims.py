@@ -1,13 +1,12 @@
 """What the paper says of its convergence study, judged from the rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from fluxforge.paper.studies._convergence_result import MeshFacts, Result
-from fluxforge.paper.studies._records import Claim, Verdict, read_result
+from fluxforge.paper.studies._records import Claim, Verdict
 
 PRINTED = ("midpoint-printed", "two-hop-printed")
 RIGHT = ("midpoint", "two-hop")
@@ -24,11 +23,6 @@ ORDER_TOLERANCE = 0.25
 SIGNIFICANT = 0.6
 # Networks are told beside the formulas, and decide nothing: there is one seed of each.
 OTHER_FORMULAS = "with other formulas than printed"
-
-
-def check(document: Mapping[str, Any]) -> list[Claim]:
-    """The paper's sentences, judged from the numbers of a document alone."""
-    return judge(read_result(document, Result))
 
 
 def judge(result: Result) -> list[Claim]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from msgspec import Struct
 from msgspec import field as named
@@ -30,11 +31,11 @@ class MeshFacts(Struct, frozen=True):
     wanted: int = 0
 
 
-class GridRow(Struct, frozen=True):
-    """One scheme on one mesh with one step, `fourier` times the Fourier step.
+@dataclass(frozen=True)
+class TimeErrors:
+    """Relative errors of one scheme after so many steps of `fourier` times the Fourier step; None if the run blew up.
 
-    Relative errors after so many steps: from noise in T without a source (`free`), from noise in S (`driven`), and the
-    larger; None where the run blew up. Residuals of one step for θ = ½ and 1, over the mean rate of change.
+    From noise in T without a source (`free`), from noise in S (`driven`), and the larger of both.
     """
 
     fourier: float
@@ -44,8 +45,20 @@ class GridRow(Struct, frozen=True):
     driven: float | None
     blew_up: bool
     error: float | None
+
+
+@dataclass(frozen=True)
+class GridRow(TimeErrors):
+    """The errors, and the residuals of one step for θ = ½ and 1 over the mean rate of change."""
+
     residual_half: float | None
     residual_one: float | None
+
+
+class Grid(Struct, frozen=True):
+    """One scheme on one mesh, a row per time step."""
+
+    rows: list[GridRow]
 
 
 class Clock(Struct, frozen=True):
@@ -54,21 +67,20 @@ class Clock(Struct, frozen=True):
     seconds: float
 
 
-class Row(Struct, frozen=True):
-    """A row of the grid with its scheme, its mesh, whether its step is within the limit, and its cost."""
+@dataclass(frozen=True)
+class Place:
+    """A scheme on a mesh; `wanted` is the number of cells that was asked for."""
 
     scheme: str
     wanted: int
     cells: int
-    fourier: float
-    dt: float
-    steps: int
-    free: float | None
-    driven: float | None
-    blew_up: bool
-    error: float | None
-    residual_half: float | None
-    residual_one: float | None
+
+
+# Structs cannot have two bases with fields; of a dataclass the fields of the last base come first.
+@dataclass(frozen=True)
+class Row(GridRow, Place):
+    """A row of the grid with its scheme and mesh, whether its step is within the limit, and its cost."""
+
     stable: bool | None
     seconds_per_step: float
     seconds: float
@@ -82,12 +94,10 @@ class SpaceError(Struct, frozen=True):
     error: float | None
 
 
-class SpaceRow(Struct, frozen=True):
+@dataclass(frozen=True)
+class SpaceRow(Place):
     """Errors against the heat equation over the seeds of a size: their root mean square, and each."""
 
-    scheme: str
-    wanted: int
-    cells: int
     fourier: float
     error: float | None
     errors: list[float | None]
@@ -117,7 +127,7 @@ class Orders(Struct, frozen=True):
 
 
 class Choices(Struct, frozen=True):
-    """What was decided, in words and numbers, for whoever reads the results."""
+    """The choices behind the numbers: meshes, fields, norms, seeds and end times."""
 
     meshes: str
     residual: str
@@ -169,6 +179,6 @@ def _fit_order(pairs: Sequence[tuple[float, float | None]]) -> Order:
     """The order from pairs of step, or mesh size, and error; from the longest step to the shortest."""
     known = [(size, error) for size, error in pairs if error is not None]
     rates = Rates(tuple(size for size, _ in known), tuple(error for _, error in known))
-    found = rates.rates if len(known) > 1 else ()
-    shown = [rate if math.isfinite(rate) else None for rate in found]
-    return Order(len(known), rates.order if len(known) > 1 else None, shown)
+    if len(known) < 2:
+        return Order(len(known), None, [])
+    return Order(len(known), rates.order, [rate if math.isfinite(rate) else None for rate in rates.rates])

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
-from fluxforge.paper.studies._networks import NAMES, Rate, rate_of, weigh
+from fluxforge.paper.studies._higher_order_result import Direct, Result
+from fluxforge.paper.studies._networks import NAMES
 from fluxforge.paper.studies._records import Claim, Verdict
+from fluxforge.paper.studies._seeds import Rate, rate_of, weigh
+from fluxforge.run.result import Law, Numbers
 
 # A constant is a number if it is within this part of it.
 WITHIN = 0.02
@@ -17,10 +19,8 @@ ORDER_TOLERANCE = 0.1
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 OTHER_LOSS = "with another loss than printed (θ = ½) and small steps"
 
-Result = Mapping[str, Any]
 
-
-def check(result: Result) -> list[Claim]:
+def judge(result: Result) -> list[Claim]:
     """One claim per sentence that can be measured."""
     return [
         _lower_residual(result),
@@ -38,12 +38,9 @@ def check(result: Result) -> list[Claim]:
 def _lower_residual(result: Result) -> Claim:
     """Of the seeds of both recipes; the networks of this part are told, one seed each."""
     # Forward in time Euler has no residual at all: nothing to be lower than.
-    networks = {name: found for name, found in result["networks"].items() if found["residual"]["euler"] > ROUND_OFF}
-    parts = {name: found["residual"]["network"] / found["residual"]["euler"] for name, found in networks.items()}
-    less = ", ".join(
-        f"{name} {networks[name]['residual']['midpoint'] / networks[name]['residual']['network']:.1f}×"
-        for name in NAMES
-    )
+    networks = {name: found.residual for name, found in result.networks.items() if found.residual.euler > ROUND_OFF}
+    parts = {name: found.network / found.euler for name, found in networks.items()}
+    less = ", ".join(f"{name} {networks[name].midpoint / networks[name].network:.1f}×" for name in NAMES)
     listed = ", ".join(f"{name} {part:.3f}" for name, part in parts.items())
     claim = Claim(
         "higher-order-residual",
@@ -53,7 +50,7 @@ def _lower_residual(result: Result) -> Claim:
         f"One seed each, held-out residual over Euler's: {listed}. Below the midpoint rule's at θ = ½: {less}.",
         OTHER_LOSS,
     )
-    return weigh(claim, _least([rate_of(result, name, "lower residual than Euler") for name in NAMES]))
+    return weigh(claim, _least([rate_of(result.rates, name, "lower residual than Euler") for name in NAMES]))
 
 
 def _least(rates: list[Rate | None]) -> Rate | None:
@@ -64,13 +61,13 @@ def _least(rates: list[Rate | None]) -> Rate | None:
 
 def _midpoint(result: Result) -> Claim:
     """On the seeds of `rates`; outright if the loss as printed asks for the same constants."""
-    found = result["discovered"]["midpoint"]
-    printed = result["direct"].get("θ = 1")
-    as_printed = printed is not None and abs(printed["limit"]["c1"] - 0.5) <= 0.5 * WITHIN
-    values = _listed(found.get("constants", {}), found.get("constants_uncertainty", {}))
+    found = result.discovered["midpoint"]
+    printed = result.direct.get("θ = 1")
+    as_printed = printed is not None and abs(printed.limit["c1"] - 0.5) <= 0.5 * WITHIN
+    values = _list_constants(found.constants, found.constants_uncertainty)
     evidence = f"One seed in full, θ = ½, small steps: {values or 'no formula'}"
     if printed is not None:
-        evidence += f". As printed (θ = 1) the limit is c1 = {printed['limit']['c1']:.3f}{_order(printed)}"
+        evidence += f". As printed (θ = 1) the limit is c1 = {printed.limit['c1']:.3f}{_order(printed)}"
     claim = Claim(
         "higher-order-midpoint",
         "GNN-Midpoint actually learns an explicit midpoint scheme (or second order Runge–Kutta).",
@@ -78,18 +75,19 @@ def _midpoint(result: Result) -> Claim:
         evidence + ".",
         "" if as_printed else OTHER_LOSS,
     )
-    return weigh(claim, rate_of(result, "midpoint", "midpoint rule"))
+    return weigh(claim, rate_of(result.rates, "midpoint", "midpoint rule"))
 
 
 def _half(result: Result) -> Claim:
     """Where the printed ½ comes from: c against the step, for the loss as printed."""
-    rows = result["direct"]["θ = 1"]["rows"]
-    values = ", ".join(f"{row['constants']['c1']:.2f} at {row['step']:g}" for row in rows if row["step"] >= 0.1)
-    nearest = min(rows, key=lambda row: abs(row["constants"]["c1"] - 0.5))
-    everywhere = all(abs(row["constants"]["c1"] - 0.5) <= 0.5 * 5 * WITHIN for row in rows)
+    rows = result.direct["θ = 1"].rows
+    found = [row.constants["c1"] for row in rows]
+    values = ", ".join(f"{c1:.2f} at {row.step:g}" for c1, row in zip(found, rows, strict=True) if row.step >= 0.1)
+    nearest = min(rows, key=lambda row: abs(row.constants["c1"] - 0.5))
+    close = [abs(c1 - 0.5) <= 0.5 * 5 * WITHIN for c1 in found]
+    everywhere = all(close)
     verdict: Verdict = "holds" if everywhere else "does not hold"
-    found = [row["constants"]["c1"] for row in rows]
-    passes = min(found) <= 0.5 <= max(found) or abs(nearest["constants"]["c1"] - 0.5) <= 0.5 * 5 * WITHIN
+    passes = min(found) <= 0.5 <= max(found) or any(close)
     if not everywhere and passes:
         verdict = "holds under a condition"
     return Claim(
@@ -97,16 +95,16 @@ def _half(result: Result) -> Claim:
         "The first layer advances by ½ Δt/V Σ α A/δ (T_N − T_P).",
         verdict,
         f"least residual as printed (θ = 1), c1 against Δt/Δt_Fourier: {values}; nearest to ½ at "
-        f"{nearest['step']:g}." + ("" if everywhere else " It depends on the step trained with."),
+        f"{nearest.step:g}." + ("" if everywhere else " It depends on the step trained with."),
     )
 
 
 def _printed_source(result: Result) -> Claim:
-    limits = {name: result["direct"][key]["limit"]["a1"] for name, key in (("θ = ½", "θ = 0.5"), ("θ = 1", "θ = 1"))}
+    limits = {name: result.direct[key].limit["a1"] for name, key in (("θ = ½", "θ = 0.5"), ("θ = 1", "θ = 1"))}
     whole = [abs(limit - 1.0) <= WITHIN for limit in limits.values()]
     verdict: Verdict = "holds" if all(whole) else "holds under a condition" if any(whole) else "does not hold"
-    rows = result["direct"]["θ = 1"].get("rows", ())
-    beside = [row["constants"]["a1"] for row in rows if abs(row["constants"].get("c1", 0.0) - 0.5) <= 0.1]
+    rows = [row.constants for row in result.direct["θ = 1"].rows]
+    beside = [row["a1"] for row in rows if abs(row.get("c1", 0.0) - 0.5) <= 0.1]
     said = f"; where c1 is within 0.1 of ½ it is {_span(beside)}" if beside else ""
     return Claim(
         "higher-order-source",
@@ -119,10 +117,10 @@ def _printed_source(result: Result) -> Claim:
 
 def _two_hop(result: Result) -> Claim:
     """A network that learned the printed term has no powers of areas and distances in its two-hop coefficient."""
-    K = {family: found[0][0] for family, found in result["printed_diffusivity"].items()}
+    K = {family: found[0][0] for family, found in result.printed_diffusivity.items()}
     right = all(abs(value - 1.0) <= CONSISTENT for value in K.values())
-    law = result["discovered"]["two-hop"].get("laws", {}).get("far")
-    learned = "" if law is None else f" One seed's two-hop coefficient is {law['factor']:.2f} {_powers(law)}."
+    law = _far_law(result)
+    learned = "" if law is None else f" One seed's two-hop coefficient is {law.factor:.2f} {_powers(law)}."
     claim = Claim(
         "higher-order-two-hop",
         "GNN-2ndOrder learns ½ α (T_Q − T_P) over second neighbours.",
@@ -131,17 +129,17 @@ def _two_hop(result: Result) -> Claim:
         f"triangles{'' if right else ': it solves another equation'}.{learned}",
         "" if right else "for another equation than the heat equation",
     )
-    return weigh(claim, rate_of(result, "two-hop", "two-hop term without A and δ"))
+    return weigh(claim, rate_of(result.rates, "two-hop", "two-hop term without A and δ"))
 
 
 def _two_hop_found(result: Result) -> Claim:
     """What two-hop networks do learn: a second-order step in time if their constants are the midpoint rule's."""
-    found = result["discovered"]["two-hop"]
+    found = result.discovered["two-hop"]
     # Outright if the loss as printed asks for a second-order step too.
-    order = result["direct"].get("θ = 1", {}).get("certified", {}).get("order")
-    outright = order is not None and order >= 2.0 - ORDER_TOLERANCE
-    values = _listed(found.get("constants", {}), found.get("constants_uncertainty", {}), "abcde")
-    said = "recovered" if found["recovered"] else "not recovered"
+    printed = result.direct.get("θ = 1")
+    outright = printed is not None and _is_second_order(printed)
+    values = _list_constants(found.constants, found.constants_uncertainty, "abcde")
+    said = "recovered" if found.recovered else "not recovered"
     claim = Claim(
         "higher-order-two-hop-found",
         "A two-hop GNN discovers a second-order correction term using a two-hop stencil.",
@@ -150,23 +148,21 @@ def _two_hop_found(result: Result) -> Claim:
         f"({values or 'no formula'}), e and b being the factors of Δt w_PN w_NQ/V_N and of its source.",
         "" if outright else OTHER_LOSS,
     )
-    return weigh(claim, rate_of(result, "two-hop", "midpoint rule"))
+    return weigh(claim, rate_of(result.rates, "two-hop", "midpoint rule"))
 
 
 def _novel_scheme(result: Result) -> Claim:
     """New and of higher order: another scheme than the midpoint rule, of second order in time at least."""
-    limits = {name: result["direct"][key] for name, key in (("θ = ½", "θ = 0.5"), ("θ = 1", "θ = 1"))}
-    known = {name: _near(found["limit"], MIDPOINT) for name, found in limits.items()}
-    orders = {name: found.get("certified", {}).get("order") for name, found in limits.items()}
-    high = {name: order is not None and order >= 2.0 - ORDER_TOLERANCE for name, order in orders.items()}
-    new = [name for name in limits if high[name] and not known[name]]
+    limits = {name: result.direct[key] for name, key in (("θ = ½", "θ = 0.5"), ("θ = 1", "θ = 1"))}
+    known = {name: _near(found.limit, MIDPOINT) for name, found in limits.items()}
+    new = [name for name, found in limits.items() if _is_second_order(found) and not known[name]]
     verdict: Verdict = "does not hold" if not new else "holds" if "θ = 1" in new else "holds under a condition"
     parts = (
-        f"{name}: {_listed(found['limit'], {})}{_order(found)}"
+        f"{name}: {_list_constants(found.limit)}{_order(found)}"
         + (", the explicit midpoint rule, which is the second-order Runge–Kutta method" if known[name] else "")
         for name, found in limits.items()
     )
-    rate = rate_of(result, "midpoint", "midpoint rule")
+    rate = rate_of(result.rates, "midpoint", "midpoint rule")
     trained = "" if rate is None else f". Trained networks of two layers have its constants in {rate.text}"
     return Claim(
         "higher-order-novel",
@@ -178,10 +174,10 @@ def _novel_scheme(result: Result) -> Claim:
 
 def _novel_operator(result: Result) -> Claim:
     """A two-hop term that is the two-point flux applied twice is the second power of a known operator."""
-    K = result["printed_diffusivity"]["squares"][0][0]
-    twice = rate_of(result, "two-hop", "two-hop term is the flux twice")
+    K = result.printed_diffusivity["squares"][0][0]
+    twice = rate_of(result.rates, "two-hop", "two-hop term is the flux twice")
     counted = "" if twice is None else f" In {twice.text} it is; where a network was refused it is not known."
-    law = result["discovered"]["two-hop"].get("laws", {}).get("far")
+    law = _far_law(result)
     learned = "" if law is None else f" One seed's powers: {_powers(law)}."
     claim = Claim(
         "higher-order-novel-operator",
@@ -191,19 +187,17 @@ def _novel_operator(result: Result) -> Claim:
         f"second power of a known operator.{counted} The term as printed makes the diffusivity {K:.3f} α on squares."
         f"{learned}",
     )
-    return weigh(claim, rate_of(result, "two-hop", "two-hop term is something else"))
+    return weigh(claim, rate_of(result.rates, "two-hop", "two-hop term is something else"))
 
 
 def _four_layers(result: Result) -> Claim:
     """The footnote: can four layers learn a full Runge–Kutta method?"""
     rk4 = {f"c{k}": 1.0 / (5 - k) for k in range(1, 5)}
-    limits = {name: found["limit"] for name, found in result["direct_four"].items()}
-    reached = {name: _near(limit, rk4) for name, limit in limits.items()}
-    verdict: Verdict = "holds" if all(reached.values()) else "does not hold"
-    if verdict == "does not hold" and any(reached.values()):
-        verdict = "holds under a condition"
+    reached = [_near(found.limit, rk4) for found in result.direct_four.values()]
+    verdict: Verdict = "holds" if all(reached) else "holds under a condition" if any(reached) else "does not hold"
     listed = "; ".join(
-        f"{name}: {_listed(limit, {}, 'c')}{_order(result['direct_four'][name])}" for name, limit in limits.items()
+        f"{name}: {_list_constants(found.limit, letters='c')}{_order(found)}"
+        for name, found in result.direct_four.items()
     )
     return Claim(
         "higher-order-four-layers",
@@ -215,23 +209,32 @@ def _four_layers(result: Result) -> Claim:
 
 
 def _trained_four(result: Result) -> str:
-    """What networks of four layers came to, where they were trained."""
-    found = {name: each for name, each in result["networks"].items() if name.startswith("four layers")}
+    """The residuals and constants of trained networks of four layers, if there are any."""
+    found = {name: each for name, each in result.networks.items() if name.startswith("four layers")}
     if not found:
         return ""
     parts = "; ".join(
-        f"{name} residual {each['residual']['network']:.4f} (midpoint rule {each['residual']['midpoint']:.4f}), at its "
-        f"longest step {_listed(each['by_step'][-1]['constants'], {}, 'c')}, which leave "
-        f"{each['by_step'][-1]['constants']['unexplained']:.1%} of its step unexplained"
+        f"{name} residual {each.residual.network:.4f} (midpoint rule {each.residual.midpoint:.4f}), at its "
+        f"longest step {_list_constants(each.by_step[-1].constants, letters='c')}, which leave "
+        f"{each.by_step[-1].constants['unexplained']:.1%} of its step unexplained"
         for name, each in found.items()
     )
     return f" Trained: {parts}."
 
 
-def _order(found: Mapping[str, Any]) -> str:
-    """The order in time that was measured of the scheme with these constants, in words."""
-    order = found.get("certified", {}).get("order")
-    return "" if order is None else f", of order {order:.2f} in time"
+def _far_law(result: Result) -> Law | None:
+    """The power law of the two-hop term that the two-hop recipe found."""
+    laws = result.discovered["two-hop"].laws
+    return None if laws is None else laws.far
+
+
+def _is_second_order(found: Direct) -> bool:
+    return found.certified.order is not None and found.certified.order >= 2.0 - ORDER_TOLERANCE
+
+
+def _order(found: Direct) -> str:
+    """The measured order in time of the scheme with these constants, in words."""
+    return "" if found.certified.order is None else f", of order {found.certified.order:.2f} in time"
 
 
 def _span(values: list[float]) -> str:
@@ -242,13 +245,14 @@ def _near(found: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
     return all(abs(found.get(name, math.inf) - value) <= WITHIN * value for name, value in wanted.items())
 
 
-def _listed(values: Mapping[str, float], off: Mapping[str, float], letters: str = "ac") -> str:
+def _list_constants(values: Numbers | None, off: Numbers | None = None, letters: str = "ac") -> str:
+    """Constants whose names begin with one of the letters, with their uncertainties."""
     return ", ".join(
-        f"{name} = {value:.4f}" + (f" ± {off[name]:.0e}" if name in off else "")
-        for name, value in values.items()
+        f"{name} = {value:.4f}" + (f" ± {(off or {})[name]:.0e}" if name in (off or {}) else "")
+        for name, value in (values or {}).items()
         if name[0] in letters
     )
 
 
-def _powers(law: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}^{power:.2f}" for name, power in law["exponents"].items())
+def _powers(law: Law) -> str:
+    return " ".join(f"{name}^{power:.2f}" for name, power in law.exponents.items())

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from fluxforge.gnn import Network
 from fluxforge.graph import pad_graph
 from fluxforge.loss import averaged, theta_residual
 from fluxforge.mesh import Conditions, Dirichlet, DualGraph, dual, fourier_step
-from fluxforge.paper.studies._convergence_result import Limit, MeshFacts, SpaceError
+from fluxforge.paper.studies._convergence_result import Grid, GridRow, Limit, MeshFacts, SpaceError, TimeErrors
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import (
@@ -97,7 +97,6 @@ def exact_action(system: Operator, V: np.ndarray, T0: np.ndarray, S: np.ndarray,
 FIELD = "x*y + sin(pi*x)*sin(2*pi*y)"
 ON_BOUNDARY = "x*y"
 SOURCE = "20*exp(-20*((x - 0.4)**2 + (y - 0.6)**2))"
-THETAS = {"half": 0.5, "one": 1.0}
 # A run has blown up when its largest temperature is that many times the larger of the first and of the exact one.
 GROWN = 1e3
 PRECISE_CELLS = 20_000
@@ -126,7 +125,17 @@ def mesh_facts(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
     return MeshFacts(graph.cells, fourier_step(graph), rate, 2.0 / rate if rate is not None else None, limits)
 
 
-def residuals(subject: Subject, *, cells: int, seed: int, fractions: Sequence[float]) -> list[dict[str, Any]]:
+def measure_grid(subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float) -> Grid:
+    """Residuals and errors in time of one scheme on one mesh, for every step."""
+    errors = time_errors(subject, cells=cells, seed=seed, fractions=fractions, end=end)
+    found = residuals(subject, cells=cells, seed=seed, fractions=fractions)
+    rows = zip(errors, found, strict=True)
+    return Grid([GridRow(**vars(one), residual_half=half, residual_one=whole) for one, (half, whole) in rows])
+
+
+def residuals(
+    subject: Subject, *, cells: int, seed: int, fractions: Sequence[float]
+) -> list[tuple[float | None, float | None]]:
     """Mean |θ-residual| over mean |L T + S| of one step from a smooth field with a source, θ = ½ and 1."""
     graph = graph_of(cells, seed, Dirichlet(ON_BOUNDARY))
     T, S = (field_on_cells(words, graph, "the field") for words in (FIELD, SOURCE))
@@ -139,30 +148,25 @@ def residuals(subject: Subject, *, cells: int, seed: int, fractions: Sequence[fl
         dt = fraction * fourier
         new = jnp.asarray(step_of(subject, graph, dt, source=S)(T))
         posed = problem(around, first.T, first.S, dt=jnp.asarray(dt), parameters=alpha)
-        found = {
-            name: float(averaged(theta_residual(theta)(posed, new), posed, "l1")) for name, theta in THETAS.items()
-        }
-        rows.append({f"residual_{name}": _finite(value / scale) for name, value in found.items()})
+        half, one = (float(averaged(theta_residual(theta)(posed, new), posed, "l1")) for theta in (0.5, 1.0))
+        rows.append((_finite(half / scale), _finite(one / scale)))
     return rows
 
 
-def time_errors(
-    subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float
-) -> list[dict[str, Any]]:
+def time_errors(subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float) -> list[TimeErrors]:
     """Relative L2 errors after `end` Fourier steps against the exact semi-discrete solution; None where it blew up."""
     graph, known = graph_of(cells, seed), answers(cells, seed, end)
     fourier, nothing = fourier_step(graph), np.zeros(graph.cells)
-    runs = {"free": (known.T0, nothing, known.free), "driven": (nothing, known.S, known.driven)}
     rows = []
     for fraction in fractions:
         steps = max(round(end / fraction), 1)
-        row: dict[str, Any] = {"fourier": fraction, "dt": end * fourier / steps, "steps": steps}
-        for name, (T, S, exact) in runs.items():
-            found = np.asarray(step_of(subject, graph, row["dt"], source=S).rollout(T, steps))
-            row[name] = relative_error(found, exact, graph.V, start=T)
-        row["blew_up"] = row["free"] is None or row["driven"] is None
-        row["error"] = None if row["blew_up"] else max(row["free"], row["driven"])
-        rows.append(row)
+        dt = end * fourier / steps
+        free, driven = (
+            relative_error(np.asarray(step_of(subject, graph, dt, source=S).rollout(T, steps)), exact, graph.V, start=T)
+            for T, S, exact in ((known.T0, nothing, known.free), (nothing, known.S, known.driven))
+        )
+        worst = None if free is None or driven is None else max(free, driven)
+        rows.append(TimeErrors(fraction, dt, steps, free, driven, worst is None, worst))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Claims of a study, its result as a record and as JSON, and measurements that are kept so that none is made twice."""
+"""Claims of a study, its result as a record and as JSON, and measurements that are kept between runs."""
 
 import hashlib
 import json
@@ -14,6 +14,7 @@ import msgspec
 from fluxforge.errors import DocumentError
 from fluxforge.pipeline import environment
 from fluxforge.run import RunFolder
+from fluxforge.run.result import to_document as result_to_document
 
 R = TypeVar("R")
 
@@ -33,15 +34,11 @@ class Claim:
     evidence: str
     condition: str = ""
 
-    def document(self) -> dict[str, Any]:
-        """As plain JSON."""
-        return asdict(self)
-
 
 def to_document(result: msgspec.Struct, claims: Sequence[Claim]) -> dict[str, Any]:
     """The JSON document of a study: the fields of its result, the environment and the claims."""
-    document: dict[str, Any] = msgspec.to_builtins(result)
-    return {**document, "environment": environment(), "claims": [claim.document() for claim in claims]}
+    document = result_to_document(result)
+    return {**document, "environment": environment(), "claims": [asdict(claim) for claim in claims]}
 
 
 def read_result(document: Mapping[str, Any], kind: type[R]) -> R:
@@ -55,46 +52,50 @@ def read_result(document: Mapping[str, Any], kind: type[R]) -> R:
         raise DocumentError(f"not a result of {document.get('experiment', 'this study')}: {error}") from error
 
 
-# Raised when the same words would give other numbers.
+# Increased when the same key gives other numbers.
 VERSION = 1
+# What a measurement depends on.
+Key: TypeAlias = msgspec.Struct | Mapping[str, object]
 
 
-class Records:
-    """What is measured already; without a folder, nothing is."""
+class Measurements:
+    """Measurements that a folder keeps, each under a title and a key; without a folder nothing is kept."""
 
     def __init__(self, folder: RunFolder | None) -> None:
         self._folder = folder
 
-    def found(self, what: str, words: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The measurement of these words, or None if it is not made."""
-        return None if self._folder is None else self._folder.finished(_stage(what, words))
+    def read(self, title: str, key: Key, kind: type[R]) -> R | None:
+        """The measurement of this key as a record of this kind, or None if the folder does not have it."""
+        kept = None if self._folder is None else self._folder.finished(_stage(title, key))
+        return None if kept is None else msgspec.convert(kept, kind)
 
-    def keep(self, what: str, words: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
-        """Keep a measurement; given back as it will be read."""
-        plain: dict[str, Any] = json.loads(json.dumps(result, allow_nan=False))
+    def keep(self, title: str, key: Key, measured: R) -> R:
+        """Keep a measurement, and return it as it will be read."""
+        plain = json.loads(json.dumps(msgspec.to_builtins(measured), allow_nan=False))
         if self._folder is not None:
-            self._folder.finish(_stage(what, words), plain)
-        return plain
+            self._folder.finish(_stage(title, key), plain)
+        return msgspec.convert(plain, type(measured))
 
-    def once(self, what: str, words: Mapping[str, Any], kind: type[R], measure: Callable[[], R]) -> R:
-        """The measurement of these words, read as a record of this kind; made now if it is not kept."""
-        held = self.found(what, words)
-        return msgspec.convert(self.keep(what, words, msgspec.to_builtins(measure())) if held is None else held, kind)
+    def measure_once(self, title: str, key: Key, kind: type[R], measure: Callable[[], R]) -> R:
+        """The measurement of this key; made and kept if the folder does not have it."""
+        kept = self.read(title, key, kind)
+        return self.keep(title, key, measure()) if kept is None else kept
 
 
 @contextmanager
-def records(folder: Path | None, warn: Callable[[str], None]) -> Iterator[Records]:
-    """The measurements kept in a folder, which is made if need be. Other words make other records beside them."""
+def open_measurements(folder: Path | None, warn: Callable[[str], None]) -> Iterator[Measurements]:
+    """The measurements of a folder, which is made if it does not exist."""
     if folder is None:
-        yield Records(None)
+        yield Measurements(None)
     elif (folder / "run.json").exists():
         with RunFolder.open(folder, warn=warn) as held:
-            yield Records(held)
+            yield Measurements(held)
     else:
         with RunFolder.create(folder, description={"what": "measurements of a grid"}, warn=warn) as held:
-            yield Records(held)
+            yield Measurements(held)
 
 
-def _stage(what: str, words: Mapping[str, Any]) -> str:
-    digest = hashlib.sha256(json.dumps([VERSION, what, words], sort_keys=True).encode()).hexdigest()[:16]
-    return f"{re.sub('[^a-z0-9]+', '-', what.lower())[:40].strip('-')}-{digest}"
+def _stage(title: str, key: Key) -> str:
+    content = json.dumps([VERSION, title, msgspec.to_builtins(key)], sort_keys=True)
+    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return f"{re.sub('[^a-z0-9]+', '-', title.lower())[:40].strip('-')}-{digest}"

@@ -1,11 +1,10 @@
 """The paper's lemmas and theorems, sentence by sentence, judged from the numbers alone."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from fluxforge.paper.studies._records import Claim, Verdict, read_result
+from fluxforge.paper.studies._records import Claim, Verdict
 from fluxforge.paper.studies._theorems_result import BoundGroup, CounterexampleRow, Result, Smaller
 
 EXACT = 1e-11
@@ -13,11 +12,6 @@ EXACT = 1e-11
 VANISHES = 1e-3
 NEAR_ONE = 0.01
 SHARP = 1e-3
-
-
-def check(document: Mapping[str, Any]) -> list[Claim]:
-    """One claim per lemma, theorem and remark that can be measured, judged from a document."""
-    return judge(read_result(document, Result))
 
 
 def judge(result: Result) -> list[Claim]:

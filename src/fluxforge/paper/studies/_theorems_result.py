@@ -1,5 +1,7 @@
 """The result of the study of the theorems."""
 
+from dataclasses import dataclass
+
 from msgspec import Struct
 
 from fluxforge.certify.bounds import Hypothesis
@@ -46,7 +48,8 @@ class Neighbours(Struct, frozen=True):
     meshes: int
 
 
-class BoundTest(Struct, frozen=True):
+@dataclass(frozen=True)
+class BoundTest:
     """A bound for a training error ε, the worst error met, `ratio` times the bound, and the theorem's hypotheses."""
 
     eps: float
@@ -58,21 +61,21 @@ class BoundTest(Struct, frozen=True):
     hypotheses: list[Hypothesis]
 
 
-class CounterexampleRow(Struct, frozen=True):
-    """A network that breaks a printed claim: its errors on readings of the training set, and the bound it exceeds."""
+@dataclass(frozen=True)
+class Counterexample:
+    """A network that breaks a printed claim, and its errors on readings of the training set."""
 
     name: str
     claim: str
     nonzeros: int
     fits: str
     training_error: dict[str, float]
-    eps: float
-    bound: float
-    worst_error: float
-    ratio: float
-    where: str
-    corrected_bound: float | None
-    hypotheses: list[Hypothesis]
+
+
+# Structs cannot have two bases with fields; of a dataclass the fields of the last base come first.
+@dataclass(frozen=True)
+class CounterexampleRow(BoundTest, Counterexample):
+    """A counterexample with the bound that it exceeds."""
 
 
 class BoundGroup(Struct, frozen=True):

@@ -19,13 +19,13 @@ from fluxforge.certify.stability import default_graph, stability
 from fluxforge.certify.time_order import time_order
 from fluxforge.data import cached
 from fluxforge.mesh import FAMILIES, Mesh, gmsh_problem
-from fluxforge.paper.studies._consistency_result import Algebra, Family, Implicit, Result, Steady, Tensor, check, judge
-from fluxforge.paper.studies._records import records, to_document
+from fluxforge.paper.studies._consistency_result import Algebra, Family, Implicit, Result, Steady, Tensor, judge
+from fluxforge.paper.studies._records import open_measurements
 from fluxforge.pipeline import Progress, silent
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import operator
 
-__all__ = ["Config", "check", "run"]
+__all__ = ["Config", "Result", "judge", "run"]
 
 NAME = "consistency"
 STEADY = ("euler", "corrected", "two-hop-printed")
@@ -74,8 +74,8 @@ class Config:
 
 def run(
     config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> dict[str, Any]:
-    """Family by family; those that are in the folder already are not measured again."""
+) -> Result:
+    """Family by family; measurements that the folder holds are read."""
     families = dict(config.families)
     if GMSH in families and (problem := gmsh_problem()) is not None:
         warn(f"irregular meshes of gmsh are left out: {problem}")
@@ -83,19 +83,18 @@ def run(
     total = sum(len(sizes) for sizes in families.values()) + 1
     found: dict[str, Family] = {}
     done = 0
-    with jax.enable_x64(True), records(None if folder is None else folder / "grid", warn) as held:
+    with jax.enable_x64(True), open_measurements(None if folder is None else folder / "grid", warn) as held:
         for family, sizes in families.items():
             seeds = config.seeds if family not in PERIODS else config.seeds[:1]
             words = {"task": NAME, "family": family, "sizes": list(sizes), "seeds": list(seeds)}
             told = partial(_told, tell, done, total)
             measure = partial(_family, family, sizes, seeds=seeds, tell=told)
-            found[family] = held.once(f"consistency, {family}", words, Family, measure)
+            found[family] = held.measure_once(f"consistency, {family}", words, Family, measure)
             done += len(sizes)
         tell("equations and growth", total - 1, total)
-        algebra = held.once("consistency, algebra", {"task": NAME, "steps": list(STEPS)}, Algebra, _algebra)
+        algebra = held.measure_once("consistency, algebra", {"task": NAME, "steps": list(STEPS)}, Algebra, _algebra)
     tell("done", total, total)
-    result = Result(NAME, config.preset, found, algebra.time_order, algebra.equations, algebra.crank_nicolson, CHOICES)
-    return to_document(result, judge(result))
+    return Result(NAME, config.preset, found, algebra.time_order, algebra.equations, algebra.crank_nicolson, CHOICES)
 
 
 def _told(tell: Progress, before: int, total: int, what: str, done: int) -> None:

@@ -15,7 +15,7 @@ from fluxforge import recipe
 from fluxforge.data import source
 from fluxforge.gnn import Network
 from fluxforge.paper.studies._decoys import DECOYS, LAWS, Decoy
-from fluxforge.paper.studies._records import Claim, Verdict, read_result, to_document
+from fluxforge.paper.studies._records import Claim, Verdict
 from fluxforge.pipeline import Judged as JudgedFormula
 from fluxforge.pipeline import (
     Progress,
@@ -107,9 +107,7 @@ class Config:
     decoys: tuple[str, ...] = tuple(DECOYS)
 
 
-def run(
-    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None
-) -> dict[str, Any]:
+def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """Every decoy in a run folder of its own, named after it; those that are finished there are collected."""
     if folder is None:
         with TemporaryDirectory() as scratch:
@@ -119,8 +117,7 @@ def run(
         tell(name, done, len(config.decoys))
         rows.append(_row(DECOYS[name], config, folder, tell, warn))
     counts = {each: sum(row.outcome == each for row in rows) for each in (OK, FOOLED, MISSED)}
-    result = Result(NAME, config.preset, len(rows), rows, environment(), counts)
-    return to_document(result, judge(result))
+    return Result(NAME, config.preset, len(rows), rows, environment(), counts)
 
 
 def outcome_of(decoy: Decoy, verdict: str, is_own_law: bool) -> str:
@@ -128,11 +125,6 @@ def outcome_of(decoy: Decoy, verdict: str, is_own_law: bool) -> str:
     if verdict == "recovered":
         return OK if "recovered" in decoy.allowed and is_own_law else FOOLED
     return OK if verdict in decoy.allowed else MISSED
-
-
-def check(document: Mapping[str, Any]) -> list[Claim]:
-    """The one claim of this part, judged from a document."""
-    return judge(read_result(document, Result))
 
 
 def judge(result: Result) -> list[Claim]:

@@ -4,21 +4,19 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import jax
 import numpy as np
-from msgspec import convert
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from fluxforge.data import cached
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network, parameters
-from fluxforge.paper.studies._convergence_claims import COMPARED, check, judge
+from fluxforge.paper.studies._convergence_claims import COMPARED, judge
 from fluxforge.paper.studies._convergence_result import (
     Choices,
     Clock,
-    GridRow,
+    Grid,
     Limit,
     MeshFacts,
     Orders,
@@ -29,16 +27,27 @@ from fluxforge.paper.studies._convergence_result import (
     space_order,
     time_orders,
 )
-from fluxforge.paper.studies._measures import FIELD, GROWN, SOURCE, Subject, graph_of, mesh_facts, seconds_per_step
-from fluxforge.paper.studies._networks import trained_before
-from fluxforge.paper.studies._records import Records, records, to_document
-from fluxforge.paper.studies._tasks import grid_of, in_children, space_of
+from fluxforge.paper.studies._measures import (
+    FIELD,
+    GROWN,
+    SOURCE,
+    Subject,
+    graph_of,
+    measure_grid,
+    mesh_facts,
+    seconds_per_step,
+    space_error,
+)
+from fluxforge.paper.studies._networks import read_networks
+from fluxforge.paper.studies._records import Measurements, open_measurements
+from fluxforge.paper.studies._tasks import Task, measure_tasks
 from fluxforge.pipeline import Progress, silent
 from fluxforge.scheme.reference import BUILT_IN
 
-__all__ = ["Config", "check", "run"]
+__all__ = ["Config", "Result", "judge", "run"]
 
 NAME = "convergence"
+R = TypeVar("R")
 SCHEMES = ("euler", "midpoint", "midpoint-printed", "two-hop", "two-hop-printed", "crank-nicolson", "rkl2-8")
 SIZES: Mapping[str, tuple[int, ...]] = {
     "quick": (100, 300, 1000, 3000, 10_000),
@@ -90,11 +99,11 @@ class Config:
 
 def run(
     config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> dict[str, Any]:
-    """Measure the grid, what of it is not measured in the folder already, and judge the claims."""
+) -> Result:
+    """Measure the grid; measurements that the folder holds are read."""
     _check(config)
-    networks = dict(list(_trained(folder).items())[:MOST_NETWORKS])
-    with jax.enable_x64(True), records(None if folder is None else folder / "grid", warn) as held:
+    networks = dict(list(_read_networks(folder).items())[:MOST_NETWORKS])
+    with jax.enable_x64(True), open_measurements(None if folder is None else folder / "grid", warn) as held:
         study = _Study(config, held, tell, networks)
         meshes = [study.mesh(cells) for cells in config.sizes]
         grids = study.grids()
@@ -103,7 +112,7 @@ def run(
     rows = [row for each in grids for row in _rows(each, grids[each], clocks, meshes)]
     space = [_space_row(each, spaces, clocks) for each in spaces]
     named = (*config.schemes, *networks)
-    result = Result(
+    return Result(
         experiment=NAME,
         preset=config.preset,
         schemes=list(named),
@@ -114,11 +123,10 @@ def run(
         space=space,
         orders={name: Orders(time_orders(name, rows), space_order(name, space)) for name in named},
     )
-    return to_document(result, judge(result))
 
 
-def _trained(folder: Path | None) -> dict[str, Network]:
-    return trained_before(folder)
+def _read_networks(folder: Path | None) -> dict[str, Network]:
+    return read_networks(folder)
 
 
 def _check(config: Config) -> None:
@@ -159,7 +167,7 @@ def _choices(config: Config) -> Choices:
 @dataclass(frozen=True)
 class _Study:
     config: Config
-    held: Records
+    held: Measurements
     tell: Progress
     networks: Mapping[str, Network]
 
@@ -168,8 +176,10 @@ class _Study:
         schemes = [BUILT_IN[name] for name in self.config.schemes]
         self.tell(f"mesh of {cells} cells", 0, 1)
         seed = self.config.seeds[0]
-        words = {"cells": cells, "seed": seed, "schemes": self.config.schemes}
-        facts = self.held.once(f"mesh {cells}", words, MeshFacts, lambda: mesh_facts(graph_of(cells, seed), schemes))
+        key = {"cells": cells, "seed": seed, "schemes": self.config.schemes}
+        facts = self.held.measure_once(
+            f"mesh {cells}", key, MeshFacts, lambda: mesh_facts(graph_of(cells, seed), schemes)
+        )
         return replace(facts, wanted=cells)
 
     def pairs(self, task: str) -> Iterator[tuple[str, int]]:
@@ -178,27 +188,28 @@ class _Study:
             yield from ((name, cells) for name in self.config.schemes)
             yield from ((name, cells) for name in self.networks if cells <= self.config.most[task])
 
-    def grids(self) -> dict[tuple[str, int], list[GridRow]]:
+    def grids(self) -> dict[tuple[str, int], Grid]:
         """Residuals and errors in time."""
-        shared = {"fractions": self.config.fractions, "end": self.config.end, "seed": self.config.seeds[0]}
-        wanted = {pair: self._words("grid", *pair) | shared for pair in self.pairs("grid")}
-        found = self._measured(list(wanted.values()), grid_of)
-        return {pair: convert(one["rows"], list[GridRow]) for pair, one in zip(wanted, found, strict=True)}
+        own = self.config
+        tasks = {
+            pair: self._task("grid", pair, own.seeds[0], fractions=own.fractions, end=own.end)
+            for pair in self.pairs("grid")
+        }
+        return dict(zip(tasks, self._measure(list(tasks.values()), Grid, self._measure_grid), strict=True))
 
     def spaces(self) -> dict[tuple[str, int], list[SpaceError]]:
         """Errors against the equation, for every seed."""
-        wanted = [
-            (
-                pair,
-                self._words("space", *pair) | {"seed": seed, "until": self.config.until, "fraction": _fraction(pair)},
-            )
-            for pair in self.pairs("space")
-            for seed in self.config.seeds[: None if pair[1] < LARGE else 1]
+        pairs = [(pair, seed) for pair in self.pairs("space") for seed in self._seeds(pair[1])]
+        tasks = [
+            self._task("space", pair, seed, until=self.config.until, fraction=_fraction(pair)) for pair, seed in pairs
         ]
         found: dict[tuple[str, int], list[SpaceError]] = {}
-        for (pair, _), one in zip(wanted, self._measured([words for _, words in wanted], space_of), strict=True):
-            found.setdefault(pair, []).append(convert(one, SpaceError))
+        for (pair, _), one in zip(pairs, self._measure(tasks, SpaceError, self._measure_space), strict=True):
+            found.setdefault(pair, []).append(one)
         return found
+
+    def _seeds(self, cells: int) -> tuple[int, ...]:
+        return self.config.seeds[: None if cells < LARGE else 1]
 
     def clocks(self, pairs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], dict[float, float]]:
         """Seconds a step, one scheme after the other with nothing beside it."""
@@ -210,49 +221,42 @@ class _Study:
         return found
 
     def _clock(self, pair: tuple[str, int], fraction: float) -> float:
-        words = self._words("clock", *pair) | {"seed": self.config.seeds[0], "fraction": fraction}
-        where = {"cells": pair[1], "seed": words["seed"], "fraction": fraction}
-        measured = self.held.once(
-            f"clock {pair[1]} {pair[0]}", words, Clock, lambda: Clock(seconds_per_step(self._subject(pair[0]), **where))
-        )
-        return measured.seconds
+        name, cells = pair
+        task = self._task("clock", pair, self.config.seeds[0], fraction=fraction)
 
-    def _subject(self, name: str) -> Subject:
+        def measure() -> Clock:
+            return Clock(seconds_per_step(self._subject(name), cells=cells, seed=task.seed, fraction=fraction))
+
+        return self.held.measure_once(f"clock {cells} {name}", task, Clock, measure).seconds
+
+    def _subject(self, name: str | None) -> Subject:
+        assert name is not None
         return self.networks[name] if name in self.networks else BUILT_IN[name]
 
-    def _words(self, task: str, name: str, cells: int) -> dict[str, Any]:
-        words: dict[str, Any] = {"task": task, "scheme": name, "cells": cells}
-        return words | ({"weights": _digest(self.networks[name])} if name in self.networks else {})
+    def _task(self, task: Literal["grid", "space", "clock"], pair: tuple[str, int], seed: int, **measured: Any) -> Task:
+        name, cells = pair
+        weights = _digest(self.networks[name]) if name in self.networks else None
+        return Task(task=task, scheme=name, cells=cells, seed=seed, weights=weights, **measured)
 
-    def _measured(
-        self, many: Sequence[dict[str, Any]], measure: Callable[[Subject, Mapping[str, Any]], dict[str, Any]]
-    ) -> list[dict[str, Any]]:
-        """Each as it is held, or measured: here, or in a process of its own on a large mesh."""
-        found = [self.held.found(_title(words), words) for words in many]
-        missing = [k for k, one in enumerate(found) if one is None]
-        apart = [k for k in missing if many[k]["cells"] >= LARGE and many[k]["scheme"] in BUILT_IN]
-        done = 0
-        for k in missing:
-            if k not in apart:
-                self.tell(_title(many[k]), done, len(missing))
-                found[k] = self.held.keep(_title(many[k]), many[k], measure(self._subject(many[k]["scheme"]), many[k]))
-                done += 1
-        _make_meshes([many[k] for k in apart])
-        for at, one in in_children([many[k] for k in apart], workers=self.config.workers):
-            found[apart[at]] = self.held.keep(_title(many[apart[at]]), many[apart[at]], one)
-            done += 1
-            self.tell(_title(many[apart[at]]), done, len(missing))
-        return [one for one in found if one is not None]
+    def _measure(self, tasks: Sequence[Task], kind: type[R], here: Callable[[Task], R]) -> list[R]:
+        """Each task as it is held, or measured: here, or in a process of its own if it is a scheme on a large mesh."""
+        return measure_tasks(
+            tasks,
+            kind,
+            self.held,
+            tell=self.tell,
+            workers=self.config.workers,
+            here=here,
+            is_apart=lambda task: task.cells >= LARGE and task.scheme in BUILT_IN,
+        )
 
+    def _measure_grid(self, task: Task) -> Grid:
+        subject = self._subject(task.scheme)
+        return measure_grid(subject, cells=task.cells, seed=task.seed, fractions=task.fractions, end=task.end)
 
-def _make_meshes(many: Sequence[Mapping[str, Any]]) -> None:
-    """Into the cache, so that processes beside each other do not each make them."""
-    for cells, seed in dict.fromkeys((words["cells"], words["seed"]) for words in many):
-        cached([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
-
-
-def _title(words: Mapping[str, Any]) -> str:
-    return f"{words['task']}: {words['scheme']}, {words['cells']} cells"
+    def _measure_space(self, task: Task) -> SpaceError:
+        subject = self._subject(task.scheme)
+        return space_error(subject, cells=task.cells, seed=task.seed, fraction=task.fraction, until=task.until)
 
 
 def _fraction(pair: tuple[str, int]) -> float:
@@ -265,20 +269,20 @@ def _digest(network: Network) -> str:
 
 def _rows(
     pair: tuple[str, int],
-    found: Sequence[GridRow],
+    grid: Grid,
     clocks: Mapping[tuple[str, int], Mapping[float, float]],
     meshes: Sequence[MeshFacts],
 ) -> Iterator[Row]:
     mesh = next(mesh for mesh in meshes if mesh.wanted == pair[1])
     limit = mesh.limits.get(pair[0], Limit())
-    for row in found:
+    for row in grid.rows:
         stable = True if limit.unlimited else None if limit.dt is None else row.dt <= limit.dt
         each = clocks[pair][row.fourier]
         yield Row(
             scheme=pair[0],
             wanted=pair[1],
             cells=mesh.cells,
-            **asdict(row),
+            **vars(row),
             stable=stable,
             seconds_per_step=each,
             seconds=each * row.steps,

@@ -6,18 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from fluxforge import recipe
 from fluxforge.data import source
 from fluxforge.paper.studies._records import Claim, Verdict
-from fluxforge.pipeline import (
-    Progress,
-    environment,
-    generalise,
-    lemma_count,
-    reduce_networks,
-    run_folder,
-    silent,
+from fluxforge.pipeline import Progress, generalise, reduce_networks, run_folder, silent
+from fluxforge.run import RunFolder
+from fluxforge.run.result import (
+    Arm,
+    ArmSummary,
+    Extrapolated,
+    Generalisation,
+    Number,
+    Numbers,
+    Reduced,
+    from_document,
     to_document,
 )
 from fluxforge.train import train
@@ -40,6 +44,32 @@ FITS = 2e-3
 GENERALISES = 1e-2
 
 
+class Variant(Struct, frozen=True):
+    """A variant other than the default: what was measured of its networks with and without the ℓ¹ penalty."""
+
+    sparse: Arm
+    dense: Arm
+    parameters: int
+    extrapolation: Extrapolated
+    seconds: Numbers
+
+
+class Result(Struct, frozen=True):
+    """The result of the study: of the default variant in full, with its networks reduced to canonical form."""
+
+    experiment: str
+    seeds: int
+    recipe: dict[str, Any]  # as `recipe.to_dict` writes it
+    sparse: Arm
+    dense: Arm
+    summary: dict[str, dict[str, ArmSummary]]
+    variants: dict[str, Variant]
+    extrapolation: Extrapolated
+    reduced: Reduced
+    parameters: int
+    seconds: dict[str, Numbers]
+
+
 @dataclass(frozen=True)
 class Config:
     """What to run: the recipe, possibly made smaller, and the variants of it."""
@@ -51,134 +81,140 @@ class Config:
 
 def run(
     config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> dict[str, Any]:
-    """Train and measure every variant; reduce the sparse networks of the default one; judge the claims.
+) -> Result:
+    """Train and measure every variant, and reduce the sparse networks of the first one.
 
-    With a folder each variant is a run of its own in it, gone on with if it is there already.
+    With a folder each variant is a run of its own in it, which is continued if it is there already.
     """
     base = recipe.override(recipe.load(NAME), config.changes)
-    found = {}
+    found: dict[str, Generalisation] = {}
+    reduced: list[Reduced] = []
     for name in config.variants:
         spec = recipe.override(base, VARIANTS[name])
-        found[name] = _variant(name, spec, folder, tell, warn)
-    first = found[config.variants[0]]
-    result = {
-        "experiment": NAME,
-        "seeds": base.seeds,
-        "recipe": recipe.to_dict(base),
-        **{arm: first[arm] for arm in base.arms},
-        "summary": {name: each.pop("summary") for name, each in found.items()},
-        "variants": {name: found[name] for name in config.variants[1:]},
-        **{name: first[name] for name in ("extrapolation", "reduced", "parameters")},
-        "seconds": {name: each["seconds"] for name, each in found.items()},
-        "environment": environment(),
-    }
-    return result | {"claims": [claim.document() for claim in check(result)]}
+        own = None if folder is None else folder / name.replace(" ", "-")
+        found[name], canonical = _run_variant(spec, own, _prefix_progress(tell, name), warn, reduce=not reduced)
+        reduced += [canonical] if canonical is not None else []
+    first = found[config.variants[0]].measured
+    return Result(
+        experiment=NAME,
+        seeds=base.seeds,
+        recipe=recipe.to_dict(base),
+        sparse=first.arms["sparse"],
+        dense=first.arms["dense"],
+        summary={name: each.summary for name, each in found.items()},
+        variants={name: _describe_variant(found[name]) for name in config.variants[1:]},
+        extrapolation=first.extrapolation,
+        reduced=reduced[0],
+        parameters=first.parameters,
+        seconds={name: each.seconds for name, each in found.items()},
+    )
 
 
-def _variant(
-    name: str, spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: Callable[[str], None]
-) -> dict[str, Any]:
-    def named(what: str, done: int, total: int) -> None:
-        tell(f"{name}: {what}", done, total)
+def _prefix_progress(tell: Progress, name: str) -> Progress:
+    return lambda what, done, total: tell(f"{name}: {what}", done, total)
 
+
+def _describe_variant(found: Generalisation) -> Variant:
+    measured = found.measured
+    return Variant(
+        measured.arms["sparse"], measured.arms["dense"], measured.parameters, measured.extrapolation, found.seconds
+    )
+
+
+def _run_variant(
+    spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: Callable[[str], None], *, reduce: bool
+) -> tuple[Generalisation, Reduced | None]:
     if folder is None:
-        return _measured(name, spec, None, named)
-    with run_folder(folder / name.replace(" ", "-"), spec, warn=warn) as own:
-        return _measured(name, spec, own, named)
+        return generalise(spec, None, tell), _reduce(spec, None, tell) if reduce else None
+    with run_folder(folder, spec, warn=warn) as own:
+        return generalise(spec, own, tell), _reduce(spec, own, tell) if reduce else None
 
 
-def _measured(name: str, spec: recipe.Recipe, folder: Any, tell: Progress) -> dict[str, Any]:
-    whole = to_document(generalise(spec, folder, tell))
-    document = {name: value for name, value in whole.items() if name not in ("recipe", "seeds")}
-    if name != "default":
-        return document
-    done = folder.finished("reduce") if folder is not None else None
-    if done is None:
-        tell("reducing to canonical form", 0, 1)
-        done = to_document(reduce_networks(spec, train(spec, source(spec), folder=folder), "sparse"))
-        if folder is not None:
-            folder.finish("reduce", done)
-    return {**document, "reduced": done}
+def _reduce(spec: recipe.Recipe, folder: RunFolder | None, tell: Progress) -> Reduced:
+    """The sparse networks in canonical form; a finished stage of the folder is read."""
+    if folder is not None and (done := folder.finished("reduce")) is not None:
+        return from_document(done, Reduced, folder.path / "stages" / "reduce.json")
+    tell("reducing to canonical form", 0, 1)
+    reduced = reduce_networks(spec, train(spec, source(spec), folder=folder), "sparse")
+    if folder is not None:
+        folder.finish("reduce", to_document(reduced))
+    return reduced
 
 
-def check(result: Mapping[str, Any]) -> list[Claim]:
+def judge(result: Result) -> list[Claim]:
     """The claims of the paper's section 4.4, judged from the numbers alone."""
     return [_suffice(result), _fit(result), _only_sparse(result), _clustered(result), _minimal(result)]
 
 
-def _median(result: Mapping[str, Any], variant: str, arm: str, name: str) -> float:
-    return float(result["summary"][variant][arm][name]["median"])
+def _known(value: Number) -> float:
+    """An error that was not finite is null in a document: it is larger than any limit."""
+    return np.inf if value is None else value
 
 
-def _fit(result: Mapping[str, Any]) -> Claim:
-    sparse, dense = (_median(result, "default", arm, "train_mae") for arm in ("sparse", "dense"))
-    stuck = {name: each["sparse"]["stuck"] for name, each in result["summary"].items()}
-    worst = max(sparse, dense)
-    verdict: Verdict = (
-        "does not hold" if worst > FITS else ("holds under a condition" if any(stuck.values()) else "holds")
-    )
+def _fit(result: Result) -> Claim:
+    arms = result.summary["default"]
+    sparse, dense = (_known(arms[arm].train_mae.median) for arm in ("sparse", "dense"))
+    stuck = {name: each["sparse"].stuck for name, each in result.summary.items()}
+    fits = max(sparse, dense) <= FITS
+    verdict: Verdict = "does not hold" if not fits else "holds under a condition" if any(stuck.values()) else "holds"
     evidence = f"median training MAE {sparse:.1e} sparse, {dense:.1e} dense; sparse seeds stuck: " + ", ".join(
-        f"{count} of {result['seeds']} ({name})" for name, count in stuck.items()
+        f"{count} of {result.seeds} ({name})" for name, count in stuck.items()
     )
     return Claim("both fit", "both models perfectly fit the simple training data", verdict, evidence)
 
 
-def _suffice(result: Mapping[str, Any]) -> Claim:
+def _suffice(result: Result) -> Claim:
     """Holds if the median network with ℓ¹ stays close for 50 steps on unseen meshes in every variant."""
-    after = {name: _median(result, name, "sparse", "rollout_mse") for name in result["summary"]}
+    after = {name: _known(each["sparse"].rollout_mse.median) for name, each in result.summary.items()}
     close = [value < GENERALISES for value in after.values()]
-    stuck = {name: each["sparse"]["stuck"] for name, each in result["summary"].items()}
+    stuck = {name: each["sparse"].stuck for name, each in result.summary.items()}
     verdict: Verdict = "holds" if all(close) else "holds under a condition" if any(close) else "does not hold"
     if verdict == "holds" and any(stuck.values()):
         verdict = "holds under a condition"
     evidence = "; ".join(
-        f"{name}: median MSE after 50 steps {value:.1e}, {stuck[name]} of {result['seeds']} seeds stuck"
+        f"{name}: median MSE after 50 steps {value:.1e}, {stuck[name]} of {result.seeds} seeds stuck"
         for name, value in after.items()
     )
-    warm = result.get("extrapolation", {}).get("temperature_range", {}).get("10", {}).get("sparse")
+    warm = result.extrapolation.temperature_range.get("10", {}).get("sparse")
     if warm is not None:
-        evidence += (
-            f"; at ten times the temperatures of the training set the median relative error is {np.median(warm):.1e}"
-        )
+        median = np.median([_known(each) for each in warm])
+        evidence += f"; at ten times the temperatures of the training set the median relative error is {median:.1e}"
     text = "a GNN trained on two-node graphs extrapolates the first-order scheme to unseen unstructured meshes"
     return Claim("two cells suffice", text, verdict, evidence)
 
 
-def _only_sparse(result: Mapping[str, Any]) -> Claim:
+def _only_sparse(result: Result) -> Claim:
     """Holds where sparse networks generalise and dense ones do not; under a condition if that depends on the data."""
-    only = {
-        name: _median(result, name, "sparse", "rollout_mse")
-        < GENERALISES
-        <= _median(result, name, "dense", "rollout_mse")
-        for name in result["summary"]
-    }
-    verdict: Verdict = (
-        "holds" if all(only.values()) else "holds under a condition" if any(only.values()) else "does not hold"
-    )
-    evidence = "; ".join(
-        f"{name}: median one-step MSE {_median(result, name, 'sparse', 'ood_mse'):.1e} sparse, "
-        f"{_median(result, name, 'dense', 'ood_mse'):.1e} dense, 50-step rollout "
-        f"{_median(result, name, 'sparse', 'rollout_mse'):.1e} and {_median(result, name, 'dense', 'rollout_mse'):.1e}"
-        for name in result["summary"]
-    )
-    return Claim("only the sparse model generalises", "only the sparse model generalizes", verdict, evidence)
+    only, parts = [], []
+    for name, arms in result.summary.items():
+        sparse, dense = (_known(arms[arm].rollout_mse.median) for arm in ("sparse", "dense"))
+        only.append(sparse < GENERALISES <= dense)
+        one, other = (_known(arms[arm].ood_mse.median) for arm in ("sparse", "dense"))
+        parts.append(
+            f"{name}: median one-step MSE {one:.1e} sparse, {other:.1e} dense, 50-step rollout {sparse:.1e} and "
+            f"{dense:.1e}"
+        )
+    verdict: Verdict = "holds" if all(only) else "holds under a condition" if any(only) else "does not hold"
+    text = "only the sparse model generalizes"
+    return Claim("only the sparse model generalises", text, verdict, "; ".join(parts))
 
 
-def _clustered(result: Mapping[str, Any]) -> Claim:
-    share = {arm: float(np.mean(np.abs(result[arm]["last_layer"]) < 1e-3)) for arm in ("sparse", "dense")}
-    verdict: Verdict = "holds" if share["sparse"] > 0.5 > share["dense"] else "does not hold"
-    evidence = f"weights of the last update layer below 1e-3: {share['sparse']:.0%} sparse, {share['dense']:.0%} dense"
+def _clustered(result: Result) -> Claim:
+    sparse, dense = (
+        float(np.mean(np.abs(np.array(arm.last_layer, float)) < 1e-3)) for arm in (result.sparse, result.dense)
+    )
+    verdict: Verdict = "holds" if sparse > 0.5 > dense else "does not hold"
+    evidence = f"weights of the last update layer below 1e-3: {sparse:.0%} sparse, {dense:.0%} dense"
     text = "the sparse model's weights are clustered around zero, the dense model's are more widely distributed"
     return Claim("weights cluster at zero", text, verdict, evidence)
 
 
-def _minimal(result: Mapping[str, Any]) -> Claim:
-    wanted = lemma_count(result["recipe"]["network"]["layers"], result["recipe"]["network"]["depth"])
-    counts, reduced = result["sparse"]["nonzeros"], result["reduced"]
+def _minimal(result: Result) -> Claim:
+    counts, reduced = result.sparse.nonzeros, result.reduced
+    wanted = reduced.lemma_nonzeros
     verdict: Verdict = "holds" if max(counts) <= wanted else "does not hold"
     evidence = (
         f"trained with l1: {min(counts)} to {max(counts)} non-zeros (the lemma: {wanted}); after merging and pruning "
-        f"{reduced['reached']} of {reduced['of']} seeds reach {wanted} and step unseen meshes exactly"
+        f"{reduced.reached} of {reduced.of} seeds reach {wanted} and step unseen meshes exactly"
     )
     return Claim("sparse count", f"training finds the {wanted} non-zero parameters of the lemma", verdict, evidence)

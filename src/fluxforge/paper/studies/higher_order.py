@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import jax
+from msgspec import convert, structs, to_builtins
 
 from fluxforge import recipe
 from fluxforge.certify.effective import lattice_diffusion
@@ -15,14 +16,24 @@ from fluxforge.data import Problem, source
 from fluxforge.distil import layered, small_steps
 from fluxforge.gnn import Network
 from fluxforge.mesh import fourier_step
-from fluxforge.paper.studies._higher_order_claims import check as check_claims
-from fluxforge.paper.studies._networks import NAMES, constants, rates_before, residuals, run_of
-from fluxforge.paper.studies._records import Claim
-from fluxforge.pipeline import Progress, discover, environment, ladder, problems_by_step, run_folder, silent
-from fluxforge.pipeline import resume as go_on
+from fluxforge.paper.studies._higher_order_claims import judge
+from fluxforge.paper.studies._higher_order_result import Certified, Direct, NetworkRow, NetworkStep, Result
+from fluxforge.paper.studies._networks import (
+    NAMES,
+    choose_run,
+    constants_rows,
+    discover_in,
+    measure_constants,
+    measure_residuals,
+)
+from fluxforge.paper.studies._seeds import read_rates
+from fluxforge.pipeline import Progress, ladder, problems_by_step, run_folder, silent
+from fluxforge.run.result import Discovery
 from fluxforge.scheme import Scheme, find, symbol
 from fluxforge.stepping import step_limit
 from fluxforge.train import train
+
+__all__ = ["Config", "Result", "judge", "run"]
 
 NAME = "higher-order"
 Warn = Callable[[str], None]
@@ -56,35 +67,33 @@ class Config:
     problems: int = 24
 
 
-def run(
-    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None
-) -> dict[str, Any]:
+def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """Both discoveries, the other networks, and the constants of least residual without any network."""
-    result: dict[str, Any] = {"experiment": NAME, "preset": config.preset}
     tell("constants of least residual", 0, 1)
-    result |= _direct_all(config)
-    result["printed_diffusivity"] = {
-        family: lattice_diffusion(find("two-hop-printed"), family).tolist() for family in ("squares", "equilateral")
-    }
-    result["networks"], result["discovered"] = {}, {}
+    two, four = minimise_residuals(config)
+    networks, discovered = {}, {}
     for name in NAMES:
         own = _spec(config, name, {})
-        network, document = _discovered(own, folder, _named(tell, name), warn)
-        result["networks"][name] = _measured(network, own)
-        result["discovered"][name] = document
+        network, discovered[name] = _discover(own, folder, _prefix_progress(tell, name), warn)
+        networks[name] = _measure(network, own)
     for name in config.variants:
         base, changes = VARIANTS[name]
         own = _spec(config, base, {**changes, **_quicker(config), **_gentler(config, changes)})
-        result["networks"][name] = _variant(own, None if folder is None else folder / _plain(name), _named(tell, name))
-    # One network of each is trained here: what is said of them is judged on the seeds of `rates`.
-    result["rates"] = rates_before(folder, NAMES)
-    result["environment"] = environment()
-    return result | {"claims": [claim.document() for claim in check(result)]}
-
-
-def check(result: Mapping[str, Any]) -> list[Claim]:
-    """The sentences of section 5, judged by the numbers."""
-    return check_claims(result)
+        where = None if folder is None else folder / _folder_name(name)
+        networks[name] = _train_variant(own, where, _prefix_progress(tell, name))
+    return Result(
+        experiment=NAME,
+        preset=config.preset,
+        direct=two,
+        direct_four=four,
+        printed_diffusivity={
+            family: lattice_diffusion(find("two-hop-printed"), family).tolist() for family in ("squares", "equilateral")
+        },
+        networks=networks,
+        discovered=discovered,
+        # One network of each is trained here: what is said of them is judged on the seeds of `rates`.
+        rates=read_rates(folder, NAMES),
+    )
 
 
 def _quicker(config: Config) -> dict[str, Any]:
@@ -106,110 +115,109 @@ def _spec(config: Config, name: str, changes: Mapping[str, Any]) -> recipe.Recip
     return recipe.override(recipe.load(name, preset=config.preset), {**own, **changes})
 
 
-def _named(tell: Progress, name: str) -> Progress:
+def _prefix_progress(tell: Progress, name: str) -> Progress:
     return lambda what, done, total: tell(f"{name}: {what}", done, total)
 
 
-def _plain(name: str) -> str:
-    """A variant's name as that of a folder."""
-    kept = name.replace("θ = ½", "theta-half").replace("θ = ", "theta-").replace(",", "")
+def _folder_name(variant: str) -> str:
+    kept = variant.replace("θ = ½", "theta-half").replace("θ = ", "theta-").replace(",", "")
     return kept.replace(" ", "-")
 
 
-def _discovered(spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: Warn) -> tuple[Network, dict[str, Any]]:
-    """The whole pipeline, in a folder of its own if there is one."""
+def _discover(spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: Warn) -> tuple[Network, Discovery]:
+    """The network and the result of the whole pipeline, which runs in a folder of its own if there is one."""
     if folder is None:
         with TemporaryDirectory() as scratch:
-            return _discovered(spec, Path(scratch) / NAME, tell, warn)
-    own = run_of(spec, folder)
-    if (own / "run.json").exists():
-        # Refused where the run is of another recipe, before it is gone on with.
-        with run_folder(own, spec, warn=warn):
-            pass
-        document = go_on(own, tell=tell, warn=warn).document
-    else:
-        document = discover(spec, own, tell=tell, warn=warn).document
+            return _discover(spec, Path(scratch) / NAME, tell, warn)
+    own = choose_run(spec, folder)
+    discovery = discover_in(spec, own, tell, warn)
     with run_folder(own, spec, warn=warn) as held:
         network = train(spec, source(spec), folder=held).member(0)
-    return network, {key: value for key, value in document.items() if key not in ("certificate", "environment")}
+    return network, structs.replace(discovery, certificate=None, environment=None)
 
 
-def _variant(spec: recipe.Recipe, folder: Path | None, tell: Progress) -> dict[str, Any]:
-    def told(step: int, steps: int, _: Mapping[str, float]) -> None:
+def _train_variant(spec: recipe.Recipe, folder: Path | None, tell: Progress) -> NetworkRow:
+    """Train one of the other networks and measure it; a row that the folder holds is read."""
+
+    def tell_step(step: int, steps: int, _: Mapping[str, float]) -> None:
         tell("training", step, steps)
 
     if folder is None:
-        trained = train(spec, source(spec), tell=told)
-        return _measured(trained.member(0), spec, skipped=trained.skipped[0])
+        trained = train(spec, source(spec), tell=tell_step)
+        return _measure(trained.member(0), spec, skipped=trained.skipped[0])
     with run_folder(folder, spec, warn=lambda _: None) as held:
         done = held.finished("measured")
         if done is None:
-            trained = train(spec, source(spec), folder=held, tell=told)
-            done = _measured(trained.member(0), spec, skipped=trained.skipped[0])
+            trained = train(spec, source(spec), folder=held, tell=tell_step)
+            done = to_builtins(_measure(trained.member(0), spec, skipped=trained.skipped[0]))
             held.finish("measured", done)
-    return done
+    return convert(done, NetworkRow)
 
 
-def _measured(network: Network, spec: recipe.Recipe, *, skipped: int = 0) -> dict[str, Any]:
-    """Residuals beside those of schemes, over the steps trained with and one by one, and the constants found."""
+def _measure(network: Network, spec: recipe.Recipe, *, skipped: int = 0) -> NetworkRow:
+    """Residuals beside those of schemes, over the steps trained with and one by one, and the network's constants."""
     assert isinstance(spec.data, recipe.Meshes)
     low, high = spec.data.fourier
     with jax.enable_x64(True):
-        shown = [step for step in (*STEPS, 0.75, 1.0) if low <= step <= high]
-        return {
-            "steps": spec.training.steps,
-            "width": spec.network.width,
-            "loss": spec.loss.residual.kind if spec.loss.residual else "",
-            "theta": spec.loss.residual.theta if spec.loss.residual else None,
-            "fourier": [low, high],
-            "skipped": skipped,
-            "residual": residuals(network, spec, (low, high)),
-            "by_step": [
-                {"fourier": step, **residuals(network, spec, (step, step)), "constants": constants(network, spec, step)}
-                for step in shown
+        return NetworkRow(
+            steps=spec.training.steps,
+            width=spec.network.width,
+            loss=spec.loss.residual.kind if spec.loss.residual else "",
+            theta=spec.loss.residual.theta if spec.loss.residual else None,
+            fourier=[low, high],
+            skipped=skipped,
+            residual=measure_residuals(network, spec, (low, high)),
+            by_step=[
+                NetworkStep(
+                    fourier=step,
+                    **structs.asdict(measure_residuals(network, spec, (step, step))),
+                    constants=measure_constants(network, spec, step),
+                )
+                for step in (*STEPS, 0.75, 1.0)
+                if low <= step <= high
             ],
-        }
+        )
 
 
-def _direct_all(config: Config) -> dict[str, Any]:
-    """The constants of least residual of so many layers of the flux, at shorter and shorter steps, without a network.
+def minimise_residuals(config: Config) -> tuple[dict[str, Direct], dict[str, Direct]]:
+    """The constants of least residual of two and of four layers of the flux, at ever shorter steps, without a network.
 
-    On the meshes of the quick recipe at every preset: what a few hundred cells say, more say again.
+    The meshes are those of the quick recipe at every preset: more cells give the same constants.
     """
     base = _spec(replace(config, preset="quick"), "midpoint", {})
     with jax.enable_x64(True):
         problems = problems_by_step(base, (1.0, 0.75, *ladder(base)), config.problems)
-        two = {f"θ = {theta:g}": _direct(base, {"loss.residual.theta": theta}, 2, problems) for theta in THETAS}
+        two = {f"θ = {theta:g}": _minimise(base, {"loss.residual.theta": theta}, 2, problems) for theta in THETAS}
         four = {
-            "θ = ½": _direct(base, {}, 4, problems),
-            "hermite": _direct(base, {"loss.residual.kind": "hermite"}, 4, problems),
+            "θ = ½": _minimise(base, {}, 4, problems),
+            "hermite": _minimise(base, {"loss.residual.kind": "hermite"}, 4, problems),
         }
-    return {"direct": two, "direct_four": four}
+    return two, four
 
 
-def _direct(
+def _minimise(
     base: recipe.Recipe, changes: Mapping[str, Any], layers: int, problems: Mapping[float, Problem]
-) -> dict[str, Any]:
+) -> Direct:
     spec = recipe.override(base, changes)
     start = {f"{letter}{k}": 1.0 / (layers + 1 - k) for k in range(1, layers + 1) for letter in "ac"}
     free = layered(FLUX, start, layers)
     found = small_steps(free, spec.loss, problems)
-    return {
-        "rows": found.rows(),
-        "limit": dict(found.fitted.values),
-        "uncertainty": dict(found.fitted.uncertainty),
-        "rational": {name: str(value) for name, value in found.fitted.rational.items()},
-        "certified": _certified(Scheme(f"layers-{layers}", free.filled(found.fitted.chosen))),
-    }
+    return Direct(
+        rows=constants_rows(found),
+        limit=dict(found.fitted.values),
+        uncertainty=dict(found.fitted.uncertainty),
+        rational={name: str(value) for name, value in found.fitted.rational.items()},
+        certified=_certify(Scheme(f"layers-{layers}", free.filled(found.fitted.chosen))),
+    )
 
 
-def _certified(scheme: Scheme) -> dict[str, Any]:
+def _certify(scheme: Scheme) -> Certified:
     """Orders in time without a source and with one, and the longest stable step in Fourier steps."""
     graph = study_graph()
     study = time_order(scheme, graph)
     limit = step_limit(scheme, graph)
-    return {
-        "order": study.free.order,
-        "order_with_source": study.driven.order,
-        "stable": None if limit is None else limit.certain / fourier_step(graph),
-    }
+    return Certified(
+        order=study.free.order,
+        order_with_source=study.driven.order,
+        stable=None if limit is None else limit.certain / fourier_step(graph),
+    )

@@ -7,28 +7,36 @@ from typing import Any
 
 import jax
 import numpy as np
-from msgspec import Struct, convert
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fluxforge.data import cached
 from fluxforge.paper.studies._measures import graph_of
-from fluxforge.paper.studies._records import Claim, Records, Verdict, read_result, records, to_document
-from fluxforge.paper.studies._tasks import Footprint, counted_bytes, in_children
+from fluxforge.paper.studies._records import Claim, Measurements, Verdict, open_measurements
+from fluxforge.paper.studies._tasks import Footprint, Task, count_bytes, measure_tasks
 from fluxforge.pipeline import Progress, silent
 from fluxforge.scheme.reference import BUILT_IN
+from fluxforge.stepping import Solver
 
 NAME = "memory"
 SEED = 1
-# What is measured: a scheme, and for an implicit one its solver.
-SUBJECTS: Mapping[str, Mapping[str, str]] = {
-    "euler": {"scheme": "euler"},
-    "midpoint": {"scheme": "midpoint"},
-    "midpoint-printed": {"scheme": "midpoint-printed"},
-    "two-hop": {"scheme": "two-hop"},
-    "two-hop-printed": {"scheme": "two-hop-printed"},
-    "rkl2-8": {"scheme": "rkl2-8"},
-    "crank-nicolson, LU": {"scheme": "crank-nicolson", "solver": "direct"},
-    "crank-nicolson, CG": {"scheme": "crank-nicolson", "solver": "cg"},
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is measured: a scheme, and for an implicit one its solver."""
+
+    scheme: str | None
+    solver: Solver | None = None
+
+
+SUBJECTS: Mapping[str, Subject] = {
+    **{
+        name: Subject(name)
+        for name in ("euler", "midpoint", "midpoint-printed", "two-hop", "two-hop-printed", "rkl2-8")
+    },
+    "crank-nicolson, LU": Subject("crank-nicolson", "direct"),
+    "crank-nicolson, CG": Subject("crank-nicolson", "cg"),
 }
 # On fewer cells than these the compiler's own memory, which changes with their number, is larger than any scheme's.
 SIZES: Mapping[str, tuple[int, ...]] = {
@@ -107,12 +115,12 @@ class Config:
 
 def run(
     config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> dict[str, Any]:
-    """A process per scheme, mesh and step; what is measured in the folder already is not measured again."""
-    with jax.enable_x64(True), records(None if folder is None else folder / "grid", warn) as held:
-        bare = {cells: _words(None, cells, fraction=0.0) for cells in config.sizes}
+) -> Result:
+    """A process per scheme, mesh and step; measurements that the folder holds are read."""
+    with jax.enable_x64(True), open_measurements(None if folder is None else folder / "grid", warn) as held:
+        bare = {cells: _task(None, cells, fraction=0.0) for cells in config.sizes}
         wanted = {
-            (name, cells, fraction): _words(name, cells, fraction=fraction)
+            (name, cells, fraction): _task(name, cells, fraction=fraction)
             for cells in config.sizes
             for name in config.subjects
             for fraction in config.steps(cells)
@@ -120,14 +128,15 @@ def run(
         for k, cells in enumerate(config.sizes):
             tell(f"mesh of {cells} cells", k, len(config.sizes))
             cached([{"kind": "irregular", "cells": cells, "seed": SEED, "engine": "builtin"}])
-        found = _measured([*bare.values(), *wanted.values()], held, config=config, tell=tell)
-        counted = {(name, cells): _counted(name, cells, held) for cells in config.sizes for name in config.subjects}
+        tasks = [*bare.values(), *wanted.values()]
+        found = measure_tasks(tasks, Footprint, held, tell=tell, workers=config.workers)
+        counted = {(name, cells): _count(name, cells, held) for cells in config.sizes for name in config.subjects}
     baseline = dict(zip(bare, found, strict=False))
     rows = [
         _row(where, one, baseline=baseline[where[1]], counted=counted[where[:2]])
         for where, one in zip(wanted, found[len(bare) :], strict=True)
     ]
-    result = Result(
+    return Result(
         experiment=NAME,
         preset=config.preset,
         fractions=list(config.fractions),
@@ -136,7 +145,6 @@ def run(
         bytes_per_cell={name: _fits(rows, name) for name in config.subjects},
         choices=CHOICES,
     )
-    return to_document(result, judge(result))
 
 
 CHOICES = {
@@ -149,34 +157,25 @@ CHOICES = {
 }
 
 
-def _words(name: str | None, cells: int, *, fraction: float) -> dict[str, Any]:
-    chosen = {"scheme": None} if name is None else dict(SUBJECTS[name])
-    return {"task": "memory", "baseline": "its own mark", "cells": cells, "seed": SEED, "fourier": fraction} | chosen
+def _task(name: str | None, cells: int, *, fraction: float) -> Task:
+    subject = SUBJECTS[name] if name is not None else Subject(None)
+    return Task(
+        task="memory",
+        baseline="its own mark",
+        cells=cells,
+        seed=SEED,
+        fourier=fraction,
+        scheme=subject.scheme,
+        solver=subject.solver,
+    )
 
 
-def _measured(many: Sequence[Mapping[str, Any]], held: Records, *, config: Config, tell: Progress) -> list[Footprint]:
-    found = [held.found(_title(words), words) for words in many]
-    missing = [k for k, one in enumerate(found) if one is None]
-    for done, (at, one) in enumerate(in_children([many[k] for k in missing], workers=config.workers)):
-        words = many[missing[at]]
-        found[missing[at]] = held.keep(_title(words), words, one)
-        tell(_title(words), done + 1, len(missing))
-    return [convert(one, Footprint) for one in found if one is not None]
-
-
-def _title(words: Mapping[str, Any]) -> str:
-    return f"memory: {words['scheme'] or 'mesh alone'} {words.get('solver', '')}, {words['cells']} cells"
-
-
-def _counted(name: str, cells: int, held: Records) -> float:
-    chosen = SUBJECTS[name]
-    words = {"task": "counted", "cells": cells, "seed": SEED, **chosen}
-    scheme = BUILT_IN[chosen["scheme"]]
-    found = held.once(
-        _title(words),
-        words,
-        Counted,
-        lambda: Counted(counted_bytes(scheme, graph_of(cells, SEED), chosen.get("solver"))),
+def _count(name: str, cells: int, held: Measurements) -> float:
+    subject = SUBJECTS[name]
+    task = Task(task="counted", cells=cells, seed=SEED, scheme=subject.scheme, solver=subject.solver)
+    scheme = BUILT_IN[subject.scheme or ""]
+    found = held.measure_once(
+        task.title, task, Counted, lambda: Counted(count_bytes(scheme, graph_of(cells, SEED), subject.solver))
     )
     return found.bytes
 
@@ -205,11 +204,6 @@ def _fits(rows: Sequence[Row], name: str) -> BytesPerCell:
 
 def _slope(cells: Sequence[int], values: Sequence[float]) -> float | None:
     return float(np.polyfit(cells, values, 1)[0]) if len(set(cells)) > 1 else None
-
-
-def check(document: Mapping[str, Any]) -> list[Claim]:
-    """The claim on memory, judged from the numbers of a document."""
-    return judge(read_result(document, Result))
 
 
 def judge(result: Result) -> list[Claim]:

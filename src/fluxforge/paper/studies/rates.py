@@ -8,22 +8,27 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import jax
+from msgspec import Struct, convert, to_builtins
 
 from fluxforge import recipe
 from fluxforge.data import source
-from fluxforge.paper.studies._networks import (
+from fluxforge.paper.studies._networks import Residuals, discover_in, measure_residuals
+from fluxforge.paper.studies._records import Claim, Verdict
+from fluxforge.paper.studies._seeds import (
     OUTCOMES,
+    Outcome,
     Rate,
+    Spread,
+    Tally,
     constants_of,
-    outcome,
+    outcome_of,
     rationals_of,
-    residuals,
-    spread,
+    spread_of,
     weigh,
 )
-from fluxforge.paper.studies._records import Claim, Verdict
-from fluxforge.pipeline import Progress, discover, environment, resume, run_folder, silent
+from fluxforge.pipeline import Progress, silent
 from fluxforge.run import RunFolder
+from fluxforge.run.result import Discovery
 from fluxforge.train import train
 
 NAME = "rates"
@@ -51,6 +56,40 @@ WANTED: Mapping[str, tuple[str, Mapping[str, float]]] = {
 TWICE = {"A_PN": 1.0, "delta_PN": -1.0, "A_NQ": 1.0, "delta_NQ": -1.0, "V_P": -1.0, "V_N": -1.0, "dt": 2.0}
 
 
+class Row(Struct, frozen=True):
+    """One seed: its verdict, the least share of the network that its formula explains, and the formula's constants.
+
+    `rational` are the constants that were rounded to fractions, `far` the powers of the two-hop term, and `residual`
+    is None for recipes that do not train on meshes.
+    """
+
+    seed: int
+    verdict: Outcome
+    as_expected: bool
+    explained: float | None
+    constants: dict[str, float]
+    rational: dict[str, float]
+    far: dict[str, float | None] | None
+    residual: Residuals | None
+    reason: str | None
+    seconds: float
+
+
+class RecipeRates(Tally, frozen=True):
+    """The seeds of one recipe, together and one by one."""
+
+    rows: list[Row]
+
+
+class Result(Struct, frozen=True):
+    """The result of the study."""
+
+    experiment: str
+    preset: str
+    seeds: int
+    recipes: dict[str, RecipeRates]
+
+
 @dataclass(frozen=True)
 class Config:
     """Which recipes, with how many seeds each: the first is the recipe's own, the others follow it."""
@@ -62,14 +101,12 @@ class Config:
 
     @property
     def networks(self) -> int:
-        """The seeds asked for, or the preset's."""
+        """The number of seeds that was asked for, or the preset's."""
         return int(self.changes.get("seeds") or self.seeds or SEEDS[self.preset])
 
 
-def run(
-    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None
-) -> dict[str, Any]:
-    """Every recipe with every seed, each in a run folder RECIPE-SEED of its own; what is finished is collected.
+def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
+    """Run every recipe with every seed, each in a run folder RECIPE-SEED of its own; finished runs are read.
 
     `fluxforge discover RECIPE --seed K -o FOLDER/rates/RECIPE-K` makes such a run folder, so that the seeds can be run
     by other processes beforehand, on cores of their own.
@@ -78,21 +115,15 @@ def run(
         with TemporaryDirectory() as scratch:
             return run(config, Path(scratch), tell, warn)
     wanted = [(name, k) for name in config.recipes for k in range(config.networks)]
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in config.recipes}
-    about = {}
+    rows: dict[str, list[Row]] = {name: [] for name in config.recipes}
     for done, (name, k) in enumerate(wanted):
         spec = _spec(config, name, k)
         tell(f"{name}, seed {spec.seed}", done, len(wanted))
-        rows[name].append(_row(spec, _document(spec, folder, _named(tell, spec), warn), folder, warn))
-        about[name] = _about(spec)
-    result = {
-        "experiment": NAME,
-        "preset": config.preset,
-        "seeds": config.networks,
-        "recipes": {name: about[name] | _together(name, each) for name, each in rows.items()},
-        "environment": environment(),
-    }
-    return result | {"claims": [claim.document() for claim in check(result)]}
+        own = folder / f"{spec.name}-{spec.seed}"
+        discovery = discover_in(spec, own, _prefix_progress(tell, spec), warn)
+        rows[name].append(describe_seed(spec, discovery, _measure_residual(spec, own, warn)))
+    recipes = {name: tally(_spec(config, name, 0), each) for name, each in rows.items()}
+    return Result(NAME, config.preset, config.networks, recipes)
 
 
 def _spec(config: Config, name: str, k: int) -> recipe.Recipe:
@@ -101,49 +132,30 @@ def _spec(config: Config, name: str, k: int) -> recipe.Recipe:
     return recipe.override(spec, {**changes, "seed": spec.seed + k, "seeds": 1})
 
 
-def _about(spec: recipe.Recipe) -> dict[str, Any]:
-    """What a verdict on the recipe depends on: the outcome it expects, what its update builds in, and its loss."""
-    return {
-        "expected": spec.expect,
-        "update": spec.network.update,
-        "theta": None if spec.loss.residual is None else spec.loss.residual.theta,
-    }
-
-
-def _named(tell: Progress, spec: recipe.Recipe) -> Progress:
+def _prefix_progress(tell: Progress, spec: recipe.Recipe) -> Progress:
     return lambda what, done, total: tell(f"{spec.name}, seed {spec.seed}: {what}", done, total)
 
 
-def _document(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> Mapping[str, Any]:
-    """The document of one seed's discovery: read, continued, or made."""
-    own = folder / f"{spec.name}-{spec.seed}"
-    if not (own / "run.json").exists():
-        return discover(spec, own, tell=tell, warn=warn).document
-    # Refused where the run is of another recipe, before it is gone on with.
-    with run_folder(own, spec, warn=warn):
-        pass
-    return resume(own, tell=tell, warn=warn).document
+def describe_seed(spec: recipe.Recipe, discovery: Discovery, residual: Residuals | None) -> Row:
+    """The row of one seed."""
+    verdict = outcome_of(discovery)
+    # Runs of older versions do not say whether their outcome is the expected one.
+    expected = verdict in ("recovered", spec.expect) if discovery.as_expected is None else discovery.as_expected
+    return Row(
+        seed=spec.seed,
+        verdict=verdict,
+        as_expected=expected,
+        explained=None if discovery.explained is None else discovery.explained.least,
+        constants=constants_of(discovery),
+        rational=rationals_of(discovery),
+        far=None if discovery.laws is None else dict(discovery.laws.far.exponents),
+        residual=residual,
+        reason=next((text for text in discovery.reasons if not text.startswith("yes")), None),
+        seconds=sum(each or 0.0 for each in discovery.seconds.values()),
+    )
 
 
-def _row(spec: recipe.Recipe, document: Mapping[str, Any], folder: Path, warn: Warn) -> dict[str, Any]:
-    """One seed: its verdict, how much of the network its formula explains at least, and the formula's constants."""
-    verdict = outcome(document)
-    return {
-        "seed": spec.seed,
-        "verdict": verdict,
-        # Runs of older versions do not say it.
-        "as_expected": bool(document.get("as_expected", verdict in ("recovered", spec.expect))),
-        "explained": (document.get("explained") or {}).get("least"),
-        "constants": constants_of(document),
-        "rational": rationals_of(document),
-        "far": ((document.get("laws") or {}).get("far") or {}).get("exponents"),
-        "residual": _residual(spec, folder / f"{spec.name}-{spec.seed}", warn),
-        "reason": next((text for text in document.get("reasons", ()) if not text.startswith("yes")), None),
-        "seconds": sum((document.get("seconds") or {}).values()),
-    }
-
-
-def _residual(spec: recipe.Recipe, folder: Path, warn: Warn) -> dict[str, float] | None:
+def _measure_residual(spec: recipe.Recipe, folder: Path, warn: Warn) -> Residuals | None:
     """Mean residuals of the network and of schemes on unseen meshes, for recipes that train on meshes."""
     if not isinstance(spec.data, recipe.Meshes) or spec.loss.residual is None:
         return None
@@ -152,75 +164,82 @@ def _residual(spec: recipe.Recipe, folder: Path, warn: Warn) -> dict[str, float]
         if done is None:
             network = train(spec, source(spec), folder=held).member(0)
             with jax.enable_x64(True):
-                done = residuals(network, spec, spec.data.fourier)
+                done = to_builtins(measure_residuals(network, spec, spec.data.fourier))
             held.finish("residual", done)
-    return done
+    return convert(done, Residuals)
 
 
-def _together(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def tally(spec: recipe.Recipe, rows: Sequence[Row]) -> RecipeRates:
     """Rates and medians over the seeds of one recipe."""
-    verdicts = {each: sum(row["verdict"] == each for row in rows) for each in OUTCOMES}
-    rates = {key: Rate(sum(map(bool, found)), len(found)) for key, found in _judged(name, rows).items()}
-    constants = sorted({key for row in rows for key in row["constants"]})
-    medians = {
-        "explained": spread([row["explained"] for row in rows if row["explained"] is not None]),
-        "residual over Euler's": spread([_over_euler(row["residual"]) for row in rows if row["residual"] is not None]),
-        **{key: spread([row["constants"][key] for row in rows if key in row["constants"]]) for key in constants},
+    return RecipeRates(
+        expected=spec.expect,
+        update=spec.network.update,
+        theta=None if spec.loss.residual is None else spec.loss.residual.theta,
+        verdicts={each: sum(row.verdict == each for row in rows) for each in OUTCOMES},
+        rate=Rate(sum(row.as_expected for row in rows), len(rows)),
+        rates={key: Rate(sum(true), len(true)) for key, true in _statements(spec.name, rows).items()},
+        medians=_medians(rows),
+        seconds=spread_of([row.seconds for row in rows]),
+        rows=list(rows),
+    )
+
+
+def _medians(rows: Sequence[Row]) -> dict[str, Spread]:
+    constants = sorted({key for row in rows for key in row.constants})
+    found = {
+        "explained": spread_of([row.explained for row in rows if row.explained is not None]),
+        "residual over Euler's": spread_of([_over_euler(row.residual) for row in rows if row.residual is not None]),
+        **{key: spread_of([row.constants[key] for row in rows if key in row.constants]) for key in constants},
     }
-    return {
-        "verdicts": verdicts,
-        "rate": Rate(sum(row["as_expected"] for row in rows), len(rows)).document(),
-        "rates": {key: rate.document() for key, rate in rates.items()},
-        "medians": {key: found for key, found in medians.items() if found is not None},
-        "seconds": spread([row["seconds"] for row in rows]),
-        "rows": list(rows),
-    }
+    return {key: each for key, each in found.items() if each is not None}
 
 
-def _over_euler(found: Mapping[str, float]) -> float:
-    return found["network"] / found["euler"]
+def _over_euler(found: Residuals) -> float:
+    return found.network / found.euler
 
 
-def _judged(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[bool]]:
-    """What is true of each seed, by what it is called."""
+def _statements(name: str, rows: Sequence[Row]) -> dict[str, list[bool]]:
+    """Statements about the seeds of a recipe, and of which seeds each is true."""
     called, wanted = WANTED.get(name, ("expected scheme", {}))
-    found = {called: [row["verdict"] == "recovered" and _is(row, wanted) for row in rows]}
-    if all(row["residual"] is not None for row in rows):
-        found["lower residual than Euler"] = [_over_euler(row["residual"]) <= LOWER for row in rows]
+    found = {called: [row.verdict == "recovered" and has_constants(row, wanted) for row in rows]}
+    residuals = [row.residual for row in rows if row.residual is not None]
+    if len(residuals) == len(rows):
+        found["lower residual than Euler"] = [_over_euler(each) <= LOWER for each in residuals]
     if name == "two-hop":
-        found["two-hop term without A and δ"] = [row["far"] is not None and _is_flat(row["far"]) for row in rows]
+        found["two-hop term without A and δ"] = [row.far is not None and _is_flat(row.far) for row in rows]
         twice = [_is_flux_twice(row) for row in rows]
         found["two-hop term is the flux twice"] = twice
         found["two-hop term is something else"] = [
-            row["far"] is not None and not own for row, own in zip(rows, twice, strict=True)
+            row.far is not None and not own for row, own in zip(rows, twice, strict=True)
         ]
     return found
 
 
-def _is(row: Mapping[str, Any], wanted: Mapping[str, float]) -> bool:
-    """Whether constants are the wanted ones, or all one: by the fraction each is taken for, or else by its value."""
-    values = {**row["constants"], **row["rational"]}
+def has_constants(row: Row, wanted: Mapping[str, float]) -> bool:
+    """Whether the constants are the wanted ones, or all one: by the fraction each is rounded to, else by its value."""
+    values = {**row.constants, **row.rational}
     wanted = wanted or dict.fromkeys(values, 1.0)
     return bool(values) and all(
         abs(values.get(key, math.inf) - value) <= WITHIN * value for key, value in wanted.items()
     )
 
 
-def _is_flat(exponents: Mapping[str, float]) -> bool:
-    return all(abs(power) <= POWER for name, power in exponents.items() if name[0] in "Ad" and name != "dt")
+def _is_flat(exponents: Mapping[str, float | None]) -> bool:
+    """Whether no area and no distance has a power."""
+    powers = [power for name, power in exponents.items() if name[0] in "Ad" and name != "dt"]
+    return all(power is not None and abs(power) <= POWER for power in powers)
 
 
-def _is_flux_twice(row: Mapping[str, Any]) -> bool:
+def _is_flux_twice(row: Row) -> bool:
     """Whether a formula with the flux applied twice was recovered, or the powers of the two-hop term alone say so.
 
     Powers are fitted to weights of all sizes, and are off by up to a half where the formula explains 99 % of the step.
     """
-    recovered = row["verdict"] == "recovered" and _is(row, TWO_PATHS)
-    return recovered or (row["far"] is not None and _is_twice(row["far"]))
-
-
-def _is_twice(exponents: Mapping[str, float]) -> bool:
-    return all(abs(exponents.get(name, 0.0) - power) <= POWER for name, power in TWICE.items())
+    if row.verdict == "recovered" and has_constants(row, TWO_PATHS):
+        return True
+    return row.far is not None and all(
+        abs((row.far.get(name) or 0.0) - power) <= POWER for name, power in TWICE.items()
+    )
 
 
 # The words that a verdict on a network begins with if its update adds what it is to find.
@@ -242,28 +261,28 @@ TEXTS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def check(result: Mapping[str, Any]) -> list[Claim]:
+def judge(result: Result) -> list[Claim]:
     """One claim per recipe that was run."""
-    return [_recipe(name, result["recipes"][name]) for name in TEXTS if name in result["recipes"]]
+    return [_judge_recipe(name, result.recipes[name]) for name in TEXTS if name in result.recipes]
 
 
-def _recipe(name: str, found: Mapping[str, Any]) -> Claim:
+def _judge_recipe(name: str, found: Tally) -> Claim:
     text, called = TEXTS[name]
     conditions = _conditions(found)
     verdict: Verdict = "holds under a condition" if conditions else "holds"
-    counts = ", ".join(f"{key} {count}" for key, count in found["verdicts"].items())
+    counts = ", ".join(f"{key} {count}" for key, count in found.verdicts.items())
     medians = ", ".join(
-        f"{key} {each['median']:.4g} [{each['q1']:.4g}, {each['q3']:.4g}]" for key, each in found["medians"].items()
+        f"{key} {each.median:.4g} [{each.q1:.4g}, {each.q3:.4g}]" for key, each in found.medians.items()
     )
-    evidence = f"Recipe {name}: {counts}; it is the {called} in {Rate(**found['rates'][called]).text}"
+    rate = found.rates[called]
+    evidence = f"Recipe {name}: {counts}; it is the {called} in {rate.text}"
     evidence += f"; medians and quartiles: {medians}." if medians else "."
-    claim = Claim(f"rates-{name}", text, verdict, evidence, ", ".join(conditions))
-    return weigh(claim, Rate(**found["rates"][called]))
+    return weigh(Claim(f"rates-{name}", text, verdict, evidence, ", ".join(conditions)), rate)
 
 
-def _conditions(found: Mapping[str, Any]) -> list[str]:
-    """What the recipe does otherwise than the paper says."""
-    conditions = [BUILT_IN] if found["update"] == "residual" else []
-    if found["theta"] is not None:
-        conditions.append(SMALL_STEPS if found["theta"] == AS_PRINTED else f"{OTHER_LOSS} (θ = {found['theta']:g})")
+def _conditions(found: Tally) -> list[str]:
+    """The differences between the recipe and the text of the paper."""
+    conditions = [BUILT_IN] if found.update == "residual" else []
+    if found.theta is not None:
+        conditions.append(SMALL_STEPS if found.theta == AS_PRINTED else f"{OTHER_LOSS} (θ = {found.theta:g})")
     return conditions

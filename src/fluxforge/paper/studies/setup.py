@@ -13,7 +13,7 @@ from msgspec import Struct
 from fluxforge import recipe
 from fluxforge.data import EQUILATERAL, FixedSource, Problem, meshes, source
 from fluxforge.mesh import Mesh, Neumann, dual, gmsh_problem
-from fluxforge.paper.studies._records import Claim, Verdict, read_result, to_document
+from fluxforge.paper.studies._records import Claim, Verdict
 from fluxforge.paper.studies._setup_meshes import (
     KINDS,
     Ensemble,
@@ -99,7 +99,7 @@ class Config:
 
 def run(
     config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> dict[str, Any]:
+) -> Result:
     """Everything the figures show; seconds, most of them for the meshes."""
     tell("two cells", 0, 3)
     with jax.enable_x64(True):
@@ -118,7 +118,7 @@ def run(
         patches=choose_patches(found[1 :: len(KINDS)]),
     )
     tell("neighbourhoods", 3, 3)
-    return to_document(result, judge(result))
+    return result
 
 
 def _engine(wanted: str, warn: Callable[[str], None]) -> str:
@@ -127,11 +127,6 @@ def _engine(wanted: str, warn: Callable[[str], None]) -> str:
     if problem is not None:
         warn(f"the meshes are those of the built-in engine: {problem}")
     return "gmsh" if problem is None and wanted != "builtin" else "the built-in engine"
-
-
-def check(document: Mapping[str, Any]) -> list[Claim]:
-    """What the paper says of its data, judged from a document."""
-    return judge(read_result(document, Result))
 
 
 def judge(result: Result) -> list[Claim]:

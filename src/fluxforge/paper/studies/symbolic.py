@@ -1,6 +1,6 @@
 """The paper's section 4, second half: networks on primitive features turned into formulas, again and again."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,18 +8,21 @@ from typing import Any
 
 import jax
 import numpy as np
-from msgspec.structs import replace
+from msgspec import UNSET, Struct, UnsetType, convert
+from msgspec.structs import asdict, replace
 
 from fluxforge import recipe
 from fluxforge.data import source
 from fluxforge.distil import ENGINES, layered, series, small_steps
 from fluxforge.gnn import cast
 from fluxforge.loss import step_of
-from fluxforge.paper.studies._networks import ENOUGH, Rate, rate_of, rates_before, weigh
+from fluxforge.paper.studies._networks import ConstantsRow, constants_rows
 from fluxforge.paper.studies._records import Claim, Verdict
+from fluxforge.paper.studies._seeds import ENOUGH, Rate, Tally, rate_of, read_rates, weigh
 from fluxforge.paper.studies.rates import BUILT_IN, SMALL_STEPS
-from fluxforge.pipeline import Progress, environment, explain, ladder, problems_by_step, run_folder, silent, with_steps
+from fluxforge.pipeline import Progress, explain, ladder, problems_by_step, run_folder, silent, with_steps
 from fluxforge.recipe import diffusivity_of
+from fluxforge.run.result import Discovery, Evaluation, FrontTable, Number, Numbers
 from fluxforge.scheme import symbol
 from fluxforge.train import Trained, train
 
@@ -31,6 +34,74 @@ EXACT = 1e-3
 SEEDS = {"quick": 3, "paper": 10}
 RECIPES = ("first-order", "first-order-pinn")
 PAIRS = "on random pairs of triangles"
+
+
+class Row(Struct, frozen=True):
+    """One network explained by one engine: the formula, its largest distance `off` from the scheme's constants, losses.
+
+    `reason` is the first that speaks against a recovery.
+    """
+
+    engine: str
+    seed: int
+    diffusivity: float
+    recovered: bool
+    message: str | None
+    output: str | None
+    constants: Numbers
+    off: float | None
+    network_loss: Number
+    formula_loss: Number
+    stencil_difference: Number
+    evaluation: Evaluation | None
+    reason: str | None
+    seconds: float
+
+
+class Recovery(Struct, frozen=True):
+    """The networks of one engine and one α: how many of them were recovered, and the worst constant of those."""
+
+    engine: str
+    diffusivity: float
+    recovered: int
+    of: int
+    exact: int
+    worst_constant: float | None
+    median_seconds: float
+
+
+class StepConstants(ConstantsRow, frozen=True, kw_only=True):
+    """Constants of least residual at one Δt, the flux constant of a pair `alone`, and those of a trained network."""
+
+    alone: float
+    network: dict[str, float] | UnsetType = UNSET
+
+
+class AgainstStep(Struct, frozen=True):
+    """Constants of least residual at each Δt, and their limit for small steps."""
+
+    rows: list[StepConstants]
+    limit: dict[str, float]
+    uncertainty: dict[str, float]
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """The result of the study; `update` and `data` are absent from documents of older versions.
+
+    With the update "residual" the network is f in T' = T + Δt/V·f, and T + Δt/V is not to be found.
+    """
+
+    experiment: str
+    preset: str
+    engines: list[str]
+    update: dict[str, str] | UnsetType = UNSET
+    data: str | UnsetType = UNSET
+    left_out: dict[str, str]
+    rows: list[Row]
+    fronts: dict[str, FrontTable]
+    recovery: list[Recovery]
+    against_step: dict[str, AgainstStep]
+    rates: dict[str, Tally] | None
 
 
 @dataclass(frozen=True)
@@ -51,34 +122,31 @@ class Config:
         return int(self.changes.get("seeds") or self.seeds or SEEDS[self.preset])
 
 
-def run(
-    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None
-) -> dict[str, Any]:
-    """The recovery table, and the constant against Δt; what is finished in the folder is not repeated."""
+def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
+    """The recovery table, and the constant against Δt; finished runs in the folder are read."""
     if folder is None:
         with TemporaryDirectory() as scratch:
             return run(config, Path(scratch) / NAME, tell, warn)
-    engines = [name for name, engine in ENGINES.items() if engine.available() is None]
-    rows = _table(_spec("first-order", config, seeds=config.networks), folder / "first-order", engines, tell=tell)
+    problems = {name: engine.available() for name, engine in ENGINES.items()}
+    engines = [name for name, problem in problems.items() if problem is None]
+    found = _explain_all(_spec("first-order", config, seeds=config.networks), folder / "first-order", engines, tell)
     for alpha in config.diffusivities:
         own = _spec("first-order", config, seeds=1, diffusivity=alpha)
-        rows += _table(own, folder / f"alpha-{alpha:g}", engines[:1], tell=tell)
-    result = {
-        "experiment": NAME,
-        "preset": config.preset,
-        "engines": engines,
-        # With "residual" the network is asked for f in T' = T + Δt/V·f, and T + Δt/V is not to be found.
-        "update": {name: _spec(name, config).network.update for name in RECIPES},
-        "data": "two-cells" if isinstance(_spec("first-order", config).data, recipe.TwoCells) else "pairs",
-        "left_out": {name: engine.available() for name, engine in ENGINES.items() if engine.available()},
-        "rows": [{key: value for key, value in row.items() if key != "fronts"} for row in rows],
-        "fronts": next((row["fronts"] for row in rows if row["fronts"]), {}),
-        "recovery": _recovery(rows),
-        "against_step": {f"θ = {theta:g}": _against_step(config, theta, folder, tell) for theta in config.thetas},
-        "rates": rates_before(folder, RECIPES),
-        "environment": environment(),
-    }
-    return result | {"claims": [claim.document() for claim in check(result)]}
+        found += _explain_all(own, folder / f"alpha-{alpha:g}", engines[:1], tell)
+    rows = [row for row, _ in found]
+    return Result(
+        experiment=NAME,
+        preset=config.preset,
+        engines=engines,
+        update={name: _spec(name, config).network.update for name in RECIPES},
+        data="two-cells" if isinstance(_spec("first-order", config).data, recipe.TwoCells) else "pairs",
+        left_out={name: problem for name, problem in problems.items() if problem},
+        rows=rows,
+        fronts=next((dict(each.fronts) for _, each in found if each.fronts), {}),
+        recovery=count_recoveries(rows),
+        against_step={f"θ = {theta:g}": _follow_step(config, theta, folder, tell) for theta in config.thetas},
+        rates=read_rates(folder, RECIPES),
+    )
 
 
 def _spec(name: str, config: Config, **own: Any) -> recipe.Recipe:
@@ -86,114 +154,116 @@ def _spec(name: str, config: Config, **own: Any) -> recipe.Recipe:
     return recipe.override(recipe.load(name, preset=config.preset), {**changes, **own})
 
 
-def _table(spec: recipe.Recipe, folder: Path, engines: list[str], *, tell: Progress) -> list[dict[str, Any]]:
-    """Every seed trained side by side, then explained by every engine; failures are rows like any other."""
+def _explain_all(
+    spec: recipe.Recipe, folder: Path, engines: Sequence[str], tell: Progress
+) -> list[tuple[Row, Discovery]]:
+    """Train all seeds side by side, then explain each network by every engine; failures are rows like any other."""
     assert spec.search is not None
-    trained = _trained(spec, folder / "training", tell)
+    trained = _train(spec, folder / "training", tell)
     rows = []
     for engine in engines:
         for seed in range(spec.seeds):
-            name = f"{engine}-{seed}"
             own = replace(spec, seed=spec.seed + seed, seeds=1, search=replace(spec.search, engine=engine))
             tell(f"α = {diffusivity_of(spec):g}, {engine}, seed {seed}", seed, spec.seeds)
-            found = explain(trained.member(seed), own, folder / name)
-            rows.append(_row(found, own, engine))
+            discovery = convert(explain(trained.member(seed), own, folder / f"{engine}-{seed}"), Discovery)
+            rows.append((describe_formula(discovery, own, engine), discovery))
     return rows
 
 
-def _trained(spec: recipe.Recipe, folder: Path, tell: Progress) -> Trained:
-    def told(step: int, steps: int, _: Mapping[str, float]) -> None:
+def _train(spec: recipe.Recipe, folder: Path, tell: Progress) -> Trained:
+    def tell_step(step: int, steps: int, _: Mapping[str, float]) -> None:
         tell(f"training {spec.seeds} networks, α = {diffusivity_of(spec):g}", step, steps)
 
     with run_folder(folder, spec, warn=lambda _: None) as held:
-        return train(spec, source(spec), folder=held, tell=told)
+        return train(spec, source(spec), folder=held, tell=tell_step)
 
 
-def _row(found: Mapping[str, Any], spec: recipe.Recipe, engine: str) -> dict[str, Any]:
-    values = found.get("constants", {})
-    message = next(iter(found.get("messages", {}).values()), None)
-    return {
-        "engine": engine,
-        "seed": spec.seed,
-        "diffusivity": diffusivity_of(spec),
-        "recovered": bool(found["recovered"]),
-        "message": message,
-        "output": next(iter(found.get("outputs", {}).values()), None),
-        "constants": values,
-        "off": max((abs(value - 1.0) for value in values.values()), default=None),
-        "network_loss": found.get("loss", {}).get("network"),
-        "formula_loss": found.get("loss", {}).get("formula"),
-        "stencil_difference": found.get("stencil", {}).get("difference"),
-        "evaluation": found.get("evaluation"),
-        "reason": next((text for text in found["reasons"] if not text.startswith("yes")), None),
-        "seconds": sum(found["seconds"].values()),
-        "fronts": found.get("fronts", {}),
-    }
+def describe_formula(found: Discovery, spec: recipe.Recipe, engine: str) -> Row:
+    """The row of one network and engine."""
+    values = found.constants or {}
+    return Row(
+        engine=engine,
+        seed=spec.seed,
+        diffusivity=diffusivity_of(spec),
+        recovered=found.recovered,
+        message=next(iter((found.messages or {}).values()), None),
+        output=next(iter((found.outputs or {}).values()), None),
+        constants=values,
+        off=max((abs(value - 1.0) for value in values.values() if value is not None), default=None),
+        network_loss=None if found.loss is None else _number(found.loss.network),
+        formula_loss=None if found.loss is None else _number(found.loss.formula),
+        stencil_difference=None if found.stencil is None else _number(found.stencil.difference),
+        evaluation=found.evaluation,
+        reason=next((text for text in found.reasons if not text.startswith("yes")), None),
+        seconds=sum(each or 0.0 for each in found.seconds.values()),
+    )
 
 
-def _recovery(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Per engine and diffusivity: how many of how many, the median time, and the worst constant of those found."""
+def _number(value: Number | UnsetType) -> Number:
+    return None if isinstance(value, UnsetType) else value
+
+
+def count_recoveries(rows: Sequence[Row]) -> list[Recovery]:
+    """Per engine and diffusivity: how many of how many, the median time, and the worst constant of those recovered."""
     found = []
-    for engine, alpha in dict.fromkeys((row["engine"], row["diffusivity"]) for row in rows):
-        own = [row for row in rows if (row["engine"], row["diffusivity"]) == (engine, alpha)]
-        good = [row for row in own if row["recovered"]]
+    for engine, alpha in dict.fromkeys((row.engine, row.diffusivity) for row in rows):
+        own = [row for row in rows if (row.engine, row.diffusivity) == (engine, alpha)]
+        good = [row for row in own if row.recovered]
         found.append(
-            {
-                "engine": engine,
-                "diffusivity": alpha,
-                "recovered": len(good),
-                "of": len(own),
-                "exact": sum(row["off"] is None or row["off"] <= EXACT for row in good),
-                "worst_constant": max((row["off"] or 0.0 for row in good), default=None),
-                "median_seconds": float(np.median([row["seconds"] for row in own])),
-            }
+            Recovery(
+                engine=engine,
+                diffusivity=alpha,
+                recovered=len(good),
+                of=len(own),
+                exact=sum(row.off is None or row.off <= EXACT for row in good),
+                worst_constant=max((row.off or 0.0 for row in good), default=None),
+                median_seconds=float(np.median([row.seconds for row in own])),
+            )
         )
     return found
 
 
-def _against_step(config: Config, theta: float, folder: Path, tell: Progress) -> dict[str, Any]:
+def _follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> AgainstStep:
     """The constants of least residual at every Δt, and those of a network trained on all of them."""
-    spec = _spec("first-order-pinn", config, **{"loss.residual.theta": theta})
     shortest = config.longest / 20.0
-    spec = with_steps(spec, shortest, config.longest)
-    trained = _trained(spec, folder / f"residual-{theta:g}", tell)
+    spec = with_steps(_spec("first-order-pinn", config, **{"loss.residual.theta": theta}), shortest, config.longest)
+    trained = _train(spec, folder / f"residual-{theta:g}", tell)
     with jax.enable_x64(True):
         problems = problems_by_step(spec, (*ladder(spec), 0.1), config.problems)
         found = small_steps(layered(FLUX, {"a1": 1.0, "c1": 1.0}, 1), spec.loss, problems)
         own = step_of(cast(trained.member(0), "float64"))
-        rows = found.rows()
-        for row in rows:
-            step = row["step"]
-            row["alone"] = 1.0 / (1.0 + 2.0 * theta * diffusivity_of(spec) * step)
-            if step >= shortest:
-                measured = series(own, problems[step], 1)
-                row["network"] = {**measured.nested, "unexplained": measured.unexplained}
-    return {"rows": rows, "limit": dict(found.fitted.values), "uncertainty": dict(found.fitted.uncertainty)}
+        rows = []
+        for row in constants_rows(found):
+            network: dict[str, float] | UnsetType = UNSET
+            if row.step >= shortest:
+                measured = series(own, problems[row.step], 1)
+                network = {**measured.nested, "unexplained": measured.unexplained}
+            alone = 1.0 / (1.0 + 2.0 * theta * diffusivity_of(spec) * row.step)
+            rows.append(StepConstants(**asdict(row), alone=alone, network=network))
+    return AgainstStep(rows, dict(found.fitted.values), dict(found.fitted.uncertainty))
 
 
-def check(result: Mapping[str, Any]) -> list[Claim]:
-    """What section 4 says of formulas found from networks."""
+def judge(result: Result) -> list[Claim]:
+    """The sentences of section 4 about formulas of networks."""
     return [_supervised(result), _residual(result)]
 
 
-def _conditions(result: Mapping[str, Any], name: str) -> list[str]:
+def _conditions(result: Result, name: str) -> list[str]:
     """What is built into a recipe's network; results that do not say are of networks with a residual update."""
-    return [BUILT_IN] if result.get("update", {}).get(name, "residual") == "residual" else []
+    return [BUILT_IN] if (result.update or {}).get(name, "residual") == "residual" else []
 
 
-def _supervised(result: Mapping[str, Any]) -> Claim:
+def _supervised(result: Result) -> Claim:
     """On this part's own seeds if there are enough of them at one α, otherwise on those of `rates`."""
-    found = result["recovery"]
-    good, of = (sum(row[key] for row in found) for key in ("exact", "of"))
+    found = result.recovery
+    good, of = sum(row.exact for row in found), sum(row.of for row in found)
     # Networks of other α start from the same seeds.
-    seeds = max((row["of"] for row in found), default=0)
-    rate = Rate(good, of) if seeds >= ENOUGH else rate_of(result, "first-order", "first-order scheme")
+    seeds = max((row.of for row in found), default=0)
+    rate = Rate(good, of) if seeds >= ENOUGH else rate_of(result.rates, "first-order", "first-order scheme")
     rate = rate or Rate(min(good, seeds), seeds)
-    own = result.get("data", "pairs") != "two-cells"
+    own = result.data != "two-cells"
     conditions = [*_conditions(result, "first-order"), *([PAIRS] * own)]
-    listed = "; ".join(
-        f"{row['engine']}, α = {row['diffusivity']:g}: {row['recovered']} of {row['of']}" for row in found
-    )
+    listed = "; ".join(f"{row.engine}, α = {row.diffusivity:g}: {row.recovered} of {row.of}" for row in found)
     claim = Claim(
         "symbolic-supervised",
         "Symbolic regression of the trained GNN recovers f_agg = α A/δ (T_N − T_P) and f_up = T + Δt/V Σ + Δt S.",
@@ -206,12 +276,12 @@ def _supervised(result: Mapping[str, Any]) -> Claim:
     return weigh(claim, rate)
 
 
-def _residual(result: Mapping[str, Any]) -> Claim:
+def _residual(result: Result) -> Claim:
     """What the residual asks for, without a network; and that trained networks give it, on the seeds of `rates`."""
-    rows = {name: found["rows"] for name, found in result["against_step"].items()}
-    at = {name: _nearest(each, 0.1)["constants"] for name, each in rows.items()}
-    limits = [found["limit"]["c1"] for found in result["against_step"].values()]
-    sources = [found["limit"]["a1"] for found in result["against_step"].values()]
+    rows = {name: _nearest(found.rows, 0.1) for name, found in result.against_step.items()}
+    at = {name: row.constants for name, row in rows.items()}
+    limits = [found.limit["c1"] for found in result.against_step.values()]
+    sources = [found.limit["a1"] for found in result.against_step.values()]
     exact = all(abs(values[name] - 1.0) <= EXACT for values in at.values() for name in ("c1", "a1"))
     tends = all(abs(limit - 1.0) <= EXACT for limit in (*limits, *sources))
     conditions = [*([SMALL_STEPS] * (not exact)), *_conditions(result, "first-order-pinn")]
@@ -226,19 +296,19 @@ def _residual(result: Mapping[str, Any]) -> Claim:
         + _of_networks(rows),
         ", ".join(conditions) if verdict == "holds under a condition" else "",
     )
-    return weigh(claim, rate_of(result, "first-order-pinn", "first-order scheme"))
+    return weigh(claim, rate_of(result.rates, "first-order-pinn", "first-order scheme"))
 
 
-def _of_networks(rows: Mapping[str, Any]) -> str:
-    """What the trained networks have at that step themselves."""
-    found = {name: _nearest(each, 0.1).get("network") for name, each in rows.items()}
+def _of_networks(rows: Mapping[str, StepConstants]) -> str:
+    """The constants of the trained networks at that step."""
     listed = "; ".join(
-        f"{name}: flux {own['c1']:.3f} α, {own['unexplained']:.0%} of the step not explained by flux and source"
-        for name, own in found.items()
-        if own is not None
+        f"{name}: flux {row.network['c1']:.3f} α, {row.network['unexplained']:.0%} of the step not explained by flux "
+        "and source"
+        for name, row in rows.items()
+        if row.network
     )
     return f" One network trained with each has at that step {listed}." if listed else ""
 
 
-def _nearest(rows: list[Any], step: float) -> Any:
-    return min(rows, key=lambda row: abs(row["step"] - step))
+def _nearest(rows: Sequence[StepConstants], step: float) -> StepConstants:
+    return min(rows, key=lambda row: abs(row.step - step))

@@ -1,4 +1,4 @@
-"""What a finished run says, as records; JSON is made of them here and nowhere else.
+"""The result of a finished run as records; they become JSON here and nowhere else.
 
 The document of a run is what `fluxforge discover --json` prints and what the run folder keeps. A field that is None, or
 UNSET where None is an answer, is absent from it: of a run without a formula, or of one made by an older version.
@@ -68,7 +68,7 @@ class StepRow(Record, frozen=True, kw_only=True):
 
     step: float
     constants: Numbers
-    error: Numbers
+    error: Numbers | None = None
     loss: Number
     network: Numbers | None = None
     network_uncertainty: Numbers | None = None
@@ -249,10 +249,10 @@ class Reduced(Record, frozen=True, kw_only=True):
     merging_defect: tuple[Number, ...]
 
 
-_Kind = TypeVar("_Kind", bound=Record)
+_Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 
-def to_document(record: Record) -> dict[str, Any]:
+def to_document(record: msgspec.Struct) -> dict[str, Any]:
     """A record as plain JSON values, with lists for tuples; numbers that are not finite stay."""
     plain: dict[str, Any] = _lists(msgspec.to_builtins(record, enc_hook=lambda value: value.item()))
     # In the document of a run with arms, each arm is a field of its own name, beside those of the run.
@@ -268,8 +268,8 @@ def _lists(value: Any) -> Any:
     return [_lists(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def read_record(document: Document, kind: type[_Kind], where: Path) -> _Kind:
-    """What `to_document` made of a record; raises DocumentError naming the file and the field if it is none."""
+def from_document(document: Document, kind: type[_Kind], where: Path) -> _Kind:
+    """The record that `to_document` made a document of; raises DocumentError naming the file and the wrong field."""
     whole = dict(document)
     if kind is Generalisation:
         whole = _gather(whole, ("recipe", "seeds", "seconds", "summary"), "measured")

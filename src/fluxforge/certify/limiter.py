@@ -1,0 +1,126 @@
+"""The region of a limiter φ(r, c): where a flux-limited scheme of Lax and Wendroff is total-variation diminishing.
+
+φ = 0 for r ≤ 0, and 0 ≤ φ ≤ min(2r/c, 2/(1 − c)) for r > 0 and Courant numbers c in (0, 1): Harten's lemma for linear
+transport with forward Euler. A φ of r alone that obeys 0 ≤ φ ≤ min(2r, 2), Sweby's region, obeys it for every c. Second
+order needs φ(1) = 1. Everything is shown by intervals over r and c, with a counterexample where it fails.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from fluxforge.certify._bisection import Least, least_value
+from fluxforge.certify._enclose import enclose
+from fluxforge.certify._evidence import Line, Verdict, judged
+from fluxforge.certify._intervals import Interval
+from fluxforge.certify._pieces import Range, settle
+from fluxforge.expression import symbol
+
+R, C = symbol("r"), symbol("c")
+# Ratios are examined up to this size, in parts whose ends grow by the same factor.
+LARGEST_RATIO = 1e6
+PARTS = 8
+COURANT: Range = (2.0**-20, 1.0 - 2.0**-20)
+# The least side of a box relative to its part, and how far beyond a bound φ may be without it counting.
+WIDTH, SLACK = 2.0**-8, 5e-3
+
+
+@dataclass(frozen=True)
+class LimiterRegion:
+    """The least of what has to be non-negative, by the name of the bound, with the r and c where it is taken.
+
+    `at_one`: φ(1, c) as a formula, or a number. `depends`: φ depends on c.
+    """
+
+    margins: dict[str, Least]
+    at_one: sp.Expr
+    depends: bool
+
+    @property
+    def violated(self) -> str | None:
+        """The bound that is broken worst, if one is."""
+        name = min(self.margins, key=lambda each: self.margins[each].value)
+        return name if self.margins[name].value < -SLACK else None
+
+    @property
+    def holds(self) -> bool | None:
+        """True and False are proved; None where intervals do not decide."""
+        if self.violated is not None:
+            return False
+        return True if min(one.bound for one in self.margins.values()) >= -SLACK else None
+
+    @property
+    def second_order(self) -> bool:
+        """Whether φ(1) = 1."""
+        return bool(sp.simplify(self.at_one - 1) == 0)
+
+
+def limiter_region(phi: sp.Expr) -> LimiterRegion:
+    """Examine φ(r, c), a formula of `R` and `C`."""
+    positive, negative = list(_parts()), [(-high, -low) for low, high in _parts()]
+    # Multiplied by c and 1 − c, the bounds have no poles; pushed inside, what is taken from a bound cancels in it.
+    margins = {
+        "φ ≥ 0": _least(phi, positive),
+        "φ ≤ 2r/c": _least(_push(lambda one: 2 * R - C * one, phi), positive, relative=True),
+        "φ ≤ 2/(1 − c)": _least(_push(lambda one: 2 - (1 - C) * one, phi), positive),
+        "φ = 0 for r ≤ 0": _least(-phi, negative).worse(_least(phi, negative)),
+    }
+    return LimiterRegion(margins, sp.simplify(settle(phi.xreplace({R: sp.S.One}), {C: COURANT})), C in phi.free_symbols)
+
+
+def _parts() -> Iterator[Range]:
+    """From 0 to 2⁻⁸, and on to the largest ratio by equal factors, with 1 among the ends."""
+    ends = np.concatenate([[0.0], np.geomspace(2.0**-8, 1.0, 5), np.geomspace(1.0, LARGEST_RATIO, PARTS)[1:]])
+    return zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+
+
+def _push(fall: Callable[[sp.Expr], sp.Expr], phi: sp.Expr) -> sp.Expr:
+    """A falling affine map of φ, taken inside minima and maxima, which change places."""
+    if isinstance(phi, sp.Min | sp.Max):
+        kind = sp.Max if isinstance(phi, sp.Min) else sp.Min
+        return kind(*(_push(fall, part) for part in phi.args), evaluate=False)
+    return _factored(fall(phi))
+
+
+def _least(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Least:
+    """The least of a margin over all parts; `relative` to r where that is larger than 1."""
+    found: Least | None = None
+    for low, high in parts:
+        own = settle(margin, {R: (low, high), C: COURANT})
+        scale = max(low, 1.0) if relative else 1.0
+        forms = list(dict.fromkeys((own, _factored(own))))
+
+        def bounds(low: np.ndarray, high: np.ndarray, forms: list[sp.Expr] = forms, scale: float = scale) -> Interval:
+            boxes = {R: Interval(low[:, 0], high[:, 0]), C: Interval(low[:, 1], high[:, 1])}
+            each = [enclose(form, boxes).value for form in forms]
+            top, bottom = np.minimum.reduce([e.high for e in each]), np.maximum.reduce([e.low for e in each])
+            return Interval(bottom / scale, top / scale)
+
+        ends = np.array([[low, high], [COURANT[0], COURANT[1]]])
+        if C not in own.free_symbols:
+            ends[1] = 0.5
+        side = float((ends[:, 1] - ends[:, 0]).max())
+        one = least_value(bounds, ends[:, 0], ends[:, 1], width=WIDTH * side)
+        found = one if found is None else found.worse(one)
+    assert found is not None
+    return found
+
+
+def _factored(margin: sp.Expr) -> sp.Expr:
+    return margin if margin.atoms(sp.Min, sp.Max, sp.Abs) else sp.factor(sp.together(margin))
+
+
+def limiter_line(found: LimiterRegion) -> Line:
+    """Whether φ stays within the region, with the point where it does not."""
+    name = "limiter within the region of Harten and Sweby"
+    method = f"interval bisection over |r| ≤ {LARGEST_RATIO:g} and Courant numbers c from 0 to 1"
+    if found.violated is not None:
+        at = found.margins[found.violated]
+        c = f", c = {at.at[1]:.3g}" if found.depends or "c" in found.violated else ""
+        evidence = f"{found.violated} is broken by {-at.value:.3g} at r = {at.at[0]:.4g}{c}"
+        return Line(name, Verdict.FAILS, evidence, method)
+    order = "φ(1) = 1: second order" if found.second_order else f"φ(1) = {found.at_one}: first order only"
+    evidence = f"0 ≤ φ ≤ min(2r/c, 2/(1 − c)), and φ = 0 for r ≤ 0; {order}"
+    return Line(name, judged(True) if found.holds else Verdict.UNKNOWN, evidence, method)

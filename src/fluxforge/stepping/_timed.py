@@ -1,0 +1,218 @@
+"""Steps whose sources, walls or parameters change in time: each stage sees them at its own time.
+
+The state of these steppers is the field with the number n of the step behind it, so that the time is t₀ + (n + c) Δt
+and not a sum of rounded steps.
+"""
+
+import abc
+from dataclasses import replace
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from fluxforge._types import State
+from fluxforge.errors import SchemeError
+from fluxforge.graph import Formulas, evaluate_stages, put, visit_stages_in_time
+from fluxforge.mesh import DualGraph, Settings
+from fluxforge.scheme import NEXT, Ghost, Scheme, named_scheme
+from fluxforge.stepping._assemble import Operator, operator
+from fluxforge.stepping._implicit import HostExchange, factorise, sides
+from fluxforge.stepping._schedule import Schedule
+from fluxforge.stepping._stepper import AbstractStepper, repeat_steps, to_stepper_order
+from fluxforge.stepping._varying import settings_at
+
+
+def times_of_stages(scheme: Scheme) -> tuple[float, ...] | None:
+    """The c of every stage, whose time is t + c Δt; None where no time integrator that is known has made the scheme.
+
+    A scheme read from a file has no times of its own; one that is a scheme of its name has the times of that.
+    """
+    if any(stage.time is None for stage in scheme.stages):
+        try:
+            known = named_scheme(scheme.name, scheme.equation, scheme.dimension or 2)
+        except SchemeError:
+            return None
+        if known is None or known != scheme or any(stage.time is None for stage in known.stages):
+            return None
+        scheme = known
+    return tuple(float(stage.time) for stage in scheme.stages if stage.time is not None)
+
+
+class Clock(eqx.Module):
+    """t₀ + (n + c) Δt; `first` is the number of the step that a run begins with."""
+
+    # No static fields: one compilation serves all steps.
+    start: Float[Array, ""]
+    dt: Float[Array, ""]
+    first: Float[Array, ""]
+
+    @staticmethod
+    def of(start: float, dt: float, first: int, dtype: str) -> "Clock":
+        """A clock of numbers on the device."""
+        return Clock(*(put(np.asarray(float(each)), dtype) for each in (start, dt, first)))
+
+    def at(self, n: Float[Array, ""], c: float) -> Float[Array, ""]:
+        """The time at the part c of step n."""
+        return self.start + (n + c) * self.dt
+
+
+class TimedStepper(AbstractStepper):
+    """An explicit scheme, every message evaluated in every slot at every step."""
+
+    scheme: Scheme = eqx.field(static=True)
+    schedule: Schedule
+    clock: Clock
+    times: tuple[float, ...] = eqx.field(static=True)
+    dtype: Literal["float32", "float64"] = eqx.field(static=True)
+
+    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> Float[Array | np.ndarray, " entries"]:
+        """The field with the number of the first step behind it."""
+        field = to_stepper_order(T, None, self.dtype)
+        return jnp.concatenate([field, self.clock.first[None]])
+
+    def leave(self, T: Float[Array | np.ndarray, " entries"]) -> Float[Array | np.ndarray, " cells"]:
+        """The field alone."""
+        return T[:-1]
+
+    def repeat(self, T: State, steps: int) -> State:
+        """Many steps without leaving the device."""
+        return repeat_steps(self, T, jnp.asarray(steps))
+
+    @eqx.filter_jit
+    def advance(self, T: State) -> State:
+        """One step: stage by stage, each with the data of its time."""
+        u, n = T[:-1], jnp.asarray(T[-1])
+        moments = {c: self.schedule.at(self.clock.at(n, c)) for c in dict.fromkeys(self.times)}
+        rounds = ((Formulas(stage), moments[c]) for stage, c in zip(self.scheme.stages, self.times, strict=True))
+        *_, last = visit_stages_in_time(rounds, jnp.asarray(u))
+        return jnp.concatenate([last.outputs[NEXT], jnp.asarray([n + 1.0], T.dtype)])
+
+
+class HostTimed(AbstractStepper):
+    """The state of a stepper on the host, with the number of the step behind the field."""
+
+    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> Float[Array | np.ndarray, " entries"]:
+        """The field with the number of the first step behind it."""
+        return np.append(np.array(T, float), float(self._first))
+
+    def leave(self, T: Float[Array | np.ndarray, " entries"]) -> Float[Array | np.ndarray, " cells"]:
+        """The field alone."""
+        return T[:-1]
+
+    def repeat(self, T: State, steps: int) -> State:
+        """Many steps."""
+        for _ in range(steps):
+            T = self.advance(T)
+        return T
+
+    @property
+    @abc.abstractmethod
+    def _first(self) -> float:
+        """The number of the first step."""
+
+
+class Forcing(eqx.Module):
+    """C(t) = N S(t) + b(t) of a linear F(T) = M T + c(t): F of a field that is 0."""
+
+    scheme: Scheme = eqx.field(static=True)
+    schedule: Schedule
+
+    @eqx.filter_jit
+    def __call__(self, time: Float[Array, ""]) -> State:
+        """What sources and walls bring in a step that begins at a time."""
+        graph, S, parameters = self.schedule.at(time)
+        return evaluate_stages(self.scheme.stages, graph, jnp.zeros_like(graph.V), S, parameters=parameters)
+
+
+class TimedImplicitStepper(HostTimed):
+    """An implicit scheme whose matrix stays and whose sources and walls change: (1 − θ) c(t) + θ c(t + Δt) each step.
+
+    `inner` solves the systems; its `constant` is replaced at every step.
+    """
+
+    inner: AbstractStepper
+    forcing: Forcing
+    clock: Clock
+    theta: float = eqx.field(static=True)
+
+    @property
+    def _first(self) -> float:
+        return float(self.clock.first)
+
+    def advance(self, T: State) -> State:
+        """One step."""
+        n = float(T[-1])
+        now, then = (np.asarray(self.forcing(self.clock.at(jnp.asarray(n), c))) for c in (0.0, 1.0))
+        constant = (1.0 - self.theta) * now + self.theta * then
+        inner = eqx.tree_at(lambda it: it.constant, self.inner, self._to_inner(constant))
+        after = inner.leave(inner.advance(inner.enter(np.asarray(T[:-1]))))
+        return np.append(np.asarray(after, float), n + 1.0)
+
+    def _to_inner(self, constant: np.ndarray) -> State:
+        held = self.inner.constant  # type: ignore[attr-defined]
+        return constant if isinstance(held, np.ndarray) else jnp.asarray(self.inner.enter(constant), held.dtype)
+
+
+class HostOperator:
+    """M and c(t) of a linear scheme at any time, assembled on the host; compared by identity: a static field."""
+
+    def __init__(self, scheme: Scheme, graph: DualGraph, parameters: Settings, schedule: Schedule) -> None:
+        self.scheme, self.graph, self.parameters, self.schedule = scheme, graph, parameters, schedule
+        self._last: tuple[float, tuple[Operator, np.ndarray]] | None = None
+
+    def __call__(self, time: float) -> tuple[Operator, np.ndarray]:
+        """The operator and what sources and walls bring, at one time; that of the last time is kept."""
+        if self._last is None or self._last[0] != time:
+            self._last = time, self._assemble(time)
+        return self._last[1]
+
+    def _assemble(self, time: float) -> tuple[Operator, np.ndarray]:
+        S, *shown = (np.asarray(each, float) for each in _shown_at(self.schedule, jnp.asarray(time)))
+        follow, constant = (each[self.graph.cells :] for each in shown)
+        # Back from what ghosts add to the values that a graph holds: g, q, or the value outside.
+        held = np.where(follow < 1.0, constant / np.where(follow < 1.0, 1.0 - follow, 1.0), 0.0)
+        value = np.where(self.graph.neumann, constant / self.graph.delta[self.graph.interior :], held)
+        closed = replace(self.graph, value=value, follow=follow, transfer=None, inflow=None)
+        settings = settings_at(self.scheme.equation, self.parameters, self.graph.dimension, time)
+        if self.schedule.clock is not None:
+            settings[self.schedule.clock] = time
+        step = operator(self.scheme, closed, dt=float(self.schedule.dt), parameters=settings)
+        return step, step.N @ S + step.b
+
+
+@eqx.filter_jit
+def _shown_at(
+    schedule: Schedule, time: Float[Array, ""]
+) -> tuple[State, Float[Array, " nodes"], Float[Array, " nodes"]]:
+    """The source, and the scale and constant of what nodes show of a state."""
+    moment = schedule.at(time)
+    shown = moment.graph.shown[str(Ghost.DIRICHLET)]
+    return moment.S, shown.scale, shown.constant
+
+
+class VaryingImplicitStepper(HostTimed):
+    """An implicit scheme whose matrix changes in time: both ends of a step are assembled, and the end is factorised.
+
+    T' = T + (1 − θ)((M − I) T + c)(t) + θ((M − I) T' + c)(t + Δt).
+    """
+
+    at: HostOperator = eqx.field(static=True)
+    clock: Clock
+    theta: float = eqx.field(static=True)
+
+    @property
+    def _first(self) -> float:
+        return float(self.clock.first)
+
+    def advance(self, T: State) -> State:
+        """One step."""
+        u, n = np.asarray(T[:-1]), float(T[-1])
+        start, dt = float(self.clock.start), float(self.clock.dt)
+        (before, c0), (after, c1) = (self.at(start + (n + c) * dt) for c in (0.0, 1.0))
+        known = u + (1.0 - self.theta) * (HostExchange(before)(u) + c0)
+        left, _ = sides(after)
+        solved = factorise(left, symmetric_pattern=True).solve(known + self.theta * c1)
+        return np.append(known + self.theta * (HostExchange(after)(solved) + c1), n + 1.0)

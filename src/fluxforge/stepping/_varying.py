@@ -1,0 +1,161 @@
+"""Formulas and functions of place and time: fields, walls and parameters of an equation at any time."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import sympy as sp
+from jaxtyping import Array, Bool, Float, Int
+
+from fluxforge._types import Precision
+from fluxforge.errors import InputError
+from fluxforge.expression import COORDINATES, TIME, evaluate, field, parse, symbol, symbols_of
+from fluxforge.graph import put
+from fluxforge.mesh import (
+    Condition,
+    DualGraph,
+    Robin,
+    Settings,
+    Value,
+    depends_on_time,
+    evaluate_at,
+    faces_of_tags,
+    wall_value,
+)
+from fluxforge.pde import Equation, Rank, Where
+
+Time = Float[Array, ""]
+
+
+class Varying(eqx.Module):
+    """A formula or function of place and time at fixed places."""
+
+    places: Float[Array, "places dimension"]
+    expression: sp.Expr | None = eqx.field(static=True)
+    function: Callable[[Any], np.ndarray] | None = eqx.field(static=True)
+
+    @staticmethod
+    def of(value: Value, places: np.ndarray, what: str, dtype: Precision) -> "Varying":
+        """Parse a formula, or wrap a function; `what` names it in messages."""
+        d = places.shape[1]
+        if isinstance(value, str):
+            return Varying(put(places, dtype), parse(value, symbols_of((*COORDINATES[:d], TIME))), None)
+
+        def call(time: Any) -> np.ndarray:
+            try:
+                return evaluate_at(value, places, what, float(time)).astype(dtype)
+            except InputError:
+                # JAX would wrap an exception: the field is then not finite, and the reason is looked for.
+                return np.full(len(places), np.nan, dtype)
+
+        return Varying(put(places, dtype), None, call)
+
+    def __call__(self, time: Time) -> Float[Array, " places"]:
+        """The values at one time."""
+        shape = self.places.shape[:1]
+        if self.function is not None:
+            return jax.pure_callback(self.function, jax.ShapeDtypeStruct(shape, self.places.dtype), time)
+        known = {symbol(name): self.places[:, i] for i, name in enumerate(COORDINATES[: self.places.shape[1]])}
+        assert self.expression is not None
+        found = evaluate(self.expression, known | {symbol(TIME): time}, jnp)
+        return jnp.broadcast_to(jnp.asarray(found, self.places.dtype), shape)
+
+
+class Walls(eqx.Module):
+    """What ghosts show at any time: `value` and `transfer` where nothing else is said, and parts of them that vary."""
+
+    neumann: Bool[Array, " boundary"]
+    robin: Bool[Array, " boundary"]
+    delta: Float[Array, " boundary"]
+    value: Float[Array, " boundary"]
+    transfer: Float[Array, " boundary"]
+    values: tuple[tuple[Int[Array, " n"], Varying], ...]
+    transfers: tuple[tuple[Int[Array, " n"], Varying], ...]
+
+    def at(
+        self, time: Time, follow: Float[Array, " boundary"], conductance: Float[Array, " boundary"]
+    ) -> tuple[Float[Array, " boundary"], Float[Array, " boundary"]]:
+        """∂(ghost)/∂(owner), and what the ghost adds; `follow` is the former where no Robin wall decides."""
+        value, transfer = self.value, self.transfer
+        for where, part in self.values:
+            value = value.at[where].set(part(time))
+        for where, part in self.transfers:
+            transfer = transfer.at[where].set(part(time))
+        total = conductance + transfer
+        share = jnp.where(total > 0, conductance / jnp.where(total > 0, total, 1.0), 1.0)
+        follow = jnp.where(self.robin, share, follow)
+        return follow, jnp.where(self.neumann, value * self.delta, (1.0 - follow) * value)
+
+
+def varying_walls(graph: DualGraph, conditions: Mapping[str, Condition], dtype: Precision) -> Walls:
+    """The walls of a graph with the conditions it was made with."""
+    walls = slice(graph.interior, None)
+    foot = graph.x[graph.owner[walls]] + graph.d[walls]
+    values, transfers = [], []
+    for name, here in zip(graph.tags, faces_of_tags(graph.tags, graph.tag), strict=True):
+        condition = conditions[name]
+        at, what = (foot if isinstance(condition, Robin) else graph.centre[walls])[here], f"the condition of {name!r}"
+        if len(here) and depends_on_time(wall_value(condition), graph.dimension):
+            values.append((put(here), Varying.of(wall_value(condition), at, what, dtype)))
+        if len(here) and isinstance(condition, Robin) and depends_on_time(condition.h, graph.dimension):
+            transfers.append((put(here), Varying.of(condition.h, at, f"h of {what}", dtype)))
+    robin = np.zeros(graph.ghosts, bool) if graph.transfer is None else np.isfinite(graph.transfer)
+    transfer = np.zeros(graph.ghosts) if graph.transfer is None else np.where(robin, graph.transfer, 0.0)
+    return Walls(
+        neumann=put(graph.neumann),
+        robin=put(robin),
+        delta=put(graph.delta[walls], dtype),
+        value=put(graph.value, dtype),
+        transfer=put(transfer, dtype),
+        values=tuple(values),
+        transfers=tuple(transfers),
+    )
+
+
+def timed_settings(settings: Settings, dimension: int) -> frozenset[str]:
+    """The names of the parameters that change in time."""
+    return frozenset(
+        name for name, given in settings.items() if any(depends_on_time(part, dimension) for part in _parts(given))
+    )
+
+
+def settings_at(equation: Equation, settings: Settings, dimension: int, time: float) -> dict[str, Any]:
+    """The parameters at one time, as `resolve` takes them."""
+    found: dict[str, Any] = dict(settings)
+    for name in timed_settings(settings, dimension):
+        p = equation.parameter(name)
+        parts = [_at_time(part, dimension, time) for part in _parts(settings[name])]
+        if p.rank is Rank.SCALAR and p.where is Where.CONSTANT:
+            found[name] = float(parts[0](*np.zeros(dimension))) if callable(parts[0]) else parts[0]
+        else:
+            found[name] = parts if p.rank is not Rank.SCALAR else parts[0]
+    return found
+
+
+def _parts(given: Any) -> list[Any]:
+    """The components of a vector, or the one value of anything else."""
+    if isinstance(given, str):
+        inner = given.strip()
+        parts = _split(inner[1:-1]) if inner.startswith("(") and inner.endswith(")") else []
+        return parts if len(parts) > 1 else [given]
+    return list(given) if isinstance(given, tuple | list) else [given]
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas outside brackets."""
+    depth, cuts = 0, [-1]
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            cuts.append(place)
+    return [text[start + 1 : end] for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True)]
+
+
+def _at_time(part: Any, dimension: int, time: float) -> Any:
+    if not depends_on_time(part, dimension):
+        return part
+    function = field(part, (*COORDINATES[:dimension], TIME)) if isinstance(part, str) else part
+    return lambda *x: function(*x, time)

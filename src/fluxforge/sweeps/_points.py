@@ -1,0 +1,135 @@
+"""The points of a sweep: the product of the values of some fields, each point a recipe with a name."""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, TypeAlias
+
+from fluxforge import recipe
+from fluxforge.errors import InputError
+
+MOST_POINTS = 10_000
+# The longest name of a folder that is made of fields and values; longer ones are cut and end in a digest.
+LONGEST_NAME = 100
+# Fields, each with the values it takes.
+Over: TypeAlias = Mapping[str, Sequence[Any]]
+
+_RANGE = re.compile(r"([+-]?\d{1,18}):([+-]?\d{1,18})")
+_UNSAFE = re.compile(r"[^A-Za-z0-9._=+,-]+")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a sweep: the name of its folder, the fields it sets, and its whole recipe."""
+
+    name: str
+    changes: Mapping[str, Any]
+    spec: recipe.Recipe
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the recipe."""
+        return digest_recipe(self.spec)
+
+
+def digest_recipe(spec: recipe.Recipe) -> str:
+    """The SHA-256 of a recipe's fields as JSON."""
+    return hashlib.sha256(json.dumps(recipe.to_dict(spec), sort_keys=True).encode()).hexdigest()
+
+
+def parse_over(texts: Iterable[str]) -> dict[str, tuple[Any, ...]]:
+    """Fields and their values from texts `FIELD=VALUES`.
+
+    VALUES are separated by commas; each is a range `0:10` (0 to 9) or a value as in `fluxforge discover --set`. Commas
+    within brackets, braces and quotes belong to a value. Raises InputError for a text of another form, a field that is
+    given twice and a range without numbers.
+    """
+    over: dict[str, tuple[Any, ...]] = {}
+    for text in texts:
+        field, equals, values = (part.strip() for part in text.partition("="))
+        if not field or not equals or not values:
+            wanted = "FIELD=VALUES, such as seed=0:10 or network.width=16,32"
+            raise InputError(f"--over {text!r:.80}: expected {wanted}")
+        if field in over:
+            raise InputError(f"--over {text!r:.80}: field '{field}' is given twice")
+        over[field] = tuple(value for part in _split(values) for value in _parse_values(field, part, text))
+    return over
+
+
+def _split(text: str) -> Iterator[str]:
+    """The parts of a text between commas that are in no bracket, brace or quotes."""
+    depth, quote, start = 0, "", 0
+    for place, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "[{":
+            depth += 1
+        elif letter in "]}":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            yield text[start:place].strip()
+            start = place + 1
+    yield text[start:].strip()
+
+
+def _parse_values(field: str, part: str, text: str) -> Sequence[Any]:
+    if (bounds := _RANGE.fullmatch(part)) is None:
+        return list(recipe.assignments([f"{field}={part}"]).values())
+    numbers = range(int(bounds[1]), int(bounds[2]))
+    if not numbers:
+        raise InputError(f"--over {text!r:.80}: the range {part} is empty: the second number is not part of it")
+    if numbers.stop - numbers.start > MOST_POINTS:
+        raise InputError(f"--over {text!r:.80}: the range {part} has more than {MOST_POINTS:,} numbers")
+    return numbers
+
+
+def make_points(base: recipe.Recipe, over: Over) -> tuple[Point, ...]:
+    """A point for each combination of values, the last field varying fastest.
+
+    Raises InputError for a field or a value that the recipe refuses, for two points that are the same recipe, and for
+    too many points; RecipeError names the field.
+    """
+    if not over:
+        raise InputError("a sweep needs a field to vary: --over seed=0:10")
+    if (count := math.prod(len(values) for values in over.values())) > MOST_POINTS:
+        raise InputError(f"--over: {count:,} points are too many (at most {MOST_POINTS:,})")
+    points: dict[str, Point] = {}
+    for values in product(*over.values()):
+        changes = dict(zip(over, values, strict=True))
+        spec = recipe.self_contained(recipe.override(base, changes))
+        point = Point(name_point(changes), changes, spec)
+        if (twin := points.setdefault(point.sha256, point)) is not point:
+            raise InputError(
+                f"--over: the points {twin.name} and {point.name} are the same recipe: give each value once"
+            )
+    return tuple(points.values())
+
+
+def name_point(changes: Mapping[str, Any]) -> str:
+    """`network.width=16,seed=3`; a digest is added if the values cannot be part of a file name as they are."""
+    whole = ",".join(f"{field}={to_toml(value)}" for field, value in changes.items())
+    plain = ",".join(f"{field}={show_value(value)}" for field, value in changes.items())
+    safe = _UNSAFE.sub("_", plain)
+    if safe == plain and len(plain) <= LONGEST_NAME:
+        return plain
+    return f"{safe[:LONGEST_NAME]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+
+
+def show_value(value: Any) -> str:
+    """A value for people: texts without quotes."""
+    return value if isinstance(value, str) else to_toml(value)
+
+
+def to_toml(value: Any) -> str:
+    """A value as it is written after `--set FIELD=`."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name} = {to_toml(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(to_toml(each) for each in value) + "]"
+    return json.dumps(value, ensure_ascii=False)

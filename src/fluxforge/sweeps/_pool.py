@@ -1,0 +1,192 @@
+"""Where the points of a sweep run: processes of this machine here, Ray in `_ray`."""
+
+import abc
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, final
+
+import msgspec
+
+from fluxforge.sweeps._worker import Failed, Finished, Job, Message
+
+PLACES = ("processes", "ray")
+# The program of a worker; tests replace it by one whose numerical work takes no time.
+PROGRAM = (sys.executable, "-P", "-c", "from fluxforge.sweeps._worker import main; main()")
+# Seconds for which a worker that is told to end is waited for before it is killed.
+GRACE = 5.0
+# How many threads numerical libraries start: XLA, OpenMP, OpenBLAS, MKL and numba.
+THREADS = ("PJRT_NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class Died(msgspec.Struct, frozen=True):
+    """The process of a run ended without a result."""
+
+    how: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """A message about the point of that name."""
+
+    name: str
+    message: Message | Died
+
+
+class AbstractPool(abc.ABC):
+    """Runs jobs, several at a time.
+
+    `start` takes a job if `free` is not 0; `wait` returns what has happened, after some seconds at the latest. A job
+    ends with Finished, Failed or Died. `stop` ends all jobs; their runs can be resumed.
+    """
+
+    @property
+    @abc.abstractmethod
+    def free(self) -> int:
+        """The number of jobs that can be started now."""
+
+    @abc.abstractmethod
+    def start(self, job: Job) -> None:
+        """Start a job."""
+
+    @abc.abstractmethod
+    def wait(self, seconds: float) -> list[Event]:
+        """What has happened since the last call, after at most so many seconds."""
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """End all jobs and give back what the pool holds."""
+
+
+def count_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def share_cores(workers: int, cores: int) -> dict[str, str]:
+    """Environment variables that give each worker its share of the cores, and no more than they say already."""
+    share = max(1, cores // workers)
+    given = {name: os.environ.get(name, "") for name in THREADS}
+    threads = {
+        name: str(min(share, int(text)) if text.isdigit() and int(text) else share) for name, text in given.items()
+    }
+    # Several processes on one GPU: none takes most of its memory at the start.
+    return threads | {"XLA_PYTHON_CLIENT_PREALLOCATE": os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false")}
+
+
+@dataclass
+class _Process:
+    """A worker process, the name of the point that it runs (empty if none), and output that is no whole line yet."""
+
+    popen: "subprocess.Popen[bytes]"
+    point: str = ""
+    rest: bytes = field(default=b"")
+
+    def stream(self, which: str) -> IO[bytes]:
+        found: IO[bytes] | None = getattr(self.popen, which)
+        assert found is not None
+        return found
+
+
+@final
+class ProcessPool(AbstractPool):
+    """New Python processes on this machine, each for one job after another; one that dies is replaced."""
+
+    def __init__(self, workers: int, logs: Path) -> None:
+        self._workers, self._logs, self._started = workers, logs, 0
+        self._environment = {**os.environ, **share_cores(workers, count_cores())}
+        self._processes: list[_Process] = []
+        self._selector = selectors.DefaultSelector()
+
+    @property
+    def free(self) -> int:
+        """The number of workers without a job."""
+        return self._workers - sum(bool(process.point) for process in self._processes)
+
+    def start(self, job: Job) -> None:
+        """Give a job to an idle worker; a process is started if there is none."""
+        process = next((each for each in self._processes if not each.point), None) or self._spawn()
+        process.point = job.name
+        # If the worker is dead, its output is closed: `wait` will say so.
+        with suppress(BrokenPipeError):
+            process.stream("stdin").write(msgspec.json.encode(job) + b"\n")
+            process.stream("stdin").flush()
+
+    def _spawn(self) -> _Process:
+        self._started += 1
+        self._logs.mkdir(exist_ok=True)
+        with (self._logs / f"worker-{self._started}.log").open("ab") as log:
+            # A session of its own: Ctrl-C in the terminal goes to this process alone, which then ends the workers.
+            popen = subprocess.Popen(
+                PROGRAM,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=self._environment,
+                start_new_session=True,
+            )
+        process = _Process(popen)
+        self._processes.append(process)
+        self._selector.register(process.stream("stdout"), selectors.EVENT_READ, process)
+        return process
+
+    def wait(self, seconds: float) -> list[Event]:
+        """Messages of workers, and the deaths of those that ended during a job."""
+        events: list[Event] = []
+        for key, _ in self._selector.select(seconds):
+            process: _Process = key.data
+            # Closed output is the sign of death, whatever the cause: the system closes it.
+            content = os.read(key.fd, 65536)
+            events += self._read(process, content) if content else self._bury(process)
+        return events
+
+    def _read(self, process: _Process, content: bytes) -> list[Event]:
+        *lines, process.rest = (process.rest + content).split(b"\n")
+        events = []
+        for line in lines:
+            message: Message = msgspec.json.decode(line, type=Message)
+            events.append(Event(process.point, message))
+            if isinstance(message, Finished | Failed):
+                process.point = ""
+        return events
+
+    def _bury(self, process: _Process) -> list[Event]:
+        self._selector.unregister(process.stream("stdout"))
+        self._processes.remove(process)
+        code = _end(process)
+        return [Event(process.point, Died(_describe_exit(code)))] if process.point else []
+
+    def stop(self) -> None:
+        """End all workers at once; what their runs have saved is whole at any moment."""
+        for process in self._processes:
+            with suppress(ProcessLookupError):
+                process.popen.terminate()
+        for process in self._processes:
+            _end(process)
+        self._processes.clear()
+        self._selector.close()
+
+
+def _end(process: _Process) -> int:
+    """Close the pipes of a process and wait for its end; the exit code."""
+    with suppress(OSError):
+        process.stream("stdin").close()
+    process.stream("stdout").close()
+    try:
+        return process.popen.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        process.popen.kill()
+        return process.popen.wait()
+
+
+def _describe_exit(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    with suppress(ValueError):
+        return signal.Signals(-code).name
+    return f"signal {-code}"

@@ -1,0 +1,207 @@
+"""`sweep`: a recipe and values of its fields in, a folder of runs and a record out."""
+
+import os
+import shlex
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fluxforge import recipe
+from fluxforge._arguments import check_choice, check_function, check_kind, check_path, check_text, describe_value
+from fluxforge.errors import InputError
+from fluxforge.pipeline import check_feasible
+from fluxforge.sweeps._folder import LOGS, RUNS, Plan, open_folder, read_plan
+from fluxforge.sweeps._points import Point, make_points, to_toml
+from fluxforge.sweeps._pool import PLACES, AbstractPool, Died, Event, ProcessPool, count_cores
+from fluxforge.sweeps._records import PointResult, PointStatus, Sweep
+from fluxforge.sweeps._summary import failed_result, read_result, recovery_rates, run_place, write_summary
+from fluxforge.sweeps._worker import Failed, Finished, Job, Progressed, Warned
+
+# A point whose process has died so often is given up: it may need more memory than there is.
+MOST_DEATHS = 3
+MOST_WORKERS = 1024
+Tell = Callable[[PointStatus], None]
+Warn = Callable[[str], None]
+
+
+def sweep(
+    source: str | os.PathLike[str] | recipe.Recipe = "first-order",
+    over: Mapping[str, Iterable[Any]] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    workers: int | None = None,
+    on: str = "processes",
+    changes: Mapping[str, Any] | None = None,
+    command: str = "",
+    tell: Tell = lambda _: None,
+    warn: Warn = lambda _: None,
+) -> Sweep:
+    """Run a recipe once for every combination of values of some fields, several runs at a time.
+
+    `source` and `changes` are those of `ff.discover`; `over` gives the values of each field by its name with dots, such
+    as `{"seed": range(10), "network.width": [16, 32]}`. Runs are made in `workers` processes of this machine (`on` is
+    "processes"; by default one per core), or as tasks on a Ray cluster ("ray"). The folder is sweeps/RECIPE unless
+    `output` is given. If it holds the same sweep already, what is not finished is run. `tell` is called with every
+    change of a point, `warn` with one line about anything unusual.
+
+    A run that fails with an error does not stop the others: its result has the error. Raises InputError, before
+    anything is run, for an argument, a recipe, a field or a value that cannot be used, and for a folder that another
+    process uses.
+    """
+    workers = _check_arguments(source, over, output, workers, on, changes, command, tell, warn)
+    base = source if isinstance(source, recipe.Recipe) else recipe.load(source)
+    base = recipe.self_contained(recipe.override(base, changes) if changes else base)
+    values = {field: tuple(each) for field, each in (over or {}).items()}
+    if not command and not isinstance(source, recipe.Recipe):
+        settings = [word for name, value in (changes or {}).items() for word in ("--set", f"{name}={to_toml(value)}")]
+        command = shlex.join(["fluxforge", "discover", os.fspath(source), *settings])
+    plan = Plan(base, values, make_points(base, values), command)
+    folder = default_folder(base) if output is None else Path(output)
+    return _run_plan(plan, folder, workers, on, tell, warn)
+
+
+def resume_sweep(
+    folder: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    on: str = "processes",
+    tell: Tell = lambda _: None,
+    warn: Warn = lambda _: None,
+) -> Sweep:
+    """Go on with the sweep in a folder: run what is not finished, failed points too. Arguments are those of `sweep`."""
+    check_path(folder, "folder", "the path of a sweep's folder")
+    workers = _check_arguments("", {}, folder, workers, on, None, "", tell, warn)
+    return _run_plan(read_plan(Path(folder)), Path(folder), workers, on, tell, warn)
+
+
+def default_folder(spec: recipe.Recipe) -> Path:
+    """The folder sweeps/RECIPE."""
+    return Path("sweeps") / spec.name
+
+
+def _check_arguments(
+    source: object, over: object, output: object, workers: object, on: str, changes: object, command: object,
+    tell: object, warn: object,
+) -> int:  # fmt: skip
+    """Raise InputError for an argument of the wrong kind; return the number of workers."""
+    if not isinstance(source, recipe.Recipe | str):
+        check_path(source, "source", "a recipe, the name of a shipped one or the path of a .toml file")
+    for name, value in (("over", over), ("changes", changes)):
+        for field in () if value is None else check_kind(value, name, Mapping, "a mapping from fields to values"):
+            check_text(field, f"{name}: a field")
+    for field, values in (over or {}).items():  # type: ignore[attr-defined]
+        if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+            raise InputError(f"over: field {field!r:.60} should have a list of values, got {describe_value(values)}")
+    if output is not None:
+        check_path(output, "output", "the path of a folder")
+    check_choice(on, "on", PLACES)
+    check_text(command, "command"), check_function(tell, "tell"), check_function(warn, "warn")
+    if workers is None:
+        return count_cores()
+    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
+        raise InputError(f"workers should be a whole number from 1 to {MOST_WORKERS}, got {describe_value(workers)}")
+    return workers
+
+
+def _run_plan(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn: Warn) -> Sweep:
+    for point in plan.points:
+        check_feasible(point.spec)
+    if on == "ray":
+        from fluxforge.sweeps._ray import require_ray
+
+        require_ray()
+    with open_folder(folder, plan, warn=warn) as versions:
+        results = _Runner(plan, folder, tell, warn).run(workers, on)
+        ended = Sweep(
+            folder=folder,
+            recipe=plan.base.name,
+            over=dict(plan.over),
+            points=tuple(results[point.name] for point in plan.points),
+            rates=recovery_rates(results[point.name] for point in plan.points),
+            environment=versions,
+        )
+        write_summary(ended)
+    return ended
+
+
+class _Runner:
+    """Hands out the points that are not finished, each to one worker at a time, until all have ended."""
+
+    def __init__(self, plan: Plan, folder: Path, tell: Tell, warn: Warn) -> None:
+        self._plan, self._folder, self._tell, self._warn = plan, folder, tell, warn
+        self._points = {point.name: point for point in plan.points}
+        self._results: dict[str, PointResult] = {}
+        self._waiting: deque[str] = deque()
+        self._deaths: Counter[str] = Counter()
+
+    def run(self, workers: int, on: str) -> dict[str, PointResult]:
+        """The results of all points by their names."""
+        for name, point in self._points.items():
+            if (result := read_result(point, self._folder)) is not None:
+                self._end(name, result)
+            else:
+                self._waiting.append(name)
+                self._tell(PointStatus(name=name))
+        if self._waiting:
+            (self._folder / RUNS).mkdir(exist_ok=True)
+            pool = _make_pool(on, min(workers, len(self._waiting)), self._folder)
+            try:
+                self._work(pool)
+            finally:
+                pool.stop()
+        return self._results
+
+    def _work(self, pool: AbstractPool) -> None:
+        while len(self._results) < len(self._points):
+            while self._waiting and pool.free:
+                name = self._waiting.popleft()
+                self._tell(PointStatus(name=name, stage="resuming" if self._deaths[name] else "starting"))
+                pool.start(self._job(self._points[name]))
+            for event in pool.wait(0.5):
+                self._handle(event)
+
+    def _job(self, point: Point) -> Job:
+        command = self._plan.command
+        for field, value in point.changes.items():
+            command += f" --set {shlex.quote(f'{field}={to_toml(value)}')}" if command else ""
+        # Absolute: workers on other machines have another working folder.
+        place = (self._folder / run_place(point)).absolute()
+        return Job(point.name, str(place), recipe.to_dict(point.spec), command)
+
+    def _handle(self, event: Event) -> None:
+        name, point = event.name, self._points[event.name]
+        match event.message:
+            case Progressed(stage, done, total):
+                self._tell(PointStatus(name=name, stage=stage, done=done, total=total))
+            case Warned(text):
+                self._warn(f"{name}: {text}")
+            case Finished():
+                result = read_result(point, self._folder)
+                self._end(name, result or failed_result(point, "the run left no result"))
+            case Failed(error):
+                self._end(name, failed_result(point, error))
+            case Died(how):
+                self._take_back(name, point, how)
+
+    def _take_back(self, name: str, point: Point, how: str) -> None:
+        """Let another worker go on with a run whose worker has died, unless that has happened too often."""
+        self._deaths[name] += 1
+        if self._deaths[name] < MOST_DEATHS:
+            self._warn(f"{name}: its process ended early ({how}); another one goes on with the run")
+            self._waiting.appendleft(name)
+            return
+        error = f"its process ended early {MOST_DEATHS} times (the last time: {how}); see {self._folder / LOGS}"
+        self._end(name, failed_result(point, error))
+
+    def _end(self, name: str, result: PointResult) -> None:
+        self._results[name] = result
+        self._tell(PointStatus(name=name, stage=result.outcome, result=result))
+
+
+def _make_pool(on: str, workers: int, folder: Path) -> AbstractPool:
+    if on == "ray":
+        from fluxforge.sweeps._ray import RayPool
+
+        return RayPool(workers)
+    return ProcessPool(workers, folder / LOGS)
