@@ -155,7 +155,8 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Evaluation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One step and a rollout on meshes the network has not seen, against the first-order scheme.
 
-    - `fourier`: Δt on each mesh, in units of its Fourier step.
+    - `fourier`: Δt on each mesh, in units of its Fourier step;
+    - `carry`: cells of the meshes on which a network in the form of a flux is measured, one mesh each.
     """
 
     meshes: Annotated[int, Meta(ge=0, le=100_000)] = 100
@@ -163,6 +164,7 @@ class Evaluation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     engine: Literal["auto", "gmsh", "builtin"] = "auto"
     rollout: Annotated[int, Meta(ge=1, le=1_000_000)] = 50
     fourier: Positive = 0.5
+    carry: Annotated[tuple[Annotated[int, Meta(ge=20, le=1_000_000)], ...], Meta(min_length=1)] = (100, 1_000, 10_000)
 
 
 class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -54,15 +54,15 @@ def local_number_stage(equation: Equation) -> Stage:
 def face_invariants(equation: Equation) -> dict[str, sp.Expr]:
     """Dimensionless numbers of a face, symmetric in P and N, as formulas of a message after `local_number_stage`.
 
-    `total` = Fo_P + Fo_N; `contrast` = |Fo_P − Fo_N|/total; `share` = the face's own number √(Fo_fP Fo_fN)/total, 0 at
-    a wall that holds its value.
+    `total` = Fo_P + Fo_N; `contrast` = ((Fo_P − Fo_N)/total)²; `share` = the face's own number √(Fo_fP Fo_fN)/total, 0
+    at a wall that holds its value.
     """
     here, there = symbol(f"{LOCAL}_P"), symbol(f"{LOCAL}_N")
     total = here + there
     own, other = (sp.Abs(slope) for slope in _both_slopes(equation))
     mass = [equation.at_cell(equation.capacity, u, end) * symbol(f"V_{end}") for u, end in ((_P, "P"), (_N, "N"))]
     through = symbol(STEP) * symbol("A") * (own + other) / 2 / sp.sqrt(mass[0] * mass[1])
-    return {"total": total, "contrast": sp.Abs(here - there) / total, "share": through / total}
+    return {"total": total, "contrast": ((here - there) / total) ** 2, "share": through / total}
 
 
 def _both_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:

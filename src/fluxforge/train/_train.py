@@ -42,7 +42,7 @@ class Trained:
 
     def member(self, index: int) -> Network:
         """One of the networks, without the first axis; a run of networks in the form of a flux has `flux_member`."""
-        found = self._member(index)
+        found = self.any_member(index)
         assert isinstance(found, Network)
         return found
 
@@ -54,11 +54,12 @@ class Trained:
 
     def flux_member(self, index: int) -> FluxNetwork:
         """One of the networks in the form of a flux, without the first axis."""
-        found = self._member(index)
+        found = self.any_member(index)
         assert isinstance(found, FluxNetwork)
         return found
 
-    def _member(self, index: int) -> AbstractNetwork:
+    def any_member(self, index: int) -> AbstractNetwork:
+        """One of the networks, of either form."""
         return jax.tree.map(lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf, self.network)
 
     def of_arm(self, arm: str) -> range:
@@ -99,7 +100,7 @@ def _polish_members(found: Trained, spec: recipe.Recipe, source: AbstractSource,
         key = jax.random.fold_in(jax.random.key(spec.seed), _POLISH)
         problems = eqx.filter_jit(lambda key: source.batch(key, how.graphs))(key)
         problems = jax.tree.map(lambda leaf: leaf.astype("float64") if eqx.is_inexact_array(leaf) else leaf, problems)
-        members = [polish(found._member(k), problems, spec.loss, how) for k in range(len(found.arms) * found.seeds)]
+        members = [polish(found.any_member(k), problems, spec.loss, how) for k in range(len(found.arms) * found.seeds)]
         network = jax.tree.map(lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0], *members)
     return replace(found, network=network)
 
