@@ -240,6 +240,12 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     (lambda run: write_run(run, "out"), "simulation", {"number": 3, "none": None, "list": []}),
     (lambda run: write_comparison(run, "out"), "comparison", {"number": 3, "none": None, "list": []}),
     (lambda spec: read_field(spec, 4), "spec", NO_TEXT),
+    (lambda source: ff.sweep(source, {"seed": [1]}), "source", {"number": 3, "list": ["midpoint"], "nul": "a\0b"}),
+    (lambda over: ff.sweep("midpoint", over), "over", {"none": None, "list": ["seed"], "empty": {"seed": []}}),
+    (lambda over: ff.sweep("midpoint", over), "over", {"text": {"seed": "0:3"}, "number": {"seed": 3}}),
+    (lambda workers: ff.sweep("midpoint", {"seed": [1]}, workers=workers), "workers", NOT_COUNTED | {"many": 10**6}),
+    (lambda on: ff.sweep("midpoint", {"seed": [1]}, on=on), "on", NO_WORD),
+    (lambda output: ff.sweep("midpoint", {"seed": [1]}, output), "output", {"number": 3, "nul": "a\0b", "empty": ""}),
     (lambda cells: read_field("T.npy", cells), "cells", NOT_COUNTED),
 ]
 
@@ -269,7 +275,7 @@ def test_a_wrong_argument_is_bad_input_that_names_it(
 def test_every_public_function_is_asked() -> None:
     """Whatever is added to the package, to its meshes and to its schemes, is added above or set aside here."""
     aside = {"Dirichlet", "Neumann", "compare", "dual", "equation", "simulate", "stepper", "verify", "discover"}
-    aside |= {"load_run", "mesh_arrays", "Robin", "Periodic", "Inflow", "steady"}
+    aside |= {"load_run", "mesh_arrays", "Robin", "Periodic", "Inflow", "steady", "sweep"}
     assert aside == {name for name in ff.__all__ if callable(getattr(ff, name))}
     asked = Path(__file__).read_text(encoding="utf-8")
     functions = [name for name in ff.mesh.__all__ if inspect.isfunction(getattr(ff.mesh, name))]
@@ -291,6 +297,7 @@ def test_every_public_function_is_asked() -> None:
         "exchange_weights",
         "face_conormals",
         "resolve",
+        "settings_at",
         "varies_in_time",
         "dual",
         "evaluate_at",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fluxforge._files import open_regular, read_document, read_regular
-from fluxforge.data._meshes import cache_folder, cached
+from fluxforge.data._meshes import cache_folder, generate_meshes
 from fluxforge.errors import InputError
 from fluxforge.mesh import read, read_cell_data
 from fluxforge.paper import read_documents
@@ -127,11 +127,11 @@ def test_a_checkpoint_that_is_no_file_is_passed_over(kind: str, tmp_path: Path) 
 def test_a_mesh_cache_that_is_no_file_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLUXFORGE_CACHE", str(tmp_path))
     plan: list[dict[str, str | int]] = [{"kind": "regular", "cells": 16, "seed": 0, "engine": "builtin"}]
-    (mesh,) = cached(plan)
+    (mesh,) = generate_meshes(plan)
     (kept,) = cache_folder().iterdir()
     kept.unlink()
     os.mkfifo(kept)
-    (again,) = cached(plan)
+    (again,) = generate_meshes(plan)
     assert (again.points == mesh.points).all()
 
 
@@ -169,7 +169,7 @@ def test_the_state_of_a_run_with_a_key_twice_is_refused(tmp_path: Path) -> None:
         run.finish("train", {"a": 1})
         stage = run.path / "stages" / "train.json"
         stage.write_text(stage.read_text().replace('"stage": "train"', '"stage": "train", "stage": "train"'))
-        assert run.finished("train") is None
+        assert run.read_stage("train") is None
         assert "the key 'stage' is given twice" in told[0]
     text = (tmp_path / "run" / "run.json").read_text()
     (tmp_path / "run" / "run.json").write_text(text.replace('"a": 1', '"a": 1, "a": 2'))

@@ -95,7 +95,9 @@ def test_a_wrong_diffusivity_is_no_order_of_the_equation(certificate: Certificat
 
 def test_other_equations_in_their_words(tmp_path: Path) -> None:
     carried = verify("midpoint", equation=equation(ADVECTION, tmp_path), quick=True, families=("squares",))
-    assert carried.summary.startswith("Explicit two-point flux; order 1 on squares; second order in time; stable up to")
+    assert carried.summary.startswith(
+        "Explicit two-point flux; monotone; order 1 on squares; second order in time; stable up to"
+    )
     assert " Courant step" in carried.summary
     assert "conserves the total of u" in carried.summary
     spread = verify("euler", equation=equation(FISHER, tmp_path), quick=True, families=())

@@ -8,7 +8,7 @@ from fluxforge.certify.semidiscrete import other_equation, semidiscrete
 from fluxforge.certify.time_order import study_graph
 from fluxforge.certify.units import dimensions, units
 from fluxforge.mesh import jittered
-from fluxforge.scheme import SchemeBuilder
+from fluxforge.scheme import SchemeBuilder, find
 from fluxforge.scheme.reference import BUILT_IN
 
 
@@ -43,3 +43,9 @@ def test_dimensions_are_read_off_the_formulas(flux, kept):
     assert dimensions(scheme) == kept
     with jax.enable_x64(True):
         assert units(scheme).holds == ("sqrt" in flux or len(kept) == 3)
+
+
+def test_long_quotients_of_sums_are_judged_term_by_term() -> None:
+    """Cancelling the gradients of a conductivity that varies takes minutes."""
+    assert dimensions(find("corrected", "conduction")) == dimensions(find("corrected"))
+    assert dimensions(find("corrected", "anisotropic")) == dimensions(find("corrected"))

@@ -44,7 +44,7 @@ rollout = 5
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def read_stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that has ended, and beside it the recipe it followed."""
     folder = tmp_path_factory.mktemp("finished")
     (folder / "tiny.toml").write_text(TINY.format(steps=300))
@@ -59,7 +59,7 @@ def run(finished: Path, tmp_path: Path) -> Path:
 
 
 def test_the_names_a_shell_completes_are_the_shipped_recipes() -> None:
-    assert set(RECIPES) == set(recipe.listing())
+    assert set(RECIPES) == set(recipe.list_recipes())
 
 
 def test_a_run_leaves_its_results_and_says_the_same_when_gone_on_with(cli: Cli, run: Path) -> None:

@@ -24,7 +24,9 @@ PATHS = _paths(typer.main.get_command(app))
 def test_every_command_of_the_contract_that_exists_is_there() -> None:
     assert {path[0] for path in PATHS if path} == {
         "discover",
+        "sweep",
         "simulate",
+        "rerun",
         "verify",
         "equations",
         "schemes",

@@ -12,6 +12,7 @@ from fluxforge.mesh import Dirichlet, Neumann
 from fluxforge.scheme import SchemeBuilder, save
 from fluxforge.stepping import simulate
 
+PROBLEM = {"problem.json", "problem.npz"}
 HOT = ("--initial", "sin(pi*x)*sin(pi*y)")
 NUMBERS = ("cells", "steps", "time", "dt", "dt_over_fourier", "dt_limit", "min", "max", "mean", "energy", "heat")
 
@@ -46,7 +47,7 @@ def test_a_run_is_written_and_described(cli: Cli, tmp_path: Path, mesh_file: Pat
     assert "stability limit" in told.out
     assert "3 fields (.vtu), series.pvd" in told.out
     written = {path.name for path in folder.iterdir()}
-    assert written == {"T_0.vtu", "T_1.vtu", "T_2.vtu", "series.pvd", "final.png", "T.gif", "summary.json"}
+    assert written == {"T_0.vtu", "T_1.vtu", "T_2.vtu", "series.pvd", "final.png", "T.gif", "summary.json"} | PROBLEM
     assert json.loads((folder / "summary.json").read_text())["scheme"] == "euler"
 
 
@@ -168,7 +169,7 @@ def test_an_earlier_run_is_not_written_over_unless_asked(cli: Cli, tmp_path: Pat
     assert "earlier run" in cli("simulate", "euler", "--mesh", tmp_path / "none.msh", "-o", folder).err
     assert cli(*run, 1, "--overwrite").code == 0
     assert {path.name for path in folder.iterdir()} == {
-        *("T_0.vtu", "T_1.vtu", "series.pvd", "final.png", "summary.json")
+        *("T_0.vtu", "T_1.vtu", "series.pvd", "final.png", "summary.json", *PROBLEM)
     }
     nowhere = cli("simulate", "euler", "--mesh", mesh_file, "--overwrite")
     assert (nowhere.code, "give -o FOLDER" in only_line(nowhere.err)) == (2, True)

@@ -7,7 +7,7 @@ import pytest
 from safetensors import SafetensorError
 
 from fluxforge import recipe
-from fluxforge.data import _meshes, cached, meshes
+from fluxforge.data import _meshes, generate_meshes, meshes
 from fluxforge.mesh import Mesh, squares, write
 
 PLAN: list[dict[str, str | int]] = [
@@ -50,9 +50,9 @@ def only_file(folder: Path) -> Path:
 
 
 def test_a_second_call_reads_what_the_first_one_wrote(cache: Path, made: list[Mesh]) -> None:
-    first = cached(PLAN)
+    first = generate_meshes(PLAN)
     assert len(made) == 2
-    second = cached(PLAN)
+    second = generate_meshes(PLAN)
     assert len(made) == 2
     assert same(first, second)
     assert only_file(cache).name.startswith("meshes-")
@@ -61,10 +61,10 @@ def test_a_second_call_reads_what_the_first_one_wrote(cache: Path, made: list[Me
 def test_notes_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     noted = Mesh(squares(2).points, squares(2).cells, squares(2).boundary, ("one", "two ≠ 2"), "ünamed")
     monkeypatch.setattr(_meshes, "generate", lambda **_: noted)
-    first = cached(PLAN[:1])
+    first = generate_meshes(PLAN[:1])
     monkeypatch.setattr(_meshes, "generate", lambda **_: pytest.fail("made again"))
-    assert cached(PLAN[:1])[0].notes == first[0].notes == ("one", "two ≠ 2")
-    assert cached(PLAN[:1])[0].origin == "ünamed"
+    assert generate_meshes(PLAN[:1])[0].notes == first[0].notes == ("one", "two ≠ 2")
+    assert generate_meshes(PLAN[:1])[0].origin == "ünamed"
 
 
 def test_other_words_are_other_meshes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ def test_other_words_are_other_meshes(cache: Path, monkeypatch: pytest.MonkeyPat
     plans = [PLAN, PLAN[:1], PLAN[::-1]]
     plans += [[{**PLAN[0], name: other}] for name, other in (("seed", 3), ("cells", 13), ("kind", "irregular"))]
     for plan in plans:
-        cached(plan)
+        generate_meshes(plan)
     assert len(list(cache.iterdir())) == len(plans)
 
 
@@ -89,7 +89,7 @@ def damaged(content: bytes) -> Iterator[bytes]:
 
 
 def test_a_damaged_file_is_never_believed(cache: Path) -> None:
-    first = cached(PLAN)
+    first = generate_meshes(PLAN)
     file = only_file(cache)
     content = file.read_bytes()
     for spoilt in damaged(content):
@@ -101,12 +101,12 @@ def test_a_damaged_file_is_never_believed(cache: Path) -> None:
 
 
 def test_a_damaged_file_is_made_again_and_mended(cache: Path, made: list[Mesh]) -> None:
-    first = cached(PLAN)
+    first = generate_meshes(PLAN)
     file = only_file(cache)
     file.write_bytes(file.read_bytes()[:-1])
-    assert same(cached(PLAN), first)
+    assert same(generate_meshes(PLAN), first)
     assert len(made) == 4
-    assert same(cached(PLAN), first)
+    assert same(generate_meshes(PLAN), first)
     assert len(made) == 4
 
 
@@ -115,7 +115,7 @@ def test_a_cache_that_cannot_be_written_costs_time_not_results(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("FLUXFORGE_CACHE", str(tmp_path / "file"))
-    assert same(cached(PLAN), cached(PLAN))
+    assert same(generate_meshes(PLAN), generate_meshes(PLAN))
     assert len(made) == 4
     assert (tmp_path / "file").read_text() == "in the way"
 
@@ -128,7 +128,7 @@ def test_a_full_disk_costs_time_not_results(
         raise error
 
     monkeypatch.setattr(_meshes, "save_file", full)
-    assert len(cached(PLAN[:1])) == 1
+    assert len(generate_meshes(PLAN[:1])) == 1
     assert list(cache.iterdir()) == []
 
 
@@ -147,7 +147,7 @@ def test_where_the_cache_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str | int]]:
     """What `cached` is asked for."""
     found: list[dict[str, str | int]] = []
-    monkeypatch.setattr(_meshes, "cached", lambda plan: found.extend(plan) or [])
+    monkeypatch.setattr(_meshes, "generate_meshes", lambda plan: found.extend(plan) or [])
     return found
 
 

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from fluxforge import recipe
-from fluxforge.data import Problem, exact_step, restepped, source, unseen_meshes, unseen_problems
+from fluxforge.data import Problem, exact_step, scale_step, source, unseen_meshes, unseen_problems
 from fluxforge.scheme import Hop
 
 FLUX = "alpha*A/delta*(T_N - T_P)"
@@ -86,7 +86,7 @@ def test_the_law_of_heat_spelt_out_is_the_default(kind: str) -> None:
 
 def test_other_steps_have_the_same_law_and_the_same_noise() -> None:
     p = jax.tree.map(lambda leaf: leaf[:8], drawn("pairs", law=LAWS["cubic"], noise=0.1))
-    short = restepped(p, jnp.asarray(0.5))
+    short = scale_step(p, jnp.asarray(0.5))
     assert short.law == p.law
     change, half = (np.asarray(each.answer - each.T) for each in (p, short))
     # An explicit step without memory: half the step is half the change, noise included.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fluxforge import recipe
-from fluxforge.paper.studies._decoys import FAKES, NOT_BELIEVED, shaken, untrained
+from fluxforge.paper.studies._decoys import FAKES, NOT_BELIEVED, make_untrained, perturb_weights
 from fluxforge.paper.studies.controls import OK
 
 SLOW = pytest.mark.slow
@@ -90,8 +90,10 @@ def test_a_network_without_training_is_not_believed(judged: Any) -> None:
 
 @pytest.mark.parametrize("share", [0.01, 0.1])
 def test_shaken_weights_differ_by_that_part(share: float) -> None:
-    network = untrained(recipe.load("first-order"))
-    before, after = (jax.tree.leaves(eqx.filter(n, eqx.is_inexact_array)) for n in (network, shaken(network, share)))
+    network = make_untrained(recipe.load("first-order"))
+    before, after = (
+        jax.tree.leaves(eqx.filter(n, eqx.is_inexact_array)) for n in (network, perturb_weights(network, share))
+    )
     ratio = np.concatenate([np.ravel(b / a) for a, b in zip(before, after, strict=True) if np.all(a != 0.0)])
     # Thousands of weights: the standard deviation is known to about a hundredth of itself.
     assert ratio.std() == pytest.approx(share, rel=0.1)

@@ -187,7 +187,7 @@ def test_a_search_that_the_clock_ends_says_so() -> None:
 
 
 def test_no_shipped_recipe_has_a_limit_in_seconds() -> None:
-    for name in recipe.listing():
+    for name in recipe.list_recipes():
         for preset in ("quick", "paper"):
             search = recipe.load(name, preset=preset).search
             assert search is None or search.seconds is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fluxforge import recipe
 from fluxforge.data import Ensemble, Problem, heat, unseen_meshes, unseen_problems
-from fluxforge.distil import Limit, Objective, extrapolate_constants, layered, small_steps
+from fluxforge.distil import Limit, Objective, extrapolate_constants, layer_stages, small_steps
 from fluxforge.scheme import symbol
 from strategies import few
 
@@ -66,7 +66,7 @@ def found(layers: int, longest: float = 0.5, **residual: str | float) -> Limit:
     start = {f"{letter}{k}": 0.9 / (layers - k + 1) for k in range(1, layers + 1) for letter in "ac"}
     loss = recipe.Loss(residual=recipe.Residual(**residual))  # type: ignore[arg-type]
     steps = [longest / 2**k for k in range(8)]
-    return small_steps(layered(FLUX, start, layers), loss, {step: problems(step) for step in steps})
+    return small_steps(layer_stages(FLUX, start, layers), loss, {step: problems(step) for step in steps})
 
 
 @pytest.mark.parametrize(("theta", "first", "norm"), [(0.5, 0.5, "l1"), (1.0, 1.0, "l1")])
@@ -108,7 +108,7 @@ def test_where_a_product_vanishes_the_constants_behind_it_are_undetermined(norm:
     """At θ = 0 the last layer alone is Euler's: c3 = 0 multiplies whatever the first two layers do."""
     loss = recipe.Loss(residual=recipe.Residual(theta=0.0, norm=norm))
     start = {f"{letter}{k}": 0.0 if k == 3 else 1.0 for k in range(1, 5) for letter in "ac"}
-    best = Objective.of_loss(layered(FLUX, start, 4), loss).fit(problems(0.25))
+    best = Objective.of_loss(layer_stages(FLUX, start, 4), loss).fit(problems(0.25))
     by_name = dict(zip(start, zip(best.values, best.error, strict=True), strict=True))
     for name, wanted in {"a4": 1.0, "c4": 1.0, "a3": 0.0, "c3": 0.0}.items():
         assert abs(by_name[name][0] - wanted) <= 10.0 * by_name[name][1] < 1e-9
@@ -119,8 +119,8 @@ def test_where_a_product_vanishes_the_constants_behind_it_are_undetermined(norm:
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_of_constants_that_do_the_same_one_is_fitted(norm: str) -> None:
     """c1·c2·flux has a gauge: the product is determined, and one of the two is held."""
-    plain = layered(FLUX, {"a1": 0.9, "c1": 0.8}, 1)
-    twice = replace(plain, stages=layered(FLUX * symbol("c2"), {"a1": 0.9, "c1": 0.8}, 1).stages)
+    plain = layer_stages(FLUX, {"a1": 0.9, "c1": 0.8}, 1)
+    twice = replace(plain, stages=layer_stages(FLUX * symbol("c2"), {"a1": 0.9, "c1": 0.8}, 1).stages)
     twice = replace(twice, values={"a1": 0.9, "c1": 0.8, "c2": 1.1})
     loss = recipe.Loss(residual=recipe.Residual(theta=1.0, norm=norm))
     wanted, best = (Objective.of_loss(each, loss).fit(problems(0.25)) for each in (plain, twice))
@@ -176,7 +176,7 @@ def test_rounding_is_told_with_its_loss_at_the_shortest_step() -> None:
 def test_what_is_not_near_a_fraction_or_not_sure_stays_a_number() -> None:
     """Steps so long that five of them tell little about zero."""
     loss = recipe.Loss(residual=recipe.Residual(theta=0.5, norm="l2"))
-    free = layered(FLUX, {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}, 2)
+    free = layer_stages(FLUX, {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}, 2)
     limit = small_steps(free, loss, {step: problems(step) for step in (3.0, 2.5, 2.0, 1.5, 1.0)})
     assert all(limit.fitted.uncertainty[name] < 0.02 for name in limit.fitted.rational)
     assert len(limit.fitted.rational) < 4
@@ -186,7 +186,7 @@ def test_the_least_squares_do_not_depend_on_where_the_fit_starts() -> None:
     """Eight constants of four layers, each wrong by up to 70 %: the minimum is one, so every start has to reach it."""
     loss = recipe.Loss(residual=recipe.Residual(kind="theta", theta=0.5, norm="l2"))
     names = [f"{letter}{k}" for k in range(1, 5) for letter in "ac"]
-    objective = Objective.of_loss(layered(FLUX, dict.fromkeys(names, 1.0), 4), loss)
+    objective = Objective.of_loss(layer_stages(FLUX, dict.fromkeys(names, 1.0), 4), loss)
     # A trust region in the scale of the Jacobian's columns ran off to a loss of 4e3 from the third of these.
     starts = np.random.default_rng(0).uniform(0.3, 1.7, 60)[36:].reshape(3, 8)
     losses = [objective.fit(problems(0.3), start=start).loss for start in starts]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fluxforge import recipe
 from fluxforge.data import Problem, ensemble, heat, meshes, random_pair, two_cells, unseen_problems
-from fluxforge.distil import Fitted, Free, Objective, layered, nearest_fraction, refit, set_free
+from fluxforge.distil import Fitted, Free, Objective, layer_stages, nearest_fraction, refit, set_free
 from fluxforge.errors import InputError
 from fluxforge.scheme import Message, Output, Stage, find, symbol
 from strategies import few
@@ -30,7 +30,7 @@ def stage(message: sp.Expr, output: sp.Expr) -> tuple[Stage, ...]:
 
 # c1 of the flux alone, and c1, a1 of flux and source.
 FLUX_ONLY = Free(stage(symbol("c1") * A / delta * (T_N - T_P), T + dt / V * z), {"c1": 0.6})
-BOTH = layered(FLUX, {"a1": 0.6, "c1": 0.6}, 1)
+BOTH = layer_stages(FLUX, {"a1": 0.6, "c1": 0.6}, 1)
 SQUARES, SIZES = (recipe.Loss(residual=recipe.Residual(theta=1.0, norm=norm)) for norm in ("l2", "l1"))
 
 
@@ -66,11 +66,11 @@ def test_every_decimal_is_set_free_and_filled_in_again() -> None:
     )
     # Whole numbers are structure.
     assert free.stages[0].outputs["T_new"].expression.has(2 * dt * z / V)
-    assert free.filled(free.values) == stages
+    assert free.fill_constants(free.values) == stages
     assert list(free.values) == ["c1", "c2", "c3"]
-    changed = free.filled({name: 2.0 * value for name, value in free.values.items()})
+    changed = free.fill_constants({name: 2.0 * value for name, value in free.values.items()})
     assert changed[0].outputs["T_new"].expression == T + 2 * dt / V * z + 0.5 * dt * S
-    exact = free.filled({name: sp.Rational(1, 3) for name in free.values})
+    exact = free.fill_constants({name: sp.Rational(1, 3) for name in free.values})
     assert exact[0].outputs["T_new"].expression == T + 2 * dt / V * z + dt * S / 3
 
 
@@ -80,14 +80,14 @@ def test_filling_undoes_setting_free(values: list[float]) -> None:
     a, b, c, d = (sp.Float(value) for value in values)
     stages = stage(a * A / delta * (b * T_N - T_P), T + c * dt / V * z + d * dt * S)
     free = set_free(stages)
-    assert free.filled(free.values) == stages
+    assert free.fill_constants(free.values) == stages
     assert len(free.values) == len([v for v in values if v != 1.0])
 
 
 def test_hops_and_ghosts_survive() -> None:
     scheme = find("rk4")
     again = set_free(scheme.stages)
-    assert again.filled(again.values) == scheme.stages
+    assert again.fill_constants(again.values) == scheme.stages
     assert again.values == {}
 
 
@@ -168,12 +168,12 @@ def test_exact_rationals_are_proposed_and_cost_nothing() -> None:
 def test_a_rational_that_costs_too_much_is_not_taken() -> None:
     """1/√2 is near 5/7, but an exact fit would be lost; the source's 1 beside it is taken."""
     loss = recipe.Loss(supervised=recipe.Supervised(norm="l2", per_step=True))
-    fitted = refit(layered(sp.sqrt(2) * FLUX, {"a1": 0.6, "c1": 0.6}, 1), loss, [pairs()])
+    fitted = refit(layer_stages(sp.sqrt(2) * FLUX, {"a1": 0.6, "c1": 0.6}, 1), loss, [pairs()])
     assert fitted.rational == {"a1": Fraction(1)}
     assert fitted.values["c1"] == pytest.approx(np.sqrt(0.5), rel=1e-9)
     assert fitted.rational_loss < 1e-20
     # Where the fit is not exact either, the loss decides.
-    rough = refit(layered(sp.sqrt(2) * FLUX, {"a1": 0.6, "c1": 0.6}, 1), residual(0.02, "l2"), [pairs()])
+    rough = refit(layer_stages(sp.sqrt(2) * FLUX, {"a1": 0.6, "c1": 0.6}, 1), residual(0.02, "l2"), [pairs()])
     assert rough.loss > 1e-6
     assert "c1" not in rough.rational
     assert rough.rational_loss <= rough.loss * (1 + 1e-3)

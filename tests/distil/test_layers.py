@@ -10,7 +10,7 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxforge.distil import Free, layered, two_hop
+from fluxforge.distil import Free, layer_stages, two_hop
 from fluxforge.graph import PaddedGraph, evaluate_stages, pad_graph
 from fluxforge.mesh import dual
 from fluxforge.scheme import Hop, Scheme, Stage, find, symbol
@@ -40,19 +40,22 @@ def gap(one: np.ndarray, other: np.ndarray) -> float:
 @every_graph
 def test_two_layers_with_the_right_constants_are_the_midpoint_rule(mesh: str, boundary: str) -> None:
     around = graph(mesh, boundary)
-    free = layered(FLUX, MIDPOINT, 2)
+    free = layer_stages(FLUX, MIDPOINT, 2)
     assert free.values == MIDPOINT
-    assert gap(after(free.filled(MIDPOINT), around), after(find("midpoint").stages, around)) < 1e-13
+    assert gap(after(free.fill_constants(MIDPOINT), around), after(find("midpoint").stages, around)) < 1e-13
     for name in MIDPOINT:
         other = {**MIDPOINT, name: MIDPOINT[name] + 0.1}
-        assert gap(after(free.filled(other), around), after(find("midpoint").stages, around)) > 1e-6
+        assert gap(after(free.fill_constants(other), around), after(find("midpoint").stages, around)) > 1e-6
 
 
 @every_graph
 def test_one_layer_with_ones_is_the_first_order_scheme(mesh: str, boundary: str) -> None:
     around = graph(mesh, boundary)
     ones = {"a1": 1.0, "c1": 1.0}
-    assert gap(after(layered(FLUX, ones, 1).filled(ones), around), after(find("euler").stages, around)) < 1e-14
+    assert (
+        gap(after(layer_stages(FLUX, ones, 1).fill_constants(ones), around), after(find("euler").stages, around))
+        < 1e-14
+    )
 
 
 @every_graph
@@ -60,12 +63,12 @@ def test_two_hops_with_the_right_constants_are_the_built_in_ones(mesh: str, boun
     around = graph(mesh, boundary)
     free = two_hop(FLUX, MIDPOINT)
     assert free.values == TWO_HOP
-    found = after(free.filled(TWO_HOP), around)
+    found = after(free.fill_constants(TWO_HOP), around)
     assert gap(found, after(find("two-hop").stages, around)) < 1e-13
     assert gap(found, after(find("midpoint").stages, around)) < 1e-13
     for name in TWO_HOP:
         other = {**TWO_HOP, name: TWO_HOP[name] + 0.1}
-        assert gap(after(free.filled(other), around), after(find("two-hop").stages, around)) > 1e-6
+        assert gap(after(free.fill_constants(other), around), after(find("two-hop").stages, around)) > 1e-6
 
 
 constants = st.floats(0.2, 1.5)
@@ -77,26 +80,26 @@ def test_two_hops_start_from_what_two_layers_do(start: dict[str, float], seed: i
     """d = c₂, e = c₁c₂, b = a₁c₂: the same step, written over edges or over paths."""
     around = graph("mixed", "both")
     over_paths = two_hop(FLUX, start)
-    one = after(over_paths.filled(over_paths.values), around, seed)
-    other = after(layered(FLUX, start, 2).filled(start), around, seed)
+    one = after(over_paths.fill_constants(over_paths.values), around, seed)
+    other = after(layer_stages(FLUX, start, 2).fill_constants(start), around, seed)
     assert gap(one, other) < 1e-12
 
 
 def test_the_families_are_schemes_with_exact_numbers() -> None:
     exact = {name: sp.Rational(*Fraction(value).as_integer_ratio()) for name, value in MIDPOINT.items()}
-    scheme = Scheme("found", layered(FLUX, MIDPOINT, 2).filled(exact))
+    scheme = Scheme("found", layer_stages(FLUX, MIDPOINT, 2).fill_constants(exact))
     assert scheme.hops() == {Hop.EDGE}
     half, whole = (stage.outputs for stage in scheme.stages)
     dt, S, T, V = map(symbol, ("dt", "S", "T", "V"))
     assert sp.expand(half["h1"].expression - (T + dt * S / 2 + dt / V * symbol("z1") / 2)) == 0
     assert sp.expand(whole["T_new"].expression - (T + dt * S + dt / V * symbol("z2"))) == 0
     wide = {name: sp.Rational(*Fraction(value).as_integer_ratio()) for name, value in TWO_HOP.items()}
-    assert Scheme("wide", two_hop(FLUX, MIDPOINT).filled(wide)).hops() == {Hop.EDGE, Hop.PATH}
+    assert Scheme("wide", two_hop(FLUX, MIDPOINT).fill_constants(wide)).hops() == {Hop.EDGE, Hop.PATH}
 
 
 def test_as_many_layers_as_asked_for_each_reading_the_one_before() -> None:
     start = {f"{letter}{k}": float(k) for k in (1, 2, 3) for letter in "ac"}
-    free = layered(FLUX, start, 3)
+    free = layer_stages(FLUX, start, 3)
     assert isinstance(free, Free)
     assert dict(free.values) == start
     read = [next(iter(stage.messages.values())).expression.free_symbols for stage in free.stages]

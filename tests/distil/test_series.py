@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fluxforge import recipe
 from fluxforge.data import Problem, ensemble, heat, meshes, unseen_problems
-from fluxforge.distil import Series, layered, series
+from fluxforge.distil import Series, layer_stages, series
 from fluxforge.graph import evaluate_stages
 from fluxforge.mesh import Conditions, Dirichlet, Neumann
 from fluxforge.scheme import Hop, find, symbol
@@ -34,7 +34,7 @@ def problems() -> Problem:
 def of(name: str, order: int) -> Series:
     stages = find(name).stages
     return series(
-        lambda p: evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.named),
+        lambda p: evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.step_parameters),
         problems(),
         order,
     )
@@ -86,7 +86,7 @@ def test_padding_is_not_looked_at() -> None:
     stages = find("midpoint").stages
 
     def step(p: Problem) -> jax.Array:
-        after = evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.named)
+        after = evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.step_parameters)
         return jnp.where(p.graph.live, after, -1e9)
 
     found = series(step, spoilt, 2)
@@ -101,9 +101,9 @@ def test_the_constants_of_a_layered_scheme_are_found_again(layers: int, data: st
         for k in range(1, layers + 1)
         for letter, low in (("a", -1.0), ("c", 0.25))
     }
-    stages = layered(FLUX, values, layers).filled(values)
+    stages = layer_stages(FLUX, values, layers).fill_constants(values)
     found = series(
-        lambda p: evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.named),
+        lambda p: evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.step_parameters),
         problems(),
         layers,
     )

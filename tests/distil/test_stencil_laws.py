@@ -34,7 +34,7 @@ def step_of(name: str) -> Step:
     stages = find(name).stages
 
     def step(p: Problem) -> jax.Array:
-        return evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.named)
+        return evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.step_parameters)
 
     return step
 

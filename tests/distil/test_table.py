@@ -65,17 +65,17 @@ def test_an_output_of_zeros_is_constant():
 
 def test_thinning_draws_rows_of_the_table_without_repeating_any():
     table = flux_table(rows=200)
-    few = table.thinned(50, seed=3)
+    few = table.draw_rows(50, seed=3)
     rows = [int(np.flatnonzero((row == table.X).all(1))[0]) for row in few.X]
     assert len(set(rows)) == 50
     np.testing.assert_array_equal(few.y, table.y[rows])
-    np.testing.assert_array_equal(few.X, table.thinned(50, seed=3).X)
-    assert not np.array_equal(few.X, table.thinned(50, seed=4).X)
-    assert table.thinned(200, seed=0) is table
+    np.testing.assert_array_equal(few.X, table.draw_rows(50, seed=3).X)
+    assert not np.array_equal(few.X, table.draw_rows(50, seed=4).X)
+    assert table.draw_rows(200, seed=0) is table
 
 
 def test_thinning_keeps_all_rows_where_few_of_them_say_anything():
     spike = np.zeros(2000)
     spike[1234] = 1.0
     table = Table(("a", "b"), np.random.default_rng(0).uniform(size=(2000, 2)), spike)
-    assert table.thinned(10, seed=0) is table
+    assert table.draw_rows(10, seed=0) is table

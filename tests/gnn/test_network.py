@@ -114,7 +114,7 @@ def test_the_papers_network_has_516_parameters() -> None:
 
 
 @pytest.mark.parametrize("preset", recipe.PRESETS)
-@pytest.mark.parametrize("name", recipe.listing())
+@pytest.mark.parametrize("name", recipe.list_recipes())
 def test_every_shipped_network_can_be_built(name: str, preset: str) -> None:
     section = recipe.load(name, preset=preset).network
     shape = eqx.filter_eval_shape(build, section, jax.random.key(0))

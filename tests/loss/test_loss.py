@@ -12,7 +12,7 @@ from fluxforge import recipe
 from fluxforge.data import Problem, problem
 from fluxforge.gnn import Network, parameters
 from fluxforge.graph import PaddedGraph, pad_graph, stack_graphs
-from fluxforge.loss import Terms, absolute_sum, averaged, data_loss, defects, step_of, theta_residual
+from fluxforge.loss import Terms, absolute_sum, data_loss, defects, mean_defect, step_of, theta_residual
 from fluxforge.mesh import DualGraph, dual
 from small_networks import random_network, spec
 from strategies import BOUNDARIES, MESHES, noise
@@ -105,7 +105,7 @@ def test_an_average_counts_live_cells_only(norm: str) -> None:
     off = jnp.asarray(noise(24))
     live = np.asarray(off)[:2]
     wanted = np.abs(live).mean() if norm == "l1" else (live**2).mean()
-    assert float(averaged(off.at[2:].set(1e30), second, norm)) == pytest.approx(wanted, rel=1e-14)
+    assert float(mean_defect(off.at[2:].set(1e30), second, norm)) == pytest.approx(wanted, rel=1e-14)
 
 
 def test_defects_are_those_of_the_terms_and_nothing_in_padding() -> None:

@@ -26,7 +26,7 @@ def _toy() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def read_stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished") / "run"
     discover("first-order", folder, warn=pytest.fail)
     return folder
@@ -115,7 +115,7 @@ def test_a_finished_run_whose_recipe_was_changed_is_refused(run: Path) -> None:
 @pytest.mark.parametrize("name", ["../escaped.json", "/tmp/escaped.json", "a/../../escaped.json", ""])
 def test_a_record_that_names_files_elsewhere_is_refused(name: str, run: Path) -> None:
     with RunFolder.open(run, warn=pytest.fail) as folder:
-        record = folder.finished("outputs")
+        record = folder.read_stage("outputs")
         assert record is not None
         folder.finish("outputs", {**record, "files": {name: "0" * 64}, "texts": {name: "mine"}})
     with pytest.raises(DocumentError, match=r"outputs\.json: is not a record of a run's files"):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from fluxforge import recipe
 from fluxforge.data import source
-from fluxforge.pipeline._folder import timed
+from fluxforge.pipeline._folder import add_seconds
 from fluxforge.pipeline._problems import (
     HALVINGS,
     draw_problems,
@@ -99,9 +99,9 @@ def test_the_same_problems_come_with_another_step() -> None:
 
 def test_seconds_add_up_under_their_name_even_when_a_stage_fails() -> None:
     seconds: dict[str, float] = {"distil": 5.0}
-    with timed(seconds, "distil"):
+    with add_seconds(seconds, "distil"):
         pass
-    with pytest.raises(KeyError), timed(seconds, "check"):
+    with pytest.raises(KeyError), add_seconds(seconds, "check"):
         raise KeyError
     assert seconds["distil"] >= 5.0
     assert seconds["check"] >= 0.0

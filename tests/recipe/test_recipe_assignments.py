@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fluxforge.errors import RecipeError
-from fluxforge.recipe import assignments, from_dict, listing, load, override, text
+from fluxforge.recipe import assignments, from_dict, list_recipes, load, override, text
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("name", sorted(listing()))
+@pytest.mark.parametrize("name", sorted(list_recipes()))
 @pytest.mark.parametrize("changes", CHANGES, ids=str)
 def test_the_changed_text_is_the_changed_recipe_with_its_comments(name: str, changes: dict[str, Any]) -> None:
     recipe = load(name)

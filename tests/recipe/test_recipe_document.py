@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from recipe_files import ON_MESHES, PLAIN, leaves
 
 from fluxforge.errors import RecipeError
-from fluxforge.recipe import PRESETS, Recipe, TwoCells, fingerprint, from_dict, listing, load, override, to_dict
+from fluxforge.recipe import PRESETS, Recipe, TwoCells, fingerprint, from_dict, list_recipes, load, override, to_dict
 
-ALL = [load(name, preset=preset) for name in listing() for preset in PRESETS]
+ALL = [load(name, preset=preset) for name in list_recipes() for preset in PRESETS]
 FULL = override(
     load("generalisation"),
     {"arms": {}, "loss.residual": {}, "training.polish": {}, "search": {}, "training.warm_up": 0.1, "summary": "x"},

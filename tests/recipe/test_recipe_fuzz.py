@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from recipe_files import BASE, ON_MESHES, PLAIN, leaves
 
 from fluxforge.errors import RecipeError
-from fluxforge.recipe import Recipe, check, fingerprint, from_dict, listing, load, override, to_dict
+from fluxforge.recipe import Recipe, check, fingerprint, from_dict, list_recipes, load, override, to_dict
 from fluxforge.recipe._schema import from_table
 from strategies import few
 
-RECIPES = [PLAIN, ON_MESHES, *(load(name) for name in listing())]
+RECIPES = [PLAIN, ON_MESHES, *(load(name) for name in list_recipes())]
 WORDS = ["adam", "meshes", "pairs", "two-cells", "ring", "hermite", "regular", "gmsh", "l2", "constant", "simplified"]
 
 

@@ -14,7 +14,7 @@ from fluxforge.data import source
 from fluxforge.errors import InputError, RecipeError
 from fluxforge.graph import device_memory
 from fluxforge.pipeline import discover
-from fluxforge.recipe import Recipe, TwoCells, listing, load, override, refuse_too_large, training_memory
+from fluxforge.recipe import Recipe, TwoCells, list_recipes, load, override, refuse_too_large, training_memory
 from fluxforge.recipe._memory import MARGIN
 from fluxforge.train import train
 from fluxforge.train._optimise import optimiser
@@ -91,7 +91,7 @@ def test_a_range_beyond_its_end_is_named_with_it(field: str, value: list[float])
 
 
 def test_what_is_shipped_lies_within_all_ends_and_fits_a_small_machine() -> None:
-    for name in listing():
+    for name in list_recipes():
         for preset in ("quick", "paper"):
             refuse_too_large(load(name, preset=preset), 2**30)
 

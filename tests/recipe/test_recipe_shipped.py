@@ -3,14 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
-from fluxforge.recipe import PRESETS, Meshes, Pairs, Recipe, Search, TwoCells, check, listing, load
+from fluxforge.recipe import PRESETS, Meshes, Pairs, Recipe, Search, TwoCells, check, list_recipes, load
 
 NAMES = ["first-order", "first-order-direct", "first-order-pinn", "generalisation", "midpoint", "two-hop"]
 
 
 def test_the_listing_names_them_all_with_a_summary_each() -> None:
-    assert list(listing()) == NAMES
-    assert all(20 < len(summary) < 100 for summary in listing().values())
+    assert list(list_recipes()) == NAMES
+    assert all(20 < len(summary) < 100 for summary in list_recipes().values())
 
 
 @pytest.mark.parametrize("preset", [*PRESETS, None])
@@ -19,7 +19,7 @@ def test_each_loads_and_is_possible(name: str, preset: str | None) -> None:
     recipe = load(name, preset=preset)
     check(recipe)
     assert recipe.name == name
-    assert recipe.summary == listing()[name]
+    assert recipe.summary == list_recipes()[name]
 
 
 @pytest.mark.parametrize("name", NAMES)

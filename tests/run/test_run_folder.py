@@ -297,5 +297,5 @@ def test_a_stage_that_cannot_be_read_is_not_taken_for_one_that_is_not_finished(
         with monkeypatch.context() as patch:
             patch.setattr(_files, "open_regular", refused(errno.EIO))
             with pytest.raises(StorageError, match=r"train\.json: cannot be read \(Input/output error\)"):
-                folder.finished("train")
-        assert folder.finished("train") == {"loss": 1.0}
+                folder.read_stage("train")
+        assert folder.read_stage("train") == {"loss": 1.0}

@@ -78,7 +78,7 @@ def test_the_tables_are_those_of_the_emitted_interface(make: Callable[[], DualGr
         # What unused slots hold is nobody's business.
         seen = used if value.shape == used.shape else slice(None)
         # Products and sums of two terms, written in another order, of the size of δ.
-        close = 4 * np.finfo(float).eps * graph.delta.max() if name in ("d_n", "d_t") else 0.0
+        close = 4 * np.finfo(float).eps * graph.delta.max() if name in ("d_n", "d_t", "p_x", "p_y") else 0.0
         assert np.allclose(found[name][seen], value[seen], rtol=0.0, atol=close), name
 
 

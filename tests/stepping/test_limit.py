@@ -16,22 +16,10 @@ from fluxforge.scheme import Claims, Hop, Scheme, SchemeBuilder, amplification
 from fluxforge.scheme.reference import BUILT_IN, rkl2
 from fluxforge.stepping import choose_step, fastest_eigenvalues, generator, real_interval, step_limit
 from fluxforge.stepping._limit import enclose_rate
+from real_intervals import INTERVALS, LIMITED
 from strategies import BOUNDARIES, MESHES, SIDED, noise, whole_step
 
 z = sp.Symbol("z")
-INTERVALS = {
-    "euler": 2.0,
-    "midpoint": 2.0,
-    "midpoint-printed": 2.0,
-    "rk4": 2.785293563405282,
-    "rkl2-8": 35.0,
-    "two-hop": 2.0,
-    "two-hop-printed": 2.0,
-    "crank-nicolson": math.inf,
-    "crank-nicolson-printed": 0.0,
-    "corrected": 2.0,
-}
-LIMITED = [name for name, interval in INTERVALS.items() if 0 < interval < math.inf]
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

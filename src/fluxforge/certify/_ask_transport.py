@@ -1,7 +1,7 @@
 """The questions of a certificate that are about transport, in turn."""
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from fluxforge.certify._claims import ClaimCheck
 from fluxforge.certify._evidence import Line
@@ -25,11 +25,12 @@ from fluxforge.certify.transport import (
     two_point_flux,
 )
 from fluxforge.pde import Equation
-from fluxforge.scheme import Scheme, linear_stages
+from fluxforge.scheme import Scheme, linear_stages, split_name
 
 T = TypeVar("T")
 
 
+@runtime_checkable
 class Ask(Protocol):
     """Measure, write a line, and give back the result, or None with a line that says why not."""
 
@@ -46,12 +47,14 @@ def ask_transport(scheme: Scheme, ask: Ask, *, refine: bool) -> TransportPropert
         return None
     states = states_of(equation)
     flux = two_point_flux(scheme)
-    found = TransportProperties(states) if flux is None else _ask_flux(flux, ask)
+    found = TransportProperties(states)
+    if flux is not None:
+        found = _ask_flux(flux, ask, stepped=_steps_like_euler(scheme))
     limiter = named_limiter(scheme)
     region = None
     if limiter is not None:
         region = ask("limiter", lambda: limiter_region(limiter.phi), limiter_line, always=True)
-        if region is not None and region.holds:
+        if region is not None and region.holds and len(scheme.stages) == 1:
             ask("total variation", lambda: region, lambda _: limited_bound_line(), always=True)
     riemann = None
     if refine and _only_transports(equation):
@@ -68,6 +71,7 @@ def ask_transport(scheme: Scheme, ask: Ask, *, refine: bool) -> TransportPropert
         entropy=found.entropy,
         steps=found.steps,
         limiter=region,
+        limited_steps=region is not None and len(scheme.stages) == 1,
         riemann=riemann or (),
         layer=layer,
     )
@@ -81,7 +85,15 @@ def _has_scalar_diffusion(equation: Equation) -> bool:
     return bool(equation.diffusion != 0 and equation.diffusion_tensor is None)
 
 
-def _ask_flux(flux: Flux, ask: Ask) -> TransportProperties:
+def _steps_like_euler(scheme: Scheme) -> bool:
+    """Whether a step is one of Euler, or an average of such steps as the SSP methods of order two and three are."""
+    if scheme.implicit:
+        return False
+    parts = split_name(scheme.name)
+    return len(scheme.stages) == 1 or (parts is not None and parts.tableau.name in ("ssp2", "ssp3"))
+
+
+def _ask_flux(flux: Flux, ask: Ask, *, stepped: bool) -> TransportProperties:
     same = ask("flux", lambda: examine_identities(flux), lambda both: identity_line(*both), always=True)
     limits: list[float | None] = [None]
 
@@ -95,7 +107,7 @@ def _ask_flux(flux: Flux, ask: Ask) -> TransportProperties:
     entropy = bound = None
     if monotone is not None and not flux.diffuses:
         entropy = ask("E-flux", lambda: e_condition(flux, monotone), entropy_line, always=True)
-        if monotone.holds:
+        if monotone.holds and stepped:
             bound = ask(
                 "total variation", lambda: step_bound(flux), lambda found: bound_line(found, flux.states), always=True
             )

@@ -10,7 +10,8 @@ from fluxforge.certify._intervals import Interval
 Bounds = Callable[[np.ndarray, np.ndarray], Interval]
 """Enclosures of a function over boxes: lower and upper corners of shape (boxes, variables)."""
 
-MOST_BOXES = 120_000
+MOST_BOXES = 40_000
+DEEPER = 2.0**-14
 # How near to the least value a search ends, where that is negative.
 NEAR = 0.05
 
@@ -36,11 +37,12 @@ class Least:
         return Least(bound, value, at, self.boxes + other.boxes, open_at)
 
 
-def least_value(bounds: Bounds, low: np.ndarray, high: np.ndarray, *, width: float) -> Least:
-    """Bisect the box until the function is shown not to be negative, or every side left is at most `width`.
+def least_value(bounds: Bounds, low: np.ndarray, high: np.ndarray, *, width: float, enough: float) -> Least:
+    """Bisect the box until the function is shown not to be negative, or to be above −`enough` on sides of `width`.
 
-    Sides are compared as they are: variables should be of one scale. Boxes that cannot hold anything much below the
-    least value found so far are dropped. After `MOST_BOXES` at once the rest is left as it is.
+    Boxes on which less is shown are bisected further, to a 2¹⁴th of `width`, so that narrow dents are found. Sides are
+    compared as they are: variables should be of one scale. Boxes that cannot hold anything much below the least value
+    found so far are dropped. After `MOST_BOXES` at once the rest is left as it is.
     """
     low, high = np.atleast_2d(np.asarray(low, float)), np.atleast_2d(np.asarray(high, float))
     value, at, count = np.inf, tuple(float(x) for x in 0.5 * (low + high)[0]), 0
@@ -57,7 +59,8 @@ def least_value(bounds: Bounds, low: np.ndarray, high: np.ndarray, *, width: flo
         # Once something is negative, what could be lower by a few percent only is dropped; `bound` says so.
         ask = found.low < min(0.0, (1 + NEAR) * value)
         low, high, lower = low[ask], high[ask], found.low[ask]
-        small = (high - low).max(axis=1, initial=0.0) <= width
+        side = (high - low).max(axis=1, initial=0.0)
+        small = ((side <= width) & (lower >= -enough)) | (side <= width * DEEPER)
         if 2 * (~small).sum() > MOST_BOXES:
             small[:] = True
         if small.any():

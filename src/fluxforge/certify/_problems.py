@@ -38,7 +38,7 @@ class Problem:
     The equation's parameters are as given, or its example values times `scale`.
 
     With `mixed` walls, those that face right or down (n_x > ½ or n_y < −¾) prescribe ∂u/∂n, the others u; otherwise
-    every wall holds u.
+    every wall holds u. Transport alone takes no ∂u/∂n where it flows in: then it is the walls to the right and above.
     """
 
     name: str
@@ -54,7 +54,8 @@ class Problem:
         wall = graph.centre[graph.interior :]
         known = functions(self.exact, graph.dimension)
         held = with_walls(graph, value=known.u(*wall.T))
-        return held if not self.mixed else with_mixed_walls(held, known.gradient)
+        carried = self.equation.velocity is not None and self.equation.diffusion == 0
+        return held if not self.mixed else with_mixed_walls(held, known.gradient, upper=carried)
 
     def solution(self, graph: DualGraph) -> np.ndarray:
         """The solution u at the centroids."""
@@ -217,14 +218,14 @@ def with_walls(graph: DualGraph, *, value: np.ndarray) -> DualGraph:
     return eqx.tree_at(lambda g: g.value, graph, np.asarray(value, float))
 
 
-def with_mixed_walls(graph: DualGraph, gradient: tuple[Function, ...]) -> DualGraph:
-    """The graph with its right and lower walls turned into Neumann walls with q = n·gradient.
+def with_mixed_walls(graph: DualGraph, gradient: tuple[Function, ...], *, upper: bool = False) -> DualGraph:
+    """The graph with its right and lower walls, or `upper` ones, turned into Neumann walls with q = n·gradient.
 
     A Neumann ghost is the mirror image of its owner, as `dual` makes it.
     """
     walls = slice(graph.interior, None)
     n, centre = graph.n[walls], graph.centre[walls]
-    neumann = (n[:, 0] > 0.5) | (n[:, 1] < -0.75)
+    neumann = (n[:, 0] > 0.5) | ((-n[:, 1] if not upper else n[:, 1]) > 0.75)
     height = np.einsum("fe,fe->f", centre - graph.x[graph.owner[walls]], n)
     d = graph.d.copy()
     d[walls][neumann] = (2.0 * height[:, None] * n)[neumann]

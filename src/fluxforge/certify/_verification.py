@@ -37,6 +37,7 @@ from fluxforge.certify.growth import (
     transient_growth,
     transient_line,
 )
+from fluxforge.certify.march import marched_studies
 from fluxforge.certify.modified import ModifiedEquation, is_own_symbolically, lattice_equations, modified_line
 from fluxforge.certify.order import SpaceStudy, mesh_line, mesh_studies, space_studies
 from fluxforge.certify.patch import PatchTest, alignment, alignment_line, patch_line, patch_tests, residuals_line, worse
@@ -111,7 +112,9 @@ class Verification:
             always=True,
         )
         size, words = self.dimension, self.words
-        same = self._ask("units", lambda: units(s, size), lambda f: units_line(f, words), always=True)
+        same = self._ask(
+            "units", lambda: units(s, size, self._study_graph()), lambda f: units_line(f, words), always=True
+        )
         patch = self._patch()
         system = None
         if patch is not None:
@@ -155,7 +158,7 @@ class Verification:
             conservation=kept,
             time=time,
             semidiscrete=system,
-            space=space if self.linear else {},
+            space=space if self.linear or s.equation.velocity is not None else {},
             modified=modified,
             stability=steady,
             maximum=maximum,
@@ -267,8 +270,7 @@ class Verification:
     def _family(self, levels: Levels, patch: PatchTest | None) -> FamilyResult:
         """Refine one family. Linear fields kept on an irregular mesh are kept on all: a quick run asks no further."""
         if not self.linear:
-            self._unknown(levels.family, NOT_LINEAR)
-            return FamilyResult(None, None, None)
+            return self._marched(levels)
         if patch is not None and not patch.exact(1):
             patch = None
         studies = self._try(levels.family, lambda: space_studies(self.scheme, levels, progress=self.tell))
@@ -296,6 +298,18 @@ class Verification:
         if patch is not None and not self.quick:
             where = f"on {levels.family}, n = {levels.sizes[0]}"
             self.lines.append(residuals_line((patch,), where, self.words))
+        return found
+
+    def _marched(self, levels: Levels) -> FamilyResult:
+        """Of a scheme of transport that is not linear, the errors of marched solutions."""
+        if self.scheme.equation.velocity is None:
+            self._unknown(levels.family, NOT_LINEAR)
+            return FamilyResult(None, None, None)
+        studies = self._try(levels.family, lambda: marched_studies(self.scheme, levels, progress=self.tell))
+        if studies is None:
+            return FamilyResult(None, None, None)
+        found = FamilyResult(studies[0], None, None, studies, only_diffuses=False)
+        self.lines.append(space_line(levels.family, found, self.words))
         return found
 
     def _meshes(self) -> tuple[SpaceStudy, ...]:

@@ -32,7 +32,7 @@ from fluxforge.certify.order import check_sequence
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.mesh import DualGraph, Mesh, Neumann, as_mesh, dual, fourier_step, generate, jittered, squares
 from fluxforge.pde import HEAT, Equation
-from fluxforge.scheme import Scheme, find
+from fluxforge.scheme import Hop, Scheme, find, linear_stages
 
 MOST_CELLS = 20_000
 MOST_MESHES = 8
@@ -76,6 +76,9 @@ def verify(
         except ExpressionError as error:
             raise ExpressionError(f"exact: {error}") from error
     own = _load(meshes)
+    if families is None and scheme.equation.velocity is not None and linear_stages(scheme) is None:
+        # Marching costs more than solving, and lines of cells run through squares only.
+        families = ("squares",) if quick or Hop.LINE in scheme.hops() else ("squares", "right", "equilateral")
     chosen = () if mesh is not None or own else choose(families, levels, quick=quick, dimension=scheme.dimension)
     for one in (*own, *([mesh] if mesh is not None else [])):
         if len(one.cells) > MOST_CELLS:

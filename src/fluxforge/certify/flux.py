@@ -3,7 +3,7 @@
 F is the flux out of P along n: F(u, u) = f(u) a·n; seen from N it is −F.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from fluxforge.certify._enclose import enclose, slope_or_zero
 from fluxforge.certify._identity import Identity, compare_formulas
 from fluxforge.certify._intervals import Interval
 from fluxforge.certify._pieces import Range, Ranges, settle
-from fluxforge.errors import NumericalError
+from fluxforge.errors import EquationError, NumericalError
 from fluxforge.expression import symbol
 from fluxforge.pde import Equation, Rank
 from fluxforge.scheme import Hop, Scheme
@@ -53,6 +53,23 @@ class Flux:
 def states_of(equation: Equation) -> Range:
     """The range of the unknown that fluxes are examined for."""
     return RANGES.get(equation.name, RANGE)
+
+
+def has_flux_of_equation(scheme: Scheme) -> bool:
+    """Whether the scheme's flux, as Δt → 0, is a two-point flux of its equation: one that the equation itself takes.
+
+    Then F(u, u) = f(u) a·n, F changes its sign with its cells, and over short distances it is f(u) a·n − K ∂u/∂n.
+    """
+    flux = flux_of(scheme)
+    if flux is None:
+        return False
+    unknown = scheme.equation.unknown
+    ends = {P: symbol(f"{unknown}_P"), N: symbol(f"{unknown}_N"), STEP: sp.S.Zero}
+    try:
+        replace(scheme.equation, two_point=flux.formula.xreplace(ends))
+    except EquationError:
+        return False
+    return True
 
 
 def flux_of(scheme: Scheme) -> Flux | None:

@@ -21,7 +21,7 @@ from fluxforge.expression import symbol
 R, C = symbol("r"), symbol("c")
 # Ratios are examined up to this size, in parts whose ends grow by the same factor.
 LARGEST_RATIO = 1e6
-PARTS = 8
+PARTS = 14
 COURANT: Range = (2.0**-20, 1.0 - 2.0**-20)
 # The least side of a box relative to its part, and how far beyond a bound φ may be without it counting.
 WIDTH, SLACK = 2.0**-8, 5e-3
@@ -72,7 +72,7 @@ def limiter_region(phi: sp.Expr) -> LimiterRegion:
 
 def _parts() -> Iterator[Range]:
     """From 0 to 2⁻⁸, and on to the largest ratio by equal factors, with 1 among the ends."""
-    ends = np.concatenate([[0.0], np.geomspace(2.0**-8, 1.0, 5), np.geomspace(1.0, LARGEST_RATIO, PARTS)[1:]])
+    ends = np.concatenate([[0.0], np.geomspace(2.0**-8, 1.0, 9), np.geomspace(1.0, LARGEST_RATIO, PARTS)[1:]])
     return zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
 
 
@@ -102,7 +102,7 @@ def _least(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Le
         if C not in own.free_symbols:
             ends[1] = 0.5
         side = float((ends[:, 1] - ends[:, 0]).max())
-        one = least_value(bounds, ends[:, 0], ends[:, 1], width=WIDTH * side)
+        one = least_value(bounds, ends[:, 0], ends[:, 1], width=WIDTH * side, enough=SLACK)
         found = one if found is None else found.worse(one)
     assert found is not None
     return found

@@ -66,11 +66,11 @@ def monotonicity(flux: Flux, *, peclet: float = LARGEST_PECLET) -> Monotonicity:
     top = largest_speed(flux)
     cases = _cases(flux, peclet)
     if not flux.diffuses:
-        found = [_slopes(formula, ranges) for formula, ranges in cases]
+        found = [_slopes(formula, ranges, SLACK * top) for formula, ranges in cases]
         both = [reduce(Least.worse, side) for side in zip(*found, strict=True)]
         return Monotonicity(both[0], both[1], top, tuple(str(v) for v in cases[0][1]))
     ((formula, ranges),) = cases
-    rising, falling = _slopes(formula, ranges)
+    rising, falling = _slopes(formula, ranges, SLACK * top)
     return Monotonicity(rising, falling, top, tuple(str(v) for v in ranges), peclet)
 
 
@@ -85,20 +85,27 @@ def _cases(flux: Flux, peclet: float) -> list[tuple[sp.Expr, Ranges]]:
     return [one_dimensional(flux)]
 
 
-def _slopes(formula: sp.Expr, ranges: Ranges) -> tuple[Least, Least]:
+def _slopes(formula: sp.Expr, ranges: Ranges, enough: float) -> tuple[Least, Least]:
     """The least slope along u_P and the least negative slope along u_N, piece by piece."""
     sides = []
     for v, turn in ((P, 1), (N, -1)):
-        found = [_least_slope(turn * piece.formula, v, piece.ranges) for piece in pieces(formula, ranges)]
+        found = [_least_slope(turn * piece.formula, v, piece.ranges, enough) for piece in pieces(formula, ranges)]
         sides.append(reduce(Least.worse, found))
     return sides[0], sides[1]
 
 
-def _least_slope(formula: sp.Expr, v: sp.Symbol, ranges: Ranges) -> Least:
+def _cancelled(formula: sp.Expr) -> tuple[sp.Expr, ...]:
+    """The formula as one polynomial or quotient, where it is rational: means of equal conductivities cancel."""
+    if formula.is_rational_function() and not formula.atoms(sp.Function, sp.Min, sp.Max):
+        return (sp.expand(sp.cancel(formula)),)
+    return ()
+
+
+def _least_slope(formula: sp.Expr, v: sp.Symbol, ranges: Ranges, enough: float) -> Least:
     """The least difference quotient along v, from slopes and, where these are unbounded, from values at the ends."""
     names = list(ranges)
     low, high = (np.array([ranges[name][k] for name in names]) for k in (0, 1))
-    forms = list(dict.fromkeys((formula, sp.expand(formula))))
+    forms = list(dict.fromkeys((formula, sp.expand(formula), *_cancelled(formula))))
     fixed = _without_influence(forms[-1], v, ranges)
     high = np.where([name in fixed for name in names], low, high)
 
@@ -109,7 +116,7 @@ def _least_slope(formula: sp.Expr, v: sp.Symbol, ranges: Ranges) -> Least:
         return reduce(iv.intersect, slopes)
 
     size = float((high - low).max(initial=0.0)) or 1.0
-    found = least_value(bounds, low, high, width=WIDTH * size)
+    found = least_value(bounds, low, high, width=WIDTH * size, enough=enough)
     if np.isfinite(found.bound) or found.open_at is None:
         return found
     return found.worse(_across(formula, v, names, np.array(found.open_at), WIDTH * size))

@@ -161,7 +161,7 @@ def alignment(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> Alig
     if tensor is None or tensor.name not in parameters or not reads_two_points(scheme):
         return None
     inside = slice(graph.interior)
-    conormal = face_conormals(tensor, parameters[tensor.name], graph, f"parameter {tensor.name!r}")
+    conormal = face_conormals(tensor, parameters[tensor.name], graph, f"parameter {tensor.name!r}", time=0.0)
     along, d = conormal[inside], graph.d[inside]
     sizes = np.linalg.norm(along, axis=1) * np.linalg.norm(d, axis=1)
     cosine = np.clip(np.einsum("fi,fi->f", along, d) / sizes, -1.0, 1.0)

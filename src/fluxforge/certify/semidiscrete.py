@@ -11,6 +11,7 @@ from fluxforge.certify._evidence import Line, judged
 from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import Problem, capacity, functions, problems_of, times, varies, with_mixed_walls
 from fluxforge.certify.effective import lattice_equation, own_equation, relative_to_own, smooth_equation
+from fluxforge.certify.flux import has_flux_of_equation
 from fluxforge.certify.patch import PatchTest
 from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, squares
 from fluxforge.pde import HEAT, Words
@@ -45,7 +46,8 @@ class SemiDiscrete:
 
     Of other equations than diffusion, `smooth` is how far the equation that smooth fields obey on the `lattice` is from
     the right one. `varying`: where parameters may vary, whether what is left of a smooth field and the source that
-    belongs to it falls with the size of the cells.
+    belongs to it falls with the size of the cells. `two_point`: the flux reads two cells and is one of the equation on
+    every mesh on which the plain one is, by its formula.
     """
 
     plain_flux: float
@@ -58,6 +60,7 @@ class SemiDiscrete:
     smooth: float | None = None
     varying: bool = True
     lattice: str = "squares"
+    two_point: bool = False
 
     @property
     def plain(self) -> bool:
@@ -68,7 +71,7 @@ class SemiDiscrete:
     def holds(self) -> bool:
         """Whether all of it is as it should be."""
         like = self.smooth <= SMOOTH if self.smooth is not None else abs(self.diffusion - 1.0) <= SAME
-        right = self.linear_exact and like and self.drift == 0
+        right = (self.linear_exact or self.two_point) and like and self.drift == 0
         return (self.plain or right) and self.proportional <= SAME and self.source <= SAME and self.varying
 
 
@@ -100,8 +103,10 @@ def semidiscrete(
     if not scheme.equation.only_diffuses:
         found = smooth_equation(scheme, lattice, parameters=parameters)
         smooth = found.apart(own_equation(scheme.equation, graph.dimension, parameters))
-        exact = patch.exact(1)
-        return SemiDiscrete(plain, walls, source, proportional, float("nan"), 0.0, exact, smooth, varying, lattice)
+        exact, two_point = patch.exact(1), has_flux_of_equation(scheme)
+        return SemiDiscrete(
+            plain, walls, source, proportional, float("nan"), 0.0, exact, smooth, varying, lattice, two_point
+        )
     on_squares = lattice_equation(scheme, lattice, parameters=parameters)
     relative = relative_to_own(on_squares.K, scheme.equation, parameters)
     eigenvalues = np.linalg.eigvalsh(relative)
@@ -207,7 +212,8 @@ def generator_line(found: SemiDiscrete, words: Words = HEAT.words) -> Line:
     else:
         operator = (
             f"G differs from the plain flux by {found.plain_flux:.1e}, the boundary data by {found.walls:.1e}; "
-            f"it {'keeps' if found.linear_exact else 'does not keep'} linear fields"
+            + ("another flux of the equation; " if found.two_point else "")
+            + f"it {'keeps' if found.linear_exact else 'does not keep'} linear fields"
         )
         if found.smooth is not None:
             operator += f", and smooth fields obey the equation to {found.smooth:.1e} on {found.lattice}"

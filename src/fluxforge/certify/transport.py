@@ -22,7 +22,8 @@ class TransportProperties:
     """The results; None for what does not apply or could not be established.
 
     `states` is the range of u that fluxes are examined for. `peclet_limit` is the cell Péclet number up to which a flux
-    that fails at large ones is monotone.
+    that fails at large ones is monotone. `limited_steps`: the limiter is used in steps of Euler, for which its
+    region is made.
     """
 
     states: Range
@@ -35,13 +36,14 @@ class TransportProperties:
     limiter: LimiterRegion | None = None
     riemann: tuple[RiemannStudy, ...] = ()
     layer: BoundaryLayer | None = None
+    limited_steps: bool = False
 
     @property
     def variation_to(self) -> float | None:
         """The Courant number up to which the total variation is proved not to grow; of a limiter, for linear f."""
         if self.steps is not None:
             return self.steps.variation
-        return 1.0 if self.limiter is not None and self.limiter.holds else None
+        return 1.0 if self.limiter is not None and self.limiter.holds and self.limited_steps else None
 
     def to_document(self) -> dict[str, Any]:
         """As JSON values, null for what is not established."""

@@ -57,15 +57,16 @@ class Units:
         return max(self.lengths, self.times, self.temperatures, self.shift or 0.0) <= SAME
 
 
-def units(scheme: Scheme, dimension: int = 2) -> Units:
-    """One step on a small irregular mesh with Dirichlet and Neumann walls, again in other units.
+def units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) -> Units:
+    """One step on a small irregular mesh, or the given one, with Dirichlet and Neumann walls, again in other units.
 
     Raises EquationError where the equation does not state the units of its parameters.
     """
     equation = scheme.equation
     if any(p.unit is None for p in equation.parameters):
         raise EquationError(f"equation {equation.name!r} does not state the units of its parameters")
-    graph = with_mixed_walls(study_graph(dimension), functions("1 + 2*x - 3*y + x*y", dimension).gradient)
+    graph = study_graph(dimension) if graph is None else graph
+    graph = with_mixed_walls(graph, functions("1 + 2*x - 3*y + x*y", dimension).gradient)
     rng = np.random.default_rng(0)
     T, S = rng.standard_normal(graph.cells), 10 * rng.standard_normal(graph.cells)
     parameters = equation.example(graph.dimension, 1.3)
@@ -186,9 +187,30 @@ def _degree(expression: sp.Expr, powers: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr
         return sp.Integer(0)
     if not expression.is_rational_function(*expression.free_symbols):
         return None
+    if (plain := _degree_term_by_term(expression, powers)) is not None:
+        return plain
     slope = sp.Add(*(powers[s] * s * sp.diff(expression, s) for s in present))
     ratio = sp.cancel(slope / expression)
     return sp.nsimplify(ratio) if ratio.is_number else None
+
+
+def _degree_term_by_term(expression: sp.Expr, powers: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr | None:
+    """The degree where every sum has terms of one degree, as written; None where that does not decide.
+
+    Long quotients of sums take minutes to cancel, and most formulas need no cancelling.
+    """
+    if expression.is_Symbol:
+        return powers[expression]
+    if expression.is_Number:
+        return sp.Integer(0)
+    parts = [_degree_term_by_term(part, powers) for part in expression.args]
+    if expression.is_Pow:
+        return parts[0] * expression.exp if parts[0] is not None and expression.exp.is_Rational else None
+    if None in parts or not (expression.is_Mul or expression.is_Add):
+        return None
+    if expression.is_Mul:
+        return sp.Add(*parts)
+    return parts[0] if len(set(parts)) == 1 else None
 
 
 def units_line(found: Units, words: Words = HEAT.words) -> Line:

@@ -23,6 +23,7 @@ ORDER = (
     "sweep",
     "verify",
     "simulate",
+    "rerun",
     "equations",
     "schemes",
     "mesh",

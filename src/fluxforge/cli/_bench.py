@@ -89,7 +89,7 @@ def train(
     columns = ("training loop", "steps per second", "per step")
     show_table(columns, list(_loops(measured)), right=columns[1:])
     show()
-    show_pairs(_compared(measured))
+    show_pairs(_compare(measured))
 
 
 def _loops(measured: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -99,7 +99,7 @@ def _loops(measured: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
             yield name, number(rate), duration(1.0 / rate)
 
 
-def _compared(measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _compare(measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if measured["ratio"] is None:
         yield "PyTorch Geometric", "not installed: pip install 'fluxforge[bench]'"
     else:

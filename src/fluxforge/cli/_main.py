@@ -19,6 +19,7 @@ from fluxforge.cli._export import export
 from fluxforge.cli._mesh import mesh
 from fluxforge.cli._output import one_line, say, show
 from fluxforge.cli._progress import TerminatedError, handle_signals
+from fluxforge.cli._rerun import rerun
 from fluxforge.cli._simulate import simulate
 from fluxforge.cli._sweep import sweep
 from fluxforge.cli._verify import verify
@@ -55,9 +56,10 @@ command(app, "fluxforge sweep midpoint --over seed=0:10 --workers 2 -o sweep")(s
 command(app, "fluxforge schemes crank-nicolson")(schemes)
 command(
     app,
-    "fluxforge simulate euler --mesh m.msh --initial 'sin(pi*x)*sin(pi*y)' --boundary left=1 "
-    "--boundary right=insulated --compare crank-nicolson -o out",
+    "fluxforge simulate euler --mesh m.msh --initial 'sin(pi*x)*sin(pi*y)' --boundary 'left=1, rest=insulated' "
+    "--end-time 0.5 --dt auto --compare crank-nicolson -o out",
 )(simulate)
+command(app, "fluxforge rerun out -o again")(rerun)
 command(app, "fluxforge verify midpoint --quick -o certificate")(verify)
 command(app, "fluxforge reproduce generalisation theorems -o reproduction")(reproduce)
 command(app, "fluxforge export midpoint --to c -o midpoint.c")(export)

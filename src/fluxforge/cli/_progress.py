@@ -77,7 +77,7 @@ class _Count(ProgressColumn):
 
 
 @contextmanager
-def progress_bar(what: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
+def progress_bar(what: str, total: int | None, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
     """Show a bar on stderr; yield a function to call with the count done, or None if quiet or not a terminal.
 
     The clock starts at the first call, so that the rate excludes preparation.

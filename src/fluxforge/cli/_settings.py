@@ -70,6 +70,6 @@ def describe_divergence(equation: Equation, graph: DualGraph, parameters: Settin
     if equation.velocity is None:
         return None
     name = equation.parameter(equation.velocity).normal_name
-    share = relative_divergence(graph, resolve(equation, graph, parameters).slots[name])
+    share = relative_divergence(graph, resolve(equation, graph, parameters, time=0.0).slots[name])
     told = f"the discrete divergence of {equation.velocity} is {share:.1e} of the flow through a cell"
     return f"{told}: constants are {'kept' if share <= _ROUND_OFF else 'not kept'}"

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,9 +12,10 @@ from fluxforge.cli._arguments import (
     Json,
     OutputFolder,
     Overwrite,
-    SchemeName,
+    complete_scheme,
     complete_schemes,
     count,
+    parse_whole,
 )
 from fluxforge.cli._output import show
 
@@ -47,8 +48,13 @@ FIELD = "a formula of x and y, or a file: @field.npy, @run.vtu:T."
 
 
 def simulate(
-    scheme: SchemeName,
-    mesh: Annotated[Path, typer.Option(metavar="FILE", help="Mesh file.", rich_help_panel=PROBLEM)],
+    scheme: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SCHEME", help="Name of a built-in scheme, or a scheme.json file.", autocompletion=complete_scheme
+        ),
+    ] = None,
+    mesh: Annotated[Path | None, typer.Option(metavar="FILE", help="Mesh file.", rich_help_panel=PROBLEM)] = None,
     equation: EquationName = None,
     settings: Annotated[
         list[str] | None,
@@ -74,7 +80,11 @@ def simulate(
     ] = "0",
     source: Annotated[
         str,
-        typer.Option(metavar="FORMULA", help="Source term S: a formula of x and y, or @file.", rich_help_panel=PROBLEM),
+        typer.Option(
+            metavar="FORMULA",
+            help="Source term S: a formula of x, y, t and the unknown, or @file.",
+            rich_help_panel=PROBLEM,
+        ),
     ] = "0",
     boundary: Annotated[
         list[str] | None,
@@ -84,7 +94,10 @@ def simulate(
             rich_help_panel=PROBLEM,
         ),
     ] = None,
-    dt: Annotated[float | None, typer.Option(metavar="DT", help="Time step.", rich_help_panel=TIME)] = None,
+    dt: Annotated[
+        str | None,
+        typer.Option(metavar="DT", help="Time step, or auto: 0.9 of the stability limit.", rich_help_panel=TIME),
+    ] = None,
     dt_fraction: Annotated[
         float | None,
         typer.Option(
@@ -93,7 +106,25 @@ def simulate(
             rich_help_panel=TIME,
         ),
     ] = None,
-    steps: Annotated[int, count("--steps", text="Number of steps.", rich_help_panel=TIME)] = 50,
+    steps: Annotated[int | None, count("--steps", text="Number of steps (default: 50).", rich_help_panel=TIME)] = None,
+    end_time: Annotated[
+        float | None,
+        typer.Option(
+            metavar="T", help="End of the run, hit exactly by equal steps of at most DT.", rich_help_panel=TIME
+        ),
+    ] = None,
+    start_time: Annotated[
+        float | None, typer.Option(metavar="T", help="Time of the initial field (default: 0).", rich_help_panel=TIME)
+    ] = None,
+    restart: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Go on from the last field that a run has saved, at its time; scheme, mesh and problem are those of "
+            "the folder.",
+            rich_help_panel=TIME,
+        ),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Allow a step above the stability limit.", rich_help_panel=TIME)
     ] = False,
@@ -111,8 +142,13 @@ def simulate(
         ),
     ] = None,
     save_every: Annotated[
-        int | None,
-        count("--save-every", text="Save every Nth field (default: about 20 fields).", rich_help_panel=OUTPUT),
+        str | None,
+        typer.Option(
+            metavar="N|T",
+            help="Save every Nth field, or with a decimal point, as 0.1 or 2.0, once in that time (default: about 20 "
+            "fields).",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     output: OutputFolder = None,
     overwrite: Overwrite = False,
@@ -129,6 +165,22 @@ def simulate(
         raise typer.BadParameter("--gif needs a folder to write to: give -o FOLDER")
     if overwrite and output is None:
         raise typer.BadParameter("--overwrite is about a folder to write to: give -o FOLDER")
+    if steps is not None and end_time is not None:
+        raise typer.BadParameter("give --steps or --end-time, not both")
+    step, every = _parse_step(dt), _parse_every(save_every)
+    times: dict[str, Any] = {"dt": step, "steps": steps, "end_time": end_time, "save_every": every}
+    if restart is not None:
+        asked = (scheme, mesh, equation, settings, diffusivity, boundary, dt_fraction, start_time, compare)
+        if any(given for given in asked) or initial != "0" or source != "0":
+            raise typer.BadParameter("--restart takes scheme, mesh and problem from the folder: leave them out")
+        from fluxforge.cli._rerun import continue_run
+
+        continue_run(restart, output=output, overwrite=overwrite, gif=gif, as_json=as_json, **times)
+        return
+    if scheme is None:
+        raise typer.BadParameter("give a SCHEME, such as euler (`fluxforge schemes` lists them), or --restart FOLDER")
+    if mesh is None:
+        raise typer.BadParameter("give a mesh: --mesh FILE")
     from fluxforge.cli._progress import doing
 
     with doing(f"reading {mesh}", quiet=as_json):
@@ -149,16 +201,42 @@ def simulate(
         request,
         problem,
         diffusivity=diffusivity,
-        dt=dt,
         dt_fraction=0.5 if dt_fraction is None else dt_fraction,
-        steps=steps,
-        save_every=save_every,
+        start_time=0.0 if start_time is None else start_time,
         force=force,
         solver=solver.value,
         dtype=precision.value,
+        **times,
     )
     if output is None and not as_json:
         show("no files were written: give -o FOLDER to keep the fields and a picture")
+
+
+def _parse_step(text: str | None) -> float | Literal["auto"] | None:
+    """A number, or the word auto."""
+    if text is None or text == "auto":
+        return text  # type: ignore[return-value]
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"--dt {text!r:.60}: should be a number or auto") from None
+
+
+def _parse_every(text: str | None) -> float | None:
+    """A whole number of steps, or a time: a number with a decimal point."""
+    if text is None:
+        return None
+    if "." not in text:
+        try:
+            return parse_whole(text)
+        except typer.BadParameter:
+            pass
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"--save-every {text!r:.60}: should be a whole number of steps, or a time with a decimal point (2.0)"
+        ) from None
 
 
 def _names(text: str) -> list[str]:

@@ -77,12 +77,13 @@ def _read_value(text: str, cells: int) -> str | np.ndarray:
     return read_field(text[1:], cells) if text.startswith("@") else text
 
 
-def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> None:
+def run(request: Request, problem: Problem, *, steps: int | None, **options: Any) -> None:
     """Run the schemes, write and print the results; raises InstabilityError after that if one blew up."""
     schemes = [find(name, problem.equation) for name in request.schemes]
     use_64_bits()
     what = schemes[0].name if len(schemes) == 1 else f"{len(schemes)} schemes"
-    with progress_bar(what, steps * len(schemes), quiet=request.as_json) as tell:
+    total = None if options.get("end_time") is not None else (steps or 50) * len(schemes)
+    with progress_bar(what, total, quiet=request.as_json) as tell:
         comparison = compare(
             schemes,
             problem.mesh,
@@ -98,7 +99,8 @@ def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> No
     with doing("writing the fields", quiet=request.as_json):
         files = _write(comparison, request)
     with doing("checking the schemes", quiet=request.as_json):
-        doubts = notes(schemes, problem.mesh, problem.parameters)
+        doubts = [note for done in comparison.simulations for note in done.notes]
+        doubts += notes(schemes, problem.mesh, problem.parameters)
     if request.as_json:
         show_json({**_document(comparison, files), "notes": doubts})
     else:
@@ -107,7 +109,13 @@ def run(request: Request, problem: Problem, *, steps: int, **options: Any) -> No
             show(f"note: {note}")
     for done in comparison.simulations:
         if done.blew_up_at is not None:
-            raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at} of {steps}")
+            raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at}{_of(done)}")
+
+
+def _of(done: Simulation) -> str:
+    """How many steps a run was to take."""
+    assert done.problem is not None
+    return "" if done.problem.end_time is not None else f" of {done.problem.steps or 50}"
 
 
 def _write(comparison: Comparison, request: Request) -> list[Path]:
@@ -128,7 +136,7 @@ def _document(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
 
 def _show_results(comparison: Comparison, problem: Problem, files: Sequence[Path]) -> None:
     first = comparison.simulations[0]
-    show_pairs(_describe(first))
+    show_pairs(describe(first))
     if len(comparison.simulations) > 1:
         show()
         _show_table(comparison)
@@ -139,17 +147,18 @@ def _show_results(comparison: Comparison, problem: Problem, files: Sequence[Path
         still = f"{first.words.unknown} is 0 everywhere"
         show(f"note: {still}: give --initial, --source or --boundary")
     for folder in dict.fromkeys(path.parent for path in files):
-        show(f"wrote {folder}{os.sep}: {_list_files([path for path in files if path.parent == folder])}")
+        show(f"wrote {folder}{os.sep}: {list_files([path for path in files if path.parent == folder])}")
 
 
-def _list_files(files: Sequence[Path]) -> str:
+def list_files(files: Sequence[Path]) -> str:
     """The names of files, with the .vtu fields counted."""
     fields = sum(path.suffix == ".vtu" for path in files)
     names = [path.name for path in files if path.suffix != ".vtu"]
     return ", ".join([f"{fields} fields (.vtu)", *names] if fields else names)
 
 
-def _describe(done: Simulation) -> Iterator[tuple[str, str]]:
+def describe(done: Simulation) -> Iterator[tuple[str, str]]:
+    """The lines of a summary."""
     summary = done.summary()
     yield "scheme", done.scheme
     yield "cells", f"{done.graph.cells:,}"
@@ -158,7 +167,8 @@ def _describe(done: Simulation) -> Iterator[tuple[str, str]]:
     limit = limits[summary.dt_limit_kind]
     share = summary.dt_over_fourier
     of_fourier = "" if share is None else f", {number(share)} of the {done.words.step_name}"
-    yield "Δt", f"{number(done.dt)}{of_fourier}; stability limit: {limit}"
+    chosen = "" if done.dt_choice is None else f" ({done.dt_choice})"
+    yield "Δt", f"{number(done.dt)}{chosen}{of_fourier}; stability limit: {limit}"
     yield (
         f"{done.words.unknown} at the end",
         f"{number(summary.min)} to {number(summary.max)}, mean {number(summary.mean)}",

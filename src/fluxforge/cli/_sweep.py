@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +17,7 @@ from fluxforge.cli._arguments import Json, check_folder, count
 from fluxforge.cli._commands import RECIPES, complete_recipe
 from fluxforge.cli._output import console, number, one_line, printable, say, show, show_json, show_table
 from fluxforge.cli._progress import TerminatedError, doing, raise_lost_signal
+from fluxforge.errors import StorageError
 
 if TYPE_CHECKING:
     from fluxforge.sweeps import PointResult, PointStatus, Sweep
@@ -116,16 +117,28 @@ def _run(work: Callable[..., "Sweep"], folder: Path, as_json: bool) -> None:
             ended = work(tell=tell, warn=lambda text: say("warning", text))
     except (KeyboardInterrupt, TerminatedError):
         if (folder / "sweep.json").exists():
-            say("continue with", f"fluxforge sweep --resume {shlex.quote(str(folder))}", style="bold")
+            say("continue with", _resume_command(folder), style="bold")
         raise
+    except StorageError as error:
+        if not (folder / "sweep.json").exists():
+            raise
+        raise StorageError(f"{error}; after fixing this, continue with: {_resume_command(folder)}") from error
     if as_json:
         show_json(ended.document())
     else:
         _show(ended)
     if ended.failed:
         first = ended.failed[0]
-        say("error", f"{len(ended.failed)} of {len(ended.points)} points failed: {first.name}: {first.error}")
+        say(
+            "error",
+            f"{len(ended.failed)} of {len(ended.points)} points failed: {first.name}: {first.error}",
+            style="bold red",
+        )
         raise typer.Exit(1)
+
+
+def _resume_command(folder: Path) -> str:
+    return f"fluxforge sweep --resume {shlex.quote(str(folder))}"
 
 
 @contextmanager
@@ -194,6 +207,15 @@ def _write_line(status: "PointStatus") -> None:
     sys.stderr.flush()
 
 
+def _shorten_formulas(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The rows with formulas cut to what the other columns leave of the line; summary.csv has them whole."""
+    place = columns.index("formula")
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    room = max(console().width - (sum(widths) - widths[place]) - 3 * (len(columns) - 1), len("formula"))
+    cut = (row[place] if len(row[place]) <= room else f"{row[place][: room - 1]}…" for row in rows)
+    return [(*row[:place], formula, *row[place + 1 :]) for row, formula in zip(rows, cut, strict=True)]
+
+
 def _show(ended: "Sweep") -> None:
     from fluxforge.sweeps import show_changes
 
@@ -202,7 +224,7 @@ def _show(ended: "Sweep") -> None:
     for point in ended.points:
         name, _, verdict, formula, loss, seconds = _row(point.name, "", point)
         rows.append((name, verdict if point.outcome == "finished" else "failed", formula, loss, seconds))
-    show_table(columns, rows, right=columns[3:])
+    show_table(columns, _shorten_formulas(columns, rows), right=columns[3:])
     if any(rate.of for rate in ended.rates):
         show()
         shown = [

@@ -2,7 +2,7 @@
 
 from fluxforge.data._build import evaluation_meshes, hops_of, source, stability_limits, unseen_meshes, unseen_problems
 from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose, random_field, smooth_field
-from fluxforge.data._meshes import cached, meshes
+from fluxforge.data._meshes import generate_meshes, meshes
 from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, PairSource, pair, random_pair, two_cells
 from fluxforge.data._problem import (
     PLAIN_HEAT,
@@ -19,7 +19,7 @@ from fluxforge.data._problem import (
     problem,
     reference_number,
     resolve_step,
-    restepped,
+    scale_step,
     with_noise,
 )
 
@@ -35,11 +35,11 @@ __all__ = [
     "PairSource",
     "Parameters",
     "Problem",
-    "cached",
     "count_substeps",
     "ensemble",
     "evaluation_meshes",
     "exact_step",
+    "generate_meshes",
     "heat",
     "hops_of",
     "linearise",
@@ -52,7 +52,7 @@ __all__ = [
     "random_pair",
     "reference_number",
     "resolve_step",
-    "restepped",
+    "scale_step",
     "smooth_field",
     "source",
     "stability_limits",

@@ -89,7 +89,7 @@ def ensemble(
     x = np.stack([_places(graph, cells, nodes) for graph in graphs])
     if boundary is None:
         return Ensemble(together, put(x, dtype))
-    # Networks are asked about steps that suit a mesh whose boundary is held: insulation would allow longer ones.
+    # Networks are tested with steps for Dirichlet boundaries, which are shorter than those for insulated ones.
     held = stack_graphs([pad_graph(unit_volume(dual(mesh))[0], dtype=dtype) for mesh in meshes])
     return Ensemble(together, put(x, dtype), held)
 

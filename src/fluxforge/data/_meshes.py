@@ -34,10 +34,10 @@ def meshes(spec: recipe.Meshes, seed: int) -> list[Mesh]:
         {"kind": spec.kinds[k % len(spec.kinds)], "cells": int(counts[k]), "seed": int(seeds[k]), "engine": engine}
         for k in range(spec.meshes)
     ]
-    return cached(plan)
+    return generate_meshes(plan)
 
 
-def cached(plan: list[dict[str, str | int]]) -> list[Mesh]:
+def generate_meshes(plan: list[dict[str, str | int]]) -> list[Mesh]:
     """Meshes made from these arguments of `generate`, from the cache if they are there and whole."""
     words = json.dumps([VERSION, plan], sort_keys=True)
     place = cache_folder() / f"meshes-{hashlib.sha256(words.encode()).hexdigest()[:24]}.safetensors"
@@ -59,7 +59,7 @@ def cache_folder() -> Path:
 
 
 def _engine(wanted: str) -> str:
-    """The engine that will be used, so that a cache made without gmsh is not taken for one made with it."""
+    """The engine that will be used, so that meshes cached without gmsh are not used in place of meshes of gmsh."""
     return ("builtin" if gmsh_problem() else "gmsh") if wanted == "auto" else wanted
 
 

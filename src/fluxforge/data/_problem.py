@@ -166,7 +166,7 @@ class Problem(eqx.Module):
     equation: Equation = eqx.field(static=True, default=HEAT)
 
     @property
-    def named(self) -> dict[str, Any]:
+    def step_parameters(self) -> dict[str, Any]:
         """The parameters of a step by name, Δt among them: what the evaluator of stages is given."""
         return {"dt": self.dt, **self.parameters}
 
@@ -252,7 +252,7 @@ def with_noise(p: Problem, key: PRNGKeyArray, level: float) -> Problem:
 
 
 @eqx.filter_jit
-def restepped(problems: Problem, factor: Float[Array, "*problems"]) -> Problem:
+def scale_step(problems: Problem, factor: Float[Array, "*problems"]) -> Problem:
     """The same problems with Δt multiplied by `factor`, one number or one per problem; law and noise are kept."""
 
     def one(p: Problem, times: Float[Array, ""]) -> Problem:

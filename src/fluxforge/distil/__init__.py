@@ -5,7 +5,7 @@ from fluxforge.distil._backend import OPERATORS, AbstractBackend, Explored, Sear
 from fluxforge.distil._compose import Choice, canonical, choose, compose
 from fluxforge.distil._constants import (
     Fitted,
-    layered,
+    layer_stages,
     nearest_fraction,
     nearest_fractions,
     refit,
@@ -63,7 +63,7 @@ __all__ = [
     "front_of",
     "geometry",
     "knee",
-    "layered",
+    "layer_stages",
     "least_absolute",
     "measure",
     "merge",

@@ -103,7 +103,7 @@ class AbstractBackend(ABC):
             if time.monotonic() >= end:
                 front = replace(front, ended_by_clock=True)
                 break
-            found = self.explore(table.thinned(search.rows, seed=int(child)), search, seed=int(child), end=end)
+            found = self.explore(table.draw_rows(search.rows, seed=int(child)), search, seed=int(child), end=end)
             polished = polisher.front(found.formulas, max_complexity=search.max_complexity)
             front = merge(front, replace(polished, ended_by_clock=found.ended_by_clock))
             if tell:

@@ -226,7 +226,7 @@ def choose(
     best: Choice | None = None
     for tried, some in enumerate(combinations[:MOST_TRIES], start=1):
         chosen = dict(zip(worthy, some, strict=True))
-        formulas = {name: meanings[name].meaning(each.expression) for name, each in chosen.items()}
+        formulas = {name: meanings[name].translate(each.expression) for name, each in chosen.items()}
         try:
             stages = canonical(compose(network, formulas), model_of(spec))
             stages = (*(each.stage for each in network.before), *stages)

@@ -14,7 +14,7 @@ from fluxforge.distil._objective import Free, Objective
 from fluxforge.scheme import Ghost, Hop, Message, Output, Stage, symbol
 
 
-def layered(flux: sp.Expr, start: Mapping[str, float], layers: int) -> Free:
+def layer_stages(flux: sp.Expr, start: Mapping[str, float], layers: int) -> Free:
     """hₖ = T + aₖ Δt S + cₖ ΔtL hₖ₋₁ with h₀ = T and T' = h_L, as L stages with aₖ and cₖ free.
 
     `flux` is α times a geometric factor, `start` holds a1, c1, …
@@ -116,7 +116,7 @@ def refit(free: Free, loss: recipe.Loss, samples: Sequence[Problem]) -> Fitted:
 
 
 def nearest_fractions(values: Mapping[str, float], uncertainty: Mapping[str, float]) -> dict[str, Fraction]:
-    """The fraction each constant is taken for; none where its uncertainty does not tell it from the next candidate."""
+    """The fraction that each constant is rounded to; none if its uncertainty does not exclude the next candidate."""
     found = {name: nearest_fraction(value, uncertainty[name]) for name, value in values.items()}
     return {name: near for name, near in found.items() if near is not None}
 

@@ -96,12 +96,12 @@ def squares_as_powers(text: str) -> str:
     """`square(x)` → `((x)**2)`, inside out: our grammar has no such function."""
     while calls := list(_SQUARE.finditer(text)):
         opening = calls[-1].end()
-        closing = _closing(text, opening)
+        closing = _find_closing(text, opening)
         text = f"{text[: calls[-1].start()]}(({text[opening:closing]})**2){text[closing + 1 :]}"
     return text
 
 
-def _closing(text: str, at: int) -> int:
+def _find_closing(text: str, at: int) -> int:
     """Where the bracket that is open at this place closes; the end of the text if it does not."""
     depth = 1
     for place in range(at, len(text)):

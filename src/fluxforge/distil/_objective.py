@@ -16,7 +16,7 @@ from fluxforge._types import State
 from fluxforge.data import Problem
 from fluxforge.distil._solvers import gauss_newton, least_absolute
 from fluxforge.graph import evaluate_stages
-from fluxforge.loss import Defect, averaged, defect_of, norm_of
+from fluxforge.loss import Defect, defect_of, mean_defect, norm_of
 from fluxforge.scheme import Message, Output, Stage, symbol
 
 Constants = Float[np.ndarray, " constants"]
@@ -41,8 +41,8 @@ class Free:
     stages: tuple[Stage, ...]
     values: Mapping[str, float]
 
-    def filled(self, values: Mapping[str, sp.Expr | float]) -> tuple[Stage, ...]:
-        """The stages with numbers in place of the symbols."""
+    def fill_constants(self, values: Mapping[str, sp.Expr | float]) -> tuple[Stage, ...]:
+        """Put numbers in place of the symbols, and return the stages."""
         known = {symbol(name): sp.Float(value) if isinstance(value, float) else value for name, value in values.items()}
         return _map_formulas(self.stages, lambda expression: expression.subs(known))
 
@@ -99,7 +99,7 @@ class Objective:
         self.free, self._norm = free, norm
 
         def value(c: Float[Array, " constants"], problems: Problem) -> Float[Array, ""]:
-            return jax.vmap(lambda p: averaged(defect(p, self._step(c, p)), p, norm))(problems).mean()
+            return jax.vmap(lambda p: mean_defect(defect(p, self._step(c, p)), p, norm))(problems).mean()
 
         def rows(c: Float[Array, " constants"], problems: Problem) -> Float[Array, " rows"]:
             def one(p: Problem) -> Float[Array, " cells"]:
@@ -196,7 +196,7 @@ class Objective:
 
     def _step(self, c: Float[Array, " constants"], p: Problem) -> State:
         constants = {name: c[k] for k, name in enumerate(self.free.values)}
-        return evaluate_stages(self.free.stages, p.graph, p.T, p.S, parameters={**p.named, **constants})
+        return evaluate_stages(self.free.stages, p.graph, p.T, p.S, parameters={**p.step_parameters, **constants})
 
 
 Rows = Callable[[Constants], np.ndarray]

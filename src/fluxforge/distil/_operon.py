@@ -186,8 +186,10 @@ class Evolution:
 
 
 def threads() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The cores this process may use, and no more than the environment says for XLA (PJRT_NPROC) and OpenMP."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    given = (os.environ.get(name, "") for name in ("PJRT_NPROC", "OMP_NUM_THREADS"))
+    return max(1, min([cores, *(int(text) for text in given if text.isdigit())]))
 
 
 @final

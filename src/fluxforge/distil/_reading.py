@@ -110,7 +110,7 @@ Constants: TypeAlias = Mapping[str, float]
 SURE = 3.0
 # What is unexplained excuses a difference of at most this part of a constant.
 HIDDEN = 0.1
-# A constant that the network leaves uncertain by more than this part of itself says nothing.
+# A constant whose relative uncertainty in the network is larger than this is not compared.
 TELLING = 0.25
 
 

@@ -165,7 +165,7 @@ class Polisher:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._few = table.thinned(_ROWS, seed=0)
+        self._few = table.draw_rows(_ROWS, seed=0)
         self._fits: dict[Structure, Candidate | None] = {}
         self._left: set[Structure] = set()
 

@@ -64,7 +64,7 @@ def held_out_error(stage: Stage, problems: Problem) -> float:
     @eqx.filter_jit
     def errors(problems: Problem) -> tuple[jax.Array, jax.Array]:
         def one(p: Problem) -> tuple[jax.Array, jax.Array]:
-            new = evaluate_stages((stage,), p.graph, p.T, p.S, parameters=p.named)
+            new = evaluate_stages((stage,), p.graph, p.T, p.S, parameters=p.step_parameters)
             live = p.graph.live
             return jnp.where(live, new - p.answer, 0.0), jnp.where(live, p.answer - p.T, 0.0)
 
@@ -78,7 +78,7 @@ def held_out_error(stage: Stage, problems: Problem) -> float:
 _A, _DELTA, _T_P, _T_N, _V, _DT, _S, _T = map(symbol, ("A", "delta", "T_P", "T_N", "V", "dt", "S", "T"))
 # Thresholds that are tried, in units of the root mean square of the rate of change, and ridges. Candidates such as
 # A/δ and A/√δ are nearly dependent: without a ridge their coefficients are large and of both signs in noisy data, so
-# that no threshold tells them apart.
+# that no threshold separates them.
 THRESHOLDS = tuple(float(each) for each in np.geomspace(1e-4, 0.3, 25))
 RIDGES = (1e-12, 1e-6, 1e-4, 1e-3, 1e-2)
 # Of all models tried the one with the fewest terms is taken whose error is within this factor of the least …

@@ -52,8 +52,8 @@ class Table:
         """The column of each symbol, as input of `evaluate`."""
         return {symbol(name): self.X[:, k] for k, name in enumerate(self.names)}
 
-    def thinned(self, rows: int, *, seed: int) -> "Table":
-        """At most `rows` rows, drawn without replacement; all of them if the drawn ones do not vary."""
+    def draw_rows(self, rows: int, *, seed: int) -> "Table":
+        """Draw at most `rows` rows without replacement; all of them if the drawn ones do not vary."""
         if rows >= len(self.y):
             return self
         kept = np.sort(np.random.default_rng(seed).choice(len(self.y), size=rows, replace=False))
@@ -125,8 +125,8 @@ class Sampled:
     table: Table
     columns: tuple[sp.Expr, ...]
 
-    def meaning(self, formula: sp.Expr) -> sp.Expr:
-        """A formula of the columns as a formula of the scheme's symbols."""
+    def translate(self, formula: sp.Expr) -> sp.Expr:
+        """Translate a formula of the columns into one of the scheme's symbols."""
         return formula.subs(dict(zip(map(symbol, self.table.names), self.columns, strict=True)), simultaneous=True)
 
 

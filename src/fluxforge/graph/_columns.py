@@ -1,4 +1,4 @@
-"""Arrays on the device, and one hop with an array per slot."""
+"""One hop on the device with an array per slot."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any

@@ -117,8 +117,8 @@ class PaddedGraph(eqx.Module):
     shown: dict[str, Shown]
     hops: dict[str, Slots]
     cells: dict[str, Float[Array, " cells"]] = eqx.field(default_factory=dict)
-    columns: dict[str, Columns] = eqx.field(default_factory=dict)
     outflow: Outflow | None = None
+    columns: dict[str, Columns] = eqx.field(default_factory=dict)
 
     def facing(self, T: State, parameters: Mapping[str, Any]) -> "PaddedGraph":
         """The graph with ghosts that follow their owners where the flow leaves in the state T at the step's beginning.
@@ -133,7 +133,7 @@ class PaddedGraph(eqx.Module):
             rule: Shown(each.cell, jnp.where(leaving, 1.0, each.scale), jnp.where(leaving, 0.0, each.constant))
             for rule, each in self.shown.items()
         }
-        return PaddedGraph(self.V, self.live, shown, self.hops, self.cells, self.columns)
+        return PaddedGraph(self.V, self.live, shown, self.hops, self.cells, columns=self.columns)
 
     def nodes(self, fields: Mapping[str, State], rules: Mapping[str, Ghost]) -> dict[str, Float[Array, " nodes"]]:
         """Node values of every field under its ghost rule."""
@@ -145,9 +145,8 @@ class PaddedGraph(eqx.Module):
         """The same graph with other boundary data: g at Dirichlet ghosts, q δ at Neumann ghosts, 0 at cells."""
         rule = str(Ghost.DIRICHLET)
         held = eqx.tree_at(lambda shown: shown.constant, self.shown[rule], value)
-        return PaddedGraph(
-            self.V, self.live, {**self.shown, rule: held}, self.hops, self.cells, self.columns, self.outflow
-        )
+        shown = {**self.shown, rule: held}
+        return PaddedGraph(self.V, self.live, shown, self.hops, self.cells, self.outflow, self.columns)
 
 
 def pad_graph(
@@ -174,8 +173,8 @@ def pad_graph(
         shown={str(rule): _put_shown(graph, rule, dtype) for rule in Ghost},
         hops={str(hop): _put_slots(hoods[hop], symbols, dtype) for hop in wanted if str(hop) not in apart},
         cells={name: put(value, dtype) for name, value in parameters.cells.items()},
-        columns=apart,
         outflow=outflow,
+        columns=apart,
     )
 
 

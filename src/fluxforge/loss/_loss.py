@@ -24,7 +24,7 @@ def supervised_defect(spec: recipe.Supervised) -> Defect:
     def defect(problem: Problem, new: State) -> State:
         off = new - problem.answer
         if spec.relative:
-            off /= averaged(problem.answer - problem.T, problem, "l1")
+            off /= mean_defect(problem.answer - problem.T, problem, "l1")
         return off / problem.dt if spec.per_step else off
 
     return defect
@@ -72,7 +72,7 @@ def residual(spec: recipe.Residual) -> Defect:
     return weighted
 
 
-def averaged(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
+def mean_defect(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
     """The mean over the live cells of |defect|, or of its square."""
     live = problem.graph.live
     size = jnp.abs(defect) if norm == "l1" else jnp.square(defect)
@@ -114,7 +114,7 @@ def data_loss(spec: recipe.Loss) -> DataLoss:
         def one(problem: Problem) -> Terms:
             new = step_of(network)(problem)
             return {
-                name: weight * averaged(defect(problem, new), problem, norm)
+                name: weight * mean_defect(defect(problem, new), problem, norm)
                 for name, (defect, weight, norm) in defects.items()
             }
 

@@ -50,6 +50,7 @@ from fluxforge.mesh._parameters import (
     fourier_step,
     reference_step,
     resolve,
+    settings_at,
     unit_volume,
     varies_in_time,
 )
@@ -134,6 +135,7 @@ __all__ = [
     "right_triangles",
     "ring",
     "save_figure",
+    "settings_at",
     "square",
     "squares",
     "two_cells",

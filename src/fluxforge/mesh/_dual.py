@@ -143,6 +143,16 @@ class DualGraph:
             )
         return self.neumann.astype(float)
 
+    def _offsets(self, i: int) -> SlotField:
+        """One coordinate of p, from each cell to the centres of its faces; through a periodic face to its image."""
+        face = self.slot_face
+        offset = self.centre[face, i] - self.x[:, None, i]
+        if not self.wrapped:
+            return offset
+        # The far cell of a periodic face sees the image of its centre.
+        from_owner = (self.centre[:, i] - self.x[self.owner, i])[face]
+        return np.where(self.slot_sign > 0, from_owner, from_owner - self.d[face, i])
+
     def legs(self) -> Mapping[str, SlotField]:
         """The geometry of every slot's face as the receiving cell sees it: n and d point away from it.
 
@@ -156,7 +166,7 @@ class DualGraph:
             return lambda: vectors[face, i] * sign
 
         def offset(i: int) -> Callable[[], SlotField]:
-            return lambda: self.centre[face, i] - self.x[:, None, i]
+            return lambda: self._offsets(i)
 
         axes = COORDINATES[: self.dimension]
         vectors = {"n": self.n, "d": self.d}

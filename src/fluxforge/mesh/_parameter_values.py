@@ -1,5 +1,6 @@
 """Values of parameters at cells and faces, at one time: numbers, formulas, functions, arrays, and values per region."""
 
+import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +28,15 @@ class Curl:
     stream: Value
 
 
-Setting: TypeAlias = Value | np.ndarray | Sequence[Any] | Mapping[str, Any] | Curl
+@dataclass(frozen=True)
+class AtTime:
+    """A value that changes in time, at one time: a constant in time, wherever a parameter's value is taken."""
+
+    value: Any
+    time: float
+
+
+Setting: TypeAlias = Value | np.ndarray | Sequence[Any] | Mapping[str, Any] | Curl | AtTime
 """A number, a formula in the coordinates and t, a function of them, an array; one of these per component of a vector or
 per entry of a tensor; a mapping from regions of the mesh to any of these; the curl of a stream function."""
 
@@ -125,8 +134,14 @@ def _at_time(given: Any, sites: Sites, what: str) -> Float[np.ndarray, " places"
 
 
 def _at_one_time(given: Any, dimension: int, time: float) -> Callable[..., np.ndarray]:
-    function = field(given, (*COORDINATES[:dimension], TIME)) if isinstance(given, str) else given
+    function = _timed_field(given, dimension) if isinstance(given, str) else given
     return lambda *x: function(*x, time)
+
+
+# A run asks for the same formulas at every stage of every step, and reading one takes longer than evaluating it.
+@functools.lru_cache(maxsize=64)
+def _timed_field(text: str, dimension: int) -> Callable[..., np.ndarray]:
+    return field(text, (*COORDINATES[:dimension], TIME))
 
 
 _TIME = re.compile(rf"(?<![A-Za-z0-9_]){TIME}(?![A-Za-z0-9_])")

@@ -17,6 +17,7 @@ from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph
 from fluxforge.mesh._face_parameters import face_conormals, face_velocities
 from fluxforge.mesh._mesh import normal_part, tangential_length
 from fluxforge.mesh._parameter_values import (
+    AtTime,
     Setting,
     cell_sites,
     depends_on_time,
@@ -70,14 +71,17 @@ def resolve(
         what = f"parameter {p.name!r}"
         if given is None:
             raise EquationError(f"equation {equation.name!r}: {what} has no value: give one (--set {p.name}=VALUE)")
+        at = time
+        if isinstance(given, AtTime):
+            given, at = given.value, given.time
         if p.rank is Rank.SCALAR and p.where is Where.CONSTANT:
-            constants[p.name] = read_number(given, what, time)
+            constants[p.name] = read_number(given, what, at)
         elif p.in_cells:
-            cells[p.name] = scalars_at(given, cell_sites(graph, time), what)
+            cells[p.name] = scalars_at(given, cell_sites(graph, at), what)
         elif p.rank is Rank.SCALAR:
-            slots[p.name] = scalars_at(given, face_sites(graph, time), f"{what}, given per face,")[graph.slot_face]
+            slots[p.name] = scalars_at(given, face_sites(graph, at), f"{what}, given per face,")[graph.slot_face]
         else:
-            slots[p.normal_name], apart = _split_at_faces(p, given, graph, what, time)
+            slots[p.normal_name], apart = _split_at_faces(p, given, graph, what, at)
             across |= apart
     fields = ParameterFields(constants, cells, slots, OnDemand(across))
     _check_signs(equation, graph, fields)
@@ -88,6 +92,12 @@ def varies_in_time(equation: Equation, values: Settings | None, dimension: int =
     """The parameters whose values are formulas of t, or functions that take the time after the coordinates."""
     given = {p.name: (values or {}).get(p.name) for p in equation.parameters}
     return frozenset(name for name, value in given.items() if depends_on_time(value, dimension))
+
+
+def settings_at(equation: Equation, values: Settings | None, time: float, dimension: int = 2) -> dict[str, Setting]:
+    """The values of parameters at one time, as whatever takes values that do not change in time takes them."""
+    timed = varies_in_time(equation, values, dimension)
+    return {name: AtTime(value, time) if name in timed else value for name, value in (values or {}).items()}
 
 
 def _check_signs(equation: Equation, graph: DualGraph, fields: ParameterFields) -> None:

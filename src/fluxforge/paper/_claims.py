@@ -126,7 +126,7 @@ def _combine_verdicts(verdicts: Sequence[str], either: bool) -> str:
         return NOT_RUN
     if either and len(set(verdicts)) > 1:
         return "holds under a condition"
-    # One check that speaks against a sentence decides it; without one, a check that could not be made leaves it open.
+    # One failed check refutes a sentence; otherwise a check that could not be made leaves it open.
     return next(verdict for verdict in (RANKED[0], UNTESTABLE, *RANKED[1:]) if verdict in verdicts)
 
 

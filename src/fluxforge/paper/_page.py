@@ -13,7 +13,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from fluxforge.report import Row, Shown, Table, page, shown, table_csv, tables, typeset
+from fluxforge.report import Row, Shown, Table, embed_figure, page, table_csv, tables, typeset
 from fluxforge.scheme import Scheme
 
 # Classes of the style by verdict.
@@ -128,7 +128,7 @@ def reproduction_page(
 
 
 def _picture(figure: Figure, name: str, caption: str) -> Shown:
-    found = shown(figure, name, caption, look="light")
+    found = embed_figure(figure, name, caption, look="light")
     return found if len(found.svg) <= LARGEST_SVG else Shown(_pixels(figure), caption, caption, "light")
 
 
@@ -160,8 +160,8 @@ def _downloads(
 
 
 def _data(text: str, kind: str) -> str:
-    return f"data:{kind};charset=utf-8,{quote(text, safe='')}" if len(text) < 2000 else _coded(text, kind)
+    return f"data:{kind};charset=utf-8,{quote(text, safe='')}" if len(text) < 2000 else _encode(text, kind)
 
 
-def _coded(text: str, kind: str) -> str:
+def _encode(text: str, kind: str) -> str:
     return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"

@@ -40,7 +40,7 @@ FORMULAS = {
     "midpoint-printed": ("GNN-Midpoint, as printed", "The half step adds Δt S, which costs the second order in time."),
     "midpoint": ("The midpoint rule", "What the small-step limit at θ = ½ gives: half of the source in the half step."),
     "two-hop-printed": ("GNN-2ndOrder, as printed", "Areas and distances are missing: it solves another equation."),
-    "two-hop": ("Two hops, put right", "The midpoint rule written over paths of two faces: equal to it to rounding."),
+    "two-hop": ("Two hops, corrected", "The midpoint rule written over paths of two faces: equal to it to rounding."),
     "crank-nicolson": ("Crank–Nicolson", "With the sign that diffusion has, and the source."),
 }
 

@@ -18,7 +18,7 @@ from fluxforge.data import Problem
 from fluxforge.graph import evaluate_stages
 from fluxforge.pde import HEAT
 from fluxforge.pipeline._distillation import Judged
-from fluxforge.pipeline._folder import Progress, timed
+from fluxforge.pipeline._folder import Progress, add_seconds
 from fluxforge.pipeline._formula import Formula, is_expected
 from fluxforge.pipeline._problems import judged_steps, problems_by_step
 from fluxforge.scheme import TABLEAUX, Hop, Scheme, integrate, save
@@ -59,7 +59,7 @@ def certify_formula(judged: Judged, spec: recipe.Recipe, folder: Path, tell: Pro
     seconds, formula = dict(judged.seconds), judged.formula
     if formula is None:
         return Certified(judged, None, None, None, (), None, False, seconds)
-    with timed(seconds, "certify"):
+    with add_seconds(seconds, "certify"):
         scheme = formula.scheme(spec.name, recipe.equation_of(spec))
         certificate = verify_scheme(scheme, tell)
         order = None if certificate.time is None else certificate.time.order
@@ -89,7 +89,7 @@ def name_outputs(recovered: bool) -> tuple[str, str]:
 def _describe_certificate(
     certificate: Certificate, scheme: Scheme, order: float | None, unrounded: float | None
 ) -> list[str]:
-    """What the certificate says of the formula, in a few lines; none of it bears on the verdict."""
+    """The main findings of the certificate, a line each; they do not enter the verdict."""
     kept = certificate.conservation is not None and certificate.conservation.holds
     printed = "not established" if order is None else f"{order:.2f}"
     beside = "" if unrounded is None else f"; {unrounded:.2f} with the network's own constants, unrounded"
@@ -115,7 +115,7 @@ def _unrounded_order(judged: Judged, spec: recipe.Recipe) -> float | None:
     if not all(math.isfinite(value) for value in limit.values()):
         return None
     try:
-        stages = judged.formula.free.filled(limit)
+        stages = judged.formula.free.fill_constants(limit)
         return time_order(Scheme(f"unrounded-{spec.name}", stages, equation=recipe.equation_of(spec))).order
     except NUMERICAL_FAILURES:
         return None
@@ -152,7 +152,7 @@ def describe_match(name: str | None, spec: recipe.Recipe) -> str:
 
 
 def _step(scheme: Scheme) -> Step:
-    return lambda p: evaluate_stages(scheme.stages, p.graph, p.T, p.S, parameters=p.named)
+    return lambda p: evaluate_stages(scheme.stages, p.graph, p.T, p.S, parameters=p.step_parameters)
 
 
 def _with_other_parameters(problems: Problem) -> Problem:

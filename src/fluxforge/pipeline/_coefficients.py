@@ -18,7 +18,7 @@ from fluxforge.mesh import dual
 from fluxforge.pipeline._carry import FIELDS, Case, initial_field, measure_carry, relative_error, unseen_mesh
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._distillation import choose_flux_member
-from fluxforge.pipeline._folder import Progress, environment, timed, training_progress
+from fluxforge.pipeline._folder import Progress, add_seconds, environment, training_progress
 from fluxforge.run import RunFolder
 from fluxforge.run.carry import CarryResult, CarryRow
 from fluxforge.run.result import FrontRow, FrontTable
@@ -50,18 +50,18 @@ def discover_coefficients(
 ) -> tuple[CarryResult, Scheme | None, Certificate | None]:
     """From a recipe to the record of its run, and the certified scheme of its formulas, if they keep enough."""
     seconds: dict[str, float] = {}
-    with timed(seconds, "train"):
+    with add_seconds(seconds, "train"):
         trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
         network, member = choose_flux_member(trained, spec)
     values = numbers_of(spec)
-    with timed(seconds, "distil"):
+    with add_seconds(seconds, "distil"):
         distilled, refusal = _try_to_distil(network, values, spec, tell)
-    with timed(seconds, "measure"):
+    with add_seconds(seconds, "measure"):
         rows = _measure(network, values, spec, distilled, tell)
     scheme = certificate = None
     verdict, reasons = _judge(rows, distilled, refusal)
     if distilled is not None:
-        with timed(seconds, "certify"):
+        with add_seconds(seconds, "certify"):
             scheme = make_scheme(network, distilled.formulas, spec)
             certificate = verify_scheme(scheme, tell)
             own, beside = name_outputs(False)

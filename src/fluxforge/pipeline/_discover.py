@@ -119,7 +119,7 @@ def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
     stage = GENERALISATION if spec.arms else DISCOVERY
     if spec.network.form == "flux":
         return finish_flux_run(spec, folder, tell)
-    document: Document | None = folder.finished(stage)
+    document: Document | None = folder.read_stage(stage)
     if document is None:
         document = compare_arms(spec, folder, tell) if spec.arms else discover_formula(spec, folder, tell)
         folder.finish(stage, document)
@@ -138,7 +138,7 @@ def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
 
 def finish_flux_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
     """The same for a network in the form of a flux."""
-    document: Document | None = folder.finished(CARRY)
+    document: Document | None = folder.read_stage(CARRY)
     if document is None:
         found, scheme, certificate = discover_coefficients(spec, folder, tell)
         document = finite(to_document(found))
@@ -171,7 +171,7 @@ def discover_formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
 def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progress = silent) -> Document:
     """From a network that is trained already to its formula and certificate, in a run folder; returns the document."""
     with run_folder(output, spec, warn=lambda _: None) as folder:
-        if (done := folder.finished(DISCOVERY)) is not None:
+        if (done := folder.read_stage(DISCOVERY)) is not None:
             check_outputs(folder, spec, lambda into: None)
             return done
         distilled = distil_network(TrainedMember(network), spec, folder, tell)

@@ -15,9 +15,9 @@ from fluxforge.data import Problem, exact_step, hops_of, model_of, source, unsee
 from fluxforge.distil import Objective, geometry, own_limit, power_law, read_constants, stencil
 from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, TrainingError
 from fluxforge.gnn import AbstractNetwork, FluxNetwork, Network, cast
-from fluxforge.loss import averaged, data_loss, defect_of, norm_of, step_of
+from fluxforge.loss import data_loss, defect_of, mean_defect, norm_of, step_of
 from fluxforge.pipeline import _modules, _stencil_route
-from fluxforge.pipeline._folder import Progress, timed, training_progress
+from fluxforge.pipeline._folder import Progress, add_seconds, training_progress
 from fluxforge.pipeline._formula import Condition, Formula, NetworkConstants, Verdict, judge, law_condition, law_record
 from fluxforge.pipeline._problems import (
     draw_problems,
@@ -98,7 +98,7 @@ def train_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Tra
     Raises TrainingError if none has a finite loss. Seconds are those of this process.
     """
     seconds: dict[str, float] = {}
-    with timed(seconds, "train"):
+    with add_seconds(seconds, "train"):
         trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
     network, member = _choose_member(trained, spec)
     return TrainedMember(network, member, tuple(trained.skipped), seconds)
@@ -116,13 +116,13 @@ def distil_network(trained: TrainedMember, spec: recipe.Recipe, folder: RunFolde
     # these: it is raised, and nothing is recorded.
     try:
         if spec.search.route == "stencil":
-            with timed(seconds, "distil"):
+            with add_seconds(seconds, "distil"):
                 formula = _stencil_route.formula(network, spec=spec, tell=tell)
         else:
-            with timed(seconds, "distil"):
+            with add_seconds(seconds, "distil"):
                 sampled, found = _modules.fronts_of(network, spec, folder, tell)
             fronts = {each.name: _modules.front_table(each, found[each.name], None) for each in sampled}
-            with timed(seconds, "refit"):
+            with add_seconds(seconds, "refit"):
                 tell("choosing formulas and refitting constants", 0, 1)
                 formula = _modules.formula(network, sampled, found, spec=spec, network_loss=loss)
     except (DiscoveryError, SchemeError, ExpressionError) as error:
@@ -135,14 +135,14 @@ def judge_formula(distilled: Distilled, spec: recipe.Recipe, tell: Progress) -> 
     seconds, network, formula = dict(distilled.seconds), distilled.trained.network, distilled.formula
     if formula is None:
         return Judged(distilled, "refused", (distilled.refusal or "",), None, None, None, None, None, seconds)
-    with timed(seconds, "judge"):
+    with add_seconds(seconds, "judge"):
         tell("reading the formula's constants from the network", 0, 1)
         own = read_network(network, formula, spec)
         judgement = judge(own.readings, threshold=_threshold(spec), law=_condition_on_law(formula, spec))
         if judgement.verdict == "recovered":
             formula = replace(formula, fitted=replace(formula.fitted, rational=own.agreeing_fractions(formula.fitted)))
         printed = formula if judgement.verdict == "recovered" else own.put_into(formula)
-    with timed(seconds, "check"):
+    with add_seconds(seconds, "check"):
         tell("checking the stencil", 0, 2)
         alike = _compare_stencils(network, printed, spec)
         tell("measuring on unseen meshes", 1, 2)
@@ -183,7 +183,7 @@ def _noisy_losses(formula: Formula, spec: recipe.Recipe) -> tuple[float, float]:
         count = _NOISY[isinstance(spec.data, recipe.Meshes)]
         problems = draw_problems(source(spec, dtype="float64"), spec, _JUDGE + 3, count)
         defect, norm = defect_of(spec.loss), norm_of(spec.loss)
-        each = jax.jit(jax.vmap(lambda p: averaged(defect(p, exact_step(p, p.T)), p, norm)))(problems)
+        each = jax.jit(jax.vmap(lambda p: mean_defect(defect(p, exact_step(p, p.T)), p, norm)))(problems)
         start = np.array(list(formula.fitted.values.values()), float)
         return Objective.of_loss(formula.free, spec.loss).fit(problems, start=start).loss, float(each.mean())
 

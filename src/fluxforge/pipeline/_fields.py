@@ -89,7 +89,7 @@ def _roll_out(scheme: Scheme, network: Network | None, spec: recipe.Recipe) -> t
         problems = unseen_problems(around, spec.seed, fourier=wanted.fourier, model=model, law=law)
         problem: Problem = jax.tree.map(lambda leaf: leaf[k], problems)
         steps: dict[str, Step] = {} if network is None else {"network": step_of(cast(network, "float64"))}
-        steps["formula"] = lambda p: evaluate_stages(scheme.stages, p.graph, p.T, p.S, parameters=p.named)
+        steps["formula"] = lambda p: evaluate_stages(scheme.stages, p.graph, p.T, p.S, parameters=p.step_parameters)
         steps["reference"] = lambda p: exact_step(p, p.T)
         fields = {name: _repeat(step, problem, wanted.rollout) for name, step in steps.items()}
     return mesh, {name: values[: len(mesh.cells)] for name, values in fields.items()}

@@ -25,7 +25,7 @@ LIBRARIES = ("fluxforge", "jax", "equinox", "optax", "numpy", "scipy", "sympy", 
 
 @contextmanager
 def run_folder(path: Path, spec: recipe.Recipe, *, warn: Warn) -> Iterator[RunFolder]:
-    """A folder for this recipe: made if it holds no run, gone on with if it holds a run of the same recipe."""
+    """Open the run folder of a recipe: created if it holds no run, continued if it holds a run of the same recipe."""
     if not (path / "run.json").exists():
         with RunFolder.create(path, description=description(spec), warn=warn) as folder:
             yield folder
@@ -42,7 +42,7 @@ def recipe_of(folder: RunFolder) -> recipe.Recipe:
 
 
 def description(spec: recipe.Recipe) -> dict[str, Any]:
-    """What a run is, for whoever finds its folder."""
+    """The description of a run that its folder keeps."""
     return {"recipe": recipe.to_dict(spec), "environment": environment()}
 
 
@@ -83,7 +83,7 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 @contextmanager
-def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+def add_seconds(seconds: dict[str, float], name: str) -> Iterator[None]:
     """Seconds of a block, added under a name."""
     began = time.perf_counter()
     try:
@@ -111,7 +111,7 @@ def _keep(folder: RunFolder, record: _Record) -> None:
 
 
 def _record_of(folder: RunFolder) -> _Record | None:
-    found = folder.finished(_OUTPUTS)
+    found = folder.read_stage(_OUTPUTS)
     if found is None:
         return None
     where = folder.path / "stages" / f"{_OUTPUTS}.json"

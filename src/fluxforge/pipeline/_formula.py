@@ -38,8 +38,8 @@ class Formula:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages with a fraction for each constant that is taken for one, the number otherwise."""
-        return self.free.filled(self.fitted.chosen)
+        """The stages, each constant as a fraction if it is rounded to one, otherwise as a number."""
+        return self.free.fill_constants(self.fitted.chosen)
 
     @property
     def messages(self) -> dict[str, str]:
@@ -53,7 +53,7 @@ class Formula:
 
     def step(self, p: Problem) -> Any:
         """One step of the formula."""
-        return evaluate_stages(self.stages, p.graph, p.T, p.S, parameters=p.named)
+        return evaluate_stages(self.stages, p.graph, p.T, p.S, parameters=p.step_parameters)
 
     def scheme(self, name: str, equation: Equation) -> Scheme:
         """The formula as a scheme of the equation; `name` is that of the recipe."""
@@ -80,7 +80,7 @@ class NetworkConstants:
         return Explained(least=min(reading.explained for reading in self.readings), by_step=by_step)
 
     def agreeing_fractions(self, fitted: Fitted) -> dict[str, Fraction]:
-        """The fractions that constants of least loss are taken for, as far as the network's own limit allows them.
+        """The fractions that constants of least loss are rounded to, if they agree with the network's own limit.
 
         It allows what its uncertainty allows, or as much as is excused at each Δt.
         """
@@ -195,7 +195,7 @@ def _condition_on_share(readings: Sequence[Reading], threshold: float) -> Condit
 
 
 def _conditions_on_constants(readings: Sequence[Reading]) -> list[Condition]:
-    """A condition per constant: the network's own value against that of least loss, wherever the network tells it."""
+    """A condition per constant: the network's own value against that of least loss, where the network determines it."""
     found = []
     for name in readings[0].own:
         if all(_is_gauge(reading, name) for reading in readings):

@@ -68,7 +68,7 @@ def generalise(spec: recipe.Recipe, folder: RunFolder | None, tell: Progress) ->
 
 
 def _read_measured(folder: RunFolder | None) -> Measured | None:
-    if folder is None or (done := folder.finished("measure")) is None:
+    if folder is None or (done := folder.read_stage("measure")) is None:
         return None
     return from_document(done, Measured, folder.path / "stages" / "measure.json")
 

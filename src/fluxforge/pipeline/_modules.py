@@ -55,7 +55,7 @@ def fronts_of(
     found: dict[str, Front] = {}
     for k, each in enumerate(sampled):
         stage = f"front-{k + 1}"
-        if (done := folder.finished(stage)) is None:
+        if (done := folder.read_stage(stage)) is None:
             tell(f"searching a formula for {each.name} ({each.kind})", k, len(sampled))
             done = to_document(front_table(each, _search_module(each, spec), None))
             folder.finish(stage, done)

@@ -10,7 +10,7 @@ from jaxtyping import PRNGKeyArray
 from msgspec.structs import replace
 
 from fluxforge import recipe
-from fluxforge.data import AbstractSource, Problem, restepped, source
+from fluxforge.data import AbstractSource, Problem, scale_step, source
 
 # Halvings of the longest step trained with.
 HALVINGS = 7
@@ -78,4 +78,4 @@ def problems_by_step(
     longest = max(steps)
     fixed = spec if isinstance(spec.data, recipe.TwoCells) else with_steps(spec, longest, longest)
     first = draw_problems(source(fixed, dtype="float64"), spec, number, count)
-    return {step: restepped(first, jnp.asarray(step / longest)) for step in steps}
+    return {step: scale_step(first, jnp.asarray(step / longest)) for step in steps}

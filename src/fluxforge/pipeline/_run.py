@@ -220,7 +220,7 @@ def load_run(folder: str | os.PathLike[str]) -> Run:
     check_path(folder, "folder", "the path of a run folder")
     held = RunFolder.read(Path(folder))
     spec = recipe_of(held)
-    document = held.finished(GENERALISATION if spec.arms else DISCOVERY)
+    document = held.read_stage(GENERALISATION if spec.arms else DISCOVERY)
     if document is None:
         raise InputError(f"{folder}: the run is not finished: continue it with fluxforge discover --resume {folder}")
     return Run(held.path, spec, document)

@@ -15,7 +15,7 @@ from fluxforge.distil import (
     PowerLaw,
     far_stencil,
     geometry,
-    layered,
+    layer_stages,
     power_law,
     series,
     small_steps,
@@ -56,7 +56,7 @@ def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Formula
         order = spec.network.layers * spec.network.hops
         problems = problems_by_step(spec, ladder(spec), PROBLEMS)
         start = series(step_of(cast(network, "float64")), problems[ladder(spec)[1]], order).nested
-        free = two_hop(flux, start) if spec.network.hops == 2 else layered(flux, start, spec.network.layers)
+        free = two_hop(flux, start) if spec.network.hops == 2 else layer_stages(flux, start, spec.network.layers)
         found = small_steps(free, spec.loss, problems)
     evidence = Evidence(
         against_step=limit_rows(found), laws=Laws(near=law_record(near), far=law_record(far, whole)), order=order

@@ -5,7 +5,7 @@ from fluxforge.recipe._data import FIELDS, Data, Meshes, Pairs, TwoCells
 from fluxforge.recipe._equation import Value, diffusivity_of, equation_of, exchange_law, self_contained, settings
 from fluxforge.recipe._memory import refuse_too_large, training_memory
 from fluxforge.recipe._override import assignments, override
-from fluxforge.recipe._read import PRESETS, listing, load, text
+from fluxforge.recipe._read import PRESETS, list_recipes, load, text
 from fluxforge.recipe._recipe import (
     Aggregate,
     Evaluation,
@@ -47,7 +47,7 @@ __all__ = [
     "exchange_law",
     "fingerprint",
     "from_dict",
-    "listing",
+    "list_recipes",
     "load",
     "override",
     "refuse_too_large",

@@ -56,7 +56,7 @@ def _section(table: Mapping[str, Any], name: str, place: Place, section: str) ->
     return dict(inner)
 
 
-# What begins like this is meant as TOML: an error in it is told, not taken as a word.
+# A value that begins like this is parsed as TOML: a syntax error in it is reported, not read as a string.
 _OPENINGS = ("[", "{", '"', "'")
 
 
@@ -127,7 +127,7 @@ def _tables(table: Mapping[str, Any], name: str) -> list[str]:
     lines = ["", f"[{name}]"] if name and (plain or not inner) else []
     lines += [f"{key} = {_to_toml_value(value)}" for key, value in plain.items()]
     for key, value in inner.items():
-        # An empty dictionary, such as the arms of a recipe that has none, is the default and says nothing.
+        # An empty dictionary, such as the arms of a recipe that has none, is the default and is skipped.
         lines += _tables(value, f"{name}.{key}" if name else key) if value or key not in ("arms", "parameters") else []
     return lines
 

@@ -46,13 +46,13 @@ def text(source: str | os.PathLike[str], *, preset: str | None = None, changes: 
     folder = file.parent if isinstance(file, Path) else ""
 
     def read(changed: str) -> Recipe:
-        table = with_equation_inside(_parsed(changed.encode(), "the changed text"), folder, file.name)
+        table = with_equation_inside(_parse(changed.encode(), "the changed text"), folder, file.name)
         return locate_mesh_files(from_dict(table, "the changed text"), folder, file.name)
 
     return rewrite_text(content, changes, override(unchanged, changes), read)
 
 
-def listing() -> dict[str, str]:
+def list_recipes() -> dict[str, str]:
     """The shipped recipes: name and summary."""
     return {name: load(name).summary for name in _names()}
 
@@ -71,7 +71,7 @@ def _names() -> list[str]:
 
 def _from_package(name: str, preset: str) -> Recipe:
     file = _file(name, preset)
-    return from_dict(_parsed(file.read_bytes(), file.name), file.name)
+    return from_dict(_parse(file.read_bytes(), file.name), file.name)
 
 
 def _file(name: str, preset: str) -> Traversable:
@@ -93,11 +93,11 @@ def _from_file(path: Path) -> Recipe:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise RecipeError(f"{where}: cannot be read ({reason})") from error
-    table = with_equation_inside(_parsed(content, where), path.parent, where)
+    table = with_equation_inside(_parse(content, where), path.parent, where)
     return locate_mesh_files(from_dict(table, where), path.parent, where)
 
 
-def _parsed(content: bytes, where: str) -> dict[str, Any]:
+def _parse(content: bytes, where: str) -> dict[str, Any]:
     if len(content) > LARGEST:
         raise RecipeError(f"{where}: is larger than {LARGEST // 1_000_000} MB, which no recipe is")
     try:

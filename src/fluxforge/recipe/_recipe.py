@@ -168,7 +168,7 @@ class Evaluation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Data, network, loss and training, and what is asked of the result.
+    """Data, network, loss and training, and what the result has to satisfy.
 
     - `seed`: of the data and of the first network; `seeds` networks are trained side by side;
     - `equation`: a built-in one by name, a TOML file relative to the recipe's own folder, or the fields of such a file

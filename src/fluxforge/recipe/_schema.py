@@ -93,7 +93,7 @@ def _mapping(value: object, place: Place) -> Mapping[Any, object]:
 
 
 def _union(kind: inspect.UnionType, value: object, place: Place) -> object:
-    """An optional value, or one of several tables told apart by a tag."""
+    """An optional value, or one of several tables distinguished by a tag."""
     if value is None and kind.includes_none:
         return None
     others = [other for other in kind.types if not isinstance(other, inspect.NoneType)]

@@ -4,8 +4,8 @@ from fluxforge.report._carry_page import carry_figure, write_carry
 from fluxforge.report._certificate_page import certificate_figures, certificate_page, formula_lines, write_certificate
 from fluxforge.report._discovery_figures import discovery_figures, extrapolation_figure, generalisation_figure
 from fluxforge.report._discovery_page import discovery_page, write_discovery
-from fluxforge.report._mathml import rounded, typeset
-from fluxforge.report._page import COLOURS, MARKERS, Row, Shown, Table, page, panels, shown, table_csv, tables
+from fluxforge.report._mathml import round_decimals, typeset
+from fluxforge.report._page import COLOURS, MARKERS, Row, Shown, Table, embed_figure, page, panels, table_csv, tables
 
 __all__ = [
     "COLOURS",
@@ -18,13 +18,13 @@ __all__ = [
     "certificate_page",
     "discovery_figures",
     "discovery_page",
+    "embed_figure",
     "extrapolation_figure",
     "formula_lines",
     "generalisation_figure",
     "page",
     "panels",
-    "rounded",
-    "shown",
+    "round_decimals",
     "table_csv",
     "tables",
     "typeset",

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fluxforge._files import write_text
 from fluxforge.report._mathml import typeset
-from fluxforge.report._page import COLOURS, MARKERS, page, panels, save_figures, shown
+from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, save_figures
 from fluxforge.run.carry import CarryResult
 from fluxforge.scheme import Scheme
 
@@ -45,7 +45,7 @@ def write_carry(result: CarryResult, scheme: Scheme | None, folder: Path, *, com
         result=result,
         methods=METHODS,
         typeset=None if scheme is None else typeset(scheme),
-        figure=shown(figures["carry"], "carry", caption),
+        figure=embed_figure(figures["carry"], "carry", caption),
         command=command,
     )
     write_text(folder / "report.html", text)

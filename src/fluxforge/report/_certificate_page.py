@@ -15,7 +15,7 @@ from fluxforge._files import write_text
 from fluxforge.certify import Certificate, summarise
 from fluxforge.expression import to_text
 from fluxforge.report._mathml import typeset, typeset_text
-from fluxforge.report._page import CLASSES, COLOURS, MARKERS, page, panels, save_figures, shown, spell_powers
+from fluxforge.report._page import CLASSES, COLOURS, MARKERS, embed_figure, page, panels, save_figures, spell_powers
 from fluxforge.scheme import Scheme
 
 CAPTIONS = {
@@ -50,7 +50,7 @@ def certificate_page(certificate: Certificate, scheme: Scheme, figures: dict[str
         formula=formula_lines(scheme),
         lines=shown_lines(certificate),
         figures=[
-            shown(figure, name, CAPTIONS[name], look="" if len(figure.axes) > 1 else "narrow")
+            embed_figure(figure, name, CAPTIONS[name], look="" if len(figure.axes) > 1 else "narrow")
             for name, figure in figures.items()
         ],
         files=[

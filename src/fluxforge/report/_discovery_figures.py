@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fluxforge.report._limit_figure import limit_figure, limit_rows
-from fluxforge.report._mathml import plot_formula, rounded
+from fluxforge.report._mathml import plot_formula, round_decimals
 from fluxforge.report._page import COLOURS, MARKERS, number, panels
 from fluxforge.run.result import Arm, Discovery, Extrapolated, FrontRow, FrontTable, Number, StepErrors
 
@@ -112,9 +112,13 @@ def _mark(panel: Axes, row: FrontRow) -> int:
     """Mark a point and write its formula at the top, which a falling curve leaves free; return the lines it took."""
     point = (row.complexity, _height(row))
     panel.semilogy(*point, "o", color=CHOSEN, markersize=9, zorder=3)
-    label = plot_formula(row.formula) if len(rounded(row.formula, 4)) <= LABEL else None
+    label = plot_formula(row.formula) if len(round_decimals(row.formula, 4)) <= LABEL else None
     # A fraction is two to three lines high.
-    room = [label, "", ""] if label else textwrap.wrap(rounded(row.formula, 4), LABEL, max_lines=4, placeholder=" …")
+    room = (
+        [label, "", ""]
+        if label
+        else textwrap.wrap(round_decimals(row.formula, 4), LABEL, max_lines=4, placeholder=" …")
+    )
     last = f"complexity {row.complexity}, error {number(row.error)}"
     lines = [label, last] if label else [*room, last]
     panel.annotate(

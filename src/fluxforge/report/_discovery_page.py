@@ -25,6 +25,7 @@ from fluxforge.report._discovery_figures import (
 )
 from fluxforge.report._discovery_words import (
     HEAT,
+    describe_reading,
     equation_name,
     folder_files,
     letters,
@@ -32,11 +33,10 @@ from fluxforge.report._discovery_words import (
     opening_sentence,
     physics_rows,
     question,
-    reading,
 )
 from fluxforge.report._limit_figure import limit_pictures, limit_steps, limit_table, with_uncertainty
 from fluxforge.report._mathml import align, inline_math, mathml, typeset, typeset_text
-from fluxforge.report._page import Shown, decimals, number, page, save_figures, shown
+from fluxforge.report._page import Shown, decimals, embed_figure, number, page, save_figures
 from fluxforge.run.result import Discovery, FrontTable, Law, Laws, Number
 from fluxforge.scheme import Scheme
 
@@ -95,14 +95,14 @@ def discovery_page(
     if recovered and scheme is None:
         raise InputError(f"the result of recipe {result.recipe!r:.60} is recovered, and its scheme is not given")
     inline = {
-        name: shown(figure, name, _caption(name, metrics), alt=_alt(name, result, metrics), look="narrow")
+        name: embed_figure(figure, name, _caption(name, metrics), alt=_alt(name, result, metrics), look="narrow")
         for name, figure in figures.items()
         if name in ("loss", "errors")
     }
     if picture is not None:
         steps = "many" if result.evaluation is None else result.evaluation.rollout or "many"
-        inline["picture"] = shown(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light wide")
-    stopped = _stopped(result, certificate)
+        inline["picture"] = embed_figure(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light wide")
+    stopped = _find_stage(result, certificate)
     return page(
         "discovery.html",
         result=result,
@@ -116,7 +116,7 @@ def discovery_page(
         formula=typeset(scheme) if recovered and scheme is not None else "",
         text=_text(result, scheme),
         letters=letters(scheme) if scheme is not None else [],
-        reading=reading(scheme) if scheme is not None else "",
+        reading=describe_reading(scheme) if scheme is not None else "",
         parts=_parts(result),
         stopped=stopped,
         certificate=certificate,
@@ -165,7 +165,7 @@ def _parts(result: Discovery) -> list[tuple[str, Markup]]:
     return messages + [(f"update {name}", typeset_text(f"{name} = {text}")) for name, text in outputs]
 
 
-def _stopped(result: Discovery, certificate: Certificate | None) -> str | None:
+def _find_stage(result: Discovery, certificate: Certificate | None) -> str | None:
     """The stage a run did not get past; none if it ran to the end."""
     if not result.messages:
         if result.fronts:
@@ -264,7 +264,7 @@ def _front_pictures(fronts: Mapping[str, FrontTable]) -> list[Shown]:
             large = "; the large one was chosen"
         alt = f"Error against complexity of {len(front.rows)} formulas for the {front.kind} {name}; {marked}"
         caption = f"The {front.kind} {name}: each point is the best formula of its length{large}."
-        found.append(shown(front_figure({name: front}), f"front{k}", caption, alt=alt))
+        found.append(embed_figure(front_figure({name: front}), f"front{k}", caption, alt=alt))
     return found
 
 

@@ -75,7 +75,7 @@ def _meanings(equation: Equation) -> dict[str, tuple[str, str]]:
     return {**LETTERS, **own, **parameters}
 
 
-def reading(scheme: Scheme) -> str:
+def describe_reading(scheme: Scheme) -> str:
     """How to read the formula."""
     where = "its neighbours N" if scheme.hops() <= {Hop.EDGE} else "its neighbours N and theirs, Q"
     if len(scheme.stages) > 1:

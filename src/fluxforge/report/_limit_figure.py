@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from fluxforge.report._page import COLOURS, MARKERS, Shown, decimals, number, panels, shown
+from fluxforge.report._page import COLOURS, MARKERS, Shown, decimals, embed_figure, number, panels
 from fluxforge.run.result import Discovery, Numbers, StepRow
 
 # The network's constants are shown up to so many times the range of the formula's beyond it.
@@ -48,7 +48,7 @@ def limit_pictures(result: Discovery) -> list[Shown]:
         ends = (
             f"{name} goes from {row[0]} at the longest step to {row[2]}" for name, *row in limit_table(result, names)
         )
-        found.append(shown(figure, f"limit{k}", f"{caption}.", alt="; ".join(ends)))
+        found.append(embed_figure(figure, f"limit{k}", f"{caption}.", alt="; ".join(ends)))
     return found
 
 

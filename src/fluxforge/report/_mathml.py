@@ -46,7 +46,7 @@ def typeset_text(formula: str, *, digits: int = 5, sum_of: str = "") -> Markup:
 
     `sum_of` names the sum over neighbours N whose terms the formula gives.
     """
-    shown = rounded(formula, digits)
+    shown = round_decimals(formula, digits)
     try:
         latex = " = ".join(_latex(side) for side in shown.split(" = "))
         before = rf"{_latex(sum_of)} = \sum_{{N}} " if sum_of else ""
@@ -63,7 +63,7 @@ def inline_math(latex: str) -> Markup:
 def plot_formula(formula: str, *, digits: int = 4) -> str | None:
     """A formula written as text, for a label of a plot, between dollar signs; None if it cannot be set so."""
     try:
-        label = f"${_latex(rounded(formula, digits))}$".replace(r"\frac", r"\dfrac")
+        label = f"${_latex(round_decimals(formula, digits))}$".replace(r"\frac", r"\dfrac")
         MathTextParser("path").parse(label)
     except (ExpressionError, ValueError):
         return None
@@ -75,7 +75,7 @@ def typeset_number(text: str) -> Markup | str:
     return typeset_text(text) if _FRACTION.fullmatch(text) else text
 
 
-def rounded(formula: str, digits: int = 5) -> str:
+def round_decimals(formula: str, digits: int = 5) -> str:
     """A formula's text with its decimals shortened."""
     return _DECIMAL.sub(lambda found: f"{float(found[0]):.{digits}g}", formula)
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from fluxforge.certify import Verdict
 from fluxforge.mesh import save_figure
-from fluxforge.report._mathml import rounded, typeset_number, typeset_text
+from fluxforge.report._mathml import round_decimals, typeset_number, typeset_text
 
 CLASSES = {
     Verdict.HOLDS: "holds",
@@ -33,7 +33,7 @@ _POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 
 @dataclass(frozen=True)
 class Shown:
-    """A picture in a page: its drawing, the line under it, what it says to those who cannot see it, and its look."""
+    """A figure in a page: the SVG, the caption, the alternative text for screen readers, and its CSS classes."""
 
     svg: Markup
     caption: str
@@ -41,7 +41,7 @@ class Shown:
     look: str = ""
 
 
-def shown(figure: Figure, name: str, caption: str, *, alt: str = "", look: str = "") -> Shown:
+def embed_figure(figure: Figure, name: str, caption: str, *, alt: str = "", look: str = "") -> Shown:
     """A figure made ready for a page; `look` names classes of the style: `narrow`, or `light` on dark pages too."""
     return Shown(_svg(figure, name), caption, alt or caption, look)
 
@@ -49,7 +49,7 @@ def shown(figure: Figure, name: str, caption: str, *, alt: str = "", look: str =
 def page(template: str, **content: Any) -> str:
     """A template filled in; what is undefined is an error, and text is escaped."""
     environment = Environment(loader=PackageLoader("fluxforge.report"), autoescape=True, undefined=StrictUndefined)
-    environment.filters.update(number=number, decimals=decimals, rounded=rounded, spell_powers=spell_powers)
+    environment.filters.update(number=number, decimals=decimals, rounded=round_decimals, spell_powers=spell_powers)
     environment.filters.update(typeset_text=typeset_text, typeset_number=typeset_number)
     return environment.get_template(template).render(classes=CLASSES, version=version("fluxforge"), **content)
 

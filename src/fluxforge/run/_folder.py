@@ -106,8 +106,8 @@ class RunFolder:
             warn=warn,
         )
 
-    def finished(self, stage: str) -> dict[str, Any] | None:
-        """The result of a stage, or None if it is not finished; a stage whose file is damaged counts as unfinished.
+    def read_stage(self, stage: str) -> dict[str, Any] | None:
+        """Read the result of a stage; None if it is not finished, or if its file is damaged.
 
         Raises StorageError if the file cannot be read.
         """

@@ -19,7 +19,8 @@ from fluxforge.stepping._linear import LinearStepper
 from fluxforge.stepping._output import prepare_folder, write_comparison, write_run, write_series
 from fluxforge.stepping._picture import comparison_figure
 from fluxforge.stepping._problem import Problem
-from fluxforge.stepping._run import compare, run_problem, simulate
+from fluxforge.stepping._problem_file import read_final, read_problem
+from fluxforge.stepping._run import compare, continue_problem, rerun, restart, run_problem, simulate
 from fluxforge.stepping._simulation import (
     Comparison,
     ComparisonRow,
@@ -68,6 +69,7 @@ __all__ = [
     "choose_step",
     "compare",
     "comparison_figure",
+    "continue_problem",
     "face_coefficients",
     "face_numbers",
     "factorise",
@@ -87,7 +89,11 @@ __all__ = [
     "prepare_folder",
     "read_array",
     "read_field",
+    "read_final",
+    "read_problem",
     "real_interval",
+    "rerun",
+    "restart",
     "run_problem",
     "run_stepper",
     "side_by_side",

@@ -18,11 +18,12 @@ from fluxforge.errors import InputError
 from fluxforge.mesh import write
 from fluxforge.run import LOCK, explain_failure, lock_folder
 from fluxforge.stepping._field import CELL
+from fluxforge.stepping._problem_file import ARRAYS, FILE, write_problem
 from fluxforge.stepping._simulation import Comparison, Simulation, animation, field_picture, side_by_side
 
 # What a run or a comparison leaves, beside its fields; the summaries are written last and removed first.
 LAST = ("summary.json", "compare.json")
-NAMES = (*LAST, "series.pvd", "final.png", "T.gif", "compare.png")
+NAMES = (*LAST, "series.pvd", "final.png", "T.gif", "compare.png", FILE, ARRAYS)
 _FRAME = re.compile(r"T_\d+\.vtu")
 _WRITING = ".fluxforge-writing-"
 
@@ -147,6 +148,7 @@ def write_run(
 ) -> list[Path]:
     """Write `T_*.vtu`, `series.pvd`, `final.png`, `summary.json` and, if asked for, `T.gif`; return their paths.
 
+    `problem.json` and `problem.npz` hold what was run, so that `rerun` and `restart` need nothing but the folder.
     Raises InputError where the folder holds an earlier run, unless `overwrite`: then all its files are replaced, once
     the new ones are complete.
     """
@@ -169,6 +171,15 @@ def _write_run(simulation: Simulation, folder: Path, *, gif: bool) -> list[Path]
     if gif:
         animation(simulation, folder / "T.gif")
         written.append(folder / "T.gif")
+    if simulation.problem is not None:
+        written += write_problem(
+            simulation.problem,
+            folder,
+            dt=simulation.dt,
+            step=simulation.problem.first_step + simulation.steps,
+            time=float(simulation.times[-1]),
+            final=simulation.final,
+        )
     write_document(folder / "summary.json", "simulation", SUMMARY_VERSION, asdict(simulation.summary()))
     return [*written, folder / "summary.json"]
 

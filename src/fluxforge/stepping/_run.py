@@ -19,6 +19,7 @@ from fluxforge.stepping._build import Solver, check_diffusivity, check_precision
 from fluxforge.stepping._field import cell_capacity
 from fluxforge.stepping._march import check_fits, march, raise_memory_error
 from fluxforge.stepping._problem import Problem
+from fluxforge.stepping._problem_file import read_last, read_problem
 from fluxforge.stepping._setup import Setup, set_up
 from fluxforge.stepping._simulation import Comparison, Simulation
 from fluxforge.stepping._step_size import automatic_step, check_plan, choose_step, plan_steps
@@ -140,7 +141,8 @@ def run_problem(problem: Problem, *, throw: bool = True, progress: Callable[[int
         dt_choice=how,
         seconds_per_step=run.seconds_per_step,
         blew_up_at=run.blew_up_at,
-        problem=replace(problem, dt=plan.dt) if problem.first_step else problem,
+        problem=problem,
+        notes=work.notes(),
     )
     if throw and run.blew_up_at is not None:
         raise InstabilityError(f"scheme {work.scheme.name!r} blew up at step {run.blew_up_at} of {plan.steps}")
@@ -172,6 +174,49 @@ def _check_network(network: TrainedNetwork, equation: object) -> TrainedNetwork:
     if equation is not None:
         raise InputError(f"equation: a trained network has its own, {network.equation.name!r}: leave it out")
     return network
+
+
+def rerun(folder: str | os.PathLike[str], *, progress: Callable[[int], None] | None = None) -> Simulation:
+    """Run the problem of a folder again, from what the folder holds: on the same machine the fields are equal.
+
+    Raises InputError for a folder that holds no problem, and for one with a function of Python.
+    """
+    check_function(progress, "progress")
+    return run_problem(read_problem(folder), progress=progress)
+
+
+def restart(
+    folder: str | os.PathLike[str],
+    *,
+    steps: int | None = None,
+    end_time: float | None = None,
+    dt: float | None = None,
+    save_every: float | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Simulation:
+    """Go on from the last saved field of a folder, at its time and with its step unless `dt` is given.
+
+    With the same step the fields are those of a run that was not interrupted. Raises InputError for a folder that holds
+    no problem.
+    """
+    check_function(progress, "progress")
+    return run_problem(
+        continue_problem(folder, steps=steps, end_time=end_time, dt=dt, save_every=save_every), progress=progress
+    )
+
+
+def continue_problem(
+    folder: str | os.PathLike[str],
+    *,
+    steps: int | None,
+    end_time: float | None,
+    dt: float | Literal["auto"] | None,
+    save_every: float | None,
+) -> Problem:
+    """The problem of `restart`."""
+    problem = replace(read_last(folder), steps=steps, end_time=end_time, save_every=save_every)
+    check_plan(steps, end_time, problem.begin, save_every)
+    return problem if dt is None else replace(problem, start_time=problem.begin, first_step=0, dt=dt)
 
 
 def compare(

@@ -24,11 +24,13 @@ from fluxforge.mesh import (
     depends_on_time,
     evaluate_at,
     resolve,
+    settings_at,
+    varies_in_time,
     wall_conductance,
 )
 from fluxforge.pde import Equation
 from fluxforge.scheme import Ghost, Scheme
-from fluxforge.stepping._varying import Time, Varying, Walls, settings_at, timed_settings, varying_walls
+from fluxforge.stepping._varying import Time, Varying, Walls, varying_walls
 
 
 class HostParameters:
@@ -41,7 +43,7 @@ class HostParameters:
     def __call__(self, time: Any) -> dict[str, dict[str, np.ndarray]]:
         """Constants, values of cells, geometry of hops by `hop name`, and what walls take from parameters."""
         equation, graph = self.scheme.equation, self.graph
-        fields = resolve(equation, graph, settings_at(equation, self.settings, graph.dimension, float(time)))
+        fields = resolve(equation, graph, settings_at(equation, self.settings, float(time), graph.dimension))
         closed = close_walls(graph, equation, fields)
         hoods = Neighbourhoods(closed, fields)
         read = {
@@ -103,7 +105,7 @@ def _with_parameters(graph: PaddedGraph, cells: Mapping[str, Array], geometry: M
         )
         for name, hop in graph.hops.items()
     }
-    return PaddedGraph(graph.V, graph.live, graph.shown, hops, {**graph.cells, **cells}, graph.columns, graph.outflow)
+    return PaddedGraph(graph.V, graph.live, graph.shown, hops, {**graph.cells, **cells}, graph.outflow, graph.columns)
 
 
 def _with_walls(
@@ -116,7 +118,7 @@ def _with_walls(
         held = shown[str(rule)]
         added = constant if rule is Ghost.DIRICHLET else jnp.zeros_like(constant)
         shown[str(rule)] = Shown(held.cell, held.scale.at[cells:].set(follow), held.constant.at[cells:].set(added))
-    return PaddedGraph(graph.V, graph.live, shown, graph.hops, graph.cells, graph.columns, graph.outflow)
+    return PaddedGraph(graph.V, graph.live, shown, graph.hops, graph.cells, graph.outflow, graph.columns)
 
 
 def make_schedule(
@@ -133,7 +135,7 @@ def make_schedule(
 ) -> Schedule:
     """The data of a problem on a graph that was made with `conditions` at `time`, the beginning."""
     equation = scheme.equation
-    fields = resolve(equation, graph, settings_at(equation, parameters, graph.dimension, time))
+    fields = resolve(equation, graph, settings_at(equation, parameters, time, graph.dimension))
     closed = close_walls(graph, equation, fields)
     read = {own.name for stage in scheme.stages for m in stage.messages.values() for own in m.expression.free_symbols}
     outflow = outflow_rule(graph, equation, fields, dtype)
@@ -145,7 +147,7 @@ def make_schedule(
         conductance=put(_conductance(closed, equation, fields), dtype),
         constants=tuple(fields.constants.items()),
         host=HostParameters(scheme, graph, parameters, time=time, dtype=dtype)
-        if timed_settings(parameters, graph.dimension)
+        if varies_in_time(equation, parameters, graph.dimension)
         else None,
         clock=clock,
         dt=put(np.asarray(dt), dtype),

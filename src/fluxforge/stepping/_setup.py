@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 
 from fluxforge.errors import InputError
-from fluxforge.mesh import Condition, DualGraph, Robin, depends_on_time, dual, evaluate_at, fit_conditions, wall_value
+from fluxforge.mesh import (
+    Condition,
+    DualGraph,
+    Robin,
+    depends_on_time,
+    dual,
+    evaluate_at,
+    fit_conditions,
+    settings_at,
+    varies_in_time,
+    wall_value,
+)
 from fluxforge.scheme import Scheme, linear_stages, named_scheme
 from fluxforge.stepping._build import run_stepper, stepper
 from fluxforge.stepping._field import Envelope, data_envelope, field_on_cells
@@ -26,7 +37,6 @@ from fluxforge.stepping._timed import (
     times_of_stages,
 )
 from fluxforge.stepping._trained import TrainedNetwork
-from fluxforge.stepping._varying import settings_at, timed_settings
 
 
 @dataclass(frozen=True)
@@ -105,6 +115,17 @@ class Setup:
         )
         return TimedImplicitStepper(inner, Forcing(scheme, schedule), clock, theta)
 
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of the steps."""
+        if not self.varies or isinstance(self.scheme, TrainedNetwork) or self.scheme.implicit:
+            return ()
+        if self.scheme.claims.time_order == 1 or times_of_stages(self.scheme) is not None:
+            return ()
+        return (
+            f"{self.scheme.name}: the times of its stages are not known: sources and walls are those at the "
+            "beginning of each step, which is first order in time",
+        )
+
     def explain_failure(self, plan: Plan, done: int, failed: int) -> None:
         """Raise InputError, naming place and time, if data that change in time are not finite around a failed step."""
         if not self.varies:
@@ -131,8 +152,8 @@ def set_up(problem: Problem) -> Setup:
     T = field_on_cells(problem.initial, graph, "the initial temperature")
     if isinstance(scheme, TrainedNetwork):
         settings = dict(scheme.check_settings(settings))
-    timed = timed_settings(settings, dimension)
-    parameters = settings_at(scheme.equation, settings, dimension, begin) if timed else settings
+    timed = varies_in_time(scheme.equation, settings, dimension)
+    parameters = settings_at(scheme.equation, settings, begin, dimension) if timed else settings
     if formula is not None:
         check_source(formula, scheme.equation, graph, time=begin, state=T)
         parameters = {**parameters, **source_settings(scheme.equation, graph, begin)}

@@ -88,7 +88,7 @@ class Simulation:
     """The saved fields of a run (`times`, `fields`, the last one `final`), its mesh, steps and limits.
 
     `blew_up_at` is the number of the step at which the field blew up, or None; `dt_choice` says in words how a step
-    was chosen that was left to the program, and `problem` is what was run.
+    was chosen that was left to the program, `problem` is what was run, and `notes` are remarks on it.
     """
 
     scheme: str
@@ -106,6 +106,7 @@ class Simulation:
     capacity: CellField | None = None
     dt_choice: str | None = None
     problem: Problem | None = None
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         where = f"{self.scheme:.60} on {self.graph.cells:,} cells"

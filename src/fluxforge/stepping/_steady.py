@@ -149,8 +149,8 @@ def steady(
     insulated); NumericalError where the system is not solved to 1e-12 of what the balances add up.
     """
     mesh = as_mesh(mesh)
-    graph = dual(mesh, boundary)
-    scheme = find(scheme, equation, dimension=graph.dimension)
+    scheme = find(scheme, equation, dimension=mesh.points.shape[1])
+    graph = dual(mesh, boundary, equation=scheme.equation)
     check_choice(solver, "solver", SOLVERS)
     if linear_stages(scheme) is None:
         raise InputError(

@@ -169,7 +169,10 @@ def plan_steps(
         end = begin + duration
         # A quotient that is a whole number but for rounding is that number.
         steps = max(1, math.ceil(duration / dt * (1.0 - 1e-12)))
-        dt = duration / steps
+        if first and not math.isclose(duration / steps, dt, rel_tol=1e-12):
+            # Other steps than those that were counted: they are counted from here.
+            start, first = begin, 0
+        dt = dt if first else duration / steps
     steps = STEPS if steps is None else steps
     return Plan(dt, steps, _marks(dt, steps, save_every), start, end, first)
 

@@ -16,13 +16,12 @@ from jaxtyping import Array, Float
 from fluxforge._types import State
 from fluxforge.errors import SchemeError
 from fluxforge.graph import Formulas, evaluate_stages, put, visit_stages_in_time
-from fluxforge.mesh import DualGraph, Settings
+from fluxforge.mesh import DualGraph, Settings, settings_at
 from fluxforge.scheme import NEXT, Ghost, Scheme, named_scheme
 from fluxforge.stepping._assemble import Operator, operator
 from fluxforge.stepping._implicit import HostExchange, factorise, sides
 from fluxforge.stepping._schedule import Schedule
 from fluxforge.stepping._stepper import AbstractStepper, repeat_steps, to_stepper_order
-from fluxforge.stepping._varying import settings_at
 
 
 def times_of_stages(scheme: Scheme) -> tuple[float, ...] | None:
@@ -176,7 +175,7 @@ class HostOperator:
         held = np.where(follow < 1.0, constant / np.where(follow < 1.0, 1.0 - follow, 1.0), 0.0)
         value = np.where(self.graph.neumann, constant / self.graph.delta[self.graph.interior :], held)
         closed = replace(self.graph, value=value, follow=follow, transfer=None, inflow=None)
-        settings = settings_at(self.scheme.equation, self.parameters, self.graph.dimension, time)
+        settings = settings_at(self.scheme.equation, self.parameters, time, self.graph.dimension)
         if self.schedule.clock is not None:
             settings[self.schedule.clock] = time
         step = operator(self.scheme, closed, dt=float(self.schedule.dt), parameters=settings)

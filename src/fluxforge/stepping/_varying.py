@@ -12,20 +12,18 @@ from jaxtyping import Array, Bool, Float, Int
 
 from fluxforge._types import Precision
 from fluxforge.errors import InputError
-from fluxforge.expression import COORDINATES, TIME, evaluate, field, parse, symbol, symbols_of
+from fluxforge.expression import COORDINATES, TIME, evaluate, parse, symbol, symbols_of
 from fluxforge.graph import put
 from fluxforge.mesh import (
     Condition,
     DualGraph,
     Robin,
-    Settings,
     Value,
     depends_on_time,
     evaluate_at,
     faces_of_tags,
     wall_value,
 )
-from fluxforge.pde import Equation, Rank, Where
 
 Time = Float[Array, ""]
 
@@ -113,49 +111,3 @@ def varying_walls(graph: DualGraph, conditions: Mapping[str, Condition], dtype: 
         values=tuple(values),
         transfers=tuple(transfers),
     )
-
-
-def timed_settings(settings: Settings, dimension: int) -> frozenset[str]:
-    """The names of the parameters that change in time."""
-    return frozenset(
-        name for name, given in settings.items() if any(depends_on_time(part, dimension) for part in _parts(given))
-    )
-
-
-def settings_at(equation: Equation, settings: Settings, dimension: int, time: float) -> dict[str, Any]:
-    """The parameters at one time, as `resolve` takes them."""
-    found: dict[str, Any] = dict(settings)
-    for name in timed_settings(settings, dimension):
-        p = equation.parameter(name)
-        parts = [_at_time(part, dimension, time) for part in _parts(settings[name])]
-        if p.rank is Rank.SCALAR and p.where is Where.CONSTANT:
-            found[name] = float(parts[0](*np.zeros(dimension))) if callable(parts[0]) else parts[0]
-        else:
-            found[name] = parts if p.rank is not Rank.SCALAR else parts[0]
-    return found
-
-
-def _parts(given: Any) -> list[Any]:
-    """The components of a vector, or the one value of anything else."""
-    if isinstance(given, str):
-        inner = given.strip()
-        parts = _split(inner[1:-1]) if inner.startswith("(") and inner.endswith(")") else []
-        return parts if len(parts) > 1 else [given]
-    return list(given) if isinstance(given, tuple | list) else [given]
-
-
-def _split(text: str) -> list[str]:
-    """The parts between commas outside brackets."""
-    depth, cuts = 0, [-1]
-    for place, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
-            cuts.append(place)
-    return [text[start + 1 : end] for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True)]
-
-
-def _at_time(part: Any, dimension: int, time: float) -> Any:
-    if not depends_on_time(part, dimension):
-        return part
-    function = field(part, (*COORDINATES[:dimension], TIME)) if isinstance(part, str) else part
-    return lambda *x: function(*x, time)

@@ -96,7 +96,9 @@ def make_points(base: recipe.Recipe, over: Over) -> tuple[Point, ...]:
     too many points; RecipeError names the field.
     """
     if not over:
-        raise InputError("a sweep needs a field to vary: --over seed=0:10")
+        raise InputError("over: a sweep needs a field to vary, such as seed=0:10")
+    if empty := next((field for field, values in over.items() if not values), None):
+        raise InputError(f"over: field '{empty}' has no values")
     if (count := math.prod(len(values) for values in over.values())) > MOST_POINTS:
         raise InputError(f"--over: {count:,} points are too many (at most {MOST_POINTS:,})")
     points: dict[str, Point] = {}

@@ -95,7 +95,10 @@ class _Process:
 
 @final
 class ProcessPool(AbstractPool):
-    """New Python processes on this machine, each for one job after another; one that dies is replaced."""
+    """New Python processes on this machine, each for one job after another; one that dies is replaced.
+
+    What they print goes to files in the folder `logs`, which exists.
+    """
 
     def __init__(self, workers: int, logs: Path) -> None:
         self._workers, self._logs, self._started = workers, logs, 0
@@ -119,7 +122,6 @@ class ProcessPool(AbstractPool):
 
     def _spawn(self) -> _Process:
         self._started += 1
-        self._logs.mkdir(exist_ok=True)
         with (self._logs / f"worker-{self._started}.log").open("ab") as log:
             # A session of its own: Ctrl-C in the terminal goes to this process alone, which then ends the workers.
             popen = subprocess.Popen(

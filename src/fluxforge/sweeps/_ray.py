@@ -71,6 +71,9 @@ class RayPool(AbstractPool):
         job = self._tasks.pop(task)
         try:
             messages = msgspec.json.decode(self._ray.get(task), type=list[Finished | Failed | Warned])
+        except self._ray.exceptions.RayTaskError as error:
+            # The task itself could not be run, for instance without fluxforge on that machine.
+            return [Event(job.name, Failed(f"on ray: {' '.join(str(error.cause).split())}"))]
         except self._ray.exceptions.RayError as error:
             return [Event(job.name, Died(type(error).__name__))]
         return [Event(job.name, message) for message in messages]

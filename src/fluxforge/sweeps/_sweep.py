@@ -8,9 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from fluxforge import recipe
-from fluxforge._arguments import check_choice, check_function, check_kind, check_path, check_text, describe_value
+from fluxforge._arguments import (
+    check_choice,
+    check_function,
+    check_kind,
+    check_path,
+    check_text,
+    check_whole,
+    describe_value,
+)
 from fluxforge.errors import InputError
 from fluxforge.pipeline import check_feasible
+from fluxforge.run import explain_failure
 from fluxforge.sweeps._folder import LOGS, RUNS, Plan, open_folder, read_plan
 from fluxforge.sweeps._points import Point, make_points, to_toml
 from fluxforge.sweeps._pool import PLACES, AbstractPool, Died, Event, ProcessPool, count_cores
@@ -49,16 +58,17 @@ def sweep(
     anything is run, for an argument, a recipe, a field or a value that cannot be used, and for a folder that another
     process uses.
     """
-    workers = _check_arguments(source, over, output, workers, on, changes, command, tell, warn)
+    _check_arguments(source, over, output, changes, command)
+    count = _check_workers(workers, on, tell, warn)
     base = source if isinstance(source, recipe.Recipe) else recipe.load(source)
     base = recipe.self_contained(recipe.override(base, changes) if changes else base)
-    values = {field: tuple(each) for field, each in (over or {}).items()}
+    values = _check_values(over or {})
     if not command and not isinstance(source, recipe.Recipe):
         settings = [word for name, value in (changes or {}).items() for word in ("--set", f"{name}={to_toml(value)}")]
         command = shlex.join(["fluxforge", "discover", os.fspath(source), *settings])
     plan = Plan(base, values, make_points(base, values), command)
     folder = default_folder(base) if output is None else Path(output)
-    return _run_plan(plan, folder, workers, on, tell, warn)
+    return _run_plan(plan, folder, count, on, tell, warn)
 
 
 def resume_sweep(
@@ -71,8 +81,8 @@ def resume_sweep(
 ) -> Sweep:
     """Go on with the sweep in a folder: run what is not finished, failed points too. Arguments are those of `sweep`."""
     check_path(folder, "folder", "the path of a sweep's folder")
-    workers = _check_arguments("", {}, folder, workers, on, None, "", tell, warn)
-    return _run_plan(read_plan(Path(folder)), Path(folder), workers, on, tell, warn)
+    count = _check_workers(workers, on, tell, warn)
+    return _run_plan(read_plan(Path(folder)), Path(folder), count, on, tell, warn)
 
 
 def default_folder(spec: recipe.Recipe) -> Path:
@@ -80,28 +90,32 @@ def default_folder(spec: recipe.Recipe) -> Path:
     return Path("sweeps") / spec.name
 
 
-def _check_arguments(
-    source: object, over: object, output: object, workers: object, on: str, changes: object, command: object,
-    tell: object, warn: object,
-) -> int:  # fmt: skip
-    """Raise InputError for an argument of the wrong kind; return the number of workers."""
-    if not isinstance(source, recipe.Recipe | str):
+def _check_arguments(source: object, over: object, output: object, changes: object, command: object) -> None:
+    if not isinstance(source, recipe.Recipe):
         check_path(source, "source", "a recipe, the name of a shipped one or the path of a .toml file")
     for name, value in (("over", over), ("changes", changes)):
         for field in () if value is None else check_kind(value, name, Mapping, "a mapping from fields to values"):
             check_text(field, f"{name}: a field")
-    for field, values in (over or {}).items():  # type: ignore[attr-defined]
-        if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
-            raise InputError(f"over: field {field!r:.60} should have a list of values, got {describe_value(values)}")
     if output is not None:
         check_path(output, "output", "the path of a folder")
+    check_text(command, "command")
+
+
+def _check_values(over: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
+    for field, values in over.items():
+        if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+            raise InputError(f"over: field {field!r:.60} should have a list of values, got {describe_value(values)}")
+    return {field: tuple(values) for field, values in over.items()}
+
+
+def _check_workers(workers: object, on: str, tell: object, warn: object) -> int:
+    """The number of workers; raises InputError for an argument of the wrong kind."""
     check_choice(on, "on", PLACES)
-    check_text(command, "command"), check_function(tell, "tell"), check_function(warn, "warn")
-    if workers is None:
-        return count_cores()
-    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
-        raise InputError(f"workers should be a whole number from 1 to {MOST_WORKERS}, got {describe_value(workers)}")
-    return workers
+    check_function(tell, "tell"), check_function(warn, "warn")
+    number = count_cores() if workers is None else check_whole(workers, "workers", least=1)
+    if number > MOST_WORKERS:
+        raise InputError(f"workers should be at most {MOST_WORKERS}, got {number}")
+    return number
 
 
 def _run_plan(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn: Warn) -> Sweep:
@@ -144,7 +158,9 @@ class _Runner:
                 self._waiting.append(name)
                 self._tell(PointStatus(name=name))
         if self._waiting:
-            (self._folder / RUNS).mkdir(exist_ok=True)
+            for place in (RUNS, LOGS):
+                with explain_failure(self._folder / place):
+                    (self._folder / place).mkdir(exist_ok=True)
             pool = _make_pool(on, min(workers, len(self._waiting)), self._folder)
             try:
                 self._work(pool)

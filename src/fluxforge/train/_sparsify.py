@@ -26,7 +26,7 @@ Defects: TypeAlias = Callable[[Vector], Float[Array, " rows"]]
 # The largest defect that still counts as none.
 EXACT = 1e-9
 REFIT_STEPS = 30
-# Starts that are refitted side by side, all but one of them shaken by so much.
+# The number of starts that are refitted in one batch, and the relative noise on all but the first.
 STARTS, SHAKEN = 8, 0.1
 ROUNDS = 5
 

@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def result(folder: Path) -> dict[str, Any]:
     # The lemma's network is the first-order scheme, so what is right for it is known.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convergence, "_read_networks", lambda _: {"lemma": sparse_network(1, 2, 4)})
+        patch.setattr(convergence, "read_networks", lambda _: {"lemma": sparse_network(1, 2, 4)})
         return run_document(convergence, TOY, folder)
 
 
@@ -172,14 +172,14 @@ def test_nothing_is_measured_twice(result: dict[str, Any], folder: Path, monkeyp
     def refuse(*_: Any, **__: Any) -> dict[str, Any]:
         raise AssertionError("measured again")
 
-    monkeypatch.setattr(convergence, "_read_networks", lambda _: {"lemma": sparse_network(1, 2, 4)})
+    monkeypatch.setattr(convergence, "read_networks", lambda _: {"lemma": sparse_network(1, 2, 4)})
     for name in ("measure_grid", "mesh_facts", "seconds_per_step", "space_error"):
         monkeypatch.setattr(convergence, name, refuse)
     assert run_document(convergence, TOY, folder) == result
     changed = convergence.Config(**{**TOY.__dict__, "end": 32.0})
     with pytest.raises(AssertionError, match="measured again"):
         run_document(convergence, changed, folder)
-    monkeypatch.setattr(convergence, "_read_networks", lambda _: {"lemma": sparse_network(2, 2, 4)})
+    monkeypatch.setattr(convergence, "read_networks", lambda _: {"lemma": sparse_network(2, 2, 4)})
     with pytest.raises(AssertionError, match="measured again"):
         run_document(convergence, TOY, folder)
 
@@ -225,7 +225,7 @@ def test_large_meshes_are_measured_apart_and_kept(tmp_path: Path, monkeypatch: p
 
 
 def test_the_study_needs_the_schemes_its_claims_speak_of() -> None:
-    with pytest.raises(InputError, match="the claims speak of crank-nicolson"):
+    with pytest.raises(InputError, match="the claims compare with crank-nicolson"):
         run_document(convergence, convergence.Config(schemes=("euler",)))
     with pytest.raises(InputError, match="no built-in scheme 'eulre'"):
         run_document(convergence, convergence.Config(schemes=("eulre",)))

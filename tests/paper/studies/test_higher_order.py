@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from fluxforge import recipe
-from fluxforge.data import Problem, problem, restepped, source
+from fluxforge.data import Problem, problem, scale_step, source
 from fluxforge.errors import FluxforgeError
 from fluxforge.gnn import parameters
 from fluxforge.gnn.exact import sparse_network
 from fluxforge.graph import pad_graph
-from fluxforge.loss import averaged, defect_of
+from fluxforge.loss import defect_of, mean_defect
 from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, generate, unit_volume
 from fluxforge.paper.figures import constants_figure, four_layers_figure, residuals_figure
 from fluxforge.paper.studies import _networks, higher_order
@@ -72,7 +72,7 @@ def _rate(p: Problem) -> Any:
 def test_crank_nicolson_has_no_residual_at_one_half(held: Problem) -> None:
     def mean(theta: float) -> float:
         defect = defect_of(recipe.Loss(residual=recipe.Residual(theta=theta)))
-        each = jax.lax.map(lambda p: averaged(defect(p, _networks.crank_nicolson(p)), p, "l1"), held)
+        each = jax.lax.map(lambda p: mean_defect(defect(p, _networks.crank_nicolson(p)), p, "l1"), held)
         return float(each.mean())
 
     assert mean(0.5) < 1e-12
@@ -122,7 +122,7 @@ def test_a_network_that_is_the_midpoint_rule_has_its_residual_and_its_constants(
 @pytest.fixture(scope="module")
 def problems(held: Problem) -> dict[float, Problem]:
     """The same at every step of a ladder."""
-    return {step: restepped(held, jnp.asarray(step / 0.5)) for step in (1.0, 0.75, *ladder(SPEC))}
+    return {step: scale_step(held, jnp.asarray(step / 0.5)) for step in (1.0, 0.75, *ladder(SPEC))}
 
 
 def test_least_residual_tends_to_the_midpoint_rule_and_as_printed_to_first_order(

@@ -59,7 +59,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
     def finish(folder: Path, spec: recipe.Recipe) -> Run:
         with run_folder(folder, spec, warn=pytest.fail) as held:
-            done = held.finished("discovery")
+            done = held.read_stage("discovery")
             if done is None:
                 runs.append((spec.name, spec.seed))
                 found = _found(verdict="recovered", recovered=True, constants={"c1": 1.0}, seconds={"train": 2.0})
@@ -283,4 +283,4 @@ def test_the_figure_has_a_bar_per_recipe_and_verdict(whole: Mapping[str, Any], t
     nothing = copy.deepcopy(whole)
     for found in nothing["recipes"].values():
         found["rows"] = [row | {"explained": None} for row in found["rows"]]
-    assert rates_figure(read_partial(nothing, rates.Result)).axes[1].get_title() == "not told by these runs"
+    assert rates_figure(read_partial(nothing, rates.Result)).axes[1].get_title() == "not recorded by these runs"

@@ -111,7 +111,7 @@ def message_passing_figure(result: Result) -> Figure:
         _arrow(flow, x[k], x[0], colour=ONE)
     _nodes(flow, patch, names={0: "P"} | dict.fromkeys(near, "N"), reach=1)
     _frame(flow, x[np.array(patch.hop) <= 2], 0.22)
-    flow.set_title("after one step: P has heard of its neighbours N, and no further", fontsize=10.5)
+    flow.set_title("after one step: P depends on its neighbours N only", fontsize=10.5)
     return figure
 
 

@@ -14,7 +14,7 @@ from fluxforge.paper.studies.controls import Result as Controls
 from fluxforge.paper.studies.controls import Row as ControlRow
 from fluxforge.paper.studies.rates import Result as Rates
 from fluxforge.paper.studies.symbolic import Result as Symbolic
-from fluxforge.report import COLOURS, MARKERS, Table, panels, rounded
+from fluxforge.report import COLOURS, MARKERS, Table, panels, round_decimals
 
 SHOWN = {"c1": "c, first layer's flux", "a1": "a₁, first layer's source", "c2": "d, second layer's flux"}
 # Which network shows what training gives for which θ.
@@ -189,7 +189,7 @@ def rates_figure(result: Rates) -> Figure:
     counts.set_title("verdicts", fontsize=10)
     counts.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, frameon=False)
     explained.set_xlabel("least part of the network's step that is explained")
-    explained.set_title("a mark per seed" if explained.lines else "not told by these runs", fontsize=10)
+    explained.set_title("a mark per seed" if explained.lines else "not recorded by these runs", fontsize=10)
     return figure
 
 
@@ -214,7 +214,7 @@ COLUMNS = ("decoy", "what it is", "verdict", "explained", "formula", "allowed", 
 def controls_table(result: Controls) -> Table:
     """A row per decoy; numbers of formulas are shown with four digits."""
     return Table(
-        "Laws and networks that must not be taken for the scheme", COLUMNS, tuple(map(_control_row, result.rows))
+        "Laws and networks that must not be recovered as the scheme", COLUMNS, tuple(map(_control_row, result.rows))
     )
 
 
@@ -222,7 +222,7 @@ def _control_row(row: ControlRow) -> tuple[str, ...]:
     explained = "—" if row.explained is None else f"{row.explained:.2%}"
     told = "; ".join(f"{name} = {text}" for name, text in {**row.messages, **row.outputs}.items())
     allowed = " or ".join(row.allowed)
-    formula = rounded(told, 4) if told else "—"
+    formula = round_decimals(told, 4) if told else "—"
     return (
         row.name,
         row.what,

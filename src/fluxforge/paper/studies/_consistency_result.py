@@ -8,7 +8,7 @@ from fluxforge.paper.studies._records import Claim, Verdict
 TIME_TOLERANCE, SPACE_TOLERANCE = 0.1, 0.15
 # An error stays where it is if the last refinement reduces it at a rate below this.
 PLATEAU = 0.15
-# The heat equation asked for: every principal diffusivity within that of α.
+# A scheme solves the given heat equation if every principal diffusivity is within this part of α.
 CONSISTENT = 0.05
 
 

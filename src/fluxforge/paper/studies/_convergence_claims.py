@@ -21,7 +21,7 @@ NEAR, FAR = 0.5, 0.125
 ORDER_TOLERANCE = 0.25
 # Significantly lower: less than that share in the geometric mean, and nowhere above.
 SIGNIFICANT = 0.6
-# Networks are told beside the formulas, and decide nothing: there is one seed of each.
+# Networks are reported beside the formulas and do not enter the verdicts: there is one seed of each.
 OTHER_FORMULAS = "with other formulas than printed"
 
 
@@ -60,7 +60,7 @@ def _worst(result: Result, name: str, *, key: str = "error", low: float = 0.0, h
     return max(_ratios(result, name, peer="crank-nicolson", key=key, low=low, high=high), default=np.inf)
 
 
-def _listed(numbers: Mapping[str, float]) -> str:
+def _list_values(numbers: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {'blows up' if np.isinf(value) else f'{value:.3g}'}" for name, value in numbers.items())
 
 
@@ -74,13 +74,13 @@ def _condition(verdict: Verdict) -> str:
 
 
 def _similar(result: Result) -> Claim:
-    """Under a condition if only the formulas put right are similar."""
+    """Under a condition if only the corrected formulas are similar."""
     keys = {"error": "error", "free": "error without a source", "residual_one": "residual (θ = 1, as printed)"}
     names = (*PRINTED, *RIGHT, *_networks(result))
     found = {key: {name: _worst(result, name, key=key, high=1.0) for name in names} for key in keys}
     good = {name: all(found[key][name] <= SIMILAR for key in keys) for name in names}
     evidence = "for Δt up to the Fourier step, at worst over Crank–Nicolson's: " + "; ".join(
-        f"{words}: {_listed(found[key])}" for key, words in keys.items()
+        f"{words}: {_list_values(found[key])}" for key, words in keys.items()
     )
     text = "when the Fourier condition is met, both second-order GNN schemes display performances similar to CN's"
     verdict = _three(all(good[name] for name in PRINTED), all(good[name] for name in RIGHT))
@@ -134,8 +134,8 @@ def _struggles(result: Result) -> Claim:
     worse = {name: far[name] <= SIMILAR < near[name] for name in near}
     limits = {name: _limits(result, name) for name in ("two-hop-printed", "midpoint")}
     evidence = (
-        f"error over Crank–Nicolson's from {NEAR:g} to 1 Fourier steps: {_listed(near)}; up to {FAR:g}: "
-        f"{_listed(far)}; stable up to so many Fourier steps: "
+        f"error over Crank–Nicolson's from {NEAR:g} to 1 Fourier steps: {_list_values(near)}; up to {FAR:g}: "
+        f"{_list_values(far)}; stable up to so many Fourier steps: "
         + ", ".join(f"{name} {min(found):.2f} to {max(found):.2f}" for name, found in limits.items())
     )
     if far["two-hop-printed"] > SIMILAR:
@@ -205,7 +205,7 @@ def _all_lower(result: Result, names: Sequence[str]) -> bool:
 
 
 def _residual(result: Result) -> Claim:
-    """Of the printed formulas; those put right are the condition."""
+    """Judged by the printed formulas; under a condition if only the corrected ones fulfil it."""
     networks = _networks(result)
     names = (*PRINTED, *RIGHT, *networks)
     parts = []
@@ -236,7 +236,7 @@ def _accurate(result: Result) -> Claim:
     most = {name: max(_ratios(result, name, peer="euler", key="error", high=1.0), default=np.inf) for name in names}
     formulas = (*PRINTED, *RIGHT)
     verdict = _three(all(most[name] < 1.0 for name in PRINTED), any(most[name] < 1.0 for name in formulas))
-    evidence = "error in time over Euler's for Δt up to the Fourier step, at worst: " + _listed(most)
+    evidence = "error in time over Euler's for Δt up to the Fourier step, at worst: " + _list_values(most)
     text = "the discovered schemes are more accurate than the standard first-order method"
     return Claim("more accurate than first order", text, verdict, evidence, _condition(verdict))
 

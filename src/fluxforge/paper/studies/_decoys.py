@@ -92,12 +92,12 @@ def first_order(spec: recipe.Recipe, *, factor: float = 1.0, bend: float = 0.0, 
     )
 
 
-def untrained(spec: recipe.Recipe) -> Network:
+def make_untrained(spec: recipe.Recipe) -> Network:
     """A network with the weights that training begins with."""
     return build(spec.network, jax.random.key(spec.seed))
 
 
-def shaken(network: Network, size: float, seed: int = 0) -> Network:
+def perturb_weights(network: Network, size: float, seed: int = 0) -> Network:
     """The same network with every weight w replaced by w (1 + size · n), n a standard normal number of its own."""
     arrays, rest = eqx.partition(network, eqx.is_inexact_array)
     leaves, tree = jax.tree.flatten(arrays)
@@ -136,11 +136,6 @@ class Decoy:
     changes: Mapping[str, Any] = field(default_factory=dict)
     recipe: Literal["first-order", "midpoint"] = "first-order"
     make: Maker | None = None
-
-    @property
-    def is_control(self) -> bool:
-        """Whether it has to be recovered: not a decoy, but a check that the judge believes what is true."""
-        return self.allowed == FOUND
 
 
 def _law(name: str, what: str, law: str, allowed: Verdicts = AS_ITSELF, **changes: float) -> Decoy:
@@ -202,14 +197,17 @@ FAKES: tuple[Decoy, ...] = (
     _network("first-order-2alpha", "first-order scheme with 2 α", lambda s, _: first_order(s, factor=2.0)),
     _network("first-order-5%", "first-order scheme, 5 % off", lambda s, _: first_order(s, factor=1.05)),
     _network("cubic-network", "first-order scheme + a cubic term of 0.15", lambda s, _: first_order(s, cubic=0.15)),
-    _network("untrained", "a network without training", lambda s, _: untrained(s)),
+    _network("untrained", "a network without training", lambda s, _: make_untrained(s)),
     Decoy(
         "50-steps", "a network after 50 steps of training", NOT_BELIEVED, {"training.steps": 50, "training.chunk": 50}
     ),
     # One part in a hundred on every weight leaves the step within a few: whether three are exceeded is up to chance.
     _network(
-        "shaken-1%", "the network of heat, weights shaken by 1 %", lambda _, heat: shaken(heat(), 0.01), AS_ITSELF
+        "shaken-1%",
+        "the network of heat, weights shaken by 1 %",
+        lambda _, heat: perturb_weights(heat(), 0.01),
+        AS_ITSELF,
     ),
-    _network("shaken-10%", "the network of heat, weights shaken by 10 %", lambda _, heat: shaken(heat(), 0.1)),
+    _network("shaken-10%", "the network of heat, weights shaken by 10 %", lambda _, heat: perturb_weights(heat(), 0.1)),
 )
 DECOYS: Mapping[str, Decoy] = MappingProxyType({each.name: each for each in (*LAWS, *FAKES)})

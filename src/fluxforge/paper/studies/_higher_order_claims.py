@@ -36,7 +36,7 @@ def judge(result: Result) -> list[Claim]:
 
 
 def _lower_residual(result: Result) -> Claim:
-    """Of the seeds of both recipes; the networks of this part are told, one seed each."""
+    """Judged by the seeds of both recipes; the networks of this part, one seed each, are reported beside them."""
     # Forward in time Euler has no residual at all: nothing to be lower than.
     networks = {name: found.residual for name, found in result.networks.items() if found.residual.euler > ROUND_OFF}
     parts = {name: found.network / found.euler for name, found in networks.items()}

@@ -13,10 +13,10 @@ import numpy as np
 from scipy.sparse import block_array, csr_array, diags_array
 from scipy.sparse.linalg import expm_multiply
 
-from fluxforge.data import PLAIN_HEAT, cached, problem
+from fluxforge.data import PLAIN_HEAT, generate_meshes, problem
 from fluxforge.gnn import Network
 from fluxforge.graph import pad_graph
-from fluxforge.loss import averaged, theta_residual
+from fluxforge.loss import mean_defect, theta_residual
 from fluxforge.mesh import Conditions, Dirichlet, DualGraph, dual, fourier_step
 from fluxforge.paper.studies._convergence_result import Grid, GridRow, Limit, MeshFacts, SpaceError, TimeErrors
 from fluxforge.scheme import Scheme
@@ -50,7 +50,7 @@ class Answers:
 
 def graph_of(cells: int, seed: int, boundary: Conditions = None) -> DualGraph:
     """The irregular mesh of the unit square of about that many cells, the same on every machine."""
-    (mesh,) = cached([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
+    (mesh,) = generate_meshes([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
     return dual(mesh, Dirichlet() if boundary is None else boundary)
 
 
@@ -142,13 +142,13 @@ def residuals(
     around, alpha = PLAIN_HEAT.put_on(pad_graph(graph))
     fourier = fourier_step(graph)
     first = problem(around, jnp.asarray(T), jnp.asarray(S), dt=jnp.ones(()), parameters=alpha)
-    scale = float(averaged(first.rate(first.T), first, "l1"))
+    scale = float(mean_defect(first.rate(first.T), first, "l1"))
     rows = []
     for fraction in fractions:
         dt = fraction * fourier
         new = jnp.asarray(step_of(subject, graph, dt, source=S)(T))
         posed = problem(around, first.T, first.S, dt=jnp.asarray(dt), parameters=alpha)
-        half, one = (float(averaged(theta_residual(theta)(posed, new), posed, "l1")) for theta in (0.5, 1.0))
+        half, one = (float(mean_defect(theta_residual(theta)(posed, new), posed, "l1")) for theta in (0.5, 1.0))
         rows.append((_finite(half / scale), _finite(one / scale)))
     return rows
 

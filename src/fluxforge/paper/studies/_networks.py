@@ -15,11 +15,11 @@ from msgspec import field as named
 
 from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.data import EnsembleSource, Model, Problem, hops_of, model_of, restepped, source, unseen_meshes
+from fluxforge.data import EnsembleSource, Model, Problem, hops_of, model_of, scale_step, source, unseen_meshes
 from fluxforge.distil import Limit, series
 from fluxforge.gnn import Network, cast
 from fluxforge.graph import evaluate_stages
-from fluxforge.loss import averaged, defect_of, step_of
+from fluxforge.loss import defect_of, mean_defect, step_of
 from fluxforge.paper.studies._seeds import RATES
 from fluxforge.pipeline import Progress, discover, recipe_of, resume, run_folder
 from fluxforge.run import RunFolder
@@ -99,7 +99,7 @@ def draw_unseen(spec: recipe.Recipe, fourier: tuple[float, float], *, meshes: in
         data = recipe.Meshes(fourier=(1.0, 1.0), fields=spec.data.fields)
         first = _draw_at_fourier(wanted, spec.seed, hops_of(spec.network), (data, model_of(spec), PROBLEMS))
     steps = jax.random.uniform(jax.random.key(spec.seed), (PROBLEMS,), "float64", *fourier)
-    return restepped(first, steps)
+    return scale_step(first, steps)
 
 
 @lru_cache(maxsize=2)
@@ -135,7 +135,7 @@ def measure_residuals(network: Network, spec: recipe.Recipe, fourier: tuple[floa
 def _mean(step: Step, loss: recipe.Loss, problems: Problem) -> Float[Array, ""]:
     """Compiled once for every loss and scheme, and for networks of one shape."""
     defect = defect_of(loss)
-    return jax.lax.map(lambda p: averaged(defect(p, step(p)), p, "l1"), problems).mean()
+    return jax.lax.map(lambda p: mean_defect(defect(p, step(p)), p, "l1"), problems).mean()
 
 
 class ConstantsRow(Struct, frozen=True, kw_only=True):
@@ -172,7 +172,7 @@ def measure_constants(network: Network, spec: recipe.Recipe, fourier: float) -> 
 def _explicit(name: str) -> Step:
     """Always the same function for a scheme, which is what compiled code is kept under."""
     stages = find(name).stages
-    return lambda p: evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.named)
+    return lambda p: evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.step_parameters)
 
 
 def crank_nicolson(p: Problem) -> State:

@@ -66,7 +66,7 @@ class Measurements:
 
     def read(self, title: str, key: Key, kind: type[R]) -> R | None:
         """The measurement of this key as a record of this kind, or None if the folder does not have it."""
-        kept = None if self._folder is None else self._folder.finished(_stage(title, key))
+        kept = None if self._folder is None else self._folder.read_stage(_stage(title, key))
         return None if kept is None else msgspec.convert(kept, kind)
 
     def keep(self, title: str, key: Key, measured: R) -> R:

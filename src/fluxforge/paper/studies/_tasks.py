@@ -22,7 +22,7 @@ import numpy as np
 from msgspec import Struct
 
 from fluxforge.certify.cost import cost
-from fluxforge.data import cached
+from fluxforge.data import generate_meshes
 from fluxforge.errors import FluxforgeError
 from fluxforge.mesh import DualGraph, fourier_step
 from fluxforge.paper.studies._measures import graph_of, measure_grid, space_error, step_of
@@ -196,7 +196,7 @@ def measure_tasks(
             done += 1
     # Meshes go into the cache first, so that processes beside each other do not each make them.
     for cells, seed in dict.fromkeys((tasks[k].cells, tasks[k].seed) for k in apart):
-        cached([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
+        generate_meshes([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
     for at, text in run_children([tasks[k] for k in apart], workers=workers):
         task = tasks[apart[at]]
         found[apart[at]] = held.keep(task.title, task, msgspec.json.decode(text, type=kind))

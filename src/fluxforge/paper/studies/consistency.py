@@ -17,7 +17,7 @@ from fluxforge.certify.modified import square_equation
 from fluxforge.certify.order import fitted_diffusion, steady_errors
 from fluxforge.certify.stability import default_graph, stability
 from fluxforge.certify.time_order import time_order
-from fluxforge.data import cached
+from fluxforge.data import generate_meshes
 from fluxforge.mesh import FAMILIES, Mesh, gmsh_problem
 from fluxforge.paper.studies._consistency_result import Algebra, Family, Implicit, Result, Steady, Tensor, judge
 from fluxforge.paper.studies._records import open_measurements
@@ -53,7 +53,7 @@ SIZES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
     },
 }
 SEEDS = (1, 2, 3, 4, 5)
-# Where a step's growth is asked: Δt times the rate of a mode.
+# Δt λ at which the growth of one step is computed, λ the rate of a mode.
 STEPS = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
@@ -68,7 +68,7 @@ class Config:
 
     @property
     def families(self) -> Mapping[str, tuple[int, ...]]:
-        """The sizes asked for, or the preset's."""
+        """The sizes given, or the preset's."""
         return SIZES[self.preset] if self.sizes is None else self.sizes
 
 
@@ -87,7 +87,7 @@ def run(
         for family, sizes in families.items():
             seeds = config.seeds if family not in PERIODS else config.seeds[:1]
             words = {"task": NAME, "family": family, "sizes": list(sizes), "seeds": list(seeds)}
-            told = partial(_told, tell, done, total)
+            told = partial(_tell_after, tell, done, total)
             measure = partial(_family, family, sizes, seeds=seeds, tell=told)
             found[family] = held.measure_once(f"consistency, {family}", words, Family, measure)
             done += len(sizes)
@@ -97,7 +97,7 @@ def run(
     return Result(NAME, config.preset, found, algebra.time_order, algebra.equations, algebra.crank_nicolson, CHOICES)
 
 
-def _told(tell: Progress, before: int, total: int, what: str, done: int) -> None:
+def _tell_after(tell: Progress, before: int, total: int, what: str, done: int) -> None:
     tell(what, before + done, total)
 
 
@@ -146,7 +146,7 @@ def mesh_of(family: str, n: int, seed: int) -> Mesh:
     if family not in ("irregular", GMSH):
         return FAMILIES[family](n, seed)
     engine = "gmsh" if family == GMSH else "builtin"
-    (mesh,) = cached([{"kind": "irregular", "cells": 2 * n * n, "seed": seed, "engine": engine}])
+    (mesh,) = generate_meshes([{"kind": "irregular", "cells": 2 * n * n, "seed": seed, "engine": engine}])
     return mesh
 
 

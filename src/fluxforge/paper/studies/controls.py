@@ -156,18 +156,18 @@ def _row(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn)
     """What became of one decoy: collected if it was finished as it stands, or run."""
     spec = spec_of(decoy, config)
     with run_folder(folder / decoy.name, spec, warn=warn) as held:
-        done = held.finished(NAME)
+        done = held.read_stage(NAME)
         if done is None or done["what"] != decoy.what:
             began = time.perf_counter()
 
-            def told(what: str, k: int, of: int) -> None:
+            def tell_decoy(what: str, k: int, of: int) -> None:
                 tell(f"{decoy.name}: {what}", k, of)
 
             if decoy.make is None:
                 network = train(spec, source(spec), folder=held).member(0)
             else:
                 network = decoy.make(spec, lambda: _heat(config, folder, warn))
-            judged = judge_formula(distil_network(TrainedMember(network), spec, held, told), spec, told)
+            judged = judge_formula(distil_network(TrainedMember(network), spec, held, tell_decoy), spec, tell_decoy)
             row = _describe(decoy, spec, judged, time.perf_counter() - began)
             done = finite(to_builtins(row))
             held.finish(NAME, done)
@@ -209,7 +209,7 @@ def _describe(decoy: Decoy, spec: recipe.Recipe, judged: JudgedFormula, seconds:
 # Constants refitted to exact data are those of the law but for rounding; the smallest term of any decoy is 2e-2.
 EXACT = 1e-6
 # Refitted to data with noise of relative size s, they are within s/3. Their standard error is about s/30, from 512
-# problems of two cells; T_N and T_P, which vary together, are told apart less well than a constant by itself.
+# problems of two cells; T_N and T_P, which vary together, are separated less well than a single constant is determined.
 WITHIN_NOISE = 1.0 / 3.0
 
 

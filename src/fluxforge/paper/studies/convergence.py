@@ -57,7 +57,7 @@ FRACTIONS = (8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
 # Schemes made for long steps run with them where only the end matters.
 LONG = ("crank-nicolson", "rkl2-8")
 SPACE_FRACTION, LONG_FRACTION = 0.8, 8.0
-# From that many cells on, every scheme has a process of its own, and one mesh has to speak for its size.
+# From this many cells on, every scheme is measured in a new process, and one mesh stands for its size.
 LARGE = 20_000
 MOST_NETWORKS = 2
 # The largest meshes a network is put on: for a thousand steps at most, and for as many as `until` takes, which is n
@@ -87,7 +87,7 @@ class Config:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The cells asked for, or the preset's."""
+        """The numbers of cells given, or the preset's."""
         return SIZES[self.preset] if self.cells is None else self.cells
 
     @property
@@ -102,7 +102,7 @@ def run(
 ) -> Result:
     """Measure the grid; measurements that the folder holds are read."""
     _check(config)
-    networks = dict(list(_read_networks(folder).items())[:MOST_NETWORKS])
+    networks = dict(list(read_networks(folder).items())[:MOST_NETWORKS])
     with jax.enable_x64(True), open_measurements(None if folder is None else folder / "grid", warn) as held:
         study = _Study(config, held, tell, networks)
         meshes = [study.mesh(cells) for cells in config.sizes]
@@ -125,16 +125,12 @@ def run(
     )
 
 
-def _read_networks(folder: Path | None) -> dict[str, Network]:
-    return read_networks(folder)
-
-
 def _check(config: Config) -> None:
     if stray := [name for name in config.schemes if name not in BUILT_IN]:
         raise InputError(f"there is no built-in scheme {stray[0]!r}; choose from {', '.join(BUILT_IN)}")
     for name in COMPARED:
         if name not in config.schemes:
-            raise InputError(f"the claims speak of {name}: have it among the schemes")
+            raise InputError(f"the claims compare with {name}: add it to the schemes")
 
 
 def _describe_networks(networks: Mapping[str, Network], config: Config) -> str:

@@ -132,7 +132,7 @@ def _run_variant(
 
 def _reduce(spec: recipe.Recipe, folder: RunFolder | None, tell: Progress) -> Reduced:
     """The sparse networks in canonical form; a finished stage of the folder is read."""
-    if folder is not None and (done := folder.finished("reduce")) is not None:
+    if folder is not None and (done := folder.read_stage("reduce")) is not None:
         return from_document(done, Reduced, folder.path / "stages" / "reduce.json")
     tell("reducing to canonical form", 0, 1)
     reduced = reduce_networks(spec, train(spec, source(spec), folder=folder), "sparse")
@@ -143,17 +143,23 @@ def _reduce(spec: recipe.Recipe, folder: RunFolder | None, tell: Progress) -> Re
 
 def judge(result: Result) -> list[Claim]:
     """The claims of the paper's section 4.4, judged from the numbers alone."""
-    return [_suffice(result), _fit(result), _only_sparse(result), _clustered(result), _minimal(result)]
+    return [
+        _judge_two_cells(result),
+        _judge_fit(result),
+        _judge_sparsity(result),
+        _judge_weights(result),
+        _judge_count(result),
+    ]
 
 
-def _known(value: Number) -> float:
+def _or_infinity(value: Number) -> float:
     """An error that was not finite is null in a document: it is larger than any limit."""
     return np.inf if value is None else value
 
 
-def _fit(result: Result) -> Claim:
+def _judge_fit(result: Result) -> Claim:
     arms = result.summary["default"]
-    sparse, dense = (_known(arms[arm].train_mae.median) for arm in ("sparse", "dense"))
+    sparse, dense = (_or_infinity(arms[arm].train_mae.median) for arm in ("sparse", "dense"))
     stuck = {name: each["sparse"].stuck for name, each in result.summary.items()}
     fits = max(sparse, dense) <= FITS
     verdict: Verdict = "does not hold" if not fits else "holds under a condition" if any(stuck.values()) else "holds"
@@ -163,9 +169,9 @@ def _fit(result: Result) -> Claim:
     return Claim("both fit", "both models perfectly fit the simple training data", verdict, evidence)
 
 
-def _suffice(result: Result) -> Claim:
+def _judge_two_cells(result: Result) -> Claim:
     """Holds if the median network with ℓ¹ stays close for 50 steps on unseen meshes in every variant."""
-    after = {name: _known(each["sparse"].rollout_mse.median) for name, each in result.summary.items()}
+    after = {name: _or_infinity(each["sparse"].rollout_mse.median) for name, each in result.summary.items()}
     close = [value < GENERALISES for value in after.values()]
     stuck = {name: each["sparse"].stuck for name, each in result.summary.items()}
     verdict: Verdict = "holds" if all(close) else "holds under a condition" if any(close) else "does not hold"
@@ -177,19 +183,19 @@ def _suffice(result: Result) -> Claim:
     )
     warm = result.extrapolation.temperature_range.get("10", {}).get("sparse")
     if warm is not None:
-        median = np.median([_known(each) for each in warm])
+        median = np.median([_or_infinity(each) for each in warm])
         evidence += f"; at ten times the temperatures of the training set the median relative error is {median:.1e}"
     text = "a GNN trained on two-node graphs extrapolates the first-order scheme to unseen unstructured meshes"
     return Claim("two cells suffice", text, verdict, evidence)
 
 
-def _only_sparse(result: Result) -> Claim:
+def _judge_sparsity(result: Result) -> Claim:
     """Holds where sparse networks generalise and dense ones do not; under a condition if that depends on the data."""
     only, parts = [], []
     for name, arms in result.summary.items():
-        sparse, dense = (_known(arms[arm].rollout_mse.median) for arm in ("sparse", "dense"))
+        sparse, dense = (_or_infinity(arms[arm].rollout_mse.median) for arm in ("sparse", "dense"))
         only.append(sparse < GENERALISES <= dense)
-        one, other = (_known(arms[arm].ood_mse.median) for arm in ("sparse", "dense"))
+        one, other = (_or_infinity(arms[arm].ood_mse.median) for arm in ("sparse", "dense"))
         parts.append(
             f"{name}: median one-step MSE {one:.1e} sparse, {other:.1e} dense, 50-step rollout {sparse:.1e} and "
             f"{dense:.1e}"
@@ -199,7 +205,7 @@ def _only_sparse(result: Result) -> Claim:
     return Claim("only the sparse model generalises", text, verdict, "; ".join(parts))
 
 
-def _clustered(result: Result) -> Claim:
+def _judge_weights(result: Result) -> Claim:
     sparse, dense = (
         float(np.mean(np.abs(np.array(arm.last_layer, float)) < 1e-3)) for arm in (result.sparse, result.dense)
     )
@@ -209,7 +215,7 @@ def _clustered(result: Result) -> Claim:
     return Claim("weights cluster at zero", text, verdict, evidence)
 
 
-def _minimal(result: Result) -> Claim:
+def _judge_count(result: Result) -> Claim:
     counts, reduced = result.sparse.nonzeros, result.reduced
     wanted = reduced.lemma_nonzeros
     verdict: Verdict = "holds" if max(counts) <= wanted else "does not hold"

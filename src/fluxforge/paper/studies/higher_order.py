@@ -13,7 +13,7 @@ from fluxforge import recipe
 from fluxforge.certify.effective import lattice_diffusion
 from fluxforge.certify.time_order import study_graph, time_order
 from fluxforge.data import Problem, source
-from fluxforge.distil import layered, small_steps
+from fluxforge.distil import layer_stages, small_steps
 from fluxforge.gnn import Network
 from fluxforge.mesh import fourier_step
 from fluxforge.paper.studies._higher_order_claims import judge
@@ -97,7 +97,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
 
 
 def _quicker(config: Config) -> dict[str, Any]:
-    """The other networks are there for a comparison: they are trained for less, unless a number is asked for."""
+    """The number of training steps of the other networks, which are only compared: fewer, unless a number is given."""
     asked = config.variant_steps is None and "training.steps" in config.changes
     return {} if asked else {"training.steps": config.variant_steps or VARIANT_STEPS}
 
@@ -146,7 +146,7 @@ def _train_variant(spec: recipe.Recipe, folder: Path | None, tell: Progress) -> 
         trained = train(spec, source(spec), tell=tell_step)
         return _measure(trained.member(0), spec, skipped=trained.skipped[0])
     with run_folder(folder, spec, warn=lambda _: None) as held:
-        done = held.finished("measured")
+        done = held.read_stage("measured")
         if done is None:
             trained = train(spec, source(spec), folder=held, tell=tell_step)
             done = to_builtins(_measure(trained.member(0), spec, skipped=trained.skipped[0]))
@@ -200,14 +200,14 @@ def _minimise(
 ) -> Direct:
     spec = recipe.override(base, changes)
     start = {f"{letter}{k}": 1.0 / (layers + 1 - k) for k in range(1, layers + 1) for letter in "ac"}
-    free = layered(FLUX, start, layers)
+    free = layer_stages(FLUX, start, layers)
     found = small_steps(free, spec.loss, problems)
     return Direct(
         rows=constants_rows(found),
         limit=dict(found.fitted.values),
         uncertainty=dict(found.fitted.uncertainty),
         rational={name: str(value) for name, value in found.fitted.rational.items()},
-        certified=_certify(Scheme(f"layers-{layers}", free.filled(found.fitted.chosen))),
+        certified=_certify(Scheme(f"layers-{layers}", free.fill_constants(found.fitted.chosen))),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fluxforge.data import cached
+from fluxforge.data import generate_meshes
 from fluxforge.paper.studies._measures import graph_of
 from fluxforge.paper.studies._records import Claim, Measurements, Verdict, open_measurements
 from fluxforge.paper.studies._tasks import Footprint, Task, count_bytes, measure_tasks
@@ -43,7 +43,7 @@ SIZES: Mapping[str, tuple[int, ...]] = {
     "quick": (10_000, 30_000, 60_000, 100_000),
     "paper": (10_000, 30_000, 100_000, 200_000),
 }
-# Two steps that every scheme bears, far apart.
+# Two time steps, far apart, at which every scheme is stable.
 FOURIER = (0.125, 0.75)
 DISCOVERED = ("midpoint-printed", "two-hop-printed")
 # Much lower: at most that share of the other's bytes per cell.
@@ -105,7 +105,7 @@ class Config:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The cells asked for, or the preset's."""
+        """The numbers of cells given, or the preset's."""
         return SIZES[self.preset] if self.cells is None else self.cells
 
     def steps(self, cells: int) -> tuple[float, ...]:
@@ -127,7 +127,7 @@ def run(
         }
         for k, cells in enumerate(config.sizes):
             tell(f"mesh of {cells} cells", k, len(config.sizes))
-            cached([{"kind": "irregular", "cells": cells, "seed": SEED, "engine": "builtin"}])
+            generate_meshes([{"kind": "irregular", "cells": cells, "seed": SEED, "engine": "builtin"}])
         tasks = [*bare.values(), *wanted.values()]
         found = measure_tasks(tasks, Footprint, held, tell=tell, workers=config.workers)
         counted = {(name, cells): _count(name, cells, held) for cells in config.sizes for name in config.subjects}

@@ -44,7 +44,7 @@ WITHIN = 0.02
 POWER = 0.3
 HALF_STEP = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 TWO_PATHS = {"a2": 1.0, "b": 0.5, "d": 1.0, "e": 0.5}
-# What each recipe's constants are if it found the scheme that the paper speaks of; of a first-order one, all are 1.
+# The scheme that the paper describes and its constants, by recipe; those of the first-order scheme are all 1.
 WANTED: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "first-order": ("first-order scheme", {}),
     "first-order-direct": ("first-order scheme", {}),
@@ -101,7 +101,7 @@ class Config:
 
     @property
     def networks(self) -> int:
-        """The number of seeds that was asked for, or the preset's."""
+        """The number of seeds given, or the preset's."""
         return int(self.changes.get("seeds") or self.seeds or SEEDS[self.preset])
 
 
@@ -160,7 +160,7 @@ def _measure_residual(spec: recipe.Recipe, folder: Path, warn: Warn) -> Residual
     if not isinstance(spec.data, recipe.Meshes) or spec.loss.residual is None:
         return None
     with RunFolder.open(folder, warn=warn) as held:
-        done = held.finished("residual")
+        done = held.read_stage("residual")
         if done is None:
             network = train(spec, source(spec), folder=held).member(0)
             with jax.enable_x64(True):

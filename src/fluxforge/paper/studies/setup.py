@@ -122,7 +122,7 @@ def run(
 
 
 def _engine(wanted: str, warn: Callable[[str], None]) -> str:
-    """Which generator made the meshes, in words; told where it is not the one that the paper has."""
+    """The name of the mesh generator that was used; `warn` is called if it is not the paper's."""
     problem = gmsh_problem() if wanted == "auto" else None
     if problem is not None:
         warn(f"the meshes are those of the built-in engine: {problem}")
@@ -201,19 +201,19 @@ def describe_two_cells() -> TwoCells:
     assert isinstance(drawn, FixedSource)
     graph = dual(Mesh(EQUILATERAL, np.array(CELLS), origin="two cells"), Neumann())
     return TwoCells(
-        points=_rounded(EQUILATERAL),
+        points=_round(EQUILATERAL),
         cells=[list(cell) for cell in CELLS],
-        centroids=_rounded(graph.x),
+        centroids=_round(graph.x),
         V=graph.V.tolist(),
         A=float(graph.A[0]),
         delta=float(graph.delta[0]),
         ratio=(graph.A[0] / graph.delta[0] / graph.V).tolist(),
-        training=_training(drawn.problems),
+        training=_describe_training(drawn.problems),
         example=_example(drawn.problems),
     )
 
 
-def _training(problems: Problem) -> TrainingSet:
+def _describe_training(problems: Problem) -> TrainingSet:
     """Least and largest over all graphs of the set, random ones and corner cases."""
     edge = problems.graph.hops[Hop.EDGE]
     V, A, delta = (np.asarray(a) for a in (problems.graph.V, edge.geometry["A"], edge.geometry["delta"]))
@@ -225,9 +225,9 @@ def _training(problems: Problem) -> TrainingSet:
 
 def _example(problems: Problem) -> Example:
     """T and S of the first graph, and T one step of the first-order scheme later."""
-    T, S, after = (_rounded(values[0]) for values in (problems.T, problems.S, problems.answer))
+    T, S, after = (_round(values[0]) for values in (problems.T, problems.S, problems.answer))
     return Example(T, S, after, float(problems.dt[0]), float(problems.parameters["alpha"][0]))
 
 
-def _rounded(values: Any) -> list[Any]:
+def _round(values: Any) -> list[Any]:
     return np.round(np.asarray(values), 6).tolist()

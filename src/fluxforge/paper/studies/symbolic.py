@@ -8,100 +8,30 @@ from typing import Any
 
 import jax
 import numpy as np
-from msgspec import UNSET, Struct, UnsetType, convert
+from msgspec import UNSET, UnsetType, convert
 from msgspec.structs import asdict, replace
 
 from fluxforge import recipe
 from fluxforge.data import source
-from fluxforge.distil import ENGINES, layered, series, small_steps
+from fluxforge.distil import ENGINES, layer_stages, series, small_steps
 from fluxforge.gnn import cast
 from fluxforge.loss import step_of
-from fluxforge.paper.studies._networks import ConstantsRow, constants_rows
-from fluxforge.paper.studies._records import Claim, Verdict
-from fluxforge.paper.studies._seeds import ENOUGH, Rate, Tally, rate_of, read_rates, weigh
-from fluxforge.paper.studies.rates import BUILT_IN, SMALL_STEPS
+from fluxforge.paper.studies._networks import constants_rows
+from fluxforge.paper.studies._seeds import read_rates
+from fluxforge.paper.studies._symbolic_result import EXACT, AgainstStep, Recovery, Result, Row, StepConstants, judge
 from fluxforge.pipeline import Progress, explain, ladder, problems_by_step, run_folder, silent, with_steps
 from fluxforge.recipe import diffusivity_of
-from fluxforge.run.result import Discovery, Evaluation, FrontTable, Number, Numbers
+from fluxforge.run.result import Discovery, Number
 from fluxforge.scheme import symbol
 from fluxforge.train import Trained, train
+
+__all__ = ["AgainstStep", "Config", "Result", "Row", "StepConstants", "judge", "run"]
 
 NAME = "symbolic"
 Warn = Callable[[str], None]
 FLUX = symbol("alpha") * symbol("A") / symbol("delta")
-# Found again: the constant within this part of α, after the refit.
-EXACT = 1e-3
 SEEDS = {"quick": 3, "paper": 10}
 RECIPES = ("first-order", "first-order-pinn")
-PAIRS = "on random pairs of triangles"
-
-
-class Row(Struct, frozen=True):
-    """One network explained by one engine: the formula, its largest distance `off` from the scheme's constants, losses.
-
-    `reason` is the first that speaks against a recovery.
-    """
-
-    engine: str
-    seed: int
-    diffusivity: float
-    recovered: bool
-    message: str | None
-    output: str | None
-    constants: Numbers
-    off: float | None
-    network_loss: Number
-    formula_loss: Number
-    stencil_difference: Number
-    evaluation: Evaluation | None
-    reason: str | None
-    seconds: float
-
-
-class Recovery(Struct, frozen=True):
-    """The networks of one engine and one α: how many of them were recovered, and the worst constant of those."""
-
-    engine: str
-    diffusivity: float
-    recovered: int
-    of: int
-    exact: int
-    worst_constant: float | None
-    median_seconds: float
-
-
-class StepConstants(ConstantsRow, frozen=True, kw_only=True):
-    """Constants of least residual at one Δt, the flux constant of a pair `alone`, and those of a trained network."""
-
-    alone: float
-    network: dict[str, float] | UnsetType = UNSET
-
-
-class AgainstStep(Struct, frozen=True):
-    """Constants of least residual at each Δt, and their limit for small steps."""
-
-    rows: list[StepConstants]
-    limit: dict[str, float]
-    uncertainty: dict[str, float]
-
-
-class Result(Struct, frozen=True, kw_only=True):
-    """The result of the study; `update` and `data` are absent from documents of older versions.
-
-    With the update "residual" the network is f in T' = T + Δt/V·f, and T + Δt/V is not to be found.
-    """
-
-    experiment: str
-    preset: str
-    engines: list[str]
-    update: dict[str, str] | UnsetType = UNSET
-    data: str | UnsetType = UNSET
-    left_out: dict[str, str]
-    rows: list[Row]
-    fronts: dict[str, FrontTable]
-    recovery: list[Recovery]
-    against_step: dict[str, AgainstStep]
-    rates: dict[str, Tally] | None
 
 
 @dataclass(frozen=True)
@@ -118,7 +48,7 @@ class Config:
 
     @property
     def networks(self) -> int:
-        """The seeds asked for, or the preset's."""
+        """The number of seeds given, or the preset's."""
         return int(self.changes.get("seeds") or self.seeds or SEEDS[self.preset])
 
 
@@ -230,7 +160,7 @@ def _follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> 
     trained = _train(spec, folder / f"residual-{theta:g}", tell)
     with jax.enable_x64(True):
         problems = problems_by_step(spec, (*ladder(spec), 0.1), config.problems)
-        found = small_steps(layered(FLUX, {"a1": 1.0, "c1": 1.0}, 1), spec.loss, problems)
+        found = small_steps(layer_stages(FLUX, {"a1": 1.0, "c1": 1.0}, 1), spec.loss, problems)
         own = step_of(cast(trained.member(0), "float64"))
         rows = []
         for row in constants_rows(found):
@@ -241,74 +171,3 @@ def _follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> 
             alone = 1.0 / (1.0 + 2.0 * theta * diffusivity_of(spec) * row.step)
             rows.append(StepConstants(**asdict(row), alone=alone, network=network))
     return AgainstStep(rows, dict(found.fitted.values), dict(found.fitted.uncertainty))
-
-
-def judge(result: Result) -> list[Claim]:
-    """The sentences of section 4 about formulas of networks."""
-    return [_supervised(result), _residual(result)]
-
-
-def _conditions(result: Result, name: str) -> list[str]:
-    """What is built into a recipe's network; results that do not say are of networks with a residual update."""
-    return [BUILT_IN] if (result.update or {}).get(name, "residual") == "residual" else []
-
-
-def _supervised(result: Result) -> Claim:
-    """On this part's own seeds if there are enough of them at one α, otherwise on those of `rates`."""
-    found = result.recovery
-    good, of = sum(row.exact for row in found), sum(row.of for row in found)
-    # Networks of other α start from the same seeds.
-    seeds = max((row.of for row in found), default=0)
-    rate = Rate(good, of) if seeds >= ENOUGH else rate_of(result.rates, "first-order", "first-order scheme")
-    rate = rate or Rate(min(good, seeds), seeds)
-    own = result.data != "two-cells"
-    conditions = [*_conditions(result, "first-order"), *([PAIRS] * own)]
-    listed = "; ".join(f"{row.engine}, α = {row.diffusivity:g}: {row.recovered} of {row.of}" for row in found)
-    claim = Claim(
-        "symbolic-supervised",
-        "Symbolic regression of the trained GNN recovers f_agg = α A/δ (T_N − T_P) and f_up = T + Δt/V Σ + Δt S.",
-        "holds under a condition" if conditions else "holds",
-        f"recovered and certified here: {listed}; {good} of {of} with a constant within {EXACT:g} of α."
-        + (" The network is f in T' = T + Δt/V·f: T + Δt/V is given to it, not found." * (BUILT_IN in conditions))
-        + (" Trained on random pairs of triangles and steps: on the paper's one pair A, δ and V are constants." * own),
-        ", ".join(conditions),
-    )
-    return weigh(claim, rate)
-
-
-def _residual(result: Result) -> Claim:
-    """What the residual asks for, without a network; and that trained networks give it, on the seeds of `rates`."""
-    rows = {name: _nearest(found.rows, 0.1) for name, found in result.against_step.items()}
-    at = {name: row.constants for name, row in rows.items()}
-    limits = [found.limit["c1"] for found in result.against_step.values()]
-    sources = [found.limit["a1"] for found in result.against_step.values()]
-    exact = all(abs(values[name] - 1.0) <= EXACT for values in at.values() for name in ("c1", "a1"))
-    tends = all(abs(limit - 1.0) <= EXACT for limit in (*limits, *sources))
-    conditions = [*([SMALL_STEPS] * (not exact)), *_conditions(result, "first-order-pinn")]
-    verdict: Verdict = "does not hold" if not tends else "holds under a condition" if conditions else "holds"
-    listed = "; ".join(f"{name}: flux {values['c1']:.3f} α, source {values['a1']:.3f}" for name, values in at.items())
-    claim = Claim(
-        "symbolic-residual",
-        "The same scheme is recovered from the physics-informed loss alone.",
-        verdict,
-        f"constants of least residual at αΔt = 0.1: {listed}; in the limit Δt → 0: "
-        f"{', '.join(f'{limit:.4f}' for limit in limits)} α, source {', '.join(f'{limit:.4f}' for limit in sources)}."
-        + _of_networks(rows),
-        ", ".join(conditions) if verdict == "holds under a condition" else "",
-    )
-    return weigh(claim, rate_of(result.rates, "first-order-pinn", "first-order scheme"))
-
-
-def _of_networks(rows: Mapping[str, StepConstants]) -> str:
-    """The constants of the trained networks at that step."""
-    listed = "; ".join(
-        f"{name}: flux {row.network['c1']:.3f} α, {row.network['unexplained']:.0%} of the step not explained by flux "
-        "and source"
-        for name, row in rows.items()
-        if row.network
-    )
-    return f" One network trained with each has at that step {listed}." if listed else ""
-
-
-def _nearest(rows: Sequence[StepConstants], step: float) -> StepConstants:
-    return min(rows, key=lambda row: abs(row.step - step))

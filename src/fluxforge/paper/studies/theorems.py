@@ -52,7 +52,7 @@ NAME = "theorems"
 DT = 0.1
 SHAPES = tuple((layers, depth) for layers in (1, 2, 3) for depth in (2, 3, 4))
 FAMILY_SIZE = 8
-# Relative noise on the lemma's weights: networks near the sparse solution, which the second theorem speaks of.
+# Relative noise on the lemma's weights: networks near the sparse solution, as in the second theorem.
 NOISE = (1e-4, 1e-3, 1e-2)
 
 
@@ -205,7 +205,7 @@ def _describe(check: bounds.BoundCheck) -> BoundTest:
     )
 
 
-def _trained(config: Config, changes: Mapping[str, Any]) -> tuple[list[Network], Problem]:
+def _train_networks(config: Config, changes: Mapping[str, Any]) -> tuple[list[Network], Problem]:
     """Networks of a recipe like the paper's, and the graphs they were trained on, in float64."""
     base = recipe.override(recipe.load("generalisation"), {"seeds": config.seeds, "training.steps": config.steps})
     spec = recipe.override(base, {"data.negated": True, "data.time_step": DT, **changes, **config.changes})
@@ -217,7 +217,7 @@ def _trained(config: Config, changes: Mapping[str, Any]) -> tuple[list[Network],
 def _linear(config: Config, problems: Mapping[str, Problem]) -> LinearGroup:
     """The first bound on linear networks, trained; one record per seed."""
     shape = {"network.layers": 1, "network.depth": 1, "arms": {"sparse": 1e-3}}
-    networks, taught = _trained(config, shape)
+    networks, taught = _train_networks(config, shape)
     weights = [Weights(**found._asdict()) for each in networks if (found := linear_weights(each)) is not None]
     group = _summarise([bounds.check_linear_bound(each, taught, problems) for each in networks])
     return LinearGroup(**structs.asdict(group), weights=weights)
@@ -225,17 +225,17 @@ def _linear(config: Config, problems: Mapping[str, Problem]) -> LinearGroup:
 
 def _deep(config: Config, problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, BoundGroup]:
     """The second bound on trained networks, which lack the structure it needs, and on the lemma's with noise."""
-    networks, taught = _trained(config, {"arms": {"sparse": 1e-3}, "training.learning_rate": 3e-3})
+    networks, taught = _train_networks(config, {"arms": {"sparse": 1e-3}, "training.learning_rate": 3e-3})
     trained = [bounds.check_deep_bound(each, taught, problems) for each in networks]
     near = [
-        bounds.check_deep_bound(_shaken(sparse_network(2, 2, 2), size, seed), training["signed"], problems)
+        bounds.check_deep_bound(_perturb_weights(sparse_network(2, 2, 2), size, seed), training["signed"], problems)
         for size in NOISE
         for seed in range(config.seeds)
     ]
     return {"trained": _summarise(trained), "near the lemma's network": _summarise(near)}
 
 
-def _shaken(network: Network, size: float, seed: int) -> Network:
+def _perturb_weights(network: Network, size: float, seed: int) -> Network:
     """Every non-zero parameter times 1 + size · uniform(−1, 1)."""
     rng = np.random.default_rng([seed, round(1 / size)])
     return jax.tree.map(

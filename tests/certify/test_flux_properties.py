@@ -1,0 +1,167 @@
+"""Fluxes by algebra and intervals: what is known of the textbook's, and decoys that samples would let pass."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from fluxforge.certify.flux import (
+    Flux,
+    N,
+    P,
+    flux_of,
+    has_flux_of_equation,
+    is_antisymmetric,
+    is_consistent,
+    largest_speed,
+    states_of,
+)
+from fluxforge.certify.harten import step_bound
+from fluxforge.certify.monotone import e_condition, monotonicity, peclet_limit
+from fluxforge.errors import NumericalError
+from fluxforge.expression import parse, symbol
+from fluxforge.pde import find as find_equation
+from fluxforge.scheme import FLUXES, find
+
+ADVECTION, BURGERS, TRAFFIC, BOTH = map(find_equation, ("advection", "burgers", "traffic", "advection-diffusion"))
+
+
+def flux(name: str, equation: object = BURGERS) -> Flux:
+    return Flux(FLUXES[name].of(equation, P, N), equation, states_of(equation))  # type: ignore[arg-type]
+
+
+def own(text: str, equation: object = BURGERS) -> Flux:
+    """A flux given as text in p, n, a and |a|."""
+    a = symbol("direction_n") if equation is not ADVECTION else symbol("velocity_n")
+    formula = parse(text, ("p", "n", "a")).subs({symbol("p"): P, symbol("n"): N, symbol("a"): a})
+    return Flux(formula, equation, states_of(equation))  # type: ignore[arg-type]
+
+
+UPWIND = "a*(p + n)/2 - abs(a)*(n - p)/2"
+
+
+@pytest.mark.parametrize("equation", [ADVECTION, BURGERS, TRAFFIC], ids=str)
+@pytest.mark.parametrize("name", [name for name in FLUXES if name not in ("rusanov", "scharfetter-gummel")])
+def test_claims_of_the_textbook_fluxes_hold(name: str, equation: object) -> None:
+    if FLUXES[name].refuse(equation) is not None or (name == "lax-wendroff" and equation is not ADVECTION):  # type: ignore[arg-type]
+        return
+    one = flux(name, equation)
+    assert is_consistent(one).holds
+    assert is_antisymmetric(one).by.startswith("algebra")
+    found = monotonicity(one)
+    assert found.holds is FLUXES[name].monotone
+    if found.holds:
+        assert found.exactly
+
+
+def test_rusanov_is_monotone_to_the_width_of_the_intervals() -> None:
+    found = monotonicity(flux("rusanov"))
+    assert found.holds
+    # It touches 0 on the diagonal u_P = u_N, where boxes of width 2⁻⁹ of the range leave about as much open.
+    assert -0.005 <= min(found.rising.bound, found.falling.bound) < 0
+
+
+def test_central_with_diffusion_is_monotone_up_to_a_cell_peclet_number_of_two() -> None:
+    central = flux("central", BOTH)
+    assert monotonicity(central).holds is False
+    # ½ a + K/δ = 0 at |a| δ/K = 2; the bisection ends within 2e-4 of it.
+    assert peclet_limit(central) == pytest.approx(2.0, rel=3e-4)
+    assert monotonicity(flux("upwind", BOTH)).holds
+    assert monotonicity(flux("scharfetter-gummel", BOTH)).holds
+
+
+@pytest.mark.parametrize(
+    ("text", "equation"),
+    [
+        ("-a*(p + n)/2 - abs(a)*(n - p)/2", ADVECTION),  # wrong sign
+        ("a*(p + n)/4 - abs(a)*(n - p)/4", ADVECTION),  # factor ½
+        ("a*(p**2 + n**2)/4 - abs(a)*max(abs(p), abs(n))*(n - p)/2", ADVECTION),  # f of another equation
+        ("a*(p + n)/2 + a*abs(n - p)/2 + a/10", ADVECTION),  # antisymmetric, and not consistent
+    ],
+)
+def test_a_flux_of_something_else_is_not_consistent(text: str, equation: object) -> None:
+    found = is_consistent(own(text, equation))
+    assert not found.holds
+    assert found.apart > 1e-3
+
+
+def test_what_leaves_one_cell_has_to_enter_the_other() -> None:
+    one_sided = own("a*p", ADVECTION)
+    assert is_consistent(one_sided).holds
+    assert not is_antisymmetric(one_sided).holds
+
+
+BUMP = f"({UPWIND})*1 + {{height}}*a*exp(-((p + n - 0.6274)/{{width}})**2)*(n - p)"
+
+
+def test_a_narrow_bump_between_samples_is_found() -> None:
+    """∂F/∂u_P = 1 but near u_P + u_N = 0.6274, in a strip of width 1e-3: 1,000 random points hardly see it."""
+    found = monotonicity(own(BUMP.format(height=2.0, width=2e-4), ADVECTION))
+    assert found.holds is False
+    worst = found.rising if found.rising.value < found.falling.value else found.falling
+    assert abs(worst.at[0] + worst.at[1] - 0.6274) < 2e-3
+    assert monotonicity(own(BUMP.format(height=0.0, width=2e-4), ADVECTION)).holds
+
+
+def test_a_notch_of_two_kinks_is_found() -> None:
+    """The slope along u_P is 1 but for −4 between two kinks, 1e-3 apart."""
+    found = monotonicity(own(f"{UPWIND} - 5*a*(max(p, 0.3137) - max(p, 0.3147))", ADVECTION))
+    assert found.holds is False
+    assert 0.3137 <= found.rising.at[0] <= 0.3147
+    assert found.rising.value == pytest.approx(-4.0, abs=0.1)
+
+
+def test_a_downward_jump_is_a_counterexample_and_not_only_undecided() -> None:
+    falls = own(f"{UPWIND} - a*sign(p - 0.25)/50", ADVECTION)
+    found = monotonicity(falls)
+    assert found.holds is False
+    assert found.rising.at[0] == pytest.approx(0.25, abs=0.01)
+
+
+def test_roe_without_a_fix_is_not_an_e_flux() -> None:
+    """The decoy of Murman and Roe: |a (u_P + u_N)/2| as viscosity, which vanishes at a transonic rarefaction."""
+    roe = own("a*(p**2 + n**2)/4 - abs(a*(p + n)/2)*(n - p)/2")
+    assert is_consistent(roe).holds
+    assert is_antisymmetric(roe).holds
+    monotone = monotonicity(roe)
+    assert monotone.holds is False
+    found = e_condition(roe, monotone)
+    assert found.holds is False
+    # F(−1, 1) = ½, and f(0) = 0 lies between.
+    assert found.excess == pytest.approx(0.5, abs=1e-12)
+    assert e_condition(flux("godunov"), monotonicity(flux("godunov"))).follows
+
+
+def test_steps_are_bounded_by_hartens_coefficients() -> None:
+    """The exact limit of the total variation is 1 for all of these; intervals may leave a part of it unproved."""
+    for name, equation, least in (
+        ("upwind", ADVECTION, 1.0),
+        ("godunov", TRAFFIC, 0.95),
+        ("engquist-osher", BURGERS, 0.9),
+        ("rusanov", BURGERS, 0.85),
+    ):
+        found = step_bound(flux(name, equation))
+        assert least <= found.variation <= 1.0
+        assert found.extrema <= 1.0
+        # What is proved is never contradicted by a step.
+        assert found.measured_variation >= found.variation
+        assert found.measured_extrema >= found.extrema
+        assert found.measured_extrema == pytest.approx(1.0, rel=0.01)
+    with pytest.raises(NumericalError, match="without diffusion"):
+        step_bound(flux("upwind", BOTH))
+
+
+def test_the_flux_of_a_scheme_is_what_its_message_says() -> None:
+    found = flux_of(find("godunov", "burgers"))
+    assert found is not None
+    assert is_consistent(found).holds
+    assert has_flux_of_equation(find("central", "advection-diffusion"))
+    assert has_flux_of_equation(find("lax-wendroff", "advection"))
+    assert flux_of(find("minmod", "advection")) is None
+    assert flux_of(find("euler")) is None
+
+
+def test_the_largest_speed_is_bounded_from_above() -> None:
+    assert 1.0 <= largest_speed(flux("godunov")) <= 1.001
+    assert 1.0 <= largest_speed(flux("godunov", TRAFFIC)) <= 1.001
+    assert np.isfinite(largest_speed(flux("godunov", TRAFFIC)))
+    assert sp.simplify(flux("upwind", ADVECTION).carried - symbol("velocity_n") * symbol("u")) == 0

@@ -1,0 +1,55 @@
+"""The region of Harten and Sweby: limiters of the textbook, and decoys that leave it in a narrow interval."""
+
+import pytest
+import sympy as sp
+
+from fluxforge.certify import Verdict
+from fluxforge.certify.limiter import C, R, limiter_line, limiter_region
+from fluxforge.expression import parse
+from fluxforge.scheme import LIMITERS
+
+MINMOD = "max(0, min(r, 1))"
+
+
+def phi(text: str) -> sp.Expr:
+    return parse(text, ("r", "c"))
+
+
+@pytest.mark.parametrize("name", ["minmod", "van-leer", "superbee", "koren", "cfl-superbee", "arora-roe"])
+def test_limiters_of_the_textbook_are_inside_and_of_second_order(name: str) -> None:
+    found = limiter_region(LIMITERS[name].phi)
+    assert found.holds
+    assert found.second_order
+
+
+@pytest.mark.parametrize(
+    ("text", "bound", "r"),
+    [
+        ("r", "φ = 0 for r ≤ 0", None),  # Beam and Warming
+        ("1", "φ = 0 for r ≤ 0", None),  # Lax and Wendroff
+        ("max(0, min(2*r, 3))", "φ ≤ 2/(1 − c)", None),
+        ("max(0, min(3*r, 1))", "φ ≤ 2r/c", None),
+        ("-max(0, min(r, 1))", "φ ≥ 0", None),
+        # Minmod, and a bump 0.002 wide at r = 0.3137, four times as high as the bound there.
+        (f"{MINMOD} + 2*max(0, 1 - abs(r - 0.3137)*1000)", "φ ≤ 2r/c", 0.3137),
+        (f"{MINMOD} + 2*max(0, 1 - abs(r - 37.31)*1000)", "φ ≤ 2/(1 − c)", 37.31),
+        (f"{MINMOD} + max(0, 1 - abs(r + 0.7771)*1000)", "φ = 0 for r ≤ 0", -0.7771),
+    ],
+)
+def test_a_limiter_outside_is_told_with_the_place(text: str, bound: str, r: float | None) -> None:
+    found = limiter_region(phi(text))
+    assert found.holds is False
+    assert found.violated == bound
+    if r is not None:
+        assert found.margins[bound].at[0] == pytest.approx(r, abs=2e-3)
+    line = limiter_line(found)
+    assert line.verdict is Verdict.FAILS
+    assert bound in line.evidence
+
+
+def test_a_limiter_is_of_first_order_where_it_is_not_one_at_one() -> None:
+    found = limiter_region(phi("max(0, min(r, 1))/2"))
+    assert found.holds
+    assert not found.second_order
+    assert "first order only" in limiter_line(found).evidence
+    assert {C, R} == set(phi("r*c").free_symbols)
