@@ -188,8 +188,10 @@ def _exchange(scheme: Scheme, message: Message) -> Identity:
     def domain(v: sp.Symbol) -> tuple[float, float]:
         return (-1.0, 1.0) if v in states or v.name in turned else (0.25, 2.0)
 
-    turned_around = -message.expression.xreplace(swap)
-    return compare_formulas(message.expression, turned_around, domain, by_points=message.hop is Hop.LINE)
+    # What passes walls is left aside where there is transport: between cells χ = 1.
+    between = {symbol("chi"): sp.S.One} if scheme.equation.velocity is not None else {}
+    flux = message.expression.xreplace(between)
+    return compare_formulas(flux, -flux.xreplace(swap), domain, by_points=message.hop is Hop.LINE)
 
 
 def conservation_line(found: Conservation, where: str) -> Line:
