@@ -11,6 +11,7 @@ from fluxforge.stepping._build import (
     stepper,
 )
 from fluxforge.stepping._field import cell_capacity, field_on_cells, linear_reaction, read_array, read_field
+from fluxforge.stepping._frozen_flux import FrozenFlux, face_coefficients, face_numbers, freeze_flux, freeze_network
 from fluxforge.stepping._implicit import factorise, sides, step_matrix
 from fluxforge.stepping._kernel_stepper import KernelStepper
 from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, is_one_operator, step_limit
@@ -32,18 +33,27 @@ from fluxforge.stepping._simulation import (
     side_by_side,
 )
 from fluxforge.stepping._stable_region import real_interval
-from fluxforge.stepping._steady import Overshoot, SteadyState, SteadySummary, overshoot, steady
+from fluxforge.stepping._steady import (
+    SOLVERS_OF_STEADY_STATES,
+    Overshoot,
+    SteadyState,
+    SteadySummary,
+    overshoot,
+    steady,
+)
 from fluxforge.stepping._step_size import choose_step
 from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper, GeneralStepper, general_stepper
 from fluxforge.stepping._trained import TrainedNetwork
 
 __all__ = [
+    "SOLVERS_OF_STEADY_STATES",
     "STEPS_PER_TURN",
     "AbstractStepper",
     "AffineMap",
     "Comparison",
     "ComparisonRow",
     "ErrorNorms",
+    "FrozenFlux",
     "GeneralStepper",
     "KernelStepper",
     "LinearStepper",
@@ -68,10 +78,14 @@ __all__ = [
     "compare",
     "comparison_figure",
     "continue_problem",
+    "face_coefficients",
+    "face_numbers",
     "factorise",
     "fastest_eigenvalues",
     "field_on_cells",
     "field_picture",
+    "freeze_flux",
+    "freeze_network",
     "general_stepper",
     "generator",
     "is_one_operator",
