@@ -125,6 +125,12 @@ def simulate(
             rich_help_panel=TIME,
         ),
     ] = None,
+    steady: Annotated[
+        bool,
+        typer.Option(
+            "--steady", help="Solve for the steady state of a linear scheme instead of stepping.", rich_help_panel=TIME
+        ),
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Allow a step above the stability limit.", rich_help_panel=TIME)
     ] = False,
@@ -197,6 +203,11 @@ def simulate(
         problem = Problem.read(
             mesh, initial=initial, source=source, boundary=boundary or [], equation=equation, settings=settings or []
         )
+    if steady:
+        from fluxforge.cli._steady import run_steady
+
+        run_steady(request, problem, diffusivity=diffusivity, solver=solver.value)
+        return
     run(
         request,
         problem,

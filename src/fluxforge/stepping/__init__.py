@@ -32,12 +32,20 @@ from fluxforge.stepping._simulation import (
     side_by_side,
 )
 from fluxforge.stepping._stable_region import real_interval
-from fluxforge.stepping._steady import Overshoot, SteadyState, SteadySummary, overshoot, steady
+from fluxforge.stepping._steady import (
+    SOLVERS_OF_STEADY_STATES,
+    Overshoot,
+    SteadyState,
+    SteadySummary,
+    overshoot,
+    steady,
+)
 from fluxforge.stepping._step_size import choose_step
 from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper, GeneralStepper, general_stepper
 from fluxforge.stepping._trained import TrainedNetwork
 
 __all__ = [
+    "SOLVERS_OF_STEADY_STATES",
     "STEPS_PER_TURN",
     "AbstractStepper",
     "AffineMap",

@@ -31,7 +31,7 @@ from fluxforge.stepping._multigrid import AbstractSolver, Multigrid
 from fluxforge.stepping._output import replace_folder
 from fluxforge.stepping._picture import draw_with_bar
 
-SOLVERS = ("auto", "direct", "amg", "bicgstab", "gmres")
+SOLVERS_OF_STEADY_STATES = ("auto", "direct", "amg", "bicgstab", "gmres")
 # Of what the balances add up: a solve leaves a few roundings per entry, an iteration its tolerance.
 TOLERANCE = 1e-12
 MOST_REFINEMENTS = 3
@@ -151,7 +151,7 @@ def steady(
     mesh = as_mesh(mesh)
     scheme = find(scheme, equation, dimension=mesh.points.shape[1])
     graph = dual(mesh, boundary, equation=scheme.equation)
-    check_choice(solver, "solver", SOLVERS)
+    check_choice(solver, "solver", SOLVERS_OF_STEADY_STATES)
     if linear_stages(scheme) is None:
         raise InputError(
             f"scheme {scheme.name!r} is not linear in {scheme.equation.unknown}: its steady state is not solved for "
