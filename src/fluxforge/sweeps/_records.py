@@ -30,7 +30,7 @@ class PointResult(msgspec.Struct, frozen=True, kw_only=True):
     - `changes`: the fields that the point sets; `folder`: its run folder, relative to that of the sweep;
     - `outcome`: `finished`, whatever the verdict, or `failed` with an `error`;
     - `verdict`: None of a point that failed, and of a recipe with arms;
-    - `formula`: messages and outputs, with `; ` between them, if there is a formula;
+    - `formula`: messages and outputs, separated by semicolons, if there is a formula;
     - `loss`, `network_loss`: least loss of the formula, and the network's, on the same problems;
     - `seconds`: computing time of the run, all its stages together.
     """
