@@ -14,6 +14,7 @@ from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import TerminatedError, count_done, question_bar
 from fluxforge.errors import StorageError
 from fluxforge.pipeline import Discovery, Evaluation, Generalisation, Progress, Run, discover, free_folder, resume
+from fluxforge.run.carry import CarryResult
 from fluxforge.run.result import ArmSummary, Quartiles
 
 
@@ -60,11 +61,39 @@ def _run(work: Callable[[Progress], Run], name: str, folder: Path, as_json: bool
     elif isinstance(result, Generalisation):
         show_arms({"this run": result.summary})
         show(f"\nresults, figures and checkpoints: {folder}")
+    elif isinstance(result, CarryResult):
+        _show_carry(result, folder)
     else:
         _show_formula(result, folder)
+    if isinstance(result, CarryResult) and not result.as_expected:
+        say("error", f"{result.verdict}, but {result.expected} was expected; see {folder}", style="bold red")
+        raise typer.Exit(1)
     if isinstance(result, Discovery) and result.as_expected is False:
         say("error", f"{_explain_outcome(result)}; see {folder}", style="bold red")
         raise typer.Exit(1)
+
+
+def _show_carry(result: CarryResult, folder: Path) -> None:
+    kept = "" if result.kept is None else f"; formulas keep {result.kept:.0%} of the network's gain"
+    show(f"{result.recipe}: {result.verdict}{kept}\n")
+    show_pairs((name, f"= {text}") for name, text in result.coefficients.items())
+    show(f"\nerror of one step at {result.carry[0].fourier:g} Fourier steps over its change, on unseen meshes\n")
+    columns = ("cells", "field", "integrator", "best constants", "network", "formula", "1,000 steps")
+    rows = [
+        (
+            f"{row.cells:,}",
+            row.field,
+            *("-" if e is None else f"{e:.2e}" for e in (row.midpoint, row.constants, row.network, row.formula)),
+            "blow up" if row.blew_up else "bounded",
+        )
+        for row in result.carry
+    ]
+    show_table(columns, rows, right=(columns[0], *columns[2:6]))
+    show()
+    show_pairs(text.split(": ", 1) for text in result.reasons)
+    show_pairs(("finding", text) for text in result.findings)
+    parts = ", ".join(f"{name} {seconds:.0f}" for name, seconds in result.seconds.items())
+    show(f"\n{sum(result.seconds.values()):.0f} s ({parts}); report: {folder / 'report.html'}")
 
 
 def _resume_command(folder: Path) -> str:

@@ -11,7 +11,17 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge._types import Precision
-from fluxforge.data._problem import PLAIN_HEAT, AbstractSource, Model, Problem, fastest_rate, problem, with_noise
+from fluxforge.data._problem import (
+    PLAIN_HEAT,
+    AbstractSource,
+    Model,
+    Problem,
+    count_substeps,
+    fastest_rate,
+    problem,
+    resolve_step,
+    with_noise,
+)
 from fluxforge.graph import PaddedGraph, pad_graph, put, stack_graphs
 from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, unit_volume
 from fluxforge.recipe import FIELDS
@@ -144,4 +154,7 @@ class EnsembleSource(AbstractSource):
             model=self.model,
             law=recipe.exchange_law(self.spec, self.model.equation),
         )
+        if self.spec.target == "resolved":
+            substeps = count_substeps(self.spec.fourier[1], self.spec.tolerance)
+            posed = eqx.tree_at(lambda p: p.answer, posed, resolve_step(posed, substeps))
         return with_noise(posed, own, self.spec.noise)

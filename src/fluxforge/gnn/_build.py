@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -11,8 +12,9 @@ from jaxtyping import PRNGKeyArray
 from fluxforge import recipe
 from fluxforge.errors import InputError
 from fluxforge.expression import parse
+from fluxforge.gnn._flux_form import build_flux_network
 from fluxforge.gnn._mlp import MLP, AbstractMLP, GatedMLP
-from fluxforge.gnn._network import Gradient, Layer, Messages, Network, Update
+from fluxforge.gnn._network import AbstractNetwork, Gradient, Layer, Messages, Network, Update
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import (
     CORRECTION,
@@ -23,7 +25,9 @@ from fluxforge.scheme import (
     gradient_names,
     invariant_names,
     message_symbols,
+    nested_tableau,
     output_symbols,
+    rkl2_tableau,
     symbol,
 )
 
@@ -41,6 +45,16 @@ NODE: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 SUM: Mapping[str, str] = MappingProxyType({"simplified": "dt/V*{z}", "primitive": "{z}"})
 FORM: Mapping[str, str] = MappingProxyType({"direct": "f", "residual": "T + dt/V*f"})
+
+
+def build_network(
+    spec: recipe.Network, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2
+) -> AbstractNetwork:
+    """The network of a recipe, of either form."""
+    if spec.form == "free":
+        return build(spec, key, equation, dimension=dimension)
+    tableau = rkl2_tableau(spec.layers) if spec.integrator == "rkl2" else nested_tableau(spec.layers)
+    return build_flux_network(tableau, equation, key, depth=spec.depth, width=spec.width)
 
 
 def build(spec: recipe.Network, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2) -> Network:
@@ -139,6 +153,9 @@ def _mlp(spec: recipe.Network, inputs: int, outputs: int, key: PRNGKeyArray) -> 
     return kind.create(inputs, outputs, depth=spec.depth, width=spec.width, key=key, **gain)
 
 
-def cast(network: Network, dtype: str) -> Network:
+Some = TypeVar("Some", bound=AbstractNetwork)
+
+
+def cast(network: Some, dtype: str) -> Some:
     """The same network with weights of another precision."""
     return jax.tree.map(lambda leaf: leaf.astype(dtype) if eqx.is_inexact_array(leaf) else leaf, network)

@@ -1,5 +1,6 @@
 """Message-passing networks T' = M_θ(T): layers of MLPs in place of formulas, and the gradient stage before them."""
 
+import abc
 from collections.abc import Mapping
 from typing import Any
 
@@ -142,7 +143,33 @@ class Gradient(eqx.Module):
         return Formulas(self.stage).outputs(graph, cell)
 
 
-class Network(eqx.Module):
+class AbstractNetwork(eqx.Module):
+    """One step T' = M_θ(T) on any graph, as rounds for the evaluator of stages."""
+
+    @property
+    @abc.abstractmethod
+    def rounds(self) -> tuple[AbstractRound, ...]:
+        """The rounds in order; the last one gives `T_new`."""
+
+    @property
+    @abc.abstractmethod
+    def hops(self) -> frozenset[Hop]:
+        """The kinds of neighbourhood its messages are summed over."""
+
+    def __call__(
+        self,
+        graph: PaddedGraph,
+        T: State,
+        S: State,
+        *,
+        dt: float | Float[Array, ""],
+        parameters: Mapping[str, Any],
+    ) -> State:
+        """One step on any graph, of any size; `parameters` are those of the equation, by name."""
+        return evaluate_stages(self.rounds, graph, T, S, parameters={"dt": dt, **parameters})
+
+
+class Network(AbstractNetwork):
     """A message-passing network on a graph: the twin of a scheme, layer for stage.
 
     Lengths are in units where the mean cell volume is 1; `fluxforge.stepping.network_stepper` sees to that.
@@ -161,18 +188,6 @@ class Network(eqx.Module):
     def before(self) -> tuple[Gradient, ...]:
         """The rounds without weights."""
         return () if self.gradient is None else (self.gradient,)
-
-    def __call__(
-        self,
-        graph: PaddedGraph,
-        T: State,
-        S: State,
-        *,
-        dt: float | Float[Array, ""],
-        parameters: Mapping[str, Any],
-    ) -> State:
-        """One step on any graph, of any size; `parameters` are those of the equation, by name."""
-        return evaluate_stages(self.rounds, graph, T, S, parameters={"dt": dt, **parameters})
 
     @property
     def hops(self) -> frozenset[Hop]:

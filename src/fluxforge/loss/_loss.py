@@ -12,17 +12,19 @@ from fluxforge import recipe
 from fluxforge._types import State
 from fluxforge.data import Problem, linearise, reference_number
 from fluxforge.errors import InputError
-from fluxforge.gnn import Network, parameters
+from fluxforge.gnn import AbstractNetwork, parameters
 
 # From a problem and the step's result to one number per cell, zero at an ideal step.
 Defect = Callable[[Problem, State], State]
 
 
 def supervised_defect(spec: recipe.Supervised) -> Defect:
-    """T' − F(T), divided by Δt with `per_step`."""
+    """T' − F(T), divided by Δt with `per_step`, by the mean |F(T) − T| with `relative`."""
 
     def defect(problem: Problem, new: State) -> State:
         off = new - problem.answer
+        if spec.relative:
+            off /= mean_defect(problem.answer - problem.T, problem, "l1")
         return off / problem.dt if spec.per_step else off
 
     return defect
@@ -80,25 +82,25 @@ def mean_defect(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
 class NetworkStep(eqx.Module):
     """T' of a problem by a network. A module, so that what is compiled for one network serves all of its shape."""
 
-    network: Network
+    network: AbstractNetwork
 
     def __call__(self, p: Problem) -> State:
         """The unknown after the step."""
         return self.network(p.graph, p.T, p.S, dt=p.dt, parameters=p.parameters)
 
 
-def step_of(network: Network) -> NetworkStep:
+def step_of(network: AbstractNetwork) -> NetworkStep:
     """The network's step as a function of a problem."""
     return NetworkStep(network)
 
 
-def absolute_sum(network: Network) -> Float[Array, ""]:
+def absolute_sum(network: AbstractNetwork) -> Float[Array, ""]:
     """‖θ‖₁ over all weights and biases."""
     return jnp.abs(parameters(network)).sum()
 
 
 Terms: TypeAlias = dict[str, Float[Array, ""]]
-DataLoss: TypeAlias = Callable[[Network, Problem], Terms]
+DataLoss: TypeAlias = Callable[[AbstractNetwork, Problem], Terms]
 
 
 def data_loss(spec: recipe.Loss) -> DataLoss:
@@ -108,7 +110,7 @@ def data_loss(spec: recipe.Loss) -> DataLoss:
     """
     defects = _defects(spec)
 
-    def terms(network: Network, batch: Problem) -> Terms:
+    def terms(network: AbstractNetwork, batch: Problem) -> Terms:
         def one(problem: Problem) -> Terms:
             new = step_of(network)(problem)
             return {
@@ -130,14 +132,14 @@ def _defects(spec: recipe.Loss) -> dict[str, tuple[Defect, float, str]]:
     return found
 
 
-def defects(spec: recipe.Loss) -> Callable[[Network, Problem], Float[Array, "terms cells"]]:
+def defects(spec: recipe.Loss) -> Callable[[AbstractNetwork, Problem], Float[Array, "terms cells"]]:
     """Every defect in every cell of one problem: the residual vector of a least-squares polish.
 
     Each is weighted so that the sum of the squares is the loss of norm l2; padding has none.
     """
     chosen = _defects(spec)
 
-    def vector(network: Network, problem: Problem) -> Float[Array, "terms cells"]:
+    def vector(network: AbstractNetwork, problem: Problem) -> Float[Array, "terms cells"]:
         new, live = step_of(network)(problem), problem.graph.live
         found = ((defect(problem, new), jnp.sqrt(weight / live.sum())) for defect, weight, _ in chosen.values())
         return jnp.stack([jnp.where(live, share * off, 0.0) for off, share in found])

@@ -17,6 +17,7 @@ from fluxforge.gnn import Network
 from fluxforge.graph import device_memory
 from fluxforge.pde import HEAT
 from fluxforge.pipeline._certification import Certified, certify_formula, name_outputs
+from fluxforge.pipeline._coefficients import discover_coefficients
 from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula, train_network
 from fluxforge.pipeline._folder import (
     Progress,
@@ -32,9 +33,11 @@ from fluxforge.pipeline._folder import (
 )
 from fluxforge.pipeline._generalisation import generalise
 from fluxforge.pipeline._problems import needs_small_steps
-from fluxforge.pipeline._report import rewrite_report, write_generalisation, write_report
-from fluxforge.pipeline._run import DISCOVERY, GENERALISATION, Run
+from fluxforge.pipeline._report import rewrite_carry, rewrite_report, write_generalisation, write_report
+from fluxforge.pipeline._run import CARRY, DISCOVERY, GENERALISATION, Run
+from fluxforge.report import write_carry
 from fluxforge.run import RunFolder
+from fluxforge.run.carry import CarryResult
 from fluxforge.run.result import (
     Constants,
     Discovery,
@@ -114,6 +117,8 @@ def resume(output: str | os.PathLike[str], *, tell: Progress = silent, warn: War
 def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
     """Run what is not finished in a folder, and check the files of what is."""
     stage = GENERALISATION if spec.arms else DISCOVERY
+    if spec.network.form == "flux":
+        return finish_flux_run(spec, folder, tell)
     document: Document | None = folder.read_stage(stage)
     if document is None:
         document = compare_arms(spec, folder, tell) if spec.arms else discover_formula(spec, folder, tell)
@@ -128,6 +133,21 @@ def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
             spec,
             lambda into: rewrite_report(from_document(document, Discovery, folder.path), spec, folder, into, tell),
         )
+    return Run(folder.path, spec, document)
+
+
+def finish_flux_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
+    """The same for a network in the form of a flux."""
+    document: Document | None = folder.read_stage(CARRY)
+    if document is None:
+        found, scheme, certificate = discover_coefficients(spec, folder, tell)
+        document = finite(to_document(found))
+        paths = write_carry(from_document(document, CarryResult, folder.path), scheme, folder.path)
+        texts = () if certificate is None else tuple(folder.path / name for name in name_outputs(False))
+        record_outputs(folder, spec, paths, texts=texts)
+        folder.finish(CARRY, document)
+    else:
+        check_outputs(folder, spec, lambda into: rewrite_carry(from_document(document, CarryResult, folder.path), into))
     return Run(folder.path, spec, document)
 
 

@@ -14,7 +14,7 @@ from fluxforge.certify.bounds import step_errors
 from fluxforge.data import Problem, exact_step, hops_of, model_of, source, unseen_meshes, unseen_problems
 from fluxforge.distil import Objective, geometry, own_limit, power_law, read_constants, stencil
 from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, TrainingError
-from fluxforge.gnn import Network, cast
+from fluxforge.gnn import AbstractNetwork, FluxNetwork, Network, cast
 from fluxforge.loss import data_loss, defect_of, mean_defect, norm_of, step_of
 from fluxforge.pipeline import _modules, _stencil_route
 from fluxforge.pipeline._folder import Progress, add_seconds, training_progress
@@ -190,8 +190,19 @@ def _noisy_losses(formula: Formula, spec: recipe.Recipe) -> tuple[float, float]:
 
 def _choose_member(trained: Trained, spec: recipe.Recipe) -> tuple[Network, int]:
     """Of several seeds the one with the least loss on problems none has seen."""
+    best = _least_loss(trained, spec, [trained.member(k) for k in range(trained.seeds)])
+    return trained.member(best), best
+
+
+def choose_flux_member(trained: Trained, spec: recipe.Recipe) -> tuple[FluxNetwork, int]:
+    """The same of networks in the form of a flux."""
+    best = _least_loss(trained, spec, [trained.flux_member(k) for k in range(trained.seeds)])
+    return trained.flux_member(best), best
+
+
+def _least_loss(trained: Trained, spec: recipe.Recipe, members: Sequence[AbstractNetwork]) -> int:
     fresh = draw_problems(source(spec), spec, _JUDGE, 64 if isinstance(spec.data, recipe.Meshes) else 512)
-    losses = [math.inf if trained.failed[k] else _loss_of(trained.member(k), fresh, spec) for k in range(trained.seeds)]
+    losses = [math.inf if trained.failed[k] else _loss_of(each, fresh, spec) for k, each in enumerate(members)]
     best = least_finite(losses)
     if best is None:
         failed = sum(bool(trained.failed[k]) for k in range(trained.seeds))
@@ -199,7 +210,7 @@ def _choose_member(trained: Trained, spec: recipe.Recipe) -> tuple[Network, int]
             f"none of the {trained.seeds} trained networks has a finite loss on problems it has not seen "
             f"({failed} of them failed in training): lower training.learning_rate, or change the seed"
         )
-    return trained.member(best), best
+    return best
 
 
 def least_finite(losses: Sequence[float]) -> int | None:
@@ -218,7 +229,7 @@ def _network_loss(network: Network, spec: recipe.Recipe) -> float:
         return _loss_of(cast(network, "float64"), fresh, spec)
 
 
-def _loss_of(network: Network, problems: Problem, spec: recipe.Recipe) -> float:
+def _loss_of(network: AbstractNetwork, problems: Problem, spec: recipe.Recipe) -> float:
     terms = eqx.filter_jit(data_loss(spec.loss))(network, problems)
     return float(sum(terms.values()))
 

@@ -79,11 +79,11 @@ def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> Measured:
     assert isinstance(fixed, FixedSource)
     around = unseen_meshes(spec.evaluation, spec.seed, dtype=spec.training.precision)
     usual = unseen_problems(around, spec.seed, fourier=spec.evaluation.fourier, model=model_of(spec))
-    mae = _training_error(trained.network, fixed.problems)
+    mae = _training_error(trained.layered, fixed.problems)
     tell("measuring: unseen meshes", 1, 3)
-    found = extrapolation(trained.network, usual, rollout=spec.evaluation.rollout)
-    weights = _last_weights(trained.network)
-    nonzeros = _nonzeros(trained.network)
+    found = extrapolation(trained.layered, usual, rollout=spec.evaluation.rollout)
+    weights = _last_weights(trained.layered)
+    nonzeros = _nonzeros(trained.layered)
     arms = {
         arm: Arm(
             train_mae=_select(mae, trained, arm),
@@ -99,7 +99,7 @@ def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> Measured:
     }
     tell("measuring: extrapolation", 2, 3)
     beyond = _extrapolate(spec, trained, around)
-    return Measured(arms=arms, parameters=int(count_weights(trained.network)), extrapolation=beyond)
+    return Measured(arms=arms, parameters=int(count_weights(trained.layered)), extrapolation=beyond)
 
 
 def reduce_networks(spec: recipe.Recipe, trained: Trained, arm: str) -> Reduced:
@@ -171,7 +171,7 @@ def _extrapolate(spec: recipe.Recipe, trained: Trained, held: Ensemble) -> Extra
 
     def errors(fourier: float | Array, size: float = 1.0, around: Ensemble = held) -> dict[str, tuple[float, ...]]:
         problems = unseen_problems(around, spec.seed, model=model_of(spec), fourier=fourier, size=size)
-        return _by_arm(extrapolation(trained.network, problems), trained, size)
+        return _by_arm(extrapolation(trained.layered, problems), trained, size)
 
     others = {
         name: unseen_meshes(spec.evaluation, spec.seed, boundary=boundary, dtype=precision)

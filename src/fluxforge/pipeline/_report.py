@@ -11,8 +11,9 @@ from fluxforge.mesh import save_figure
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._fields import fields_figure
 from fluxforge.pipeline._folder import Progress
-from fluxforge.report import extrapolation_figure, generalisation_figure, write_discovery
+from fluxforge.report import extrapolation_figure, generalisation_figure, write_carry, write_discovery
 from fluxforge.run import RunFolder
+from fluxforge.run.carry import CarryResult
 from fluxforge.run.result import Discovery, Generalisation, to_document
 from fluxforge.scheme import Scheme, load
 
@@ -49,6 +50,12 @@ def write_report(
         command=str(folder.description.get("command", "")),
         picture=None if scheme is None else fields_figure(scheme, spec, folder, result.member),
     )
+
+
+def rewrite_carry(result: CarryResult, into: Path) -> None:
+    """Write the report of a finished run with a network in the form of a flux again; its scheme is in `into`."""
+    path = into / name_outputs(False)[0]
+    write_carry(result, load(path) if path.exists() else None, into)
 
 
 def rewrite_report(result: Discovery, spec: recipe.Recipe, folder: RunFolder, into: Path, tell: Progress) -> None:

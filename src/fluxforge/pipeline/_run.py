@@ -20,13 +20,14 @@ from fluxforge.pipeline._certification import name_outputs
 from fluxforge.pipeline._folder import recipe_of
 from fluxforge.report import typeset
 from fluxforge.run import Metrics, RunFolder
+from fluxforge.run.carry import CarryResult
 from fluxforge.run.result import Discovery, Document, Generalisation, Record, from_document
 from fluxforge.scheme import Scheme, load
 from fluxforge.stepping import TrainedNetwork
 from fluxforge.train import Trained, train
 
 # The stages that hold the document of a finished run, of a recipe with a search and of one with arms.
-DISCOVERY, GENERALISATION = "discovery", "generalisation"
+DISCOVERY, GENERALISATION, CARRY = "discovery", "generalisation", "carry"
 
 
 class CertificateLine(Record, frozen=True, kw_only=True):
@@ -129,6 +130,8 @@ class Run:
         found = self.result
         if isinstance(found, Generalisation):
             return f"{len(found.summary)} arms of {found.seeds} seeds"
+        if isinstance(found, CarryResult):
+            return str(self.verdict) + ("" if found.kept is None else f", {found.kept:.0%} of the network's gain kept")
         least = None if found.explained is None else found.explained.least
         return str(self.verdict) + ("" if least is None else f", {least:.1%} of the network's step explained")
 
@@ -136,8 +139,10 @@ class Run:
         return [self.folder / name for name in names if (self.folder / name).exists()]
 
     @cached_property
-    def result(self) -> Discovery | Generalisation:
-        """The document as a record: a Generalisation of a recipe with arms, otherwise a Discovery."""
+    def result(self) -> Discovery | Generalisation | CarryResult:
+        """The document as a record: of arms, of a network in the form of a flux, otherwise a Discovery."""
+        if self.recipe.network.form == "flux":
+            return from_document(self.document, CarryResult, self.folder)
         if self.recipe.arms:
             return from_document(self.document, Generalisation, self.folder)
         return from_document(self.document, Discovery, self.folder)
@@ -147,6 +152,8 @@ class Run:
         """`recovered`, `approximation` or `refused`; None of a recipe with arms."""
         if isinstance(self.result, Generalisation):
             return None
+        if isinstance(self.result, CarryResult):
+            return self.result.verdict
         # Runs finished before there were three verdicts say no more than this.
         return self.result.verdict or ("recovered" if self.result.recovered else "refused")
 
@@ -186,7 +193,7 @@ class Run:
         model = model_of(self.recipe)
         values = dict(model.values)
         return {
-            arm: tuple(TrainedNetwork(arm, trained.member(k), model.equation, values) for k in trained.of_arm(arm))
+            arm: tuple(TrainedNetwork(arm, trained.any_member(k), model.equation, values) for k in trained.of_arm(arm))
             for arm in trained.arms
         }
 

@@ -18,7 +18,7 @@ from fluxforge.recipe._equation import (
     mesh_files,
 )
 from fluxforge.recipe._messages import Place, describe_value, escape_unprintable, join_words, shorten
-from fluxforge.recipe._recipe import Recipe, Residual
+from fluxforge.recipe._recipe import Network, Recipe, Residual
 from fluxforge.recipe._schema import from_table, to_dict
 
 # The fields that clash, and why.
@@ -162,6 +162,45 @@ def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
             yield ("data.files", f"data.{name}"), f"mesh files are taken as they are; remove '{name}' or 'files'"
 
 
+def _flux_form(recipe: Recipe) -> Iterator[Clash]:
+    """A network in the form of a flux has no use for what describes the paper's, and the other way round."""
+    network, usual = recipe.network, Network()
+    if network.form == "free":
+        if network.integrator != usual.integrator:
+            yield ("network.integrator", "network.form"), "only networks of form 'flux' start as an integrator"
+        if recipe.search is not None and recipe.search.route == "coefficients":
+            yield ("search.route", "network.form"), "only networks of form 'flux' have coefficients of faces"
+        return
+    own = {"layers", "depth", "width", "form", "integrator"}
+    for name in (name for name in Network.__struct_fields__ if name not in own):
+        if getattr(network, name) != getattr(usual, name):
+            yield (f"network.{name}", "network.form"), f"a network of form 'flux' has no '{name}'; remove it"
+    if network.layers < 2:
+        yield (
+            ("network.layers", "network.form"),
+            "the first stage has no coefficients to learn; set layers to 2 or more",
+        )
+    if network.depth < 2:
+        yield ("network.depth", "network.form"), "coefficients are no linear function; set depth to 2 or more"
+    if recipe.search is not None and recipe.search.route != "coefficients":
+        yield (
+            ("search.route", "network.form"),
+            "what is learned are coefficients of faces; choose route = 'coefficients'",
+        )
+    if recipe.arms:
+        yield ("arms", "network.form"), "arms compare the paper's networks; remove them"
+
+
+def _resolved(recipe: Recipe) -> Iterator[Clash]:
+    data = recipe.data
+    if not isinstance(data, Meshes) or data.target == "step":
+        return
+    if recipe.loss.supervised is None or recipe.loss.residual is not None:
+        yield ("data.target", "loss"), "resolved answers are for a supervised loss alone"
+    if data.law is not None:
+        yield ("data.target", "data.law"), "what is resolved is the equation itself; remove the law"
+
+
 def _answers(recipe: Recipe) -> Iterator[Clash]:
     """The law and the noise are of the answers that a supervised loss compares with."""
     data, loss = recipe.data, recipe.loss
@@ -217,6 +256,8 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     _components,
     _stencil_route,
     _mesh_files,
+    _flux_form,
+    _resolved,
     _answers,
 )
 
@@ -224,7 +265,11 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
 _UNDECISIVE = ("summary", "evaluation", "search", "expect", "order")
 
 
-_LATER: dict[str, dict[str, Any]] = {"data": {"law": None, "noise": 0.0}, "network": {"invariants": []}}
+_LATER: dict[str, dict[str, Any]] = {
+    "data": {"law": None, "noise": 0.0, "target": "step", "tolerance": 1e-6},
+    "network": {"invariants": [], "form": "free", "integrator": "nested"},
+    "loss.supervised": {"relative": False},
+}
 
 
 def from_dict(document: object, where: str) -> Recipe:
@@ -248,9 +293,12 @@ def fingerprint(recipe: Recipe) -> str:
     del plain["training"]["checkpoint_every"]
     # Recipes from before these fields existed keep their names.
     for section, fields in _LATER.items():
+        table = plain
+        for name in section.split("."):
+            table = table.get(name) or {}
         for field, usual in fields.items():
-            if plain[section][field] == usual:
-                del plain[section][field]
+            if field in table and table[field] == usual:
+                del table[field]
     if recipe.equation == HEAT:
         # As recipes from before there were other equations, which have α as their diffusivity.
         plain["diffusivity"] = diffusivity_of(recipe)

@@ -81,7 +81,9 @@ class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_
 
     - `files`: mesh files instead of generated ones, relative to the recipe's own folder;
     - `fields`: smooth random ones, white noise, and mixtures of both, in equal shares;
-    - `fourier`: Δt is uniform in this range, in units of each mesh's reference step: the Fourier step of heat.
+    - `fourier`: Δt is uniform in this range, in units of each mesh's reference step: the Fourier step of heat;
+    - `target`: what the answers are: one `step` of the first-order scheme, or the same mesh `resolved` in time by many
+      substeps, to `tolerance` for every mode of diffusion: exp(Δt L) T of a linear equation.
     """
 
     meshes: MeshCount = 100
@@ -94,6 +96,8 @@ class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_
         "mixed",
     )
     fourier: Range = (0.05, 0.5)
+    target: Literal["step", "resolved"] = "step"
+    tolerance: Annotated[float, Meta(ge=1e-12, le=1e-2)] = 1e-6
     files: tuple[str, ...] | None = None
     law: str | None = None
     noise: Noise = 0.0

@@ -20,7 +20,12 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `gain`: weights start this many times as large as 1/√inputs; by default 1, and √3 for gated MLPs;
     - `invariants`: more inputs of messages over edges and paths, such as `d_n` = d·n and `d_t` = |d − (d·n) n|;
       `correction` is ½ (∇T_P + ∇T_N)·(n − d/(d·n)) of least-squares gradients, over edges;
-    - `standardise`: every input that comes from the data is brought to mean 0 and spread 1, measured once.
+    - `standardise`: every input that comes from the data is brought to mean 0 and spread 1, measured once;
+    - `form`: `free`, the paper's networks, of which all of the above is said; or `flux`, a time integrator of `layers`
+      stages in which MLPs of `depth` layers and `width` units give the faces' coefficients of every stage but the
+      first, from dimensionless numbers alone;
+    - `integrator`: what a network in the form of a flux is before training: the `nested` Runge–Kutta method of order
+      `layers`, or `rkl2`, Runge–Kutta–Legendre, for steps far beyond the Fourier step.
     """
 
     features: Features = "primitive"
@@ -37,14 +42,20 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     gain: Annotated[float, Meta(gt=0, le=1000)] | None = None
     standardise: bool = False
     invariants: tuple[str, ...] = ()
+    form: Literal["free", "flux"] = "free"
+    integrator: Literal["nested", "rkl2"] = "nested"
 
 
 class Supervised(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Mean |T' − F(T)|, F the first-order scheme; with norm `l2` the mean square. `per_step` divides by Δt."""
+    """Mean |T' − F(T)|, F(T) being the answer of the data; with norm `l2` the mean square.
+
+    `per_step` divides by Δt; `relative` by the mean |F(T) − T| of each problem, so that all of them count alike.
+    """
 
     weight: Weight = 1.0
     norm: Literal["l1", "l2"] = "l1"
     per_step: bool = False
+    relative: bool = False
 
 
 class Residual(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -115,6 +126,7 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     - `route`: `modules` looks for a formula of every MLP by symbolic regression; `stencil` reads the network's own
       stencil, which no choice of messages can change, as powers of the geometry, and fits what repeats that flux;
+      `coefficients` looks for formulas of what a network in the form of a flux has learned;
     - `samples`: points at which an MLP is evaluated, over the domain it was trained on;
     - `restarts`, `evaluations`: searches of one MLP, and formulas that each of them creates and fits; the same seed
       gives the same formulas however busy the machine is;
@@ -124,7 +136,7 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `units`: candidates whose sums mix units are dropped.
     """
 
-    route: Literal["modules", "stencil"] = "modules"
+    route: Literal["modules", "stencil", "coefficients"] = "modules"
     engine: Literal["operon", "pysr"] = "operon"
     operators: Annotated[
         tuple[Literal["add", "sub", "mul", "div", "square", "sqrt", "exp", "log", "sin", "cos", "abs"], ...],
@@ -143,7 +155,8 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Evaluation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One step and a rollout on meshes the network has not seen, against the first-order scheme.
 
-    - `fourier`: Δt on each mesh, in units of its Fourier step.
+    - `fourier`: Δt on each mesh, in units of its Fourier step;
+    - `carry`: cells of the meshes on which a network in the form of a flux is measured, one mesh each.
     """
 
     meshes: Annotated[int, Meta(ge=0, le=100_000)] = 100
@@ -151,6 +164,7 @@ class Evaluation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     engine: Literal["auto", "gmsh", "builtin"] = "auto"
     rollout: Annotated[int, Meta(ge=1, le=1_000_000)] = 50
     fourier: Positive = 0.5
+    carry: Annotated[tuple[Annotated[int, Meta(ge=20, le=1_000_000)], ...], Meta(min_length=1)] = (100, 1_000, 10_000)
 
 
 class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -1,5 +1,6 @@
 """Results as HTML pages, figures and tables; nothing is computed here."""
 
+from fluxforge.report._carry_page import carry_figure, write_carry
 from fluxforge.report._certificate_page import certificate_figures, certificate_page, formula_lines, write_certificate
 from fluxforge.report._discovery_figures import discovery_figures, extrapolation_figure, generalisation_figure
 from fluxforge.report._discovery_page import discovery_page, write_discovery
@@ -12,6 +13,7 @@ __all__ = [
     "Row",
     "Shown",
     "Table",
+    "carry_figure",
     "certificate_figures",
     "certificate_page",
     "discovery_figures",
@@ -26,6 +28,7 @@ __all__ = [
     "table_csv",
     "tables",
     "typeset",
+    "write_carry",
     "write_certificate",
     "write_discovery",
 ]

@@ -16,6 +16,7 @@ from fluxforge.scheme._integrate import (
     runge_kutta,
     semi_discrete,
 )
+from fluxforge.scheme._integrate import rkl2 as rkl2_tableau
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
 from fluxforge.scheme._spaces import SPACES, named_scheme, split_name
@@ -35,6 +36,14 @@ from fluxforge.scheme._symbols import (
     symbol_units,
     turned_names,
 )
+from fluxforge.scheme._weighted import (
+    LOCAL,
+    face_invariants,
+    local_number_stage,
+    nested_tableau,
+    weighted_scheme,
+    weighted_stages,
+)
 from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
 from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
@@ -48,6 +57,7 @@ __all__ = [
     "INVARIANTS",
     "IN_SPACE",
     "LIMITERS",
+    "LOCAL",
     "NEXT",
     "SPACES",
     "STEP",
@@ -78,6 +88,7 @@ __all__ = [
     "check_scheme",
     "claims_to_document",
     "correction_text",
+    "face_invariants",
     "find",
     "find_tableau",
     "from_document",
@@ -89,10 +100,13 @@ __all__ = [
     "limiter_of",
     "linear_stages",
     "load",
+    "local_number_stage",
     "message_symbols",
     "named_scheme",
+    "nested_tableau",
     "one_cell_order",
     "output_symbols",
+    "rkl2_tableau",
     "runge_kutta",
     "save",
     "semi_discrete",
@@ -101,4 +115,6 @@ __all__ = [
     "symbol_units",
     "to_document",
     "turned_names",
+    "weighted_scheme",
+    "weighted_stages",
 ]

@@ -236,9 +236,6 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
     A stage keeps what later stages need and nothing else: a rate that is used again, an increment D_i that is added up
     later, and otherwise the state u + D_i itself, unless the message can be written with rates that are kept anyway.
     """
-    work = _Integration(tableau, equation, space)
-    times = stage_times(tableau)
-    stages = tuple(replace(stage, time=times[i]) for i in range(len(tableau.rows)) for stage in work.stages(i))
     linear = equation.linear and space.linear
     claims = Claims(
         conservative=True,
@@ -249,7 +246,14 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
         stable_to=tableau.stable_to if linear else None,
     )
     summary = f"{space.summary}, {tableau.summary}"
+    stages = integrate_stages(tableau, equation, space)
     return Scheme(name or tableau.name, stages, tableau.theta, summary, claims, equation)
+
+
+def integrate_stages(tableau: Tableau, equation: Equation, space: Space = TWO_POINT) -> tuple[Stage, ...]:
+    """The stages alone, whose messages may contain symbols that the caller gives a value."""
+    work, times = _Integration(tableau, equation, space), stage_times(tableau)
+    return tuple(replace(stage, time=times[i]) for i in range(len(tableau.rows)) for stage in work.stages(i))
 
 
 def stage_times(tableau: Tableau) -> tuple[sp.Rational, ...]:

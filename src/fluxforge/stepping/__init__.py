@@ -11,6 +11,7 @@ from fluxforge.stepping._build import (
     stepper,
 )
 from fluxforge.stepping._field import cell_capacity, field_on_cells, linear_reaction, read_array, read_field
+from fluxforge.stepping._frozen_flux import FrozenFlux, face_coefficients, face_numbers, freeze_flux, freeze_network
 from fluxforge.stepping._implicit import factorise, sides, step_matrix
 from fluxforge.stepping._kernel_stepper import KernelStepper
 from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, is_one_operator, step_limit
@@ -52,6 +53,7 @@ __all__ = [
     "Comparison",
     "ComparisonRow",
     "ErrorNorms",
+    "FrozenFlux",
     "GeneralStepper",
     "KernelStepper",
     "LinearStepper",
@@ -76,10 +78,14 @@ __all__ = [
     "compare",
     "comparison_figure",
     "continue_problem",
+    "face_coefficients",
+    "face_numbers",
     "factorise",
     "fastest_eigenvalues",
     "field_on_cells",
     "field_picture",
+    "freeze_flux",
+    "freeze_network",
     "general_stepper",
     "generator",
     "is_one_operator",

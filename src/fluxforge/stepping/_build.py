@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from fluxforge._arguments import check_choice, check_flag, check_kind, check_positive
 from fluxforge._types import Precision, State
 from fluxforge.errors import InputError
-from fluxforge.gnn import Network, cast
+from fluxforge.gnn import AbstractNetwork, cast
 from fluxforge.graph import PaddedGraph, pad_graph, put
 from fluxforge.mesh import DualGraph, Mesh, Settings, Value, as_mesh, check_graph, dual, unit_volume
 from fluxforge.pde import HEAT, Equation
@@ -165,7 +165,7 @@ def check_64_bits(dtype: str, name: str = "dtype") -> None:
 class NetworkStepper(AbstractStepper):
     """T' = M_θ(T) on one graph. Steppers of graphs padded to one size share a compilation."""
 
-    network: Network
+    network: AbstractNetwork
     graph: PaddedGraph
     S: Float[Array, " cells"]
     dt: Float[Array, ""]
@@ -190,7 +190,7 @@ class NetworkStepper(AbstractStepper):
 
 
 def network_stepper(
-    network: Network,
+    network: AbstractNetwork,
     graph: DualGraph,
     dt: float,
     *,
@@ -202,7 +202,7 @@ def network_stepper(
 
     With x ↦ x/ℓ, Δt ↦ Δt/ℓ², S ↦ S ℓ² and ℓ² the mean cell volume, the heat equation and α stay as they are.
     """
-    check_kind(network, "network", Network, "a network")
+    check_kind(network, "network", AbstractNetwork, "a network")
     check_graph(graph)
     dt, diffusivity = check_positive(dt, "dt"), check_positive(diffusivity, "diffusivity")
     check_64_bits(check_precision(precision, "precision"), "precision")

@@ -10,7 +10,7 @@ import numpy as np
 from fluxforge._arguments import check_positive
 from fluxforge._types import CellField, Precision
 from fluxforge.errors import InputError
-from fluxforge.gnn import Network, cast
+from fluxforge.gnn import AbstractNetwork, cast
 from fluxforge.graph import pad_graph, put
 from fluxforge.mesh import Conditions, DualGraph, Mesh, Settings, Value, as_mesh, dual, unit_volume
 from fluxforge.pde import Equation
@@ -29,7 +29,7 @@ class TrainedNetwork:
     """
 
     name: str
-    network: Network
+    network: AbstractNetwork
     equation: Equation
     parameters: Settings
     implicit: ClassVar[bool] = False

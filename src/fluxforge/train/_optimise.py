@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from fluxforge import recipe
 from fluxforge.data import Problem
 from fluxforge.errors import InputError
-from fluxforge.gnn import Network, cast
+from fluxforge.gnn import AbstractNetwork, cast
 from fluxforge.loss import data_loss, defects
 
 OPTIMISERS: Mapping[str, Callable[..., optax.GradientTransformation]] = MappingProxyType(
@@ -93,7 +93,7 @@ def levenberg_marquardt(residual: Residual, start: Vector, *, steps: int) -> Vec
 MOST_ENTRIES = 2 * 10**8
 
 
-def polish(network: Network, problems: Problem, spec: recipe.Loss, how: recipe.Polish) -> Network:
+def polish(network: AbstractNetwork, problems: Problem, spec: recipe.Loss, how: recipe.Polish) -> AbstractNetwork:
     """The network after `how.steps` steps of a second-order method; the given one if the loss has risen."""
     with jax.enable_x64(True):
         before = cast(network, "float64")
@@ -103,7 +103,9 @@ def polish(network: Network, problems: Problem, spec: recipe.Loss, how: recipe.P
         return after if worth(after) < worth(before) else before
 
 
-def _polish_weights(network: Network, problems: Problem, spec: recipe.Loss, how: recipe.Polish) -> Network:
+def _polish_weights(
+    network: AbstractNetwork, problems: Problem, spec: recipe.Loss, how: recipe.Polish
+) -> AbstractNetwork:
     arrays, static = eqx.partition(network, eqx.is_inexact_array)
     flat, unravel = ravel_pytree(arrays)
     if how.method == "lbfgs":

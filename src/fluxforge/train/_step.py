@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge.data import AbstractSource, Problem
-from fluxforge.gnn import Network, Standard, build, cast, inputs, standardise, standards
+from fluxforge.gnn import AbstractNetwork, Network, Standard, build_network, cast, inputs, standardise, standards
 from fluxforge.graph import put
 from fluxforge.loss import DataLoss, Terms, absolute_sum, data_loss
 
@@ -29,7 +29,7 @@ class State(eqx.Module):
     - `best` and `stale`: the least loss of a chunk so far, and for how many chunks it has not fallen.
     """
 
-    network: Network
+    network: AbstractNetwork
     optimiser: optax.OptState
     key: Key[Array, " members"]
     sparsity: Float[Array, " members"]
@@ -72,9 +72,9 @@ def begin(spec: recipe.Recipe, transform: optax.GradientTransformation, source: 
     )
 
 
-def _build_network(spec: recipe.Recipe, key: PRNGKeyArray, found: tuple[Standard, ...] | None) -> Network:
-    network = build(spec.network, key, recipe.equation_of(spec))
-    return network if found is None else standardise(network, found)
+def _build_network(spec: recipe.Recipe, key: PRNGKeyArray, found: tuple[Standard, ...] | None) -> AbstractNetwork:
+    network = build_network(spec.network, key, recipe.equation_of(spec))
+    return standardise(network, found) if found is not None and isinstance(network, Network) else network
 
 
 def _standards(spec: recipe.Recipe, source: AbstractSource) -> tuple[Standard, ...]:
@@ -98,7 +98,7 @@ _FORGETTING = 0.99
 class Member(NamedTuple):
     """One network in training."""
 
-    network: Network
+    network: AbstractNetwork
     optimiser: optax.OptState
     skipped: Int[Array, ""]
     streak: Int[Array, ""]
@@ -137,7 +137,7 @@ def _sparsity_share(spec: recipe.Recipe, number: Int[Array, ""]) -> Float[Array,
 
 
 def _loss(
-    network: Network, batch: Problem, *, on_data: DataLoss, eta: Float[Array, ""]
+    network: AbstractNetwork, batch: Problem, *, on_data: DataLoss, eta: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Terms]:
     """The sum of the terms, and the terms."""
     terms = on_data(network, batch) | {"sparsity": eta * absolute_sum(network)}
@@ -153,7 +153,7 @@ def _is_sane(
 
 def _take_step(
     before: Member,
-    network: Network,
+    network: AbstractNetwork,
     optimiser: optax.OptState,
     *,
     size: Float[Array, ""],

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from fluxforge import recipe
 from fluxforge.data import AbstractSource
 from fluxforge.errors import TrainingError
-from fluxforge.gnn import Network
+from fluxforge.gnn import AbstractNetwork, FluxNetwork, Network
 from fluxforge.run import RunFolder
 from fluxforge.train._optimise import learning_rate, optimiser, polish, refuse_large_jacobian
 from fluxforge.train._step import Means, State, begin, chunk_function
@@ -32,7 +32,7 @@ class Trained:
     before the first of those.
     """
 
-    network: Network
+    network: AbstractNetwork
     arms: tuple[str, ...]
     seeds: int
     steps: int
@@ -41,7 +41,25 @@ class Trained:
     stopped_early: bool
 
     def member(self, index: int) -> Network:
-        """One of the networks, without the first axis."""
+        """One of the networks, without the first axis; a run of networks in the form of a flux has `flux_member`."""
+        found = self.any_member(index)
+        assert isinstance(found, Network)
+        return found
+
+    @property
+    def layered(self) -> Network:
+        """All networks, where they are of the paper's form."""
+        assert isinstance(self.network, Network)
+        return self.network
+
+    def flux_member(self, index: int) -> FluxNetwork:
+        """One of the networks in the form of a flux, without the first axis."""
+        found = self.any_member(index)
+        assert isinstance(found, FluxNetwork)
+        return found
+
+    def any_member(self, index: int) -> AbstractNetwork:
+        """One of the networks, of either form."""
         return jax.tree.map(lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf, self.network)
 
     def of_arm(self, arm: str) -> range:
@@ -82,7 +100,7 @@ def _polish_members(found: Trained, spec: recipe.Recipe, source: AbstractSource,
         key = jax.random.fold_in(jax.random.key(spec.seed), _POLISH)
         problems = eqx.filter_jit(lambda key: source.batch(key, how.graphs))(key)
         problems = jax.tree.map(lambda leaf: leaf.astype("float64") if eqx.is_inexact_array(leaf) else leaf, problems)
-        members = [polish(found.member(k), problems, spec.loss, how) for k in range(len(found.arms) * found.seeds)]
+        members = [polish(found.any_member(k), problems, spec.loss, how) for k in range(len(found.arms) * found.seeds)]
         network = jax.tree.map(lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0], *members)
     return replace(found, network=network)
 

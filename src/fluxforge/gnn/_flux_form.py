@@ -1,0 +1,134 @@
+"""Networks in the form of a flux: a time integrator in which only coefficients of faces are learned.
+
+The stages are those of `fluxforge.scheme.weighted_stages`. The coefficient of each stage after the first is 1 + f(x)
+with f a small MLP of dimensionless numbers x of a face, symmetric in its two cells. Before training f is 0, and the
+network is the integrator.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import sympy as sp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from fluxforge._types import State
+from fluxforge.expression import evaluate, symbol
+from fluxforge.gnn._mlp import MLP
+from fluxforge.gnn._network import AbstractNetwork
+from fluxforge.graph import AbstractRound, Formulas, PaddedGraph
+from fluxforge.pde import Equation
+from fluxforge.scheme import (
+    Ghost,
+    Hop,
+    Scheme,
+    Stage,
+    Tableau,
+    face_invariants,
+    weighted_scheme,
+    weighted_stages,
+)
+
+INPUTS = ("log(total)", "contrast", "share")
+"""What the coefficients see: the logarithm of Fo_P + Fo_N, and two numbers between 0 and 1."""
+
+
+def coefficient_inputs(equation: Equation) -> tuple[sp.Expr, ...]:
+    """The inputs as formulas of a message."""
+    numbers = face_invariants(equation)
+    return (sp.log(numbers["total"]), numbers["contrast"], numbers["share"])
+
+
+def coefficient_symbol(tag: str) -> sp.Symbol:
+    """What the coefficient of a stage is called in its message."""
+    return symbol(f"c{tag}")
+
+
+class WeightedRound(eqx.Module):
+    """One stage whose message contains a coefficient 1 + f of every face."""
+
+    f: MLP
+    stage: Stage = eqx.field(static=True)
+    coefficient: sp.Symbol = eqx.field(static=True)
+    inputs: tuple[sp.Expr, ...] = eqx.field(static=True)
+
+    @property
+    def ghosts(self) -> Mapping[str, Ghost]:
+        """The rules of the stage's outputs."""
+        return Formulas(self.stage).ghosts
+
+    def coefficients(
+        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
+    ) -> Float[Array, "cells slots"]:
+        """1 + f in every slot, 1 in those that are not used."""
+        hop = graph.hops[Hop.EDGE]
+        wanted = frozenset[sp.Symbol]().union(*(each.free_symbols for each in self.inputs))
+        values = hop.values(wanted, nodes, parameters)
+        # Unused slots have no numbers of their own; what is made of zeros there must not reach the gradient as NaN.
+        seen = [jnp.broadcast_to(evaluate(each, values, jnp), hop.mask.shape) for each in self.inputs]
+        table = jnp.stack([jnp.where(hop.mask & jnp.isfinite(each), each, 0.0).ravel() for each in seen], axis=-1)
+        return 1.0 + jnp.where(hop.mask, self.f(table.astype(graph.V.dtype)).reshape(hop.mask.shape), 0.0)
+
+    def sums(
+        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
+    ) -> dict[str, State]:
+        """What every cell receives."""
+        found = self.coefficients(graph, nodes, parameters)
+        return Formulas(self.stage).sums(graph, nodes, {**parameters, self.coefficient.name: found})
+
+    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
+        """The stage's outputs."""
+        return Formulas(self.stage).outputs(graph, cell)
+
+
+class FluxNetwork(AbstractNetwork):
+    """A time integrator with learned coefficients of faces; `weighted` are the stages after the first."""
+
+    weighted: tuple[WeightedRound, ...]
+    first: tuple[Stage, ...] = eqx.field(static=True)
+    tableau: Tableau = eqx.field(static=True)
+    equation: Equation = eqx.field(static=True)
+
+    @property
+    def rounds(self) -> tuple[AbstractRound, ...]:
+        """The local numbers, the first stage, and the weighted ones."""
+        return (*(Formulas(stage) for stage in self.first), *self.weighted)
+
+    @property
+    def hops(self) -> frozenset[Hop]:
+        """Messages go over edges."""
+        return frozenset({Hop.EDGE})
+
+    def scheme(self, name: str, formulas: Mapping[str, sp.Expr], *, summary: str = "") -> Scheme:
+        """The scheme with a formula of a message in place of each MLP; `formulas` by the coefficients' names."""
+        return weighted_scheme(
+            name, self.tableau, self.equation, lambda tag: formulas[coefficient_symbol(tag).name], summary=summary
+        )
+
+
+def build_flux_network(
+    tableau: Tableau, equation: Equation, key: PRNGKeyArray, *, depth: int, width: int
+) -> FluxNetwork:
+    """Random weights, but none in the last layer of an MLP, so that the network starts as the integrator."""
+    stages = weighted_stages(tableau, equation, coefficient_symbol)
+    first, later = stages[:2], stages[2:]
+    inputs = coefficient_inputs(equation)
+    keys = jax.random.split(key, max(len(later), 1))
+    rounds = []
+    for stage, own in zip(later, keys, strict=False):
+        (message,) = stage.messages.values()
+        names = {each.name: each for each in message.expression.free_symbols}
+        tags = (str(number) for number in range(2, len(tableau.rows) + 1))
+        coefficient = next(names[f"c{tag}"] for tag in tags if f"c{tag}" in names)
+        rounds.append(WeightedRound(_mlp(len(inputs), depth, width, own), stage, coefficient, inputs))
+    return FluxNetwork(tuple(rounds), first, tableau, equation)
+
+
+def _mlp(inputs: int, depth: int, width: int, key: PRNGKeyArray) -> MLP:
+    made = MLP.create(inputs, 1, depth=depth, width=width, key=key, gain=3.0**0.5)
+    made = MLP(made.layers, "gelu")
+    last = made.layers[-1]
+    silent = (jnp.zeros_like(last.weight), jnp.zeros_like(last.bias))
+    return eqx.tree_at(lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias), made, silent)

@@ -1,0 +1,164 @@
+"""How a network in the form of a flux does on meshes that training did not see, beside fixed coefficients."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import sympy as sp
+from scipy.optimize import minimize
+
+from fluxforge import recipe
+from fluxforge._types import CellField, SlotField
+from fluxforge.data import count_substeps, meshes, smooth_field
+from fluxforge.expression import evaluate, symbol
+from fluxforge.gnn import FluxNetwork
+from fluxforge.mesh import Conditions, Dirichlet, DualGraph, Mesh, Neumann, dual, reference_step
+from fluxforge.pde import Equation
+from fluxforge.run.carry import CarryRow
+from fluxforge.scheme import TABLEAUX
+from fluxforge.stepping import FrozenFlux, face_coefficients, face_numbers, freeze_flux
+
+CELLS = (100, 1_000, 10_000, 100_000)
+FIELDS = ("smooth", "noise")
+FOURIER = 0.5
+LONG_RUN = 1_000
+# Far from the seeds of training and of `evaluation`.
+_SEED = 2 * 10**6
+# Of the resolved step: errors of a thousandth are measured to four digits.
+_TOLERANCE = 1e-9
+# A field is said to blow up where it exceeds so many times what initial values, sources and walls can explain.
+_GROWTH = 10.0
+MIXED: Conditions = {"left": Dirichlet(1.0), "right": Neumann(0.5), "bottom": Neumann(0.0), "top": Dirichlet(0.0)}
+
+
+@lru_cache(maxsize=8)
+def unseen_mesh(cells: int, seed: int) -> Mesh:
+    """An irregular mesh of about that many cells."""
+    wanted = recipe.Meshes(meshes=1, cells=(cells, cells), kinds=("irregular",))
+    return meshes(wanted, seed + _SEED)[0]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mesh at one step, with all that does not depend on the field."""
+
+    graph: DualGraph
+    equation: Equation
+    parameters: Mapping[str, float]
+    fourier: float
+
+    @property
+    def dt(self) -> float:
+        """Δt."""
+        return self.fourier * reference_step(self.equation, self.graph, self.parameters)
+
+    def step(self, network: FluxNetwork) -> FrozenFlux:
+        """The network's step."""
+        return self.weighted(network, face_coefficients(network, self.graph, self.dt, parameters=self.parameters))
+
+    def weighted(self, network: FluxNetwork, coefficients: Sequence[SlotField | float]) -> FrozenFlux:
+        """The step of the network's integrator with other coefficients."""
+        return freeze_flux(
+            network.tableau, self.equation, self.graph, self.dt, coefficients, parameters=self.parameters
+        )
+
+    def formula(self, network: FluxNetwork, formulas: Sequence[sp.Expr]) -> FrozenFlux:
+        """The step with a formula of the faces' numbers in place of each MLP."""
+        numbers = face_numbers(self.equation, self.graph, self.dt, parameters=self.parameters)
+        values = {symbol(name): numbers[name] for name in numbers}
+        with np.errstate(all="ignore"):
+            found = [np.broadcast_to(evaluate(each, values, np), self.graph.slot_mask.shape) for each in formulas]
+        return self.weighted(network, [np.where(self.graph.slot_mask, each, 0.0) for each in found])
+
+    def resolve(self, T: CellField) -> CellField:
+        """The field after Δt, by many substeps of the classical Runge–Kutta method."""
+        rk4, substeps = TABLEAUX["rk4"], count_substeps(self.fourier, _TOLERANCE)
+        fine = freeze_flux(
+            rk4, self.equation, self.graph, self.dt / substeps, (1.0, 1.0, 1.0), parameters=self.parameters
+        )
+        return fine.repeat(T, substeps)
+
+
+def initial_field(graph: DualGraph, kind: str, seed: int) -> CellField:
+    """A smooth field that vanishes at the walls of the unit square, or white noise."""
+    if kind == "noise":
+        return np.random.default_rng(seed).uniform(-1.0, 1.0, graph.cells)
+    with jax.enable_x64(True):
+        waves = np.asarray(smooth_field(jax.random.key(seed), jnp.asarray(graph.x)))
+    return waves * np.prod(np.sin(np.pi * graph.x), axis=1)
+
+
+def relative_error(found: CellField, exact: CellField, T: CellField) -> float:
+    """Mean |difference| over mean |change|."""
+    return float(np.abs(found - exact).mean() / np.abs(exact - T).mean())
+
+
+def best_constants(network: FluxNetwork, case: Case, T: CellField, exact: CellField) -> float:
+    """The least error of fixed coefficients, one a stage, chosen for this very field."""
+
+    def error(c: np.ndarray) -> float:
+        return relative_error(case.weighted(network, [float(each) for each in c])(T), exact, T)
+
+    start = np.ones(len(network.weighted))
+    found = minimize(error, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-9, "maxiter": 400})
+    return float(min(found.fun, error(start)))
+
+
+def blows_up(network: FluxNetwork, mesh: Mesh, T: CellField, case: Case, fourier: float) -> bool:
+    """Whether 1,000 steps at a Fourier number exceed all bounds: with T = 0 at the walls, or with source and walls."""
+    for boundary, size in ((None, 0.0), (MIXED, 1.0)):
+        graph = dual(mesh, boundary)
+        own = Case(graph, case.equation, case.parameters, fourier)
+        # A step that suits a mesh whose whole boundary is held, as in training.
+        dt = fourier / case.fourier * case.dt
+        coefficients = face_coefficients(network, graph, dt, parameters=own.parameters)
+        S = np.full(graph.cells, size)
+        step = freeze_flux(network.tableau, own.equation, graph, dt, coefficients, parameters=own.parameters, source=S)
+        bound = _GROWTH * (np.abs(T).max() + np.abs(graph.value).max() * (1.0 + size) + LONG_RUN * dt * size)
+        last = step.repeat(T, LONG_RUN)
+        if not (np.abs(last) <= bound).all():
+            return True
+    return False
+
+
+def conservation_defect(network: FluxNetwork, mesh: Mesh, T: CellField, case: Case) -> float:
+    """|Σ V u' − Σ V u| over Σ V |u| of one insulated step."""
+    graph = dual(mesh, Neumann())
+    found = face_coefficients(network, graph, case.dt, parameters=case.parameters)
+    step = freeze_flux(network.tableau, case.equation, graph, case.dt, found, parameters=case.parameters)
+    return float(abs(graph.V @ (step(T) - T)) / (graph.V @ np.abs(T)))
+
+
+def measure_carry(
+    network: FluxNetwork,
+    *,
+    parameters: Mapping[str, float],
+    seed: int,
+    longest: float,
+    formulas: Sequence[sp.Expr] | None = None,
+    cells: Sequence[int] = CELLS,
+    fourier: float = FOURIER,
+) -> Iterator[CarryRow]:
+    """One row per mesh and field, from the smallest mesh to the largest."""
+    for count in cells:
+        mesh = unseen_mesh(count, seed)
+        case = Case(dual(mesh), network.equation, parameters, fourier)
+        step, plain = case.step(network), case.weighted(network, [1.0] * len(network.weighted))
+        short = None if formulas is None else case.formula(network, formulas)
+        for field in FIELDS:
+            T = initial_field(case.graph, field, seed)
+            exact = case.resolve(T)
+            yield CarryRow(
+                cells=case.graph.cells,
+                field=field,
+                fourier=fourier,
+                network=relative_error(step(T), exact, T),
+                midpoint=relative_error(plain(T), exact, T),
+                constants=best_constants(network, case, T, exact) if len(network.weighted) <= 3 else None,
+                formula=None if short is None else relative_error(short(T), exact, T),
+                blew_up=blows_up(network, mesh, T, case, longest),
+                conserved=conservation_defect(network, mesh, T, case),
+            )

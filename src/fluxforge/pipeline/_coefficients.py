@@ -1,0 +1,254 @@
+"""Discovery with a network in the form of a flux: train, measure on unseen meshes, distil its coefficients, judge."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from fluxforge import recipe
+from fluxforge.certify import Certificate, summarise
+from fluxforge.data import model_of, source
+from fluxforge.distil import Front, Table, engine
+from fluxforge.distil import Search as Limits
+from fluxforge.errors import DiscoveryError, InputError
+from fluxforge.expression import symbol, to_text
+from fluxforge.gnn import FluxNetwork
+from fluxforge.mesh import dual
+from fluxforge.pipeline._carry import FIELDS, Case, initial_field, measure_carry, relative_error, unseen_mesh
+from fluxforge.pipeline._certification import name_outputs, verify_scheme
+from fluxforge.pipeline._distillation import choose_flux_member
+from fluxforge.pipeline._folder import Progress, add_seconds, environment, training_progress
+from fluxforge.run import RunFolder
+from fluxforge.run.carry import CarryResult, CarryRow
+from fluxforge.run.result import FrontRow, FrontTable
+from fluxforge.scheme import Scheme, face_invariants, save
+from fluxforge.stepping import face_coefficients, face_numbers
+from fluxforge.train import train
+
+NAMES = ("total", "contrast", "share")
+# The part of the network's gain over its integrator that a formula must keep.
+LEAST_KEPT = 0.8
+# Formulas are chosen on a mesh of its own: neither trained on nor among those of the table.
+_CHOOSING, _CHOICE_CELLS = 7, 400
+_SAMPLED = (0.1, 0.3, 0.6, 1.0)
+# Errors of the coefficients, from coarse to fine, among which the shortest formulas that keep enough are looked for.
+_LEVELS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """Formulas of `NAMES` for the coefficients by name, the share of the gain they keep, and all candidates."""
+
+    formulas: Mapping[str, sp.Expr]
+    kept: float
+    fronts: Mapping[str, FrontTable]
+
+
+def discover_coefficients(
+    spec: recipe.Recipe, folder: RunFolder, tell: Progress
+) -> tuple[CarryResult, Scheme | None, Certificate | None]:
+    """From a recipe to the record of its run, and the certified scheme of its formulas, if they keep enough."""
+    seconds: dict[str, float] = {}
+    with add_seconds(seconds, "train"):
+        trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
+        network, member = choose_flux_member(trained, spec)
+    values = numbers_of(spec)
+    with add_seconds(seconds, "distil"):
+        distilled, refusal = _try_to_distil(network, values, spec, tell)
+    with add_seconds(seconds, "measure"):
+        rows = _measure(network, values, spec, distilled, tell)
+    scheme = certificate = None
+    verdict, reasons = _judge(rows, distilled, refusal)
+    if distilled is not None:
+        with add_seconds(seconds, "certify"):
+            scheme = make_scheme(network, distilled.formulas, spec)
+            certificate = verify_scheme(scheme, tell)
+            own, beside = name_outputs(False)
+            save(scheme, folder.path / own)
+            certificate.save(folder.path / beside)
+    found = CarryResult(
+        recipe=spec.name,
+        seed=spec.seed,
+        member=member,
+        equation=network.equation.name,
+        integrator=network.tableau.name,
+        verdict=verdict,
+        expected=spec.expect,
+        as_expected=verdict == spec.expect,
+        reasons=reasons,
+        kept=None if distilled is None else distilled.kept,
+        coefficients={} if distilled is None else {name: to_text(each) for name, each in distilled.formulas.items()},
+        fronts={} if distilled is None else dict(distilled.fronts),
+        carry=rows,
+        findings=() if scheme is None or certificate is None else (summarise(certificate, scheme),),
+        certificate=None if certificate is None else certificate.to_document(),
+        skipped=trained.skipped,
+        seconds=seconds,
+        environment=environment(),
+    )
+    return found, scheme, certificate
+
+
+def numbers_of(spec: recipe.Recipe) -> dict[str, float]:
+    """The parameters of the recipe's equation; raises InputError unless each is one number."""
+    found = {name: value for name, value in model_of(spec).values if isinstance(value, float | int)}
+    if len(found) < len(model_of(spec).values):
+        raise InputError(f"recipe {spec.name!r}: field 'parameters': each should be one number here")
+    return found
+
+
+def make_scheme(network: FluxNetwork, formulas: Mapping[str, sp.Expr], spec: recipe.Recipe) -> Scheme:
+    """The scheme with these formulas of `NAMES` in place of the MLPs."""
+    numbers = {symbol(name): each for name, each in face_invariants(network.equation).items()}
+    whole = {name: each.xreplace(numbers) for name, each in formulas.items()}
+    summary = f"{network.tableau.summary} with coefficients of faces, distilled from a network"
+    return network.scheme(spec.name, whole, summary=summary)
+
+
+def _try_to_distil(
+    network: FluxNetwork, values: Mapping[str, float], spec: recipe.Recipe, tell: Progress
+) -> tuple[Distilled | None, str | None]:
+    try:
+        return distil_coefficients(network, values, spec, tell), None
+    except DiscoveryError as error:
+        return None, str(error)
+
+
+def distil_coefficients(
+    network: FluxNetwork, values: Mapping[str, float], spec: recipe.Recipe, tell: Progress
+) -> Distilled:
+    """Search a formula for each coefficient, and take the shortest that together keep the network's gain.
+
+    Raises DiscoveryError where none do.
+    """
+    assert spec.search is not None
+    limits = _limits(spec.search)
+    fronts: dict[str, Front] = {}
+    names = [each.coefficient.name for each in network.weighted]
+    for k, name in enumerate(names):
+        tell(f"searching a formula for {name}", k, len(names))
+        table = sample_coefficient(network, k, values, spec)
+        fronts[name] = engine(spec.search.engine).fit(table, limits, seed=spec.seed)
+    gain = _Gain(network, values, spec)
+    best: tuple[float, dict[str, int]] = (-np.inf, {})
+    for level in _LEVELS:
+        chosen = {name: _shortest(front, level) for name, front in fronts.items()}
+        kept = gain([fronts[name].candidates[k].expression for name, k in chosen.items()])
+        best = max(best, (kept, chosen), key=lambda pair: pair[0])
+        if kept >= LEAST_KEPT:
+            best = (kept, chosen)
+            break
+    kept, chosen = best
+    if kept < LEAST_KEPT:
+        raise DiscoveryError(
+            f"the best formulas keep {kept:.0%} of the network's gain over its integrator (at least {LEAST_KEPT:.0%})"
+        )
+    formulas = {name: fronts[name].candidates[k].expression for name, k in chosen.items()}
+    return Distilled(formulas, kept, {name: _front_table(front, chosen[name]) for name, front in fronts.items()})
+
+
+def _limits(search: recipe.Search) -> Limits:
+    signs = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+    return Limits(
+        operators=tuple(signs.get(name, name) for name in search.operators),
+        max_complexity=search.most_complex,
+        seconds=search.seconds,
+        restarts=search.restarts,
+        evaluations=search.evaluations,
+    )
+
+
+def sample_coefficient(network: FluxNetwork, stage: int, values: Mapping[str, float], spec: recipe.Recipe) -> Table:
+    """Coefficients of a stage at faces of an unseen mesh, over the steps trained with."""
+    assert spec.search is not None
+    assert isinstance(spec.data, recipe.Meshes)
+    graph = dual(unseen_mesh(_CHOICE_CELLS, spec.seed + _CHOOSING))
+    columns, outputs = [], []
+    for share in _SAMPLED:
+        case = Case(graph, network.equation, values, share * spec.data.fourier[1])
+        numbers = face_numbers(network.equation, graph, case.dt, parameters=values)
+        found = face_coefficients(network, graph, case.dt, parameters=values)[stage]
+        used = graph.slot_mask
+        columns.append(np.stack([numbers[name][used] for name in NAMES], axis=1))
+        outputs.append(found[used])
+    X, y = np.concatenate(columns), np.concatenate(outputs)
+    kept = np.random.default_rng(spec.seed).permutation(len(y))[: spec.search.samples]
+    return Table(NAMES, X[kept], y[kept])
+
+
+class _Gain:
+    """The share of the network's gain over its integrator that formulas keep: the least of both kinds of field."""
+
+    def __init__(self, network: FluxNetwork, values: Mapping[str, float], spec: recipe.Recipe) -> None:
+        assert isinstance(spec.data, recipe.Meshes)
+        self.network = network
+        graph = dual(unseen_mesh(_CHOICE_CELLS, spec.seed + _CHOOSING))
+        self.cases = [Case(graph, network.equation, values, share * spec.data.fourier[1]) for share in (0.4, 0.85)]
+        self.fields = [initial_field(graph, kind, spec.seed + _CHOOSING) for kind in FIELDS]
+        self.exact = [[case.resolve(T) for T in self.fields] for case in self.cases]
+
+    def __call__(self, formulas: Sequence[sp.Expr]) -> float:
+        found = []
+        for case, exact in zip(self.cases, self.exact, strict=True):
+            steps = (
+                case.formula(self.network, formulas),
+                case.step(self.network),
+                case.weighted(self.network, [1.0] * len(self.network.weighted)),
+            )
+            for T, wanted in zip(self.fields, exact, strict=True):
+                ours, networks, plain = (relative_error(step(T), wanted, T) for step in steps)
+                found.append((plain - ours) / (plain - networks) if plain > networks else -np.inf)
+        finite = [each if np.isfinite(each) else -np.inf for each in found]
+        return float(min(finite))
+
+
+def _shortest(front: Front, level: float) -> int:
+    """The shortest candidate whose error is at most the level, or the one of least error."""
+    errors = [candidate.error for candidate in front.candidates]
+    return next((k for k, error in enumerate(errors) if error <= level), int(np.argmin(errors)))
+
+
+def _front_table(front: Front, chosen: int) -> FrontTable:
+    rows = tuple(FrontRow(complexity=each.complexity, error=each.error, formula=each.text) for each in front.candidates)
+    return FrontTable(kind="coefficient", chosen=chosen, ended_by_clock=front.ended_by_clock, rows=rows)
+
+
+def _measure(
+    network: FluxNetwork,
+    values: Mapping[str, float],
+    spec: recipe.Recipe,
+    distilled: Distilled | None,
+    tell: Progress,
+) -> tuple[CarryRow, ...]:
+    assert isinstance(spec.data, recipe.Meshes)
+    formulas = None if distilled is None else list(distilled.formulas.values())
+    longest = spec.data.fourier[1]
+    rows: list[CarryRow] = []
+    found = measure_carry(
+        network,
+        parameters=values,
+        seed=spec.seed,
+        longest=longest,
+        formulas=formulas,
+        fourier=min(spec.evaluation.fourier, longest),
+        cells=spec.evaluation.carry,
+    )
+    for row in found:
+        rows.append(row)
+        tell(f"unseen meshes: {row.cells} cells", len(rows), len(FIELDS) * len(spec.evaluation.carry))
+    return tuple(rows)
+
+
+def _judge(rows: Sequence[CarryRow], distilled: Distilled | None, refusal: str | None) -> tuple[str, tuple[str, ...]]:
+    """An approximation where formulas keep the gain and the network does not blow up, otherwise refused."""
+    better = all(row.network is not None and row.midpoint is not None and row.network < row.midpoint for row in rows)
+    checks = {
+        "no run of 1,000 steps blows up on unseen meshes": not any(row.blew_up for row in rows),
+        "one step errs less than the integrator's on every unseen mesh": better,
+        f"formulas keep at least {LEAST_KEPT:.0%} of the gain": distilled is not None,
+    }
+    reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
+    if refusal is not None:
+        reasons = (*reasons, f"NO: {refusal}")
+    return ("approximation" if all(checks.values()) else "refused"), reasons

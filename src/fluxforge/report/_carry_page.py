@@ -1,0 +1,52 @@
+"""The report of a network in the form of a flux: errors on unseen meshes, and its coefficients with their formulas."""
+
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from fluxforge._files import write_text
+from fluxforge.report._mathml import typeset
+from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, save_figures
+from fluxforge.run.carry import CarryResult
+from fluxforge.scheme import Scheme
+
+METHODS = {
+    "midpoint": "the integrator itself",
+    "constants": "best fixed coefficients",
+    "network": "network",
+    "formula": "formula",
+}
+
+
+def carry_figure(result: CarryResult) -> Figure:
+    """Error of one step against the number of cells, a panel per kind of field."""
+    fields = list(dict.fromkeys(row.field for row in result.carry))
+    figure, axes = panels(len(fields))
+    for panel, field in zip(axes, fields, strict=True):
+        rows = [row for row in result.carry if row.field == field]
+        for (name, words), colour, marker in zip(METHODS.items(), COLOURS, MARKERS, strict=False):
+            points = [(row.cells, getattr(row, name)) for row in rows if getattr(row, name) is not None]
+            if points:
+                panel.loglog(*zip(*points, strict=True), color=colour, marker=marker, ms=4, label=words)
+        panel.set(xlabel="cells", ylabel="error of one step / its change", title=f"{field} field")
+    axes[0].legend(fontsize=8)
+    return figure
+
+
+def write_carry(result: CarryResult, scheme: Scheme | None, folder: Path, *, command: str = "") -> list[Path]:
+    """Write `report.html` and the figure; return their paths."""
+    figures = {"carry": carry_figure(result)}
+    caption = (
+        f"Error of one step at {result.carry[0].fourier:g} Fourier steps on meshes that training did not see, relative "
+        "to the change of the step, against the same mesh resolved in time."
+    )
+    text = page(
+        "carry.html",
+        result=result,
+        methods=METHODS,
+        typeset=None if scheme is None else typeset(scheme),
+        figure=embed_figure(figures["carry"], "carry", caption),
+        command=command,
+    )
+    write_text(folder / "report.html", text)
+    return [folder / "report.html", *save_figures(figures, folder)]
