@@ -37,6 +37,8 @@ def _unasked() -> Iterable[str]:
         (["left=neumann:-x"], {"left": Neumann("-x")}),
         (["left=periodic:right, top=inflow:1"], {"left": Periodic("right"), "top": Inflow("1")}),
         (["rest=1"], Dirichlet("1")),
+        (["rest=inflow"], Inflow(0.0)),
+        (["left=inflow"], {"left": Inflow(0.0)}),
         (["left=(x<=0.5)"], {"left": Dirichlet("(x<=0.5)")}),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_reaction_is_replaced(cli: Cli, halves: Path) -> None:
         ("anisotropic", "K=((1, 2), (2, 1))", "parameter 'K' should be 2 rows of 2 numbers"),
         ("anisotropic", "K=((1, 0), (0, x - 1))", "positive definite; it is [[1.0, 0.0], [0.0, -0.875]] in cell"),
         ("advection", "velocity=(1, 0, 0)", "parameter 'velocity' should have 2 components"),
-        ("advection", "velocity=(1, log(x - 1))", "parameter 'velocity', component 2,: the formula"),
+        ("advection", "velocity=(1, log(x - 1))", "parameter 'velocity', component 2: the formula"),
         ("reaction-diffusion", "reaction=u*w", "equation 'reaction-diffusion': reaction: unknown symbol 'w'"),
         ("reaction-diffusion", "reaction=D*u", "the term of 'reaction' has the unit"),
     ],

@@ -35,6 +35,12 @@ def test_a_steady_state_is_printed_and_written(cli: Cli, plate: Path, tmp_path: 
         (("euler", "--boundary", "insulated"), "no wall is held at a value"),
         (("euler", "--compare", "rk4", "--boundary", WALLS), "--steady takes one scheme"),
         (("euler", "--solver", "cg", "--boundary", WALLS), "--steady takes --solver auto, direct"),
+        (("euler", "--end-time", "1", "--boundary", WALLS), "--steady takes no steps"),
+        (("euler", "--dt", "auto", "--boundary", WALLS), "--steady takes no steps"),
+        (
+            ("corrected", "--equation", "anisotropic", "--set", "K=((2, 1), (1, 2))", "--boundary", "left=robin:1:0"),
+            "the boundary condition of 'left': scheme 'corrected' takes no robin wall with the tensor K",
+        ),
     ],
 )
 def test_what_has_no_steady_state_is_one_line(cli: Cli, plate: Path, options: tuple[str, ...], words: str) -> None:

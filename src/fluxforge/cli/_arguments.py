@@ -106,9 +106,9 @@ LARGEST = 10**15
 BOUNDARY = (
     'Boundary conditions of tags: "left=1, right=neumann:0, top=robin:H:T, rest=insulated". A condition is a value '
     "u = g; neumann:Q, the outward normal gradient ∂u/∂n = Q (insulated: 0); robin:H:T, −K ∂u/∂n = H (u − T); "
-    "periodic:TAG; or inflow:VALUE, for transport: the value where the flow enters. All are formulas of x, y and t. "
-    "One without a tag, and that of rest, holds on all tags that are not named (default: 0; for equations with a "
-    "velocity inflow:0, with free outflow). May be repeated."
+    "periodic:TAG; or inflow:VALUE, for transport: the value where the flow enters (inflow: 0). All are formulas of "
+    "x, y and t. One without a tag, and that of rest, holds on all tags that are not named (default: 0; for equations "
+    "with a velocity inflow:0, with free outflow). May be repeated."
 )
 
 
@@ -296,6 +296,8 @@ def _parse_condition(text: str, spec: str) -> "Condition":
     if not word or not all(formulas):
         raise InputError(f"{where}: the formula is missing; write {_FORMS}")
     if not formulas:
+        if word == "inflow":
+            return Inflow()
         if word in WALLS:
             raise InputError(f"{where}: the formula is missing after {word}; write {_FORMS}")
         return Dirichlet(word)

@@ -173,6 +173,8 @@ def simulate(
         raise typer.BadParameter("--overwrite is about a folder to write to: give -o FOLDER")
     if steps is not None and end_time is not None:
         raise typer.BadParameter("give --steps or --end-time, not both")
+    if steady and (dt or dt_fraction or steps or end_time or start_time or restart or save_every or force):
+        raise typer.BadParameter("--steady takes no steps: leave out what is about time (--dt, --end-time, --steps, …)")
     step, every = _parse_step(dt), _parse_every(save_every)
     times: dict[str, Any] = {"dt": step, "steps": steps, "end_time": end_time, "save_every": every}
     if restart is not None:

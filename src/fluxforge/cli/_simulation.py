@@ -17,7 +17,7 @@ from fluxforge.cli._settings import describe_divergence, read_settings
 from fluxforge.errors import InstabilityError
 from fluxforge.mesh import Conditions, Mesh, Settings, dual, read
 from fluxforge.pde import HEAT, Equation, Where
-from fluxforge.scheme import TABLEAUX, Scheme, find, linear_stages
+from fluxforge.scheme import Scheme, find, linear_stages, split_name
 from fluxforge.stepping import Comparison, Simulation, compare, prepare_folder, read_field, write_comparison, write_run
 
 
@@ -220,7 +220,7 @@ def _doubt_of_tensor(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | 
 
 
 def _doubt(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
-    made = scheme.name in TABLEAUX and scheme == find(scheme.name, scheme.equation)
+    made = split_name(scheme.name) is not None and scheme == find(scheme.name, scheme.equation)
     if made and (linear_stages(scheme) is None or not scheme.equation.only_diffuses):
         return None  # Derived from the equation itself.
     if linear_stages(scheme) is None:

@@ -169,6 +169,13 @@ def depends_on_time(value: object, dimension: int) -> bool:
     return callable(value) and not _takes(value, dimension) and _takes(value, dimension + 1)
 
 
+def _takes_time(value: Value, dimension: int) -> bool:
+    """Whether a value is evaluated with the time; text that is no formula either way is, so that messages name t."""
+    if isinstance(value, str):
+        return not _is_formula(value, COORDINATES[:dimension])
+    return depends_on_time(value, dimension)
+
+
 def _is_formula(text: str, variables: Sequence[str]) -> bool:
     try:
         parse(text, symbols_of(variables))
@@ -185,7 +192,7 @@ def evaluate_at(
     With a `time`, formulas may contain t, and functions may take it after the coordinates. Raises
     ExpressionError for a formula that cannot be parsed, InputError for values of another shape or not finite.
     """
-    timed = time is not None and depends_on_time(value, x.shape[1])
+    timed = time is not None and _takes_time(value, x.shape[1])
     arguments = (*x.T, time) if timed else tuple(x.T)
     try:
         if isinstance(value, str):
@@ -196,7 +203,7 @@ def evaluate_at(
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             given = value(*arguments) if callable(value) else value
     except ExpressionError as error:
-        raise ExpressionError(f"{what}: {error}") from error
+        raise ExpressionError(f"{what.rstrip(',')}: {error}") from error
     try:
         values = np.asarray(given, dtype=float)
     except (TypeError, ValueError) as error:

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge._types import Precision, State
+from fluxforge.errors import InputError
 from fluxforge.graph import Moment, Neighbourhoods, PaddedGraph, Shown, Slots, outflow_rule, pad_graph, put
 from fluxforge.mesh import (
     Condition,
@@ -39,6 +40,13 @@ class HostParameters:
     def __init__(self, scheme: Scheme, graph: DualGraph, settings: Settings, *, time: float, dtype: Precision) -> None:
         self.scheme, self.graph, self.settings, self.dtype = scheme, graph, settings, dtype
         self.shapes = jax.tree.map(lambda each: jax.ShapeDtypeStruct(each.shape, each.dtype), self(time))
+
+    def try_at(self, time: Any) -> dict[str, dict[str, np.ndarray]]:
+        """The values at a time; nan where they are refused, since an exception would not leave a compiled step."""
+        try:
+            return self(time)
+        except InputError:
+            return jax.tree.map(lambda each: np.full(each.shape, np.nan, each.dtype), self.shapes)
 
     def __call__(self, time: Any) -> dict[str, dict[str, np.ndarray]]:
         """Constants, values of cells, geometry of hops by `hop name`, and what walls take from parameters."""
@@ -84,7 +92,7 @@ class Schedule(eqx.Module):
             parameters[self.clock] = time
         graph, follow, conductance = self.graph, self.follow, self.conductance
         if self.host is not None:
-            found = jax.pure_callback(self.host, self.host.shapes, time)
+            found = jax.pure_callback(self.host.try_at, self.host.shapes, time)
             parameters |= {name: value for name, value in found["constants"].items() if name != self.clock}
             graph = _with_parameters(graph, found["cells"], found["geometry"])
             follow, conductance = found["walls"]["follow"], found["walls"]["conductance"]

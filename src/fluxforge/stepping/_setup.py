@@ -15,6 +15,7 @@ from fluxforge.mesh import (
     dual,
     evaluate_at,
     fit_conditions,
+    resolve,
     settings_at,
     varies_in_time,
     wall_value,
@@ -127,8 +128,8 @@ class Setup:
         )
 
     def explain_failure(self, plan: Plan, done: int, failed: int) -> None:
-        """Raise InputError, naming place and time, if data that change in time are not finite around a failed step."""
-        if not self.varies:
+        """Raise InputError, naming place and time, if data that change in time are refused around a failed step."""
+        if not self.varies or isinstance(self.scheme, TrainedNetwork):
             return
         for step in range(done, failed):
             for part in (0.0, 0.5, 1.0):
@@ -137,6 +138,15 @@ class Setup:
                     evaluate_at(self.problem.source, self.graph.x, "the source", time)  # type: ignore[arg-type]
                 if self.walls_vary:
                     dual(self.problem.mesh, self.problem.boundary, equation=self.scheme.equation, time=time)
+                if self.matrix_varies:
+                    self._check_parameters(time)
+
+    def _check_parameters(self, time: float) -> None:
+        equation = self.problem.scheme.equation
+        try:
+            resolve(equation, self.graph, settings_at(equation, self.problem.parameters, time, self.graph.dimension))
+        except InputError as error:
+            raise InputError(f"{error} at time {time:g}") from error
 
 
 def set_up(problem: Problem) -> Setup:
@@ -149,6 +159,7 @@ def set_up(problem: Problem) -> Setup:
         scheme = _scheme_with_source(scheme, formula, dimension)
     graph = dual(problem.mesh, problem.boundary, equation=scheme.equation, time=begin)
     conditions = fit_conditions(problem.boundary, graph.tags, scheme.equation)
+    check_robin_walls(scheme, graph)
     T = field_on_cells(problem.initial, graph, "the initial temperature")
     if isinstance(scheme, TrainedNetwork):
         settings = dict(scheme.check_settings(settings))
@@ -178,6 +189,23 @@ def set_up(problem: Problem) -> Setup:
     if isinstance(scheme, TrainedNetwork) and setup.varies:
         raise InputError("a trained network takes sources, walls and parameters that do not change in time")
     return setup
+
+
+def check_robin_walls(scheme: Scheme | TrainedNetwork, graph: DualGraph) -> None:
+    """Raise InputError for a Robin wall with a scheme that takes the flux along a wall from a tensor.
+
+    That flux would be added to h (u − outside), which is the whole of what passes the wall.
+    """
+    tensor = scheme.equation.diffusion_tensor
+    if graph.transfer is None or tensor is None or isinstance(scheme, TrainedNetwork):
+        return
+    read = {own.name for stage in scheme.stages for m in stage.messages.values() for own in m.expression.free_symbols}
+    if read & set(tensor.conormal_names):
+        tag = graph.tags[int(graph.tag[np.isfinite(graph.transfer)][0])]
+        raise InputError(
+            f"the boundary condition of {tag!r}: scheme {scheme.name!r} takes no robin wall with the tensor "
+            f"{tensor.name}; give a value or neumann:Q"
+        )
 
 
 def _source_at(problem: Problem, graph: DualGraph, time: float | None) -> np.ndarray:

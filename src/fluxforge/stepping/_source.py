@@ -16,14 +16,17 @@ CLOCK = "sourcet"
 
 
 def unknown_in_source(source: object, equation: Equation, dimension: int) -> sp.Expr | None:
-    """The formula of a source that contains the unknown of the equation; None for any other source."""
+    """The formula of a source that contains the unknown of the equation; None for any other source.
+
+    Raises ExpressionError for text that is no formula of the coordinates, the time and the unknown.
+    """
     if not isinstance(source, str):
         return None
     known = symbols_of((*COORDINATES[:dimension], TIME, equation.unknown))
     try:
         found = parse(source, known)
-    except ExpressionError:
-        return None  # It is refused where it is evaluated.
+    except ExpressionError as error:
+        raise ExpressionError(f"the source: {error}") from error
     return found if equation.u in found.free_symbols else None
 
 

@@ -30,6 +30,7 @@ from fluxforge.stepping._krylov import Krylov, Method, multigrid_or_ilu, near_sy
 from fluxforge.stepping._multigrid import AbstractSolver, Multigrid
 from fluxforge.stepping._output import replace_folder
 from fluxforge.stepping._picture import draw_with_bar
+from fluxforge.stepping._setup import check_robin_walls
 
 SOLVERS_OF_STEADY_STATES = ("auto", "direct", "amg", "bicgstab", "gmres")
 # Of what the balances add up: a solve leaves a few roundings per entry, an iteration its tolerance.
@@ -152,6 +153,7 @@ def steady(
     scheme = find(scheme, equation, dimension=mesh.points.shape[1])
     graph = dual(mesh, boundary, equation=scheme.equation)
     check_choice(solver, "solver", SOLVERS_OF_STEADY_STATES)
+    check_robin_walls(scheme, graph)
     if linear_stages(scheme) is None:
         raise InputError(
             f"scheme {scheme.name!r} is not linear in {scheme.equation.unknown}: its steady state is not solved for "

@@ -154,6 +154,8 @@ def check_plan(steps: int | None, end_time: float | None, start_time: float, sav
     if steps is not None:
         raise InputError("steps and end_time say the same: give one of them")
     end = check_number(end_time, "end_time")
+    if not math.isfinite(end):
+        raise InputError(f"end_time should be finite, got {end}")
     if not end > start:
         raise InputError(f"end_time {end:g} should be after the time {start:g} at which the run begins")
     return end - start
