@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from fluxforge import recipe
+from fluxforge.cli._experiment import show_experiment
 from fluxforge.cli._output import say, show, show_arms, show_json, show_pairs, show_table
 from fluxforge.cli._progress import TerminatedError, count_done, question_bar
 from fluxforge.errors import StorageError
@@ -59,6 +60,8 @@ def _run(work: Callable[[Progress], Run], name: str, folder: Path, as_json: bool
     elif isinstance(result, Generalisation):
         show_arms({"this run": run.document["summary"]})
         show(f"\nresults, figures and checkpoints: {folder}")
+    elif result.experiment is not None:
+        show_experiment(result, folder)
     else:
         _show_formula(result, folder)
     if isinstance(result, Discovery) and result.as_expected is False:

@@ -2,7 +2,7 @@
 
 from fluxforge.data._build import evaluation_meshes, hops_of, source, stability_limits, unseen_meshes, unseen_problems
 from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose, random_field, smooth_field
-from fluxforge.data._meshes import cached, meshes
+from fluxforge.data._meshes import cache_folder, cached, meshes
 from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, PairSource, pair, random_pair, two_cells
 from fluxforge.data._problem import (
     PLAIN_HEAT,
@@ -33,6 +33,7 @@ __all__ = [
     "PairSource",
     "Parameters",
     "Problem",
+    "cache_folder",
     "cached",
     "ensemble",
     "evaluation_meshes",

@@ -3,6 +3,7 @@
 from fluxforge.report._certificate_page import certificate_figures, certificate_page, formula_lines, write_certificate
 from fluxforge.report._discovery_figures import discovery_figures, extrapolation_figure, generalisation_figure
 from fluxforge.report._discovery_page import discovery_page, write_discovery
+from fluxforge.report._experiment_page import experiment_page, write_experiment
 from fluxforge.report._mathml import rounded, typeset
 from fluxforge.report._page import COLOURS, MARKERS, Row, Shown, Table, page, panels, shown, table_csv, tables
 
@@ -16,6 +17,7 @@ __all__ = [
     "certificate_page",
     "discovery_figures",
     "discovery_page",
+    "experiment_page",
     "extrapolation_figure",
     "formula_lines",
     "generalisation_figure",
@@ -28,4 +30,5 @@ __all__ = [
     "typeset",
     "write_certificate",
     "write_discovery",
+    "write_experiment",
 ]
