@@ -24,6 +24,8 @@ RECIPES = (
     "upwind",
     "exponential",
     "godunov",
+    "carry",
+    "stages",
 )
 
 

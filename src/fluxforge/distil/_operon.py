@@ -31,8 +31,9 @@ OPERATIONS: Mapping[str, Callable[..., sp.Expr]] = {
     "Cos": sp.cos,
     "Tanh": sp.tanh,
     "Abs": sp.Abs,
-    "Fmin": lambda a, b: sp.Min(a, b),
-    "Fmax": lambda a, b: sp.Max(a, b),
+    # PyOperon's interpreter evaluates Fmin as the larger and Fmax as the smaller of two numbers (seen in 0.6.2).
+    "Fmin": lambda a, b: sp.Max(a, b),
+    "Fmax": lambda a, b: sp.Min(a, b),
 }
 
 
@@ -57,7 +58,7 @@ Part = TypeVar("Part")
 
 NODE_TYPES = {
     "+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "square": "Square", "sqrt": "Sqrt", "exp": "Exp", "log": "Log",
-    "sin": "Sin", "cos": "Cos", "tanh": "Tanh", "abs": "Abs", "min": "Fmin", "max": "Fmax",
+    "sin": "Sin", "cos": "Cos", "tanh": "Tanh", "abs": "Abs", "min": "Fmax", "max": "Fmin",
 }  # fmt: skip
 _DEPTH = 10
 _FIRST_LENGTH = 10
