@@ -4,6 +4,7 @@ from fluxforge.pipeline._discover import describe_judged, discover, explain, fre
 from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula
 from fluxforge.pipeline._folder import Progress, environment, finite, recipe_of, run_folder, silent
 from fluxforge.pipeline._formula import Formula
+from fluxforge.pipeline._gallery import Gallery, GalleryRow, format_gallery, make_gallery
 from fluxforge.pipeline._generalisation import generalise, lemma_count, reduce_networks
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_steps
 from fluxforge.pipeline._records import Discovery, Document, Evaluation, Generalisation, Measured, to_document
@@ -14,6 +15,8 @@ __all__ = [
     "Document",
     "Evaluation",
     "Formula",
+    "Gallery",
+    "GalleryRow",
     "Generalisation",
     "Judged",
     "Measured",
@@ -27,12 +30,14 @@ __all__ = [
     "environment",
     "explain",
     "finite",
+    "format_gallery",
     "free_folder",
     "generalise",
     "judge_formula",
     "ladder",
     "lemma_count",
     "load_run",
+    "make_gallery",
     "problems_by_step",
     "recipe_of",
     "reduce_networks",
