@@ -17,7 +17,7 @@ def run_gallery(folder: Path, seeds: int, *, as_json: bool) -> None:
         show_json(to_document(gallery))
     else:
         show(format_gallery(gallery))
-        show(f"processor: {gallery.processor}; data: {folder / 'gallery.json'}, {folder / 'gallery.md'}")
+        show(f"processor: {gallery.hardware}; data: {folder / 'gallery.json'}, {folder / 'gallery.md'}")
     fooled = [row.exhibit for row in gallery.rows if row.decoy and row.same and row.verdict == "recovered"]
     if fooled:
         say("error", f"decoys were taken for the textbook's flux: {', '.join(fooled)}", style="bold red")

@@ -114,7 +114,7 @@ def discover_flux(trained: Trained, spec: recipe.Recipe, tell: Progress) -> Disc
     if formula is not None:
         held = trained.data.held_out
         theirs = network(held.samples)
-        ours = held.flux if formula.agrees else _values(formula.flux, held)
+        ours = _values(formula.flux, held)
         explained = 1.0 - float(np.sqrt(np.mean((ours - theirs) ** 2) / np.mean(theirs**2)))
         g, guarded = guard_formula(formula.g, trained.reduced.form.names)
         flux = simplify_flux(trained.reduced.form.compose(g))

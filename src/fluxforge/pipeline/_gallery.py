@@ -81,9 +81,10 @@ class Gallery(Record, frozen=True, kw_only=True):
     """All runs, and the machine they ran on."""
 
     seeds: int
-    rows: tuple[GalleryRow, ...]
+    command: str
+    hardware: str
     environment: dict[str, str]
-    processor: str
+    rows: tuple[GalleryRow, ...]
 
 
 def make_gallery(
@@ -104,7 +105,8 @@ def make_gallery(
     for done, (each, seed) in enumerate(wanted):
         tell(f"{each.name}, seed {seed}", done, len(wanted))
         rows.append(_row(each, seed, _document(each, seed, folder, tell, warn)))
-    gallery = Gallery(seeds=seeds, rows=tuple(rows), environment=environment(), processor=_processor())
+    command = f"fluxforge reproduce gallery --seeds {seeds}"
+    gallery = Gallery(seeds=seeds, command=command, hardware=_processor(), environment=environment(), rows=tuple(rows))
     write_document(folder / "gallery.json", "gallery", 1, to_document(gallery))
     write_text(folder / "gallery.md", format_gallery(gallery))
     return gallery
