@@ -55,6 +55,7 @@ docs: $(VENV)/installed-docs  ## the documentation, as pages that need no networ
 bench: $(VENV)/installed-bench  ## benchmarks, each against a peer in the same run
 	$(BIN)/fluxforge bench step
 	$(BIN)/fluxforge bench train
+	$(BIN)/fluxforge bench equations
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

@@ -5,9 +5,10 @@ import pytest
 import sympy as sp
 from fooling_schemes import half_step
 
-from fluxforge.certify.time_order import exact_solution, study_graph, time_order
+from fluxforge.certify.time_order import exact_solution, series_order, study_graph, time_order
 from fluxforge.mesh import dual, squares
-from fluxforge.scheme import Scheme
+from fluxforge.pde import HEAT
+from fluxforge.scheme import Scheme, face_invariants, find, nested_tableau, weighted_scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import generator
 
@@ -72,3 +73,13 @@ def test_a_term_that_one_cell_cannot_see_is_found_on_a_mesh():
     assert (study.one_cell.free, study.one_cell.driven) == (2, 2)
     assert study.series == 1
     assert study.order == 1
+
+
+def test_a_step_that_is_not_analytic_has_no_series_and_its_measured_order() -> None:
+    numbers = face_invariants(HEAT)
+    scheme = weighted_scheme("root", nested_tableau(2), HEAT, lambda _: 1 - sp.sqrt(numbers["total"]) / 3)
+    assert series_order(scheme) is None
+    found = time_order(scheme)
+    # The second Taylor coefficient is right in the limit only: order two less a half.
+    assert found.order == pytest.approx(1.5, abs=0.15)
+    assert series_order(find("implicit")) == 1

@@ -180,7 +180,7 @@ def test_a_shipped_recipe_can_be_printed_and_started_from(cli: Cli, tmp_path: Pa
     assert "# rounds of message passing" in shown.out
     large = cli("discover", "midpoint", "--show", "--preset", "paper")
     assert large.out != shown.out
-    assert cli("discover", "upwind", "--show").code == 2
+    assert cli("discover", "downwind", "--show").code == 2
 
 
 def test_set_changes_any_field_of_the_run(cli: Cli, tmp_path: Path) -> None:

@@ -11,7 +11,10 @@ from recipe_files import BASE, PLAIN, refused_file
 from fluxforge.errors import InputError, RecipeError
 from fluxforge.recipe import Meshes, load
 
-SHIPPED = "first-order, first-order-direct, first-order-pinn, generalisation, midpoint, two-hop"
+SHIPPED = (
+    "conductance, exponential, first-order, first-order-direct, first-order-pinn, generalisation, godunov, midpoint, "
+    "two-hop, upwind"
+)
 
 
 @pytest.fixture

@@ -128,10 +128,13 @@ def test_an_item_of_a_list_is_named_by_its_place(field: str, value: Any, named: 
         ({"name": "mine", "network": {"graphs": 1}}, "(did you mean 'data.graphs'?)"),
         ({"name": "mine", "a\nb": 3}, "unknown field 'a\\nb'"),
         ({"name": "mine", 3: 3}, "unknown field 'int'"),
-        ({"name": "mine", "data": {}}, "field 'data.kind': is missing; choose 'two-cells', 'pairs' or 'meshes'"),
+        (
+            {"name": "mine", "data": {}},
+            "field 'data.kind': is missing; choose 'two-cells', 'pairs', 'meshes' or 'experiment'",
+        ),
         (
             {"name": "mine", "data": {"kind": "pair"}},
-            "field 'data.kind': expected 'two-cells', 'pairs' or 'meshes', got",
+            "field 'data.kind': expected 'two-cells', 'pairs', 'meshes' or 'experiment', got",
         ),
         ({"name": "mine", "data": {"kind": "pair"}}, "got 'pair' (did you mean 'pairs'?)"),
         ({"name": "mine", "data": {"kind": ["pairs"]}}, "field 'data.kind': expected"),

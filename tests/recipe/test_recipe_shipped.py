@@ -6,15 +6,17 @@ from msgspec.structs import replace
 from fluxforge.recipe import PRESETS, Meshes, Pairs, Recipe, Search, TwoCells, check, list_recipes, load
 
 NAMES = ["first-order", "first-order-direct", "first-order-pinn", "generalisation", "midpoint", "two-hop"]
+FLUX_FORM = ["carry", "stages"]
+EXPERIMENTS = ["conductance", "exponential", "godunov", "upwind"]
 
 
 def test_the_listing_names_them_all_with_a_summary_each() -> None:
-    assert list(list_recipes()) == NAMES
+    assert list(list_recipes()) == sorted([*NAMES, *EXPERIMENTS, *FLUX_FORM])
     assert all(20 < len(summary) < 100 for summary in list_recipes().values())
 
 
 @pytest.mark.parametrize("preset", [*PRESETS, None])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *EXPERIMENTS])
 def test_each_loads_and_is_possible(name: str, preset: str | None) -> None:
     recipe = load(name, preset=preset)
     check(recipe)

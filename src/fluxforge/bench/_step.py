@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Int
 from scipy.sparse import csr_array
 
+from fluxforge.bench._fipy import load_fipy
 from fluxforge.errors import InputError
 from fluxforge.mesh import DualGraph, Mesh, dual, fourier_step, right_triangles
 from fluxforge.scheme import find
@@ -202,14 +203,8 @@ def scipy_product(M: csr_array, T: np.ndarray) -> Callable[[int], object]:
 
 def fipy_step(cells: int, dt: float) -> Callable[[int], object] | None:
     """FiPy's explicit diffusion on as many squares; None where FiPy is not installed."""
-    try:
-        # FiPy chooses a solver suite from the command line's words when it is imported.
-        import sys
-        from unittest.mock import patch
-
-        with patch.object(sys, "argv", sys.argv[:1]):
-            import fipy
-    except ImportError:
+    fipy = load_fipy()
+    if fipy is None:
         return None
     n = round(np.sqrt(cells))
     mesh = fipy.Grid2D(nx=n, ny=n, dx=1.0 / n, dy=1.0 / n)

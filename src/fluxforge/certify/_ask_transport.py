@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from fluxforge.certify._claims import ClaimCheck
 from fluxforge.certify._evidence import Line
-from fluxforge.certify.flux import Flux, states_of
+from fluxforge.certify.flux import Flux, flux_of, is_antisymmetric, is_consistent, states_of
 from fluxforge.certify.harten import step_bound
 from fluxforge.certify.layer import boundary_layer
 from fluxforge.certify.limiter import limiter_line, limiter_region
@@ -15,14 +15,12 @@ from fluxforge.certify.transport import (
     TransportProperties,
     bound_line,
     entropy_line,
-    examine_identities,
     identity_line,
     layer_line,
     limited_bound_line,
     monotone_line,
     named_flux,
     named_limiter,
-    two_point_flux,
 )
 from fluxforge.pde import Equation
 from fluxforge.scheme import Scheme, linear_stages, split_name
@@ -46,7 +44,7 @@ def ask_transport(scheme: Scheme, ask: Ask, *, refine: bool) -> TransportPropert
     if equation.velocity is None:
         return None
     states = states_of(equation)
-    flux = two_point_flux(scheme)
+    flux = flux_of(scheme)
     found = TransportProperties(states)
     if flux is not None:
         found = _ask_flux(flux, ask, stepped=_steps_like_euler(scheme))
@@ -94,7 +92,9 @@ def _steps_like_euler(scheme: Scheme) -> bool:
 
 
 def _ask_flux(flux: Flux, ask: Ask, *, stepped: bool) -> TransportProperties:
-    same = ask("flux", lambda: examine_identities(flux), lambda both: identity_line(*both), always=True)
+    same = ask(
+        "flux", lambda: (is_consistent(flux), is_antisymmetric(flux)), lambda both: identity_line(*both), always=True
+    )
     limits: list[float | None] = [None]
 
     def measure() -> Monotonicity:

@@ -11,6 +11,7 @@ from fluxforge.certify._evidence import Line, judged
 from fluxforge.certify._identity import Identity, compare_formulas
 from fluxforge.certify._problems import as_graph, study_step, varies, varying_settings
 from fluxforge.certify.time_order import march
+from fluxforge.expression import COORDINATES
 from fluxforge.mesh import DualGraph, Mesh, Neumann, Settings, dual, jittered
 from fluxforge.pde import Where
 from fluxforge.scheme import Hop, Message, Scheme, linear_stages, message_symbols, symbol, turned_names
@@ -179,12 +180,18 @@ def _exchange(scheme: Scheme, message: Message) -> Identity:
             swap[known] = symbol(f"{stem}_{EXCHANGED[end]}")
         elif name in turned:
             swap[known] = -known
+        elif stem == "p" and end in COORDINATES:
+            # From the centre of the other cell to the face.
+            swap[known] = known - symbol(f"d_{end}")
     states = {symbol(f"{name}_{end}") for name in ("T", *earlier) for end in EXCHANGED}
 
     def domain(v: sp.Symbol) -> tuple[float, float]:
         return (-1.0, 1.0) if v in states or v.name in turned else (0.25, 2.0)
 
-    return compare_formulas(message.expression, -message.expression.xreplace(swap), domain)
+    # What passes walls is left aside where there is transport: between cells χ = 1.
+    between = {symbol("chi"): sp.S.One} if scheme.equation.velocity is not None else {}
+    flux = message.expression.xreplace(between)
+    return compare_formulas(flux, -flux.xreplace(swap), domain, by_points=message.hop is Hop.LINE)
 
 
 def conservation_line(found: Conservation, where: str) -> Line:

@@ -7,7 +7,6 @@ from typing import Any
 from fluxforge.certify._evidence import Line, Verdict, judged
 from fluxforge.certify._identity import Identity
 from fluxforge.certify._pieces import Range
-from fluxforge.certify.flux import Flux, flux_of, is_antisymmetric, is_consistent
 from fluxforge.certify.harten import StepBound
 from fluxforge.certify.layer import BoundaryLayer
 from fluxforge.certify.limiter import LimiterRegion
@@ -88,16 +87,6 @@ def _is_own(scheme: Scheme) -> bool:
         return find(scheme.name, scheme.equation, dimension=scheme.dimension or 2).stages == scheme.stages
     except SchemeError:
         return False
-
-
-def two_point_flux(scheme: Scheme) -> Flux | None:
-    """The flux of the scheme in the states of two cells."""
-    return flux_of(scheme)
-
-
-def examine_identities(flux: Flux) -> tuple[Identity, Identity]:
-    """Consistency and antisymmetry."""
-    return is_consistent(flux), is_antisymmetric(flux)
 
 
 def identity_line(consistent: Identity, antisymmetric: Identity) -> Line:

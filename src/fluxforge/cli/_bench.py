@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fluxforge.cli._arguments import Json, command, count, group
+from fluxforge.cli._bench_equations import equations
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 
 bench = group(
@@ -110,3 +111,6 @@ def _compare(measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield f"{measured['seeds']} seeds at once, steps of all", f"{number(measured['seeds_steps_per_s'])} per second"
     whole = f"{number(measured['seeds_per_s'], 3)} per second"
     yield f"trainings of {measured['training_steps']:,} steps, so", whole
+
+
+command(bench, "fluxforge bench equations --only burgers,fisher --size quick")(equations)

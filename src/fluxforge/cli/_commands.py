@@ -13,7 +13,18 @@ from rich.text import Text
 from fluxforge.cli._arguments import Json, check_folder, complete_scheme
 
 # A copy of names in the library, since shell completion is too slow if it imports the library; a test compares.
-RECIPES = ("first-order", "first-order-direct", "first-order-pinn", "generalisation", "midpoint", "two-hop")
+RECIPES = (
+    "first-order",
+    "first-order-direct",
+    "first-order-pinn",
+    "generalisation",
+    "midpoint",
+    "two-hop",
+    "conductance",
+    "upwind",
+    "exponential",
+    "godunov",
+)
 
 
 def complete_recipe(incomplete: str) -> list[str]:
@@ -40,6 +51,9 @@ def discover(
     seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed of data and networks.")] = None,
     seeds: Annotated[int | None, typer.Option(metavar="N", help="Number of networks trained in parallel.")] = None,
     steps: Annotated[int | None, typer.Option(metavar="N", help="Number of training steps.")] = None,
+    equation: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="Equation: a built-in one or a TOML file.")
+    ] = None,
     diffusivity: Annotated[float | None, typer.Option(metavar="α", help="Diffusivity α of the training data.")] = None,
     time_step: Annotated[
         tuple[float, float] | None,
@@ -77,6 +91,7 @@ def discover(
         "seed": seed,
         "seeds": seeds,
         "training.steps": steps,
+        "equation": equation,
         "diffusivity": diffusivity,
         "loss.residual.theta": theta,
         "data.time_step": list(time_step) if time_step else None,

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from fluxforge import recipe
+from fluxforge.cli._experiment import show_experiment
 from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import TerminatedError, count_done, question_bar
 from fluxforge.errors import StorageError
@@ -63,6 +64,8 @@ def _run(work: Callable[[Progress], Run], name: str, folder: Path, as_json: bool
         show(f"\nresults, figures and checkpoints: {folder}")
     elif isinstance(result, CarryResult):
         _show_carry(result, folder)
+    elif result.experiment is not None:
+        show_experiment(result, folder)
     else:
         _show_formula(result, folder)
     if isinstance(result, CarryResult) and not result.as_expected:

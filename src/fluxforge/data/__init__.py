@@ -2,7 +2,7 @@
 
 from fluxforge.data._build import evaluation_meshes, hops_of, source, stability_limits, unseen_meshes, unseen_problems
 from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose, random_field, smooth_field
-from fluxforge.data._meshes import generate_meshes, meshes
+from fluxforge.data._meshes import cache_folder, generate_meshes, meshes
 from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, PairSource, pair, random_pair, two_cells
 from fluxforge.data._problem import (
     PLAIN_HEAT,
@@ -35,6 +35,7 @@ __all__ = [
     "PairSource",
     "Parameters",
     "Problem",
+    "cache_folder",
     "count_substeps",
     "ensemble",
     "evaluation_meshes",

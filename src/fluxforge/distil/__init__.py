@@ -24,9 +24,9 @@ from fluxforge.distil._reading import (
     small_steps,
 )
 from fluxforge.distil._simplify import simplify
-from fluxforge.distil._solvers import Vertex, least_absolute
+from fluxforge.distil._solvers import Vertex, gauss_newton, least_absolute
 from fluxforge.distil._stencil import PowerLaw, Series, far_stencil, geometry, power_law, series, stencil
-from fluxforge.distil._table import Sampled, Table, sample, tabulate
+from fluxforge.distil._table import Fit, Sampled, Table, fit_constants, parametrise, sample, tabulate
 
 __all__ = [
     "ENGINES",
@@ -38,6 +38,7 @@ __all__ = [
     "Candidate",
     "Choice",
     "Explored",
+    "Fit",
     "Fitted",
     "Free",
     "Front",
@@ -60,7 +61,9 @@ __all__ = [
     "engine",
     "extrapolate_constants",
     "far_stencil",
+    "fit_constants",
     "front_of",
+    "gauss_newton",
     "geometry",
     "knee",
     "layer_stages",
@@ -71,6 +74,7 @@ __all__ = [
     "nearest_fractions",
     "no_ablation",
     "own_limit",
+    "parametrise",
     "power_law",
     "read_constants",
     "refit",

@@ -20,7 +20,7 @@ from fluxforge.errors import ExpressionError, FluxforgeError, InputError, Storag
 from fluxforge.expression import parse
 from fluxforge.scheme import symbol
 
-_BINARY = ("+", "-", "*", "/")
+_BINARY = ("+", "-", "*", "/", "min", "max")
 _ISLAND = 27
 """Formulas in one of PySR's populations; `Search.population` counts those of all of them."""
 

@@ -109,7 +109,7 @@ NEAR = 0.25
 
 
 def shorten(expr: sp.Expr) -> Iterator[sp.Expr]:
-    """The formula with one term dropped, one constant made 1, or all constants of a sum made equal; anywhere in it."""
+    """The formula with one term or argument of an extreme dropped, one constant made 1, or a sum's constants equal."""
     if expr.is_Float:
         yield from (sp.Integer(unit) for unit in (1, -1) if abs(expr - unit) < NEAR)
     if expr.is_Add:
@@ -117,6 +117,8 @@ def shorten(expr: sp.Expr) -> Iterator[sp.Expr]:
         yield from _tie_coefficients(expr)
     if expr.is_Mul:
         yield from _move_inwards(expr)
+    if isinstance(expr, sp.Min | sp.Max):
+        yield from (expr.func(*expr.args[:k], *expr.args[k + 1 :]) for k in range(len(expr.args)))
     for k, argument in enumerate(expr.args):
         yield from (expr.func(*expr.args[:k], step, *expr.args[k + 1 :]) for step in shorten(argument))
 

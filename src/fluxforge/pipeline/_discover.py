@@ -19,6 +19,7 @@ from fluxforge.pde import HEAT
 from fluxforge.pipeline._certification import Certified, certify_formula, name_outputs
 from fluxforge.pipeline._coefficients import discover_coefficients
 from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula, train_network
+from fluxforge.pipeline._experiment import check_experiment, discover_experiment, rewrite_experiment
 from fluxforge.pipeline._folder import (
     Progress,
     Warn,
@@ -98,6 +99,9 @@ def free_folder(spec: recipe.Recipe) -> Path:
 def check_feasible(spec: recipe.Recipe) -> None:
     """Refuse, before any training, a recipe that cannot be run to its end; raises InputError."""
     recipe.check(spec)
+    if isinstance(spec.data, recipe.Experiment):
+        check_experiment(spec)
+        return
     recipe.refuse_too_large(spec, device_memory())
     if not spec.arms and spec.search is None:
         raise InputError(f"recipe {spec.name!r}: has neither 'arms' to compare nor a 'search' for formulas")
@@ -121,8 +125,13 @@ def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
         return finish_flux_run(spec, folder, tell)
     document: Document | None = folder.read_stage(stage)
     if document is None:
-        document = compare_arms(spec, folder, tell) if spec.arms else discover_formula(spec, folder, tell)
+        if isinstance(spec.data, recipe.Experiment):
+            document = discover_experiment(spec, folder, tell)
+        else:
+            document = compare_arms(spec, folder, tell) if spec.arms else discover_formula(spec, folder, tell)
         folder.finish(stage, document)
+    elif isinstance(spec.data, recipe.Experiment):
+        check_outputs(folder, spec, lambda into: rewrite_experiment(document, folder, into, tell))
     elif spec.arms:
         check_outputs(
             folder, spec, lambda into: write_generalisation(from_document(document, Generalisation, folder.path), into)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._data import Meshes, Pairs
+from fluxforge.recipe._data import Experiment, Meshes, Pairs
 from fluxforge.recipe._equation import (
     HEAT,
     diffusivity_of,
@@ -106,6 +106,9 @@ def _ranges(recipe: Recipe) -> Iterator[Clash]:
         ranges = {"time_step": data.time_step, "size": data.size}
     elif isinstance(data, Meshes):
         ranges = {"cells": data.cells, "fourier": data.fourier}
+    elif isinstance(data, Experiment):
+        ranges = {"values": data.values, "distances": data.distances}
+        ranges |= {} if data.states is None else {"states": data.states}
     for name, (low, high) in ranges.items():
         if low > high:
             yield (f"data.{name}[0]", f"data.{name}[1]"), f"the range runs from {low} down to {high}; swap them"
@@ -204,6 +207,8 @@ def _resolved(recipe: Recipe) -> Iterator[Clash]:
 def _answers(recipe: Recipe) -> Iterator[Clash]:
     """The law and the noise are of the answers that a supervised loss compares with."""
     data, loss = recipe.data, recipe.loss
+    if isinstance(data, Experiment):
+        return  # fluxforge.experiment knows the symbols of its laws
     given = [name for name, set_ in (("law", data.law is not None), ("noise", data.noise > 0)) if set_]
     for name in given:
         if loss.residual is not None:
@@ -217,8 +222,24 @@ def _answers(recipe: Recipe) -> Iterator[Clash]:
         yield ("data.law",), problem
 
 
+def _experiment(recipe: Recipe) -> Iterator[Clash]:
+    """Experiments are answered by one network of a flux, whose formula is searched."""
+    if recipe.textbook is not None and not isinstance(recipe.data, Experiment):
+        yield ("textbook", "data.kind"), "only fluxes are compared with a textbook; choose data of kind 'experiment'"
+    if not isinstance(recipe.data, Experiment):
+        return
+    if recipe.loss.residual is not None:
+        yield ("loss.residual", "data.kind"), "measured fluxes have no residual; choose [loss.supervised] alone"
+    if recipe.arms or recipe.search is None:
+        yield ("search", "data.kind"), "an experiment ends in a formula; add a section [search], without arms"
+    if recipe.search is not None and recipe.search.route != "modules":
+        yield ("search.route", "data.kind"), "an experiment has one flux and no stencil; choose route = 'modules'"
+
+
 def _equation(recipe: Recipe) -> Iterator[Clash]:
     """What an equation of one's own may not be combined with."""
+    if isinstance(recipe.data, Experiment):
+        return  # parameters are drawn, so that none need have a value
     if (problem := equation_problem(recipe)) is not None:
         yield (problem[0],), problem[1]
     if recipe.equation == HEAT:
@@ -259,10 +280,11 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     _flux_form,
     _resolved,
     _answers,
+    _experiment,
 )
 
 
-_UNDECISIVE = ("summary", "evaluation", "search", "expect", "order")
+_UNDECISIVE = ("summary", "evaluation", "search", "expect", "order", "textbook")
 
 
 _LATER: dict[str, dict[str, Any]] = {
@@ -282,8 +304,8 @@ def from_dict(document: object, where: str) -> Recipe:
 def fingerprint(recipe: Recipe) -> str:
     """Sixteen hexadecimal digits that stand for all that decides what is trained.
 
-    The first of the SHA-256 of the recipe as JSON, without `summary`, `evaluation`, `search`, `expect`, `order` and
-    `training.checkpoint_every`; a mesh file counts by its content, wherever it lies.
+    The first of the SHA-256 of the recipe as JSON, without `summary`, `evaluation`, `search`, `expect`, `order`,
+    `textbook` and `training.checkpoint_every`; a mesh file counts by its content, wherever it lies.
     """
     where = f"recipe {describe_value(recipe.name)}"
     # Once through the schema, so that 1 and 1.0 are the same number.

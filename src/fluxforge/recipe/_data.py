@@ -103,4 +103,30 @@ class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_
     noise: Noise = 0.0
 
 
-Data: TypeAlias = TwoCells | Pairs | Meshes
+class Experiment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="experiment"):
+    """Two cells and the face between them, the equation solved there by brute force, and the flux measured.
+
+    - `samples`: experiments, a fifth of which are held out of training;
+    - `states`: range of the unknown in both cells; by default half a unit around the points where f' = 0, and [-1, 1]
+      where f is linear or zero;
+    - `values`: range of positive parameters, `distances`: range of the distances from the face; log-uniform both;
+    - `jump`: parameters and distances differ between the cells; otherwise both cells have the same, δ apart;
+    - `velocity`: largest |a·n|; `peclet`: largest |a·n| δ/K instead, where the equation has both;
+    - `tolerance`: error, relative to the size of the fluxes, up to which the grid is refined;
+    - `law`: a formula of the flux in place of the solution, for decoys;
+    - `noise`: standard deviation of normal noise on the fluxes, in units of their root mean square.
+    """
+
+    samples: Annotated[int, Meta(ge=100, le=1_000_000)] = 2_000
+    states: tuple[Signed, Signed] | None = None
+    values: Range = (0.3, 3.0)
+    distances: Range = (0.3, 3.0)
+    jump: bool = True
+    velocity: Positive = 1.0
+    peclet: Positive | None = None
+    tolerance: Annotated[float, Meta(ge=1e-12, le=0.1)] = 1e-4
+    law: str | None = None
+    noise: Noise = 0.0
+
+
+Data: TypeAlias = TwoCells | Pairs | Meshes | Experiment

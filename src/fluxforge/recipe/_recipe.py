@@ -139,7 +139,12 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     route: Literal["modules", "stencil", "coefficients"] = "modules"
     engine: Literal["operon", "pysr"] = "operon"
     operators: Annotated[
-        tuple[Literal["add", "sub", "mul", "div", "square", "sqrt", "exp", "log", "sin", "cos", "abs"], ...],
+        tuple[
+            Literal[
+                "add", "sub", "mul", "div", "square", "sqrt", "exp", "log", "sin", "cos", "tanh", "abs", "min", "max"
+            ],
+            ...,
+        ],
         Meta(min_length=1),
     ] = ("add", "sub", "mul", "div")
     samples: Annotated[int, Meta(ge=50, le=1_000_000)] = 2_000
@@ -178,7 +183,8 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `diffusivity`: the word for the parameter of heat;
     - `arms`: named values of the sparsity weight; every seed is trained once per arm (none: the weight in `loss`);
     - `search`: how networks are turned into formulas (none: they are not);
-    - `expect`: the verdict that a run should end with; `order`: the order in time that its formula should have.
+    - `expect`: the verdict that a run should end with; `order`: the order in time that its formula should have;
+    - `textbook`: for data of kind `experiment`, a flux by name or a formula that the report compares the result with.
     """
 
     name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
@@ -190,6 +196,7 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     diffusivity: Positive | None = None
     expect: Literal["recovered", "approximation"] = "recovered"
     order: Annotated[int, Meta(ge=1, le=8)] | None = None
+    textbook: str | None = None
     arms: dict[str, Weight] = {}
     data: Data = Pairs()
     network: Network = Network()

@@ -4,6 +4,7 @@ from fluxforge.report._carry_page import carry_figure, write_carry
 from fluxforge.report._certificate_page import certificate_figures, certificate_page, formula_lines, write_certificate
 from fluxforge.report._discovery_figures import discovery_figures, extrapolation_figure, generalisation_figure
 from fluxforge.report._discovery_page import discovery_page, write_discovery
+from fluxforge.report._experiment_page import experiment_page, write_experiment
 from fluxforge.report._mathml import round_decimals, typeset
 from fluxforge.report._page import COLOURS, MARKERS, Row, Shown, Table, embed_figure, page, panels, table_csv, tables
 
@@ -19,6 +20,7 @@ __all__ = [
     "discovery_figures",
     "discovery_page",
     "embed_figure",
+    "experiment_page",
     "extrapolation_figure",
     "formula_lines",
     "generalisation_figure",
@@ -31,4 +33,5 @@ __all__ = [
     "write_carry",
     "write_certificate",
     "write_discovery",
+    "write_experiment",
 ]

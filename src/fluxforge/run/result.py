@@ -171,6 +171,7 @@ class Discovery(Record, frozen=True, kw_only=True):
     order_in_time: Number | UnsetType = UNSET
     certificate: dict[str, Any] | None = None  # the document of `fluxforge verify --json`
     ablations: dict[str, Any] | None = None  # the document of `fluxforge.distil.Ablations`
+    experiment: dict[str, Any] | None = None  # a `FluxRecord`, of a recipe with data of kind `experiment`
 
 
 class Quartiles(Record, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from fluxforge.expression import symbol
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
 from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
 from fluxforge.scheme._integrate import (
+    EULER,
     TABLEAUX,
     TWO_POINT,
     Prepared,
@@ -51,6 +52,7 @@ from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_nam
 __all__ = [
     "ALL_ENDS",
     "CORRECTION",
+    "EULER",
     "FAMILIES",
     "FLUXES",
     "HIGHEST_ORDER",

@@ -1,0 +1,18 @@
+"""FiPy, which is an extra: imported where it is used, absent where it is not installed."""
+
+import sys
+from typing import Any
+from unittest.mock import patch
+
+HOW_TO_INSTALL = "not installed: pip install 'fluxforge[bench]'"
+
+
+def load_fipy() -> Any | None:
+    """The package, or None where it is not installed."""
+    try:
+        # FiPy chooses a solver suite from the command line's words when it is imported.
+        with patch.object(sys, "argv", sys.argv[:1]):
+            import fipy
+    except ImportError:
+        return None
+    return fipy

@@ -1,0 +1,214 @@
+"""FiPy on the same squares with the same steps: conduction with a varying k, advection and diffusion, a Robin wall.
+
+Both take backward Euler, and steps proportional to h², so that an error of second order in h shows as such. The two
+programs assemble the same two-point fluxes where we say so: they should then differ by round-off only.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from scipy.optimize import brentq
+
+from fluxforge._types import CellField
+from fluxforge.bench._fipy import load_fipy
+from fluxforge.bench._rows import Row, Sizes, relative_l2, with_orders
+from fluxforge.expression import symbol
+from fluxforge.mesh import Condition, Neumann, Robin, Value, squares
+from fluxforge.pde import CONDUCTION
+from fluxforge.stepping import simulate
+
+Exact = Callable[[np.ndarray, np.ndarray, float], np.ndarray]
+# FiPy's equation of a mesh and an unknown, and what has to be done before each step at its new time.
+Peer = Callable[[Any, Any, Any], tuple[Any, Callable[[float], None]]]
+
+K = "1 + x**2 + sin(3*y)/2"
+VELOCITY, DIFFUSIVITY = (1.0, 0.5), 0.01
+HEAT_TRANSFER = 2.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What both programs solve: our arguments, the exact solution, the end time, and FiPy's equation."""
+
+    name: str
+    equation: str
+    parameters: Mapping[str, Any]
+    exact: Exact
+    end_time: float
+    source: Value
+    boundary: Mapping[str, Condition | float]
+    peer: Peer
+
+
+def conduction(sizes: Sizes) -> list[Row]:
+    """ρc ∂T/∂t = ∇·(k∇T) + S with k = 1 + x² + ½ sin 3y and the source of T = e^{−t} sin πx sin πy.
+
+    Both have the harmonic mean of k.
+    """
+    return _study(_conduction(), ("two-point-implicit",), sizes)
+
+
+def advection_diffusion(sizes: Sizes) -> list[Row]:
+    """A Gaussian that is carried along (1, ½) and spreads with D = 0.01.
+
+    Central, upwind and exponentially fitted fluxes of both: FiPy calls the last ExponentialConvectionTerm, we
+    scharfetter-gummel.
+    """
+    finished: list[Row] = []
+    for scheme, term in CONVECTION.items():
+        finished += _study(_advection_diffusion(term), (f"{scheme}-implicit",), sizes)
+    return finished
+
+
+def robin_wall(sizes: Sizes) -> list[Row]:
+    """∂T/∂t = ∇²T behind a wall with −∂T/∂x = 2 T at x = 1: T = e^{−μ²t} cos μx with μ tan μ = 2."""
+    return _study(_robin_wall(), ("implicit",), sizes)
+
+
+def _study(problem: Problem, schemes: tuple[str, ...], sizes: Sizes) -> list[Row]:
+    return [row for scheme in schemes for row in with_orders([_row(problem, scheme, n) for n in sizes.fipy])]
+
+
+def _row(problem: Problem, scheme: str, n: int) -> Row:
+    # Eight steps on 8 × 8 squares, and four times as many on squares of half the size.
+    steps = max(2, round(8 * (n / 8) ** 2))
+    run = simulate(
+        scheme,
+        squares(n),
+        equation=problem.equation,
+        parameters=problem.parameters,
+        initial=lambda x, y: problem.exact(x, y, 0.0),
+        source=problem.source,
+        boundary=problem.boundary,
+        dt=problem.end_time / steps,
+        steps=steps,
+        save_every=steps,
+    )
+    x, y = run.graph.x.T
+    exact = problem.exact(x, y, problem.end_time)
+    row = Row(
+        problem=problem.name,
+        scheme=scheme,
+        mesh="squares",
+        cells=run.graph.cells,
+        error=relative_l2(run.graph, run.final, exact),
+        norm="relative L2",
+        steps=steps,
+        seconds_per_step=run.seconds_per_step,
+    )
+    return _with_peer(row, problem, n, run.final, exact, run.graph.V)
+
+
+def _with_peer(row: Row, problem: Problem, n: int, ours: CellField, exact: CellField, V: CellField) -> Row:
+    """The row with what FiPy does, as it is where FiPy is not installed."""
+    fipy = load_fipy()
+    if fipy is None:
+        return row
+    assert row.steps is not None
+    theirs, seconds = _fipy_run(fipy, problem, n, row.steps)
+    return replace(
+        row,
+        fipy_error=float(np.sqrt(V @ (theirs - exact) ** 2 / (V @ exact**2))),
+        fipy_difference=float(np.abs(theirs - ours).max()),
+        fipy_seconds_per_step=seconds,
+    )
+
+
+def _fipy_run(fipy: Any, problem: Problem, n: int, steps: int) -> tuple[CellField, float]:
+    """FiPy's last field, its cells in our order (row by row from below), and its seconds per step.
+
+    Solved by sparse LU, since its iterative solvers stop long before round-off. The first step, which also builds
+    FiPy's matrices, is not counted.
+    """
+    mesh = fipy.Grid2D(nx=n, ny=n, dx=1.0 / n, dy=1.0 / n)
+    x, y = (np.asarray(part.value) for part in (mesh.x, mesh.y))
+    u = fipy.CellVariable(mesh=mesh, value=problem.exact(x, y, 0.0), hasOld=True)
+    equation, prepare = problem.peer(fipy, mesh, u)
+    dt, solver = problem.end_time / steps, fipy.LinearLUSolver()
+    start = time.perf_counter()
+    for k in range(steps):
+        if k == 1:
+            start = time.perf_counter()
+        u.updateOld()
+        prepare((k + 1) * dt)
+        equation.solve(var=u, dt=dt, solver=solver)
+    return np.array(u.value), (time.perf_counter() - start) / (steps - 1)
+
+
+def _nothing(time: float) -> None:
+    """A problem whose data do not change."""
+
+
+def _conduction() -> Problem:
+    x, y, t = symbol("x"), symbol("y"), symbol("t")
+    T = sp.exp(-t) * sp.sin(sp.pi * x) * sp.sin(sp.pi * y)
+    k = 1 + x**2 + sp.sin(3 * y) / 2
+    exact = sp.lambdify((x, y, t), T, "numpy")
+    source = sp.lambdify((x, y, t), CONDUCTION.strong(T, 2, {"k": k, "rhoc": sp.Integer(1)}), "numpy")
+    conductivity = sp.lambdify((x, y), k, "numpy")
+
+    def peer(fipy: Any, mesh: Any, u: Any) -> tuple[Any, Callable[[float], None]]:
+        X, Y = np.asarray(mesh.x.value), np.asarray(mesh.y.value)
+        u.constrain(0.0, mesh.exteriorFaces)
+        S = fipy.CellVariable(mesh=mesh, value=0.0)
+        k = fipy.CellVariable(mesh=mesh, value=conductivity(X, Y))
+        equation = fipy.TransientTerm() == fipy.DiffusionTerm(coeff=k.harmonicFaceValue) + S
+        return equation, lambda time: S.setValue(source(X, Y, time))
+
+    walls: dict[str, Condition | float] = dict.fromkeys(("left", "right", "bottom", "top"), 0.0)
+    return Problem(
+        "varying k", "conduction", {"k": K, "rhoc": 1.0}, exact, 0.1, lambda x, y, t: source(x, y, t), walls, peer
+    )
+
+
+CONVECTION: Mapping[str, str] = MappingProxyType(
+    {
+        "central": "CentralDifferenceConvectionTerm",
+        "scharfetter-gummel": "ExponentialConvectionTerm",
+        "upwind": "UpwindConvectionTerm",
+    }
+)
+
+
+def _carried(x: np.ndarray, y: np.ndarray, t: float) -> np.ndarray:
+    """A Gaussian of width 0.06 at t = 0 around (0.35, 0.4); below 1e-6 on the walls until t = 0.15."""
+    spread = 0.06**2 + 2 * DIFFUSIVITY * t
+    squared = (x - 0.35 - VELOCITY[0] * t) ** 2 + (y - 0.4 - VELOCITY[1] * t) ** 2
+    return np.asarray(0.06**2 / spread * np.exp(-squared / (2 * spread)))
+
+
+def _advection_diffusion(term: str) -> Problem:
+    def peer(fipy: Any, mesh: Any, u: Any) -> tuple[Any, Callable[[float], None]]:
+        u.constrain(0.0, mesh.exteriorFaces)
+        carried = getattr(fipy, term)(coeff=VELOCITY)
+        return fipy.TransientTerm() + carried == fipy.DiffusionTerm(coeff=DIFFUSIVITY), _nothing
+
+    walls: dict[str, Condition | float] = dict.fromkeys(("left", "right", "bottom", "top"), 0.0)
+    parameters = {"velocity": VELOCITY, "D": DIFFUSIVITY}
+    return Problem("advection-diffusion", "advection-diffusion", parameters, _carried, 0.15, 0.0, walls, peer)
+
+
+def _robin_wall() -> Problem:
+    mu = brentq(lambda mu: mu * math.tan(mu) - HEAT_TRANSFER, 0.1, 1.5)
+
+    def exact(x: np.ndarray, y: np.ndarray, t: float) -> np.ndarray:
+        return np.asarray(math.exp(-(mu**2) * t) * np.cos(mu * x))
+
+    def peer(fipy: Any, mesh: Any, u: Any) -> tuple[Any, Callable[[float], None]]:
+        """The wall's resistance is that of half a cell and of the transfer, in series."""
+        right = mesh.facesRight
+        D = fipy.FaceVariable(mesh=mesh, value=1.0)
+        D.setValue(0.0, where=right)
+        through = 1 / (0.5 * mesh.dx + 1 / HEAT_TRANSFER)
+        loss = (right * through * mesh.faceNormals).divergence
+        return fipy.TransientTerm() == fipy.DiffusionTerm(coeff=D) - fipy.ImplicitSourceTerm(coeff=loss), _nothing
+
+    walls: dict[str, Condition | float] = {side: Neumann() for side in ("left", "bottom", "top")}
+    walls["right"] = Robin(HEAT_TRANSFER)
+    return Problem("robin wall", "heat", {"alpha": 1.0}, exact, 0.2, 0.0, walls, peer)

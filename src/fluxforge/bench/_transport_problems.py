@@ -1,0 +1,232 @@
+"""Transport with known solutions: rotation, LeVeque's deformational flow, shocks and fans of Burgers' equation."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from fluxforge._types import CellField
+from fluxforge.bench._rows import (
+    Profile,
+    Row,
+    Sizes,
+    cell_means,
+    front_position,
+    relative_l1,
+    relative_l2,
+    relative_max,
+    row_of_squares,
+    total_variation,
+    with_orders_along_a_row,
+)
+from fluxforge.mesh import Curl, Inflow, Mesh, right_triangles, squares
+from fluxforge.stepping import Simulation, simulate
+
+# Once around the centre in the time 1.
+ROTATION = Curl("-pi*((x - 0.5)**2 + (y - 0.5)**2)")
+DEFORMATION_PERIOD = 1.5
+DEFORMATION = Curl(f"sin(pi*x)**2*sin(pi*y)**2*cos(pi*t/{DEFORMATION_PERIOD})/pi")
+BELL_RADIUS = 0.15
+CENTRES = ((0.35, 0.5), (0.65, 0.5))
+ON_SQUARES = ("upwind", "minmod-ssp2", "van-leer-ssp2", "superbee-ssp2")
+ON_TRIANGLES = ("upwind", "barth-jespersen-ssp2")
+BURGERS = ("godunov", "rusanov", "engquist-osher", "minmod-ssp2")
+LEFT, RIGHT = 1.2, 0.2
+SHOCK_FROM, SHOCK_TO, FAN_TIME = 0.2, 0.6, 0.4
+
+
+def _distance(x: np.ndarray, y: np.ndarray, centre: tuple[float, float]) -> np.ndarray:
+    return np.hypot(x - centre[0], y - centre[1])
+
+
+def cone(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A cone of height 1 and radius 0.15 around (0.5, 0.25)."""
+    return np.maximum(0.0, 1 - _distance(x, y, (0.5, 0.25)) / 0.15)
+
+
+def slotted_cylinder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Zalesak's disk: 1 within 0.15 of (0.5, 0.75), but for a slot of width 0.05 from below up to y = 0.85."""
+    slot = (np.abs(x - 0.5) < 0.025) & (y < 0.85)
+    return ((_distance(x, y, (0.5, 0.75)) < 0.15) & ~slot).astype(float)
+
+
+def gaussian_hills(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Two smooth hills of height 0.95."""
+    hills = [np.exp(-5 * (0.5 * _distance(x, y, centre) / BELL_RADIUS) ** 2) for centre in CENTRES]
+    return np.asarray(0.95 * sum(hills))
+
+
+def cosine_bells(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Two bells ½(1 + cos πr/R), between 0.1 and 1, with one continuous derivative."""
+    bells = [0.5 * (1 + np.cos(np.pi * np.minimum(_distance(x, y, c) / BELL_RADIUS, 1))) for c in CENTRES]
+    return np.asarray(0.1 + 0.9 * sum(bells))
+
+
+def slotted_cylinders(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Two cylinders of 1 on 0.1 with slots of a third of the radius, one open at the top, the other at the bottom."""
+    inside = np.zeros(np.shape(x), bool)
+    for centre, opens in zip(CENTRES, (1, -1), strict=True):
+        slot = (np.abs(x - centre[0]) < BELL_RADIUS / 6) & (opens * (y - centre[1]) > -5 / 12 * BELL_RADIUS)
+        inside |= (_distance(x, y, centre) < BELL_RADIUS) & ~slot
+    return np.where(inside, 1.0, 0.1)
+
+
+def correlated_bells(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """0.9 − 0.8 q² of the cosine bells q."""
+    return np.asarray(0.9 - 0.8 * cosine_bells(x, y) ** 2)
+
+
+ROTATED: Mapping[str, Profile] = MappingProxyType({"cone": cone, "slotted cylinder": slotted_cylinder})
+TRACERS: Mapping[str, Profile] = MappingProxyType(
+    {
+        "Gaussian hills": gaussian_hills,
+        "cosine bells": cosine_bells,
+        "slotted cylinders": slotted_cylinders,
+        "correlated bells": correlated_bells,
+    }
+)
+
+
+def rotation(sizes: Sizes) -> list[Row]:
+    """A cone and a slotted cylinder, turned once around the centre: they should come back as they were."""
+    n = sizes.rotation
+    # About as many triangles as squares.
+    half = max(2, round(n / np.sqrt(2)))
+    meshes = (("squares", squares(n), ON_SQUARES), ("right", right_triangles(half), ON_TRIANGLES))
+    return [
+        _rotation_row(name, profile, scheme, family, mesh)
+        for name, profile in ROTATED.items()
+        for family, mesh, schemes in meshes
+        for scheme in schemes
+    ]
+
+
+def _rotation_row(name: str, profile: Profile, scheme: str, family: str, mesh: Mesh) -> Row:
+    initial = cell_means(mesh, profile)
+    run = simulate(
+        scheme,
+        mesh,
+        equation="advection",
+        parameters={"velocity": ROTATION},
+        initial=initial,
+        end_time=1.0,
+        save_every=1.0,
+    )
+    return _tracer_row(f"rotation, {name}", family, run, initial, relative_l1(run.graph, run.final, initial), "L1")
+
+
+def _tracer_row(problem: str, family: str, run: Simulation, initial: CellField, error: float, norm: str) -> Row:
+    u, graph = run.final, run.graph
+    before = total_variation(graph, initial)
+    return Row(
+        problem=problem,
+        scheme=run.scheme,
+        mesh=family,
+        cells=graph.cells,
+        error=error,
+        norm=f"relative {norm}",
+        error_max=relative_max(u, initial),
+        minimum=float(u.min()),
+        maximum=float(u.max()),
+        below=max(0.0, float(initial.min() - u.min())),
+        above=max(0.0, float(u.max() - initial.max())),
+        variation=total_variation(graph, u) / before if before else None,
+        steps=run.steps,
+        seconds_per_step=run.seconds_per_step,
+    )
+
+
+def deformation(sizes: Sizes) -> list[Row]:
+    """LeVeque's swirl, ψ = sin²πx sin²πy cos(πt/T)/π with T = 1.5, which returns every tracer to where it was."""
+    return [
+        _deformation_row(name, profile, scheme, sizes.deformation)
+        for name, profile in TRACERS.items()
+        for scheme in ("upwind", "van-leer-ssp2")
+    ]
+
+
+def _deformation_row(name: str, profile: Profile, scheme: str, n: int) -> Row:
+    mesh = squares(n)
+    initial = cell_means(mesh, profile)
+    run = simulate(
+        scheme,
+        mesh,
+        equation="advection",
+        parameters={"velocity": DEFORMATION},
+        initial=initial,
+        # |a_x| + |a_y| is at most 1.3: a Courant number of 0.65.
+        dt=0.5 / n,
+        end_time=DEFORMATION_PERIOD,
+        save_every=DEFORMATION_PERIOD,
+    )
+    error = relative_l2(run.graph, run.final, initial)
+    return _tracer_row(f"deformation, {name}", "squares", run, initial, error, "L2")
+
+
+def burgers(sizes: Sizes) -> list[Row]:
+    """A shock from 1.2 to 0.2, which moves at ½(1.2 + 0.2), and the transonic fan from −1 to 1."""
+    problems: tuple[Callable[[str, int], Row], ...] = (_shock_row, _fan_row)
+    return [
+        row
+        for solve in problems
+        for scheme in BURGERS
+        for row in with_orders_along_a_row([solve(scheme, n) for n in sizes.burgers])
+    ]
+
+
+def _march_step(scheme: str, n: int, left: float, right: float, start: float, times: tuple[float, float]) -> Simulation:
+    """Burgers' equation along a row from a step at x = `start`."""
+    at_end, save_every = times
+    return simulate(
+        scheme,
+        row_of_squares(n),
+        equation="burgers",
+        initial=lambda x, y: np.where(x < start, left, right),
+        boundary={"left": Inflow(left), "right": Inflow(right), "boundary": Inflow(0.0)},
+        dt=0.5 / n / max(abs(left), abs(right)),
+        end_time=at_end,
+        save_every=save_every,
+    )
+
+
+def _shock_row(scheme: str, n: int) -> Row:
+    """The speed at which u falls through ½(u_L + u_R), between two times."""
+    run = _march_step(scheme, n, LEFT, RIGHT, 0.3, (SHOCK_TO, SHOCK_FROM))
+    (first, last), (start, end) = run.fields[[1, -1]], run.times[[1, -1]]
+    middle = 0.5 * (LEFT + RIGHT)
+    speed = (front_position(last, middle) - front_position(first, middle)) / (end - start)
+    exact = np.clip((0.3 + middle * end) * n - np.arange(n), 0, 1) * (LEFT - RIGHT) + RIGHT
+    return _burgers_row("burgers, shock", run, exact, quantity="speed", measured=float(speed), exact_value=middle)
+
+
+def _fan_row(scheme: str, n: int) -> Row:
+    """The largest jump between neighbours: h/t in the exact fan, and of order 1 where entropy is violated."""
+    run = _march_step(scheme, n, -1.0, 1.0, 0.5, (FAN_TIME, FAN_TIME))
+    corners = np.clip((np.arange(n + 1) / n - 0.5) / FAN_TIME, -1, 1)
+    # The mean over a cell; the two kinks lie inside a cell at worst, an error of h²/(8t) in one cell.
+    exact = 0.5 * (corners[1:] + corners[:-1])
+    jump = float(np.diff(run.final).max())
+    return _burgers_row(
+        "burgers, transonic fan", run, exact, quantity="largest jump", measured=jump, exact_value=1 / n / FAN_TIME
+    )
+
+
+def _burgers_row(
+    problem: str, run: Simulation, exact: CellField, *, quantity: str, measured: float, exact_value: float
+) -> Row:
+    u = run.final
+    return Row(
+        problem=problem,
+        scheme=run.scheme,
+        mesh="row",
+        cells=run.graph.cells,
+        error=float(np.abs(u - exact).mean()),
+        norm="L1",
+        quantity=quantity,
+        measured=measured,
+        exact=exact_value,
+        minimum=float(u.min()),
+        maximum=float(u.max()),
+        steps=run.steps,
+        seconds_per_step=run.seconds_per_step,
+    )

@@ -1,0 +1,41 @@
+"""Fluxes from experiments: two cells solved by brute force, a network of the flux, its reduction, and its formula."""
+
+from fluxforge.experiment._ablation import WithoutNetwork, regress_sparsely, search_without_network
+from fluxforge.experiment._data import Dataset, make_dataset
+from fluxforge.experiment._discover import Discovered, Trained, discover_flux, train_and_reduce
+from fluxforge.experiment._fit import FittedFormula, fit_formula
+from fluxforge.experiment._form import Form, Term, whole_form
+from fluxforge.experiment._network import FluxNetwork, train_network
+from fluxforge.experiment._reduce import Reduced, reduce_flux
+from fluxforge.experiment._scheme import Comparison, compare_flux, make_scheme
+from fluxforge.experiment._setup import Experiment, Variable, design_experiment
+from fluxforge.experiment._symmetry import Check, Probe
+
+__all__ = [
+    "Check",
+    "Comparison",
+    "Dataset",
+    "Discovered",
+    "Experiment",
+    "FittedFormula",
+    "FluxNetwork",
+    "Form",
+    "Probe",
+    "Reduced",
+    "Term",
+    "Trained",
+    "Variable",
+    "WithoutNetwork",
+    "compare_flux",
+    "design_experiment",
+    "discover_flux",
+    "fit_formula",
+    "make_dataset",
+    "make_scheme",
+    "reduce_flux",
+    "regress_sparsely",
+    "search_without_network",
+    "train_and_reduce",
+    "train_network",
+    "whole_form",
+]

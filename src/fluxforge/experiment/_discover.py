@@ -1,0 +1,226 @@
+"""A discovery by experiments, step by step: data, network, reduction, reduced network, search, verdict."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import sympy as sp
+
+from fluxforge import recipe
+from fluxforge.distil import Candidate, Front, merge
+from fluxforge.experiment._data import Dataset, make_dataset
+from fluxforge.experiment._fit import FittedFormula, fit_formula
+from fluxforge.experiment._form import Form, whole_form
+from fluxforge.experiment._network import FluxNetwork, load_network, train_network
+from fluxforge.experiment._reduce import reduce_flux
+from fluxforge.experiment._scheme import Comparison, compare_flux, guard_formula, simplify_flux
+from fluxforge.experiment._search import search_rounds, tabulate_network
+from fluxforge.experiment._symmetry import Check, Probe
+from fluxforge.expression import evaluate, symbol
+
+Progress = Callable[[str, int, int], None]
+# A reduced network that errs by more than this multiple of the whole one's error contradicts the reduction.
+WORSE = 1.5
+# Data with larger errors than this, relative to their size, cannot tell formulas apart.
+LARGEST_DATA_ERROR = 0.01
+# Candidates whose error on the table is beyond this multiple of the network's own are not fitted to the data.
+HOPELESS = 30.0
+# Numbers that keep the random choices of the steps apart.
+_WHOLE, _REDUCED, _TESTS, _SEARCH = 1, 2, 3, 4
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The data, a network of the whole flux, what it was found to have, and a network of the reduced flux."""
+
+    data: Dataset
+    whole: FluxNetwork
+    reduced: FluxNetwork
+    checks: tuple[Check, ...]
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Discovered:
+    """The formula and its verdict, with the reasons; `flux` is the formula as schemes take it.
+
+    `explained` is the share of the network's flux that the formula explains.
+    """
+
+    trained: Trained
+    front: Front
+    ended_by_clock: bool
+    formula: FittedFormula | None
+    flux: sp.Expr | None
+    guarded: bool
+    explained: float
+    verdict: str
+    reasons: tuple[str, ...]
+    textbook: Comparison | None
+    seconds: Mapping[str, float]
+
+
+def train_and_reduce(spec: recipe.Recipe, tell: Progress, folder: Path | None = None) -> Trained:
+    """Measure the fluxes, train a network of them, reduce it, and train the network of the reduced flux.
+
+    Networks are kept in the folder, if one is given, and read from there when they are there already.
+    """
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "data"):
+        tell("measuring fluxes by brute force", 0, 1)
+        data = make_dataset(spec)
+    with _timed(seconds, "train"):
+        form = whole_form(data.experiment)
+        whole = _train(form, data, spec, _WHOLE, tell, folder)
+    with _timed(seconds, "reduce"):
+        tell("testing the network", 0, 1)
+        probe = Probe(data.experiment, whole, data.size, np.random.default_rng([spec.seed, _TESTS]))
+        found = reduce_flux(probe)
+        reduced = _train(found.form, data, spec, _REDUCED, tell, folder)
+    confirmed = reduced.error <= max(WORSE * whole.error, WORSE * data.relative_error)
+    words = "a network of the reduced form is no worse on held-out data than that of the whole flux"
+    checks = (*found.checks, Check("reduction", words, reduced.error, WORSE * whole.error, used=confirmed))
+    if not confirmed:
+        checks = tuple(replace(check, used=False) for check in checks)
+        reduced = whole
+    return Trained(data, whole, reduced, checks, seconds)
+
+
+def _train(
+    form: Form, data: Dataset, spec: recipe.Recipe, step: int, tell: Progress, folder: Path | None
+) -> FluxNetwork:
+    name, what = ("network", "the flux") if step == _WHOLE else ("reduced", "its reduction")
+    path = None if folder is None else folder / f"{name}.safetensors"
+    if path is not None and (kept := load_network(path, form)) is not None:
+        return kept
+    trained = train_network(form, data, spec, key=random_key(spec, step), tell=_training(tell, what))
+    if path is not None:
+        trained.save(path)
+    return trained
+
+
+def discover_flux(trained: Trained, spec: recipe.Recipe, tell: Progress) -> Discovered:
+    """Search a formula of the reduced flux, fit it to the data, and judge it."""
+    assert spec.search is not None
+    seconds = dict(trained.seconds)
+    with _timed(seconds, "search"):
+        found = _search(trained, spec, tell)
+    formula, network = found.formula, trained.whole
+    explained, flux, guarded = -math.inf, None, False
+    if formula is not None:
+        held = trained.data.held_out
+        theirs = network(held.samples)
+        ours = held.flux if formula.agrees else _values(formula.flux, held)
+        explained = 1.0 - float(np.sqrt(np.mean((ours - theirs) ** 2) / np.mean(theirs**2)))
+        g, guarded = guard_formula(formula.g, trained.reduced.form.names)
+        flux = simplify_flux(trained.reduced.form.compose(g))
+    verdict, reasons = _judge(formula, explained, trained, spec)
+    textbook = None
+    if flux is not None and spec.textbook is not None:
+        textbook = compare_flux(flux, spec.textbook, trained.data.experiment)
+    return Discovered(
+        trained,
+        found.front,
+        found.ended_by_clock,
+        formula,
+        flux,
+        guarded,
+        explained,
+        verdict,
+        reasons,
+        textbook,
+        seconds,
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    front: Front
+    formula: FittedFormula | None
+    ended_by_clock: bool
+
+
+def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _Found:
+    """Search until a formula agrees with the data, or the rounds are done: then the one of least error and length."""
+    assert spec.search is not None
+    network, data = trained.reduced, trained.data
+    table = tabulate_network(network, data, spec.search.samples)
+    if table.is_constant:
+        return _Found(Front(()), fit_formula(sp.Float(float(np.mean(table.y))), network.form, data), False)
+    front, clock = Front(()), False
+    tried: dict[str, FittedFormula | None] = {}
+    for number, more in enumerate(search_rounds(table, spec.search, seed=random_key(spec, _SEARCH)), start=1):
+        tell(f"searching (error {front.best_error if front.candidates else 1.0:.1e})", number, number + 1)
+        front, clock = merge(front, more), clock or more.ended_by_clock
+        best = front.best_error
+        for candidate in front:
+            if candidate.text in tried or candidate.error > max(HOPELESS * best, HOPELESS * network.error):
+                continue
+            tried[candidate.text] = fitted = fit_formula(candidate.expression, network.form, data)
+            if fitted is not None and fitted.agrees:
+                return _Found(front, fitted, clock)
+    return _Found(front, _least(front, tried), clock)
+
+
+def _least(front: Front, tried: Mapping[str, FittedFormula | None]) -> FittedFormula | None:
+    """The formula of least log error + 0.2 a symbol, the error being that on the data."""
+
+    def cost(candidate: Candidate) -> float:
+        fitted = tried.get(candidate.text)
+        return math.inf if fitted is None else math.log(max(fitted.error, 1e-9)) + 0.2 * candidate.complexity
+
+    chosen = min(front, key=cost, default=None)
+    return None if chosen is None else tried.get(chosen.text)
+
+
+def _values(flux: sp.Expr, data: Dataset) -> np.ndarray:
+    values = {symbol(name): each for name, each in data.samples.items()}
+    with np.errstate(all="ignore"):
+        return np.broadcast_to(np.asarray(evaluate(flux, values, np), float), len(data))
+
+
+def _judge(
+    formula: FittedFormula | None, explained: float, trained: Trained, spec: recipe.Recipe
+) -> tuple[str, tuple[str, ...]]:
+    """The verdict, and each condition with yes or NO."""
+    assert spec.search is not None
+    data = trained.data
+    if formula is None:
+        return "refused", ("NO: a formula of the reduced flux was found",)
+    within = f"{formula.share:.1%} of the held-out fluxes are within 3 of their errors, {data.relative_error:.1e} rms"
+    error = f"the formula's error on held-out fluxes is {formula.error:.1e}, at most {spec.search.threshold:g} is asked"
+    least = min(spec.search.explain, 1.0 - 1.5 * trained.whole.error)
+    checks = {
+        f"{error}": formula.error <= spec.search.threshold,
+        f"it agrees with the data: {within}": formula.agrees,
+        f"it explains {explained:.1%} of the network's flux, at least {least:.1%} is asked": explained >= least,
+        f"the data are good enough: error {data.relative_error:.1e} of at most {LARGEST_DATA_ERROR:g}": (
+            data.relative_error <= LARGEST_DATA_ERROR
+        ),
+    }
+    reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
+    if all(checks.values()):
+        return "recovered", reasons
+    return ("approximation" if formula.error <= spec.search.threshold else "refused"), reasons
+
+
+def random_key(spec: recipe.Recipe, step: int) -> int:
+    """A seed for one step of a run."""
+    return int(np.random.SeedSequence([spec.seed, step]).generate_state(1)[0] % 2**31)
+
+
+def _training(tell: Progress, what: str) -> Callable[[int, int, float], None]:
+    return lambda step, steps, error: tell(f"training a network of {what} (error {error:.1e})", step, steps)
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - began

@@ -1,0 +1,190 @@
+"""A small network of the unknown function in a form of a flux, trained on measured fluxes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from fluxforge import recipe
+from fluxforge._files import atomic_path
+from fluxforge.experiment._data import Dataset
+from fluxforge.experiment._form import Form
+from fluxforge.experiment._setup import Samples
+
+Layers = tuple[tuple[np.ndarray, np.ndarray], ...]
+Tell = Callable[[int, int, float], None]
+"""tell(step, steps, relative error)."""
+
+
+@dataclass(frozen=True, eq=False)
+class FluxNetwork:
+    """F = offset + Σ weight · g(columns), g an MLP with silu between its layers, of standardised columns.
+
+    `error` is the root mean square of its error on held-out experiments, over that of the fluxes.
+    """
+
+    form: Form
+    layers: Layers
+    centre: Float[np.ndarray, " columns"]
+    spread: Float[np.ndarray, " columns"]
+    scale: float
+    error: float
+
+    def __call__(self, samples: Samples) -> Float[np.ndarray, " samples"]:
+        """The flux in the given experiments."""
+        found = self.form.arrays(samples)
+        return found.offset + (found.weights * self.function(found.columns)).sum(axis=1)
+
+    def function(self, columns: Float[np.ndarray, "*batch columns"]) -> Float[np.ndarray, "*batch"]:
+        """G of columns."""
+        x = (_features(columns, self.form.positive) - self.centre) / self.spread
+        for k, (weight, bias) in enumerate(self.layers):
+            x = x @ weight.T + bias
+            # silu, x/(1 + e⁻ˣ), without overflow.
+            x = x * 0.5 * (1.0 + np.tanh(0.5 * x)) if k + 1 < len(self.layers) else x
+        return self.scale * x[..., 0]
+
+    def save(self, path: Path) -> None:
+        """Write its numbers to a file."""
+        arrays = {
+            f"{k}/{name}": each for k, pair in enumerate(self.layers) for name, each in zip("wb", pair, strict=True)
+        }
+        arrays |= {"centre": self.centre, "spread": self.spread, "numbers": np.array([self.scale, self.error])}
+        with atomic_path(path) as temporary:
+            save_file({name: np.ascontiguousarray(each) for name, each in arrays.items()}, temporary)
+
+
+def load_network(path: Path, form: Form) -> FluxNetwork | None:
+    """A network that was saved, for the same form; None if there is none."""
+    try:
+        arrays = load_file(path)
+        depth = sum(name.endswith("/w") for name in arrays)
+        layers = tuple((arrays[f"{k}/w"], arrays[f"{k}/b"]) for k in range(depth))
+        scale, error = (float(each) for each in arrays["numbers"])
+        found = FluxNetwork(form, layers, arrays["centre"], arrays["spread"], scale, error)
+    except (OSError, SafetensorError, KeyError, ValueError):
+        return None
+    return found if len(found.centre) == len(form.names) else None
+
+
+def _features(columns: np.ndarray, positive: tuple[bool, ...]) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.where(positive, np.log(np.where(positive, columns, 1.0)), columns)
+
+
+class _Batch(NamedTuple):
+    """Standardised columns, weights and targets, in units of the fluxes."""
+
+    x: Float[Array, "samples terms columns"]
+    weights: Float[Array, "samples terms"]
+    target: Float[Array, " samples"]
+    trust: Float[Array, " samples"]
+
+
+def train_network(
+    form: Form, data: Dataset, spec: recipe.Recipe, *, key: int, tell: Tell = lambda *_: None
+) -> FluxNetwork:
+    """The best of `spec.seeds` networks, trained side by side, by the error on experiments held out of training.
+
+    Samples count less where their own error is larger than a thousandth of the fluxes.
+    """
+    fitted = data.fitted
+    found = form.arrays(fitted.samples)
+    features = _features(found.columns, form.positive)
+    flat = features.reshape(-1, features.shape[-1])
+    centre, spread = flat.mean(axis=0), flat.std(axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    size = fitted.size
+    scale = size / float(np.sqrt(np.mean((found.weights**2).sum(axis=1))))
+    trust = 1.0 / (1.0 + (fitted.error / (1e-3 * size)) ** 2)
+    batch = _Batch(
+        *(
+            jnp.asarray(each, jnp.float32)
+            for each in (
+                (features - centre) / spread,
+                found.weights * scale / size,
+                (fitted.flux - found.offset) / size,
+                trust / trust.mean(),
+            )
+        )
+    )
+    members = _train(batch, spec, key, tell)
+    networks = [FluxNetwork(form, layers, centre, spread, scale, np.inf) for layers in members]
+    errors = [relative_error(network(data.held_out.samples), data.held_out) for network in networks]
+    best = int(np.argmin(errors))
+    return FluxNetwork(form, networks[best].layers, centre, spread, scale, errors[best])
+
+
+def relative_error(flux: Float[np.ndarray, " samples"], data: Dataset) -> float:
+    """rms(flux − measured)/rms(measured)."""
+    return float(np.sqrt(np.mean((flux - data.flux) ** 2))) / data.size
+
+
+def _train(batch: _Batch, spec: recipe.Recipe, key: int, tell: Tell) -> list[Layers]:
+    training, network = spec.training, spec.network
+    keys = jax.random.split(jax.random.key(key), spec.seeds)
+    schedule = optax.cosine_decay_schedule(training.learning_rate, training.steps)
+    optimizer = optax.adam(schedule)
+    inputs = batch.x.shape[-1]
+    make = eqx.filter_vmap(
+        lambda each: eqx.nn.MLP(inputs, 1, network.width, network.depth, activation=jax.nn.silu, key=each)
+    )
+    models = make(keys)
+    arrays, static = eqx.partition(models, eqx.is_inexact_array)
+    state = jax.vmap(optimizer.init)(arrays)
+    chunk = min(training.chunk, training.steps)
+    for first in range(0, training.steps, chunk):
+        steps = min(chunk, training.steps - first)
+        arrays, state, loss = _chunk(
+            optimizer, static, min(training.batch, len(batch.target)), steps, arrays, state, batch, keys, first
+        )
+        tell(first + steps, training.steps, float(np.sqrt(np.min(np.asarray(loss)))))
+    trained = eqx.combine(arrays, static)
+    return [
+        tuple((np.asarray(layer.weight[k], float), np.asarray(layer.bias[k], float)) for layer in trained.layers)
+        for k in range(spec.seeds)
+    ]
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2, 3))
+def _chunk(
+    optimizer: optax.GradientTransformation,
+    static: eqx.nn.MLP,
+    size: int,
+    steps: int,
+    arrays: eqx.nn.MLP,
+    state: optax.OptState,
+    batch: _Batch,
+    keys: Array,
+    first: Array,
+) -> tuple[eqx.nn.MLP, optax.OptState, Float[Array, " members"]]:
+    """So many steps of every member; the last losses."""
+
+    def loss(arrays: eqx.nn.MLP, rows: Array) -> Array:
+        model = eqx.combine(arrays, static)
+        g = jax.vmap(jax.vmap(model))(batch.x[rows])[..., 0]
+        off = (batch.weights[rows] * g).sum(axis=1) - batch.target[rows]
+        return jnp.mean(batch.trust[rows] * off**2)
+
+    def step(carry: tuple[eqx.nn.MLP, optax.OptState, Array], number: Array) -> tuple[Any, Array]:
+        arrays, state, key = carry
+        rows = jax.random.randint(jax.random.fold_in(key, number), (size,), 0, len(batch.target))
+        value, slopes = jax.value_and_grad(loss)(arrays, rows)
+        updates, state = optimizer.update(slopes, state, arrays)
+        return (optax.apply_updates(arrays, updates), state, key), value
+
+    def member(arrays: eqx.nn.MLP, state: optax.OptState, key: Array) -> Any:
+        (arrays, state, _), values = jax.lax.scan(step, (arrays, state, key), first + jnp.arange(steps))
+        return arrays, state, values[-50:].mean()
+
+    return jax.vmap(member)(arrays, state, keys)

@@ -1,0 +1,115 @@
+"""Formulas of a reduced flux: symbolic regression of its function, and of what is simpler than the function itself."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import sympy as sp
+
+from fluxforge import recipe
+from fluxforge.distil import Candidate, Front, Search, Table, engine, fit_constants, front_of, measure, tabulate
+from fluxforge.errors import DiscoveryError
+from fluxforge.experiment._data import Dataset
+from fluxforge.experiment._network import FluxNetwork
+from fluxforge.expression import symbol
+
+# The outermost part of the rows, where few samples trained the network.
+TAIL = 0.01
+_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A target h(y, x) of a search and the formula of y that a formula of the target means."""
+
+    name: str
+    target: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    solve: Callable[[sp.Expr, sp.Symbol], sp.Expr]
+
+
+# A quotient is often short where the function is not: x/y of x/(1 − e⁻ˣ), 1/y of 1/(1 + x).
+TRANSFORMS = (
+    Transform("y", lambda y, x: y, lambda e, x: e),
+    Transform("1/y", lambda y, x: 1.0 / y, lambda e, x: 1 / e),
+    Transform("x/y", lambda y, x: x / y, lambda e, x: x / e),
+    Transform("y/x", lambda y, x: y / x, lambda e, x: x * e),
+)
+# Of functions of several numbers that do not change their sign but for the network's error.
+ROOTS = (
+    Transform("sqrt(y)", lambda y, x: np.sqrt(np.maximum(y, 0.0)), lambda e, x: e**2),
+    Transform("sqrt(-y)", lambda y, x: np.sqrt(np.maximum(-y, 0.0)), lambda e, x: -(e**2)),
+)
+# The part of a function with the other sign, relative to the whole, that counts as error.
+OTHER_SIGN = 0.05
+
+
+def settings(wanted: recipe.Search) -> Search:
+    """The settings of a search as an engine takes them."""
+    return Search(
+        operators=tuple(_OPERATORS.get(name, name) for name in wanted.operators),
+        max_complexity=wanted.most_complex,
+        seconds=wanted.seconds,
+        restarts=wanted.restarts,
+        evaluations=wanted.evaluations,
+    )
+
+
+def tabulate_network(network: FluxNetwork, data: Dataset, rows: int) -> Table:
+    """G of a reduced network at columns that the data have, without the outermost hundredth on each side."""
+    columns = network.form.arrays(data.samples).columns
+    flat = columns.reshape(-1, columns.shape[-1])
+    low, high = np.quantile(flat, [TAIL, 1 - TAIL], axis=0)
+    inside = flat[np.all((flat >= low) & (flat <= high), axis=1)][:rows]
+    return tabulate(network.form.names, inside, network.function(inside))
+
+
+def search_rounds(table: Table, wanted: recipe.Search, *, seed: int) -> Iterator[Front]:
+    """The fronts of one search after another: `restarts` rounds, in each of them one search per transform of y.
+
+    Quotients are tried of one column, where y and x have one sign each. Formulas are those of y, fitted to the table.
+    """
+    once = replace(settings(wanted), restarts=1)
+    for restart in range(wanted.restarts):
+        for number, (transform, rows) in enumerate(_targets(table)):
+            try:
+                found = engine(wanted.engine).fit(rows, once, seed=seed + 101 * restart + number)
+            except DiscoveryError:
+                continue
+            x = symbol(table.names[0])
+            formulas = [variant for each in found for variant in (each.expression, *_bounded(each.expression))]
+            meant = [_measured(transform.solve(formula, x), table) for formula in formulas]
+            more = front_of(each for each in meant if each is not None)
+            yield Front(more.candidates, found.ended_by_clock)
+
+
+def _targets(table: Table) -> Iterator[tuple[Transform, Table]]:
+    x, y = table.X[:, 0], table.y
+    if table.X.shape[1] == 1:
+        chosen = list(TRANSFORMS if _one_sign(y) and _one_sign(x) else TRANSFORMS[:1])
+    else:
+        sizes = [float(np.linalg.norm(np.maximum(side * y, 0.0))) for side in (1, -1)]
+        roots = [root for k, root in enumerate(ROOTS) if sizes[1 - k] <= OTHER_SIGN * sizes[k]]
+        chosen = [*roots, TRANSFORMS[0]]
+    for transform in chosen:
+        rows = Table(table.names, table.X, transform.target(y, x))
+        if not rows.is_constant:
+            yield transform, rows
+
+
+def _bounded(formula: sp.Expr) -> Iterator[sp.Expr]:
+    """The formula with a constant as one more argument of a minimum or maximum, from either side of 0.
+
+    Populations lose such constants early: alone they change little.
+    """
+    for extreme in sorted(formula.atoms(sp.Min, sp.Max), key=sp.default_sort_key):
+        if not any(part.is_number for part in extreme.args):
+            yield from (formula.xreplace({extreme: extreme.func(*extreme.args, sp.Float(c))}) for c in (1e-2, -1e-2))
+
+
+def _one_sign(values: np.ndarray) -> bool:
+    return bool(np.all(values > 0) or np.all(values < 0))
+
+
+def _measured(formula: sp.Expr, table: Table) -> Candidate | None:
+    fitted = fit_constants(formula, table)
+    return None if fitted is None else measure(fitted.expression, table)

@@ -1,0 +1,177 @@
+"""Reductions on networks whose flux is known, formulas fitted to data, and their comparison with others."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from fluxforge import recipe
+from fluxforge.experiment import Probe, compare_flux, design_experiment, fit_formula, make_dataset, reduce_flux
+from fluxforge.experiment._fit import normalise_extremes
+from fluxforge.experiment._scheme import guard_formula, make_scheme, simplify_flux
+from fluxforge.experiment._setup import parse_flux
+from fluxforge.expression import evaluate, parse, symbol, to_text
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FLUXFORGE_CACHE", str(tmp_path / "cache"))
+
+
+def spec(equation, law=None, **data):
+    return recipe.Recipe(
+        name="test",
+        equation=equation,
+        data=recipe.Experiment(**{"samples": 500, "law": law, **data}),
+        loss=recipe.Loss(supervised=recipe.Supervised()),
+        search=recipe.Search(),
+    )
+
+
+@dataclass(frozen=True)
+class Known:
+    """A formula in the place of a network that errs by 1 %."""
+
+    formula: sp.Expr
+    error: float = 0.01
+
+    def __call__(self, samples):
+        return (
+            evaluate(self.formula, {symbol(name): each for name, each in samples.items()}, np)
+            + 0 * samples[next(iter(samples))]
+        )
+
+
+def reduced(equation, law, **data):
+    asked = spec(equation, law, **data)
+    experiment = design_experiment(asked)
+    size = float(np.sqrt(np.mean(make_dataset(asked).flux ** 2)))
+    probe = Probe(experiment, Known(parse_flux(law, experiment)), size, np.random.default_rng(0))
+    return reduce_flux(probe)
+
+
+SERIES = "(T_P - T_N)/(d_P/k_P + d_N/k_N)"
+UPWIND = "max(velocity_n, 0)*u_P + min(velocity_n, 0)*u_N"
+LAYER = "velocity_n*(u_P/(1 - exp(-velocity_n*delta/D)) + u_N/(1 - exp(velocity_n*delta/D)))"
+STEADY = {"jump": False, "peclet": 20.0}
+
+
+def used(found):
+    return {check.name for check in found.checks if check.used}
+
+
+def test_resistances_reduce_to_one_number():
+    found = reduced("conduction", SERIES)
+    assert used(found) == {"exchange", "linearity", "limit", "units", "one number"}
+    assert found.form.names == ("q",)
+    F = found.form.compose(parse("1/(1 + q)", ["q"]))
+    assert sp.simplify(F - parse(SERIES, {each.name: each for each in F.free_symbols})) == 0
+
+
+def test_an_arithmetic_mean_does_not_reduce_to_one_number():
+    found = reduced("conduction", "(k_P + k_N)/2*(T_P - T_N)/(d_P + d_N)")
+    (check,) = (each for each in found.checks if each.name == "one number")
+    assert not check.holds
+    assert len(found.form.names) == 2
+
+
+def test_a_flux_that_is_not_antisymmetric_is_not_taken_as_one():
+    found = reduced("conduction", "(T_P - T_N)/(d_P/k_P + d_N/k_N)*(1 + 0.3*d_P/(d_P + d_N))")
+    assert "exchange" not in used(found)
+    assert found.form.names == ("T_P", "T_N", "k_P", "k_N", "d_P", "d_N") or len(found.form.terms) == 1
+
+
+def test_upwind_reduces_to_a_function_of_the_velocity():
+    found = reduced("advection", UPWIND)
+    assert found.form.names == ("velocity_n",)
+    F = found.form.compose(parse("max(velocity_n, 0)", ["velocity_n"]))
+    experiment = design_experiment(spec("advection"))
+    assert compare_flux(F, UPWIND, experiment).same
+
+
+def test_steady_transport_reduces_to_a_positive_peclet_number():
+    found = reduced("advection-diffusion", LAYER, **STEADY)
+    assert found.form.names == ("q",)
+    assert found.form.offset != 0
+    experiment = design_experiment(spec("advection-diffusion", **STEADY))
+    F = found.form.compose(parse("q/(1 - exp(-q))", ["q"]))
+    same = compare_flux(F, LAYER, experiment)
+    assert same.same, same
+
+
+@pytest.mark.parametrize(
+    ("equation", "g"), [("burgers", "max(u_P, -u_N, 0)**2/2"), ("traffic", "-max(-v_P, v_N, 0)**2")]
+)
+def test_riemann_problems_reduce_to_positive_directions(equation, g):
+    found = reduced(equation, "godunov")
+    names = found.form.names
+    nested = g.replace("max(u_P, -u_N, 0)", "max(max(u_P, -u_N), 0)").replace(
+        "max(-v_P, v_N, 0)", "max(max(-v_P, v_N), 0)"
+    )
+    same = compare_flux(found.form.compose(parse(nested, names)), "godunov", design_experiment(spec(equation)))
+    assert same.same
+    assert same.method.startswith("algebra")
+
+
+def test_constants_are_rounded_where_the_data_allow_it():
+    data = make_dataset(spec("conduction"))
+    form = reduced("conduction", SERIES).form
+    fitted = fit_formula(parse("1.01/(q + 0.98)", ["q"]), form, data)
+    assert fitted is not None
+    assert fitted.agrees
+    assert to_text(fitted.g) == "1/(q + 1)"
+    assert to_text(simplify_flux(fitted.flux)) == "-k_N*k_P/(d_N*k_P + d_P*k_N)*(T_N - T_P)"
+
+
+def test_two_percent_of_another_flux_are_not_rounded_away():
+    """Upwind with 2 % of a central flux: its constants are found, and they are not those of upwind."""
+    law = f"0.98*({UPWIND}) + 0.02*velocity_n*(u_P + u_N)/2"
+    data = make_dataset(spec("advection", law))
+    form = reduced("advection", law).form
+    fitted = fit_formula(parse("1.01*max(velocity_n, 0) + 0.001*velocity_n", ["velocity_n"]), form, data)
+    assert fitted is not None
+    assert fitted.agrees
+    found = compare_flux(fitted.flux, UPWIND, data.experiment)
+    assert not found.same
+    # 0.01 a (u_N − u_P) at most, of a flux of 1.
+    assert 5e-3 < found.difference < 3e-2
+    wrong = fit_formula(parse("max(velocity_n, 0)", ["velocity_n"]), form, data)
+    assert wrong is not None
+    assert not wrong.agrees
+
+
+def test_a_formula_that_is_not_the_law_does_not_agree():
+    data = make_dataset(spec("conduction"))
+    form = reduced("conduction", SERIES).form
+    wrong = fit_formula(parse("0.5 + 0.1*q", ["q"]), form, data)
+    assert wrong is not None
+    assert not wrong.agrees
+    assert wrong.error > 0.05
+
+
+def test_numbers_before_and_in_an_extreme_are_told_apart():
+    g = parse("0.5*max(2.2*x, 3.3*y)**2", ["x", "y"])
+    point = {symbol("x"): 0.7, symbol("y"): 0.3}
+    normal = normalise_extremes(g)
+    assert float(normal.subs(point)) == pytest.approx(float(g.subs(point)), rel=1e-14)
+    assert symbol("y") in next(iter(normal.atoms(sp.Max))).args
+
+
+def test_a_formula_that_is_0_over_0_is_guarded():
+    g, guarded = guard_formula(parse("q/(1 - exp(-q))", ["q"]), ("q",))
+    assert guarded
+    assert evaluate(g, {symbol("q"): 0.0}, np) == pytest.approx(1.0, abs=1e-5)
+    assert not guard_formula(parse("1/(1 + q)", ["q"]), ("q",))[1]
+
+
+def test_the_flux_becomes_a_scheme_that_a_mesh_can_run():
+    experiment = design_experiment(spec("conduction"))
+    scheme = make_scheme(parse_flux(SERIES, experiment), experiment, "series")
+    (message,) = scheme.stages[0].messages.values()
+    names = {each.name for each in message.expression.free_symbols}
+    assert names == {"A", "delta", "T_P", "T_N", "k_P", "k_N", "V_P", "V_N"}
+    values = {"A": 2.0, "delta": 3.0, "T_P": 1.0, "T_N": 5.0, "k_P": 4.0, "k_N": 0.5, "V_P": 1.0, "V_N": 2.0}
+    # Distances 1 and 2: 1/(1/4 + 2/0.5) = 4/17, times A and the difference, towards P.
+    received = evaluate(message.expression, {symbol(name): each for name, each in values.items()}, np)
+    assert received == pytest.approx(2.0 * 4.0 * 4 / 17, rel=1e-14)
