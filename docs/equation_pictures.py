@@ -14,7 +14,7 @@ from PIL import Image
 from fluxforge.cli import main as run_command
 
 HERE = Path(__file__).parent
-WIDTH, COLOURS = 480, 64  # of the pictures, so that each takes some tens of kilobytes
+WIDTH, COLOURS = 480, 96  # of the pictures, so that each takes some tens of kilobytes
 
 
 def draw(page: Path, folder: Path) -> None:

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from fluxforge.certify.semidiscrete import falls_with_size
+from fluxforge.certify.modified import square_equation
+from fluxforge.certify.patch import patch_tests
+from fluxforge.certify.semidiscrete import falls_with_size, semidiscrete
+from fluxforge.mesh import dual, jittered
 from fluxforge.pde import ANISOTROPIC, Equation, Where
 from fluxforge.scheme import Message, Scheme, find, symbol
 
@@ -27,3 +30,31 @@ def test_the_two_point_flux_reads_the_same_letter(where):
     (K,) = ANISOTROPIC.parameters
     equation = Equation("own", unknown="T", parameters=(replace(K, where=Where(where)),), diffusion=symbol("K"))
     assert find("euler", equation).stages == find("euler", ANISOTROPIC).stages
+
+
+def test_the_corrected_flux_keeps_linear_fields_at_walls_that_prescribe_the_conormal_derivative():
+    scheme = find("corrected", ANISOTROPIC)
+    assert all(each.exact(1) for each in patch_tests(scheme, jittered(6, 0.2, 1)))
+
+
+def test_the_modified_equation_of_the_corrected_flux_has_the_whole_tensor():
+    found = square_equation(find("corrected", ANISOTROPIC))
+    assert found is not None
+    assert found.consistent
+    assert found.leading[(1, 1)] == 2 * symbol("K_xy")
+
+
+def test_the_two_point_flux_of_a_full_tensor_misses_what_is_off_its_diagonal():
+    found = square_equation(find("euler", ANISOTROPIC))
+    assert found is not None
+    assert not found.consistent
+
+
+def test_the_generator_of_scharfetter_and_gummel_is_the_equation_and_one_with_half_its_diffusion_is_not():
+    scheme = find("scharfetter-gummel", "advection-diffusion")
+    mesh = jittered(6, 0.2, 1)
+    assert semidiscrete(scheme, dual(mesh), patch_tests(scheme, mesh)[0]).holds
+    (stage,) = scheme.stages
+    half = {name: Message(m.expression / 2, m.hop) for name, m in stage.messages.items()}
+    wrong = Scheme("wrong", (type(stage)(half, stage.outputs),), equation=scheme.equation)
+    assert not semidiscrete(wrong, dual(mesh), patch_tests(wrong, mesh)[0]).holds

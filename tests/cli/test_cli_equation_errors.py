@@ -33,6 +33,7 @@ def plate(tmp_path: Path) -> Path:
             "the boundary condition of 'left': equation 'advection' has no diffusion",
         ),
         (("heat", "--end-time", "inf"), "end_time should be finite"),
+        (("reaction-diffusion", "--set", "reaction=1/u"), "the reaction is inf at (0.166667, 0.166667) of the initial"),
     ],
 )
 def test_a_bad_value_is_one_line_that_names_its_field(

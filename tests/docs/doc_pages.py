@@ -12,6 +12,7 @@ _FENCE = re.compile(r"^(```+)(.*?)\n(.*?)^\1\s*$", re.MULTILINE | re.DOTALL)
 _NAMED = re.compile(r"`([\w.-]+)`:\s*\Z")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_QUOTED = re.compile(r"^`(fluxforge verify [^`]+)` begins:\n\n> (.+)$", re.MULTILINE)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -53,6 +54,11 @@ def links(page: Path) -> list[str]:
     """The targets of links and pictures that are not addresses."""
     found = _LINK.findall(_CODE.sub("", prose(page)))
     return [target for target in found if "://" not in target and not target.startswith("mailto:")]
+
+
+def quoted_certificates(page: Path) -> list[tuple[str, str]]:
+    """Commands in the prose with the first line of the certificate that follows as a quotation."""
+    return _QUOTED.findall(prose(page))
 
 
 def anchors(page: Path) -> set[str]:

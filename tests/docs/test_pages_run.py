@@ -1,16 +1,19 @@
 """What README and docs show is run: Python, commands, recipes and schemes, page by page, in a folder of its own."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import jax
 import pytest
-from doc_pages import PAGES, blocks, inline_code
+from doc_pages import PAGES, blocks, inline_code, quoted_certificates
 from doc_runs import Page, Read, check_output, parsed, takes_minutes
 
+from fluxforge.cli import main
 from fluxforge.cli._arguments import ORDER
 
 LONG = [page for page in PAGES if any(map(takes_minutes, blocks(page)))]
+QUOTED = [page for page in PAGES if quoted_certificates(page)]
 
 
 @pytest.fixture
@@ -38,6 +41,14 @@ def test_what_a_page_shows_is_so(page: Path, read: Read) -> None:
 @pytest.mark.parametrize("page", LONG, ids=lambda page: page.stem)
 def test_what_a_page_shows_is_so_of_long_commands_too(page: Path, read: Read) -> None:
     Page(page, read, in_full=True).run()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", QUOTED, ids=lambda page: page.stem)
+def test_a_certificate_begins_as_its_page_quotes_it(page: Path, read: Read) -> None:
+    for command, sentence in quoted_certificates(page):
+        assert main(shlex.split(command)[1:]) == 0
+        check_output([sentence], read(), page.name)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -59,8 +59,11 @@ class Lattice:
             **vectors,
             "chi": sp.Integer(1),
         }
-        directed = (p for p in equation.parameters if p.rank is not Rank.SCALAR)
-        return known | {p.normal_name: self._along(p, n, equation) for p in directed}
+        for p in (p for p in equation.parameters if p.rank is not Rank.SCALAR):
+            known[p.normal_name] = self._along(p, n, equation)
+            if p.rank is Rank.TENSOR:
+                known |= zip(p.conormal_names, self._conormal(p, n, equation), strict=False)
+        return known
 
     def components(self, p: Parameter, equation: Equation) -> Sequence[sp.Expr]:
         """The components of a vector, or of a tensor row by row: symbols.
@@ -86,6 +89,11 @@ class Lattice:
         parts = n if p.rank is Rank.VECTOR else [one * other for one in n for other in n]
         values = self.components(p, equation)
         return sp.expand(sp.Add(*(value * along for value, along in zip(values, parts, strict=True))))
+
+    def _conormal(self, p: Parameter, n: Vector, equation: Equation) -> list[sp.Expr]:
+        """The components of K n."""
+        rows = sp.Matrix(self.dimension, self.dimension, self.components(p, equation))
+        return [sp.expand(row) for row in rows * sp.Matrix(n)]
 
 
 def end_values(equation: Equation, ends: tuple[str, ...]) -> Mapping[str, sp.Expr]:

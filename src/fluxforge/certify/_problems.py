@@ -23,7 +23,7 @@ from fluxforge.expression import (
     symbols_of,
     to_text,
 )
-from fluxforge.mesh import DualGraph, Mesh, Settings, dual, reference_step
+from fluxforge.mesh import DualGraph, Mesh, Settings, dual, face_conormals, reference_step
 from fluxforge.pde import HEAT, Equation, Rank, Where
 from fluxforge.scheme import Scheme
 from fluxforge.stepping import linear_reaction
@@ -55,7 +55,20 @@ class Problem:
         known = functions(self.exact, graph.dimension)
         held = with_walls(graph, value=known.u(*wall.T))
         carried = self.equation.velocity is not None and self.equation.diffusion == 0
-        return held if not self.mixed else with_mixed_walls(held, known.gradient, upper=carried)
+        return held if not self.mixed else self._with_conormals(with_mixed_walls(held, known.gradient, upper=carried))
+
+    def _with_conormals(self, graph: DualGraph) -> DualGraph:
+        """The graph whose Neumann walls prescribe n·K∇u/(n·K n) of a tensor K, as schemes take their q."""
+        tensor = self.equation.diffusion_tensor
+        if tensor is None:
+            return graph
+        walls = slice(graph.interior, None)
+        given = self.settings(graph.dimension)[tensor.name]
+        conormal = face_conormals(tensor, given, graph, f"parameter {tensor.name!r}")[walls]
+        gradient = functions(self.exact, graph.dimension).gradient
+        slope = sum(conormal[:, i] * along(*graph.centre[walls].T) for i, along in enumerate(gradient))
+        slope = slope / np.einsum("fi,fi->f", conormal, graph.n[walls])
+        return with_walls(graph, value=np.where(graph.neumann, slope, graph.value))
 
     def solution(self, graph: DualGraph) -> np.ndarray:
         """The solution u at the centroids."""

@@ -25,7 +25,14 @@ from fluxforge.stepping._build import run_stepper, stepper
 from fluxforge.stepping._field import Envelope, data_envelope, field_on_cells
 from fluxforge.stepping._problem import Problem
 from fluxforge.stepping._schedule import make_schedule
-from fluxforge.stepping._source import CLOCK, check_source, source_settings, unknown_in_source, with_source
+from fluxforge.stepping._source import (
+    CLOCK,
+    check_reaction,
+    check_source,
+    source_settings,
+    unknown_in_source,
+    with_source,
+)
 from fluxforge.stepping._step_size import Plan
 from fluxforge.stepping._stepper import AbstractStepper
 from fluxforge.stepping._timed import (
@@ -168,6 +175,8 @@ def set_up(problem: Problem) -> Setup:
     if formula is not None:
         check_source(formula, scheme.equation, graph, time=begin, state=T)
         parameters = {**parameters, **source_settings(scheme.equation, graph, begin)}
+    elif not isinstance(scheme, TrainedNetwork):
+        check_reaction(scheme.equation, graph, parameters, T)
     varies = formula is None and depends_on_time(problem.source, dimension)
     S = np.zeros(graph.cells)
     if formula is None:

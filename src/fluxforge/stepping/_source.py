@@ -1,5 +1,6 @@
 """Sources S(x, t, u) that contain the unknown: they are reactions of an equation made for them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,7 @@ import sympy as sp
 
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression import COORDINATES, TIME, evaluate, parse, symbol, symbols_of
-from fluxforge.mesh import DualGraph
+from fluxforge.mesh import DualGraph, Settings, resolve
 from fluxforge.pde import Equation, Parameter, Where
 
 # Parameters of the equation that is made: the coordinates of cells, and the time.
@@ -59,9 +60,25 @@ def check_source(source: sp.Expr, equation: Equation, graph: DualGraph, *, time:
     """Raise InputError, naming a place and the time, where the source is not finite in a state."""
     known = {symbol(axis): graph.x[:, i] for i, axis in enumerate(COORDINATES[: graph.dimension])}
     known |= {symbol(TIME): np.asarray(time), equation.u: state}
+    _check_finite(source, known, graph, "the source", f" at time {time:g}")
+
+
+def check_reaction(equation: Equation, graph: DualGraph, parameters: Settings, state: np.ndarray) -> None:
+    """Raise InputError, naming a place, where the reaction r(u) of an equation is not finite in the initial state."""
+    if equation.u not in equation.reaction.free_symbols:
+        return
+    fields = resolve(equation, graph, parameters)
+    known = {symbol(name): np.asarray(value) for name, value in {**fields.constants, **fields.cells}.items()}
+    if not equation.reaction.free_symbols - {*known, equation.u}:
+        _check_finite(equation.reaction, {**known, equation.u: state}, graph, "the reaction", " of the initial field")
+
+
+def _check_finite(
+    formula: sp.Expr, known: Mapping[sp.Symbol, np.ndarray], graph: DualGraph, what: str, when: str
+) -> None:
     with np.errstate(all="ignore"):
-        found = np.broadcast_to(evaluate(source, known, np), (graph.cells,))
+        found = np.broadcast_to(evaluate(formula, known, np), (graph.cells,))
     if not np.isfinite(found).all():
         k = int(np.flatnonzero(~np.isfinite(found))[0])
         place = ", ".join(f"{value:g}" for value in graph.x[k])
-        raise InputError(f"the source is {found[k]} at ({place}) at time {time:g}; it should be finite")
+        raise InputError(f"{what} is {found[k]} at ({place}){when}; it should be finite")
