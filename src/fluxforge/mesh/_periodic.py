@@ -37,15 +37,15 @@ def match_faces(
 
     Raises InputError, naming the tags and the face that fits worst, where the faces of a pair do not match.
     """
-    # Imported here: few meshes have periodic walls, and `mesh info` need not wait for it.
-    from scipy.spatial import cKDTree
-
     of_tag = dict(zip(tags, faces_of_tags(tags, tag), strict=True))
     first, second = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for name, condition in walls.items():
         # A pair is named from both sides; one is enough.
         if not isinstance(condition, Periodic) or tags.index(name) > tags.index(condition.partner):
             continue
+        # Imported here: few meshes have periodic walls, and `mesh info` need not wait for it.
+        from scipy.spatial import cKDTree
+
         one, other = interior + of_tag[name], interior + of_tag[condition.partner]
         what = f"the periodic tags {name!r} and {condition.partner!r} do not match"
         if len(one) != len(other):
