@@ -98,18 +98,23 @@ def check_burgers(rows: list[Row]) -> None:
 
 
 def check_rotation(rows: list[Row]) -> None:
-    """Within the data to the roundings of a thousand steps; sharper limiters have smaller errors."""
+    """Within the data to the roundings of thousands of steps; sharper limiters have smaller errors."""
     error = {(row.problem, row.mesh, row.scheme): row.error for row in rows}
     for row in rows:
         assert row.below is not None
         assert row.above is not None
         assert row.variation is not None
         assert max(row.below, row.above) < 1e-10
-        assert row.variation < 1 + 1e-10
+        # In two dimensions no scheme of second order keeps the total variation from growing (Goodman, LeVeque, 1985),
+        # superbee among them: 1.003 on 128 × 128 squares.
+        if row.scheme == "upwind":
+            assert row.variation < 1.0
     for problem in ("rotation, cone", "rotation, slotted cylinder"):
         on_squares = ("superbee-ssp2", "van-leer-ssp2", "minmod-ssp2", "upwind")
         falling = [error[problem, "squares", scheme] for scheme in on_squares]
         assert falling == sorted(falling)
+        # A field that has not come back to where it was overlaps little with the initial one: an error of nearly 2.
+        assert falling[0] < 1.0  # type: ignore[operator]
         assert error[problem, "right", "barth-jespersen-ssp2"] < error[problem, "right", "upwind"]  # type: ignore[operator]
 
 

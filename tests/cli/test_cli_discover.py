@@ -44,7 +44,7 @@ rollout = 5
 
 
 @pytest.fixture(scope="module")
-def read_stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that has ended, and beside it the recipe it followed."""
     folder = tmp_path_factory.mktemp("finished")
     (folder / "tiny.toml").write_text(TINY.format(steps=300))

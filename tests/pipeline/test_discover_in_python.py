@@ -32,8 +32,8 @@ def test_a_shipped_recipe_by_name_goes_to_the_first_free_folder(begun):
 
 
 def test_a_recipe_is_taken_as_it_is_and_an_unknown_name_is_refused(begun, tmp_path):
-    with pytest.raises(RecipeError, match="upwind"):
-        ff.discover("upwind")
+    with pytest.raises(RecipeError, match="downwind"):
+        ff.discover("downwind")
     ff.discover(recipe.override(recipe.load("first-order"), {"seed": 5}), tmp_path / "a")
     assert begun[0][0].seed == 5
     assert begun[0][1] == tmp_path / "a"

@@ -26,7 +26,7 @@ def _toy() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def read_stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished") / "run"
     discover("first-order", folder, warn=pytest.fail)
     return folder

@@ -12,8 +12,8 @@ from fluxforge.errors import InputError, RecipeError
 from fluxforge.recipe import Meshes, load
 
 SHIPPED = (
-    "conductance, exponential, first-order, first-order-direct, first-order-pinn, generalisation, godunov, midpoint, "
-    "two-hop, upwind"
+    "carry, conductance, exponential, first-order, first-order-direct, first-order-pinn, generalisation, godunov, "
+    "midpoint, stages, two-hop, upwind"
 )
 
 

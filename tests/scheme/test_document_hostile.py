@@ -41,7 +41,7 @@ INJECTIONS = [
     "T_N\nimport os",
     "T_N = 3",
     "T_N == T_P",
-    "T_N < T_P",
+    "T_N < T_P < 1",
     "T_N @ T_P",
     "T_N % 2",
     "T_N // 2",

@@ -16,6 +16,7 @@ from fluxforge.stepping import (
     _kernel_layout,
     _kernel_stepper,
     _run,
+    _setup,
     bytes_per_cell,
     run_stepper,
     simulate,
@@ -236,7 +237,7 @@ def test_memory_exhausted_on_the_device_is_a_memory_error(monkeypatch: pytest.Mo
     def fail(*args: object, **options: object) -> None:
         raise jax.errors.JaxRuntimeError(text)
 
-    monkeypatch.setattr(_run, "run_stepper", fail)
+    monkeypatch.setattr(_setup, "run_stepper", fail)
     wanted = MemoryError if "memory" in text else jax.errors.JaxRuntimeError
     with pytest.raises(wanted, match=text.split(":")[0]):
         simulate("euler", jittered(4, 0.2, seed=1))

@@ -24,6 +24,8 @@ RECIPES = (
     "upwind",
     "exponential",
     "godunov",
+    "carry",
+    "stages",
 )
 
 
@@ -145,12 +147,17 @@ PARTS = (
     "consistency",
 )
 PRESETS = ("quick", "paper")
+# Not a part of the paper: run only where it is named.
+GALLERY = "gallery"
 
 
 def reproduce(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="WHAT", help=f"Parts to run: {', '.join(PARTS)} (default: all)."),
+        typer.Argument(
+            metavar="WHAT",
+            help=f"Parts to run: {', '.join(PARTS)} (default: all); or {GALLERY}, the fluxes found by experiments.",
+        ),
     ] = None,
     preset: Annotated[
         str,
@@ -186,7 +193,14 @@ def reproduce(
     round-off, medians and rates over trained seeds within the scatter of the seeds.
     """
     names = tuple(dict.fromkeys(what or PARTS))
+    if preset in PRESETS and names == (GALLERY,):
+        from fluxforge.cli._gallery import run_gallery
+
+        run_gallery(output / GALLERY, seeds or (10 if preset == "paper" else 2), as_json=as_json)
+        return
     for name in names:
+        if name == GALLERY:
+            raise typer.BadParameter(f"{GALLERY} is no part of the paper: run it by itself")
         if name not in PARTS:
             raise typer.BadParameter(f"there is no part {name!r}; choose from {', '.join(PARTS)}")
     if preset not in PRESETS:

@@ -47,6 +47,7 @@ def pair(
         "n_y": n[..., 1],
         "d_x": d[..., 0],
         "d_y": d[..., 1],
+        **{f"p_{axis}": (centre - x[:, None, :])[..., i] for i, axis in enumerate("xy")},
         "d_n": d_n,
         "d_t": jnp.linalg.norm(d - d_n[..., None] * n, axis=-1),
         "chi": jnp.ones_like(A),

@@ -15,7 +15,7 @@ from fluxforge.distil._simplify import Polisher
 from fluxforge.distil._table import Table, refuse_constant
 from fluxforge.errors import DiscoveryError, FluxforgeError, InputError
 
-OPERATORS = ("+", "-", "*", "/", "square", "sqrt", "exp", "log", "sin", "cos", "tanh", "abs", "min", "max")
+OPERATORS = ("+", "-", "*", "/", "square", "sqrt", "exp", "log", "sin", "cos", "abs", "min", "max")
 
 
 @dataclass(frozen=True, kw_only=True)

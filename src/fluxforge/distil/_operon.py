@@ -29,10 +29,10 @@ OPERATIONS: Mapping[str, Callable[..., sp.Expr]] = {
     "Log": sp.log,
     "Sin": sp.sin,
     "Cos": sp.cos,
-    "Tanh": sp.tanh,
     "Abs": sp.Abs,
-    "Fmin": lambda a, b: sp.Min(a, b),
-    "Fmax": lambda a, b: sp.Max(a, b),
+    # PyOperon evaluates Fmin as the maximum and Fmax as the minimum: a test compares trees with what it evaluates.
+    "Fmin": lambda a, b: sp.Max(a, b),
+    "Fmax": lambda a, b: sp.Min(a, b),
 }
 
 
@@ -57,7 +57,7 @@ Part = TypeVar("Part")
 
 NODE_TYPES = {
     "+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "square": "Square", "sqrt": "Sqrt", "exp": "Exp", "log": "Log",
-    "sin": "Sin", "cos": "Cos", "tanh": "Tanh", "abs": "Abs", "min": "Fmin", "max": "Fmax",
+    "sin": "Sin", "cos": "Cos", "abs": "Abs", "min": "Fmax", "max": "Fmin",
 }  # fmt: skip
 _DEPTH = 10
 _FIRST_LENGTH = 10

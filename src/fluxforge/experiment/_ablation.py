@@ -9,7 +9,7 @@ import sympy as sp
 from jaxtyping import Float
 
 from fluxforge import recipe
-from fluxforge.distil import engine, knee, tabulate
+from fluxforge.distil import engine, tabulate
 from fluxforge.errors import DiscoveryError
 from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._network import relative_error
@@ -45,7 +45,7 @@ def search_without_network(data: Dataset, spec: recipe.Recipe, seed: int) -> Wit
     method = "search without a network"
     try:
         front = engine(wanted.engine).fit(table, replace(settings(wanted), restarts=1), seed=seed)
-        best = knee(front).expression
+        best = min(front, key=lambda candidate: candidate.error).expression
     except DiscoveryError as error:
         return WithoutNetwork(method, str(error), float("inf"), time.perf_counter() - began)
     return WithoutNetwork(method, to_text(best), _error(best, data.held_out), time.perf_counter() - began)

@@ -114,7 +114,7 @@ def discover_flux(trained: Trained, spec: recipe.Recipe, tell: Progress) -> Disc
     if formula is not None:
         held = trained.data.held_out
         theirs = network(held.samples)
-        ours = held.flux if formula.agrees else _values(formula.flux, held)
+        ours = _values(formula.flux, held)
         explained = 1.0 - float(np.sqrt(np.mean((ours - theirs) ** 2) / np.mean(theirs**2)))
         g, guarded = guard_formula(formula.g, trained.reduced.form.names)
         flux = simplify_flux(trained.reduced.form.compose(g))
@@ -157,7 +157,8 @@ def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _Found:
         tell(f"searching (error {front.best_error if front.candidates else 1.0:.1e})", number, number + 1)
         front, clock = merge(front, more), clock or more.ended_by_clock
         best = front.best_error
-        for candidate in front:
+        # This round's own front, too: what another search does better on the network may do worse on the data.
+        for candidate in (*more, *front):
             if candidate.text in tried or candidate.error > max(HOPELESS * best, HOPELESS * network.error):
                 continue
             tried[candidate.text] = fitted = fit_formula(candidate.expression, network.form, data)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -21,6 +21,8 @@ from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._form import Form
 from fluxforge.experiment._setup import Samples
 
+# optax's own alias is of a kind that run-time checks of types refuse.
+OptimizerState: TypeAlias = Any
 Layers = tuple[tuple[np.ndarray, np.ndarray], ...]
 Tell = Callable[[int, int, float], None]
 """tell(step, steps, relative error)."""
@@ -163,11 +165,11 @@ def _chunk(
     size: int,
     steps: int,
     arrays: eqx.nn.MLP,
-    state: optax.OptState,
+    state: OptimizerState,
     batch: _Batch,
     keys: Array,
     first: Array,
-) -> tuple[eqx.nn.MLP, optax.OptState, Float[Array, " members"]]:
+) -> tuple[eqx.nn.MLP, OptimizerState, Float[Array, " members"]]:
     """So many steps of every member; the last losses."""
 
     def loss(arrays: eqx.nn.MLP, rows: Array) -> Array:
@@ -176,14 +178,14 @@ def _chunk(
         off = (batch.weights[rows] * g).sum(axis=1) - batch.target[rows]
         return jnp.mean(batch.trust[rows] * off**2)
 
-    def step(carry: tuple[eqx.nn.MLP, optax.OptState, Array], number: Array) -> tuple[Any, Array]:
+    def step(carry: tuple[eqx.nn.MLP, OptimizerState, Array], number: Array) -> tuple[Any, Array]:
         arrays, state, key = carry
         rows = jax.random.randint(jax.random.fold_in(key, number), (size,), 0, len(batch.target))
         value, slopes = jax.value_and_grad(loss)(arrays, rows)
         updates, state = optimizer.update(slopes, state, arrays)
         return (optax.apply_updates(arrays, updates), state, key), value
 
-    def member(arrays: eqx.nn.MLP, state: optax.OptState, key: Array) -> Any:
+    def member(arrays: eqx.nn.MLP, state: OptimizerState, key: Array) -> Any:
         (arrays, state, _), values = jax.lax.scan(step, (arrays, state, key), first + jnp.arange(steps))
         return arrays, state, values[-50:].mean()
 

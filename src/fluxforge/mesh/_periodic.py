@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int
-from scipy.spatial import cKDTree
 
 from fluxforge._types import FaceField, FaceIndex, FaceVectors
 from fluxforge.errors import InputError
@@ -38,6 +37,9 @@ def match_faces(
 
     Raises InputError, naming the tags and the face that fits worst, where the faces of a pair do not match.
     """
+    # Imported here: few meshes have periodic walls, and `mesh info` need not wait for it.
+    from scipy.spatial import cKDTree
+
     of_tag = dict(zip(tags, faces_of_tags(tags, tag), strict=True))
     first, second = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for name, condition in walls.items():

@@ -140,9 +140,7 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     engine: Literal["operon", "pysr"] = "operon"
     operators: Annotated[
         tuple[
-            Literal[
-                "add", "sub", "mul", "div", "square", "sqrt", "exp", "log", "sin", "cos", "tanh", "abs", "min", "max"
-            ],
+            Literal["add", "sub", "mul", "div", "square", "sqrt", "exp", "log", "sin", "cos", "abs", "min", "max"],
             ...,
         ],
         Meta(min_length=1),

@@ -1,0 +1,186 @@
+"""The gallery: what was discovered by experiments, over seeds and beside decoys, as one table."""
+
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fluxforge import recipe
+from fluxforge._files import write_document, write_text
+from fluxforge.pipeline._discover import discover, resume
+from fluxforge.pipeline._folder import Progress, environment, run_folder, silent
+from fluxforge.run.result import Document, Record, to_document
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A recipe with an equation, or a decoy: with a law in place of the equation's solution."""
+
+    recipe: str
+    asked: str
+    equation: str | None = None
+    law: str | None = None
+    decoy: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of its run folders, without the seed."""
+        return "-".join(filter(None, (self.recipe, self.equation, self.decoy.replace(" ", "-"))))
+
+
+_SERIES = "(T_P - T_N)/(d_P/k_P + d_N/k_N)"
+_ARITHMETIC = "(k_P + k_N)/2*(T_P - T_N)/(d_P + d_N)"
+_UPWIND = "(max(velocity_n, 0)*u_P + min(velocity_n, 0)*u_N)"
+_LAYER = "velocity_n*(u_P/(1 - exp(-velocity_n*delta/D)) + u_N/(1 - exp(velocity_n*delta/D)))"
+EXHIBITS = (
+    Exhibit("conductance", "the flux between two cells where the conductivity jumps"),
+    Exhibit("upwind", "the flux of what a velocity of either sign carries"),
+    Exhibit("exponential", "the flux of steady transport with diffusion, Péclet numbers from -20 to 20"),
+    Exhibit("godunov", "the flux of Burgers' equation, from Riemann problems"),
+    Exhibit("godunov", "the flux of traffic, from Riemann problems", equation="traffic"),
+)
+"""What is asked for in the gallery."""
+
+DECOYS = (
+    Exhibit("conductance", "the arithmetic mean of the conductivities", law=_ARITHMETIC, decoy="arithmetic"),
+    Exhibit(
+        "conductance", "2 % of an arithmetic mean", law=f"0.98*{_SERIES} + 0.02*{_ARITHMETIC}", decoy="two percent"
+    ),
+    Exhibit(
+        "upwind", "2 % of a central flux", law=f"0.98*{_UPWIND} + 0.02*velocity_n*(u_P + u_N)/2", decoy="two percent"
+    ),
+    Exhibit("exponential", "2 % of an upwind flux", law=f"0.98*{_LAYER} + 0.02*{_UPWIND}", decoy="two percent"),
+    Exhibit(
+        "godunov",
+        "the flux of Lax and Friedrichs on a coarse grid",
+        law="direction_n*(u_P**2 + u_N**2)/4 - abs(direction_n)*(u_N - u_P)/4",
+        decoy="lax-friedrichs",
+    ),
+)
+"""Laws that must not be taken for the textbook's."""
+
+
+class GalleryRow(Record, frozen=True, kw_only=True):
+    """One run: what was asked, what the network saw, what was found, and whether it is the textbook's flux."""
+
+    exhibit: str
+    asked: str
+    seed: int
+    sees: tuple[str, ...]
+    verdict: str
+    found: str | None
+    error: float | None
+    textbook: str | None
+    same: bool
+    decoy: bool
+    seconds: float
+
+
+class Gallery(Record, frozen=True, kw_only=True):
+    """All runs, and the machine they ran on."""
+
+    seeds: int
+    command: str
+    hardware: str
+    environment: dict[str, str]
+    rows: tuple[GalleryRow, ...]
+
+
+def make_gallery(
+    folder: Path,
+    seeds: int,
+    *,
+    exhibits: tuple[Exhibit, ...] = (*EXHIBITS, *DECOYS),
+    tell: Progress = silent,
+    warn: Callable[[str], None] = lambda _: None,
+) -> Gallery:
+    """Run each exhibit with every seed and each decoy with one, in FOLDER/NAME-SEED; finished runs are read.
+
+    `fluxforge discover RECIPE --seed K -o FOLDER/RECIPE-K` makes such a run, so that seeds can run elsewhere.
+    Writes gallery.json and gallery.md.
+    """
+    wanted = [(each, seed) for each in exhibits for seed in range(1 if each.decoy else seeds)]
+    rows = []
+    for done, (each, seed) in enumerate(wanted):
+        tell(f"{each.name}, seed {seed}", done, len(wanted))
+        rows.append(_row(each, seed, _document(each, seed, folder, tell, warn)))
+    command = f"fluxforge reproduce gallery --seeds {seeds}"
+    gallery = Gallery(seeds=seeds, command=command, hardware=_processor(), environment=environment(), rows=tuple(rows))
+    write_document(folder / "gallery.json", "gallery", 1, to_document(gallery))
+    write_text(folder / "gallery.md", format_gallery(gallery))
+    return gallery
+
+
+def _document(each: Exhibit, seed: int, folder: Path, tell: Progress, warn: Callable[[str], None]) -> Document:
+    changes: dict[str, Any] = {"seed": seed}
+    changes |= {} if each.equation is None else {"equation": each.equation}
+    changes |= {} if each.law is None else {"data.law": each.law}
+    spec = recipe.override(recipe.load(each.recipe), changes)
+    own = folder / f"{each.name}-{seed}"
+
+    def progress(what: str, done: int, total: int) -> None:
+        tell(f"{each.name}, seed {seed}: {what}", done, total)
+
+    if not (own / "run.json").exists():
+        return discover(spec, own, tell=progress, warn=warn).document
+    # Refused where the run is of another recipe.
+    with run_folder(own, spec, warn=warn):
+        pass
+    return resume(own, tell=progress, warn=warn).document
+
+
+def _row(each: Exhibit, seed: int, document: Document) -> GalleryRow:
+    found = document["experiment"]
+    book = found.get("textbook") or {}
+    return GalleryRow(
+        exhibit=each.name,
+        asked=each.asked,
+        seed=seed,
+        sees=tuple(found["data"]["variables"]),
+        verdict=document["verdict"],
+        found=found.get("flux"),
+        error=found.get("error"),
+        textbook=book.get("formula"),
+        same=bool(book.get("same")),
+        decoy=bool(each.decoy),
+        seconds=sum(value or 0.0 for value in document["seconds"].values()),
+    )
+
+
+def _processor() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or platform.machine()
+    lines = (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name"))
+    return next(lines, platform.machine())
+
+
+def format_gallery(gallery: Gallery) -> str:
+    """The gallery as Markdown tables: rates over the seeds, and every run."""
+    lines = ["| asked | textbook's flux found | approximations | refused | seconds, median | to the textbook's |"]
+    lines.append("| --- | --- | --- | --- | --- | --- |")
+    for name in dict.fromkeys(row.exhibit for row in gallery.rows if not row.decoy):
+        rows = [row for row in gallery.rows if row.exhibit == name]
+        same = sum(row.same and row.verdict == "recovered" for row in rows)
+        counts = [sum(row.verdict == verdict for row in rows) for verdict in ("approximation", "refused")]
+        seconds = sorted(row.seconds for row in rows)[len(rows) // 2]
+        cells = (f"`{name}`: {rows[0].asked}", f"{same} of {len(rows)}", *counts, f"{seconds:.0f}", rows[0].textbook)
+        lines.append(_line(*cells))
+    lines += ["", "| run | seed | the network sees | found | verdict | error | textbook's | seconds |"]
+    lines.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    lines += [_run_line(row) for row in gallery.rows]
+    return "\n".join(lines) + "\n"
+
+
+def _run_line(row: GalleryRow) -> str:
+    name = f"decoy: {row.asked}" if row.decoy else f"`{row.exhibit}`"
+    error = "" if row.error is None else f"{row.error:.1e}"
+    found = "none" if row.found is None else f"`{row.found}`"
+    same = "yes" if row.same else "no"
+    return _line(name, row.seed, ", ".join(row.sees), found, row.verdict, error, same, f"{row.seconds:.0f}")
+
+
+def _line(*cells: object) -> str:
+    return "| " + " | ".join(str(cell).replace("|", r"\|") for cell in cells) + " |"
