@@ -56,6 +56,16 @@ def test_a_parameter_that_becomes_negative_during_a_run_is_refused(
     assert when in line
 
 
+@pytest.mark.parametrize("scheme", ["midpoint", "crank-nicolson"])
+def test_a_robin_wall_that_becomes_negative_during_a_run_is_refused(cli: Cli, plate: Path, scheme: str) -> None:
+    options = ("--boundary", "left=robin:1 - 200*t:0", "--dt", "0.002", "--steps", "5", "--initial", "x")
+    told = cli("simulate", scheme, *options, "--mesh", plate)
+    assert told.code == 2
+    line = only_line(told.err)
+    assert "h of the boundary condition of 'left' is " in line
+    assert "it should be 0 or more" in line
+
+
 @pytest.mark.parametrize(
     ("scheme", "equation", "more"),
     [("godunov-ssp2", "burgers", ()), ("scharfetter-gummel", "advection-diffusion", ("--set", "velocity=(1, 0)"))],

@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.errors import SchemeError
+from fluxforge.errors import InputError, SchemeError
 from fluxforge.graph import Formulas, evaluate_stages, put, visit_stages_in_time
-from fluxforge.mesh import DualGraph, Settings, settings_at
+from fluxforge.mesh import DualGraph, Settings, resolve, settings_at
 from fluxforge.scheme import NEXT, Ghost, Scheme, named_scheme
 from fluxforge.stepping._assemble import Operator, operator
 from fluxforge.stepping._implicit import HostExchange, factorise, sides
@@ -178,6 +178,12 @@ class HostOperator:
         settings = settings_at(self.scheme.equation, self.parameters, time, self.graph.dimension)
         if self.schedule.clock is not None:
             settings[self.schedule.clock] = time
+        if np.isnan(follow).any():
+            resolve(self.scheme.equation, self.graph, settings)  # Names the parameter, if it is one.
+            tag = self.graph.tags[int(self.graph.tag[np.isnan(follow)][0])]
+            raise InputError(
+                f"h of the boundary condition of {tag!r} is below 0 at time {time:g}; it should be 0 or more"
+            )
         step = operator(self.scheme, closed, dt=float(self.schedule.dt), parameters=settings)
         return step, step.N @ S + step.b
 

@@ -84,7 +84,8 @@ class Walls(eqx.Module):
             transfer = transfer.at[where].set(part(time))
         total = conductance + transfer
         share = jnp.where(total > 0, conductance / jnp.where(total > 0, total, 1.0), 1.0)
-        follow = jnp.where(self.robin, share, follow)
+        # An exception would not leave a compiled step: nan ends the run, and the wall is then named.
+        follow = jnp.where(self.robin, jnp.where(transfer < 0, jnp.nan, share), follow)
         return follow, jnp.where(self.neumann, value * self.delta, (1.0 - follow) * value)
 
 
