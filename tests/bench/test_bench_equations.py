@@ -35,8 +35,6 @@ from fluxforge.mesh import dual, right_triangles, squares
 
 QUICK = SIZES["quick"]
 needs_fipy = pytest.mark.skipif(find_spec("fipy") is None, reason="FiPy: pip install 'fluxforge[bench]'")
-# FiPy warns of itself when it is imported.
-pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def by_problem_and_scheme(rows: list[Row]) -> dict[tuple[str, str, str], list[Row]]:

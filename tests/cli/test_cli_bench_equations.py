@@ -12,8 +12,6 @@ ROWS = [
 ]
 
 
-# FiPy is imported here, and warns of itself.
-@pytest.mark.filterwarnings("ignore")
 def test_a_problem_is_solved(cli: Cli) -> None:
     told = cli("bench", "equations", "--only", "two-layers", "--size", "quick", "--json")
     assert told.code == 0

@@ -6,6 +6,7 @@ programs assemble the same two-point fluxes where we say so: they should then di
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -111,7 +112,10 @@ def _with_peer(row: Row, problem: Problem, n: int, ours: CellField, exact: CellF
     if fipy is None:
         return row
     assert row.steps is not None
-    theirs, seconds = _fipy_run(fipy, problem, n, row.steps)
+    with warnings.catch_warnings():
+        # FiPy uses names that NumPy and SciPy have deprecated.
+        warnings.simplefilter("ignore")
+        theirs, seconds = _fipy_run(fipy, problem, n, row.steps)
     return replace(
         row,
         fipy_error=float(np.sqrt(V @ (theirs - exact) ** 2 / (V @ exact**2))),
