@@ -237,16 +237,20 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
     later, and otherwise the state u + D_i itself, unless the message can be written with rates that are kept anyway.
     """
     linear = equation.linear and space.linear
+    stages = integrate_stages(tableau, equation, space)
+    # A flux that contains Δt, as Lax's and Wendroff's, has another R(z) than the tableau.
+    in_flux = len(tableau.rows) == 1 and any(
+        symbol(STEP) in message.expression.free_symbols for stage in stages for message in stage.messages.values()
+    )
     claims = Claims(
         conservative=True,
         linear_exact=space.linear_exact,
         time_order=tableau.order if linear else None,
         generator=True,
         space=space.orders,
-        stable_to=tableau.stable_to if linear else None,
+        stable_to=tableau.stable_to if linear and not in_flux else None,
     )
     summary = f"{space.summary}, {tableau.summary}"
-    stages = integrate_stages(tableau, equation, space)
     return Scheme(name or tableau.name, stages, tableau.theta, summary, claims, equation)
 
 

@@ -75,7 +75,7 @@ LIMITERS: Mapping[str, Limiter] = {
     for limiter in (
         Limiter("minmod", "minmod limiter", _pass(smaller(R, sp.S.One)), symmetric=True),
         Limiter("van-leer", "limiter of van Leer", 2 * _pass(R) / (1 + _pass(R)), symmetric=True),
-        Limiter("van-albada", "limiter of van Albada", _pass((R**2 + R) / (1 + R**2)), symmetric=True),
+        Limiter("van-albada", "limiter of van Albada", _pass(R) * (1 + R) / (1 + R**2), symmetric=True),
         Limiter("mc", "monotonised central limiter", _pass(smaller(2 * R, (1 + R) / 2, _TWO)), symmetric=True),
         Limiter("koren", "third-order limiter of Koren", _pass(smaller(2 * R, (1 + 2 * R) / 3, _TWO)), symmetric=False),
         Limiter("umist", "UMIST limiter", _pass(_UMIST), symmetric=True),
