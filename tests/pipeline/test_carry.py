@@ -62,6 +62,7 @@ def test_its_formula_is_a_scheme_that_simulates(run: ff.pipeline.Run) -> None:
 def test_a_finished_run_is_read_and_its_files_restored(run: ff.pipeline.Run) -> None:
     (run.folder / "report.html").unlink()
     (run.folder / "candidate.json").unlink()
+    assert ff.load_run(run.folder).document == run.document
     again = resume(run.folder)
     assert again.document == run.document
     assert (run.folder / "report.html").exists()

@@ -35,7 +35,7 @@ from fluxforge.pipeline._folder import (
 from fluxforge.pipeline._generalisation import generalise
 from fluxforge.pipeline._problems import needs_small_steps
 from fluxforge.pipeline._report import rewrite_carry, rewrite_report, write_generalisation, write_report
-from fluxforge.pipeline._run import CARRY, DISCOVERY, GENERALISATION, Run
+from fluxforge.pipeline._run import CARRY, DISCOVERY, Run, result_stage
 from fluxforge.report import write_carry
 from fluxforge.run import RunFolder
 from fluxforge.run.carry import CarryResult
@@ -120,7 +120,7 @@ def resume(output: str | os.PathLike[str], *, tell: Progress = silent, warn: War
 
 def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
     """Run what is not finished in a folder, and check the files of what is."""
-    stage = GENERALISATION if spec.arms else DISCOVERY
+    stage = result_stage(spec)
     if spec.network.form == "flux":
         return finish_flux_run(spec, folder, tell)
     document: Document | None = folder.read_stage(stage)

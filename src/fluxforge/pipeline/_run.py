@@ -212,6 +212,11 @@ class Run:
         return path
 
 
+def result_stage(spec: recipe.Recipe) -> str:
+    """The stage that holds the document of a finished run."""
+    return CARRY if spec.network.form == "flux" else GENERALISATION if spec.arms else DISCOVERY
+
+
 def load_run(folder: str | os.PathLike[str]) -> Run:
     """The finished run in a folder; nothing but its document is read.
 
@@ -220,7 +225,7 @@ def load_run(folder: str | os.PathLike[str]) -> Run:
     check_path(folder, "folder", "the path of a run folder")
     held = RunFolder.read(Path(folder))
     spec = recipe_of(held)
-    document = held.read_stage(GENERALISATION if spec.arms else DISCOVERY)
+    document = held.read_stage(result_stage(spec))
     if document is None:
         raise InputError(f"{folder}: the run is not finished: continue it with fluxforge discover --resume {folder}")
     return Run(held.path, spec, document)

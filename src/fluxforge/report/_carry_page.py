@@ -28,8 +28,13 @@ def carry_figure(result: CarryResult) -> Figure:
             points = [(row.cells, getattr(row, name)) for row in rows if getattr(row, name) is not None]
             if points:
                 panel.loglog(*zip(*points, strict=True), color=colour, marker=marker, ms=4, label=words)
-        panel.set(xlabel="cells", ylabel="error of one step / its change", title=f"{field} field")
-    axes[0].legend(fontsize=8)
+        panel.set(
+            xlabel="cells",
+            ylabel="error of one step / its change",
+            title="smooth field" if field == "smooth" else "white noise",
+        )
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
     return figure
 
 
