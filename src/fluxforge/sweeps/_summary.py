@@ -13,6 +13,7 @@ from fluxforge._files import write_text
 from fluxforge.errors import DocumentError, InputError
 from fluxforge.pipeline import Discovery, Run, load_run
 from fluxforge.report import page, table_csv
+from fluxforge.run.carry import CarryResult
 from fluxforge.sweeps._points import Point, digest_recipe, show_value
 from fluxforge.sweeps._records import PointResult, Rate, Sweep
 
@@ -75,6 +76,9 @@ def _describe(point: Point, run: Run) -> PointResult:
         verdict=run.verdict,
         seconds=seconds,
     )
+    if isinstance(found, CarryResult):
+        formulas = "; ".join(f"{name} = {text}" for name, text in found.coefficients.items())
+        return replace(result, as_expected=found.as_expected, formula=formulas or None)
     if not isinstance(found, Discovery):
         return result
     parts = {**{name: f"Σ {text}" for name, text in (found.messages or {}).items()}, **(found.outputs or {})}
