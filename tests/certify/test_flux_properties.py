@@ -1,5 +1,7 @@
 """Fluxes by algebra and intervals: what is known of the textbook's, and decoys that samples would let pass."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -165,3 +167,14 @@ def test_the_largest_speed_is_bounded_from_above() -> None:
     assert 1.0 <= largest_speed(flux("godunov", TRAFFIC)) <= 1.001
     assert np.isfinite(largest_speed(flux("godunov", TRAFFIC)))
     assert sp.simplify(flux("upwind", ADVECTION).carried - symbol("velocity_n") * symbol("u")) == 0
+
+
+@pytest.mark.parametrize("name", ["scharfetter-gummel", "central", "upwind"])
+def test_a_coefficient_that_is_off_by_a_millionth_is_not_the_equations(name: str) -> None:
+    scheme = find(name, BOTH)
+    (stage,) = scheme.stages
+    ((total, message),) = stage.messages.items()
+    wrong = {own: own * sp.Rational(1000001, 1000000) for own in map(symbol, ("D_P", "D_N"))}
+    spoiled = replace(stage, messages={total: replace(message, expression=message.expression.xreplace(wrong))})
+    assert has_flux_of_equation(scheme)
+    assert not has_flux_of_equation(replace(scheme, stages=(spoiled,)))
