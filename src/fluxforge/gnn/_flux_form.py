@@ -2,7 +2,9 @@
 
 The stages are those of `fluxforge.scheme.weighted_stages`. The coefficient of each stage after the first is 1 + f(x)
 with f a small MLP of dimensionless numbers x of a face, symmetric in its two cells. Before training f is 0, and the
-network is the integrator.
+network is the integrator. With `order` 2 it is 1 + total/(1 + total) f(x), total = Fo_P + Fo_N: what f adds to the
+integrator is then of third order in Δt, and the step is of second order, whatever f is. So that f is bounded as Δt goes
+to 0, it then sees log(total + 1/100) instead of log(total).
 """
 
 from collections.abc import Mapping
@@ -35,10 +37,18 @@ INPUTS = ("log(total)", "contrast", "share")
 """What the coefficients see: the logarithm of Fo_P + Fo_N, and two numbers between 0 and 1."""
 
 
-def coefficient_inputs(equation: Equation) -> tuple[sp.Expr, ...]:
+_LEAST_TOTAL = sp.Rational(1, 100)
+
+
+def coefficient_inputs(equation: Equation, order: int = 1) -> tuple[sp.Expr, ...]:
     """The inputs as formulas of a message."""
     numbers = face_invariants(equation)
-    return (sp.log(numbers["total"]), numbers["contrast"], numbers["share"])
+    return (log_of_total(numbers["total"], order), numbers["contrast"], numbers["share"])
+
+
+def log_of_total(total: sp.Expr, order: int) -> sp.Expr:
+    """The first input; with `order` 2 it has a limit as Δt goes to 0."""
+    return sp.log(total + _LEAST_TOTAL) if order == 2 else sp.log(total)
 
 
 def coefficient_symbol(tag: str) -> sp.Symbol:
@@ -46,13 +56,19 @@ def coefficient_symbol(tag: str) -> sp.Symbol:
     return symbol(f"c{tag}")
 
 
+def learned_part(total: sp.Expr, order: int) -> sp.Expr:
+    """What f is multiplied by: 1, or for `order` 2 a number between 0 and 1 that vanishes with Δt."""
+    return total / (1 + total) if order == 2 else sp.S.One
+
+
 class WeightedRound(eqx.Module):
-    """One stage whose message contains a coefficient 1 + f of every face."""
+    """One stage whose message contains a coefficient 1 + scale · f of every face."""
 
     f: MLP
     stage: Stage = eqx.field(static=True)
     coefficient: sp.Symbol = eqx.field(static=True)
     inputs: tuple[sp.Expr, ...] = eqx.field(static=True)
+    scale: sp.Expr = eqx.field(static=True, default=sp.S.One)
 
     @property
     def ghosts(self) -> Mapping[str, Ghost]:
@@ -62,14 +78,18 @@ class WeightedRound(eqx.Module):
     def coefficients(
         self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
     ) -> Float[Array, "cells slots"]:
-        """1 + f in every slot, 1 in those that are not used."""
+        """1 + scale · f in every slot, 1 in those that are not used."""
         hop = graph.hops[Hop.EDGE]
-        wanted = frozenset[sp.Symbol]().union(*(each.free_symbols for each in self.inputs))
+        wanted = frozenset[sp.Symbol]().union(*(each.free_symbols for each in (*self.inputs, self.scale)))
         values = hop.values(wanted, nodes, parameters)
         # Unused slots have no numbers of their own; what is made of zeros there must not reach the gradient as NaN.
         seen = [jnp.broadcast_to(evaluate(each, values, jnp), hop.mask.shape) for each in self.inputs]
         table = jnp.stack([jnp.where(hop.mask & jnp.isfinite(each), each, 0.0).ravel() for each in seen], axis=-1)
-        return 1.0 + jnp.where(hop.mask, self.f(table.astype(graph.V.dtype)).reshape(hop.mask.shape), 0.0)
+        found = self.f(table.astype(graph.V.dtype)).reshape(hop.mask.shape)
+        if self.scale != 1:
+            scale = jnp.broadcast_to(evaluate(self.scale, values, jnp), hop.mask.shape)
+            found = found * jnp.where(hop.mask & jnp.isfinite(scale), scale, 0.0)
+        return 1.0 + jnp.where(hop.mask, found, 0.0)
 
     def sums(
         self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
@@ -90,6 +110,7 @@ class FluxNetwork(AbstractNetwork):
     first: tuple[Stage, ...] = eqx.field(static=True)
     tableau: Tableau = eqx.field(static=True)
     equation: Equation = eqx.field(static=True)
+    order: int = eqx.field(static=True, default=1)
 
     @property
     def rounds(self) -> tuple[AbstractRound, ...]:
@@ -109,12 +130,16 @@ class FluxNetwork(AbstractNetwork):
 
 
 def build_flux_network(
-    tableau: Tableau, equation: Equation, key: PRNGKeyArray, *, depth: int, width: int
+    tableau: Tableau, equation: Equation, key: PRNGKeyArray, *, depth: int, width: int, order: int = 1
 ) -> FluxNetwork:
-    """Random weights, but none in the last layer of an MLP, so that the network starts as the integrator."""
+    """Random weights, but none in the last layer of an MLP, so that the network starts as the integrator.
+
+    `order` 2 keeps it of second order in time, the tableau being so.
+    """
     stages = weighted_stages(tableau, equation, coefficient_symbol)
     first, later = stages[:2], stages[2:]
-    inputs = coefficient_inputs(equation)
+    inputs = coefficient_inputs(equation, order)
+    scale = learned_part(face_invariants(equation)["total"], order)
     keys = jax.random.split(key, max(len(later), 1))
     rounds = []
     for stage, own in zip(later, keys, strict=False):
@@ -122,8 +147,8 @@ def build_flux_network(
         names = {each.name: each for each in message.expression.free_symbols}
         tags = (str(number) for number in range(2, len(tableau.rows) + 1))
         coefficient = next(names[f"c{tag}"] for tag in tags if f"c{tag}" in names)
-        rounds.append(WeightedRound(_mlp(len(inputs), depth, width, own), stage, coefficient, inputs))
-    return FluxNetwork(tuple(rounds), first, tableau, equation)
+        rounds.append(WeightedRound(_mlp(len(inputs), depth, width, own), stage, coefficient, inputs, scale))
+    return FluxNetwork(tuple(rounds), first, tableau, equation, order)
 
 
 def _mlp(inputs: int, depth: int, width: int, key: PRNGKeyArray) -> MLP:

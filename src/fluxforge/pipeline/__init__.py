@@ -1,5 +1,6 @@
 """The main job: data, training, distilling, certifying, in a folder that can be continued."""
 
+from fluxforge.pipeline._carry import initial_field, unseen_mesh
 from fluxforge.pipeline._discover import check_feasible, describe_judged, discover, explain, free_folder, resume
 from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula
 from fluxforge.pipeline._folder import Progress, environment, finite, recipe_of, run_folder, silent
@@ -34,6 +35,7 @@ __all__ = [
     "format_gallery",
     "free_folder",
     "generalise",
+    "initial_field",
     "judge_formula",
     "ladder",
     "load_run",
@@ -45,5 +47,6 @@ __all__ = [
     "run_folder",
     "silent",
     "to_document",
+    "unseen_mesh",
     "with_steps",
 ]

@@ -12,17 +12,19 @@ from fluxforge.data import model_of, source
 from fluxforge.distil import Front, Table, engine
 from fluxforge.distil import Search as Limits
 from fluxforge.errors import DiscoveryError, InputError
-from fluxforge.expression import symbol, to_text
+from fluxforge.expression import to_text
 from fluxforge.gnn import FluxNetwork
 from fluxforge.mesh import dual
 from fluxforge.pipeline._carry import FIELDS, Case, initial_field, measure_carry, relative_error, unseen_mesh
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._distillation import choose_flux_member
 from fluxforge.pipeline._folder import Progress, add_seconds, environment, training_progress
+from fluxforge.pipeline._order import impose_order, learned_values
+from fluxforge.pipeline._stability import measure_stability
 from fluxforge.run import RunFolder
 from fluxforge.run.carry import CarryResult, CarryRow
 from fluxforge.run.result import FrontRow, FrontTable
-from fluxforge.scheme import Scheme, face_invariants, save
+from fluxforge.scheme import Scheme, formula_scheme, save
 from fluxforge.stepping import face_coefficients, face_numbers
 from fluxforge.train import train
 
@@ -81,6 +83,8 @@ def discover_coefficients(
         coefficients={} if distilled is None else {name: to_text(each) for name, each in distilled.formulas.items()},
         fronts={} if distilled is None else dict(distilled.fronts),
         carry=rows,
+        order=network.order,
+        stability=measure_stability(network, None if distilled is None else distilled.formulas),
         findings=() if scheme is None or certificate is None else (summarise(certificate, scheme),),
         certificate=None if certificate is None else certificate.to_document(),
         skipped=trained.skipped,
@@ -100,10 +104,9 @@ def numbers_of(spec: recipe.Recipe) -> dict[str, float]:
 
 def make_scheme(network: FluxNetwork, formulas: Mapping[str, sp.Expr], spec: recipe.Recipe) -> Scheme:
     """The scheme with these formulas of `NAMES` in place of the MLPs."""
-    numbers = {symbol(name): each for name, each in face_invariants(network.equation).items()}
-    whole = {name: each.xreplace(numbers) for name, each in formulas.items()}
+    by_tag = {name.removeprefix("c"): each for name, each in formulas.items()}
     summary = f"{network.tableau.summary} with coefficients of faces, distilled from a network"
-    return network.scheme(spec.name, whole, summary=summary)
+    return formula_scheme(spec.name, network.tableau, network.equation, by_tag, summary=summary)
 
 
 def _try_to_distil(
@@ -129,7 +132,7 @@ def distil_coefficients(
     for k, name in enumerate(names):
         tell(f"searching a formula for {name}", k, len(names))
         table = sample_coefficient(network, k, values, spec)
-        fronts[name] = engine(spec.search.engine).fit(table, limits, seed=spec.seed)
+        fronts[name] = impose_order(engine(spec.search.engine).fit(table, limits, seed=spec.seed), network.order)
     gain = _Gain(network, values, spec)
     best: tuple[float, dict[str, int]] = (-np.inf, {})
     for level in _LEVELS:
@@ -160,7 +163,7 @@ def _limits(search: recipe.Search) -> Limits:
 
 
 def sample_coefficient(network: FluxNetwork, stage: int, values: Mapping[str, float], spec: recipe.Recipe) -> Table:
-    """Coefficients of a stage at faces of an unseen mesh, over the steps trained with."""
+    """Coefficients of a stage at faces of an unseen mesh, over the steps trained with; with order 2 the g in them."""
     assert spec.search is not None
     assert isinstance(spec.data, recipe.Meshes)
     graph = dual(unseen_mesh(_CHOICE_CELLS, spec.seed + _CHOOSING))
@@ -171,7 +174,7 @@ def sample_coefficient(network: FluxNetwork, stage: int, values: Mapping[str, fl
         found = face_coefficients(network, graph, case.dt, parameters=values)[stage]
         used = graph.slot_mask
         columns.append(np.stack([numbers[name][used] for name in NAMES], axis=1))
-        outputs.append(found[used])
+        outputs.append(learned_values(found[used], numbers["total"][used], network.order))
     X, y = np.concatenate(columns), np.concatenate(outputs)
     kept = np.random.default_rng(spec.seed).permutation(len(y))[: spec.search.samples]
     return Table(NAMES, X[kept], y[kept])
