@@ -132,14 +132,14 @@ def pose(
     held = jnp.where(free, mesh.graph.shown["dirichlet"].constant, g)
     live = mesh.graph.live
     T, S = (jnp.where(live, field[:cells], 0.0) for field in (T, S))
-    given = _draw_parameters(mesh, key, model, cell_size, jumps)
+    given = draw_parameters(mesh, key, model, cell_size, jumps)
     padded_graph, parameters = model.put_on(mesh.graph.holding(held.astype(mesh.x.dtype)), *given)
     measured = padded_graph if mesh.held is None else model.put_on(mesh.held, *given)[0]
     step = fourier / fastest_rate(measured, T, parameters=parameters, equation=model.equation)
     return problem(padded_graph, T, S, dt=step, parameters=parameters, equation=model.equation, law=law)
 
 
-def _draw_parameters(
+def draw_parameters(
     mesh: Ensemble, key: PRNGKeyArray, model: Model, cell_size: tuple[float, float], jumps: float
 ) -> tuple[Float[Array, ""] | None, dict[str, Float[Array, " cells"]]]:
     """A size of the cells, None where it is 1, and factors of the parameters given per cell, none without jumps."""

@@ -9,7 +9,7 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge.certify import Certificate, summarise
-from fluxforge.data import model_of, source
+from fluxforge.data import AbstractSource, RefinedSource, model_of, source
 from fluxforge.distil import Front, Table, engine
 from fluxforge.distil import Search as Limits
 from fluxforge.errors import DiscoveryError
@@ -60,7 +60,8 @@ def discover_coefficients(
     """From a recipe to the record of its run, and the certified scheme of its formulas, if they keep enough."""
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "train"):
-        trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
+        problems = source(spec)
+        trained = train(spec, problems, folder=folder, tell=training_progress(tell))
         network, member = choose_flux_member(trained, spec)
     values = dict(model_of(spec).values)
     with add_seconds(seconds, "distil"):
@@ -90,13 +91,24 @@ def discover_coefficients(
         coefficients={} if distilled is None else {name: to_text(each) for name, each in distilled.formulas.items()},
         fronts={} if distilled is None else dict(distilled.fronts),
         carry=rows,
-        findings=() if scheme is None or certificate is None else (summarise(certificate, scheme),),
+        findings=(
+            *_describe_answers(problems),
+            *(() if scheme is None or certificate is None else (summarise(certificate, scheme),)),
+        ),
         certificate=None if certificate is None else certificate.to_document(),
         skipped=trained.skipped,
         seconds=seconds,
         environment=environment(),
     )
     return found, scheme, certificate
+
+
+def _describe_answers(problems: AbstractSource) -> tuple[str, ...]:
+    """How well answers by refinement are resolved."""
+    if not isinstance(problems, RefinedSource):
+        return ()
+    levels, off = problems.levels, problems.difference
+    return (f"Answers of cells divided {levels} times differ by {off:.2%} of the change from those of one less.",)
 
 
 def make_scheme(network: FluxNetwork, formulas: Mapping[str, sp.Expr], spec: recipe.Recipe) -> Scheme:

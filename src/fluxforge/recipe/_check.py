@@ -252,6 +252,7 @@ _LATER: dict[str, dict[str, Any]] = {
         "noise": 0.0,
         "target": "step",
         "tolerance": 1e-6,
+        "levels": 3,
         "cell_size": [1.0, 1.0],
         "jumps": 1.0,
     },

@@ -53,5 +53,7 @@ def check_resolved(recipe: Recipe) -> Iterator[Clash]:
         return
     if recipe.loss.supervised is None or recipe.loss.residual is not None:
         yield ("data.target", "loss"), "resolved answers are for a supervised loss alone"
+    if data.target == "refined" and data.noise > 0:
+        yield ("data.target", "data.noise"), "refined answers are computed once, without noise; remove it"
     if data.law is not None:
         yield ("data.target", "data.law"), "what is resolved is the equation itself; remove the law"
