@@ -17,6 +17,7 @@ import sympy as sp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from fluxforge._types import State
+from fluxforge.errors import InputError
 from fluxforge.expression import evaluate, symbol
 from fluxforge.gnn._mlp import MLP
 from fluxforge.gnn._network import AbstractNetwork
@@ -29,21 +30,18 @@ from fluxforge.scheme import (
     Stage,
     Tableau,
     face_invariants,
+    refuse_flux_form,
     weighted_scheme,
     weighted_stages,
 )
-
-INPUTS = ("log(total)", "contrast", "share")
-"""What the coefficients see: the logarithm of Fo_P + Fo_N, and two numbers between 0 and 1."""
-
 
 _LEAST_TOTAL = sp.Rational(1, 100)
 
 
 def coefficient_inputs(equation: Equation, order: int = 1) -> tuple[sp.Expr, ...]:
-    """The inputs as formulas of a message."""
+    """What the coefficients see, as formulas of a message: log(Fo_P + Fo_N), and the other numbers of the face."""
     numbers = face_invariants(equation)
-    return (log_of_total(numbers["total"], order), numbers["contrast"], numbers["share"])
+    return (log_of_total(numbers.pop("total"), order), *numbers.values())
 
 
 def log_of_total(total: sp.Expr, order: int) -> sp.Expr:
@@ -134,8 +132,11 @@ def build_flux_network(
 ) -> FluxNetwork:
     """Random weights, but none in the last layer of an MLP, so that the network starts as the integrator.
 
-    `order` 2 keeps it of second order in time, the tableau being so.
+    `order` 2 keeps it of second order in time, the tableau being so. Raises InputError for an equation whose flux is
+    not linear, or whose parameters have no units.
     """
+    if (why := refuse_flux_form(equation)) is not None:
+        raise InputError(f"network.form: {why}")
     stages = weighted_stages(tableau, equation, coefficient_symbol)
     first, later = stages[:2], stages[2:]
     inputs = coefficient_inputs(equation, order)

@@ -19,8 +19,8 @@ from fluxforge.gnn import learned_part
 # 1: log(total) changes by seven, 1/total a thousandfold, √total by 1e-4.
 _SMALL = (1e-8, 1e-11, 1e-14)
 _SETTLED = 1e-3
-# Values of the other two numbers, which lie between 0 and 1.
-_OTHERS = np.array([[0.0, 0.05], [0.3, 0.17], [0.9, 0.4]]).T
+# Values of the other numbers, which lie between 0 and 1; those of a reaction, r Δt, vanish with Δt.
+_OTHERS = np.array([0.05, 0.17, 0.4])
 
 
 def learned_values(coefficients: CellField, total: CellField, order: int) -> CellField:
@@ -46,16 +46,20 @@ def impose_order(front: Front, order: int) -> Front:
 
 
 def is_bounded(g: sp.Expr) -> bool:
-    """Whether a formula of total, contrast and share settles to a number as total goes to 0."""
-    contrast, share = _OTHERS
-    values = [_at(g, {"total": np.full(len(share), t), "contrast": contrast, "share": share}) for t in _SMALL]
+    """Whether a formula of the faces' numbers settles to a number as Δt, and with it total, goes to 0."""
+    names = {each.name for each in g.free_symbols}
+    values = [_at(g, {name: t * _OTHERS if _vanishes(name) else _OTHERS for name in names}) for t in _SMALL]
     if not np.isfinite(values).all():
         return False
     size = np.maximum(1.0, np.abs(values[0]))
     return bool((np.abs(np.diff(values, axis=0)) <= _SETTLED * size).all())
 
 
+def _vanishes(name: str) -> bool:
+    return name == "total" or name.startswith("reaction")
+
+
 def _at(g: sp.Expr, numbers: Mapping[str, np.ndarray]) -> np.ndarray:
     with np.errstate(all="ignore"):
         found = evaluate(g, {symbol(name): each for name, each in numbers.items()}, np)
-    return np.broadcast_to(np.asarray(found, dtype=float), numbers["total"].shape)
+    return np.broadcast_to(np.asarray(found, dtype=float), _OTHERS.shape)

@@ -10,7 +10,7 @@ import sympy as sp
 from fluxforge.expression import evaluate, symbol
 from fluxforge.gnn import FluxNetwork, cast, learned_part, log_of_total
 from fluxforge.run.carry import Stability
-from fluxforge.scheme import Tableau
+from fluxforge.scheme import Tableau, face_invariants
 from fluxforge.stepping import amplification, optimal_interval
 
 # A mesh of equilateral triangles: both cells alike, and three faces of equal share.
@@ -24,8 +24,13 @@ _ROUNDED = 1e-9
 Coefficients = Callable[[np.ndarray], Sequence[np.ndarray]]
 
 
-def measure_stability(network: FluxNetwork, formulas: Mapping[str, sp.Expr] | None) -> Stability:
-    """β of the network, of its formulas, of its integrator and of what stands beside them."""
+def measure_stability(network: FluxNetwork, formulas: Mapping[str, sp.Expr] | None) -> Stability | None:
+    """β of the network, of its formulas, of its integrator and of what stands beside them.
+
+    None for an equation that does more than diffuse, whose modes are not on the negative axis.
+    """
+    if set(face_invariants(network.equation)) != {"total", "contrast", "share"}:
+        return None
     stages, tableau = len(network.tableau.rows), network.tableau
     best = optimal_interval(stages)
     found = None

@@ -43,6 +43,8 @@ from fluxforge.scheme._weighted import (
     face_invariants,
     local_number_stage,
     nested_tableau,
+    reaction_numbers,
+    refuse_flux_form,
     weighted_scheme,
     weighted_stages,
 )
@@ -111,6 +113,8 @@ __all__ = [
     "nested_tableau",
     "one_cell_order",
     "output_symbols",
+    "reaction_numbers",
+    "refuse_flux_form",
     "rkc2_tableau",
     "rkl2_tableau",
     "runge_kutta",
