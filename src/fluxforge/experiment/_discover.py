@@ -14,7 +14,7 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.distil import Candidate, Front, Table, merge
 from fluxforge.experiment._data import Dataset, make_dataset
-from fluxforge.experiment._fit import FittedFormula, fit_formula
+from fluxforge.experiment._fit import ROUND_OFF, FittedFormula, fit_formula
 from fluxforge.experiment._form import Form, whole_form
 from fluxforge.experiment._network import FluxNetwork, load_network, train_network
 from fluxforge.experiment._reduce import reduce_flux
@@ -31,6 +31,8 @@ Warn = Callable[[str], None]
 WORSE = 1.5
 # Data with larger errors than this, relative to their size, cannot tell formulas apart.
 LARGEST_DATA_ERROR = 0.01
+# The law itself is about as far from held-out data as the noise in these; a network is farther, but for chance.
+BEATS = 1.05
 # Candidates whose error on the table is beyond this multiple of the network's own are not fitted to the data.
 HOPELESS = 30.0
 # Numbers that keep the random choices of the steps apart.
@@ -185,9 +187,17 @@ def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _Found:
             if candidate.text in tried or candidate.error > max(HOPELESS * best, HOPELESS * network.error):
                 continue
             tried[candidate.text] = fitted = fit_formula(candidate.expression, network.form, data)
-            if fitted is not None and fitted.agrees:
+            if fitted is not None and fitted.agrees and _beats(fitted, network):
                 return _Found(front, fitted, clock)
     return _Found(front, _least(front, tried), clock)
+
+
+def _beats(formula: FittedFormula, network: FluxNetwork) -> bool:
+    """Whether a formula is no worse on held-out data than the network: what is missing in it is not noise otherwise.
+
+    Error bars that are too large would let many formulas agree with the data.
+    """
+    return formula.error <= BEATS * network.error + ROUND_OFF
 
 
 def _fronts(trained: Trained, table: Table, spec: recipe.Recipe) -> Iterator[Front]:
@@ -235,6 +245,9 @@ def _judge(
     checks = {
         f"{error}": formula.error <= spec.search.threshold,
         f"it agrees with the data: {within}": formula.agrees,
+        f"it is no worse on held-out fluxes than the network searched, whose error is {trained.reduced.error:.1e}": (
+            _beats(formula, trained.reduced)
+        ),
         f"it explains {explained:.1%} of the network's flux, at least {least:.1%} is asked": explained >= least,
         f"the data are good enough: error {data.relative_error:.1e} of at most {LARGEST_DATA_ERROR:g}": (
             data.relative_error <= LARGEST_DATA_ERROR
