@@ -10,7 +10,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, ForwardRef, Literal, TypeVar, get_args, get_origin
 
 import jaxtyping
 
@@ -40,8 +40,7 @@ def jaxtyped(*, typechecker: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def _decorate_function(plain: FunctionType, typechecker: Callable[[Any], Any]) -> Callable[..., Any]:
     """The checked function, and the plain one while jaxtyping's checks are switched off."""
-    annotations = plain.__annotations__.values()
-    if any(isinstance(each, str) for each in annotations):  # jaxtyping looks up what the string names
+    if any(map(_has_string, plain.__annotations__.values())):  # jaxtyping looks it up, or lets anything pass
         return _by_jaxtyping(plain, typechecker=typechecker)
     checked = typechecker(plain)
     settings = jaxtyping.config
@@ -58,6 +57,14 @@ def _decorate_function(plain: FunctionType, typechecker: Callable[[Any], Any]) -
             return checked(*args, **kwargs)
 
     return with_axes if names_axes(plain) else without_axes
+
+
+def _has_string(annotation: Any) -> bool:
+    """Whether an annotation is a string, or contains one as the types of other libraries do."""
+    if isinstance(annotation, str | ForwardRef):
+        return True
+    inside = annotation if isinstance(annotation, list | tuple) else get_args(annotation)
+    return get_origin(annotation) is not Literal and any(map(_has_string, inside))
 
 
 def names_axes(function: FunctionType) -> bool:
