@@ -54,7 +54,7 @@ def build_network(
     if spec.form == "free":
         return build(spec, key, equation, dimension=dimension)
     tableau = rkl2_tableau(spec.layers) if spec.integrator == "rkl2" else nested_tableau(spec.layers)
-    return build_flux_network(tableau, equation, key, depth=spec.depth, width=spec.width)
+    return build_flux_network(tableau, equation, key, depth=spec.depth, width=spec.width, free=spec.free_last)
 
 
 def build(spec: recipe.Network, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2) -> Network:

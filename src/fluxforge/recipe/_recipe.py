@@ -25,7 +25,9 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
       stages in which MLPs of `depth` layers and `width` units give the faces' coefficients of every stage but the
       first, from dimensionless numbers alone;
     - `integrator`: what a network in the form of a flux is before training: the `nested` Runge–Kutta method of order
-      `layers`, or `rkl2`, Runge–Kutta–Legendre, for steps far beyond the Fourier step.
+      `layers`, or `rkl2`, Runge–Kutta–Legendre, for steps far beyond the Fourier step;
+    - `free_last`: an ablation of that form: coefficients before the whole flux of every stage, the last included, which
+      change the equation itself.
     """
 
     features: Features = "primitive"
@@ -44,6 +46,7 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     invariants: tuple[str, ...] = ()
     form: Literal["free", "flux"] = "free"
     integrator: Literal["nested", "rkl2"] = "nested"
+    free_last: bool = False
 
 
 class Supervised(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

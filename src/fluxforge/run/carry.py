@@ -23,11 +23,28 @@ class CarryRow(Record, frozen=True, kw_only=True):
     conserved: Number = None
 
 
+class EffectiveRow(Record, frozen=True, kw_only=True):
+    """The part of the equation's own rate at which a smooth field moves on squares: 1 in the limit of many cells."""
+
+    cells: int
+    rate: Number
+
+
+class StepRow(Record, frozen=True, kw_only=True):
+    """Errors of one step, as in `CarryRow`, at another step of the trained range."""
+
+    fourier: float
+    field: str
+    network: Number
+    midpoint: Number
+
+
 class CarryResult(Record, frozen=True, kw_only=True):
     """What `fluxforge discover --json` prints of such a run.
 
     `kept` is the share of the network's gain over its integrator that the formula keeps, the least over the rows;
-    `conserved` in a row the relative change of Σ V u in an insulated step.
+    `conserved` in a row the relative change of Σ c V u in a closed box. `steps` are errors over the trained steps on
+    the smallest of the meshes.
     """
 
     recipe: str
@@ -43,6 +60,8 @@ class CarryResult(Record, frozen=True, kw_only=True):
     coefficients: dict[str, str]
     fronts: dict[str, FrontTable]
     carry: tuple[CarryRow, ...] = ()
+    steps: tuple[StepRow, ...] = ()
+    effective: tuple[EffectiveRow, ...] = ()
     findings: tuple[str, ...] = ()
     certificate: dict[str, object] | None = None
     skipped: tuple[int, ...] = ()

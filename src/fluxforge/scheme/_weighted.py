@@ -124,26 +124,40 @@ def refuse_flux_form(equation: Equation) -> str | None:
     return None
 
 
-def weighted_space(coefficient: Coefficient) -> Space:
-    """The two-point flux with a coefficient before what later stages add to F(u)."""
+def weighted_space(coefficient: Coefficient, *, free: bool = False) -> Space:
+    """The two-point flux with a coefficient before what later stages add to F(u).
+
+    With `free`, before the whole flux of every stage, the first included: an ablation, which changes the equation.
+    """
 
     def prepare(equation: Equation, state: State, tag: str) -> Prepared:
         plain = TWO_POINT.prepare(equation, State(), tag).message.expression
+        moved = TWO_POINT.prepare(equation, state, tag).message.expression
+        if free:
+            return Prepared((), Message(coefficient(tag) * moved))
         if state == State():
             return Prepared((), Message(plain))
-        moved = TWO_POINT.prepare(equation, state, tag).message.expression
         return Prepared((), Message(plain + coefficient(tag) * (moved - plain)))
 
     return Space("weighted", "two-point flux with coefficients of the faces", prepare)
 
 
-def weighted_stages(tableau: Tableau, equation: Equation, coefficient: Coefficient) -> tuple[Stage, ...]:
+def weighted_stages(
+    tableau: Tableau, equation: Equation, coefficient: Coefficient, *, free: bool = False
+) -> tuple[Stage, ...]:
     """The stages of the corrected integrator, after the one that gives each cell its `Fo`."""
-    return (local_number_stage(equation), *integrate_stages(tableau, equation, weighted_space(coefficient)))
+    return (local_number_stage(equation), *integrate_stages(tableau, equation, weighted_space(coefficient, free=free)))
 
 
 def weighted_scheme(
-    name: str, tableau: Tableau, equation: Equation, coefficient: Coefficient, *, summary: str = ""
+    name: str,
+    tableau: Tableau,
+    equation: Equation,
+    coefficient: Coefficient,
+    *,
+    free: bool = False,
+    summary: str = "",
 ) -> Scheme:
     """A scheme of formulas for the coefficients; it claims nothing."""
-    return Scheme(name, weighted_stages(tableau, equation, coefficient), summary=summary, equation=equation)
+    stages = weighted_stages(tableau, equation, coefficient, free=free)
+    return Scheme(name, stages, summary=summary, equation=equation)
