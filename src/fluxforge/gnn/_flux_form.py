@@ -102,13 +102,17 @@ class WeightedRound(eqx.Module):
 
 
 class FluxNetwork(AbstractNetwork):
-    """A time integrator with learned coefficients of faces; `weighted` are the stages after the first."""
+    """A time integrator with learned coefficients of faces; `weighted` are the stages after the first.
+
+    A `free` one has a coefficient before the whole flux of every stage, so that `weighted` are all stages: an ablation.
+    """
 
     weighted: tuple[WeightedRound, ...]
     first: tuple[Stage, ...] = eqx.field(static=True)
     tableau: Tableau = eqx.field(static=True)
     equation: Equation = eqx.field(static=True)
     order: int = eqx.field(static=True, default=1)
+    free: bool = eqx.field(static=True, default=False)
 
     @property
     def rounds(self) -> tuple[AbstractRound, ...]:
@@ -123,12 +127,24 @@ class FluxNetwork(AbstractNetwork):
     def scheme(self, name: str, formulas: Mapping[str, sp.Expr], *, summary: str = "") -> Scheme:
         """The scheme with a formula of a message in place of each MLP; `formulas` by the coefficients' names."""
         return weighted_scheme(
-            name, self.tableau, self.equation, lambda tag: formulas[coefficient_symbol(tag).name], summary=summary
+            name,
+            self.tableau,
+            self.equation,
+            lambda tag: formulas[coefficient_symbol(tag).name],
+            free=self.free,
+            summary=summary,
         )
 
 
 def build_flux_network(
-    tableau: Tableau, equation: Equation, key: PRNGKeyArray, *, depth: int, width: int, order: int = 1
+    tableau: Tableau,
+    equation: Equation,
+    key: PRNGKeyArray,
+    *,
+    depth: int,
+    width: int,
+    order: int = 1,
+    free: bool = False,
 ) -> FluxNetwork:
     """Random weights, but none in the last layer of an MLP, so that the network starts as the integrator.
 
@@ -137,8 +153,9 @@ def build_flux_network(
     """
     if (why := refuse_flux_form(equation)) is not None:
         raise InputError(f"network.form: {why}")
-    stages = weighted_stages(tableau, equation, coefficient_symbol)
-    first, later = stages[:2], stages[2:]
+    stages = weighted_stages(tableau, equation, coefficient_symbol, free=free)
+    alone = 1 if free else 2
+    first, later = stages[:alone], stages[alone:]
     inputs = coefficient_inputs(equation, order)
     scale = learned_part(face_invariants(equation)["total"], order)
     keys = jax.random.split(key, max(len(later), 1))
@@ -146,10 +163,10 @@ def build_flux_network(
     for stage, own in zip(later, keys, strict=False):
         (message,) = stage.messages.values()
         names = {each.name: each for each in message.expression.free_symbols}
-        tags = (str(number) for number in range(2, len(tableau.rows) + 1))
+        tags = (str(number) for number in range(1, len(tableau.rows) + 1))
         coefficient = next(names[f"c{tag}"] for tag in tags if f"c{tag}" in names)
         rounds.append(WeightedRound(_mlp(len(inputs), depth, width, own), stage, coefficient, inputs, scale))
-    return FluxNetwork(tuple(rounds), first, tableau, equation, order)
+    return FluxNetwork(tuple(rounds), first, tableau, equation, order, free)
 
 
 def _mlp(inputs: int, depth: int, width: int, key: PRNGKeyArray) -> MLP:

@@ -26,13 +26,14 @@ from fluxforge.pipeline._carry import (
     relative_error,
     unseen_mesh,
 )
+from fluxforge.pipeline._carry_checks import effective_rates, errors_by_step, judge_network
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._distillation import choose_flux_member
 from fluxforge.pipeline._folder import Progress, add_seconds, environment, training_progress
 from fluxforge.pipeline._order import impose_order, learned_values
 from fluxforge.pipeline._stability import measure_stability
 from fluxforge.run import RunFolder
-from fluxforge.run.carry import CarryResult, CarryRow
+from fluxforge.run.carry import CarryResult, CarryRow, EffectiveRow, StepRow
 from fluxforge.run.result import FrontRow, FrontTable
 from fluxforge.scheme import Scheme, face_invariants, formula_scheme, save
 from fluxforge.stepping import face_coefficients, face_numbers
@@ -70,8 +71,9 @@ def discover_coefficients(
         distilled, refusal = _try_to_distil(network, values, spec, tell)
     with add_seconds(seconds, "measure"):
         rows = _measure(network, values, spec, distilled, tell)
+        steps, effective = _check_network(network, values, spec)
     scheme = certificate = None
-    verdict, reasons = _judge(rows, distilled, refusal)
+    verdict, reasons = _judge(judge_network(rows, steps, effective), distilled, refusal)
     if distilled is not None:
         with add_seconds(seconds, "certify"):
             scheme = make_scheme(network, distilled.formulas, spec)
@@ -95,6 +97,8 @@ def discover_coefficients(
         carry=rows,
         order=network.order,
         stability=measure_stability(network, None if distilled is None else distilled.formulas),
+        steps=steps,
+        effective=effective,
         findings=(
             *_describe_answers(problems),
             *(() if scheme is None or certificate is None else (summarise(certificate, scheme),)),
@@ -270,14 +274,19 @@ def _measure(
     return tuple(rows)
 
 
-def _judge(rows: Sequence[CarryRow], distilled: Distilled | None, refusal: str | None) -> tuple[str, tuple[str, ...]]:
-    """An approximation where formulas keep the gain and the network does not blow up, otherwise refused."""
-    better = all(row.network is not None and row.midpoint is not None and row.network < row.midpoint for row in rows)
-    checks = {
-        "no run of 1,000 steps blows up on unseen meshes": not any(row.blew_up for row in rows),
-        "one step errs less than the integrator's on every unseen mesh": better,
-        f"formulas keep at least {LEAST_KEPT:.0%} of the gain": distilled is not None,
-    }
+def _check_network(
+    network: FluxNetwork, values: Mapping[str, recipe.Value], spec: recipe.Recipe
+) -> tuple[tuple[StepRow, ...], tuple[EffectiveRow, ...]]:
+    assert isinstance(spec.data, recipe.Meshes)
+    graph = dual(unseen_mesh(min(spec.evaluation.carry), spec.seed))
+    own = mesh_parameters(network.equation, values, graph, jumps=spec.data.jumps, seed=spec.seed)
+    steps = errors_by_step(network, graph, own, spec.data.fourier, spec.seed)
+    return steps, effective_rates(network, values, min(spec.evaluation.fourier, spec.data.fourier[1]))
+
+
+def _judge(checks: Mapping[str, bool], distilled: Distilled | None, refusal: str | None) -> tuple[str, tuple[str, ...]]:
+    """An approximation where the network passes and formulas keep its gain, otherwise refused."""
+    checks = {**checks, f"formulas keep at least {LEAST_KEPT:.0%} of the gain": distilled is not None}
     reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
     if refusal is not None:
         reasons = (*reasons, f"NO: {refusal}")

@@ -39,12 +39,28 @@ class Stability(Record, frozen=True, kw_only=True):
     optimum: Number
 
 
+class EffectiveRow(Record, frozen=True, kw_only=True):
+    """The part of the equation's own rate at which a smooth field moves on squares: 1 in the limit of many cells."""
+
+    cells: int
+    rate: Number
+
+
+class StepRow(Record, frozen=True, kw_only=True):
+    """Errors of one step, as in `CarryRow`, at another step of the trained range."""
+
+    fourier: float
+    field: str
+    network: Number
+    midpoint: Number
+
+
 class CarryResult(Record, frozen=True, kw_only=True):
     """What `fluxforge discover --json` prints of such a run.
 
     `kept` is the share of the network's gain over its integrator that the formula keeps, the least over the rows;
-    `conserved` in a row the relative change of Σ V u in an insulated step; `order` the order in time that the network
-    has by construction.
+    `conserved` in a row the relative change of Σ c V u in a closed box. `steps` are errors over the trained steps on
+    the smallest of the meshes; `order` is the order in time that the network has by construction.
     """
 
     recipe: str
@@ -62,6 +78,8 @@ class CarryResult(Record, frozen=True, kw_only=True):
     carry: tuple[CarryRow, ...] = ()
     order: int = 1
     stability: Stability | None = None
+    steps: tuple[StepRow, ...] = ()
+    effective: tuple[EffectiveRow, ...] = ()
     findings: tuple[str, ...] = ()
     certificate: dict[str, object] | None = None
     skipped: tuple[int, ...] = ()
