@@ -1,19 +1,20 @@
-"""Run-time type checks of the package's functions during tests, without the cost of named axes where there are none.
+"""Run-time type checks of the package's functions during tests, each argument and result checked once.
 
-The option --jaxtyping-packages of pyproject.toml wraps every function of the package. jaxtyping then binds the
-arguments, opens a table of named axes and checks the arguments twice at every call, which is much of the time of a test
-that compiles nothing. A function none of whose annotations names an array's axes is checked by beartype alone: the same
-checks, once.
+The option --jaxtyping-packages of pyproject.toml wraps every function of the package. jaxtyping itself makes two
+functions beside each one, binds the arguments and checks them twice at every call, to word its errors. Here beartype
+checks the function directly, with a table of named axes around the call where an annotation names axes. What is
+accepted and refused is the same; an error is beartype's and names the argument.
 """
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, ForwardRef, Literal, TypeVar, get_args, get_origin
 
 import jaxtyping
 
-_with_axes = jaxtyping.jaxtyped
+_by_jaxtyping = jaxtyping.jaxtyped
 
 
 def install() -> None:
@@ -25,21 +26,45 @@ def jaxtyped(*, typechecker: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The decorator that jaxtyping's import hook puts on every function and class."""
 
     def decorate(checked: Any) -> Any:
-        if isinstance(checked, FunctionType) and not names_axes(checked):
-            return _unless_disabled(checked, typechecker(checked))
-        return _with_axes(checked, typechecker=typechecker)
+        if isinstance(checked, FunctionType):
+            return _decorate_function(checked, typechecker)
+        if isinstance(checked, type) and dataclasses.is_dataclass(checked):
+            made = vars(checked).get("__init__")
+            if isinstance(made, FunctionType) and made.__globals__["__name__"] != __name__:
+                checked.__init__ = _decorate_function(made, typechecker)
+            return checked
+        return _by_jaxtyping(checked, typechecker=typechecker)
 
     return decorate
 
 
-def _unless_disabled(plain: Callable[..., Any], checked: Callable[..., Any]) -> Callable[..., Any]:
-    """The checked function, or the plain one while jaxtyping's checks are switched off, as jaxtyping's own does."""
+def _decorate_function(plain: FunctionType, typechecker: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The checked function, and the plain one while jaxtyping's checks are switched off."""
+    if any(map(_has_string, plain.__annotations__.values())):  # jaxtyping looks it up, or lets anything pass
+        return _by_jaxtyping(plain, typechecker=typechecker)
+    checked = typechecker(plain)
+    settings = jaxtyping.config
 
     @functools.wraps(plain)
-    def either(*args: Any, **kwargs: Any) -> Any:
-        return (plain if jaxtyping.config.jaxtyping_disable else checked)(*args, **kwargs)
+    def without_axes(*args: Any, **kwargs: Any) -> Any:
+        return (plain if settings.jaxtyping_disable else checked)(*args, **kwargs)
 
-    return either
+    @functools.wraps(plain)
+    def with_axes(*args: Any, **kwargs: Any) -> Any:
+        if settings.jaxtyping_disable:
+            return plain(*args, **kwargs)
+        with _by_jaxtyping("context"):  # a table of axes of this call's own
+            return checked(*args, **kwargs)
+
+    return with_axes if names_axes(plain) else without_axes
+
+
+def _has_string(annotation: Any) -> bool:
+    """Whether an annotation is a string, or contains one as the types of other libraries do."""
+    if isinstance(annotation, str | ForwardRef):
+        return True
+    inside = annotation if isinstance(annotation, list | tuple) else get_args(annotation)
+    return get_origin(annotation) is not Literal and any(map(_has_string, inside))
 
 
 def names_axes(function: FunctionType) -> bool:

@@ -61,7 +61,8 @@ def build_network(
         return build(spec, key, equation, dimension=dimension)
     made = {"nested": nested_tableau, "rkl2": rkl2_tableau, "rkl2-nested": nested_rkl2}
     tableau = made[spec.integrator](spec.layers)
-    return build_flux_network(tableau, equation, key, depth=spec.depth, width=spec.width, free=spec.free_last)
+    sizes = {"depth": spec.depth, "width": spec.width}
+    return build_flux_network(tableau, equation, key, **sizes, order=spec.order, free=spec.free_last)
 
 
 def build(spec: recipe.Network, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2) -> Network:

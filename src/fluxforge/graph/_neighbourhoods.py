@@ -198,7 +198,8 @@ class Neighbourhoods:
         return OnDemand({name: partial(part.__getitem__, name) for part in parts for name in part})
 
     def _held_at(self, ends: Mapping[str, Int[np.ndarray, "cells slots"]]) -> Makers:
-        def held(name: str, end: str) -> np.ndarray:
-            return self.held[name][ends[end]]
-
-        return {symbol(f"{name}_{end}"): partial(held, name, end) for name in self.held for end in ends}
+        return {
+            symbol(f"{name}_{end}"): partial(value.__getitem__, ends[end])
+            for name, value in self.held.items()
+            for end in ends
+        }

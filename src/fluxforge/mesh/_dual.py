@@ -6,6 +6,7 @@ The graph has a node per cell, an edge per face, and a ghost node per boundary f
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -153,6 +154,10 @@ class DualGraph:
         from_owner = (self.centre[:, i] - self.x[self.owner, i])[face]
         return np.where(self.slot_sign > 0, from_owner, from_owner - self.d[face, i])
 
+    def _component(self, vectors: FaceVectors, i: int) -> SlotField:
+        """Component i of a vector of every slot's face, pointing away from the receiving cell."""
+        return vectors[self.slot_face, i] * self.slot_sign
+
     def legs(self) -> Mapping[str, SlotField]:
         """The geometry of every slot's face as the receiving cell sees it: n and d point away from it.
 
@@ -160,17 +165,13 @@ class DualGraph:
         wall d = δ n, so that d_n = δ and d_t = 0; at a Dirichlet wall d leads to the centre of the face. p leads from
         the centroid of the receiving cell to the centre of the face, which for unused slots means nothing.
         """
-        face, sign = self.slot_face, self.slot_sign
-
-        def component(vectors: FaceVectors, i: int) -> Callable[[], SlotField]:
-            return lambda: vectors[face, i] * sign
-
-        def offset(i: int) -> Callable[[], SlotField]:
-            return lambda: self._offsets(i)
-
-        axes = COORDINATES[: self.dimension]
+        face, axes = self.slot_face, COORDINATES[: self.dimension]
         vectors = {"n": self.n, "d": self.d}
-        parts = {f"{name}_{axis}": component(v, i) for name, v in vectors.items() for i, axis in enumerate(axes)}
+        parts = {
+            f"{name}_{axis}": partial(self._component, v, i)
+            for name, v in vectors.items()
+            for i, axis in enumerate(axes)
+        }
         return OnDemand(
             {
                 "A": lambda: self.A[face],
@@ -179,7 +180,7 @@ class DualGraph:
                 "chi": lambda: np.concatenate([np.ones(self.interior), 1.0 - self.following])[face],
                 "d_n": lambda: normal_part(self.d, self.n)[face],
                 "d_t": lambda: tangential_length(self.d, self.n)[face],
-                **{f"p_{axis}": offset(i) for i, axis in enumerate(axes)},
+                **{f"p_{axis}": partial(self._offsets, i) for i, axis in enumerate(axes)},
             }
         )
 

@@ -13,7 +13,7 @@ from fluxforge.data import AbstractSource, RefinedSource, model_of, source
 from fluxforge.distil import Front, Table, engine
 from fluxforge.distil import Search as Limits
 from fluxforge.errors import DiscoveryError
-from fluxforge.expression import symbol, to_text
+from fluxforge.expression import to_text
 from fluxforge.gnn import FluxNetwork
 from fluxforge.mesh import DualGraph, dual
 from fluxforge.pde import Equation
@@ -30,10 +30,12 @@ from fluxforge.pipeline._carry_checks import effective_rates, errors_by_step, ju
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._distillation import choose_flux_member
 from fluxforge.pipeline._folder import Progress, add_seconds, environment, training_progress
+from fluxforge.pipeline._order import impose_order, learned_values
+from fluxforge.pipeline._stability import measure_stability
 from fluxforge.run import RunFolder
 from fluxforge.run.carry import CarryResult, CarryRow, EffectiveRow, StepRow
 from fluxforge.run.result import FrontRow, FrontTable
-from fluxforge.scheme import Scheme, face_invariants, save
+from fluxforge.scheme import Scheme, face_invariants, formula_scheme, save
 from fluxforge.stepping import face_coefficients, face_numbers
 from fluxforge.train import train
 
@@ -95,6 +97,8 @@ def discover_coefficients(
         carry=rows,
         steps=steps,
         effective=effective,
+        order=network.order,
+        stability=measure_stability(network, None if distilled is None else distilled.formulas),
         findings=(
             *_describe_answers(problems),
             *(() if scheme is None or certificate is None else (summarise(certificate, scheme),)),
@@ -117,10 +121,9 @@ def _describe_answers(problems: AbstractSource) -> tuple[str, ...]:
 
 def make_scheme(network: FluxNetwork, formulas: Mapping[str, sp.Expr], spec: recipe.Recipe) -> Scheme:
     """The scheme with these formulas of the faces' numbers in place of the MLPs."""
-    numbers = {symbol(name): each for name, each in face_invariants(network.equation).items()}
-    whole = {name: each.xreplace(numbers) for name, each in formulas.items()}
+    by_tag = {name.removeprefix("c"): each for name, each in formulas.items()}
     summary = f"{network.tableau.summary} with coefficients of faces, distilled from a network"
-    return network.scheme(spec.name, whole, summary=summary)
+    return formula_scheme(spec.name, network.tableau, network.equation, by_tag, free=network.free, summary=summary)
 
 
 def _try_to_distil(
@@ -146,7 +149,7 @@ def distil_coefficients(
     for k, name in enumerate(names):
         tell(f"searching a formula for {name}", k, len(names))
         table = sample_coefficient(network, k, values, spec)
-        fronts[name] = engine(spec.search.engine).fit(table, limits, seed=spec.seed)
+        fronts[name] = impose_order(engine(spec.search.engine).fit(table, limits, seed=spec.seed), network.order)
     gain = _Gain(network, values, spec)
     best: tuple[float, dict[str, int]] = (-np.inf, {})
     for level in _LEVELS:
@@ -179,7 +182,7 @@ def _limits(search: recipe.Search) -> Limits:
 def sample_coefficient(
     network: FluxNetwork, stage: int, values: Mapping[str, recipe.Value], spec: recipe.Recipe
 ) -> Table:
-    """Coefficients of a stage at faces of an unseen mesh, over the steps trained with."""
+    """Coefficients of a stage at faces of an unseen mesh, over the steps trained with; with order 2 the g in them."""
     assert spec.search is not None
     assert isinstance(spec.data, recipe.Meshes)
     graph, own = _choice(network.equation, values, spec)
@@ -191,7 +194,7 @@ def sample_coefficient(
         found = face_coefficients(network, graph, case.dt, parameters=own)[stage]
         used = graph.slot_mask
         columns.append(np.stack([numbers[name][used] for name in names], axis=1))
-        outputs.append(found[used])
+        outputs.append(learned_values(found[used], numbers["total"][used], network.order))
     X, y = np.concatenate(columns), np.concatenate(outputs)
     kept = np.random.default_rng(spec.seed).permutation(len(y))[: spec.search.samples]
     return Table(names, X[kept], y[kept])

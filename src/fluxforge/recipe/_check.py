@@ -263,7 +263,7 @@ _LATER: dict[str, dict[str, Any]] = {
         "cell_size": [1.0, 1.0],
         "jumps": 1.0,
     },
-    "network": {"invariants": [], "form": "free", "integrator": "nested", "free_last": False},
+    "network": {"invariants": [], "form": "free", "integrator": "nested", "order": 1, "free_last": False},
     "loss.supervised": {"relative": False},
 }
 

@@ -28,6 +28,8 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `integrator`: what a network in the form of a flux is before training: the `nested` Runge–Kutta method of order
       `layers`, or `rkl2`, Runge–Kutta–Legendre, for steps far beyond the Fourier step; `rkl2-nested` has the same
       polynomial in nested stages, whose coefficients can be learned further;
+    - `order`: with 2, the coefficients of a network in the form of a flux go to 1 with Δt, so that its step is of
+      second order in time whatever is learned; with 1 they are free;
     - `free_last`: an ablation of that form: coefficients before the whole flux of every stage, the last included, which
       change the equation itself.
     """
@@ -48,6 +50,7 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     invariants: tuple[str, ...] = ()
     form: Literal["free", "flux"] = "free"
     integrator: Literal["nested", "rkl2", "rkl2-nested"] = "nested"
+    order: Literal[1, 2] = 1
     free_last: bool = False
 
 

@@ -19,6 +19,7 @@ from fluxforge.scheme._integrate import (
 )
 from fluxforge.scheme._integrate import rkl2 as rkl2_tableau
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
+from fluxforge.scheme._rkc2 import rkc2_tableau
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
 from fluxforge.scheme._spaces import SPACES, named_scheme, split_name
 from fluxforge.scheme._symbols import (
@@ -48,6 +49,7 @@ from fluxforge.scheme._weighted import (
     weighted_scheme,
     weighted_stages,
 )
+from fluxforge.scheme._weighted_limit import formula_scheme
 from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
 from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
@@ -96,6 +98,7 @@ __all__ = [
     "face_invariants",
     "find",
     "find_tableau",
+    "formula_scheme",
     "from_document",
     "gradient_names",
     "gradient_stage",
@@ -114,6 +117,7 @@ __all__ = [
     "output_symbols",
     "reaction_numbers",
     "refuse_flux_form",
+    "rkc2_tableau",
     "rkl2_tableau",
     "runge_kutta",
     "save",
