@@ -1,6 +1,7 @@
-"""The free memory of the machine."""
+"""The free memory of the machine, and its processor."""
 
 import os
+import platform
 from pathlib import Path
 
 # Control groups, version 2 then version 1: the memory limit of a container, and its use.
@@ -32,3 +33,24 @@ def _free_in_group(groups: Path) -> int | None:
         except (OSError, ValueError):  # ValueError: "max", that is, no limit
             continue
     return None
+
+
+def describe_processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The model of the processor; the kind of machine where the system does not report a model."""
+    try:
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        lines = []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next((model for model in models if model), "") or platform.processor() or platform.machine()
+
+
+def count_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def count_threads() -> int:
+    """The threads that XLA starts: one per core, unless PJRT_NPROC asks for another number."""
+    asked = os.environ.get("PJRT_NPROC", "")
+    return int(asked) if asked.isdigit() and int(asked) else count_cores()

@@ -75,7 +75,7 @@ def test_seeds_and_decoys_are_rows_of_the_gallery() -> None:
         exhibit="upwind", asked="what is carried", seed=1, sees=("u_P",), verdict="refused", found=None, error=None,
         textbook=None, same=False, decoy=False, seconds=5.0,
     )  # fmt: skip
-    text = format_gallery(Gallery(seeds=2, command="c", hardware="p", environment={}, rows=(row, refused)))
+    text = format_gallery(Gallery(seeds=(0, 1), command="c", hardware="p", environment={}, rows=(row, refused)))
     assert "| `upwind`: what is carried | 1 of 2 | 0 | 1 | 5 | F |" in text
     assert r"`max(a, 0)\|`" in text
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from fluxforge.cli._arguments import Json, check_folder, complete_scheme
+from fluxforge.cli._arguments import Json, check_folder, complete_scheme, count
 
 # A copy of names in the library, since shell completion is too slow if it imports the library; a test compares.
 RECIPES = (
@@ -174,8 +174,12 @@ def reproduce(
         ),
     ] = Path("reproduction"),
     seeds: Annotated[
-        int | None, typer.Option(metavar="N", help="Networks per arm or recipe (default: by preset).")
+        str | None,
+        typer.Option(
+            metavar="N", help="Networks per arm or recipe (default: by preset); of the gallery also a range, 10:20."
+        ),
     ] = None,
+    workers: Annotated[int | None, count("--workers", text="Runs of the gallery at a time (default: 1).")] = None,
     steps: Annotated[int | None, typer.Option(metavar="N", help="Training steps (default: by preset).")] = None,
     again: Annotated[bool, typer.Option("--again", help="Run finished parts again.")] = False,
     check: Annotated[
@@ -196,8 +200,10 @@ def reproduce(
     if preset in PRESETS and names == (GALLERY,):
         from fluxforge.cli._gallery import run_gallery
 
-        run_gallery(output / GALLERY, seeds or (10 if preset == "paper" else 2), as_json=as_json)
+        run_gallery(output / GALLERY, seeds or ("10" if preset == "paper" else "2"), workers or 1, as_json=as_json)
         return
+    if workers is not None:
+        raise typer.BadParameter(f"--workers is for {GALLERY}: parts of the paper run one after another")
     for name in names:
         if name == GALLERY:
             raise typer.BadParameter(f"{GALLERY} is no part of the paper: run it by itself")
@@ -211,7 +217,9 @@ def reproduce(
 
     with doing("loading", quiet=as_json):
         from fluxforge.cli._reproduction import Request, run
-    changes = {"seeds": seeds, "training.steps": steps}
+    if seeds is not None and not (seeds.isascii() and seeds.isdigit()):
+        raise typer.BadParameter(f"--seeds {seeds!r:.40}: expected a number of networks")
+    changes = {"seeds": None if seeds is None else int(seeds), "training.steps": steps}
     given = {name: value for name, value in changes.items() if value is not None}
     run(Request(names, preset, given, output, again=again, check=check, as_json=as_json))
 

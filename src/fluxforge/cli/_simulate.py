@@ -51,7 +51,9 @@ def simulate(
     scheme: Annotated[
         str | None,
         typer.Argument(
-            metavar="SCHEME", help="Name of a built-in scheme, or a scheme.json file.", autocompletion=complete_scheme
+            metavar="SCHEME",
+            help="Name of a built-in scheme, a scheme.json file, or a run folder.",
+            autocompletion=complete_scheme,
         ),
     ] = None,
     mesh: Annotated[Path | None, typer.Option(metavar="FILE", help="Mesh file.", rich_help_panel=PROBLEM)] = None,

@@ -1,6 +1,7 @@
 """What `fluxforge simulate` runs: read the problem, run the schemes, write and print the results."""
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +19,16 @@ from fluxforge.errors import InstabilityError
 from fluxforge.mesh import Conditions, Mesh, Settings, dual, read
 from fluxforge.pde import HEAT, Equation, Where
 from fluxforge.scheme import Scheme, find, linear_stages, split_name
-from fluxforge.stepping import Comparison, Simulation, compare, prepare_folder, read_field, write_comparison, write_run
+from fluxforge.stepping import (
+    Comparison,
+    Simulation,
+    TrainedNetwork,
+    compare,
+    prepare_folder,
+    read_field,
+    write_comparison,
+    write_run,
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,7 @@ class Request:
     def prepare(self) -> None:
         """Check the output folder before anything is computed: InputError if it contains an earlier run."""
         if self.folder is not None:
-            prepare_folder(self.folder, [find(name).name for name in self.schemes], overwrite=self.overwrite)
+            prepare_folder(self.folder, [_find_method(name).name for name in self.schemes], overwrite=self.overwrite)
 
 
 @dataclass(frozen=True)
@@ -79,11 +89,13 @@ def _read_value(text: str, cells: int) -> str | np.ndarray:
 
 def run(request: Request, problem: Problem, *, steps: int | None, **options: Any) -> None:
     """Run the schemes, write and print the results; raises InstabilityError after that if one blew up."""
-    schemes = [find(name, problem.equation) for name in request.schemes]
+    schemes = [_find_method(name, problem.equation) for name in request.schemes]
     use_64_bits()
     what = schemes[0].name if len(schemes) == 1 else f"{len(schemes)} schemes"
     total = None if options.get("end_time") is not None else (steps or 50) * len(schemes)
-    with progress_bar(what, total, quiet=request.as_json) as tell:
+    # What Python warns of is among the notes.
+    with progress_bar(what, total, quiet=request.as_json) as tell, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
         comparison = compare(
             schemes,
             problem.mesh,
@@ -100,7 +112,7 @@ def run(request: Request, problem: Problem, *, steps: int | None, **options: Any
         files = _write(comparison, request)
     with doing("checking the schemes", quiet=request.as_json):
         doubts = [note for done in comparison.simulations for note in done.notes]
-        doubts += notes(schemes, problem.mesh, problem.parameters)
+        doubts += notes([each for each in schemes if isinstance(each, Scheme)], problem.mesh, problem.parameters)
     if request.as_json:
         show_json({**_document(comparison, files), "notes": doubts})
     else:
@@ -110,6 +122,16 @@ def run(request: Request, problem: Problem, *, steps: int | None, **options: Any
     for done in comparison.simulations:
         if done.blew_up_at is not None:
             raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at}{_of(done)}")
+
+
+def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | TrainedNetwork:
+    """A scheme by name or file, or the network of a run by the run's folder."""
+    if not (Path(name) / "run.json").is_file():
+        return find(name, equation)
+    # Imported here, with all that trains: few simulations need it.
+    from fluxforge.pipeline import load_run
+
+    return load_run(name).network
 
 
 def _of(done: Simulation) -> str:
@@ -207,6 +229,8 @@ def notes(schemes: Sequence[Scheme], mesh: Mesh, parameters: Settings | None = N
         doubt = _doubt_of_tensor(scheme, mesh, parameters or {}) or _doubt(scheme, mesh, parameters or {})
         if doubt is not None:
             about.setdefault(doubt, []).append(scheme.name)
+    if not schemes:
+        return []
     flow = describe_divergence(schemes[0].equation, dual(mesh), parameters or {})
     return [*(f"{', '.join(names)}: {doubt}" for doubt, names in about.items()), *([flow] if flow else [])]
 

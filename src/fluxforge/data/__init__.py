@@ -1,6 +1,7 @@
 """Training and test problems: pure functions of a spec and a key."""
 
 from fluxforge.data._build import evaluation_meshes, hops_of, source, stability_limits, unseen_meshes, unseen_problems
+from fluxforge.data._divide import Divided, divide, divide_cells
 from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose, random_field, smooth_field
 from fluxforge.data._meshes import cache_folder, generate_meshes, meshes
 from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, PairSource, pair, random_pair, two_cells
@@ -22,12 +23,14 @@ from fluxforge.data._problem import (
     scale_step,
     with_noise,
 )
+from fluxforge.data._refined import RefinedSource, refined_source
 
 __all__ = [
     "CORNER_CASES",
     "EQUILATERAL",
     "PLAIN_HEAT",
     "AbstractSource",
+    "Divided",
     "Ensemble",
     "EnsembleSource",
     "FixedSource",
@@ -35,8 +38,11 @@ __all__ = [
     "PairSource",
     "Parameters",
     "Problem",
+    "RefinedSource",
     "cache_folder",
     "count_substeps",
+    "divide",
+    "divide_cells",
     "ensemble",
     "evaluation_meshes",
     "exact_step",
@@ -52,6 +58,7 @@ __all__ = [
     "random_field",
     "random_pair",
     "reference_number",
+    "refined_source",
     "resolve_step",
     "scale_step",
     "smooth_field",

@@ -28,6 +28,7 @@ from fluxforge.data._problem import (
     problem,
     rate_on,
 )
+from fluxforge.data._refined import refined_source
 from fluxforge.errors import InputError
 from fluxforge.mesh import Conditions, Mesh
 from fluxforge.scheme import Hop
@@ -59,6 +60,10 @@ def _source(spec: recipe.Recipe, hops: Iterable[Hop], dtype: Precision) -> Abstr
             return FixedSource(two_cells(spec.data, key, model=model_of(spec), dtype=dtype))
         case recipe.Pairs():
             return PairSource(spec.data, model_of(spec), dtype)
+        case recipe.Meshes(target="refined"):
+            coarse = _ensemble(spec.data, spec.seed, tuple(hops), dtype)
+            own = meshes(spec.data, spec.seed)
+            return refined_source(own, coarse, spec.data, model_of(spec), seed=spec.seed, dtype=dtype)
         case recipe.Meshes():
             return EnsembleSource(_ensemble(spec.data, spec.seed, tuple(hops), dtype), spec.data, model_of(spec))
         case recipe.Experiment():
@@ -69,7 +74,7 @@ def _ensemble(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Prec
     if data.files:
         return ensemble(meshes(data, seed), hops, dtype=dtype)
     # What is put on a mesh does not change it.
-    bare = replace(data, fields=recipe.FIELDS, fourier=(0.5, 0.5), law=None, noise=0.0)
+    bare = replace(data, fields=recipe.FIELDS, fourier=(0.5, 0.5), law=None, noise=0.0, target="step")
     return _generate_ensemble(bare, seed, hops, dtype)
 
 

@@ -24,10 +24,13 @@ from fluxforge.data._problem import (
 )
 from fluxforge.graph import PaddedGraph, pad_graph, put, stack_graphs
 from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, unit_volume
+from fluxforge.pde import Where
 from fluxforge.recipe import FIELDS
 from fluxforge.scheme import Hop
 
 MODES = 8
+# Folded into a problem's key for its parameters.
+_PARAMETERS = 2**26
 # Wave numbers up to three per side.
 _REACH = 6.0 * jnp.pi
 
@@ -111,8 +114,13 @@ def pose(
     fourier: Float[Array, ""],
     model: Model = PLAIN_HEAT,
     law: sp.Expr | None = None,
+    cell_size: tuple[float, float] = (1.0, 1.0),
+    jumps: float = 1.0,
 ) -> Problem:
-    """A random problem on one mesh: T, S and g in [−1, 1], Δt = Fo Δt_ref; a law replaces the equation's own flux."""
+    """A random problem on one mesh: T, S and g in [−1, 1], Δt = Fo Δt_ref; a law replaces the equation's own flux.
+
+    `cell_size` and `jumps` as in `recipe.Meshes`.
+    """
     of_T, of_S, of_g, of_size, of_match = jax.random.split(key, 5)
     cells = len(mesh.graph.V)
     T = random_field(of_T, mesh.x, field)
@@ -124,10 +132,31 @@ def pose(
     held = jnp.where(free, mesh.graph.shown["dirichlet"].constant, g)
     live = mesh.graph.live
     T, S = (jnp.where(live, field[:cells], 0.0) for field in (T, S))
-    padded_graph, parameters = model.put_on(mesh.graph.holding(held.astype(mesh.x.dtype)))
-    measured = padded_graph if mesh.held is None else model.put_on(mesh.held)[0]
+    given = draw_parameters(mesh, key, model, cell_size, jumps)
+    padded_graph, parameters = model.put_on(mesh.graph.holding(held.astype(mesh.x.dtype)), *given)
+    measured = padded_graph if mesh.held is None else model.put_on(mesh.held, *given)[0]
     step = fourier / fastest_rate(measured, T, parameters=parameters, equation=model.equation)
     return problem(padded_graph, T, S, dt=step, parameters=parameters, equation=model.equation, law=law)
+
+
+def draw_parameters(
+    mesh: Ensemble, key: PRNGKeyArray, model: Model, cell_size: tuple[float, float], jumps: float
+) -> tuple[Float[Array, ""] | None, dict[str, Float[Array, " cells"]]]:
+    """A size of the cells, None where it is 1, and factors of the parameters given per cell, none without jumps."""
+    # Keys of their own: problems without them are otherwise the same.
+    of_size, of_jumps = jax.random.split(jax.random.fold_in(key, _PARAMETERS))
+    dtype, size = mesh.x.dtype, None
+    if cell_size != (1.0, 1.0):
+        low, high = np.log(cell_size)
+        size = jnp.exp(jax.random.uniform(of_size, (), dtype, low, high))
+    varied = [p.name for p in model.equation.parameters if p.where is Where.CELL] if jumps > 1 else []
+    most = float(np.log(jumps))
+    keys = jax.random.split(of_jumps, max(len(varied), 1))
+    cells = mesh.graph.V.shape
+    return size, {
+        name: jnp.exp(jax.random.uniform(own, cells, dtype, -most, most))
+        for name, own in zip(varied, keys, strict=False)
+    }
 
 
 class EnsembleSource(AbstractSource):
@@ -153,8 +182,11 @@ class EnsembleSource(AbstractSource):
             fourier=jax.random.uniform(of_step, (), dtype, *self.spec.fourier),
             model=self.model,
             law=recipe.exchange_law(self.spec, self.model.equation),
+            cell_size=self.spec.cell_size,
+            jumps=self.spec.jumps,
         )
         if self.spec.target == "resolved":
-            substeps = count_substeps(self.spec.fourier[1], self.spec.tolerance)
+            moves = self.model.equation.velocity is not None
+            substeps = count_substeps(self.spec.fourier[1], self.spec.tolerance, real=not moves)
             posed = eqx.tree_at(lambda p: p.answer, posed, resolve_step(posed, substeps))
         return with_noise(posed, own, self.spec.noise)

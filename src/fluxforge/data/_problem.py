@@ -32,19 +32,31 @@ class Model:
     equation: Equation = HEAT
     values: tuple[tuple[str, recipe.Value], ...] = tuple((p.name, p.default or 1.0) for p in HEAT.parameters)
 
-    def put_on(self, graph: PaddedGraph) -> tuple[PaddedGraph, dict[str, Float[Array, ""]]]:
-        """The graph with what its cells and faces have of the parameters, and the parameters that are one number."""
+    def put_on(
+        self, graph: PaddedGraph, size: Any = None, jumps: Mapping[str, Float[Array, " cells"]] | None = None
+    ) -> tuple[PaddedGraph, dict[str, Float[Array, ""]]]:
+        """The graph with what its cells and faces have of the parameters, and the parameters that are one number.
+
+        Cells of mean volume 1 stand for those of a `size` in the units of the parameters, if it is given: with lengths
+        over it and times over its square, a diffusivity stays as it is. `jumps` are factors of parameters given per
+        cell.
+        """
         constants: dict[str, Array] = {}
         cells, slots = dict(graph.cells), dict[str, Array]()
         edge, dtype = graph.hops[Hop.EDGE], graph.V.dtype
         for name, value in self.values:
             p = self.equation.parameter(name)
+            value = value if size is None else jnp.asarray(value, dtype) * _in_cells_of(size, p)
             if p.rank is Rank.SCALAR and p.where is Where.CONSTANT:
                 constants[name] = jnp.asarray(value, dtype)
                 continue
             slots |= dict.fromkeys(p.edge_names(), _on_slots(p, value, edge.geometry))
             slots |= {each: _across_slots(p, value, edge.geometry) for each in p.tangential_names}
             cells |= {each: jnp.broadcast_to(jnp.asarray(value, dtype), graph.V.shape) for each in p.cell_names}
+            if jumps is not None and name in jumps:
+                seen = graph.shown[str(Ghost.OWNER)].of(jumps[name])
+                slots |= _vary_slots(p, slots, edge.at("P", seen), edge.at("N", seen))
+                cells |= {each: cells[each] * jumps[name] for each in p.cell_names}
         if not slots:
             return graph, constants
         hops = {**graph.hops, str(Hop.EDGE): eqx.tree_at(lambda hop: hop.geometry, edge, {**edge.geometry, **slots})}
@@ -62,6 +74,19 @@ def heat(diffusivity: float = 1.0) -> Model:
 def model_of(spec: recipe.Recipe) -> Model:
     """The equation of a recipe with the values that its data are made with."""
     return Model(recipe.equation_of(spec), tuple(recipe.settings(spec).items()))
+
+
+def _in_cells_of(size: Any, p: Parameter) -> Any:
+    """What a parameter is multiplied by where lengths are divided by `size` and times by its square."""
+    return 1.0 if p.unit is None else size ** -float(p.unit.length + 2 * p.unit.time)
+
+
+def _vary_slots(p: Parameter, slots: Mapping[str, Array], here: Array, there: Array) -> dict[str, Array]:
+    """What faces have of a parameter with a factor in each of the two cells: a scalar at its end, K n the series."""
+    if p.in_cells:
+        return {name: slots[name] * factor for name, factor in zip(p.edge_names(), (here, there), strict=True)}
+    series = 2.0 * here * there / (here + there)
+    return {name: slots[name] * series for name in (*p.edge_names(), *p.tangential_names)}
 
 
 def _on_slots(p: Parameter, value: Any, geometry: Mapping[str, Array]) -> Array:
@@ -227,13 +252,15 @@ def resolve_step(p: Problem, substeps: int) -> Float[Array, " cells"]:
     return jax.lax.fori_loop(0, substeps, advance, p.T)
 
 
-def count_substeps(fourier: float, tolerance: float) -> int:
+def count_substeps(fourier: float, tolerance: float, *, real: bool = True) -> int:
     """So many that |e^z − R(h z)^n| ≤ tolerance for all z in [−2 Fo, 0], where the eigenvalues of Δt L lie.
 
     R(z) is the classical Runge–Kutta method's 1 + z + z²/2 + z³/6 + z⁴/24. The reference step bounds the eigenvalues of
-    diffusion by Gershgorin's circles.
+    diffusion by Gershgorin's circles. With transport they are not `real`, and z is on the circle around −Fo.
     """
     z = -np.linspace(0.0, 2.0 * fourier, 2001)
+    if not real:
+        z = fourier * (np.exp(1j * np.linspace(0.0, 2.0 * np.pi, 2001)) - 1.0)
     n = 1
     while True:
         x = z / n

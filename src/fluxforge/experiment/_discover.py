@@ -1,6 +1,7 @@
 """A discovery by experiments, step by step: data, network, reduction, reduced network, search, verdict."""
 
 import math
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,22 +12,27 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.distil import Candidate, Front, merge
+from fluxforge.distil import Candidate, Front, Table, merge
 from fluxforge.experiment._data import Dataset, make_dataset
-from fluxforge.experiment._fit import FittedFormula, fit_formula
+from fluxforge.experiment._fit import ROUND_OFF, FittedFormula, fit_formula
 from fluxforge.experiment._form import Form, whole_form
 from fluxforge.experiment._network import FluxNetwork, load_network, train_network
 from fluxforge.experiment._reduce import reduce_flux
 from fluxforge.experiment._scheme import Comparison, compare_flux, guard_formula, simplify_flux
-from fluxforge.experiment._search import search_rounds, tabulate_network
+from fluxforge.experiment._search import PER_SYMBOL, search_parts, search_rounds, tabulate_network
+from fluxforge.experiment._separate import Separation, find_separation, separate
 from fluxforge.experiment._symmetry import Check, Probe
 from fluxforge.expression import evaluate, symbol
+from fluxforge.run import Checkpoints
 
 Progress = Callable[[str, int, int], None]
+Warn = Callable[[str], None]
 # A reduced network that errs by more than this multiple of the whole one's error contradicts the reduction.
 WORSE = 1.5
 # Data with larger errors than this, relative to their size, cannot tell formulas apart.
 LARGEST_DATA_ERROR = 0.01
+# The law itself is about as far from held-out data as the noise in these; a network is farther, but for chance.
+BEATS = 1.05
 # Candidates whose error on the table is beyond this multiple of the network's own are not fitted to the data.
 HOPELESS = 30.0
 # Numbers that keep the random choices of the steps apart.
@@ -41,6 +47,7 @@ class Trained:
     whole: FluxNetwork
     reduced: FluxNetwork
     checks: tuple[Check, ...]
+    separation: Separation | None
     seconds: Mapping[str, float]
 
 
@@ -64,10 +71,13 @@ class Discovered:
     seconds: Mapping[str, float]
 
 
-def train_and_reduce(spec: recipe.Recipe, tell: Progress, folder: Path | None = None) -> Trained:
+def train_and_reduce(
+    spec: recipe.Recipe, tell: Progress, folder: Path | None = None, warn: Warn = lambda _: None
+) -> Trained:
     """Measure the fluxes, train a network of them, reduce it, and train the network of the reduced flux.
 
-    Networks are kept in the folder, if one is given, and read from there when they are there already.
+    Networks are kept in the folder, if one is given, and read from there when they are there already; a training that
+    was interrupted goes on from its last checkpoint there. `warn` is called with a line about a damaged one.
     """
     seconds: dict[str, float] = {}
     with _timed(seconds, "data"):
@@ -75,31 +85,46 @@ def train_and_reduce(spec: recipe.Recipe, tell: Progress, folder: Path | None = 
         data = make_dataset(spec)
     with _timed(seconds, "train"):
         form = whole_form(data.experiment)
-        whole = _train(form, data, spec, _WHOLE, tell, folder)
+        whole = _train(form, data, spec, _WHOLE, tell, folder, warn)
     with _timed(seconds, "reduce"):
         tell("testing the network", 0, 1)
         probe = Probe(data.experiment, whole, data.size, np.random.default_rng([spec.seed, _TESTS]))
         found = reduce_flux(probe)
-        reduced = _train(found.form, data, spec, _REDUCED, tell, folder)
+        reduced = _train(found.form, data, spec, _REDUCED, tell, folder, warn)
     confirmed = reduced.error <= max(WORSE * whole.error, WORSE * data.relative_error)
     words = "a network of the reduced form is no worse on held-out data than that of the whole flux"
     checks = (*found.checks, Check("reduction", words, reduced.error, WORSE * whole.error, used=confirmed))
     if not confirmed:
         checks = tuple(replace(check, used=False) for check in checks)
         reduced = whole
-    return Trained(data, whole, reduced, checks, seconds)
+    with _timed(seconds, "reduce"):
+        separation, check = _separation(reduced, data, spec)
+    return Trained(data, whole, reduced, checks if check is None else (*checks, check), separation, seconds)
+
+
+def _separation(network: FluxNetwork, data: Dataset, spec: recipe.Recipe) -> tuple[Separation | None, Check | None]:
+    """How g separates, if it does, and the check of it; neither for a g of one column or without variation."""
+    assert spec.search is not None
+    table = tabulate_network(network, data, spec.search.samples)
+    separation, check = (None, None) if table.is_constant else find_separation(network, table)
+    return separation, None if check is None else replace(check, used=separation is not None)
 
 
 def _train(
-    form: Form, data: Dataset, spec: recipe.Recipe, step: int, tell: Progress, folder: Path | None
+    form: Form, data: Dataset, spec: recipe.Recipe, step: int, tell: Progress, folder: Path | None, warn: Warn
 ) -> FluxNetwork:
     name, what = ("network", "the flux") if step == _WHOLE else ("reduced", "its reduction")
     path = None if folder is None else folder / f"{name}.safetensors"
     if path is not None and (kept := load_network(path, form)) is not None:
         return kept
-    trained = train_network(form, data, spec, key=random_key(spec, step), tell=_training(tell, what))
-    if path is not None:
+    place = None if folder is None else folder / f"training-{name}"
+    checkpoints = None if place is None else Checkpoints(place, warn=warn)
+    key, told = random_key(spec, step), _training(tell, what)
+    trained = train_network(form, data, spec, key=key, tell=told, checkpoints=checkpoints)
+    if path is not None and place is not None:
         trained.save(path)
+        # Checkpoints of a finished training are of no use.
+        shutil.rmtree(place, ignore_errors=True)
     return trained
 
 
@@ -153,7 +178,7 @@ def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _Found:
         return _Found(Front(()), fit_formula(sp.Float(float(np.mean(table.y))), network.form, data), False)
     front, clock = Front(()), False
     tried: dict[str, FittedFormula | None] = {}
-    for number, more in enumerate(search_rounds(table, spec.search, seed=random_key(spec, _SEARCH)), start=1):
+    for number, more in enumerate(_fronts(trained, table, spec), start=1):
         tell(f"searching (error {front.best_error if front.candidates else 1.0:.1e})", number, number + 1)
         front, clock = merge(front, more), clock or more.ended_by_clock
         best = front.best_error
@@ -162,9 +187,31 @@ def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _Found:
             if candidate.text in tried or candidate.error > max(HOPELESS * best, HOPELESS * network.error):
                 continue
             tried[candidate.text] = fitted = fit_formula(candidate.expression, network.form, data)
-            if fitted is not None and fitted.agrees:
+            if fitted is not None and fitted.agrees and _beats(fitted, network):
                 return _Found(front, fitted, clock)
     return _Found(front, _least(front, tried), clock)
+
+
+def _beats(formula: FittedFormula, network: FluxNetwork) -> bool:
+    """Whether a formula is no worse on held-out data than the network: what is missing in it is not noise otherwise.
+
+    Error bars that are too large would let many formulas agree with the data.
+    """
+    return formula.error <= BEATS * network.error + ROUND_OFF
+
+
+def _fronts(trained: Trained, table: Table, spec: recipe.Recipe) -> Iterator[Front]:
+    """The fronts of one search after another: first of the parts of g, where it separates, then of g itself."""
+    assert spec.search is not None
+    seed, separation = random_key(spec, _SEARCH), trained.separation
+    if separation is not None:
+        values = separate(trained.reduced, table, separation)
+        parts = tuple(
+            Table(tuple(table.names[k] for k in group), table.X[:, list(group)], part)
+            for group, part in zip(separation.groups, values, strict=True)
+        )
+        yield search_parts(table, (parts[0], parts[1]), separation, spec.search, seed=seed)
+    yield from search_rounds(table, spec.search, seed=seed)
 
 
 def _least(front: Front, tried: Mapping[str, FittedFormula | None]) -> FittedFormula | None:
@@ -172,7 +219,7 @@ def _least(front: Front, tried: Mapping[str, FittedFormula | None]) -> FittedFor
 
     def cost(candidate: Candidate) -> float:
         fitted = tried.get(candidate.text)
-        return math.inf if fitted is None else math.log(max(fitted.error, 1e-9)) + 0.2 * candidate.complexity
+        return math.inf if fitted is None else math.log(max(fitted.error, 1e-9)) + PER_SYMBOL * candidate.complexity
 
     chosen = min(front, key=cost, default=None)
     return None if chosen is None else tried.get(chosen.text)
@@ -198,6 +245,9 @@ def _judge(
     checks = {
         f"{error}": formula.error <= spec.search.threshold,
         f"it agrees with the data: {within}": formula.agrees,
+        f"it is no worse on held-out fluxes than the network searched, whose error is {trained.reduced.error:.1e}": (
+            _beats(formula, trained.reduced)
+        ),
         f"it explains {explained:.1%} of the network's flux, at least {least:.1%} is asked": explained >= least,
         f"the data are good enough: error {data.relative_error:.1e} of at most {LARGEST_DATA_ERROR:g}": (
             data.relative_error <= LARGEST_DATA_ERROR

@@ -1,5 +1,6 @@
 """A small network of the unknown function in a form of a flux, trained on measured fluxes."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,7 @@ from fluxforge._files import atomic_path
 from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._form import Form
 from fluxforge.experiment._setup import Samples
+from fluxforge.run import Checkpoints
 
 # optax's own alias is of a kind that run-time checks of types refuse.
 OptimizerState: TypeAlias = Any
@@ -94,11 +96,18 @@ class _Batch(NamedTuple):
 
 
 def train_network(
-    form: Form, data: Dataset, spec: recipe.Recipe, *, key: int, tell: Tell = lambda *_: None
+    form: Form,
+    data: Dataset,
+    spec: recipe.Recipe,
+    *,
+    key: int,
+    tell: Tell = lambda *_: None,
+    checkpoints: Checkpoints | None = None,
 ) -> FluxNetwork:
     """The best of `spec.seeds` networks, trained side by side, by the error on experiments held out of training.
 
-    Samples count less where their own error is larger than a thousandth of the fluxes.
+    Samples count less where their own error is larger than a thousandth of the fluxes. With `checkpoints` the state is
+    saved after every chunk of steps, and training goes on from the newest one: the result is the same.
     """
     fitted = data.fitted
     found = form.arrays(fitted.samples)
@@ -120,7 +129,7 @@ def train_network(
             )
         )
     )
-    members = _train(batch, spec, key, tell)
+    members = _train(batch, spec, key, tell, checkpoints)
     networks = [FluxNetwork(form, layers, centre, spread, scale, np.inf) for layers in members]
     errors = [relative_error(network(data.held_out.samples), data.held_out) for network in networks]
     best = int(np.argmin(errors))
@@ -132,7 +141,7 @@ def relative_error(flux: Float[np.ndarray, " samples"], data: Dataset) -> float:
     return float(np.sqrt(np.mean((flux - data.flux) ** 2))) / data.size
 
 
-def _train(batch: _Batch, spec: recipe.Recipe, key: int, tell: Tell) -> list[Layers]:
+def _train(batch: _Batch, spec: recipe.Recipe, key: int, tell: Tell, checkpoints: Checkpoints | None) -> list[Layers]:
     training, network = spec.training, spec.network
     keys = jax.random.split(jax.random.key(key), spec.seeds)
     schedule = optax.cosine_decay_schedule(training.learning_rate, training.steps)
@@ -144,18 +153,31 @@ def _train(batch: _Batch, spec: recipe.Recipe, key: int, tell: Tell) -> list[Lay
     models = make(keys)
     arrays, static = eqx.partition(models, eqx.is_inexact_array)
     state = jax.vmap(optimizer.init)(arrays)
-    chunk = min(training.chunk, training.steps)
-    for first in range(0, training.steps, chunk):
-        steps = min(chunk, training.steps - first)
+    first, fingerprint = 0, _fingerprint(batch, spec, key)
+    if checkpoints is not None and (kept := checkpoints.latest((arrays, state), fingerprint=fingerprint)) is not None:
+        first, (arrays, state) = kept
+    while first < training.steps:
+        steps = min(training.chunk, training.steps - first)
         arrays, state, loss = _chunk(
             optimizer, static, min(training.batch, len(batch.target)), steps, arrays, state, batch, keys, first
         )
-        tell(first + steps, training.steps, float(np.sqrt(np.min(np.asarray(loss)))))
+        first += steps
+        if checkpoints is not None and first < training.steps:
+            checkpoints.save(first, (arrays, state), fingerprint=fingerprint)
+        tell(first, training.steps, float(np.sqrt(np.min(np.asarray(loss)))))
     trained = eqx.combine(arrays, static)
     return [
         tuple((np.asarray(layer.weight[k], float), np.asarray(layer.bias[k], float)) for layer in trained.layers)
         for k in range(spec.seeds)
     ]
+
+
+def _fingerprint(batch: _Batch, spec: recipe.Recipe, key: int) -> str:
+    """A digest of what decides a training, besides the versions of the libraries."""
+    total = hashlib.sha256(f"{recipe.fingerprint(spec)} {key}".encode())
+    for each in batch:
+        total.update(np.asarray(each).tobytes())
+    return total.hexdigest()
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))

@@ -1,16 +1,19 @@
 """Formulas of a reduced flux: symbolic regression of its function, and of what is simpler than the function itself."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.distil import Candidate, Front, Search, Table, engine, fit_constants, front_of, measure, tabulate
+from fluxforge.distil import Candidate, Front, Search, Table, engine, fit_constants, front_of, measure, merge, tabulate
 from fluxforge.errors import DiscoveryError
 from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._network import FluxNetwork
+from fluxforge.experiment._separate import Separation
 from fluxforge.expression import symbol
 
 # The outermost part of the rows, where few samples trained the network.
@@ -39,6 +42,10 @@ ROOTS = (
     Transform("sqrt(y)", lambda y, x: np.sqrt(np.maximum(y, 0.0)), lambda e, x: e**2),
     Transform("sqrt(-y)", lambda y, x: np.sqrt(np.maximum(-y, 0.0)), lambda e, x: -(e**2)),
 )
+# A symbol more should lower the logarithm of the error by this much.
+PER_SYMBOL = 0.2
+# Of each part of a function that separates, so many formulas are combined with those of the other.
+SHORTLIST = 6
 # The part of a function with the other sign, relative to the whole, that counts as error.
 OTHER_SIGN = 0.05
 
@@ -68,18 +75,46 @@ def search_rounds(table: Table, wanted: recipe.Search, *, seed: int) -> Iterator
 
     Quotients are tried of one column, where y and x have one sign each. Formulas are those of y, fitted to the table.
     """
-    once = replace(settings(wanted), restarts=1)
     for restart in range(wanted.restarts):
-        for number, (transform, rows) in enumerate(_targets(table)):
-            try:
-                found = engine(wanted.engine).fit(rows, once, seed=seed + 101 * restart + number)
-            except DiscoveryError:
-                continue
-            x = symbol(table.names[0])
-            formulas = [variant for each in found for variant in (each.expression, *_bounded(each.expression))]
-            meant = [_measured(transform.solve(formula, x), table) for formula in formulas]
-            more = front_of(each for each in meant if each is not None)
-            yield Front(more.candidates, found.ended_by_clock)
+        yield from _search_once(table, wanted, seed + 101 * restart)
+
+
+def _search_once(table: Table, wanted: recipe.Search, seed: int) -> Iterator[Front]:
+    once = replace(settings(wanted), restarts=1)
+    for number, (transform, rows) in enumerate(_targets(table)):
+        try:
+            found = engine(wanted.engine).fit(rows, once, seed=seed + number)
+        except DiscoveryError:
+            continue
+        x = symbol(table.names[0])
+        formulas = [variant for each in found for variant in (each.expression, *_bounded(each.expression))]
+        meant = [_measured(transform.solve(formula, x), table) for formula in formulas]
+        more = front_of(each for each in meant if each is not None)
+        yield Front(more.candidates, found.ended_by_clock)
+
+
+def search_parts(
+    table: Table, parts: tuple[Table, Table], separation: Separation, wanted: recipe.Search, *, seed: int
+) -> Front:
+    """The front of formulas of y that combine one of each part: a search per part and transform of it."""
+    fronts = [merge(*_search_part(part, wanted, seed + 53 * k)) for k, part in enumerate(parts)]
+    shortlists = [sorted(front, key=_cost)[:SHORTLIST] for front in fronts]
+    formulas = (separation.combine(one.expression, other.expression) for one, other in product(*shortlists))
+    meant = [_measured(formula, table) for formula in formulas]
+    found = front_of(each for each in meant if each is not None)
+    return Front(found.candidates, any(front.ended_by_clock for front in fronts))
+
+
+def _search_part(part: Table, wanted: recipe.Search, seed: int) -> Iterator[Front]:
+    if part.is_constant:
+        constant = measure(sp.Float(float(np.mean(part.y))), part)
+        yield Front(() if constant is None else (constant,))
+        return
+    yield from _search_once(part, wanted, seed)
+
+
+def _cost(candidate: Candidate) -> float:
+    return math.log(max(candidate.error, 1e-9)) + PER_SYMBOL * candidate.complexity
 
 
 def _targets(table: Table) -> Iterator[tuple[Transform, Table]]:

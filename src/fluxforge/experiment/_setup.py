@@ -9,9 +9,10 @@ import sympy as sp
 from jaxtyping import Float
 
 from fluxforge import recipe
-from fluxforge.errors import EquationError, ExpressionError, InputError
+from fluxforge.errors import EquationError, ExpressionError, InputError, SchemeError
 from fluxforge.expression import parse, symbol
 from fluxforge.pde import Equation, Parameter, Rank, Unit, Where, differentiate, multiply_units, unit
+from fluxforge.scheme import FLUXES
 
 Samples: TypeAlias = Mapping[str, Float[np.ndarray, " samples"]]
 """The value of each variable, by name."""
@@ -137,23 +138,15 @@ def parse_flux(text: str, experiment: Experiment) -> sp.Expr:
 
 
 def _godunov(experiment: Experiment) -> sp.Expr:
-    """Godunov's flux of an f with one point c where f′ = 0, for comparisons and decoys only.
-
-    max(f(max(L, c)), f(min(R, c))) for a convex f, L and R the states upstream and downstream; for a concave one with
-    min and max exchanged.
-    """
-    equation, velocity = experiment.equation, experiment.velocity
-    f, u = equation.transported, equation.u
-    points, bend = sp.solve(sp.diff(f, u), u), sp.diff(f, u, 2)
-    if velocity is None or equation.diffusion != 0 or len(points) != 1 or not bend.is_number:
-        raise ExpressionError(f"Godunov's flux is not known in closed form for the equation {equation.name!r}")
-    outer, inner = (sp.Max, sp.Min) if bend > 0 else (sp.Min, sp.Max)
-
-    def riemann(left: sp.Expr, right: sp.Expr) -> sp.Expr:
-        return outer(f.subs(u, outer(left, points[0])), f.subs(u, inner(right, points[0])))
-
-    P, N = (each.symbol for each in experiment.states)
-    return sp.Max(velocity.symbol, 0) * riemann(P, N) + sp.Min(velocity.symbol, 0) * riemann(N, P)
+    """Godunov's flux of transport without diffusion, for comparisons and decoys only."""
+    equation, flux = experiment.equation, FLUXES[GODUNOV]
+    if equation.diffusion != 0:
+        raise ExpressionError(f"Godunov's flux is that of transport, and the equation {equation.name!r} diffuses")
+    try:
+        # Its extremes are unevaluated, and comparisons need them decided.
+        return flux.of(equation, *(each.symbol for each in experiment.states)).doit()
+    except SchemeError as error:
+        raise ExpressionError(str(error)) from error
 
 
 def _check_formula(text: str, experiment: Experiment, where: str) -> None:

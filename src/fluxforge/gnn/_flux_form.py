@@ -15,6 +15,7 @@ import sympy as sp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from fluxforge._types import State
+from fluxforge.errors import InputError
 from fluxforge.expression import evaluate, symbol
 from fluxforge.gnn._mlp import MLP
 from fluxforge.gnn._network import AbstractNetwork
@@ -27,18 +28,16 @@ from fluxforge.scheme import (
     Stage,
     Tableau,
     face_invariants,
+    refuse_flux_form,
     weighted_scheme,
     weighted_stages,
 )
 
-INPUTS = ("log(total)", "contrast", "share")
-"""What the coefficients see: the logarithm of Fo_P + Fo_N, and two numbers between 0 and 1."""
-
 
 def coefficient_inputs(equation: Equation) -> tuple[sp.Expr, ...]:
-    """The inputs as formulas of a message."""
+    """What the coefficients see, as formulas of a message: log(Fo_P + Fo_N), and the other numbers of the face."""
     numbers = face_invariants(equation)
-    return (sp.log(numbers["total"]), numbers["contrast"], numbers["share"])
+    return (sp.log(numbers.pop("total")), *numbers.values())
 
 
 def coefficient_symbol(tag: str) -> sp.Symbol:
@@ -111,7 +110,12 @@ class FluxNetwork(AbstractNetwork):
 def build_flux_network(
     tableau: Tableau, equation: Equation, key: PRNGKeyArray, *, depth: int, width: int
 ) -> FluxNetwork:
-    """Random weights, but none in the last layer of an MLP, so that the network starts as the integrator."""
+    """Random weights, but none in the last layer of an MLP, so that the network starts as the integrator.
+
+    Raises InputError for an equation whose flux is not linear, or whose parameters have no units.
+    """
+    if (why := refuse_flux_form(equation)) is not None:
+        raise InputError(f"network.form: {why}")
     stages = weighted_stages(tableau, equation, coefficient_symbol)
     first, later = stages[:2], stages[2:]
     inputs = coefficient_inputs(equation)

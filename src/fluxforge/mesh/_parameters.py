@@ -186,6 +186,17 @@ def exchange_weights(
     return np.abs(_SlotValues(close_walls(graph, equation, fields), fields, state, equation)(own))
 
 
+def flux_slopes(
+    equation: Equation, graph: DualGraph, values: Settings | None = None, state: np.ndarray | None = None
+) -> tuple[SlotField, SlotField]:
+    """A ∂F/∂u_P and A ∂F/∂u_N in each cell's slots, walls included; `state` is needed where F is not linear."""
+    own, both = exchange_slopes(equation)
+    fields = resolve(equation, graph, values)
+    values_on = _SlotValues(close_walls(graph, equation, fields), fields, state, equation)
+    here = values_on(own)
+    return here, values_on(both) - here
+
+
 def fourier_step(graph: DualGraph, diffusivity: float = 1.0) -> float:
     """The reference step of heat: min_P V_P / Σ_N α A/δ, Dirichlet faces in the sum."""
     check_graph(graph), check_number(diffusivity, "diffusivity")

@@ -14,6 +14,7 @@ from fluxforge.pde._catalogue import (
 )
 from fluxforge.pde._document import find, from_document, to_document
 from fluxforge.pde._equation import Equation, differentiate
+from fluxforge.pde._groups import Group, dimensionless_groups, integer_null_space
 from fluxforge.pde._parameter import (
     NUMBER,
     Clash,
@@ -44,6 +45,7 @@ __all__ = [
     "TRAFFIC",
     "Clash",
     "Equation",
+    "Group",
     "Parameter",
     "Rank",
     "Unit",
@@ -51,10 +53,12 @@ __all__ = [
     "Where",
     "Words",
     "differentiate",
+    "dimensionless_groups",
     "dimensions",
     "equation",
     "find",
     "from_document",
+    "integer_null_space",
     "multiply_units",
     "to_document",
     "unit",

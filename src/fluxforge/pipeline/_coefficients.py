@@ -2,20 +2,30 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
 from fluxforge.certify import Certificate, summarise
-from fluxforge.data import model_of, source
+from fluxforge.data import AbstractSource, RefinedSource, model_of, source
 from fluxforge.distil import Front, Table, engine
 from fluxforge.distil import Search as Limits
-from fluxforge.errors import DiscoveryError, InputError
+from fluxforge.errors import DiscoveryError
 from fluxforge.expression import symbol, to_text
 from fluxforge.gnn import FluxNetwork
-from fluxforge.mesh import dual
-from fluxforge.pipeline._carry import FIELDS, Case, initial_field, measure_carry, relative_error, unseen_mesh
+from fluxforge.mesh import DualGraph, dual
+from fluxforge.pde import Equation
+from fluxforge.pipeline._carry import (
+    FIELDS,
+    Case,
+    initial_field,
+    measure_carry,
+    mesh_parameters,
+    relative_error,
+    unseen_mesh,
+)
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._distillation import choose_flux_member
 from fluxforge.pipeline._folder import Progress, add_seconds, environment, training_progress
@@ -26,7 +36,6 @@ from fluxforge.scheme import Scheme, face_invariants, save
 from fluxforge.stepping import face_coefficients, face_numbers
 from fluxforge.train import train
 
-NAMES = ("total", "contrast", "share")
 # The part of the network's gain over its integrator that a formula must keep.
 LEAST_KEPT = 0.8
 # Formulas are chosen on a mesh of its own: neither trained on nor among those of the table.
@@ -38,7 +47,7 @@ _LEVELS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
 
 @dataclass(frozen=True)
 class Distilled:
-    """Formulas of `NAMES` for the coefficients by name, the share of the gain they keep, and all candidates."""
+    """Formulas of the faces' numbers, by coefficient, the share of the gain they keep, and all candidates."""
 
     formulas: Mapping[str, sp.Expr]
     kept: float
@@ -51,9 +60,10 @@ def discover_coefficients(
     """From a recipe to the record of its run, and the certified scheme of its formulas, if they keep enough."""
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "train"):
-        trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
+        problems = source(spec)
+        trained = train(spec, problems, folder=folder, tell=training_progress(tell))
         network, member = choose_flux_member(trained, spec)
-    values = numbers_of(spec)
+    values = dict(model_of(spec).values)
     with add_seconds(seconds, "distil"):
         distilled, refusal = _try_to_distil(network, values, spec, tell)
     with add_seconds(seconds, "measure"):
@@ -81,7 +91,10 @@ def discover_coefficients(
         coefficients={} if distilled is None else {name: to_text(each) for name, each in distilled.formulas.items()},
         fronts={} if distilled is None else dict(distilled.fronts),
         carry=rows,
-        findings=() if scheme is None or certificate is None else (summarise(certificate, scheme),),
+        findings=(
+            *_describe_answers(problems),
+            *(() if scheme is None or certificate is None else (summarise(certificate, scheme),)),
+        ),
         certificate=None if certificate is None else certificate.to_document(),
         skipped=trained.skipped,
         seconds=seconds,
@@ -90,16 +103,16 @@ def discover_coefficients(
     return found, scheme, certificate
 
 
-def numbers_of(spec: recipe.Recipe) -> dict[str, float]:
-    """The parameters of the recipe's equation; raises InputError unless each is one number."""
-    found = {name: value for name, value in model_of(spec).values if isinstance(value, float | int)}
-    if len(found) < len(model_of(spec).values):
-        raise InputError(f"recipe {spec.name!r}: field 'parameters': each should be one number here")
-    return found
+def _describe_answers(problems: AbstractSource) -> tuple[str, ...]:
+    """How well answers by refinement are resolved."""
+    if not isinstance(problems, RefinedSource):
+        return ()
+    levels, off = problems.levels, problems.difference
+    return (f"Answers of cells divided {levels} times differ by {off:.2%} of the change from those of one less.",)
 
 
 def make_scheme(network: FluxNetwork, formulas: Mapping[str, sp.Expr], spec: recipe.Recipe) -> Scheme:
-    """The scheme with these formulas of `NAMES` in place of the MLPs."""
+    """The scheme with these formulas of the faces' numbers in place of the MLPs."""
     numbers = {symbol(name): each for name, each in face_invariants(network.equation).items()}
     whole = {name: each.xreplace(numbers) for name, each in formulas.items()}
     summary = f"{network.tableau.summary} with coefficients of faces, distilled from a network"
@@ -107,7 +120,7 @@ def make_scheme(network: FluxNetwork, formulas: Mapping[str, sp.Expr], spec: rec
 
 
 def _try_to_distil(
-    network: FluxNetwork, values: Mapping[str, float], spec: recipe.Recipe, tell: Progress
+    network: FluxNetwork, values: Mapping[str, recipe.Value], spec: recipe.Recipe, tell: Progress
 ) -> tuple[Distilled | None, str | None]:
     try:
         return distil_coefficients(network, values, spec, tell), None
@@ -116,7 +129,7 @@ def _try_to_distil(
 
 
 def distil_coefficients(
-    network: FluxNetwork, values: Mapping[str, float], spec: recipe.Recipe, tell: Progress
+    network: FluxNetwork, values: Mapping[str, recipe.Value], spec: recipe.Recipe, tell: Progress
 ) -> Distilled:
     """Search a formula for each coefficient, and take the shortest that together keep the network's gain.
 
@@ -159,33 +172,46 @@ def _limits(search: recipe.Search) -> Limits:
     )
 
 
-def sample_coefficient(network: FluxNetwork, stage: int, values: Mapping[str, float], spec: recipe.Recipe) -> Table:
+def sample_coefficient(
+    network: FluxNetwork, stage: int, values: Mapping[str, recipe.Value], spec: recipe.Recipe
+) -> Table:
     """Coefficients of a stage at faces of an unseen mesh, over the steps trained with."""
     assert spec.search is not None
     assert isinstance(spec.data, recipe.Meshes)
-    graph = dual(unseen_mesh(_CHOICE_CELLS, spec.seed + _CHOOSING))
+    graph, own = _choice(network.equation, values, spec)
+    names = tuple(face_invariants(network.equation))
     columns, outputs = [], []
     for share in _SAMPLED:
-        case = Case(graph, network.equation, values, share * spec.data.fourier[1])
-        numbers = face_numbers(network.equation, graph, case.dt, parameters=values)
-        found = face_coefficients(network, graph, case.dt, parameters=values)[stage]
+        case = Case(graph, network.equation, own, share * spec.data.fourier[1])
+        numbers = face_numbers(network.equation, graph, case.dt, parameters=own)
+        found = face_coefficients(network, graph, case.dt, parameters=own)[stage]
         used = graph.slot_mask
-        columns.append(np.stack([numbers[name][used] for name in NAMES], axis=1))
+        columns.append(np.stack([numbers[name][used] for name in names], axis=1))
         outputs.append(found[used])
     X, y = np.concatenate(columns), np.concatenate(outputs)
     kept = np.random.default_rng(spec.seed).permutation(len(y))[: spec.search.samples]
-    return Table(NAMES, X[kept], y[kept])
+    return Table(names, X[kept], y[kept])
+
+
+def _choice(
+    equation: Equation, values: Mapping[str, recipe.Value], spec: recipe.Recipe
+) -> tuple[DualGraph, dict[str, Any]]:
+    """The mesh on which formulas are chosen, and the parameters on it."""
+    assert isinstance(spec.data, recipe.Meshes)
+    graph = dual(unseen_mesh(_CHOICE_CELLS, spec.seed + _CHOOSING))
+    own = mesh_parameters(equation, values, graph, jumps=spec.data.jumps, seed=spec.seed + _CHOOSING)
+    return graph, own
 
 
 class _Gain:
     """The share of the network's gain over its integrator that formulas keep: the least of both kinds of field."""
 
-    def __init__(self, network: FluxNetwork, values: Mapping[str, float], spec: recipe.Recipe) -> None:
+    def __init__(self, network: FluxNetwork, values: Mapping[str, recipe.Value], spec: recipe.Recipe) -> None:
         assert isinstance(spec.data, recipe.Meshes)
         self.network = network
-        graph = dual(unseen_mesh(_CHOICE_CELLS, spec.seed + _CHOOSING))
-        self.cases = [Case(graph, network.equation, values, share * spec.data.fourier[1]) for share in (0.4, 0.85)]
-        self.fields = [initial_field(graph, kind, spec.seed + _CHOOSING) for kind in FIELDS]
+        graph, own = _choice(network.equation, values, spec)
+        self.cases = [Case(graph, network.equation, own, share * spec.data.fourier[1]) for share in (0.4, 0.85)]
+        self.fields = [initial_field(graph, kind, spec.seed + _CHOOSING, network.equation) for kind in FIELDS]
         self.exact = [[case.resolve(T) for T in self.fields] for case in self.cases]
 
     def __call__(self, formulas: Sequence[sp.Expr]) -> float:
@@ -216,7 +242,7 @@ def _front_table(front: Front, chosen: int) -> FrontTable:
 
 def _measure(
     network: FluxNetwork,
-    values: Mapping[str, float],
+    values: Mapping[str, recipe.Value],
     spec: recipe.Recipe,
     distilled: Distilled | None,
     tell: Progress,
@@ -230,6 +256,7 @@ def _measure(
         parameters=values,
         seed=spec.seed,
         longest=longest,
+        jumps=spec.data.jumps,
         formulas=formulas,
         fourier=min(spec.evaluation.fourier, longest),
         cells=spec.evaluation.carry,

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from fluxforge import recipe
+from fluxforge._machine import count_threads, describe_processor
 from fluxforge.certify import Certificate
 from fluxforge.distil import engine
 from fluxforge.experiment import (
@@ -69,6 +70,7 @@ class FluxRecord(Record, frozen=True, kw_only=True):
     """What a discovery by experiments says beyond what every discovery does.
 
     `form` is the reduced form with g for the unknown function, `g` its formula; errors are relative to the fluxes.
+    `processor` is what the run's seconds were measured on, `threads` how many of its cores numerical libraries used.
     """
 
     data: Measurements
@@ -83,6 +85,8 @@ class FluxRecord(Record, frozen=True, kw_only=True):
     worst: float | None = None
     share: float | None = None
     textbook: TextbookRow | None = None
+    processor: str = ""
+    threads: int = 0
 
 
 def check_experiment(spec: recipe.Recipe) -> None:
@@ -94,7 +98,7 @@ def check_experiment(spec: recipe.Recipe) -> None:
 
 def discover_experiment(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
     """From a recipe of experiments to its scheme, certificate and report in the folder; returns the document."""
-    trained = train_and_reduce(spec, tell, folder.path)
+    trained = train_and_reduce(spec, tell, folder.path, folder.warn)
     found = discover_flux(trained, spec, tell)
     seconds, began = dict(found.seconds), time.perf_counter()
     scheme = None if found.flux is None else make_scheme(found.flux, trained.data.experiment, spec.name)
@@ -232,6 +236,8 @@ def _flux_record(found: Discovered, spec: recipe.Recipe) -> FluxRecord:
         textbook=None
         if book is None
         else TextbookRow(formula=to_text(book.formula), same=book.same, difference=book.difference, method=book.method),
+        processor=describe_processor(),
+        threads=count_threads(),
     )
 
 

@@ -1,7 +1,7 @@
 """The gallery: what was discovered by experiments, over seeds and beside decoys, as one table."""
 
-import platform
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from fluxforge import recipe
 from fluxforge._files import write_document, write_text
 from fluxforge.pipeline._discover import discover, resume
 from fluxforge.pipeline._folder import Progress, environment, run_folder, silent
+from fluxforge.pipeline._run import result_stage
 from fluxforge.run.result import Document, Record, to_document
 
 
@@ -75,86 +76,119 @@ class GalleryRow(Record, frozen=True, kw_only=True):
     same: bool
     decoy: bool
     seconds: float
+    processor: str = ""
+    threads: int = 0
 
 
 class Gallery(Record, frozen=True, kw_only=True):
-    """All runs, and the machine they ran on."""
+    """All runs, the seeds, and the machines they ran on."""
 
-    seeds: int
+    seeds: tuple[int, ...]
     command: str
     hardware: str
     environment: dict[str, str]
     rows: tuple[GalleryRow, ...]
 
 
+@dataclass(frozen=True)
+class GalleryRun:
+    """One run of the gallery: what is asked, with which seed, its recipe and its folder."""
+
+    exhibit: Exhibit
+    seed: int
+    spec: recipe.Recipe
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.name
+
+    @property
+    def command(self) -> str:
+        """The command that makes the same run."""
+        words = ["fluxforge", "discover", self.exhibit.recipe, "--seed", str(self.seed)]
+        words += [] if self.exhibit.equation is None else ["--equation", self.exhibit.equation]
+        words += [] if self.exhibit.law is None else ["--set", f"data.law={self.exhibit.law}"]
+        return shlex.join([*words, "-o", str(self.folder)])
+
+    @property
+    def finished(self) -> bool:
+        """Whether its folder has a result; raises InputError if that is of another recipe."""
+        if not (self.folder / "run.json").exists():
+            return False
+        with run_folder(self.folder, self.spec, warn=lambda _: None) as held:
+            return held.read_stage(result_stage(self.spec)) is not None
+
+
+def plan_gallery(
+    folder: Path, seeds: Sequence[int], exhibits: tuple[Exhibit, ...] = (*EXHIBITS, *DECOYS)
+) -> tuple[GalleryRun, ...]:
+    """The runs of a gallery, in folders FOLDER/NAME-SEED: each exhibit with every seed, each decoy with the first."""
+    runs = []
+    for each in exhibits:
+        for seed in seeds[:1] if each.decoy else seeds:
+            changes: dict[str, Any] = {"seed": seed}
+            changes |= {} if each.equation is None else {"equation": each.equation}
+            changes |= {} if each.law is None else {"data.law": each.law}
+            spec = recipe.override(recipe.load(each.recipe), changes)
+            runs.append(GalleryRun(each, seed, spec, folder / f"{each.name}-{seed}"))
+    return tuple(runs)
+
+
 def make_gallery(
     folder: Path,
-    seeds: int,
+    runs: Sequence[GalleryRun],
     *,
-    exhibits: tuple[Exhibit, ...] = (*EXHIBITS, *DECOYS),
+    command: str,
     tell: Progress = silent,
     warn: Callable[[str], None] = lambda _: None,
 ) -> Gallery:
-    """Run each exhibit with every seed and each decoy with one, in FOLDER/NAME-SEED; finished runs are read.
-
-    `fluxforge discover RECIPE --seed K -o FOLDER/RECIPE-K` makes such a run, so that seeds can run elsewhere.
-    Writes gallery.json and gallery.md.
-    """
-    wanted = [(each, seed) for each in exhibits for seed in range(1 if each.decoy else seeds)]
+    """Make the runs that are not finished, one after another, and collect all; writes gallery.json and gallery.md."""
     rows = []
-    for done, (each, seed) in enumerate(wanted):
-        tell(f"{each.name}, seed {seed}", done, len(wanted))
-        rows.append(_row(each, seed, _document(each, seed, folder, tell, warn)))
-    command = f"fluxforge reproduce gallery --seeds {seeds}"
-    gallery = Gallery(seeds=seeds, command=command, hardware=_processor(), environment=environment(), rows=tuple(rows))
+    for done, run in enumerate(runs):
+        tell(f"{run.name}", done, len(runs))
+        rows.append(_row(run, _document(run, tell, warn)))
+    seeds = tuple(dict.fromkeys(run.seed for run in runs))
+    machines = dict.fromkeys(f"{row.processor}, {row.threads} threads a run" for row in rows)
+    gallery = Gallery(
+        seeds=seeds, command=command, hardware="; ".join(machines), environment=environment(), rows=tuple(rows)
+    )
     write_document(folder / "gallery.json", "gallery", 1, to_document(gallery))
     write_text(folder / "gallery.md", format_gallery(gallery))
     return gallery
 
 
-def _document(each: Exhibit, seed: int, folder: Path, tell: Progress, warn: Callable[[str], None]) -> Document:
-    changes: dict[str, Any] = {"seed": seed}
-    changes |= {} if each.equation is None else {"equation": each.equation}
-    changes |= {} if each.law is None else {"data.law": each.law}
-    spec = recipe.override(recipe.load(each.recipe), changes)
-    own = folder / f"{each.name}-{seed}"
-
+def _document(run: GalleryRun, tell: Progress, warn: Callable[[str], None]) -> Document:
     def progress(what: str, done: int, total: int) -> None:
-        tell(f"{each.name}, seed {seed}: {what}", done, total)
+        tell(f"{run.name}: {what}", done, total)
 
-    if not (own / "run.json").exists():
-        return discover(spec, own, tell=progress, warn=warn).document
+    if not (run.folder / "run.json").exists():
+        return discover(run.spec, run.folder, command=run.command, tell=progress, warn=warn).document
     # Refused where the run is of another recipe.
-    with run_folder(own, spec, warn=warn):
+    with run_folder(run.folder, run.spec, warn=warn):
         pass
-    return resume(own, tell=progress, warn=warn).document
+    return resume(run.folder, tell=progress, warn=warn).document
 
 
-def _row(each: Exhibit, seed: int, document: Document) -> GalleryRow:
+def _row(run: GalleryRun, document: Document) -> GalleryRow:
     found = document["experiment"]
     book = found.get("textbook") or {}
     return GalleryRow(
-        exhibit=each.name,
-        asked=each.asked,
-        seed=seed,
+        exhibit=run.exhibit.name,
+        asked=run.exhibit.asked,
+        seed=run.seed,
         sees=tuple(found["data"]["variables"]),
         verdict=document["verdict"],
         found=found.get("flux"),
         error=found.get("error"),
         textbook=book.get("formula"),
         same=bool(book.get("same")),
-        decoy=bool(each.decoy),
+        decoy=bool(run.exhibit.decoy),
         seconds=sum(value or 0.0 for value in document["seconds"].values()),
+        processor=found.get("processor") or "",
+        threads=found.get("threads") or 0,
     )
-
-
-def _processor() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor() or platform.machine()
-    lines = (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name"))
-    return next(lines, platform.machine())
 
 
 def format_gallery(gallery: Gallery) -> str:

@@ -192,8 +192,12 @@ class Run:
         trained = self._read_trained()
         model = model_of(self.recipe)
         values = dict(model.values)
+        # A step of a mesh: what pairs are trained with has the unit of a time.
+        fourier = self.recipe.data.fourier if isinstance(self.recipe.data, recipe.Meshes) else None
         return {
-            arm: tuple(TrainedNetwork(arm, trained.any_member(k), model.equation, values) for k in trained.of_arm(arm))
+            arm: tuple(
+                TrainedNetwork(arm, trained.any_member(k), model.equation, values, fourier) for k in trained.of_arm(arm)
+            )
             for arm in trained.arms
         }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fluxforge.errors import RecipeError
+from fluxforge.recipe._check_flux import Clash, check_flux_form, check_resolved
 from fluxforge.recipe._data import Experiment, Meshes, Pairs
 from fluxforge.recipe._equation import (
     HEAT,
@@ -18,11 +19,8 @@ from fluxforge.recipe._equation import (
     mesh_files,
 )
 from fluxforge.recipe._messages import Place, describe_value, escape_unprintable, join_words, shorten
-from fluxforge.recipe._recipe import Network, Recipe, Residual
+from fluxforge.recipe._recipe import Recipe, Residual
 from fluxforge.recipe._schema import from_table, to_dict
-
-# The fields that clash, and why.
-Clash = tuple[tuple[str, ...], str]
 
 _ARM = re.compile(r"[a-z0-9-]+")
 
@@ -105,7 +103,7 @@ def _ranges(recipe: Recipe) -> Iterator[Clash]:
     if isinstance(data, Pairs):
         ranges = {"time_step": data.time_step, "size": data.size}
     elif isinstance(data, Meshes):
-        ranges = {"cells": data.cells, "fourier": data.fourier}
+        ranges = {"cells": data.cells, "fourier": data.fourier, "cell_size": data.cell_size}
     elif isinstance(data, Experiment):
         ranges = {"values": data.values, "distances": data.distances}
         ranges |= {} if data.states is None else {"states": data.states}
@@ -163,45 +161,6 @@ def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
     for name in ("meshes", "cells", "kinds", "engine"):
         if getattr(data, name) != getattr(generated, name):
             yield ("data.files", f"data.{name}"), f"mesh files are taken as they are; remove '{name}' or 'files'"
-
-
-def _flux_form(recipe: Recipe) -> Iterator[Clash]:
-    """A network in the form of a flux has no use for what describes the paper's, and the other way round."""
-    network, usual = recipe.network, Network()
-    if network.form == "free":
-        if network.integrator != usual.integrator:
-            yield ("network.integrator", "network.form"), "only networks of form 'flux' start as an integrator"
-        if recipe.search is not None and recipe.search.route == "coefficients":
-            yield ("search.route", "network.form"), "only networks of form 'flux' have coefficients of faces"
-        return
-    own = {"layers", "depth", "width", "form", "integrator"}
-    for name in (name for name in Network.__struct_fields__ if name not in own):
-        if getattr(network, name) != getattr(usual, name):
-            yield (f"network.{name}", "network.form"), f"a network of form 'flux' has no '{name}'; remove it"
-    if network.layers < 2:
-        yield (
-            ("network.layers", "network.form"),
-            "the first stage has no coefficients to learn; set layers to 2 or more",
-        )
-    if network.depth < 2:
-        yield ("network.depth", "network.form"), "coefficients are no linear function; set depth to 2 or more"
-    if recipe.search is not None and recipe.search.route != "coefficients":
-        yield (
-            ("search.route", "network.form"),
-            "what is learned are coefficients of faces; choose route = 'coefficients'",
-        )
-    if recipe.arms:
-        yield ("arms", "network.form"), "arms compare the paper's networks; remove them"
-
-
-def _resolved(recipe: Recipe) -> Iterator[Clash]:
-    data = recipe.data
-    if not isinstance(data, Meshes) or data.target == "step":
-        return
-    if recipe.loss.supervised is None or recipe.loss.residual is not None:
-        yield ("data.target", "loss"), "resolved answers are for a supervised loss alone"
-    if data.law is not None:
-        yield ("data.target", "data.law"), "what is resolved is the equation itself; remove the law"
 
 
 def _answers(recipe: Recipe) -> Iterator[Clash]:
@@ -277,8 +236,8 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     _components,
     _stencil_route,
     _mesh_files,
-    _flux_form,
-    _resolved,
+    check_flux_form,
+    check_resolved,
     _answers,
     _experiment,
 )
@@ -288,7 +247,15 @@ _UNDECISIVE = ("summary", "evaluation", "search", "expect", "order", "textbook")
 
 
 _LATER: dict[str, dict[str, Any]] = {
-    "data": {"law": None, "noise": 0.0, "target": "step", "tolerance": 1e-6},
+    "data": {
+        "law": None,
+        "noise": 0.0,
+        "target": "step",
+        "tolerance": 1e-6,
+        "levels": 3,
+        "cell_size": [1.0, 1.0],
+        "jumps": 1.0,
+    },
     "network": {"invariants": [], "form": "free", "integrator": "nested"},
     "loss.supervised": {"relative": False},
 }

@@ -83,7 +83,12 @@ class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_
     - `fields`: smooth random ones, white noise, and mixtures of both, in equal shares;
     - `fourier`: Δt is uniform in this range, in units of each mesh's reference step: the Fourier step of heat;
     - `target`: what the answers are: one `step` of the first-order scheme, or the same mesh `resolved` in time by many
-      substeps, to `tolerance` for every mode of diffusion: exp(Δt L) T of a linear equation.
+      substeps, to `tolerance` for every mode of diffusion: exp(Δt L) T of a linear equation;
+      or `refined`: the same cells divided into four again and again, at most `levels` times, until the answers of two
+      levels differ by at most `tolerance` of the change, and averaged back; a fixed set of problems on each mesh;
+    - `cell_size`: range of the cells' mean size, log-uniform, in the units of the equation's parameters: with transport
+      or a reaction beside diffusion, a mesh of other cells is another problem; heat alone does not know its size;
+    - `jumps`: parameters given per cell are multiplied by factors of up to this either way, drawn cell by cell.
     """
 
     meshes: MeshCount = 100
@@ -96,8 +101,11 @@ class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_
         "mixed",
     )
     fourier: Range = (0.05, 0.5)
-    target: Literal["step", "resolved"] = "step"
-    tolerance: Annotated[float, Meta(ge=1e-12, le=1e-2)] = 1e-6
+    target: Literal["step", "resolved", "refined"] = "step"
+    tolerance: Annotated[float, Meta(ge=1e-12, le=0.5)] = 1e-6
+    levels: Annotated[int, Meta(ge=1, le=5)] = 3
+    cell_size: Range = (1.0, 1.0)
+    jumps: Annotated[float, Meta(ge=1, le=1e6)] = 1.0
     files: tuple[str, ...] | None = None
     law: str | None = None
     noise: Noise = 0.0

@@ -42,6 +42,8 @@ from fluxforge.scheme._weighted import (
     face_invariants,
     local_number_stage,
     nested_tableau,
+    reaction_numbers,
+    refuse_flux_form,
     weighted_scheme,
     weighted_stages,
 )
@@ -108,6 +110,8 @@ __all__ = [
     "nested_tableau",
     "one_cell_order",
     "output_symbols",
+    "reaction_numbers",
+    "refuse_flux_form",
     "rkl2_tableau",
     "runge_kutta",
     "save",

@@ -1,10 +1,11 @@
-"""Time integrators whose later rates are corrected face by face: k_j = k_0 + Σ c_j (F(u + D_j) − F(u)).
+"""Time integrators whose later rates are corrected face by face.
 
-k_0 = f(u) is taken as it is. What a later stage adds to it passes through each face times a coefficient c_j of that
-face, the same seen from either side. So, whatever the coefficients are,
+k_j = k_0 + Σ c_j (F(u + D_j) − F(u)) + r(u + D_j) − r(u), and k_0 = f(u) is taken as it is. What a later stage adds to
+the flux passes through each face times a coefficient c_j of that face, the same seen from either side; reactions have
+none. So, whatever the coefficients are,
 
 - what leaves a cell enters its neighbour: the total is conserved;
-- states with f(u) = 0 stay, constants among them;
+- states with f(u) = 0 stay, constants among them where nothing reacts;
 - the step is Δt f(u) + O(Δt²): smooth fields obey the equation itself as the mesh is refined. A coefficient before k_0
   would change the equation;
 - with c_j = 1 the step is the integrator's own.
@@ -17,11 +18,13 @@ from collections.abc import Callable
 
 import sympy as sp
 
+from fluxforge.errors import EquationError
 from fluxforge.expression import symbol
-from fluxforge.pde import Equation
+from fluxforge.pde import Equation, dimensionless_groups
 from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, Tableau, integrate_stages, runge_kutta
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import STEP, Ghost
+from fluxforge.scheme.fluxes import TINY
 
 LOCAL = "Fo"
 """The local Fourier or Courant number of a cell, the output of `local_number_stage`."""
@@ -55,19 +58,70 @@ def face_invariants(equation: Equation) -> dict[str, sp.Expr]:
     """Dimensionless numbers of a face, symmetric in P and N, as formulas of a message after `local_number_stage`.
 
     `total` = Fo_P + Fo_N; `contrast` = ((Fo_P − Fo_N)/total)²; `share` = the face's own number √(Fo_fP Fo_fN)/total, 0
-    at a wall that holds its value.
+    at a wall that holds its value. With transport, d = (|∂F/∂u_P| − |∂F/∂u_N|)/(|∂F/∂u_P| + |∂F/∂u_N|) says which way
+    and how much more than diffusion it acts, ±1 for an upwind flux alone: `upwind` = d², where there is diffusion too,
+    and `drift` = d (Fo_P − Fo_N)/total. With a reaction, its numbers r Δt (`reaction_numbers`).
     """
     here, there = symbol(f"{LOCAL}_P"), symbol(f"{LOCAL}_N")
     total = here + there
+    # Without transport every cell exchanges something; where nothing flows the numbers are 0.
+    below = total if equation.velocity is None else total + TINY
     own, other = (sp.Abs(slope) for slope in _both_slopes(equation))
     mass = [equation.at_cell(equation.capacity, u, end) * symbol(f"V_{end}") for u, end in ((_P, "P"), (_N, "N"))]
     through = symbol(STEP) * symbol("A") * (own + other) / 2 / sp.sqrt(mass[0] * mass[1])
-    return {"total": total, "contrast": ((here - there) / total) ** 2, "share": through / total}
+    numbers = {"total": total, "contrast": ((here - there) / below) ** 2, "share": through / below}
+    if equation.velocity is not None:
+        direction = (own - other) / (own + other + TINY)
+        if equation.diffusion != 0:
+            numbers["upwind"] = direction**2
+        numbers["drift"] = direction * (here - there) / below
+    return numbers | reaction_numbers(equation)
+
+
+def reaction_numbers(equation: Equation) -> dict[str, sp.Expr]:
+    """What Δt makes of the reaction's parameters without a length: r Δt, with the mean of r given per cell.
+
+    A reaction of the unknown alone is one per unit of time. Raises EquationError for a parameter without a unit.
+    """
+    if equation.reaction == 0:
+        return {}
+    inside = {found.name for found in equation.reaction.free_symbols} - {equation.unknown}
+    groups = [
+        group
+        for group in dimensionless_groups(equation)
+        if group.step and not group.length and inside >= {*group.powers}
+    ]
+    found = [symbol(STEP) ** g.step * sp.Mul(*(_mean(equation, n) ** p for n, p in g.powers.items())) for g in groups]
+    if not inside:
+        found = [symbol(STEP)]
+    return {f"reaction{k}" if len(found) > 1 else "reaction": each for k, each in enumerate(found, start=1)}
+
+
+def _mean(equation: Equation, name: str) -> sp.Expr:
+    if not equation.parameter(name).in_cells:
+        return symbol(name)
+    return (symbol(f"{name}_P") + symbol(f"{name}_N")) / 2
 
 
 def _both_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
     own, both = equation.slopes(_P, _N)
     return own, sp.simplify(both - own)
+
+
+def refuse_flux_form(equation: Equation) -> str | None:
+    """Why there is no network in the form of a flux of an equation, None where there is one.
+
+    Coefficients of faces are for fluxes that are linear in the unknown; the reaction may be anything. Parameters
+    without units make no numbers without units.
+    """
+    own, both = equation.slopes(_P, _N)
+    if {_P, _N} & (own.free_symbols | both.free_symbols):
+        return f"the flux of equation {equation.name!r} is not linear in {equation.unknown}, as the form 'flux' is"
+    try:
+        dimensionless_groups(equation)
+    except EquationError as error:
+        return str(error)
+    return None
 
 
 def weighted_space(coefficient: Coefficient) -> Space:

@@ -1,49 +1,61 @@
-"""Networks in the form of a flux on one mesh, for linear equations: their coefficients are evaluated once.
+"""Networks in the form of a flux on one mesh, for fluxes that are linear: their coefficients are evaluated once.
 
-The coefficients of faces depend on the mesh and Δt, and on the state only where the equation is not linear. What is
-left is a few sparse products a step: k_j = k_0 + Z_j D_j with Z_j the two-point operator, times Δt, whose faces are
-weighted by the coefficients of stage j.
+The coefficients of faces depend on the mesh and Δt, and on the state only where the flux is not linear. What is left is
+a few sparse products a step: k_j = k_0 + Z_j D_j + r(u + D_j) − r(u) with Z_j the two-point operator, times Δt, whose
+faces are weighted by the coefficients of stage j.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import sympy as sp
 from scipy.sparse import csr_array, diags_array, eye_array
 
 from fluxforge._types import CellField, SlotField
 from fluxforge.errors import InputError
-from fluxforge.expression import evaluate
+from fluxforge.expression import evaluate, symbol
 from fluxforge.gnn import FluxNetwork, cast
 from fluxforge.graph import Formulas, PaddedGraph, pad_graph, visit_stages
-from fluxforge.mesh import DualGraph, Settings, close_walls, exchange_weights, resolve
+from fluxforge.mesh import DualGraph, ParameterFields, Settings, close_walls, flux_slopes, resolve
 from fluxforge.pde import Equation
-from fluxforge.scheme import Ghost, Hop, Tableau, face_invariants, find, local_number_stage
+from fluxforge.scheme import Ghost, Hop, Tableau, face_invariants, find, local_number_stage, refuse_flux_form
 from fluxforge.stepping._assemble import operator
+from fluxforge.stepping._field import cell_capacity
+
+Reaction = Callable[[CellField], CellField]
 
 
 @dataclass(frozen=True)
 class FrozenFlux:
-    """One step T' of a tableau with weighted faces: `rate` T + `constant` is Δt k_0, `later` are the Z_j."""
+    """One step u' of a tableau with weighted faces.
+
+    `rate` u + `constant` + `reaction`(u) is Δt k_0, and `later` are the Z_j; `reaction`, None where there is none, is
+    Δt r(u)/c.
+    """
 
     tableau: Tableau
     rate: csr_array
     constant: CellField
     later: tuple[csr_array, ...]
+    reaction: Reaction | None = None
 
     def __call__(self, T: CellField) -> CellField:
         """One step."""
         first = self.rate @ T + self.constant
-        increments, rates = [np.zeros_like(T)], [first]
+        increments, rates = [np.zeros_like(T)], [first + self._react(T)]
         for i, row in enumerate(self.tableau.rows):
             if i > 0:
-                rates.append(first + self.later[i - 1] @ increments[i])
+                rates.append(first + self.later[i - 1] @ increments[i] + self._react(T + increments[i]))
             states = sum((float(w) * increments[j] for j, w in row.states.items()), np.zeros_like(T))
             increments.append(states + sum(float(w) * rates[j] for j, w in row.rates.items()))
         return T + increments[-1]
+
+    def _react(self, T: CellField) -> CellField | float:
+        return 0.0 if self.reaction is None else self.reaction(T)
 
     def repeat(self, T: CellField, steps: int) -> CellField:
         """Many steps."""
@@ -62,34 +74,49 @@ def freeze_flux(
     parameters: Settings | None = None,
     source: CellField | None = None,
 ) -> FrozenFlux:
-    """The step with these coefficients of the stages after the first, per slot or one number each."""
-    if not equation.linear:
-        raise InputError(f"equation {equation.name!r} is not linear: coefficients of faces depend on the state")
+    """The step with these coefficients of the stages after the first, per slot or one number each.
+
+    Raises InputError for an equation whose flux is not linear.
+    """
+    if (why := refuse_flux_form(equation)) is not None:
+        raise InputError(f"{why}: coefficients of faces depend on the state")
+    still = replace(equation, reaction=sp.S.Zero)
     fields = resolve(equation, graph, parameters)
-    euler = operator(find("euler", equation), graph, dt=dt, parameters=parameters)
+    euler = operator(find("euler", still), graph, dt=dt, parameters=parameters)
     rate = csr_array(euler.M - eye_array(graph.cells, format="csr"))
     constant = euler.b if source is None else euler.b + euler.N @ source
     closed = close_walls(graph, equation, fields)
-    weights = _slot_weights(equation, closed, dt, parameters)
-    later = tuple(_weighted_operator(closed, weights * np.asarray(c)) for c in coefficients)
-    return FrozenFlux(tableau, rate, constant, later)
+    scale = dt / (graph.V * cell_capacity(equation, graph, parameters))[:, None]
+    own, other = (-np.where(graph.slot_mask, A * scale, 0.0) for A in flux_slopes(still, graph, parameters))
+    later = tuple(_weighted_operator(closed, own * np.asarray(c), other * np.asarray(c)) for c in coefficients)
+    return FrozenFlux(tableau, rate, constant, later, _reaction(equation, graph, fields, dt, parameters))
 
 
-def _slot_weights(equation: Equation, graph: DualGraph, dt: float, parameters: Settings | None) -> SlotField:
-    """Δt A |∂F/∂u_P|/(c V) in every slot: the two-point flux of diffusion is that times u_P − u_N."""
-    if equation.velocity is not None or equation.capacity != 1 or equation.reaction != 0:
-        raise InputError(f"equation {equation.name!r}: only pure diffusion with c = 1 is supported here")
-    return np.where(graph.slot_mask, exchange_weights(equation, graph, parameters), 0.0) * dt / graph.V[:, None]
+def _reaction(
+    equation: Equation, graph: DualGraph, fields: ParameterFields, dt: float, parameters: Settings | None
+) -> Reaction | None:
+    if equation.reaction == 0:
+        return None
+    formula = equation.at_cell(equation.reaction, symbol("T"))
+    known = {symbol(name): value for name, value in {**fields.constants, **fields.cells}.items()}
+    scale = dt / cell_capacity(equation, graph, parameters)
+
+    def react(T: CellField) -> CellField:
+        found: CellField = scale * np.broadcast_to(evaluate(formula, {**known, symbol("T"): T}, np), T.shape)
+        return found
+
+    return react
 
 
-def _weighted_operator(graph: DualGraph, weights: SlotField) -> csr_array:
-    """Σ weights (u_N − u_P), of values that vanish where walls hold them."""
+def _weighted_operator(graph: DualGraph, own: SlotField, other: SlotField) -> csr_array:
+    """Σ own u_P + other u_N, of values that vanish where walls hold them and follow their owner where walls do not."""
     n = graph.cells
     inside = graph.slot_mask & (graph.slot_node < n)
     rows = np.broadcast_to(np.arange(n)[:, None], inside.shape)[inside]
-    off = csr_array((weights[inside], (rows, graph.slot_node[inside])), shape=(n, n))
-    free = np.concatenate([np.ones(graph.interior), 1.0 - graph.following])[graph.slot_face]
-    return csr_array(off - diags_array((weights * np.where(graph.slot_mask, free, 0.0)).sum(axis=1), format="csr"))
+    off = csr_array((other[inside], (rows, graph.slot_node[inside])), shape=(n, n))
+    follow = np.concatenate([np.zeros(graph.interior), graph.following])[graph.slot_face]
+    diagonal = np.where(graph.slot_mask, own + follow * other, 0.0).sum(axis=1)
+    return csr_array(off + diags_array(diagonal, format="csr"))
 
 
 def face_coefficients(
@@ -143,6 +170,6 @@ def freeze_network(
     parameters: Settings | None = None,
     source: CellField | None = None,
 ) -> FrozenFlux:
-    """A network on one mesh with its coefficients evaluated once; raises InputError for an equation not linear."""
+    """A network on one mesh with its coefficients evaluated once; raises InputError where the flux is not linear."""
     found = face_coefficients(network, graph, dt, parameters=parameters)
     return freeze_flux(network.tableau, network.equation, graph, dt, found, parameters=parameters, source=source)

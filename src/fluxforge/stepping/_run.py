@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -86,7 +87,10 @@ def simulate(
         dtype=dtype,
         solver=solver,
     )
-    return run_problem(problem, throw=throw, progress=progress)
+    result = run_problem(problem, throw=throw, progress=progress)
+    for note in result.notes if isinstance(scheme, TrainedNetwork) else ():
+        warnings.warn(note, stacklevel=2)
+    return result
 
 
 # What overflows shows as a field that is not finite, and is judged there: NumPy's warnings would say nothing new.
@@ -142,11 +146,15 @@ def run_problem(problem: Problem, *, throw: bool = True, progress: Callable[[int
         seconds_per_step=run.seconds_per_step,
         blew_up_at=run.blew_up_at,
         problem=problem,
-        notes=work.notes(),
+        notes=(*work.notes(), *_range_notes(work, plan.dt / fourier)),
     )
     if throw and run.blew_up_at is not None:
         raise InstabilityError(f"scheme {work.scheme.name!r} blew up at step {run.blew_up_at} of {plan.steps}")
     return result
+
+
+def _range_notes(work: Setup, fourier: float) -> tuple[str, ...]:
+    return work.scheme.range_notes(fourier) if isinstance(work.scheme, TrainedNetwork) else ()
 
 
 def _result(problem: Problem, work: Setup, marks: list[int], fields: list[np.ndarray]) -> Simulation:
@@ -220,7 +228,7 @@ def continue_problem(
 
 
 def compare(
-    schemes: Sequence[str | os.PathLike[str] | Scheme],
+    schemes: Sequence[str | os.PathLike[str] | Scheme | TrainedNetwork],
     mesh: Mesh | str | os.PathLike[str],
     *,
     progress: Callable[[int], None] | None = None,

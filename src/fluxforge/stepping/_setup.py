@@ -79,7 +79,9 @@ class Setup:
         """The stepper of the run."""
         problem, scheme = self.problem, self.scheme
         if isinstance(scheme, TrainedNetwork):
-            return scheme.stepper(self.graph, plan.dt, source=self.source, dtype=problem.dtype)
+            return scheme.stepper(
+                self.graph, plan.dt, source=self.source, parameters=self.parameters, dtype=problem.dtype
+            )
         if self.varies:
             return self._timed(scheme, plan)
         return run_stepper(

@@ -10,9 +10,20 @@ import numpy as np
 from fluxforge._arguments import check_positive
 from fluxforge._types import CellField, Precision
 from fluxforge.errors import InputError
-from fluxforge.gnn import AbstractNetwork, cast
+from fluxforge.gnn import AbstractNetwork, FluxNetwork, cast
 from fluxforge.graph import pad_graph, put
-from fluxforge.mesh import Conditions, DualGraph, Mesh, Settings, Value, as_mesh, dual, unit_volume
+from fluxforge.mesh import (
+    Conditions,
+    DualGraph,
+    Mesh,
+    Settings,
+    Value,
+    as_mesh,
+    close_walls,
+    dual,
+    resolve,
+    unit_volume,
+)
 from fluxforge.pde import Equation
 from fluxforge.stepping._build import NetworkStepper
 from fluxforge.stepping._field import field_on_cells
@@ -26,12 +37,16 @@ class TrainedNetwork:
     known, so that no step is refused. Where all parameters are diffusivities, as in the heat equation, meshes are
     scaled to cells of unit volume, on which networks are trained. Any other equation has a length of its own (√(D/r)
     for a rate r): then the mesh is taken as it is, and cells far from unit volume are beyond what was trained.
+
+    A network in the form of a flux sees numbers without units only: it takes meshes as they are and parameters of any
+    value, also such that vary. `fourier` is the range of Δt it was trained with, in reference steps, if that is known.
     """
 
     name: str
     network: AbstractNetwork
     equation: Equation
     parameters: Settings
+    fourier: tuple[float, float] | None = None
     implicit: ClassVar[bool] = False
 
     def __repr__(self) -> str:
@@ -46,15 +61,16 @@ class TrainedNetwork:
         dt: float,
         boundary: Conditions = None,
         source: Value | np.ndarray = 0.0,
+        parameters: Settings | None = None,
     ) -> CellField:
         """T after one step Δt, in double precision. T is a value per cell, a number, or a formula in x and y.
 
         Raises InputError, naming the argument, for an argument that cannot be used.
         """
-        graph = dual(as_mesh(mesh), boundary)
+        graph = dual(as_mesh(mesh), boundary, equation=self.equation)
         state = field_on_cells(T, graph, "T")
         with jax.enable_x64(True):
-            step = self.stepper(graph, dt, source=source)
+            step = self.stepper(graph, dt, source=source, parameters=parameters)
             return np.asarray(step.leave(step.advance(step.enter(state))))
 
     def stepper(
@@ -63,9 +79,15 @@ class TrainedNetwork:
         dt: float,
         *,
         source: Value | np.ndarray = 0.0,
+        parameters: Settings | None = None,
         dtype: Precision = "float64",
     ) -> NetworkStepper:
-        """The network on a graph, to be called in JAX's 64-bit mode unless `dtype` is float32."""
+        """The network on a graph, to be called in JAX's 64-bit mode unless `dtype` is float32.
+
+        Other `parameters` than those it was trained with are for networks in the form of a flux.
+        """
+        if isinstance(self.network, FluxNetwork):
+            return self._flux_stepper(self.network, graph, dt, source, self.check_settings(parameters or {}), dtype)
         scaled, length = unit_volume(graph) if self._has_no_length else (graph, 1.0)
         S = field_on_cells(source, graph, "the source")
         numbers = {name: value for name, value in self.parameters.items() if isinstance(value, float | int)}
@@ -79,6 +101,34 @@ class TrainedNetwork:
             parameters={name: jnp.asarray(value, dtype) for name, value in numbers.items()},
         )
 
+    def _flux_stepper(
+        self,
+        network: FluxNetwork,
+        graph: DualGraph,
+        dt: float,
+        source: Value | np.ndarray,
+        parameters: Settings,
+        dtype: Precision,
+    ) -> NetworkStepper:
+        fields = resolve(self.equation, graph, parameters)
+        closed = close_walls(graph, self.equation, fields)
+        return NetworkStepper(
+            network=cast(network, dtype),
+            graph=pad_graph(closed, network.hops, parameters=fields, dtype=dtype),
+            S=put(field_on_cells(source, graph, "the source"), dtype),
+            dt=jnp.asarray(check_positive(dt, "dt"), dtype),
+            parameters={name: jnp.asarray(value, dtype) for name, value in fields.constants.items()},
+        )
+
+    def range_notes(self, fourier: float) -> tuple[str, ...]:
+        """One line where a step, in reference steps, lies outside the range that the network was trained with."""
+        # Steps of a run to an end time are rounded.
+        if self.fourier is None or self.fourier[0] * (1 - 1e-6) <= fourier <= self.fourier[1] * (1 + 1e-6):
+            return ()
+        low, high = self.fourier
+        name = self.equation.words.step_name
+        return (f"{self.name}: a step of {fourier:.3g} {name}s is outside the trained range, {low:g} to {high:g}",)
+
     @property
     def _has_no_length(self) -> bool:
         """Whether x ↦ x/ℓ, t ↦ t/ℓ² leaves every parameter as it is."""
@@ -86,7 +136,14 @@ class TrainedNetwork:
         return all(unit is not None and unit.length + 2 * unit.time == 0 for unit in units)
 
     def check_settings(self, parameters: Settings) -> Settings:
-        """The parameters it was trained with; raises InputError if others are wanted, which its weights do not know."""
+        """The parameters it was trained with; raises InputError if others are wanted, which its weights do not know.
+
+        A network in the form of a flux takes any.
+        """
+        if isinstance(self.network, FluxNetwork):
+            for name in parameters:
+                self.equation.parameter(name)
+            return {**self.parameters, **parameters}
         for name, value in parameters.items():
             if value != self.parameters[self.equation.parameter(name).name]:
                 own = self.parameters[name]

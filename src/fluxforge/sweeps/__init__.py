@@ -1,21 +1,27 @@
 """Many discoveries of one recipe: the points of a sweep, in processes or on Ray, in one resumable folder."""
 
-from fluxforge.sweeps._points import Point, parse_over
-from fluxforge.sweeps._pool import PLACES
+from fluxforge.sweeps._jobs import run_processes
+from fluxforge.sweeps._points import Point, parse_over, parse_seeds
+from fluxforge.sweeps._pool import PLACES, check_workers
 from fluxforge.sweeps._records import PointResult, PointStatus, Rate, Sweep
 from fluxforge.sweeps._summary import show_changes, wilson_interval
 from fluxforge.sweeps._sweep import default_folder, resume_sweep, sweep
+from fluxforge.sweeps._worker import Job
 
 __all__ = [
     "PLACES",
+    "Job",
     "Point",
     "PointResult",
     "PointStatus",
     "Rate",
     "Sweep",
+    "check_workers",
     "default_folder",
     "parse_over",
+    "parse_seeds",
     "resume_sweep",
+    "run_processes",
     "show_changes",
     "sweep",
     "wilson_interval",

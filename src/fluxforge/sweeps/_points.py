@@ -60,6 +60,17 @@ def parse_over(texts: Iterable[str]) -> dict[str, tuple[Any, ...]]:
     return over
 
 
+def parse_seeds(text: str) -> range:
+    """Seeds from a number of them, `10` for 0 to 9, or a range, `10:20` for 10 to 19; raises InputError."""
+    first, last = (0, int(text)) if re.fullmatch(r"[0-9]{1,9}", text) else (0, 0)
+    if (bounds := re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})", text)) is not None:
+        first, last = int(bounds[1]), int(bounds[2])
+    if not 0 < last - first <= MOST_POINTS:
+        wanted = "a number, such as 10 for seeds 0 to 9, or a range, such as 10:20 for seeds 10 to 19"
+        raise InputError(f"--seeds {text!r:.80}: expected {wanted} (at most {MOST_POINTS:,})")
+    return range(first, last)
+
+
 def _split(text: str) -> Iterator[str]:
     """The parts of a text between commas that are in no bracket, brace or quotes."""
     depth, quote, start = 0, "", 0

@@ -13,11 +13,15 @@ from typing import IO, final
 
 import msgspec
 
+from fluxforge._arguments import check_whole
+from fluxforge._machine import count_cores
+from fluxforge.errors import InputError
 from fluxforge.sweeps._worker import Failed, Finished, Job, Message
 
 PLACES = ("processes", "ray")
 # The program of a worker; tests replace it by one whose numerical work takes no time.
 PROGRAM = (sys.executable, "-P", "-c", "from fluxforge.sweeps._worker import main; main()")
+MOST_WORKERS = 1024
 # Seconds for which a worker that is told to end is waited for before it is killed.
 GRACE = 5.0
 # How many threads numerical libraries start: XLA, OpenMP, OpenBLAS, MKL and numba.
@@ -63,9 +67,12 @@ class AbstractPool(abc.ABC):
         """End all jobs and give back what the pool holds."""
 
 
-def count_cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def check_workers(workers: object) -> int:
+    """A number of workers; raises InputError for anything else."""
+    number = check_whole(workers, "workers", least=1)
+    if number > MOST_WORKERS:
+        raise InputError(f"workers should be at most {MOST_WORKERS}, got {number}")
+    return number
 
 
 def share_cores(workers: int, cores: int) -> dict[str, str]:

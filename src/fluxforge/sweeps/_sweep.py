@@ -2,7 +2,6 @@
 
 import os
 import shlex
-from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,22 +13,20 @@ from fluxforge._arguments import (
     check_kind,
     check_path,
     check_text,
-    check_whole,
     describe_value,
 )
+from fluxforge._machine import count_cores
 from fluxforge.errors import InputError
 from fluxforge.pipeline import check_feasible
 from fluxforge.run import explain_failure
 from fluxforge.sweeps._folder import LOGS, RUNS, Plan, open_folder, read_plan
+from fluxforge.sweeps._jobs import run_jobs
 from fluxforge.sweeps._points import Point, make_points, to_toml
-from fluxforge.sweeps._pool import PLACES, AbstractPool, Died, Event, ProcessPool, count_cores
+from fluxforge.sweeps._pool import PLACES, AbstractPool, ProcessPool, check_workers
 from fluxforge.sweeps._records import PointResult, PointStatus, Sweep
 from fluxforge.sweeps._summary import failed_result, read_result, recovery_rates, run_place, write_summary
-from fluxforge.sweeps._worker import Failed, Finished, Job, Progressed, Warned
+from fluxforge.sweeps._worker import Job
 
-# A point whose process has died so often is given up: it may need more memory than there is.
-MOST_DEATHS = 3
-MOST_WORKERS = 1024
 Tell = Callable[[PointStatus], None]
 Warn = Callable[[str], None]
 
@@ -112,10 +109,7 @@ def _check_workers(workers: object, on: str, tell: object, warn: object) -> int:
     """The number of workers; raises InputError for an argument of the wrong kind."""
     check_choice(on, "on", PLACES)
     check_function(tell, "tell"), check_function(warn, "warn")
-    number = count_cores() if workers is None else check_whole(workers, "workers", least=1)
-    if number > MOST_WORKERS:
-        raise InputError(f"workers should be at most {MOST_WORKERS}, got {number}")
-    return number
+    return count_cores() if workers is None else check_workers(workers)
 
 
 def _run_plan(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn: Warn) -> Sweep:
@@ -140,42 +134,29 @@ def _run_plan(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn:
 
 
 class _Runner:
-    """Hands out the points that are not finished, each to one worker at a time, until all have ended."""
+    """Reads the points that are finished, and runs the others."""
 
     def __init__(self, plan: Plan, folder: Path, tell: Tell, warn: Warn) -> None:
         self._plan, self._folder, self._tell, self._warn = plan, folder, tell, warn
         self._points = {point.name: point for point in plan.points}
         self._results: dict[str, PointResult] = {}
-        self._waiting: deque[str] = deque()
-        self._deaths: Counter[str] = Counter()
 
     def run(self, workers: int, on: str) -> dict[str, PointResult]:
         """The results of all points by their names."""
+        jobs = []
         for name, point in self._points.items():
             if (result := read_result(point, self._folder)) is not None:
                 self._end(name, result)
             else:
-                self._waiting.append(name)
+                jobs.append(self._job(point))
                 self._tell(PointStatus(name=name))
-        if self._waiting:
+        if jobs:
             for place in (RUNS, LOGS):
                 with explain_failure(self._folder / place):
                     (self._folder / place).mkdir(exist_ok=True)
-            pool = _make_pool(on, min(workers, len(self._waiting)), self._folder)
-            try:
-                self._work(pool)
-            finally:
-                pool.stop()
+            pool = _make_pool(on, min(workers, len(jobs)), self._folder)
+            run_jobs(jobs, pool, self._folder / LOGS, tell=self._report, end=self._collect, warn=self._warn)
         return self._results
-
-    def _work(self, pool: AbstractPool) -> None:
-        while len(self._results) < len(self._points):
-            while self._waiting and pool.free:
-                name = self._waiting.popleft()
-                self._tell(PointStatus(name=name, stage="resuming" if self._deaths[name] else "starting"))
-                pool.start(self._job(self._points[name]))
-            for event in pool.wait(0.5):
-                self._handle(event)
 
     def _job(self, point: Point) -> Job:
         command = self._plan.command
@@ -185,30 +166,13 @@ class _Runner:
         place = (self._folder / run_place(point)).absolute()
         return Job(point.name, str(place), recipe.to_dict(point.spec), command)
 
-    def _handle(self, event: Event) -> None:
-        name, point = event.name, self._points[event.name]
-        match event.message:
-            case Progressed(stage, done, total):
-                self._tell(PointStatus(name=name, stage=stage, done=done, total=total))
-            case Warned(text):
-                self._warn(f"{name}: {text}")
-            case Finished():
-                result = read_result(point, self._folder)
-                self._end(name, result or failed_result(point, "the run left no result"))
-            case Failed(error):
-                self._end(name, failed_result(point, error))
-            case Died(how):
-                self._take_back(name, point, how)
+    def _report(self, name: str, stage: str, done: int, total: int) -> None:
+        self._tell(PointStatus(name=name, stage=stage, done=done, total=total))
 
-    def _take_back(self, name: str, point: Point, how: str) -> None:
-        """Let another worker go on with a run whose worker has died, unless that has happened too often."""
-        self._deaths[name] += 1
-        if self._deaths[name] < MOST_DEATHS:
-            self._warn(f"{name}: its process ended early ({how}); another one goes on with the run")
-            self._waiting.appendleft(name)
-            return
-        error = f"its process ended early {MOST_DEATHS} times (the last time: {how}); see {self._folder / LOGS}"
-        self._end(name, failed_result(point, error))
+    def _collect(self, name: str, error: str | None) -> None:
+        point = self._points[name]
+        result = read_result(point, self._folder) if error is None else failed_result(point, error)
+        self._end(name, result or failed_result(point, "the run left no result"))
 
     def _end(self, name: str, result: PointResult) -> None:
         self._results[name] = result

@@ -1,0 +1,66 @@
+"""Numbers without units that an equation's parameters make with a length and a time (Buckingham's theorem).
+
+The exponents of a product of Δt, a length ℓ and parameters that has no unit are a vector in the null space of the
+matrix of their units. A basis of whole numbers of that space has one number per parameter, less the units that only
+parameters have: α Δt/ℓ² of heat, a Δt/ℓ of transport, r Δt of a reaction.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from fluxforge.errors import EquationError
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Unit, unit
+
+STEP, LENGTH = "dt", "length"
+
+
+@dataclass(frozen=True)
+class Group:
+    """A product of powers that has no unit: those of Δt and ℓ, and of the parameters by name, none of them 0."""
+
+    step: int
+    length: int
+    powers: Mapping[str, int]
+
+    def __str__(self) -> str:
+        parts = [(STEP, self.step), (LENGTH, self.length), *self.powers.items()]
+        return " ".join(name if power == 1 else f"{name}^{power}" for name, power in parts if power)
+
+
+def dimensionless_groups(equation: Equation) -> tuple[Group, ...]:
+    """A basis of the numbers without units of an equation, each with a parameter whose power is positive.
+
+    Raises EquationError for a parameter whose unit is not stated.
+    """
+    for p in equation.parameters:
+        if p.unit is None:
+            raise EquationError(
+                f"equation {equation.name!r}: parameter {p.name!r} has no unit, and numbers without units are needed"
+            )
+    names = [p.name for p in equation.parameters]
+    units = [unit(time=1), unit(length=1), *(p.unit for p in equation.parameters if p.unit is not None)]
+    return tuple(
+        Group(powers[0], powers[1], {name: power for name, power in zip(names, powers[2:], strict=True) if power})
+        for powers in integer_null_space(units)
+    )
+
+
+def integer_null_space(units: Sequence[Unit]) -> tuple[tuple[int, ...], ...]:
+    """Exponents of products of quantities with these units that have none: whole, without a common divisor.
+
+    The last exponent that is not 0 is positive.
+    """
+    matrix = sp.Matrix([[sp.Rational(each.numerator, each.denominator) for each in own] for own in units]).T
+    return tuple(_whole(vector) for vector in matrix.nullspace())
+
+
+def _whole(vector: sp.Matrix) -> tuple[int, ...]:
+    common = math.lcm(*(int(entry.q) for entry in vector))
+    entries = [int(entry * common) for entry in vector]
+    divisor = math.gcd(*entries)
+    sign = next(1 if entry > 0 else -1 for entry in reversed(entries) if entry)
+    return tuple(sign * entry // divisor for entry in entries)
