@@ -28,8 +28,8 @@ def network_of(weight: float, *, bias: float = 0.0, equation: str = "heat", free
         layer = eqx.tree_at(lambda own: (own.weight, own.bias), last, (line.astype(float), jnp.full((1,), bias)))
         f = eqx.tree_at(lambda own: own.layers, each.f, (layer,))
         logarithm, *others = each.inputs
-        rounds.append(type(each)(f, each.stage, each.coefficient, (logarithm.args[0], *others)))
-    return FluxNetwork(tuple(rounds), made.first, made.tableau, made.equation, made.free)
+        rounds.append(type(each)(f, each.stage, each.coefficient, (logarithm.args[0], *others), each.scale))
+    return FluxNetwork(tuple(rounds), made.first, made.tableau, made.equation, made.order, made.free)
 
 
 def judge(network: FluxNetwork, values: dict[str, object], cells: tuple[int, ...] = ()) -> dict[str, bool]:

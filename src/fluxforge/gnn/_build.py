@@ -60,15 +60,9 @@ def build_network(
     if spec.form == "free":
         return build(spec, key, equation, dimension=dimension)
     made = {"nested": nested_tableau, "rkl2": rkl2_tableau, "rkl2-nested": nested_rkl2}
-    return build_flux_network(
-        made[spec.integrator](spec.layers),
-        equation,
-        key,
-        depth=spec.depth,
-        width=spec.width,
-        order=spec.order,
-        free=spec.free_last,
-    )
+    tableau = made[spec.integrator](spec.layers)
+    sizes = {"depth": spec.depth, "width": spec.width}
+    return build_flux_network(tableau, equation, key, **sizes, order=spec.order, free=spec.free_last)
 
 
 def build(spec: recipe.Network, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2) -> Network:

@@ -26,12 +26,10 @@ from fluxforge.pde import Equation
 from fluxforge.scheme import (
     Ghost,
     Hop,
-    Scheme,
     Stage,
     Tableau,
     face_invariants,
     refuse_flux_form,
-    weighted_scheme,
     weighted_stages,
 )
 
@@ -123,17 +121,6 @@ class FluxNetwork(AbstractNetwork):
     def hops(self) -> frozenset[Hop]:
         """Messages go over edges."""
         return frozenset({Hop.EDGE})
-
-    def scheme(self, name: str, formulas: Mapping[str, sp.Expr], *, summary: str = "") -> Scheme:
-        """The scheme with a formula of a message in place of each MLP; `formulas` by the coefficients' names."""
-        return weighted_scheme(
-            name,
-            self.tableau,
-            self.equation,
-            lambda tag: formulas[coefficient_symbol(tag).name],
-            free=self.free,
-            summary=summary,
-        )
 
 
 def build_flux_network(

@@ -95,10 +95,10 @@ def discover_coefficients(
         coefficients={} if distilled is None else {name: to_text(each) for name, each in distilled.formulas.items()},
         fronts={} if distilled is None else dict(distilled.fronts),
         carry=rows,
-        order=network.order,
-        stability=measure_stability(network, None if distilled is None else distilled.formulas),
         steps=steps,
         effective=effective,
+        order=network.order,
+        stability=measure_stability(network, None if distilled is None else distilled.formulas),
         findings=(
             *_describe_answers(problems),
             *(() if scheme is None or certificate is None else (summarise(certificate, scheme),)),
@@ -123,7 +123,7 @@ def make_scheme(network: FluxNetwork, formulas: Mapping[str, sp.Expr], spec: rec
     """The scheme with these formulas of the faces' numbers in place of the MLPs."""
     by_tag = {name.removeprefix("c"): each for name, each in formulas.items()}
     summary = f"{network.tableau.summary} with coefficients of faces, distilled from a network"
-    return formula_scheme(spec.name, network.tableau, network.equation, by_tag, summary=summary)
+    return formula_scheme(spec.name, network.tableau, network.equation, by_tag, free=network.free, summary=summary)
 
 
 def _try_to_distil(

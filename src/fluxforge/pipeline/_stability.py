@@ -27,9 +27,9 @@ Coefficients = Callable[[np.ndarray], Sequence[np.ndarray]]
 def measure_stability(network: FluxNetwork, formulas: Mapping[str, sp.Expr] | None) -> Stability | None:
     """β of the network, of its formulas, of its integrator and of what stands beside them.
 
-    None for an equation that does more than diffuse, whose modes are not on the negative axis.
+    None for an equation that does more than diffuse, whose modes are not on the negative axis, and for a free network.
     """
-    if set(face_invariants(network.equation)) != {"total", "contrast", "share"}:
+    if network.free or set(face_invariants(network.equation)) != {"total", "contrast", "share"}:
         return None
     stages, tableau = len(network.tableau.rows), network.tableau
     best = optimal_interval(stages)

@@ -23,8 +23,8 @@ def check_flux_form(recipe: Recipe) -> Iterator[Clash]:
         if recipe.search is not None and recipe.search.route == "coefficients":
             yield ("search.route", "network.form"), "only networks of form 'flux' have coefficients of faces"
         return
-    if network.free_last and network.order != usual.order:
-        yield ("network.free_last", "network.order"), "a free last coefficient has no order in time; choose one of them"
+    if network.free_last and network.order == 2:
+        yield ("network.free_last", "network.order"), "a free last coefficient is of no order; set order = 1"
     own = {"layers", "depth", "width", "form", "integrator", "order", "free_last"}
     for name in (name for name in Network.__struct_fields__ if name not in own):
         if getattr(network, name) != getattr(usual, name):

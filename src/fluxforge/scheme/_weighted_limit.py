@@ -20,17 +20,26 @@ _EXCHANGE = "exchange"
 
 
 def formula_scheme(
-    name: str, tableau: Tableau, equation: Equation, formulas: Mapping[str, sp.Expr], *, summary: str = ""
+    name: str,
+    tableau: Tableau,
+    equation: Equation,
+    formulas: Mapping[str, sp.Expr],
+    *,
+    free: bool = False,
+    summary: str = "",
 ) -> Scheme:
-    """The scheme whose coefficients are formulas of `face_invariants`' names, by the tags of the stages."""
+    """The scheme whose coefficients are formulas of `face_invariants`' names, by the tags of the stages.
+
+    `free` as in `weighted_stages`.
+    """
     used = {each.name for formula in formulas.values() for each in formula.free_symbols}
     if used <= {"total"}:
         numbers = {symbol(name): each for name, each in face_invariants(equation).items()}
         whole = {tag: each.xreplace(numbers) for tag, each in formulas.items()}
-        return weighted_scheme(name, tableau, equation, lambda tag: whole[tag], summary=summary)
+        return weighted_scheme(name, tableau, equation, lambda tag: whole[tag], free=free, summary=summary)
     numbers = {symbol(name): each for name, each in _finite_invariants(equation).items()}
     whole = {tag: each.xreplace(numbers) for tag, each in formulas.items()}
-    later = weighted_stages(tableau, equation, lambda tag: whole[tag])[1:]
+    later = weighted_stages(tableau, equation, lambda tag: whole[tag], free=free)[1:]
     return Scheme(name, (_exchange_stage(equation), *later), summary=summary, equation=equation)
 
 
