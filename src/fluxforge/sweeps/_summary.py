@@ -81,6 +81,15 @@ def _describe(point: Point, run: Run) -> PointResult:
         return replace(result, as_expected=found.as_expected, formula=formulas or None)
     if not isinstance(found, Discovery):
         return result
+    if found.experiment is not None:
+        own = found.experiment
+        return replace(
+            result,
+            as_expected=found.as_expected,
+            formula=None if own.get("flux") is None else f"F = {own['flux']}",
+            loss=_number(own.get("error")),
+            network_loss=_number(own.get("reduced_error")),
+        )
     parts = {**{name: f"Σ {text}" for name, text in (found.messages or {}).items()}, **(found.outputs or {})}
     return replace(
         result,
