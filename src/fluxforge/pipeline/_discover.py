@@ -33,6 +33,7 @@ from fluxforge.pipeline._folder import (
     silent,
 )
 from fluxforge.pipeline._generalisation import generalise
+from fluxforge.pipeline._limiter import discover_limiter, rewrite_limiter
 from fluxforge.pipeline._problems import needs_small_steps
 from fluxforge.pipeline._report import rewrite_carry, rewrite_report, write_generalisation, write_report
 from fluxforge.pipeline._run import CARRY, DISCOVERY, Run, result_stage
@@ -99,6 +100,8 @@ def free_folder(spec: recipe.Recipe) -> Path:
 def check_feasible(spec: recipe.Recipe) -> None:
     """Refuse, before any training, a recipe that cannot be run to its end; raises InputError."""
     recipe.check(spec)
+    if isinstance(spec.data, recipe.Rows):
+        return
     if isinstance(spec.data, recipe.Experiment):
         check_experiment(spec)
         return
@@ -125,11 +128,15 @@ def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
         return finish_flux_run(spec, folder, tell)
     document: Document | None = folder.read_stage(stage)
     if document is None:
-        if isinstance(spec.data, recipe.Experiment):
+        if isinstance(spec.data, recipe.Rows):
+            document = discover_limiter(spec, folder, tell)
+        elif isinstance(spec.data, recipe.Experiment):
             document = discover_experiment(spec, folder, tell)
         else:
             document = compare_arms(spec, folder, tell) if spec.arms else discover_formula(spec, folder, tell)
         folder.finish(stage, document)
+    elif isinstance(spec.data, recipe.Rows):
+        check_outputs(folder, spec, lambda into: rewrite_limiter(document, into))
     elif isinstance(spec.data, recipe.Experiment):
         check_outputs(folder, spec, lambda into: rewrite_experiment(document, folder, into, tell))
     elif spec.arms:

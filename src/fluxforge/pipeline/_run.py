@@ -21,13 +21,14 @@ from fluxforge.pipeline._folder import recipe_of
 from fluxforge.report import typeset
 from fluxforge.run import Metrics, RunFolder
 from fluxforge.run.carry import CarryResult
+from fluxforge.run.limiter import LimiterResult
 from fluxforge.run.result import Discovery, Document, Generalisation, Record, from_document
 from fluxforge.scheme import Scheme, load
 from fluxforge.stepping import TrainedNetwork
 from fluxforge.train import Trained, train
 
 # The stages that hold the document of a finished run, of a recipe with a search and of one with arms.
-DISCOVERY, GENERALISATION, CARRY = "discovery", "generalisation", "carry"
+DISCOVERY, GENERALISATION, CARRY, LIMITER = "discovery", "generalisation", "carry", "limiter"
 
 
 class CertificateLine(Record, frozen=True, kw_only=True):
@@ -119,17 +120,24 @@ class Run:
         page = Markup("<p><b>{}</b>: {}</p>").format(self.recipe.name, self._headline)
         if self.scheme is not None:
             page += typeset(self.scheme)
-        names = ("report.html", *name_outputs(self.verdict == "recovered"), "generalisation.png")
+        names = ("report.html", *name_outputs(self._accepted), "generalisation.png")
         links = (
             Markup('<a href="{}">{}</a>').format(path.resolve().as_uri(), path.name) for path in self._files(names)
         )
         return str(page + Markup("<p>{}</p>").format(Markup(", ").join(links)))
 
     @property
+    def _accepted(self) -> bool:
+        """Whether the formula is in scheme.json: recovered, or a limiter that was not refused."""
+        return self.verdict == ("approximation" if isinstance(self.result, LimiterResult) else "recovered")
+
+    @property
     def _headline(self) -> str:
         found = self.result
         if isinstance(found, Generalisation):
             return f"{len(found.summary)} arms of {found.seeds} seeds"
+        if isinstance(found, LimiterResult):
+            return f"{found.verdict}, φ = {found.formula}"
         if isinstance(found, CarryResult):
             return str(self.verdict) + ("" if found.kept is None else f", {found.kept:.0%} of the network's gain kept")
         least = None if found.explained is None else found.explained.least
@@ -139,8 +147,10 @@ class Run:
         return [self.folder / name for name in names if (self.folder / name).exists()]
 
     @cached_property
-    def result(self) -> Discovery | Generalisation | CarryResult:
-        """The document as a record: of arms, of a network in the form of a flux, otherwise a Discovery."""
+    def result(self) -> Discovery | Generalisation | CarryResult | LimiterResult:
+        """The document as a record: of arms, of a network in the form of a flux, of a limiter, or a Discovery."""
+        if isinstance(self.recipe.data, recipe.Rows):
+            return from_document(self.document, LimiterResult, self.folder)
         if self.recipe.network.form == "flux":
             return from_document(self.document, CarryResult, self.folder)
         if self.recipe.arms:
@@ -152,7 +162,7 @@ class Run:
         """`recovered`, `approximation` or `refused`; None of a recipe with arms."""
         if isinstance(self.result, Generalisation):
             return None
-        if isinstance(self.result, CarryResult):
+        if isinstance(self.result, CarryResult | LimiterResult):
             return self.result.verdict
         # Runs finished before there were three verdicts say no more than this.
         return self.result.verdict or ("recovered" if self.result.recovered else "refused")
@@ -160,7 +170,7 @@ class Run:
     @cached_property
     def scheme(self) -> Scheme | None:
         """The formula as a scheme, recovered or not; None if no formula was found."""
-        found = self._files([name_outputs(self.verdict == "recovered")[0]])
+        found = self._files([name_outputs(self._accepted)[0]])
         return load(found[0]) if found else None
 
     @cached_property
@@ -180,6 +190,8 @@ class Run:
         """The network whose formula was searched; raises InputError for a recipe with arms, which has several."""
         if isinstance(self.result, Generalisation):
             raise InputError(f"{self.folder}: the run has networks of several arms: take one of run.networks")
+        if isinstance(self.result, LimiterResult):
+            raise InputError(f"{self.folder}: a limiter's network is no step of meshes: take run.scheme")
         return self.networks[self.recipe.name][self.result.member or 0]
 
     @cached_property
@@ -218,6 +230,8 @@ class Run:
 
 def result_stage(spec: recipe.Recipe) -> str:
     """The stage that holds the document of a finished run."""
+    if isinstance(spec.data, recipe.Rows):
+        return LIMITER
     return CARRY if spec.network.form == "flux" else GENERALISATION if spec.arms else DISCOVERY
 
 

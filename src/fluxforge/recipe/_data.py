@@ -137,4 +137,19 @@ class Experiment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, 
     noise: Noise = 0.0
 
 
-Data: TypeAlias = TwoCells | Pairs | Meshes | Experiment
+class Rows(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="rows"):
+    """Periodic rows of 64 cells under transport, with random profiles whose exact cell averages are known.
+
+    - `profiles`: `random` ones, boxes, triangles, Gaussians and sines drawn anew for every batch; or a `single` one
+      that every batch repeats, a decoy that the test on fresh profiles has to detect;
+    - `refit`: rows of each generation in which the constants of a closed form are fitted;
+    - `law`, `noise`: none, since the answers are the exact averages.
+    """
+
+    profiles: Literal["random", "single"] = "random"
+    refit: Batch = 24
+    law: None = None
+    noise: Annotated[float, Meta(ge=0, le=0)] = 0.0
+
+
+Data: TypeAlias = TwoCells | Pairs | Meshes | Experiment | Rows
