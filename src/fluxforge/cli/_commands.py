@@ -26,6 +26,7 @@ RECIPES = (
     "godunov",
     "carry",
     "stages",
+    "skew",
 )
 
 

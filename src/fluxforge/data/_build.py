@@ -61,8 +61,8 @@ def _source(spec: recipe.Recipe, hops: Iterable[Hop], dtype: Precision) -> Abstr
             return PairSource(spec.data, model_of(spec), dtype)
         case recipe.Meshes():
             return EnsembleSource(_ensemble(spec.data, spec.seed, tuple(hops), dtype), spec.data, model_of(spec))
-        case recipe.Experiment():
-            raise InputError(f"recipe {spec.name!r}: field 'data.kind': experiments have fluxes, and no meshes to step")
+        case recipe.Experiment() | recipe.Skew():
+            raise InputError(f"recipe {spec.name!r}: field 'data.kind': such data have fluxes, and no meshes to step")
 
 
 def _ensemble(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) -> Ensemble:

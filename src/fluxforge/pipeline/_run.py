@@ -22,12 +22,13 @@ from fluxforge.report import typeset
 from fluxforge.run import Metrics, RunFolder
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.result import Discovery, Document, Generalisation, Record, from_document
+from fluxforge.run.skew import SkewResult
 from fluxforge.scheme import Scheme, load
 from fluxforge.stepping import TrainedNetwork
 from fluxforge.train import Trained, train
 
 # The stages that hold the document of a finished run, of a recipe with a search and of one with arms.
-DISCOVERY, GENERALISATION, CARRY = "discovery", "generalisation", "carry"
+DISCOVERY, GENERALISATION, CARRY, SKEW = "discovery", "generalisation", "carry", "skew"
 
 
 class CertificateLine(Record, frozen=True, kw_only=True):
@@ -132,6 +133,8 @@ class Run:
             return f"{len(found.summary)} arms of {found.seeds} seeds"
         if isinstance(found, CarryResult):
             return str(self.verdict) + ("" if found.kept is None else f", {found.kept:.0%} of the network's gain kept")
+        if isinstance(found, SkewResult):
+            return f"{found.verdict}; {found.reasons[0].partition(': ')[2]}"
         least = None if found.explained is None else found.explained.least
         return str(self.verdict) + ("" if least is None else f", {least:.1%} of the network's step explained")
 
@@ -139,8 +142,10 @@ class Run:
         return [self.folder / name for name in names if (self.folder / name).exists()]
 
     @cached_property
-    def result(self) -> Discovery | Generalisation | CarryResult:
+    def result(self) -> Discovery | Generalisation | CarryResult | SkewResult:
         """The document as a record: of arms, of a network in the form of a flux, otherwise a Discovery."""
+        if isinstance(self.recipe.data, recipe.Skew):
+            return from_document(self.document, SkewResult, self.folder)
         if self.recipe.network.form == "flux":
             return from_document(self.document, CarryResult, self.folder)
         if self.recipe.arms:
@@ -152,7 +157,7 @@ class Run:
         """`recovered`, `approximation` or `refused`; None of a recipe with arms."""
         if isinstance(self.result, Generalisation):
             return None
-        if isinstance(self.result, CarryResult):
+        if isinstance(self.result, CarryResult | SkewResult):
             return self.result.verdict
         # Runs finished before there were three verdicts say no more than this.
         return self.result.verdict or ("recovered" if self.result.recovered else "refused")
@@ -214,6 +219,8 @@ class Run:
 
 def result_stage(spec: recipe.Recipe) -> str:
     """The stage that holds the document of a finished run."""
+    if isinstance(spec.data, recipe.Skew):
+        return SKEW
     return CARRY if spec.network.form == "flux" else GENERALISATION if spec.arms else DISCOVERY
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._data import Experiment, Meshes, Pairs
+from fluxforge.recipe._data import Experiment, Meshes, Pairs, Skew
 from fluxforge.recipe._equation import (
     HEAT,
     diffusivity_of,
@@ -207,8 +207,8 @@ def _resolved(recipe: Recipe) -> Iterator[Clash]:
 def _answers(recipe: Recipe) -> Iterator[Clash]:
     """The law and the noise are of the answers that a supervised loss compares with."""
     data, loss = recipe.data, recipe.loss
-    if isinstance(data, Experiment):
-        return  # fluxforge.experiment knows the symbols of its laws
+    if isinstance(data, Experiment | Skew):
+        return  # fluxforge.experiment and fluxforge.skew know the symbols of their laws
     given = [name for name, set_ in (("law", data.law is not None), ("noise", data.noise > 0)) if set_]
     for name in given:
         if loss.residual is not None:
@@ -234,6 +234,22 @@ def _experiment(recipe: Recipe) -> Iterator[Clash]:
         yield ("search", "data.kind"), "an experiment ends in a formula; add a section [search], without arms"
     if recipe.search is not None and recipe.search.route != "modules":
         yield ("search.route", "data.kind"), "an experiment has one flux and no stencil; choose route = 'modules'"
+
+
+def _skew(recipe: Recipe) -> Iterator[Clash]:
+    """Fluxes of skewed meshes are those of heat, and end in a choice of one coefficient."""
+    if not isinstance(recipe.data, Skew):
+        return
+    if recipe.equation != HEAT or recipe.parameters or recipe.diffusivity is not None:
+        yield ("equation", "data.kind"), "fluxes of skewed meshes are those of heat with α = 1; leave the equation out"
+    if recipe.loss.supervised is None or recipe.loss.residual is not None:
+        yield ("loss", "data.kind"), "exact fluxes have no residual; choose [loss.supervised] alone"
+    if recipe.arms or recipe.search is None:
+        yield ("search", "data.kind"), "the free coefficient is searched; add a section [search], without arms"
+    if recipe.search is not None and recipe.search.route != "modules":
+        yield ("search.route", "data.kind"), "coefficients of faces are no stencil; choose route = 'modules'"
+    if recipe.seeds > 1:
+        yield ("seeds", "data.kind"), "one network is trained on the fluxes; set seeds = 1"
 
 
 def _equation(recipe: Recipe) -> Iterator[Clash]:
@@ -281,6 +297,7 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     _resolved,
     _answers,
     _experiment,
+    _skew,
 )
 
 

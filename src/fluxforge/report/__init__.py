@@ -7,6 +7,7 @@ from fluxforge.report._discovery_page import discovery_page, write_discovery
 from fluxforge.report._experiment_page import experiment_page, write_experiment
 from fluxforge.report._mathml import round_decimals, typeset
 from fluxforge.report._page import COLOURS, MARKERS, Row, Shown, Table, embed_figure, page, panels, table_csv, tables
+from fluxforge.report._skew_page import write_skew
 
 __all__ = [
     "COLOURS",
@@ -34,4 +35,5 @@ __all__ = [
     "write_certificate",
     "write_discovery",
     "write_experiment",
+    "write_skew",
 ]

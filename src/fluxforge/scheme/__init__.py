@@ -2,6 +2,7 @@
 
 from fluxforge.expression import symbol
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
+from fluxforge.scheme._damped import SKEWED, Damping, damped_space
 from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
 from fluxforge.scheme._integrate import (
     EULER,
@@ -61,6 +62,7 @@ __all__ = [
     "LIMITERS",
     "LOCAL",
     "NEXT",
+    "SKEWED",
     "SPACES",
     "STEP",
     "TABLEAUX",
@@ -68,6 +70,7 @@ __all__ = [
     "TWO_POINT",
     "Affine",
     "Claims",
+    "Damping",
     "Ghost",
     "Hop",
     "Limiter",
@@ -90,6 +93,7 @@ __all__ = [
     "check_scheme",
     "claims_to_document",
     "correction_text",
+    "damped_space",
     "face_invariants",
     "find",
     "find_tableau",
