@@ -27,6 +27,7 @@ RECIPES = (
     "carry",
     "stages",
     "limiter",
+    "skew",
 )
 
 

@@ -23,12 +23,13 @@ from fluxforge.run import Metrics, RunFolder
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.limiter import LimiterResult
 from fluxforge.run.result import Discovery, Document, Generalisation, Record, from_document
+from fluxforge.run.skew import SkewResult
 from fluxforge.scheme import Scheme, load
 from fluxforge.stepping import TrainedNetwork
 from fluxforge.train import Trained, train
 
 # The stages that hold the document of a finished run, of a recipe with a search and of one with arms.
-DISCOVERY, GENERALISATION, CARRY, LIMITER = "discovery", "generalisation", "carry", "limiter"
+DISCOVERY, GENERALISATION, CARRY, LIMITER, SKEW = "discovery", "generalisation", "carry", "limiter", "skew"
 
 
 class CertificateLine(Record, frozen=True, kw_only=True):
@@ -140,6 +141,8 @@ class Run:
             return f"{found.verdict}, φ = {found.formula}"
         if isinstance(found, CarryResult):
             return str(self.verdict) + ("" if found.kept is None else f", {found.kept:.0%} of the network's gain kept")
+        if isinstance(found, SkewResult):
+            return f"{found.verdict}; {found.reasons[0].partition(': ')[2]}"
         least = None if found.explained is None else found.explained.least
         return str(self.verdict) + ("" if least is None else f", {least:.1%} of the network's step explained")
 
@@ -147,10 +150,14 @@ class Run:
         return [self.folder / name for name in names if (self.folder / name).exists()]
 
     @cached_property
-    def result(self) -> Discovery | Generalisation | CarryResult | LimiterResult:
-        """The document as a record: of arms, of a network in the form of a flux, of a limiter, or a Discovery."""
+    def result(self) -> Discovery | Generalisation | CarryResult | LimiterResult | SkewResult:
+        """The document as a record: of arms, of a network in the form of a flux, of a limiter, of a flux for skewed
+        meshes, otherwise a Discovery.
+        """
         if isinstance(self.recipe.data, recipe.Rows):
             return from_document(self.document, LimiterResult, self.folder)
+        if isinstance(self.recipe.data, recipe.Skew):
+            return from_document(self.document, SkewResult, self.folder)
         if self.recipe.network.form == "flux":
             return from_document(self.document, CarryResult, self.folder)
         if self.recipe.arms:
@@ -162,7 +169,7 @@ class Run:
         """`recovered`, `approximation` or `refused`; None of a recipe with arms."""
         if isinstance(self.result, Generalisation):
             return None
-        if isinstance(self.result, CarryResult | LimiterResult):
+        if isinstance(self.result, CarryResult | LimiterResult | SkewResult):
             return self.result.verdict
         # Runs finished before there were three verdicts say no more than this.
         return self.result.verdict or ("recovered" if self.result.recovered else "refused")
@@ -232,6 +239,8 @@ def result_stage(spec: recipe.Recipe) -> str:
     """The stage that holds the document of a finished run."""
     if isinstance(spec.data, recipe.Rows):
         return LIMITER
+    if isinstance(spec.data, recipe.Skew):
+        return SKEW
     return CARRY if spec.network.form == "flux" else GENERALISATION if spec.arms else DISCOVERY
 
 

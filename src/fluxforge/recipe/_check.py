@@ -8,7 +8,8 @@ from typing import Any
 
 from fluxforge.errors import RecipeError
 from fluxforge.recipe._check_flux import Clash, check_flux_form, check_resolved
-from fluxforge.recipe._data import Experiment, Meshes, Pairs, Rows
+from fluxforge.recipe._check_kinds import check_rows, check_skew
+from fluxforge.recipe._data import Experiment, Meshes, Pairs, Rows, Skew
 from fluxforge.recipe._equation import (
     HEAT,
     diffusivity_of,
@@ -167,8 +168,8 @@ def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
 def _answers(recipe: Recipe) -> Iterator[Clash]:
     """The law and the noise are of the answers that a supervised loss compares with."""
     data, loss = recipe.data, recipe.loss
-    if isinstance(data, Experiment | Rows):
-        return  # fluxforge.experiment knows the symbols of its laws; rows have no laws
+    if isinstance(data, Experiment | Rows | Skew):
+        return  # fluxforge.experiment and fluxforge.skew know the symbols of their laws; rows have no laws
     given = [name for name, set_ in (("law", data.law is not None), ("noise", data.noise > 0)) if set_]
     for name in given:
         if loss.residual is not None:
@@ -194,24 +195,6 @@ def _experiment(recipe: Recipe) -> Iterator[Clash]:
         yield ("search", "data.kind"), "an experiment ends in a formula; add a section [search], without arms"
     if recipe.search is not None and recipe.search.route != "modules":
         yield ("search.route", "data.kind"), "an experiment has one flux and no stencil; choose route = 'modules'"
-
-
-def _rows(recipe: Recipe) -> Iterator[Clash]:
-    """Rows of cells train a limiter of linear transport, whose closed forms are fitted."""
-    families = recipe.search is not None and recipe.search.route == "families"
-    if families != isinstance(recipe.data, Rows):
-        yield ("search.route", "data.kind"), "families of limiters belong to rows of cells: choose both, or neither"
-    if not isinstance(recipe.data, Rows):
-        return
-    if recipe.equation != "advection":
-        yield ("equation", "data.kind"), "rows of cells are of linear transport; set equation = 'advection'"
-    own = {"depth", "width"}
-    for name in (name for name in Network.__struct_fields__ if name not in own):
-        if getattr(recipe.network, name) != getattr(Network(), name):
-            yield (f"network.{name}", "data.kind"), f"a limiter is one MLP and has no '{name}'; remove it"
-    if recipe.arms or recipe.loss.residual is not None:
-        field = "arms" if recipe.arms else "loss.residual"
-        yield (field, "data.kind"), f"rows have exact averages to compare with; remove '{field}'"
 
 
 def _equation(recipe: Recipe) -> Iterator[Clash]:
@@ -265,7 +248,8 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     check_resolved,
     _answers,
     _experiment,
-    _rows,
+    check_rows,
+    check_skew,
 )
 
 

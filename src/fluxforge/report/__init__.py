@@ -8,6 +8,7 @@ from fluxforge.report._experiment_page import experiment_page, write_experiment
 from fluxforge.report._limiter_page import phi_figure, write_limiter
 from fluxforge.report._mathml import round_decimals, typeset
 from fluxforge.report._page import COLOURS, MARKERS, Row, Shown, Table, embed_figure, page, panels, table_csv, tables
+from fluxforge.report._skew_page import write_skew
 
 __all__ = [
     "COLOURS",
@@ -37,4 +38,5 @@ __all__ = [
     "write_discovery",
     "write_experiment",
     "write_limiter",
+    "write_skew",
 ]

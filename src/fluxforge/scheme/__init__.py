@@ -2,6 +2,7 @@
 
 from fluxforge.expression import symbol
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
+from fluxforge.scheme._damped import SKEWED, Damping, damped_space
 from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
 from fluxforge.scheme._integrate import (
     EULER,
@@ -66,6 +67,7 @@ __all__ = [
     "LIMITERS",
     "LOCAL",
     "NEXT",
+    "SKEWED",
     "SPACES",
     "STEP",
     "TABLEAUX",
@@ -73,6 +75,7 @@ __all__ = [
     "TWO_POINT",
     "Affine",
     "Claims",
+    "Damping",
     "Ghost",
     "Hop",
     "Limiter",
@@ -95,6 +98,7 @@ __all__ = [
     "check_scheme",
     "claims_to_document",
     "correction_text",
+    "damped_space",
     "face_invariants",
     "find",
     "find_tableau",

@@ -15,6 +15,7 @@ from fluxforge.pipeline import Discovery, Run, load_run
 from fluxforge.report import page, table_csv
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.limiter import LimiterResult
+from fluxforge.run.skew import SkewResult
 from fluxforge.sweeps._points import Point, digest_recipe, show_value
 from fluxforge.sweeps._records import PointResult, Rate, Sweep
 
@@ -82,6 +83,9 @@ def _describe(point: Point, run: Run) -> PointResult:
         return replace(result, as_expected=found.as_expected, formula=formulas or None)
     if isinstance(found, LimiterResult):
         return replace(result, as_expected=found.as_expected, formula=found.formula)
+    if isinstance(found, SkewResult):
+        chosen = "; ".join(f"{law.name}: {law.formula}" for law in found.laws[1:])
+        return replace(result, as_expected=found.as_expected, formula=chosen or None)
     if not isinstance(found, Discovery):
         return result
     if found.experiment is not None:
