@@ -68,7 +68,7 @@ FAULTS = (
         "pde",
     ),
     Fault(
-        "scheme/_integrate.py",
+        "scheme/_tableau.py",
         "runge_kutta(((_HALF,), (0, 1)))",
         "runge_kutta(((_HALF,), (1, 0)))",
         "scheme/test_integrate.py",
