@@ -110,8 +110,8 @@ FAULTS = (
     ),
     Fault(
         "distil/_solvers.py",
-        "left = r - Q @ (Q.T @ r) / len(r)",
-        "left = r + Q @ (Q.T @ r) / len(r)",
+        "float(np.abs(r + J @ move).sum()), slack)",
+        "float(np.abs(r - J @ move).sum()), slack)",
         "distil/test_solvers.py",
     ),
     Fault(

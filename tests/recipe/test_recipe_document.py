@@ -55,6 +55,7 @@ FIXED = (
     "data.kind",
     "network.form",
     "network.integrator",
+    "network.order",
     "network.hops",
     "network.two_hop",
     "data.law",

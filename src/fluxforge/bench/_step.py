@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Int
 from scipy.sparse import csr_array
 
+from fluxforge.bench._carried import kept_formulas
 from fluxforge.bench._fipy import load_fipy
 from fluxforge.errors import InputError
 from fluxforge.mesh import DualGraph, Mesh, dual, fourier_step, right_triangles
@@ -45,8 +46,9 @@ def bench_step(
     if not 100 <= cells <= 100_000_000:
         raise InputError(f"cells should be between 100 and 1e8, got {cells}")
     others = [name for name in schemes if name != "euler"]
-    if unknown := [name for name in others if name not in BUILT_IN]:
-        raise InputError(f"schemes: no built-in scheme {unknown[0]!r}; there are {', '.join(BUILT_IN)}")
+    if unknown := [name for name in others if name not in BUILT_IN and name not in kept_formulas()]:
+        known = ", ".join((*BUILT_IN, *kept_formulas()))
+        raise InputError(f"schemes: no built-in scheme {unknown[0]!r}; there are {known}")
     tell = progress or (lambda _: None)
     tell("mesh")
     start = time.perf_counter()
@@ -107,7 +109,9 @@ def _measured(name: str, graph: DualGraph, dt: float, T: np.ndarray) -> dict[str
 
 
 def _stepper(name: str, graph: DualGraph, dt: float) -> AbstractStepper:
-    return run_stepper(find(name), graph, dt, steps=STEPS_OF_A_RUN)
+    kept = kept_formulas().get(name)
+    scheme = find(name) if kept is None else kept.scheme()
+    return run_stepper(scheme, graph, dt, steps=STEPS_OF_A_RUN)
 
 
 def _row(graph: DualGraph, step: AbstractStepper, seconds: float, add: float | None) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | No
     _refuse_transcendental(scheme)
     step = step_on_lattice(scheme, lattice)
     assert step is not None
-    slope = tuple({key: sp.simplify(c.coeff(DT, 1)) for key, c in shifts.items()} for shifts in step)
+    slope = tuple({key: sp.simplify(_with_moduli(c.coeff(DT, 1))) for key, c in shifts.items()} for shifts in step)
     highest = HIGHEST if scheme.equation.velocity is None else HIGHEST_OF_TRANSPORT
     try:
         largest = _largest_number(c for shifts in slope for c in shifts.values())
@@ -103,6 +103,18 @@ def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | No
         return None if eigenvalue is None else _equation(scheme, lattice, eigenvalue, highest)
     except sp.PolynomialError as error:
         raise NumericalError(f"its coefficients have no expansion in h ({error})") from error
+
+
+def _with_moduli(coefficient: sp.Expr) -> sp.Expr:
+    """max(x, 0) → (x + |x|)/2, min(x, 0) → (x − |x|)/2: SymPy does not see that max(x, 0) − max(−x, 0) is x."""
+
+    def rewrite(extreme: sp.Expr) -> sp.Expr:
+        (x,) = (part for part in extreme.args if part != 0)
+        return (x + (1 if isinstance(extreme, sp.Max) else -1) * sp.Abs(x)) / 2
+
+    return coefficient.replace(
+        lambda part: isinstance(part, sp.Min | sp.Max) and len(part.args) == 2 and 0 in part.args, rewrite
+    )
 
 
 def _refuse_transcendental(scheme: Scheme) -> None:

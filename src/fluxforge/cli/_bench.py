@@ -7,6 +7,7 @@ import typer
 
 from fluxforge.cli._arguments import Json, command, count, group
 from fluxforge.cli._bench_equations import equations
+from fluxforge.cli._bench_time import time
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 
 bench = group(
@@ -114,3 +115,4 @@ def _compare(measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 command(bench, "fluxforge bench equations --only burgers,fisher --size quick")(equations)
+command(bench, "fluxforge bench time --cells 1e3 --no-runs")(time)

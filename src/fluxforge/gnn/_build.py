@@ -11,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge.errors import InputError
-from fluxforge.expression import parse
+from fluxforge.expression import parse, to_text
 from fluxforge.gnn._flux_form import build_flux_network
 from fluxforge.gnn._mlp import MLP, AbstractMLP, GatedMLP
 from fluxforge.gnn._network import AbstractNetwork, Gradient, Layer, Messages, Network, Update
@@ -25,6 +25,7 @@ from fluxforge.scheme import (
     gradient_names,
     invariant_names,
     message_symbols,
+    nested_rkl2,
     nested_tableau,
     output_symbols,
     rkl2_tableau,
@@ -33,7 +34,12 @@ from fluxforge.scheme import (
 
 # Features per hop. {h} is the state a layer starts from: T at first, later what the layer before gave.
 EDGE: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"simplified": ("alpha*A/delta*(T_N - T_P)",), "primitive": ("{h}_N", "{h}_P", "A", "delta")}
+    {
+        "simplified": ("alpha*A/delta*(T_N - T_P)",),
+        "primitive": ("{h}_N", "{h}_P", "A", "delta"),
+        # With the numbers of the face, which depend on the equation: `step_numbers`.
+        "dimensionless": ("{h}_N - {h}_P",),
+    }
 )
 LEGS = ("A_PN", "delta_PN", "A_NQ", "delta_NQ")
 # 1/V, not V, of the far end: a ghost has none.
@@ -41,9 +47,9 @@ PATH = ("T_P", "T_N", "T_Q", "S_P", "S_N", "S_Q", "V_P", "V_N", "1/V_Q", "dt", *
 # What invariants are called in messages of each hop; those of a ring average A and δ alone over their paths.
 SUFFIXES: Mapping[Hop, tuple[str, ...]] = MappingProxyType({Hop.EDGE: ("",), Hop.PATH: ("_PN", "_NQ"), Hop.RING: ()})
 NODE: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"simplified": ("{h}", "dt*S"), "primitive": ("T", "S", "dt", "V")}
+    {"simplified": ("{h}", "dt*S"), "primitive": ("T", "S", "dt", "V"), "dimensionless": ("{h}",)}
 )
-SUM: Mapping[str, str] = MappingProxyType({"simplified": "dt/V*{z}", "primitive": "{z}"})
+SUM: Mapping[str, str] = MappingProxyType({"simplified": "dt/V*{z}", "primitive": "{z}", "dimensionless": "{z}"})
 FORM: Mapping[str, str] = MappingProxyType({"direct": "f", "residual": "T + dt/V*f"})
 
 
@@ -53,8 +59,10 @@ def build_network(
     """The network of a recipe, of either form."""
     if spec.form == "free":
         return build(spec, key, equation, dimension=dimension)
-    tableau = rkl2_tableau(spec.layers) if spec.integrator == "rkl2" else nested_tableau(spec.layers)
-    return build_flux_network(tableau, equation, key, depth=spec.depth, width=spec.width)
+    made = {"nested": nested_tableau, "rkl2": rkl2_tableau, "rkl2-nested": nested_rkl2}
+    tableau = made[spec.integrator](spec.layers)
+    sizes = {"depth": spec.depth, "width": spec.width}
+    return build_flux_network(tableau, equation, key, **sizes, order=spec.order, free=spec.free_last)
 
 
 def build(spec: recipe.Network, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2) -> Network:
@@ -98,6 +106,7 @@ def _layer(
     messages = []
     for hop, own in zip(hops, keys, strict=False):
         texts = _expand_states(EDGE[spec.features], states) if hop is Hop.EDGE else PATH
+        texts = (*texts, *(step_numbers(equation) if spec.features == "dimensionless" else ()))
         plain = [name for name in spec.invariants if name != CORRECTION]
         texts = (*texts, *(f"{name}{suffix}" for suffix in SUFFIXES[hop] for name in plain))
         known = message_symbols(hop, earlier, equation)
@@ -124,12 +133,33 @@ def _update(
 ) -> Update:
     sums = tuple(name for each in messages for name in each.names)
     # A later layer of primitive features sees the original ones and what the layer before gave.
-    extra = () if spec.features == "simplified" or not earlier else states
-    texts = (*_expand_states(NODE[spec.features], states), *extra, *(SUM[spec.features].format(z=z) for z in sums))
+    extra = () if spec.features != "primitive" or not earlier else states
+    own = (_supply(equation),) if spec.features == "dimensionless" else ()
+    texts = (
+        *_expand_states(NODE[spec.features], states),
+        *own,
+        *extra,
+        *(SUM[spec.features].format(z=z) for z in sums),
+    )
     features = _parse_all(texts, output_symbols(sums, earlier, equation))
-    forms = _parse_all((FORM[spec.update],) * len(names), {**output_symbols((), ()), "f": symbol("f")})
+    form = "T + f" if spec.features == "dimensionless" and spec.update == "residual" else FORM[spec.update]
+    forms = _parse_all((form,) * len(names), {**output_symbols((), ()), "f": symbol("f")})
     f = _mlp(spec, len(features), len(names), key)
     return Update(f, names, features, forms, (Ghost.DIRICHLET,) * len(names))
+
+
+def step_numbers(equation: Equation) -> tuple[str, ...]:
+    """A Δt ∂F/∂u_P/(c V) of a face, α Δt A/(δ V) of heat, and that of u_N where it is another number."""
+    own, both = equation.slopes(symbol("T_P"), symbol("T_N"))
+    capacity = equation.at_cell(equation.capacity, symbol("T_P"), "P")
+    scale = symbol("dt") * symbol("A") / (capacity * symbol("V_P"))
+    found = [own * scale] if sp.simplify(both) == 0 else [own * scale, (both - own) * scale]
+    return tuple(to_text(each) for each in found)
+
+
+def _supply(equation: Equation) -> str:
+    """What the source adds in a step."""
+    return to_text(symbol("dt") * symbol("S") / equation.at_cell(equation.capacity, symbol("T")))
 
 
 def _sum_name(number: int, hop: Hop, k: int, width: int) -> str:

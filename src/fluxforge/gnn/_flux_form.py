@@ -2,7 +2,9 @@
 
 The stages are those of `fluxforge.scheme.weighted_stages`. The coefficient of each stage after the first is 1 + f(x)
 with f a small MLP of dimensionless numbers x of a face, symmetric in its two cells. Before training f is 0, and the
-network is the integrator.
+network is the integrator. With `order` 2 it is 1 + total/(1 + total) f(x), total = Fo_P + Fo_N: what f adds to the
+integrator is then of third order in Δt, and the step is of second order, whatever f is. So that f is bounded as Δt goes
+to 0, it then sees log(total + 1/100) instead of log(total).
 """
 
 from collections.abc import Mapping
@@ -24,20 +26,25 @@ from fluxforge.pde import Equation
 from fluxforge.scheme import (
     Ghost,
     Hop,
-    Scheme,
     Stage,
     Tableau,
     face_invariants,
     refuse_flux_form,
-    weighted_scheme,
     weighted_stages,
 )
 
+_LEAST_TOTAL = sp.Rational(1, 100)
 
-def coefficient_inputs(equation: Equation) -> tuple[sp.Expr, ...]:
+
+def coefficient_inputs(equation: Equation, order: int = 1) -> tuple[sp.Expr, ...]:
     """What the coefficients see, as formulas of a message: log(Fo_P + Fo_N), and the other numbers of the face."""
     numbers = face_invariants(equation)
-    return (sp.log(numbers.pop("total")), *numbers.values())
+    return (log_of_total(numbers.pop("total"), order), *numbers.values())
+
+
+def log_of_total(total: sp.Expr, order: int) -> sp.Expr:
+    """The first input; with `order` 2 it has a limit as Δt goes to 0."""
+    return sp.log(total + _LEAST_TOTAL) if order == 2 else sp.log(total)
 
 
 def coefficient_symbol(tag: str) -> sp.Symbol:
@@ -45,13 +52,19 @@ def coefficient_symbol(tag: str) -> sp.Symbol:
     return symbol(f"c{tag}")
 
 
+def learned_part(total: sp.Expr, order: int) -> sp.Expr:
+    """What f is multiplied by: 1, or for `order` 2 a number between 0 and 1 that vanishes with Δt."""
+    return total / (1 + total) if order == 2 else sp.S.One
+
+
 class WeightedRound(eqx.Module):
-    """One stage whose message contains a coefficient 1 + f of every face."""
+    """One stage whose message contains a coefficient 1 + scale · f of every face."""
 
     f: MLP
     stage: Stage = eqx.field(static=True)
     coefficient: sp.Symbol = eqx.field(static=True)
     inputs: tuple[sp.Expr, ...] = eqx.field(static=True)
+    scale: sp.Expr = eqx.field(static=True, default=sp.S.One)
 
     @property
     def ghosts(self) -> Mapping[str, Ghost]:
@@ -61,14 +74,18 @@ class WeightedRound(eqx.Module):
     def coefficients(
         self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
     ) -> Float[Array, "cells slots"]:
-        """1 + f in every slot, 1 in those that are not used."""
+        """1 + scale · f in every slot, 1 in those that are not used."""
         hop = graph.hops[Hop.EDGE]
-        wanted = frozenset[sp.Symbol]().union(*(each.free_symbols for each in self.inputs))
+        wanted = frozenset[sp.Symbol]().union(*(each.free_symbols for each in (*self.inputs, self.scale)))
         values = hop.values(wanted, nodes, parameters)
         # Unused slots have no numbers of their own; what is made of zeros there must not reach the gradient as NaN.
         seen = [jnp.broadcast_to(evaluate(each, values, jnp), hop.mask.shape) for each in self.inputs]
         table = jnp.stack([jnp.where(hop.mask & jnp.isfinite(each), each, 0.0).ravel() for each in seen], axis=-1)
-        return 1.0 + jnp.where(hop.mask, self.f(table.astype(graph.V.dtype)).reshape(hop.mask.shape), 0.0)
+        found = self.f(table.astype(graph.V.dtype)).reshape(hop.mask.shape)
+        if self.scale != 1:
+            scale = jnp.broadcast_to(evaluate(self.scale, values, jnp), hop.mask.shape)
+            found = found * jnp.where(hop.mask & jnp.isfinite(scale), scale, 0.0)
+        return 1.0 + jnp.where(hop.mask, found, 0.0)
 
     def sums(
         self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
@@ -83,12 +100,17 @@ class WeightedRound(eqx.Module):
 
 
 class FluxNetwork(AbstractNetwork):
-    """A time integrator with learned coefficients of faces; `weighted` are the stages after the first."""
+    """A time integrator with learned coefficients of faces; `weighted` are the stages after the first.
+
+    A `free` one has a coefficient before the whole flux of every stage, so that `weighted` are all stages: an ablation.
+    """
 
     weighted: tuple[WeightedRound, ...]
     first: tuple[Stage, ...] = eqx.field(static=True)
     tableau: Tableau = eqx.field(static=True)
     equation: Equation = eqx.field(static=True)
+    order: int = eqx.field(static=True, default=1)
+    free: bool = eqx.field(static=True, default=False)
 
     @property
     def rounds(self) -> tuple[AbstractRound, ...]:
@@ -100,34 +122,38 @@ class FluxNetwork(AbstractNetwork):
         """Messages go over edges."""
         return frozenset({Hop.EDGE})
 
-    def scheme(self, name: str, formulas: Mapping[str, sp.Expr], *, summary: str = "") -> Scheme:
-        """The scheme with a formula of a message in place of each MLP; `formulas` by the coefficients' names."""
-        return weighted_scheme(
-            name, self.tableau, self.equation, lambda tag: formulas[coefficient_symbol(tag).name], summary=summary
-        )
-
 
 def build_flux_network(
-    tableau: Tableau, equation: Equation, key: PRNGKeyArray, *, depth: int, width: int
+    tableau: Tableau,
+    equation: Equation,
+    key: PRNGKeyArray,
+    *,
+    depth: int,
+    width: int,
+    order: int = 1,
+    free: bool = False,
 ) -> FluxNetwork:
     """Random weights, but none in the last layer of an MLP, so that the network starts as the integrator.
 
-    Raises InputError for an equation whose flux is not linear, or whose parameters have no units.
+    `order` 2 keeps it of second order in time, the tableau being so. Raises InputError for an equation whose flux is
+    not linear, or whose parameters have no units.
     """
     if (why := refuse_flux_form(equation)) is not None:
         raise InputError(f"network.form: {why}")
-    stages = weighted_stages(tableau, equation, coefficient_symbol)
-    first, later = stages[:2], stages[2:]
-    inputs = coefficient_inputs(equation)
+    stages = weighted_stages(tableau, equation, coefficient_symbol, free=free)
+    alone = 1 if free else 2
+    first, later = stages[:alone], stages[alone:]
+    inputs = coefficient_inputs(equation, order)
+    scale = learned_part(face_invariants(equation)["total"], order)
     keys = jax.random.split(key, max(len(later), 1))
     rounds = []
     for stage, own in zip(later, keys, strict=False):
         (message,) = stage.messages.values()
         names = {each.name: each for each in message.expression.free_symbols}
-        tags = (str(number) for number in range(2, len(tableau.rows) + 1))
+        tags = (str(number) for number in range(1, len(tableau.rows) + 1))
         coefficient = next(names[f"c{tag}"] for tag in tags if f"c{tag}" in names)
-        rounds.append(WeightedRound(_mlp(len(inputs), depth, width, own), stage, coefficient, inputs))
-    return FluxNetwork(tuple(rounds), first, tableau, equation)
+        rounds.append(WeightedRound(_mlp(len(inputs), depth, width, own), stage, coefficient, inputs, scale))
+    return FluxNetwork(tuple(rounds), first, tableau, equation, order, free)
 
 
 def _mlp(inputs: int, depth: int, width: int, key: PRNGKeyArray) -> MLP:

@@ -34,7 +34,7 @@ from fluxforge.mesh._families import (
     two_cells,
 )
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
-from fluxforge.mesh._generate import disk, generate, polygon, square
+from fluxforge.mesh._generate import disk, generate, graded, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._lines import Lines, lines
@@ -121,6 +121,7 @@ __all__ = [
     "fourier_step",
     "generate",
     "gmsh_problem",
+    "graded",
     "info",
     "jittered",
     "linear_speed",

@@ -78,9 +78,14 @@ class Sizing:
         return np.asarray(self.size * (self.near + (1.0 - self.near) * share))
 
 
-def sizing(domain: AbstractDomain, size: float, attractors: Points) -> Sizing:
-    """The edge lengths of regular (no attraction points) and irregular meshes of a domain of area ℓ²."""
+def sizing(domain: AbstractDomain, size: float, attractors: Points, near: float | None = None) -> Sizing:
+    """The edge lengths of regular (no attraction points) and irregular meshes of a domain of area ℓ².
+
+    With `near` given, edges are `near` times as long at the attraction points, and grow up to the distance ℓ.
+    """
     length = domain.area**0.5
+    if near is not None:
+        return Sizing(size, attractors, core=0.0, reach=length, near=near)
     return Sizing(size, attractors, core=CORE * length, reach=REACH * length)
 
 

@@ -75,6 +75,25 @@ def generate(
     return replace(mesh, points=mesh.points / scale, origin=f"{kind} mesh, {wanted}, seed {seed}")
 
 
+def graded(*, cells: int = DEFAULT_CELLS, ratio: float = 100.0, seed: int = 0, engine: str = "auto") -> Mesh:
+    """The unit square with edges that grow from a point inside it, up to `ratio` times as long at the distance 1.
+
+    The seed chooses the point; the mesh has about as many cells as wanted.
+    """
+    domain = unit_square()
+    _check("irregular", engine, cells, None)
+    check_seed(seed)
+    if not 1.0 < check_number(ratio, "field 'ratio'") <= 1e4:
+        raise InputError(f"field 'ratio': {ratio} is not between 1 and 1e4")
+    if engine == "auto" and gmsh_problem() is not None:
+        engine = "builtin"
+    near = 1.0 / ratio
+    point = 0.3 + 0.4 * _attractors(domain, 1, seed)
+    make = partial(_mesher(engine), domain, attractors=point, seed=seed, near=near)
+    mesh = _match_cell_count(make, _cells_times_size_squared(domain, point, near), cells)
+    return replace(_check_cover(mesh, domain), origin=f"graded mesh 1:{ratio:g}, {cells} cells, seed {seed}")
+
+
 def _mesher(engine: str) -> Callable[..., Mesh]:
     if engine != "builtin":
         return mesh_with_gmsh
@@ -112,13 +131,13 @@ def _attractors(domain: AbstractDomain, count: int, seed: int) -> Points:
     return found[:count]
 
 
-def _cells_times_size_squared(domain: AbstractDomain, attractors: Points) -> float:
+def _cells_times_size_squared(domain: AbstractDomain, attractors: Points, near: float | None = None) -> float:
     """4/√3 ∫ (size/h)² dA: equilateral triangles of edge h, counted where they would lie."""
     (x0, y0), (x1, y1) = domain.box
     ticks = (np.arange(128) + 0.5) / 128
     grid = np.stack(np.meshgrid(x0 + ticks * (x1 - x0), y0 + ticks * (y1 - y0)), axis=-1).reshape(-1, 2)
     inside = grid[domain.contains(grid)]
-    fineness = np.mean(sizing(domain, 1.0, attractors)(inside) ** -2.0) if len(inside) else 1.0
+    fineness = np.mean(sizing(domain, 1.0, attractors, near)(inside) ** -2.0) if len(inside) else 1.0
     return float(4.0 / np.sqrt(3.0) * domain.area * fineness)
 
 

@@ -55,9 +55,11 @@ class _Outline:
         return np.asarray(0.5 * np.hypot(*(b - a).T))
 
 
-def mesh_with_scipy(domain: AbstractDomain, *, size: float, attractors: Points, seed: int) -> Mesh:
+def mesh_with_scipy(
+    domain: AbstractDomain, *, size: float, attractors: Points, seed: int, near: float | None = None
+) -> Mesh:
     """Triangles with the edge lengths of `sizing`; the seed turns and shifts the lattice they start from."""
-    h = sizing(domain, size, attractors)
+    h = sizing(domain, size, attractors, near)
     outline = _outline(domain, h)
     inner = _lattice(domain, h, outline, np.random.default_rng(seed))
     inner = _add_points(domain, h, outline, inner)

@@ -101,7 +101,9 @@ def _explain_import_error(message: str) -> str:
     return f"gmsh needs the system library {library}: install the package {package} (its name on Debian and Ubuntu)"
 
 
-def mesh_with_gmsh(domain: AbstractDomain, *, size: float, attractors: Points, seed: int) -> Mesh:
+def mesh_with_gmsh(
+    domain: AbstractDomain, *, size: float, attractors: Points, seed: int, near: float | None = None
+) -> Mesh:
     """Triangles of a domain by gmsh's frontal Delaunay algorithm, with the edge lengths of `sizing`.
 
     gmsh's own random seed does not change its plane meshes, so without attraction points a seed other than 0 lets the
@@ -113,7 +115,7 @@ def mesh_with_gmsh(domain: AbstractDomain, *, size: float, attractors: Points, s
         try:
             curves = _draw(gmsh, domain)
             if len(attractors):
-                _set_size(gmsh, sizing(domain, size, attractors))
+                _set_size(gmsh, sizing(domain, size, attractors, near))
             else:
                 _set_wave(gmsh, domain, size, seed)
             gmsh.model.mesh.generate(2)

@@ -1,16 +1,26 @@
 """The main job: data, training, distilling, certifying, in a folder that can be continued."""
 
+from fluxforge.pipeline._carry import initial_field, unseen_mesh
 from fluxforge.pipeline._discover import check_feasible, describe_judged, discover, explain, free_folder, resume
 from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula
 from fluxforge.pipeline._folder import Progress, environment, finite, recipe_of, run_folder, silent
 from fluxforge.pipeline._formula import Formula
-from fluxforge.pipeline._gallery import Gallery, GalleryRow, GalleryRun, format_gallery, make_gallery, plan_gallery
+from fluxforge.pipeline._gallery import (
+    AblationRow,
+    Gallery,
+    GalleryRow,
+    GalleryRun,
+    format_gallery,
+    make_gallery,
+    plan_gallery,
+)
 from fluxforge.pipeline._generalisation import generalise, reduce_networks
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_steps
 from fluxforge.pipeline._run import MetricColumns, Run, load_run
 from fluxforge.run.result import Discovery, Document, Evaluation, Generalisation, Measured, to_document
 
 __all__ = [
+    "AblationRow",
     "Discovery",
     "Document",
     "Evaluation",
@@ -35,6 +45,7 @@ __all__ = [
     "format_gallery",
     "free_folder",
     "generalise",
+    "initial_field",
     "judge_formula",
     "ladder",
     "load_run",
@@ -47,5 +58,6 @@ __all__ = [
     "run_folder",
     "silent",
     "to_document",
+    "unseen_mesh",
     "with_steps",
 ]

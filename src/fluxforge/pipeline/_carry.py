@@ -66,8 +66,18 @@ class Case:
     def weighted(self, network: FluxNetwork, coefficients: Sequence[SlotField | float]) -> FrozenFlux:
         """The step of the network's integrator with other coefficients."""
         return freeze_flux(
-            network.tableau, self.equation, self.graph, self.dt, coefficients, parameters=self.parameters
+            network.tableau,
+            self.equation,
+            self.graph,
+            self.dt,
+            coefficients,
+            parameters=self.parameters,
+            free=network.free,
         )
+
+    def plain(self, network: FluxNetwork) -> FrozenFlux:
+        """The step of the network's integrator itself."""
+        return self.weighted(network, [1.0] * len(network.weighted))
 
     def formula(self, network: FluxNetwork, formulas: Sequence[sp.Expr]) -> FrozenFlux:
         """The step with a formula of the faces' numbers in place of each MLP."""
@@ -147,7 +157,16 @@ def blows_up(network: FluxNetwork, mesh: Mesh, T: CellField, case: Case, fourier
         dt = fourier / case.fourier * case.dt
         coefficients = face_coefficients(network, graph, dt, parameters=own.parameters)
         S = np.full(graph.cells, size)
-        step = freeze_flux(network.tableau, own.equation, graph, dt, coefficients, parameters=own.parameters, source=S)
+        step = freeze_flux(
+            network.tableau,
+            own.equation,
+            graph,
+            dt,
+            coefficients,
+            parameters=own.parameters,
+            source=S,
+            free=network.free,
+        )
         bound = _GROWTH * (np.abs(T).max() + np.abs(graph.value).max() * (1.0 + size) + LONG_RUN * dt * size)
         last = step.repeat(T, LONG_RUN)
         if not (np.abs(last) <= bound).all():
@@ -185,7 +204,7 @@ def measure_carry(
         graph = dual(mesh)
         own = mesh_parameters(network.equation, parameters, graph, jumps=jumps, seed=seed)
         case = Case(graph, network.equation, own, fourier)
-        step, plain = case.step(network), case.weighted(network, [1.0] * len(network.weighted))
+        step, plain = case.step(network), case.plain(network)
         short = None if formulas is None else case.formula(network, formulas)
         for field in FIELDS:
             T = initial_field(case.graph, field, seed, network.equation)

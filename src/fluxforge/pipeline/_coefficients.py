@@ -13,7 +13,7 @@ from fluxforge.data import AbstractSource, RefinedSource, model_of, source
 from fluxforge.distil import Front, Table, engine
 from fluxforge.distil import Search as Limits
 from fluxforge.errors import DiscoveryError
-from fluxforge.expression import symbol, to_text
+from fluxforge.expression import to_text
 from fluxforge.gnn import FluxNetwork
 from fluxforge.mesh import DualGraph, dual
 from fluxforge.pde import Equation
@@ -26,13 +26,16 @@ from fluxforge.pipeline._carry import (
     relative_error,
     unseen_mesh,
 )
+from fluxforge.pipeline._carry_checks import effective_rates, errors_by_step, judge_network
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._distillation import choose_flux_member
 from fluxforge.pipeline._folder import Progress, add_seconds, environment, training_progress
+from fluxforge.pipeline._order import impose_order, learned_values
+from fluxforge.pipeline._stability import measure_stability
 from fluxforge.run import RunFolder
-from fluxforge.run.carry import CarryResult, CarryRow
+from fluxforge.run.carry import CarryResult, CarryRow, EffectiveRow, StepRow
 from fluxforge.run.result import FrontRow, FrontTable
-from fluxforge.scheme import Scheme, face_invariants, save
+from fluxforge.scheme import Scheme, face_invariants, formula_scheme, save
 from fluxforge.stepping import face_coefficients, face_numbers
 from fluxforge.train import train
 
@@ -68,8 +71,9 @@ def discover_coefficients(
         distilled, refusal = _try_to_distil(network, values, spec, tell)
     with add_seconds(seconds, "measure"):
         rows = _measure(network, values, spec, distilled, tell)
+        steps, effective = _check_network(network, values, spec)
     scheme = certificate = None
-    verdict, reasons = _judge(rows, distilled, refusal)
+    verdict, reasons = _judge(judge_network(rows, steps, effective), distilled, refusal)
     if distilled is not None:
         with add_seconds(seconds, "certify"):
             scheme = make_scheme(network, distilled.formulas, spec)
@@ -91,6 +95,10 @@ def discover_coefficients(
         coefficients={} if distilled is None else {name: to_text(each) for name, each in distilled.formulas.items()},
         fronts={} if distilled is None else dict(distilled.fronts),
         carry=rows,
+        steps=steps,
+        effective=effective,
+        order=network.order,
+        stability=measure_stability(network, None if distilled is None else distilled.formulas),
         findings=(
             *_describe_answers(problems),
             *(() if scheme is None or certificate is None else (summarise(certificate, scheme),)),
@@ -113,10 +121,9 @@ def _describe_answers(problems: AbstractSource) -> tuple[str, ...]:
 
 def make_scheme(network: FluxNetwork, formulas: Mapping[str, sp.Expr], spec: recipe.Recipe) -> Scheme:
     """The scheme with these formulas of the faces' numbers in place of the MLPs."""
-    numbers = {symbol(name): each for name, each in face_invariants(network.equation).items()}
-    whole = {name: each.xreplace(numbers) for name, each in formulas.items()}
+    by_tag = {name.removeprefix("c"): each for name, each in formulas.items()}
     summary = f"{network.tableau.summary} with coefficients of faces, distilled from a network"
-    return network.scheme(spec.name, whole, summary=summary)
+    return formula_scheme(spec.name, network.tableau, network.equation, by_tag, free=network.free, summary=summary)
 
 
 def _try_to_distil(
@@ -142,7 +149,7 @@ def distil_coefficients(
     for k, name in enumerate(names):
         tell(f"searching a formula for {name}", k, len(names))
         table = sample_coefficient(network, k, values, spec)
-        fronts[name] = engine(spec.search.engine).fit(table, limits, seed=spec.seed)
+        fronts[name] = impose_order(engine(spec.search.engine).fit(table, limits, seed=spec.seed), network.order)
     gain = _Gain(network, values, spec)
     best: tuple[float, dict[str, int]] = (-np.inf, {})
     for level in _LEVELS:
@@ -175,7 +182,7 @@ def _limits(search: recipe.Search) -> Limits:
 def sample_coefficient(
     network: FluxNetwork, stage: int, values: Mapping[str, recipe.Value], spec: recipe.Recipe
 ) -> Table:
-    """Coefficients of a stage at faces of an unseen mesh, over the steps trained with."""
+    """Coefficients of a stage at faces of an unseen mesh, over the steps trained with; with order 2 the g in them."""
     assert spec.search is not None
     assert isinstance(spec.data, recipe.Meshes)
     graph, own = _choice(network.equation, values, spec)
@@ -187,7 +194,7 @@ def sample_coefficient(
         found = face_coefficients(network, graph, case.dt, parameters=own)[stage]
         used = graph.slot_mask
         columns.append(np.stack([numbers[name][used] for name in names], axis=1))
-        outputs.append(found[used])
+        outputs.append(learned_values(found[used], numbers["total"][used], network.order))
     X, y = np.concatenate(columns), np.concatenate(outputs)
     kept = np.random.default_rng(spec.seed).permutation(len(y))[: spec.search.samples]
     return Table(names, X[kept], y[kept])
@@ -267,14 +274,19 @@ def _measure(
     return tuple(rows)
 
 
-def _judge(rows: Sequence[CarryRow], distilled: Distilled | None, refusal: str | None) -> tuple[str, tuple[str, ...]]:
-    """An approximation where formulas keep the gain and the network does not blow up, otherwise refused."""
-    better = all(row.network is not None and row.midpoint is not None and row.network < row.midpoint for row in rows)
-    checks = {
-        "no run of 1,000 steps blows up on unseen meshes": not any(row.blew_up for row in rows),
-        "one step errs less than the integrator's on every unseen mesh": better,
-        f"formulas keep at least {LEAST_KEPT:.0%} of the gain": distilled is not None,
-    }
+def _check_network(
+    network: FluxNetwork, values: Mapping[str, recipe.Value], spec: recipe.Recipe
+) -> tuple[tuple[StepRow, ...], tuple[EffectiveRow, ...]]:
+    assert isinstance(spec.data, recipe.Meshes)
+    graph = dual(unseen_mesh(min(spec.evaluation.carry), spec.seed))
+    own = mesh_parameters(network.equation, values, graph, jumps=spec.data.jumps, seed=spec.seed)
+    steps = errors_by_step(network, graph, own, spec.data.fourier, spec.seed)
+    return steps, effective_rates(network, values, min(spec.evaluation.fourier, spec.data.fourier[1]))
+
+
+def _judge(checks: Mapping[str, bool], distilled: Distilled | None, refusal: str | None) -> tuple[str, tuple[str, ...]]:
+    """An approximation where the network passes and formulas keep its gain, otherwise refused."""
+    checks = {**checks, f"formulas keep at least {LEAST_KEPT:.0%} of the gain": distilled is not None}
     reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
     if refusal is not None:
         reasons = (*reasons, f"NO: {refusal}")

@@ -72,8 +72,9 @@ def _second_hop(recipe: Recipe) -> Iterator[Clash]:
 
 
 def _simplified(recipe: Recipe) -> Iterator[Clash]:
-    if recipe.network.features == "simplified" and recipe.network.hops == 2:
-        why = "the simplified features hold one-hop fluxes only; choose features = 'primitive', or hops = 1"
+    if recipe.network.features != "primitive" and recipe.network.hops == 2:
+        name = recipe.network.features
+        why = f"the {name} features hold one-hop fluxes only; choose features = 'primitive', or hops = 1"
         yield ("network.features", "network.hops"), why
 
 
@@ -206,6 +207,12 @@ def _equation(recipe: Recipe) -> Iterator[Clash]:
     if recipe.network.features == "simplified":
         why = "the simplified features hold the flux of heat; choose features = 'primitive'"
         yield ("equation", "network.features"), why
+    if recipe.network.features == "dimensionless":
+        # Imported here, with SymPy: few recipes need it.
+        from fluxforge.scheme import refuse_flux_form
+
+        if (refusal := refuse_flux_form(equation_of(recipe))) is not None:
+            yield ("equation", "network.features"), refusal.replace("the form 'flux' is", "dimensionless features need")
     if recipe.search is not None and recipe.search.route == "stencil" and not _only_diffuses(recipe):
         why = "a stencil is read as a linear flux repeated, without transport or reaction; choose route = 'modules'"
         yield ("equation", "search.route"), why
@@ -256,7 +263,7 @@ _LATER: dict[str, dict[str, Any]] = {
         "cell_size": [1.0, 1.0],
         "jumps": 1.0,
     },
-    "network": {"invariants": [], "form": "free", "integrator": "nested"},
+    "network": {"invariants": [], "form": "free", "integrator": "nested", "order": 1, "free_last": False},
     "loss.supervised": {"relative": False},
 }
 

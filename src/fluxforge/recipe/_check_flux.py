@@ -16,10 +16,16 @@ def check_flux_form(recipe: Recipe) -> Iterator[Clash]:
     if network.form == "free":
         if network.integrator != usual.integrator:
             yield ("network.integrator", "network.form"), "only networks of form 'flux' start as an integrator"
+        if network.order != usual.order:
+            yield ("network.order", "network.form"), "only networks of form 'flux' have an order by construction"
+        if network.free_last:
+            yield ("network.free_last", "network.form"), "only networks of form 'flux' have coefficients to free"
         if recipe.search is not None and recipe.search.route == "coefficients":
             yield ("search.route", "network.form"), "only networks of form 'flux' have coefficients of faces"
         return
-    own = {"layers", "depth", "width", "form", "integrator"}
+    if network.free_last and network.order == 2:
+        yield ("network.free_last", "network.order"), "a free last coefficient is of no order; set order = 1"
+    own = {"layers", "depth", "width", "form", "integrator", "order", "free_last"}
     for name in (name for name in Network.__struct_fields__ if name not in own):
         if getattr(network, name) != getattr(usual, name):
             yield (f"network.{name}", "network.form"), f"a network of form 'flux' has no '{name}'; remove it"

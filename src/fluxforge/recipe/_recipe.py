@@ -6,14 +6,15 @@ from msgspec import Meta, Struct
 
 from fluxforge.recipe._data import Batch, Cells, Data, Fraction, Pairs, Positive, Seed, Signed, Steps, Weight
 
-Features: TypeAlias = Literal["simplified", "primitive"]
+Features: TypeAlias = Literal["simplified", "primitive", "dimensionless"]
 Aggregate: TypeAlias = Literal["sum", "mean", "min", "max"]
 
 
 class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """L rounds of message passing with MLPs of m layers and width d.
 
-    - `features`: `simplified` (T, Δt S, Δt/V z; α A/δ (T_N − T_P)) or `primitive` (T, S, Δt, V, z; T_N, T_P, A, δ);
+    - `features`: `simplified` (T, Δt S, Δt/V z; α A/δ (T_N − T_P)) or `primitive` (T, S, Δt, V, z; T_N, T_P, A, δ), or
+      `dimensionless` (T, Δt S, z; T_N − T_P, α Δt A/(δ V)), without lengths and times;
     - `hops`: 2 adds messages over two-hop paths; `ring` takes one per pair of distinct cells instead, as printed;
     - `hidden`: numbers a cell carries between layers;
     - `update`: `direct` predicts T', `residual` predicts f in T' = T + Δt/V f;
@@ -25,7 +26,12 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
       stages in which MLPs of `depth` layers and `width` units give the faces' coefficients of every stage but the
       first, from dimensionless numbers alone;
     - `integrator`: what a network in the form of a flux is before training: the `nested` Runge–Kutta method of order
-      `layers`, or `rkl2`, Runge–Kutta–Legendre, for steps far beyond the Fourier step.
+      `layers`, or `rkl2`, Runge–Kutta–Legendre, for steps far beyond the Fourier step; `rkl2-nested` has the same
+      polynomial in nested stages, whose coefficients can be learned further;
+    - `order`: with 2, the coefficients of a network in the form of a flux go to 1 with Δt, so that its step is of
+      second order in time whatever is learned; with 1 they are free;
+    - `free_last`: an ablation of that form: coefficients before the whole flux of every stage, the last included, which
+      change the equation itself.
     """
 
     features: Features = "primitive"
@@ -43,7 +49,9 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     standardise: bool = False
     invariants: tuple[str, ...] = ()
     form: Literal["free", "flux"] = "free"
-    integrator: Literal["nested", "rkl2"] = "nested"
+    integrator: Literal["nested", "rkl2", "rkl2-nested"] = "nested"
+    order: Literal[1, 2] = 1
+    free_last: bool = False
 
 
 class Supervised(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -23,11 +23,44 @@ class CarryRow(Record, frozen=True, kw_only=True):
     conserved: Number = None
 
 
+class EffectiveRow(Record, frozen=True, kw_only=True):
+    """The part of the equation's own rate at which a smooth field moves on squares: 1 in the limit of many cells."""
+
+    cells: int
+    rate: Number
+
+
+class StepRow(Record, frozen=True, kw_only=True):
+    """Errors of one step, as in `CarryRow`, at another step of the trained range."""
+
+    fourier: float
+    field: str
+    network: Number
+    midpoint: Number
+
+
+class Stability(Record, frozen=True, kw_only=True):
+    """Stability intervals β: |R(z)| ≤ 1 on [−β, 0], of steps on a uniform mesh of triangles.
+
+    Of the network and its formulas, whose coefficients follow the step, the largest β up to which every step of
+    β/2 Fourier steps is stable. `integrator` is what the network started as; `rkl2` is (s² + s − 2)/2, `optimum` the
+    largest that any polynomial of degree s and order two has, about 0.82 s².
+    """
+
+    stages: int
+    network: Number
+    formula: Number = None
+    integrator: Number
+    rkl2: Number
+    optimum: Number
+
+
 class CarryResult(Record, frozen=True, kw_only=True):
     """What `fluxforge discover --json` prints of such a run.
 
     `kept` is the share of the network's gain over its integrator that the formula keeps, the least over the rows;
-    `conserved` in a row the relative change of Σ V u in an insulated step.
+    `conserved` in a row the relative change of Σ c V u in a closed box; `order` the order in time that the network has
+    by construction. `steps` are errors over the trained steps on the smallest of the meshes.
     """
 
     recipe: str
@@ -43,6 +76,10 @@ class CarryResult(Record, frozen=True, kw_only=True):
     coefficients: dict[str, str]
     fronts: dict[str, FrontTable]
     carry: tuple[CarryRow, ...] = ()
+    steps: tuple[StepRow, ...] = ()
+    effective: tuple[EffectiveRow, ...] = ()
+    order: int = 1
+    stability: Stability | None = None
     findings: tuple[str, ...] = ()
     certificate: dict[str, object] | None = None
     skipped: tuple[int, ...] = ()

@@ -5,6 +5,7 @@ from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplifi
 from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
 from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate, semi_discrete
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
+from fluxforge.scheme._rkc2 import rkc2_tableau
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
 from fluxforge.scheme._spaces import SPACES, named_scheme, split_name
 from fluxforge.scheme._symbols import (
@@ -29,12 +30,14 @@ from fluxforge.scheme._weighted import (
     LOCAL,
     face_invariants,
     local_number_stage,
+    nested_rkl2,
     nested_tableau,
     reaction_numbers,
     refuse_flux_form,
     weighted_scheme,
     weighted_stages,
 )
+from fluxforge.scheme._weighted_limit import formula_scheme
 from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
 from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
@@ -83,6 +86,7 @@ __all__ = [
     "face_invariants",
     "find",
     "find_tableau",
+    "formula_scheme",
     "from_document",
     "gradient_names",
     "gradient_stage",
@@ -95,11 +99,13 @@ __all__ = [
     "local_number_stage",
     "message_symbols",
     "named_scheme",
+    "nested_rkl2",
     "nested_tableau",
     "one_cell_order",
     "output_symbols",
     "reaction_numbers",
     "refuse_flux_form",
+    "rkc2_tableau",
     "rkl2_tableau",
     "runge_kutta",
     "save",

@@ -24,7 +24,7 @@ from fluxforge.pde import Equation, dimensionless_groups
 from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import STEP, Ghost
-from fluxforge.scheme._tableau import Tableau, runge_kutta
+from fluxforge.scheme._tableau import Tableau, rkl2, runge_kutta
 from fluxforge.scheme.fluxes import TINY
 
 LOCAL = "Fo"
@@ -43,6 +43,26 @@ def nested_tableau(stages: int) -> Tableau:
     reach = {1: 2.0, 2: 2.0, 3: 2.512745326618329, 4: 2.785293563405282}
     summary = f"nested Runge-Kutta method of {stages} stages"
     return Tableau(f"nested-{stages}", summary, rows, order=stages, stable_to=reach.get(stages, 2.0))
+
+
+def nested_rkl2(stages: int) -> Tableau:
+    """Nested stages with the polynomial of RKL2: for linear equations that method itself, of order two for others.
+
+    Coefficients of faces reach every polynomial of their degree from here; the recurrences of RKL2 hold some of it
+    fixed. R(z) = 1 + z (1 + z w_2 (1 + z w_3 (…))), w_k being ratios of the coefficients of R.
+    """
+    base = rkl2(stages)
+    z = sp.Dummy("z")
+    increments: list[sp.Expr] = [sp.S.Zero]
+    for row in base.rows:
+        states = (weight * increments[j] for j, weight in row.states.items())
+        rates = (weight * z * (1 + increments[j]) for j, weight in row.rates.items())
+        increments.append(sp.expand(sp.Add(*states, *rates)))
+    powers = [sp.Poly(increments[-1], z).coeff_monomial(z**k) for k in range(1, stages + 1)]
+    ratios = [powers[k] / powers[k - 1] for k in range(stages - 1, 0, -1)]
+    rows = runge_kutta(tuple((*(0,) * j, weight) for j, weight in enumerate((*ratios, sp.S.One))))
+    summary = f"nested stages with the polynomial of RKL2 with {stages} stages"
+    return Tableau(base.name, summary, rows, order=2, stable_to=base.stable_to)
 
 
 def local_number_stage(equation: Equation) -> Stage:
@@ -125,26 +145,40 @@ def refuse_flux_form(equation: Equation) -> str | None:
     return None
 
 
-def weighted_space(coefficient: Coefficient) -> Space:
-    """The two-point flux with a coefficient before what later stages add to F(u)."""
+def weighted_space(coefficient: Coefficient, *, free: bool = False) -> Space:
+    """The two-point flux with a coefficient before what later stages add to F(u).
+
+    With `free`, before the whole flux of every stage, the first included: an ablation, which changes the equation.
+    """
 
     def prepare(equation: Equation, state: State, tag: str) -> Prepared:
         plain = TWO_POINT.prepare(equation, State(), tag).message.expression
+        moved = TWO_POINT.prepare(equation, state, tag).message.expression
+        if free:
+            return Prepared((), Message(coefficient(tag) * moved))
         if state == State():
             return Prepared((), Message(plain))
-        moved = TWO_POINT.prepare(equation, state, tag).message.expression
         return Prepared((), Message(plain + coefficient(tag) * (moved - plain)))
 
     return Space("weighted", "two-point flux with coefficients of the faces", prepare)
 
 
-def weighted_stages(tableau: Tableau, equation: Equation, coefficient: Coefficient) -> tuple[Stage, ...]:
+def weighted_stages(
+    tableau: Tableau, equation: Equation, coefficient: Coefficient, *, free: bool = False
+) -> tuple[Stage, ...]:
     """The stages of the corrected integrator, after the one that gives each cell its `Fo`."""
-    return (local_number_stage(equation), *integrate_stages(tableau, equation, weighted_space(coefficient)))
+    return (local_number_stage(equation), *integrate_stages(tableau, equation, weighted_space(coefficient, free=free)))
 
 
 def weighted_scheme(
-    name: str, tableau: Tableau, equation: Equation, coefficient: Coefficient, *, summary: str = ""
+    name: str,
+    tableau: Tableau,
+    equation: Equation,
+    coefficient: Coefficient,
+    *,
+    free: bool = False,
+    summary: str = "",
 ) -> Scheme:
     """A scheme of formulas for the coefficients; it claims nothing."""
-    return Scheme(name, weighted_stages(tableau, equation, coefficient), summary=summary, equation=equation)
+    stages = weighted_stages(tableau, equation, coefficient, free=free)
+    return Scheme(name, stages, summary=summary, equation=equation)

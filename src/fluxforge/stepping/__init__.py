@@ -14,6 +14,7 @@ from fluxforge.stepping._field import cell_capacity, field_on_cells, linear_reac
 from fluxforge.stepping._frozen_flux import FrozenFlux, face_coefficients, face_numbers, freeze_flux, freeze_network
 from fluxforge.stepping._implicit import factorise, sides, step_matrix
 from fluxforge.stepping._kernel_stepper import KernelStepper
+from fluxforge.stepping._lanczos import krylov_exponential
 from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, is_one_operator, step_limit
 from fluxforge.stepping._linear import LinearStepper
 from fluxforge.stepping._output import prepare_folder, write_comparison, write_run, write_series
@@ -21,6 +22,7 @@ from fluxforge.stepping._picture import comparison_figure
 from fluxforge.stepping._problem import Problem
 from fluxforge.stepping._problem_file import read_final, read_problem
 from fluxforge.stepping._run import compare, continue_problem, rerun, restart, run_problem, simulate
+from fluxforge.stepping._second_order_implicit import ImplicitStep
 from fluxforge.stepping._simulation import (
     Comparison,
     ComparisonRow,
@@ -31,6 +33,15 @@ from fluxforge.stepping._simulation import (
     field_picture,
     limit_kind,
     side_by_side,
+)
+from fluxforge.stepping._stability_polynomial import (
+    Polynomial,
+    amplification,
+    chebyshev_exponential,
+    corrected_euler,
+    nearest_polynomial,
+    optimal_interval,
+    optimal_polynomial,
 )
 from fluxforge.stepping._stable_region import real_interval
 from fluxforge.stepping._steady import (
@@ -55,11 +66,13 @@ __all__ = [
     "ErrorNorms",
     "FrozenFlux",
     "GeneralStepper",
+    "ImplicitStep",
     "KernelStepper",
     "LinearStepper",
     "NetworkStepper",
     "Operator",
     "Overshoot",
+    "Polynomial",
     "Precision",
     "Problem",
     "Simulation",
@@ -69,15 +82,18 @@ __all__ = [
     "StepLimit",
     "Summary",
     "TrainedNetwork",
+    "amplification",
     "animation",
     "apply",
     "assemble",
     "bytes_per_cell",
     "cell_capacity",
+    "chebyshev_exponential",
     "choose_step",
     "compare",
     "comparison_figure",
     "continue_problem",
+    "corrected_euler",
     "face_coefficients",
     "face_numbers",
     "factorise",
@@ -89,10 +105,14 @@ __all__ = [
     "general_stepper",
     "generator",
     "is_one_operator",
+    "krylov_exponential",
     "limit_kind",
     "linear_reaction",
+    "nearest_polynomial",
     "network_stepper",
     "operator",
+    "optimal_interval",
+    "optimal_polynomial",
     "overshoot",
     "prepare_folder",
     "read_array",

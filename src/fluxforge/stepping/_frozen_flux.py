@@ -19,7 +19,7 @@ from fluxforge._types import CellField, SlotField
 from fluxforge.errors import InputError
 from fluxforge.expression import evaluate, symbol
 from fluxforge.gnn import FluxNetwork, cast
-from fluxforge.graph import Formulas, PaddedGraph, pad_graph, visit_stages
+from fluxforge.graph import Formulas, PaddedGraph, pad_graph, view, visit_stages
 from fluxforge.mesh import DualGraph, ParameterFields, Settings, close_walls, flux_slopes, resolve
 from fluxforge.pde import Equation
 from fluxforge.scheme import Ghost, Hop, Tableau, face_invariants, find, local_number_stage, refuse_flux_form
@@ -34,7 +34,8 @@ class FrozenFlux:
     """One step u' of a tableau with weighted faces.
 
     `rate` u + `constant` + `reaction`(u) is Δt k_0, and `later` are the Z_j; `reaction`, None where there is none, is
-    Δt r(u)/c.
+    Δt r(u)/c. With `constants`, one per stage, there are as many Z_j as stages, and Δt k_j = Z_j (u + D_j) +
+    constants[j] + reaction: the ablation in which every flux is weighted.
     """
 
     tableau: Tableau
@@ -42,14 +43,20 @@ class FrozenFlux:
     constant: CellField
     later: tuple[csr_array, ...]
     reaction: Reaction | None = None
+    constants: tuple[CellField, ...] = ()
 
     def __call__(self, T: CellField) -> CellField:
         """One step."""
         first = self.rate @ T + self.constant
-        increments, rates = [np.zeros_like(T)], [first + self._react(T)]
+        increments: list[CellField] = [np.zeros_like(T)]
+        rates: list[CellField] = []
         for i, row in enumerate(self.tableau.rows):
-            if i > 0:
-                rates.append(first + self.later[i - 1] @ increments[i] + self._react(T + increments[i]))
+            now = T + increments[i]
+            if self.constants:
+                exchanged = self.later[i] @ now + self.constants[i]
+            else:
+                exchanged = first + self.later[i - 1] @ increments[i] if i > 0 else first
+            rates.append(exchanged + self._react(now))
             states = sum((float(w) * increments[j] for j, w in row.states.items()), np.zeros_like(T))
             increments.append(states + sum(float(w) * rates[j] for j, w in row.rates.items()))
         return T + increments[-1]
@@ -73,8 +80,9 @@ def freeze_flux(
     *,
     parameters: Settings | None = None,
     source: CellField | None = None,
+    free: bool = False,
 ) -> FrozenFlux:
-    """The step with these coefficients of the stages after the first, per slot or one number each.
+    """The step with these coefficients of the stages after the first, per slot or one number each; `free`: of all.
 
     Raises InputError for an equation whose flux is not linear.
     """
@@ -88,8 +96,15 @@ def freeze_flux(
     closed = close_walls(graph, equation, fields)
     scale = dt / (graph.V * cell_capacity(equation, graph, parameters))[:, None]
     own, other = (-np.where(graph.slot_mask, A * scale, 0.0) for A in flux_slopes(still, graph, parameters))
-    later = tuple(_weighted_operator(closed, own * np.asarray(c), other * np.asarray(c)) for c in coefficients)
-    return FrozenFlux(tableau, rate, constant, later, _reaction(equation, graph, fields, dt, parameters))
+    weights = [np.asarray(c) for c in coefficients]
+    later = tuple(_weighted_operator(closed, own * c, other * c) for c in weights)
+    react = _reaction(equation, graph, fields, dt, parameters)
+    if not free:
+        return FrozenFlux(tableau, rate, constant, later, react)
+    held = view(closed, Ghost.DIRICHLET).constant[graph.slot_node]
+    supply = 0.0 if source is None else euler.N @ source
+    constants = tuple(np.where(graph.slot_mask, other * c * held, 0.0).sum(axis=1) + supply for c in weights)
+    return FrozenFlux(tableau, rate, constant, later, react, constants)
 
 
 def _reaction(
@@ -172,4 +187,13 @@ def freeze_network(
 ) -> FrozenFlux:
     """A network on one mesh with its coefficients evaluated once; raises InputError where the flux is not linear."""
     found = face_coefficients(network, graph, dt, parameters=parameters)
-    return freeze_flux(network.tableau, network.equation, graph, dt, found, parameters=parameters, source=source)
+    return freeze_flux(
+        network.tableau,
+        network.equation,
+        graph,
+        dt,
+        found,
+        parameters=parameters,
+        source=source,
+        free=network.free,
+    )

@@ -1,0 +1,141 @@
+"""The rivals of `fluxforge bench time`: ways to take one step of u' = Lu, each with its operator applications."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fluxforge.bench._carried import Carried
+from fluxforge.bench._time_case import Step, TimeCase
+from fluxforge.bench._time_fit import fitted_polynomial
+from fluxforge.pde import HEAT
+from fluxforge.scheme import TABLEAUX, Tableau, rkc2_tableau, rkl2_tableau
+from fluxforge.stepping import (
+    FrozenFlux,
+    ImplicitStep,
+    Polynomial,
+    amplification,
+    chebyshev_exponential,
+    freeze_flux,
+    krylov_exponential,
+    nearest_polynomial,
+    optimal_polynomial,
+)
+
+STAGES = (2, 3, 4, 5, 6, 8, 12, 16)
+MOST_OPTIMAL = 8
+"""Degrees of the polynomials of longest interval: a linear program of degree 16 takes many seconds."""
+FIXED = ("midpoint", "rk4", "rkl2", "rkc2", "optimal", "minimax", "fitted", "chebyshev")
+"""Families whose step is one polynomial of the operator, chosen without knowledge of the field."""
+SUBSTEPS = (1, 2, 4)
+_RESOLVED = 1e-8
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to take steps of a number of Fourier steps.
+
+    `make(case, fourier)` sets the step up; `applications` is None where they are counted as it goes; `factor(z)` is
+    the amplification of a mode, None where the step is not a function of the operator alone.
+    """
+
+    family: str
+    name: str
+    stages: int
+    make: Callable[[TimeCase, float], Step]
+    applications: int | None
+    factor: Callable[[np.ndarray], np.ndarray] | None = None
+
+
+def tableau_method(family: str, tableau: Tableau) -> Method:
+    """Stages as they are."""
+    s = len(tableau.rows)
+
+    def make(case: TimeCase, fourier: float) -> Step:
+        A = fourier * case.A
+        return FrozenFlux(tableau, A, np.zeros(case.graph.cells), (A,) * (s - 1))
+
+    return Method(family, tableau.name, s, make, s, lambda z: amplification(tableau, z, [1.0] * (s - 1)))
+
+
+def polynomial_method(family: str, name: str, polynomial: Polynomial) -> Method:
+    """p(ΔtL)T by the recurrence of the Chebyshev polynomials."""
+
+    def make(case: TimeCase, fourier: float) -> Step:
+        A = fourier * case.A
+        return lambda T: polynomial.apply(A, T)
+
+    return Method(family, name, polynomial.degree, make, polynomial.degree, polynomial.value)
+
+
+def krylov_method(size: int) -> Method:
+    """exp(ΔtL)T on a Krylov space."""
+
+    def make(case: TimeCase, fourier: float) -> Step:
+        A = fourier * case.A
+        return lambda T: krylov_exponential(A, case.graph.V, T, size)
+
+    return Method("krylov", f"krylov-{size}", size, make, size)
+
+
+def implicit_method(name: str) -> Method:
+    """Crank–Nicolson or TR-BDF2."""
+    return Method(
+        name, name, 1, lambda case, fourier: ImplicitStep(name, fourier * case.A, case.graph.V), applications=None
+    )
+
+
+def carried_method(carried: Carried) -> Method:
+    """Coefficients that follow the local Fourier numbers."""
+
+    def make(case: TimeCase, fourier: float) -> Step:
+        dt = fourier * case.fourier_step
+        return freeze_flux(carried.tableau, HEAT, case.graph, dt, carried.coefficients(case.graph, dt))
+
+    return Method("local", carried.name, carried.stages, make, carried.stages)
+
+
+def stabilised_methods(reach: float, stages: Sequence[int] = STAGES) -> Iterator[Method]:
+    """RKL2, RKC2 and the polynomials of longest interval that are stable on [−reach, 0]."""
+    for s in stages:
+        for family, make in (("rkl2", rkl2_tableau), ("rkc2", rkc2_tableau)):
+            tableau = make(s)
+            if tableau.stable_to >= reach:
+                yield tableau_method(family, tableau)
+        # (s² + s − 2)/2 is below the optimum, s² above it: most are decided without its linear programs.
+        if s <= MOST_OPTIMAL and s**2 >= reach:
+            best = optimal_polynomial(s)
+            if best.reach >= reach:
+                yield polynomial_method("optimal", f"optimal-{s}", best)
+
+
+def fitted_methods(reach: float, fourier: float, stages: Sequence[int] = STAGES) -> Iterator[Method]:
+    """Polynomials made for [−reach, 0]: nearest to e^z, fitted to fields elsewhere, and Chebyshev's series."""
+    for s in stages:
+        series = chebyshev_exponential(s, reach)
+        yield polynomial_method("chebyshev", f"chebyshev-{s}", series)
+        if is_resolved(series):
+            yield polynomial_method("minimax", f"minimax-{s}", nearest_polynomial(s, reach))
+            yield polynomial_method("fitted", f"fitted-{s}", fitted_polynomial(s, fourier, reach))
+
+
+def is_resolved(series: Polynomial) -> bool:
+    """Whether polynomials of that degree err by more than linear programs and fits resolve."""
+    return abs(series.coefficients[-1]) > _RESOLVED
+
+
+def short_methods(reach: float) -> Iterator[tuple[Method, int]]:
+    """The midpoint rule and RK4, and the substeps each needs to be stable, twice and four times as many."""
+    for name in ("midpoint", "rk4"):
+        tableau = TABLEAUX[name]
+        least = max(1, math.ceil(reach / tableau.stable_to))
+        for k in SUBSTEPS:
+            yield tableau_method(name, tableau), least * k
+
+
+def carried_substeps(carried: Carried, fourier: float) -> list[int]:
+    """Numbers of substeps whose length lies in the range trained on, up to four times the least."""
+    low, high = carried.fourier
+    least = max(1, math.ceil(fourier / high * (1.0 - 1e-12)))
+    return [least * k for k in SUBSTEPS if low <= fourier / (least * k) <= high]

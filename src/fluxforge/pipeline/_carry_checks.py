@@ -1,0 +1,84 @@
+"""What a network in the form of a flux must show beside its table: the right equation, at every trained step."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from fluxforge import recipe
+from fluxforge.gnn import FluxNetwork
+from fluxforge.mesh import DualGraph, Settings, dual, squares
+from fluxforge.pipeline._carry import FIELDS, Case, initial_field, relative_error
+from fluxforge.run.carry import CarryRow, EffectiveRow, StepRow
+
+# Cells per side of squares, on which the two-point flux is consistent.
+SIDES = (8, 16, 32, 64)
+# Of the rate of smooth fields, extrapolated to squares of no size: what is left of order h⁴ is below a thousandth.
+LARGEST_OFF = 0.005
+# Of what a closed box holds: sums over 100,000 cells round to 1e-13 of it.
+LARGEST_DEFECT = 1e-11
+# Steps across the trained range at which a network is held against its integrator.
+STEPS = 4
+
+
+def effective_rates(
+    network: FluxNetwork, values: Mapping[str, recipe.Value], fourier: float, sides: Sequence[int] = SIDES
+) -> tuple[EffectiveRow, ...]:
+    """The part of ∂u/∂t = f(u) that a step of a smooth field has, ⟨u' − u, Δt f⟩/⟨Δt f, Δt f⟩, as squares are refined.
+
+    Of heat that is the diffusivity the field sees, over α. Δt is so many reference steps, so that it tends to 0, and
+    the number to 1 where the step solves the equation.
+    """
+    rows = []
+    for n in sides:
+        graph = dual(squares(n))
+        case = Case(graph, network.equation, values, fourier)
+        u = np.prod(np.sin(np.pi * graph.x), axis=1)
+        plain = case.plain(network)
+        f = plain.rate @ u + plain.constant + (0.0 if plain.reaction is None else plain.reaction(u))
+        rows.append(EffectiveRow(cells=graph.cells, rate=float((case.step(network)(u) - u) @ f / (f @ f))))
+    return tuple(rows)
+
+
+def errors_by_step(
+    network: FluxNetwork, graph: DualGraph, parameters: Settings, steps: tuple[float, float], seed: int
+) -> tuple[StepRow, ...]:
+    """Errors of the network and of its integrator over the trained steps on one mesh, longest first."""
+    rows = []
+    for fourier in np.geomspace(steps[1], steps[0], STEPS):
+        case = Case(graph, network.equation, parameters, float(fourier))
+        network_step, plain = case.step(network), case.plain(network)
+        for field in FIELDS:
+            T = initial_field(graph, field, seed, network.equation)
+            exact = case.resolve(T)
+            ours, theirs = (relative_error(step(T), exact, T) for step in (network_step, plain))
+            rows.append(StepRow(fourier=float(fourier), field=field, network=ours, midpoint=theirs))
+    return tuple(rows)
+
+
+def judge_network(
+    rows: Sequence[CarryRow], steps: Sequence[StepRow], effective: Sequence[EffectiveRow]
+) -> dict[str, bool]:
+    """What must hold of a network, in words, and whether it does; an error that is not finite is none."""
+    return {
+        "no run of 1,000 steps blows up on unseen meshes": not any(row.blew_up for row in rows),
+        "one step errs less than the integrator's on every unseen mesh": all(_is_better(row) for row in rows),
+        "one step errs less than the integrator's at every step trained with": all(_is_better(row) for row in steps),
+        "the total is conserved": all(_at_most(row.conserved, LARGEST_DEFECT) for row in rows),
+        "smooth fields move at the equation's own rate as the mesh is refined": _at_most(
+            abs(limit_rate(effective) - 1.0), LARGEST_OFF
+        ),
+    }
+
+
+def limit_rate(effective: Sequence[EffectiveRow]) -> float:
+    """The rate in the limit of small squares, from the last two: Δt, and with it what is off, is of order h²."""
+    before, last = (np.nan if row.rate is None else row.rate for row in effective[-2:])
+    return float(last + (last - before) / 3)
+
+
+def _is_better(row: CarryRow | StepRow) -> bool:
+    return row.network is not None and row.midpoint is not None and bool(row.network < row.midpoint)
+
+
+def _at_most(value: float | None, limit: float) -> bool:
+    return value is not None and bool(value <= limit)

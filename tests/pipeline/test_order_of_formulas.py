@@ -1,0 +1,57 @@
+"""Formulas of coefficients that keep the order in time, and stability intervals."""
+
+import numpy as np
+import pytest
+
+from fluxforge.distil import Candidate, Front
+from fluxforge.errors import DiscoveryError
+from fluxforge.expression import parse
+from fluxforge.pipeline._order import impose_order, is_bounded, learned_values
+from fluxforge.pipeline._stability import stability_interval
+from fluxforge.scheme import nested_tableau, rkl2_tableau
+
+NAMES = ("total", "contrast", "share")
+
+
+@pytest.mark.parametrize(
+    ("text", "bounded"),
+    [
+        ("0.3 - share", True),
+        ("sqrt(total)*2 - 1", True),
+        ("exp(-total)/(1 + total)", True),
+        ("0.1*log(total)", False),
+        ("0.2/total", False),
+        ("contrast/(total*share)", False),
+        ("1/sqrt(total)", False),
+    ],
+)
+def test_what_grows_as_steps_get_short_is_left_out(text: str, bounded: bool) -> None:
+    assert is_bounded(parse(text, NAMES)) is bounded
+
+
+def test_the_coefficient_goes_to_one_with_the_step() -> None:
+    candidates = [Candidate(parse(text, NAMES), k, 0.1) for k, text in enumerate(("log(total)", "share - 2"))]
+    front = impose_order(Front(tuple(candidates)), 2)
+    (only,) = front.candidates
+    assert only.expression == parse("1 + total/(1 + total)*(share - 2)", NAMES)
+    assert impose_order(Front(tuple(candidates)), 1).candidates == tuple(candidates)
+    with pytest.raises(DiscoveryError, match="without bound"):
+        impose_order(Front(tuple(candidates[:1])), 2)
+    total, g = np.array([0.1, 1.0, 4.0]), np.array([0.5, -1.0, 2.0])
+    assert np.abs(learned_values(1 + total / (1 + total) * g, total, 2) - g).max() < 1e-14
+
+
+def test_intervals_of_constant_coefficients_are_those_of_the_tableau() -> None:
+    for tableau in (nested_tableau(3), rkl2_tableau(4)):
+        ones = len(tableau.rows) - 1
+        found = stability_interval(tableau, lambda total, ones=ones: [np.ones_like(total)] * ones, 12.0)
+        # Steps are tried 0.2 % apart.
+        assert tableau.stable_to * 0.997 < found <= tableau.stable_to
+
+
+def test_an_interval_ends_where_the_first_step_is_unstable() -> None:
+    # The midpoint rule up to Fo = 1/2, Euler's method beyond: stable to β = 2 either way, unstable at once with c = 3.
+    jump = stability_interval(nested_tableau(2), lambda total: [np.where(total < 1.0, 1.0, 3.0)], 2.0)
+    assert jump == pytest.approx(1.0, rel=3e-3)
+    damped = stability_interval(nested_tableau(2), lambda total: [np.exp(-0.26 * total)], 2.0)
+    assert damped > 4.0
