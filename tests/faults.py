@@ -137,7 +137,7 @@ FAULTS = (
         "paper/studies/_seeds.py",
         "np.quantile(values, (0.25, 0.5, 0.75))",
         "np.quantile(values, (0.0, 0.5, 1.0))",
-        "paper/studies",
+        "paper/studies/test_rates.py",
     ),
     Fault(
         "run/_durable.py",
