@@ -9,8 +9,9 @@ from fluxforge.errors import SchemeError
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme._damped import DAMPED
 from fluxforge.scheme._diffusion import DIFFUSION
-from fluxforge.scheme._integrate import EULER, TABLEAUX, TWO_POINT, Space, Tableau, find_tableau, integrate
+from fluxforge.scheme._integrate import TWO_POINT, Space, integrate
 from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._tableau import EULER, TABLEAUX, Tableau, find_tableau
 from fluxforge.scheme.reference import BUILT_IN, PLAIN
 from fluxforge.scheme.transport import TRANSPORT
 
