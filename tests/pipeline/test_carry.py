@@ -7,6 +7,7 @@ import fluxforge as ff
 from fluxforge import recipe
 from fluxforge.errors import DiscoveryError
 from fluxforge.mesh import dual
+from fluxforge.paper.studies._networks import read_networks
 from fluxforge.pipeline import resume
 from fluxforge.pipeline._carry import Case, best_constants, initial_field, relative_error, unseen_mesh
 from fluxforge.pipeline._coefficients import distil_coefficients
@@ -31,7 +32,7 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> ff.pipeline.Run:
-    return ff.discover("carry", tmp_path_factory.mktemp("carry") / "run", changes=SMALL)
+    return ff.discover("carry", tmp_path_factory.mktemp("reproduction") / "carry", changes=SMALL)
 
 
 def test_the_network_beats_its_integrator_on_a_mesh_it_has_not_seen(run: ff.pipeline.Run) -> None:
@@ -56,7 +57,19 @@ def test_its_formula_is_a_scheme_that_simulates(run: ff.pipeline.Run) -> None:
     formula, network = (ff.simulate(each, mesh, initial=field, steps=5) for each in (run.scheme, run.network))
     change = np.abs(network.final - network.fields[0]).max()
     assert np.abs(formula.final - network.final).max() < 0.02 * change
-    assert (run.folder / "report.html").read_text(encoding="utf-8").count("<svg") == 1
+    assert (run.folder / "report.html").read_text(encoding="utf-8").count("<svg") == 2
+
+
+def test_its_coefficients_are_drawn_and_the_study_of_convergence_finds_it(run: ff.pipeline.Run) -> None:
+    result = run.result
+    assert isinstance(result, CarryResult)
+    assert result.points is not None
+    (points,) = result.points.values()
+    assert len(points.total) == len(points.network) == len(points.formula) == 240
+    # The longer the local step, the more the second stage is damped.
+    assert np.corrcoef(points.total, points.network)[0, 1] < -0.9
+    assert {row.cells for row in result.effective} == {64, 256, 1024, 4096}
+    assert list(read_networks(run.folder.parent / "convergence")) == ["network-carry"]
 
 
 def test_a_finished_run_is_read_and_its_files_restored(run: ff.pipeline.Run) -> None:

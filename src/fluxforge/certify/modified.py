@@ -196,7 +196,7 @@ def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int, largest: fl
     if rate != 0 and sp.diff(equation.reaction, equation.u) == 0:
         return None
     if matrix.shape == (1, 1):
-        found = _truncated(matrix[0, 0], highest)
+        found = _truncate_series(matrix[0, 0], highest)
         return found if rate != 0 else sp.expand(found - found.subs(EPS, 0))
     matrix = matrix - rate * sp.eye(len(matrix.tolist()))
     trace, determinant = sp.expand(matrix.trace()), sp.expand(matrix.det())
@@ -204,8 +204,8 @@ def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int, largest: fl
         return None
     found = sp.Integer(0)
     for _ in range(highest - 1):
-        found = _truncated(determinant * _inverse(sp.expand(trace - found), highest), highest)
-    return _truncated(found, highest) + rate
+        found = _truncate_series(determinant * _inverse(sp.expand(trace - found), highest), highest)
+    return _truncate_series(found, highest) + rate
 
 
 def _sum_of_constants(total: sp.Expr, largest: float) -> sp.Expr:
@@ -219,7 +219,7 @@ def _largest_number(parts: Iterable[sp.Expr]) -> float:
     return max((abs(float(number)) for number in numbers), default=0.0)
 
 
-def _truncated(expression: sp.Expr, highest: int) -> sp.Expr:
+def _truncate_series(expression: sp.Expr, highest: int) -> sp.Expr:
     polynomial = sp.Poly(sp.expand(expression), EPS)
     return sp.Add(*(c * EPS**k for (k,), c in polynomial.terms() if k <= highest))
 
@@ -227,12 +227,12 @@ def _truncated(expression: sp.Expr, highest: int) -> sp.Expr:
 def _inverse(expression: sp.Expr, highest: int) -> sp.Expr:
     """1/expression as a power series in ε; its constant term is not zero."""
     base = expression.subs(EPS, 0)
-    rest = _truncated(expression / base - 1, highest)
+    rest = _truncate_series(expression / base - 1, highest)
     total, power = sp.Integer(1), sp.Integer(1)
     for _ in range(highest):
-        power = _truncated(-power * rest, highest)
+        power = _truncate_series(-power * rest, highest)
         total += power
-    return _truncated(total / base, highest)
+    return _truncate_series(total / base, highest)
 
 
 def _with_step(scheme: Scheme, eigenvalue: sp.Expr, highest: int) -> sp.Expr | None:
@@ -251,7 +251,7 @@ def _with_step(scheme: Scheme, eigenvalue: sp.Expr, highest: int) -> sp.Expr | N
 def _power(expression: sp.Expr, k: int, highest: int) -> sp.Expr:
     found = sp.Integer(1)
     for _ in range(k):
-        found = _truncated(found * expression, highest)
+        found = _truncate_series(found * expression, highest)
     return found
 
 

@@ -26,7 +26,7 @@ from fluxforge.pipeline._carry import (
     relative_error,
     unseen_mesh,
 )
-from fluxforge.pipeline._carry_checks import effective_rates, errors_by_step, judge_network
+from fluxforge.pipeline._carry_checks import coefficient_points, effective_rates, errors_by_step, judge_network
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._distillation import choose_flux_member
 from fluxforge.pipeline._folder import Progress, add_seconds, environment, training_progress
@@ -72,6 +72,12 @@ def discover_coefficients(
     with add_seconds(seconds, "measure"):
         rows = _measure(network, values, spec, distilled, tell)
         steps, effective = _check_network(network, values, spec)
+        points = coefficient_points(
+            network,
+            *_choice(network.equation, values, spec),
+            longest=_longest(spec),
+            formulas=None if distilled is None else distilled.formulas,
+        )
     scheme = certificate = None
     verdict, reasons = _judge(judge_network(rows, steps, effective), distilled, refusal)
     if distilled is not None:
@@ -97,6 +103,7 @@ def discover_coefficients(
         carry=rows,
         steps=steps,
         effective=effective,
+        points=points,
         order=network.order,
         stability=measure_stability(network, None if distilled is None else distilled.formulas),
         findings=(
@@ -109,6 +116,11 @@ def discover_coefficients(
         environment=environment(),
     )
     return found, scheme, certificate
+
+
+def _longest(spec: recipe.Recipe) -> float:
+    assert isinstance(spec.data, recipe.Meshes)
+    return spec.data.fourier[1]
 
 
 def _describe_answers(problems: AbstractSource) -> tuple[str, ...]:

@@ -55,6 +55,14 @@ class Stability(Record, frozen=True, kw_only=True):
     optimum: Number
 
 
+class CoefficientPoints(Record, frozen=True, kw_only=True):
+    """A coefficient at faces of an unseen mesh over the trained steps: of the network, and by the formula."""
+
+    total: tuple[float, ...]
+    network: tuple[float, ...]
+    formula: tuple[float | None, ...] = ()
+
+
 class CarryResult(Record, frozen=True, kw_only=True):
     """What `fluxforge discover --json` prints of such a run.
 
@@ -78,6 +86,7 @@ class CarryResult(Record, frozen=True, kw_only=True):
     carry: tuple[CarryRow, ...] = ()
     steps: tuple[StepRow, ...] = ()
     effective: tuple[EffectiveRow, ...] = ()
+    points: dict[str, CoefficientPoints] | None = None
     order: int = 1
     stability: Stability | None = None
     findings: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from scipy.sparse import block_array, csr_array, diags_array
 from scipy.sparse.linalg import expm_multiply
 
 from fluxforge.data import PLAIN_HEAT, generate_meshes, problem
-from fluxforge.gnn import Network
+from fluxforge.gnn import AbstractNetwork
 from fluxforge.graph import pad_graph
 from fluxforge.loss import mean_defect, theta_residual
 from fluxforge.mesh import Conditions, Dirichlet, DualGraph, dual, fourier_step
@@ -32,7 +32,7 @@ from fluxforge.stepping import (
     stepper,
 )
 
-Subject: TypeAlias = Scheme | Network
+Subject: TypeAlias = Scheme | AbstractNetwork
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def step_of(
     subject: Subject, graph: DualGraph, dt: float, *, source: np.ndarray, solver: Solver = "auto"
 ) -> AbstractStepper:
     """A scheme or a network, ready to step."""
-    if isinstance(subject, Network):
+    if isinstance(subject, AbstractNetwork):
         return network_stepper(subject, graph, dt, source=source)
     return stepper(subject, graph, dt, source=source, solver=solver)
 

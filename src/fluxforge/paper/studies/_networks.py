@@ -17,11 +17,12 @@ from fluxforge import recipe
 from fluxforge._types import State
 from fluxforge.data import EnsembleSource, Model, Problem, hops_of, model_of, scale_step, source, unseen_meshes
 from fluxforge.distil import Limit, series
-from fluxforge.gnn import Network, cast
+from fluxforge.gnn import AbstractNetwork, Network, cast
 from fluxforge.graph import evaluate_stages
 from fluxforge.loss import defect_of, mean_defect, step_of
 from fluxforge.paper.studies._seeds import RATES
-from fluxforge.pipeline import Progress, discover, recipe_of, resume, run_folder
+from fluxforge.pde import HEAT
+from fluxforge.pipeline import Progress, discover, load_run, recipe_of, resume, run_folder
 from fluxforge.run import RunFolder
 from fluxforge.run.result import Discovery
 from fluxforge.scheme import Hop, find
@@ -30,12 +31,15 @@ from fluxforge.train import train
 # Where `higher-order` keeps its two networks, beside the other parts of a reproduction.
 PART = "higher-order"
 NAMES = ("midpoint", "two-hop")
+# A run of `fluxforge discover carry` beside the parts, of the other kind of network.
+CARRY = "carry"
 
 
-def read_networks(folder: Path | None) -> dict[str, Network]:
+def read_networks(folder: Path | None) -> dict[str, AbstractNetwork]:
     """The networks of `higher-order` that are trained to their end, by the name of their recipe.
 
-    `folder` is another part's own, beside it.
+    `folder` is another part's own, beside it. A finished run `carry` beside both, of the heat equation, is the network
+    in the form of a flux that they are compared with.
     """
     if folder is None:
         return {}
@@ -44,7 +48,13 @@ def read_networks(folder: Path | None) -> dict[str, Network]:
     if (own / f"{PART}.json").exists():
         # It has taken over a network that `rates` had trained.
         runs |= {name: rates_run(own, name, 0) for name, run in runs.items() if not run.exists()}
-    return {f"network-{name}": _network(run) for name, run in runs.items() if _is_done(run)}
+    found: dict[str, AbstractNetwork] = {
+        f"network-{name}": _network(run) for name, run in runs.items() if _is_done(run)
+    }
+    beside = folder.parent / CARRY
+    if (beside / "stages" / f"{CARRY}.json").exists() and (run := load_run(beside)).network.equation == HEAT:
+        found[f"network-{CARRY}"] = run.network.network
+    return found
 
 
 def rates_run(folder: Path, name: str, seed: int) -> Path:

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from fluxforge.errors import InputError
-from fluxforge.gnn import Network, parameters
+from fluxforge.gnn import AbstractNetwork, parameters
 from fluxforge.paper.studies._convergence_claims import COMPARED, judge
 from fluxforge.paper.studies._convergence_result import (
     Choices,
@@ -38,7 +38,7 @@ from fluxforge.paper.studies._measures import (
     seconds_per_step,
     space_error,
 )
-from fluxforge.paper.studies._networks import read_networks
+from fluxforge.paper.studies._networks import CARRY, read_networks
 from fluxforge.paper.studies._records import Measurements, open_measurements
 from fluxforge.paper.studies._tasks import Task, measure_tasks
 from fluxforge.pipeline import Progress, silent
@@ -59,7 +59,7 @@ LONG = ("crank-nicolson", "rkl2-8")
 SPACE_FRACTION, LONG_FRACTION = 0.8, 8.0
 # From this many cells on, every scheme is measured in a new process, and one mesh stands for its size.
 LARGE = 20_000
-MOST_NETWORKS = 2
+MOST_NETWORKS = 3
 # The largest meshes a network is put on: for a thousand steps at most, and for as many as `until` takes, which is n
 # times more on n times the cells. A step of a network costs hundreds of times one of a formula.
 NETWORK_CELLS: Mapping[str, tuple[int, int]] = {"quick": (1000, 1000), "paper": (100_000, 10_000)}
@@ -133,12 +133,13 @@ def _check(config: Config) -> None:
             raise InputError(f"the claims compare with {name}: add it to the schemes")
 
 
-def _describe_networks(networks: Mapping[str, Network], config: Config) -> str:
+def _describe_networks(networks: Mapping[str, AbstractNetwork], config: Config) -> str:
     if not networks:
         return "left out: the experiment higher-order has not been run in this folder, and it trains them"
     grid, space = config.most.values()
     where = f"{grid} cells" if grid == space else f"{grid} cells, for errors in space {space}"
-    return f"{', '.join(networks)}: from the experiment higher-order, on meshes of at most {where}"
+    origin = "from the experiment higher-order" + (f" and the run {CARRY}" if f"network-{CARRY}" in networks else "")
+    return f"{', '.join(networks)}: {origin}, on meshes of at most {where}"
 
 
 def _choices(config: Config) -> Choices:
@@ -165,7 +166,7 @@ class _Study:
     config: Config
     held: Measurements
     tell: Progress
-    networks: Mapping[str, Network]
+    networks: Mapping[str, AbstractNetwork]
 
     def mesh(self, cells: int) -> MeshFacts:
         """The facts of a mesh: steps and limits."""
@@ -259,7 +260,7 @@ def _fraction(pair: tuple[str, int]) -> float:
     return LONG_FRACTION if pair[0] in LONG else SPACE_FRACTION
 
 
-def _digest(network: Network) -> str:
+def _digest(network: AbstractNetwork) -> str:
     return hashlib.sha256(np.asarray(parameters(network), np.float64).tobytes()).hexdigest()[:16]
 
 

@@ -26,7 +26,7 @@ def emit_c(scheme: Scheme) -> str:
     prefix = identifier(scheme.name)
     functions = _implicit(scheme, prefix) if scheme.implicit else [_function(scheme, f"int {prefix}_step")]
     code = "\n".join(functions)
-    helpers = [_named(HELPERS[name], scheme) for name in _called(code, prefix)]
+    helpers = [_fill_names(HELPERS[name], scheme) for name in _called_helpers(code, prefix)]
     return "\n".join([_comment(scheme), INCLUDES, MESH, *helpers, *functions])
 
 
@@ -43,16 +43,16 @@ def _implicit(scheme: Scheme, prefix: str) -> list[str]:
         fields="double *T_new",
     )
     solver = CG.replace("$theta", f"({infix(scheme.theta, c_dialect(prefix), str)})")
-    return [_function(scheme, f"/* F(T). */\nstatic int {prefix}_explicit"), diagonal, _named(solver, scheme)]
+    return [_function(scheme, f"/* F(T). */\nstatic int {prefix}_explicit"), diagonal, _fill_names(solver, scheme)]
 
 
-def _named(text: str, scheme: Scheme) -> str:
+def _fill_names(text: str, scheme: Scheme) -> str:
     text = re.sub(r"\$name_", "${name}_", text)
     prefix = identifier(scheme.name)
     return Template(text).substitute(name=prefix, **c_arguments(scheme, prefix))
 
 
-def _called(code: str, prefix: str) -> list[str]:
+def _called_helpers(code: str, prefix: str) -> list[str]:
     names = {name for name in HELPERS if f"{prefix}_{name}(" in code}
     names.update(inner for name in tuple(names) for inner in NEEDS.get(name, ()))
     return [name for name in HELPERS if name in names]
@@ -63,7 +63,7 @@ def _comment(scheme: Scheme) -> str:
     several = len(scheme.stages) > 1 or scheme.implicit
     if Hop.LINE in scheme.hops():
         answer, several = answer.replace("runs out", "runs out or the mesh has no lines of cells"), True
-    call = _named(CALL.replace("$answer", answer if several else "0"), scheme)
+    call = _fill_names(CALL.replace("$answer", answer if several else "0"), scheme)
     call += Arguments.of(scheme).words(SLOTS)
     text = header(scheme, call=call, nothing="NULL", note="Cells do not depend on each other within a stage.")
     return "/* " + "\n".join(f" * {line}".rstrip() for line in c_comment(text).split("\n"))[3:] + "\n */"

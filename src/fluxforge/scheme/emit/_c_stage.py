@@ -95,7 +95,7 @@ class CStage:
                 lines.append(f"const size_t {end} = (size_t)mesh->{table}[e];")
         for name in sorted(found - self._constants):
             lines.append(f"const double {name} = {self._on_edge(name)};")
-        return _loop("size_t k = 0; k < mesh->slots; k++", lines + self._added(messages))
+        return _loop("size_t k = 0; k < mesh->slots; k++", lines + self._add_messages(messages))
 
     def _on_edge(self, name: str) -> str:
         field, _, end = name.rpartition("_")
@@ -120,7 +120,7 @@ class CStage:
             "if (!mesh->used[first] || (size_t)mesh->node[first] >= mesh->cells) continue;",
             "const size_t N = (size_t)mesh->node[first];",
         ]
-        inner = _loop("size_t l = 0; l < mesh->slots; l++", lines + self._added(messages))
+        inner = _loop("size_t l = 0; l < mesh->slots; l++", lines + self._add_messages(messages))
         return _loop("size_t k = 0; k < mesh->slots; k++", outer + inner)
 
     def _ring(self, messages: Mapping[str, sp.Expr]) -> list[str]:
@@ -135,7 +135,7 @@ class CStage:
             field, _, end = name.rpartition("_")
             if end in ("P", "Q"):
                 lines.append(f"const double {name} = {self._names.at_cell(field, end)};")
-        return _loop("size_t path = 0; path < mesh->slots*mesh->slots; path++", lines + self._added(messages))
+        return _loop("size_t path = 0; path < mesh->slots*mesh->slots; path++", lines + self._add_messages(messages))
 
     def _means(self, means: list[str]) -> list[str]:
         """Σ over the paths that end in Q, divided by their number."""
@@ -154,15 +154,15 @@ class CStage:
             *(f"{name} /= count;" for name in means),
         ]
 
-    def _added(self, messages: Mapping[str, sp.Expr]) -> list[str]:
+    def _add_messages(self, messages: Mapping[str, sp.Expr]) -> list[str]:
         return [
-            self._taken(
+            self._reduce_message(
                 self._names.spelled(name), self._reductions[name], infix(expression, self._dialect, self._symbol)
             )
             for name, expression in messages.items()
         ]
 
-    def _taken(self, name: str, reduction: Reduction, text: str) -> str:
+    def _reduce_message(self, name: str, reduction: Reduction, text: str) -> str:
         """A message added to a sum, or compared with the least or largest so far."""
         if reduction is Reduction.SUM:
             return _statement(f"{name} +=", text)

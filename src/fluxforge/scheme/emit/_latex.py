@@ -77,14 +77,14 @@ def _stage(stage: Stage, scheme: Scheme) -> Iterator[str]:
         latex = Latex(_message_letters(message.hop, scheme))
         left = _field_letter(name, "P", implicit=implicit).text
         over = _SUMS[message.hop].replace("sum", str(message.reduction))
-        yield f"{left} &= {over} {_broken(latex, message.expression, inside=True)}"
+        yield f"{left} &= {over} {_break_lines(latex, message.expression, inside=True)}"
     for name, output in stage.outputs.items():
         latex = Latex(lambda found: _node_letter(found, scheme))
         left = "F_P(T)" if implicit and name == NEXT else _field_letter(name, "P", implicit=implicit).text
-        yield f"{left} &= {_broken(latex, output.expression, inside=False)}"
+        yield f"{left} &= {_break_lines(latex, output.expression, inside=False)}"
 
 
-def _broken(latex: Latex, expression: sp.Expr, *, inside: bool) -> str:
+def _break_lines(latex: Latex, expression: sp.Expr, *, inside: bool) -> str:
     """A formula, its longest sum on several lines where it is too long for one; `inside` a sum over neighbours."""
     whole = latex.factor(expression) if inside else latex(expression)
     outside, total = _around(expression)
