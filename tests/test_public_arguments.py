@@ -172,6 +172,10 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     (lambda size: ff.mesh.square(size=size), "size", NOT_POSITIVE),
     (lambda kind: ff.mesh.square(kind=kind), "kind", NO_WORD),
     (lambda engine: ff.mesh.square(engine=engine), "engine", NO_WORD),
+    (lambda cells: ff.mesh.graded(cells=cells), "cells", NOT_COUNTED),
+    (lambda ratio: ff.mesh.graded(ratio=ratio), "ratio", NOT_POSITIVE),
+    (lambda seed: ff.mesh.graded(seed=seed), "seed", NOT_WHOLE | {"negative": -1}),
+    (lambda engine: ff.mesh.graded(engine=engine), "engine", NO_WORD),
     (
         lambda domain: ff.mesh.generate(domain),
         "domain",
@@ -289,6 +293,7 @@ def test_every_public_function_is_asked() -> None:
         "depends_on_time",
         "faces_of_tags",
         "fit_conditions",
+        "flux_slopes",
         "linear_speed",
         "wall_conductance",
         "wall_value",

@@ -13,7 +13,7 @@ from scipy.linalg import expm
 
 from fluxforge import recipe
 from fluxforge.data import count_substeps, ensemble, pose, resolve_step
-from fluxforge.errors import InputError
+from fluxforge.errors import InputError, RecipeError
 from fluxforge.expression import symbol
 from fluxforge.gnn import FluxNetwork, build_flux_network
 from fluxforge.graph import pad_graph, put
@@ -238,3 +238,8 @@ def test_nested_stages_with_the_polynomial_of_rkl2_are_rkl2_for_heat(stages: int
     )
     # Powers of Δt L up to 35 to the eighth stage cancel in the nested form: 35⁸ w_2 … w_8 ε, a thousand ε.
     assert np.abs(nested - recurrence).max() < 1e-12 * np.abs(T).max()
+
+
+def test_a_free_network_has_no_order_by_construction() -> None:
+    with pytest.raises(RecipeError, match=r"network\.order"):
+        recipe.override(recipe.load("first-order"), {"network.order": 2})

@@ -8,7 +8,8 @@ from test_families import assert_sound
 
 from fluxforge.errors import InputError
 from fluxforge.mesh._domain import Disk, Polygon, sizing, unit_square
-from fluxforge.mesh._generate import ALL_FAMILIES, generate
+from fluxforge.mesh._dual import dual
+from fluxforge.mesh._generate import ALL_FAMILIES, generate, graded
 from fluxforge.mesh._generate_delaunay import _triangles
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._mesh import Mesh, cell_areas, half_edges
@@ -228,3 +229,17 @@ def test_bad_arguments_are_refused_by_name(arguments: dict[str, object], field: 
 def test_cells_and_size_together_are_refused() -> None:
     with pytest.raises(InputError, match="fields 'cells' and 'size'"):
         generate(cells=100, size=0.1)
+
+
+@pytest.mark.parametrize("engine", ["builtin", "auto"])
+def test_a_graded_mesh_grows_from_a_point(engine: str) -> None:
+    mesh = graded(cells=400, ratio=100.0, engine=engine)
+    sizes = np.sqrt(dual(mesh).V)
+    assert abs(len(mesh.cells) - 400) <= 0.1 * 400
+    # Edges reach the ratio at the distance 1, and cells end at walls closer than that.
+    assert 25 < sizes.max() / sizes.min() < 200
+
+
+def test_a_ratio_of_one_is_refused() -> None:
+    with pytest.raises(InputError, match="field 'ratio'"):
+        graded(ratio=1.0)
