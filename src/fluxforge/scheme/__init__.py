@@ -2,6 +2,7 @@
 
 from fluxforge.expression import symbol
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
+from fluxforge.scheme._diffusion import corrected_space
 from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
 from fluxforge.scheme._integrate import (
     EULER,
@@ -94,6 +95,7 @@ __all__ = [
     "amplification",
     "check_scheme",
     "claims_to_document",
+    "corrected_space",
     "correction_text",
     "face_invariants",
     "find",
