@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: discover test check validate portable docs bench clean help
+.PHONY: discover test check validate portable faults docs bench clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ validate: $(VENV)/installed-test  ## the slow studies
 
 portable: $(VENV)/installed-test  ## the numerical tests as other processors would run them; ARGS="--list", ARGS="--all" …
 	$(BIN)/python tests/portable.py $(ARGS)
+
+faults: $(VENV)/installed-test  ## plant 30 faults, one at a time: are they seen? ARGS="0 7" plants some
+	$(BIN)/python tests/faults.py $(ARGS)
 
 docs: $(VENV)/installed-docs  ## the documentation, as pages that need no network
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -23,6 +23,8 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "PJR
 threadpool_limits(THREADS)
 os.environ.setdefault("XLA_FLAGS", compiled.quick_flags())  # XLA reads it when it compiles for the first time
 
+# Importing and rewriting the tests makes millions of objects that stay: until they are collected, nothing is garbage.
+gc.disable()
 type_checks.install()
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -72,5 +74,6 @@ def pytest_collection_finish() -> None:
     What is imported by now stays until the end: the garbage collector need not look at it again and again.
     """
     gc.freeze()
+    gc.enable()
     if (operon := sys.modules.get("fluxforge.distil._operon")) is not None:
         operon.threads = lambda: THREADS

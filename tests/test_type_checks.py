@@ -1,6 +1,6 @@
 """Wrong types are refused in every kind of function of the package, whichever checker looks at it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -74,6 +74,20 @@ def test_an_inner_call_has_axes_of_its_own() -> None:
         return T
 
     assert outer(jnp.zeros(3), jnp.zeros(4)).shape == (3,)
+
+
+def test_a_generator_has_axes_of_its_own() -> None:
+    decorate = jaxtyped(typechecker=beartype)
+
+    @decorate
+    def each(S: Float[Array, " cells"]) -> Iterator[int]:
+        yield from range(len(S))
+
+    @decorate
+    def outer(T: Float[Array, " cells"], S: Float[Array, " slots"]) -> int:
+        return len(T) + sum(each(S))
+
+    assert outer(jnp.zeros(2), jnp.zeros(4)) == 2 + 6
 
 
 def test_fields_of_a_record_have_one_length_and_checks_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:

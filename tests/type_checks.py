@@ -8,6 +8,7 @@ accepted and refused is the same; an error is beartype's and names the argument.
 
 import dataclasses
 import functools
+import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, ForwardRef, Literal, TypeVar, get_args, get_origin
@@ -40,7 +41,9 @@ def jaxtyped(*, typechecker: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def _decorate_function(plain: FunctionType, typechecker: Callable[[Any], Any]) -> Callable[..., Any]:
     """The checked function, and the plain one while jaxtyping's checks are switched off."""
-    if any(map(_has_string, plain.__annotations__.values())):  # jaxtyping looks it up, or lets anything pass
+    # jaxtyping looks up what a string names, or lets anything pass. A generator's arguments are checked when its first
+    # value is asked for, which is outside the call that has the table of axes.
+    if any(map(_has_string, plain.__annotations__.values())) or inspect.isgeneratorfunction(plain):
         return _by_jaxtyping(plain, typechecker=typechecker)
     checked = typechecker(plain)
     settings = jaxtyping.config

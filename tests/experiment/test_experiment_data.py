@@ -6,9 +6,11 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge.errors import InputError
-from fluxforge.experiment import design_experiment, make_dataset
+from fluxforge.experiment import design_experiment, make_dataset, make_scheme
+from fluxforge.experiment._riemann import riemann_flux
 from fluxforge.experiment._steady import steady_flux
-from fluxforge.pde import NUMBER, Equation, Parameter, to_document, unit
+from fluxforge.expression import evaluate
+from fluxforge.pde import BUILT_IN, NUMBER, Equation, Parameter, to_document, unit
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +94,25 @@ def test_what_is_carried_comes_from_upstream():
     exact = np.where(s["velocity_n"] > 0, s["u_P"], s["u_N"]) * s["velocity_n"]
     # The discontinuity has left the face by 0.3 of the domain, so that what is smeared there is below round-off.
     assert np.abs(data.flux - exact).max() <= 1e-12
+
+
+@pytest.mark.parametrize("equation", BUILT_IN)
+def test_every_equation_of_the_catalogue_has_experiments(equation):
+    """Equal states give f(u) a·n, and experiments seen from the other cell the opposite flux."""
+    experiment = design_experiment(spec(equation))
+    measure = steady_flux if experiment.steady else riemann_flux
+    x = experiment.draw(40, np.random.default_rng(1))
+    P, N = (each.name for each in experiment.states)
+    found, turned, still = (measure(experiment, each, 1e-2) for each in (x, experiment.exchange(x), {**x, N: x[P]}))
+    assert np.abs(found.flux).max() > 1e-2
+    size = np.sqrt(np.mean(found.flux**2))
+    assert np.all(np.abs(found.flux + turned.flux) <= found.error + turned.error + 1e-11 * size)
+    own, velocity = experiment.equation, experiment.velocity
+    carried = 0.0 if velocity is None else x[velocity.name] * evaluate(own.transported, {own.u: x[P]}, np)
+    # A flux of everything that is drawn is one that a mesh can evaluate.
+    assert make_scheme(sp.Mul(*(each.symbol for each in experiment.variables)), experiment, "product").stages
+    # Round-off of hundreds of cells and steps.
+    assert np.abs(still.flux - carried).max() <= 1e-11 * size
 
 
 def test_the_cache_gives_the_same_fluxes_and_a_damaged_one_is_made_again(tmp_path):

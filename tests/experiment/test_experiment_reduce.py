@@ -1,17 +1,19 @@
 """Reductions on networks whose flux is known, formulas fitted to data, and their comparison with others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 import sympy as sp
 
 from fluxforge import recipe
+from fluxforge.certify.modified import square_equation
 from fluxforge.experiment import Probe, compare_flux, design_experiment, fit_formula, make_dataset, reduce_flux
-from fluxforge.experiment._fit import normalise_extremes
+from fluxforge.experiment._fit import judge_formula, normalise_extremes
 from fluxforge.experiment._scheme import guard_formula, make_scheme, simplify_flux
 from fluxforge.experiment._setup import parse_flux
 from fluxforge.expression import evaluate, parse, symbol, to_text
+from fluxforge.scheme import find
 
 
 @pytest.fixture(autouse=True)
@@ -141,6 +143,22 @@ def test_two_percent_of_another_flux_are_not_rounded_away():
     assert not wrong.agrees
 
 
+def test_errors_that_are_small_by_chance_do_not_speak_against_the_law():
+    exact = make_dataset(spec("advection", UPWIND))
+    rng = np.random.default_rng(0)
+    error = 1e-4 * exact.size * rng.uniform(0.5, 1.5, len(exact))
+    error[::20] *= 1e-4  # one in twenty
+    off = np.where(np.arange(len(exact)) % 20 == 0, 5e-6 * exact.size, error * rng.uniform(-1, 1, len(exact)))
+    data = replace(exact, flux=exact.flux + off, error=error)
+    form = reduced("advection", UPWIND).form
+    # Twenty times the least error that is taken for one, in the same samples.
+    for formula, agrees in (("max(velocity_n, 0)", True), ("max(velocity_n, 0.005*velocity_n)", False)):
+        assert judge_formula(parse(formula, ["velocity_n"]), form, data).agrees is agrees
+    shorter = fit_formula(parse("max(velocity_n, 0.00003*velocity_n)", ["velocity_n"]), form, data)
+    assert shorter is not None
+    assert to_text(shorter.g) == "max(0, velocity_n)"
+
+
 def test_a_formula_that_is_not_the_law_does_not_agree():
     data = make_dataset(spec("conduction"))
     form = reduced("conduction", SERIES).form
@@ -163,6 +181,15 @@ def test_a_formula_that_is_0_over_0_is_guarded():
     assert guarded
     assert evaluate(g, {symbol("q"): 0.0}, np) == pytest.approx(1.0, abs=1e-5)
     assert not guard_formula(parse("1/(1 + q)", ["q"]), ("q",))[1]
+
+
+def test_a_flux_written_with_extremes_has_the_modified_equation_of_one_written_with_moduli():
+    experiment = design_experiment(spec("advection"))
+    written = "u_P*max(velocity_n, 0) - u_N*max(-velocity_n, 0)"
+    found = square_equation(make_scheme(parse_flux(written, experiment), experiment, "extremes"))
+    assert found is not None
+    assert found.consistent
+    assert str(found) == str(square_equation(find("upwind", experiment.equation)))
 
 
 def test_the_flux_becomes_a_scheme_that_a_mesh_can_run():

@@ -8,7 +8,7 @@ import pytest
 import fluxforge as ff
 from fluxforge import recipe
 from fluxforge.errors import InputError
-from fluxforge.pipeline import Gallery, GalleryRow, discover, format_gallery, resume
+from fluxforge.pipeline import AblationRow, Gallery, GalleryRow, discover, format_gallery, resume
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +70,7 @@ def test_seeds_and_decoys_are_rows_of_the_gallery() -> None:
     row = GalleryRow(
         exhibit="upwind", asked="what is carried", seed=0, sees=("u_P",), verdict="recovered", found="max(a, 0)|",
         error=1e-16, textbook="F", same=True, decoy=False, seconds=3.0,
+        ablations=(AblationRow(method="sparse regression", formula="a", error=0.3),),
     )  # fmt: skip
     refused = GalleryRow(
         exhibit="upwind", asked="what is carried", seed=1, sees=("u_P",), verdict="refused", found=None, error=None,
@@ -78,6 +79,8 @@ def test_seeds_and_decoys_are_rows_of_the_gallery() -> None:
     text = format_gallery(Gallery(seeds=(0, 1), command="c", hardware="p", environment={}, rows=(row, refused)))
     assert "| `upwind`: what is carried | 1 of 2 | 0 | 1 | 5 | F |" in text
     assert r"`max(a, 0)\|`" in text
+    # Of two seeds the worse one is the median, and no formula is worse than any.
+    assert "| `upwind` | 1 of 2 (no formula) | 0 of 2 (3.0e-01) |" in text
 
 
 def test_the_recipes_of_experiments_name_a_textbook_that_is_nowhere_in_their_data() -> None:

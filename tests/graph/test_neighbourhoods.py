@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from fluxforge.graph import node_volumes, view
-from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, fourier_step
-from fluxforge.scheme import Claims, Ghost, SchemeBuilder
+from fluxforge.expression import symbol
+from fluxforge.graph import Neighbourhoods, node_volumes, view
+from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, fourier_step, squares
+from fluxforge.scheme import Claims, Ghost, Hop, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import generator
 from strategies import BOUNDARIES, MESHES, SIDED, noise, whole_step
@@ -95,3 +96,15 @@ def test_a_source_is_zero_beyond_a_dirichlet_face_and_mirrored_beyond_a_neumann_
         np.add.at(mirrored, graph.owner[graph.interior :], graph.neumann.astype(float))
         assert np.array_equal(np.diag(step.N), mirrored)
         assert not step.b.any()
+
+
+def test_what_lies_along_the_paths_to_a_ring_cell_is_averaged() -> None:
+    """On squares of side 1/4, a diagonal cell is reached by two paths and a cell straight on by one."""
+    graph = dual(squares(4), Neumann())
+    ring = Neighbourhoods(graph)[Hop.RING]
+    paths = ring.over_paths
+    assert paths is not None
+    assert {1, 2} <= set(paths.multiplicity[ring.mask])
+    assert np.array_equal(paths.of(np.ones(paths.slot_of_path.shape)), ring.mask.astype(float))
+    for name in ("A_PN", "delta_NQ"):
+        assert ring.geometry[symbol(name)][ring.mask] == pytest.approx(0.25, rel=1e-15)

@@ -10,8 +10,8 @@ from fluxforge.expression import parse, symbol, to_text
 from fluxforge.pde import HEAT, from_document
 from fluxforge.scheme import Ghost, Row, Tableau, amplification, find, integrate, runge_kutta, to_document
 from fluxforge.scheme import from_document as scheme_from_document
-from fluxforge.scheme._integrate import CRANK_NICOLSON, EULER, MIDPOINT, RK4
-from fluxforge.scheme._integrate import rkl2 as rkl2_tableau
+from fluxforge.scheme._tableau import CRANK_NICOLSON, EULER, MIDPOINT, RK4
+from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
 from fluxforge.scheme.reference import BUILT_IN, rkl2
 
 # Every built-in scheme as text, written before there were tableaux.

@@ -2,7 +2,9 @@
 
 from fluxforge.bench._equations import GROUPS, Validation, bench_equations
 from fluxforge.bench._fipy import HOW_TO_INSTALL
+from fluxforge.bench._limiter import LimiterBench, bench_limiter
 from fluxforge.bench._rows import SIZES, Row
+from fluxforge.bench._skew import SkewBench, bench_skew
 from fluxforge.bench._step import bench_step
 from fluxforge.bench._time import FOURIER, TimeBench, bench_time
 from fluxforge.bench._time_case import MESHES
@@ -15,10 +17,14 @@ __all__ = [
     "HOW_TO_INSTALL",
     "MESHES",
     "SIZES",
+    "LimiterBench",
     "Row",
+    "SkewBench",
     "TimeBench",
     "Validation",
     "bench_equations",
+    "bench_limiter",
+    "bench_skew",
     "bench_step",
     "bench_time",
     "bench_train",

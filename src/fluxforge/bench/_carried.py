@@ -20,7 +20,7 @@ from fluxforge.mesh import DualGraph
 from fluxforge.pde import HEAT
 from fluxforge.pipeline import load_run
 from fluxforge.run.carry import CarryResult
-from fluxforge.scheme import Scheme, Tableau, formula_scheme, nested_tableau, rkl2_tableau
+from fluxforge.scheme import Scheme, Tableau, formula_scheme, nested_rkl2, nested_tableau, rkl2_tableau
 from fluxforge.stepping import face_coefficients, face_numbers
 
 NAMES = ("total", "contrast", "share")
@@ -97,4 +97,4 @@ def _parse_all(texts: Sequence[str]) -> tuple[sp.Expr, ...]:
 
 
 def _tableau(integrator: str, stages: int) -> Tableau:
-    return rkl2_tableau(stages) if integrator == "rkl2" else nested_tableau(stages)
+    return {"nested": nested_tableau, "rkl2": rkl2_tableau, "rkl2-nested": nested_rkl2}[integrator](stages)

@@ -33,7 +33,7 @@ from fluxforge.stepping import ImplicitStep
 FOURIER = (0.5, 4.0)
 END_TIME = 0.02
 MOST_CELLS_OF_RUNS = 1_000
-_ROUNDS = 5
+_ROUNDS = 9
 
 Progress = Callable[[str], None]
 

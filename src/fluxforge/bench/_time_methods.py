@@ -96,6 +96,11 @@ def carried_method(carried: Carried) -> Method:
     return Method("local", carried.name, carried.stages, make, carried.stages)
 
 
+def most_optimal() -> int:
+    """The highest degree of the polynomials of longest interval."""
+    return MOST_OPTIMAL
+
+
 def stabilised_methods(reach: float, stages: Sequence[int] = STAGES) -> Iterator[Method]:
     """RKL2, RKC2 and the polynomials of longest interval that are stable on [−reach, 0]."""
     for s in stages:
@@ -104,7 +109,7 @@ def stabilised_methods(reach: float, stages: Sequence[int] = STAGES) -> Iterator
             if tableau.stable_to >= reach:
                 yield tableau_method(family, tableau)
         # (s² + s − 2)/2 is below the optimum, s² above it: most are decided without its linear programs.
-        if s <= MOST_OPTIMAL and s**2 >= reach:
+        if s <= most_optimal() and s**2 >= reach:
             best = optimal_polynomial(s)
             if best.reach >= reach:
                 yield polynomial_method("optimal", f"optimal-{s}", best)

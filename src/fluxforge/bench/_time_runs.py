@@ -15,6 +15,7 @@ from fluxforge.bench._time_methods import (
     implicit_method,
     is_resolved,
     krylov_method,
+    most_optimal,
     polynomial_method,
     tableau_method,
 )
@@ -98,7 +99,7 @@ def _planned(case: TimeCase, length: float, budget: float, carried: Sequence[Car
         for family, make in (("rkl2", rkl2_tableau), ("rkc2", rkc2_tableau)):
             if reach_of(s) <= make(s).stable_to:
                 yield tableau_method(family, make(s)), steps_of(s)
-        if s <= 8 and reach_of(s) <= optimal_interval(s):
+        if s <= most_optimal() and reach_of(s) <= optimal_interval(s):
             yield polynomial_method("optimal", f"optimal-{s}", optimal_polynomial(s)), steps_of(s)
         if is_resolved(chebyshev_exponential(s, reach_of(s))):
             yield polynomial_method("minimax", f"minimax-{s}", nearest_polynomial(s, reach_of(s))), steps_of(s)

@@ -57,23 +57,35 @@ def _about_steps(rows: Sequence[TimeRow]) -> Iterator[str]:
 
 
 def _about_runs(runs: Sequence[RunRow]) -> Iterator[str]:
-    for row in (row for row in runs if row.family == "local"):
-        alike = [
-            other
-            for other in runs
-            if (other.mesh, other.field, other.budget) == (row.mesh, row.field, row.budget)
-            and other.family in FIXED
-            and other.error is not None
-        ]
-        where = f"{row.mesh}, run of {row.steps} steps of {row.fourier:.3g} Fourier steps, {row.field} field"
-        if row.error is None or not alike:
-            yield f"{where}: {row.method} blew up"
+    local = [row for row in runs if row.family == "local"]
+    for key in dict.fromkeys((row.mesh, row.budget, row.method) for row in local):
+        alike = [row for row in local if (row.mesh, row.budget, row.method) == key]
+        first = alike[0]
+        where = f"{first.mesh}, run of {first.steps:,} steps of {first.fourier:.2g} Fourier steps: {first.method}"
+        if any(row.error is None for row in alike):
+            yield f"{where} blew up"
             continue
-        shorter = [other for other in alike if other.fourier <= _EQUAL * row.fourier]
-        best, near = (min(each, key=lambda other: other.error or 0.0, default=None) for each in (alike, shorter))
-        said = [
-            f"{row.error / max(other.error or 0.0, 1e-300):.2g} times that of {other.method}{words}"
-            for other, words in ((near, " at steps no longer"), (best, " at any step"))
-            if other is not None
-        ]
-        yield f"{where}: the error of {row.method} is {' and '.join(said)}, with equal applications"
+        ratios = [_run_ratios(row, runs) for row in alike]
+        yield (
+            f"{where} errs, relative to the best fixed polynomial with as many applications at steps no longer: "
+            f"{', '.join(near for near, _ in ratios)}; at any step: {', '.join(best for _, best in ratios)}"
+        )
+
+
+def _run_ratios(row: RunRow, runs: Sequence[RunRow]) -> tuple[str, str]:
+    """The error over that of the best fixed polynomial of equal work: among steps no longer, and among all."""
+    alike = [
+        other
+        for other in runs
+        if (other.mesh, other.field, other.budget) == (row.mesh, row.field, row.budget)
+        and other.family in FIXED
+        and other.error is not None
+    ]
+
+    def ratio(among: Sequence[RunRow]) -> str:
+        if not among:
+            return f"{row.field} -"
+        best = min(among, key=lambda other: other.error or 0.0)
+        return f"{row.field} {(row.error or 0.0) / max(best.error or 0.0, 1e-300):.2g} ({best.method})"
+
+    return ratio([other for other in alike if other.fourier <= _EQUAL * row.fourier]), ratio(alike)

@@ -67,11 +67,11 @@ def least_value(bounds: Bounds, low: np.ndarray, high: np.ndarray, *, width: flo
             worst = int(np.argmin(np.where(small, lower, np.inf)))
             if lower[worst] < bound:
                 bound, open_at = float(lower[worst]), tuple(float(x) for x in 0.5 * (low[worst] + high[worst]))
-        low, high = _halved(low[~small], high[~small])
+        low, high = _halve_boxes(low[~small], high[~small])
     return Least(min(bound, (1 + NEAR) * value), value, at, count, open_at)
 
 
-def _halved(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _halve_boxes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each box in two, across its longest side."""
     if not len(low):
         return low, high

@@ -90,8 +90,8 @@ class _Walk:
         return Enclosure(iv.add(a.value, b.value), tuple(slopes))
 
     def _times(self, a: Enclosure, b: Enclosure) -> Enclosure:
-        left = _scaled(a.slopes, b.value)
-        right = _scaled(b.slopes, a.value)
+        left = _scale_bounds(a.slopes, b.value)
+        right = _scale_bounds(b.slopes, a.value)
         slopes = (y if x is None else x if y is None else iv.add(x, y) for x, y in zip(left, right, strict=True))
         return Enclosure(iv.multiply(a.value, b.value), tuple(slopes))
 
@@ -103,11 +103,11 @@ class _Walk:
         exponent = int(node.exp) if node.exp.is_Integer else float(node.exp)
         base = self.of(node.base)
         steepness = iv.multiply(_constant(node.exp), iv.power(base.value, exponent - 1))
-        return Enclosure(iv.power(base.value, exponent), _scaled(base.slopes, steepness))
+        return Enclosure(iv.power(base.value, exponent), _scale_bounds(base.slopes, steepness))
 
     def _function(self, name: str, a: Enclosure) -> Enclosure:
         value, steepness = _FUNCTIONS[name](a.value)
-        return Enclosure(value, _scaled(a.slopes, steepness))
+        return Enclosure(value, _scale_bounds(a.slopes, steepness))
 
     def extreme(self, node: sp.Basic) -> Enclosure:
         """Min or max: the slope of the one that is taken, of both where that is not decided."""
@@ -142,7 +142,7 @@ class _Walk:
         return Enclosure(iv.choose(condition.value, a.value, b.value), tuple(slopes))
 
 
-def _scaled(slopes: Iterable[Interval | None], by: Interval) -> tuple[Interval | None, ...]:
+def _scale_bounds(slopes: Iterable[Interval | None], by: Interval) -> tuple[Interval | None, ...]:
     return tuple(None if slope is None else iv.multiply(slope, by) for slope in slopes)
 
 

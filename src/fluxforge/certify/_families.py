@@ -203,10 +203,10 @@ def choose(
     if levels is not None and not 1 <= check_whole(levels, "levels") <= 7:
         raise InputError(f"levels should be between 1 and 7, got {levels}")
     chosen = (QUICK if quick else FULL) | SPACE
-    return tuple(Levels(family, _extended(chosen[family], levels)) for family in wanted)
+    return tuple(Levels(family, _extend_sizes(chosen[family], levels)) for family in wanted)
 
 
-def _extended(sizes: tuple[int, ...], levels: int | None) -> tuple[int, ...]:
+def _extend_sizes(sizes: tuple[int, ...], levels: int | None) -> tuple[int, ...]:
     if levels is None:
         return sizes
     while len(sizes) < levels:

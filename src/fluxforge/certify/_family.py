@@ -103,10 +103,12 @@ def convergence(found: FamilyResult, words: Words = HEAT.words) -> str:
 
 
 def _tensor(K: np.ndarray) -> str:
-    return "[" + ", ".join("[" + ", ".join(f"{value + 0.0:.4f}" for value in row) + "]" for row in _rounded(K)) + "]"
+    return (
+        "[" + ", ".join("[" + ", ".join(f"{value + 0.0:.4f}" for value in row) + "]" for row in _round_numbers(K)) + "]"
+    )
 
 
-def _rounded(K: np.ndarray) -> np.ndarray:
+def _round_numbers(K: np.ndarray) -> np.ndarray:
     """To ten decimals; numbers that overflow by it have no decimals to round."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(np.abs(K) < 1e10, K.round(10), K)

@@ -44,7 +44,7 @@ def _entire_where(unknown: np.ndarray, found: Interval) -> Interval:
     return Interval(np.where(unknown, -np.inf, found.low), np.where(unknown, np.inf, found.high))
 
 
-def _ordered(low: np.ndarray, high: np.ndarray) -> Interval:
+def _order_bounds(low: np.ndarray, high: np.ndarray) -> Interval:
     """The bounds, and everything where one is not a number."""
     return _entire_where(np.isnan(low) | np.isnan(high), Interval(low, high))
 
@@ -74,7 +74,7 @@ def _product(a: np.ndarray, b: np.ndarray, towards: float) -> np.ndarray:
 
 def add(a: Interval, b: Interval) -> Interval:
     """The sums."""
-    return _ordered(_sum(a.low, b.low, -np.inf), _sum(a.high, b.high, np.inf))
+    return _order_bounds(_sum(a.low, b.low, -np.inf), _sum(a.high, b.high, np.inf))
 
 
 def negate(a: Interval) -> Interval:
@@ -92,14 +92,14 @@ def multiply(a: Interval, b: Interval) -> Interval:
     ends = [(x, y) for x in a for y in b]
     low = np.minimum.reduce([_product(x, y, -np.inf) for x, y in ends])
     high = np.maximum.reduce([_product(x, y, np.inf) for x, y in ends])
-    return _ordered(low, high)
+    return _order_bounds(low, high)
 
 
 def invert(a: Interval) -> Interval:
     """1/a; everything where a contains 0."""
     unknown = (a.low <= 0) & (a.high >= 0)
     low, high = (_quotient(end, towards) for end, towards in ((a.high, -np.inf), (a.low, np.inf)))
-    return _entire_where(unknown, _ordered(low, high))
+    return _entire_where(unknown, _order_bounds(low, high))
 
 
 def _quotient(b: np.ndarray, towards: float) -> np.ndarray:
@@ -122,7 +122,7 @@ def power(a: Interval, exponent: int | float) -> Interval:
         return _whole_power(a, int(exponent))
     if exponent == 0.5:
         root = Interval(_root(a.low, -np.inf), _root(a.high, np.inf))
-        return _entire_where(a.low < 0, _ordered(root.low, root.high))
+        return _entire_where(a.low < 0, _order_bounds(root.low, root.high))
     found = _widen(np.power(a.low, exponent), np.power(a.high, exponent))
     return _entire_where(a.low < 0, Interval(np.maximum(found.low, 0.0), found.high))
 
@@ -143,20 +143,20 @@ def _whole_power(a: Interval, n: int) -> Interval:
         # Of odd powers, negative ends are multiplied by the modulus, so that rounding outward stays outward.
         low = _product(low, np.abs(a.low), -np.inf)
         high = _product(high, np.abs(a.high), np.inf)
-    return _ordered(low, high)
+    return _order_bounds(low, high)
 
 
 def _widen(low: np.ndarray, high: np.ndarray) -> Interval:
     """Eight units in the last place outward."""
     least = np.finfo(float).tiny
-    return _ordered(low - (_ULPS * np.abs(low) + least), high + (_ULPS * np.abs(high) + least))
+    return _order_bounds(low - (_ULPS * np.abs(low) + least), high + (_ULPS * np.abs(high) + least))
 
 
 def exponential(a: Interval) -> Interval:
     """The exponentials; exp(0) = 1 is exact."""
     found = _widen(np.exp(a.low), np.exp(a.high))
     low, high = np.where(a.low == 0, 1.0, np.maximum(found.low, 0.0)), np.where(a.high == 0, 1.0, found.high)
-    return _ordered(low, high)
+    return _order_bounds(low, high)
 
 
 def logarithm(a: Interval) -> Interval:

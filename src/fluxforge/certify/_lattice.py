@@ -215,7 +215,7 @@ class _Walk:
         paths = []
         for first in lattice.edges[kind]:
             for second in lattice.edges[first.to]:
-                end = _End(second.to, _moved(first.d, second.d))
+                end = _End(second.to, _add_vectors(first.d, second.d))
                 values = {f"{name}_PN": value for name, value in lattice.geometry(first, equation).items()}
                 values |= {f"{name}_NQ": value for name, value in lattice.geometry(second, equation).items()}
                 paths.append(_Way({"P": here, "N": (_End(first.to, first.d),), "Q": (end,)}, values))
@@ -248,7 +248,7 @@ class _Walk:
                 weight = self._at(coefficient, way)
                 for cell in way.ends[end]:
                     for (other, offset), c in self.known[name][cell.kind].items():
-                        total[other, _moved(cell.d, offset)] += weight * cell.share * c
+                        total[other, _add_vectors(cell.d, offset)] += weight * cell.share * c
         return _first_order(total)
 
     def _combine(
@@ -263,7 +263,7 @@ class _Walk:
         return _first_order(total)
 
 
-def _moved(d: Vector, by: Vector) -> Vector:
+def _add_vectors(d: Vector, by: Vector) -> Vector:
     return tuple(sp.expand(one + other) for one, other in zip(d, by, strict=True))
 
 

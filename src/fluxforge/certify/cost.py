@@ -48,16 +48,18 @@ def linearity(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None =
     dt = 0.1 * study_step(scheme, graph, parameters)
     if linear_stages(scheme) is not None:
         M = step_matrix(scheme, graph, dt, parameters=parameters)
-        return _found(graph, M, (0.0, 0.0), linear=True, implicit=scheme.implicit)
+        return _describe_linearity(graph, M, (0.0, 0.0), linear=True, implicit=scheme.implicit)
     zero = np.zeros(graph.cells)
     step = general_stepper(scheme, graph, dt=dt, parameters=parameters, source=zero, dtype="float64")
     T = np.random.default_rng(0).random(graph.cells)
     M = csr_array(np.asarray(jax.jacfwd(step.advance)(step.enter(T))))
     defects = linearity_defects(lambda T: np.asarray(step(T)), graph.cells)
-    return _found(graph, M, defects, linear=False, implicit=scheme.implicit)
+    return _describe_linearity(graph, M, defects, linear=False, implicit=scheme.implicit)
 
 
-def _found(graph: DualGraph, M: csr_array, defects: tuple[float, float], *, linear: bool, implicit: bool) -> Linearity:
+def _describe_linearity(
+    graph: DualGraph, M: csr_array, defects: tuple[float, float], *, linear: bool, implicit: bool
+) -> Linearity:
     used = csr_array(abs(M) > 1e-14 * max(abs(M).max(), 1e-300))
     hops = None if implicit else hops_used(graph, used)
     return Linearity(linear, hops, used.nnz / graph.cells, max(defects), *defects)

@@ -50,7 +50,11 @@ def maximum_principle(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
 
     def worst(fraction: float) -> tuple[float, int]:
         M = step_matrix(scheme, graph, fraction * fourier, parameters=parameters)
-        rest = 1.0 - M.sum(axis=1) if averages else np.minimum(*_added(scheme, graph, fraction * fourier, parameters))
+        rest = (
+            1.0 - M.sum(axis=1)
+            if averages
+            else np.minimum(*_boundary_weights(scheme, graph, fraction * fourier, parameters))
+        )
         least = np.minimum(M.min(axis=1).toarray().ravel(), rest)
         # argmin finds a NaN before any number, and a comparison with it would be taken for a principle that holds.
         cell = int(np.argmin(least))
@@ -79,14 +83,16 @@ def maximum_principle(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
 def _averages(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> bool:
     """Whether the weights of T and of the walls' g have the sum 1 in every cell, and nothing else is added."""
     M = step_matrix(scheme, graph, dt, parameters=parameters)
-    share, alone = _added(scheme, graph, dt, parameters)
+    share, alone = _boundary_weights(scheme, graph, dt, parameters)
     # Sums of a few dozen weights, rounded relative to the largest of them.
     size = 1.0 + abs(M).sum(axis=1)
     off = np.abs(M.sum(axis=1) + share - 1.0)
     return bool((off <= TOLERANCE * size).all() and (np.abs(alone) <= np.finfo(float).eps).all())
 
 
-def _added(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> tuple[np.ndarray, np.ndarray]:
+def _boundary_weights(
+    scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None
+) -> tuple[np.ndarray, np.ndarray]:
     """In each cell, the weight of the walls' g, and what is added where g and ∂T/∂n are 0."""
     nothing = np.zeros_like(graph.value)
     cold, warm = (with_walls(graph, value=value) for value in (nothing, np.where(graph.neumann, 0.0, 1.0)))

@@ -57,7 +57,7 @@ def step_bound(flux: Flux) -> StepBound:
     # C of the face ahead has the cell as its P, D of the face behind as its N.
     of_cell = C.max(axis=1) + D.max(axis=0)
     variation, extrema = top / (C + D).max(), top / of_cell.max()
-    return StepBound(float(variation), float(extrema), *_measured(formula, flux, top))
+    return StepBound(float(variation), float(extrema), *_measure_limits(formula, flux, top))
 
 
 def _coefficients(formula: sp.Expr, flux: Flux, parts: Interval) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +84,7 @@ def _pairs(parts: Interval) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.nda
     return (low_p, high_p), (low_n, high_n)
 
 
-def _measured(formula: sp.Expr, flux: Flux, top: float) -> tuple[float, float]:
+def _measure_limits(formula: sp.Expr, flux: Flux, top: float) -> tuple[float, float]:
     """The smallest Courant numbers at which a step from some row makes the variation, or an extremum, grow."""
     rng = np.random.default_rng(0)
     low, high = flux.states

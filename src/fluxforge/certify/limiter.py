@@ -7,6 +7,7 @@ order needs φ(1) = 1. Everything is shown by intervals over r and c, with a cou
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import sympy as sp
@@ -22,6 +23,8 @@ R, C = symbol("r"), symbol("c")
 # Ratios are examined up to this size, in parts whose ends grow by the same factor.
 LARGEST_RATIO = 1e6
 PARTS = 14
+# Parts of the Courant numbers on which φ(1, c) is simplified.
+AT_ONE_PARTS = 8
 COURANT: Range = (2.0**-20, 1.0 - 2.0**-20)
 # The least side of a box relative to its part, and how far beyond a bound φ may be without it counting.
 WIDTH, SLACK = 2.0**-8, 5e-3
@@ -67,7 +70,15 @@ def limiter_region(phi: sp.Expr) -> LimiterRegion:
         "φ ≤ 2/(1 − c)": _least(_push(lambda one: 2 - (1 - C) * one, phi), positive),
         "φ = 0 for r ≤ 0": _least(-phi, negative).worse(_least(phi, negative)),
     }
-    return LimiterRegion(margins, sp.simplify(settle(phi.xreplace({R: sp.S.One}), {C: COURANT})), C in phi.free_symbols)
+    return LimiterRegion(margins, _at_one(phi), C in phi.free_symbols)
+
+
+def _at_one(phi: sp.Expr) -> sp.Expr:
+    """φ(1, c), with the comparisons and extrema that it contains decided on parts of the Courant numbers."""
+    formula = phi.xreplace({R: sp.S.One})
+    ends = np.linspace(*COURANT, AT_ONE_PARTS + 1).tolist()
+    each = {sp.simplify(settle(formula, {C: part})) for part in pairwise(ends)}
+    return each.pop() if len(each) == 1 else sp.simplify(settle(formula, {C: COURANT}))
 
 
 def _parts() -> Iterator[Range]:

@@ -95,7 +95,7 @@ def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | No
     _refuse_transcendental(scheme)
     step = step_on_lattice(scheme, lattice)
     assert step is not None
-    slope = tuple({key: sp.simplify(c.coeff(DT, 1)) for key, c in shifts.items()} for shifts in step)
+    slope = tuple({key: sp.simplify(_with_moduli(c.coeff(DT, 1))) for key, c in shifts.items()} for shifts in step)
     highest = HIGHEST if scheme.equation.velocity is None else HIGHEST_OF_TRANSPORT
     try:
         largest = _largest_number(c for shifts in slope for c in shifts.values())
@@ -103,6 +103,18 @@ def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | No
         return None if eigenvalue is None else _equation(scheme, lattice, eigenvalue, highest)
     except sp.PolynomialError as error:
         raise NumericalError(f"its coefficients have no expansion in h ({error})") from error
+
+
+def _with_moduli(coefficient: sp.Expr) -> sp.Expr:
+    """max(x, 0) → (x + |x|)/2, min(x, 0) → (x − |x|)/2: SymPy does not see that max(x, 0) − max(−x, 0) is x."""
+
+    def rewrite(extreme: sp.Expr) -> sp.Expr:
+        (x,) = (part for part in extreme.args if part != 0)
+        return (x + (1 if isinstance(extreme, sp.Max) else -1) * sp.Abs(x)) / 2
+
+    return coefficient.replace(
+        lambda part: isinstance(part, sp.Min | sp.Max) and len(part.args) == 2 and 0 in part.args, rewrite
+    )
 
 
 def _refuse_transcendental(scheme: Scheme) -> None:
@@ -184,7 +196,7 @@ def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int, largest: fl
     if rate != 0 and sp.diff(equation.reaction, equation.u) == 0:
         return None
     if matrix.shape == (1, 1):
-        found = _truncated(matrix[0, 0], highest)
+        found = _truncate_series(matrix[0, 0], highest)
         return found if rate != 0 else sp.expand(found - found.subs(EPS, 0))
     matrix = matrix - rate * sp.eye(len(matrix.tolist()))
     trace, determinant = sp.expand(matrix.trace()), sp.expand(matrix.det())
@@ -192,8 +204,8 @@ def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int, largest: fl
         return None
     found = sp.Integer(0)
     for _ in range(highest - 1):
-        found = _truncated(determinant * _inverse(sp.expand(trace - found), highest), highest)
-    return _truncated(found, highest) + rate
+        found = _truncate_series(determinant * _inverse(sp.expand(trace - found), highest), highest)
+    return _truncate_series(found, highest) + rate
 
 
 def _sum_of_constants(total: sp.Expr, largest: float) -> sp.Expr:
@@ -207,7 +219,7 @@ def _largest_number(parts: Iterable[sp.Expr]) -> float:
     return max((abs(float(number)) for number in numbers), default=0.0)
 
 
-def _truncated(expression: sp.Expr, highest: int) -> sp.Expr:
+def _truncate_series(expression: sp.Expr, highest: int) -> sp.Expr:
     polynomial = sp.Poly(sp.expand(expression), EPS)
     return sp.Add(*(c * EPS**k for (k,), c in polynomial.terms() if k <= highest))
 
@@ -215,12 +227,12 @@ def _truncated(expression: sp.Expr, highest: int) -> sp.Expr:
 def _inverse(expression: sp.Expr, highest: int) -> sp.Expr:
     """1/expression as a power series in ε; its constant term is not zero."""
     base = expression.subs(EPS, 0)
-    rest = _truncated(expression / base - 1, highest)
+    rest = _truncate_series(expression / base - 1, highest)
     total, power = sp.Integer(1), sp.Integer(1)
     for _ in range(highest):
-        power = _truncated(-power * rest, highest)
+        power = _truncate_series(-power * rest, highest)
         total += power
-    return _truncated(total / base, highest)
+    return _truncate_series(total / base, highest)
 
 
 def _with_step(scheme: Scheme, eigenvalue: sp.Expr, highest: int) -> sp.Expr | None:
@@ -239,7 +251,7 @@ def _with_step(scheme: Scheme, eigenvalue: sp.Expr, highest: int) -> sp.Expr | N
 def _power(expression: sp.Expr, k: int, highest: int) -> sp.Expr:
     found = sp.Integer(1)
     for _ in range(k):
-        found = _truncated(found * expression, highest)
+        found = _truncate_series(found * expression, highest)
     return found
 
 

@@ -94,7 +94,7 @@ def _slopes(formula: sp.Expr, ranges: Ranges, enough: float) -> tuple[Least, Lea
     return sides[0], sides[1]
 
 
-def _cancelled(formula: sp.Expr) -> tuple[sp.Expr, ...]:
+def _cancel_terms(formula: sp.Expr) -> tuple[sp.Expr, ...]:
     """The formula as one polynomial or quotient, where it is rational: means of equal conductivities cancel."""
     if formula.is_rational_function() and not formula.atoms(sp.Function, sp.Min, sp.Max):
         return (sp.expand(sp.cancel(formula)),)
@@ -105,7 +105,7 @@ def _least_slope(formula: sp.Expr, v: sp.Symbol, ranges: Ranges, enough: float) 
     """The least difference quotient along v, from slopes and, where these are unbounded, from values at the ends."""
     names = list(ranges)
     low, high = (np.array([ranges[name][k] for name in names]) for k in (0, 1))
-    forms = list(dict.fromkeys((formula, sp.expand(formula), *_cancelled(formula))))
+    forms = list(dict.fromkeys((formula, sp.expand(formula), *_cancel_terms(formula))))
     fixed = _without_influence(forms[-1], v, ranges)
     high = np.where([name in fixed for name in names], low, high)
 

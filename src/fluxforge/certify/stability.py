@@ -226,12 +226,12 @@ def stability_line(found: Stability, where: str, words: Words = HEAT.words) -> L
     if not found.bound:
         return _tried_line(found, f"{factor}; {where}", method, words)
     if math.isinf(found.dt_max):
-        return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{_oscillating(found, words)}", method)
+        return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{_describe_oscillation(found, words)}", method)
     name = f"stable up to {found.dt_max / found.fourier:.4g} {words.step_symbol}"
     interval = "" if found.interval is None else f", real interval [−{found.interval:.6g}, 0]"
-    roughest = _oscillating(found, words)
+    roughest = _describe_oscillation(found, words)
     evidence = f"{factor}{interval}; Δt_max = {found.dt_max:.4g}, {where}; {_rollouts(found)}{roughest}"
-    return Line(name, _confirmed(found), evidence, method)
+    return Line(name, _judge_limit(found), evidence, method)
 
 
 def _waves_in_words(waves: WaveLimit, words: Words) -> str:
@@ -251,7 +251,7 @@ def _spectral_line(found: Stability, evidence: str, method: str, words: Words) -
             "no bound: every Δt keeps the eigenvalues stable", Verdict.MEASURED, f"{evidence}; {caution}", method
         )
     name = f"no bound: eigenvalues stable up to {found.dt_max / found.fourier:.4g} {words.step_symbol}"
-    return Line(name, _confirmed(found), f"{evidence}; {caution}; {_rollouts(found)}", method)
+    return Line(name, _judge_limit(found), f"{evidence}; {caution}; {_rollouts(found)}", method)
 
 
 def _tried_line(found: Stability, evidence: str, method: str, words: Words) -> Line:
@@ -264,7 +264,7 @@ def _tried_line(found: Stability, evidence: str, method: str, words: Words) -> L
         name = f"no bound: spectral radius at most 1 at every step tried, up to {high:g} {unit}"
         return Line(name, Verdict.MEASURED, f"{evidence}; {caution}", method)
     name = f"no bound: spectral radius at most 1 at steps tried up to {found.dt_max / found.fourier:.4g} {unit}"
-    return Line(name, _confirmed(found), f"{evidence}; {caution}; {_rollouts(found)}", method)
+    return Line(name, _judge_limit(found), f"{evidence}; {caution}; {_rollouts(found)}", method)
 
 
 def _rollouts(found: Stability) -> str:
@@ -272,12 +272,12 @@ def _rollouts(found: Stability) -> str:
     return below if found.diverges_above is None else f"{below}, {_yes(found.diverges_above)}divergent at 1.01"
 
 
-def _confirmed(found: Stability) -> Verdict:
+def _judge_limit(found: Stability) -> Verdict:
     agree = found.stable_below is True and found.diverges_above is not False
     return Verdict.MEASURED if agree else Verdict.FAILS
 
 
-def _oscillating(found: Stability, words: Words) -> str:
+def _describe_oscillation(found: Stability, words: Words) -> str:
     if found.oscillation is None or not found.rate:
         return ""
     beyond = found.oscillation / found.rate / found.fourier

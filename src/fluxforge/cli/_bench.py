@@ -7,7 +7,9 @@ import typer
 
 from fluxforge.cli._arguments import Json, command, count, group
 from fluxforge.cli._bench_equations import equations
+from fluxforge.cli._bench_skew import skew
 from fluxforge.cli._bench_time import time
+from fluxforge.cli._limiter import limiter
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 
 bench = group(
@@ -116,3 +118,5 @@ def _compare(measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 command(bench, "fluxforge bench equations --only burgers,fisher --size quick")(equations)
 command(bench, "fluxforge bench time --cells 1e3 --no-runs")(time)
+command(bench, "fluxforge bench limiter --json")(limiter)
+command(bench, "fluxforge bench skew --size quick")(skew)

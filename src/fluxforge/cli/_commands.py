@@ -26,6 +26,8 @@ RECIPES = (
     "godunov",
     "carry",
     "stages",
+    "limiter",
+    "skew",
 )
 
 
@@ -200,7 +202,8 @@ def reproduce(
     if preset in PRESETS and names == (GALLERY,):
         from fluxforge.cli._gallery import run_gallery
 
-        run_gallery(output / GALLERY, seeds or ("10" if preset == "paper" else "2"), workers or 1, as_json=as_json)
+        seeds = ("10" if preset == "paper" else "2") if seeds is None else seeds
+        run_gallery(output / GALLERY, seeds, 1 if workers is None else workers, as_json=as_json)
         return
     if workers is not None:
         raise typer.BadParameter(f"--workers is for {GALLERY}: parts of the paper run one after another")

@@ -11,12 +11,16 @@ import typer
 
 from fluxforge import recipe
 from fluxforge.cli._experiment import show_experiment
+from fluxforge.cli._limiter import show_limiter
 from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import TerminatedError, count_done, question_bar
+from fluxforge.cli._skew import show_skew
 from fluxforge.errors import StorageError
 from fluxforge.pipeline import Discovery, Evaluation, Generalisation, Progress, Run, discover, free_folder, resume
 from fluxforge.run.carry import CarryResult
+from fluxforge.run.limiter import LimiterResult
 from fluxforge.run.result import ArmSummary, Quartiles
+from fluxforge.run.skew import SkewResult
 
 
 def start_run(name: str, output: Path | None, preset: str | None, changes: Mapping[str, Any], as_json: bool) -> None:
@@ -64,11 +68,15 @@ def _run(work: Callable[[Progress], Run], name: str, folder: Path, as_json: bool
         show(f"\nresults, figures and checkpoints: {folder}")
     elif isinstance(result, CarryResult):
         _show_carry(result, folder)
+    elif isinstance(result, LimiterResult):
+        show_limiter(result, folder)
+    elif isinstance(result, SkewResult):
+        show_skew(result, folder)
     elif result.experiment is not None:
         show_experiment(result, folder)
     else:
         _show_formula(result, folder)
-    if isinstance(result, CarryResult) and not result.as_expected:
+    if isinstance(result, CarryResult | LimiterResult | SkewResult) and not result.as_expected:
         say("error", f"{result.verdict}, but {result.expected} was expected; see {folder}", style="bold red")
         raise typer.Exit(1)
     if isinstance(result, Discovery) and result.as_expected is False:

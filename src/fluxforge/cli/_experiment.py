@@ -7,7 +7,7 @@ from fluxforge.pipeline import Discovery
 
 
 def show_experiment(result: Discovery, folder: Path) -> None:
-    """Print the flux, the reasons of the verdict, what the network was found to have, and the seconds."""
+    """Print the flux, the reasons of the verdict, the properties tested on the network, and the seconds."""
     found = result.experiment or {}
     error = found.get("error")
     headline = str(result.verdict) + ("" if error is None else f"; error {error:.1e} on held-out fluxes")

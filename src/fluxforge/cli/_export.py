@@ -93,7 +93,7 @@ def export(
 
 
 def _read_graph(file: Path, boundary: list[str]) -> "DualGraph":
-    from fluxforge.cli._arguments import parse_boundary
+    from fluxforge.cli._boundary import parse_boundary
     from fluxforge.mesh import dual, read
 
     mesh = read(file)

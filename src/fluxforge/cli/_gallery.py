@@ -21,7 +21,7 @@ def run_gallery(folder: Path, seeds: str, workers: int, *, as_json: bool) -> Non
     with question_bar("gallery", quiet=as_json) as bar:
         tell = count_done(bar)
         if workers > 1:
-            _run_in_processes([run for run in runs if not run.finished], workers, folder / "logs", tell)
+            _run_in_processes([run for run in runs if run.read() is None], workers, folder / "logs", tell)
         gallery = make_gallery(folder, runs, command=command, tell=tell, warn=_warn)
     if as_json:
         show_json(to_document(gallery))

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from fluxforge.certify import NUMERICAL_FAILURES, alignment, linear_field_defect, other_equation
-from fluxforge.cli._arguments import parse_boundary
+from fluxforge.cli._boundary import parse_boundary
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import doing, progress_bar, use_64_bits
 from fluxforge.cli._settings import describe_divergence, read_settings

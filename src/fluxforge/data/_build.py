@@ -66,8 +66,12 @@ def _source(spec: recipe.Recipe, hops: Iterable[Hop], dtype: Precision) -> Abstr
             return refined_source(own, coarse, spec.data, model_of(spec), seed=spec.seed, dtype=dtype)
         case recipe.Meshes():
             return EnsembleSource(_ensemble(spec.data, spec.seed, tuple(hops), dtype), spec.data, model_of(spec))
-        case recipe.Experiment():
-            raise InputError(f"recipe {spec.name!r}: field 'data.kind': experiments have fluxes, and no meshes to step")
+        case recipe.Experiment() | recipe.Skew():
+            raise InputError(f"recipe {spec.name!r}: field 'data.kind': such data have fluxes, and no meshes to step")
+        case recipe.Rows():
+            raise InputError(
+                f"recipe {spec.name!r}: field 'data.kind': rows train limiters, and have no meshes to step"
+            )
 
 
 def _ensemble(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) -> Ensemble:

@@ -186,7 +186,7 @@ class Polisher:
 
     def _worthy(self, expressions: Iterable[sp.Expr]) -> Iterator[sp.Expr]:
         """Those that lower the error of every shorter one by the part `WORTH`: a front has many that do not."""
-        fits = [self._fitted(tidy(expr), limit=math.inf) for expr in expressions if measure(expr, self._few)]
+        fits = [self._fit_constants(tidy(expr), limit=math.inf) for expr in expressions if measure(expr, self._few)]
         best = math.inf
         for fit in sorted((fit for fit in fits if fit), key=lambda fit: (fit.complexity, fit.error)):
             if fit.error <= (1 - WORTH) * best:
@@ -205,7 +205,7 @@ class Polisher:
 
         The way takes the step that costs the least error, and ends where none is left or another has been before.
         """
-        here = self._fitted(tidy(expr), limit=math.inf)
+        here = self._fit_constants(tidy(expr), limit=math.inf)
         while here:
             here = measure(tidy(here.expression), self._few) or here
             if (place := structure(here.expression)) in self._left:
@@ -219,11 +219,11 @@ class Polisher:
     def _shorter(self, here: Candidate) -> Iterator[Candidate]:
         limit = max(FLOOR, SLACK * here.error)
         for expr in shorten(here.expression):
-            step = self._fitted(expr, limit=limit)
+            step = self._fit_constants(expr, limit=limit)
             if step and step.error <= limit and step.complexity < here.complexity:
                 yield step
 
-    def _fitted(self, expr: sp.Expr, *, limit: float) -> Candidate | None:
+    def _fit_constants(self, expr: sp.Expr, *, limit: float) -> Candidate | None:
         """The formula with its constants fitted; nothing if it is not finite, or the limit is out of reach."""
         key = structure(expr)
         if key not in self._fits:

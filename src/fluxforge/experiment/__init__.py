@@ -3,7 +3,7 @@
 from fluxforge.experiment._ablation import WithoutNetwork, regress_sparsely, search_without_network
 from fluxforge.experiment._data import Dataset, make_dataset
 from fluxforge.experiment._discover import Discovered, Trained, discover_flux, train_and_reduce
-from fluxforge.experiment._fit import FittedFormula, fit_formula
+from fluxforge.experiment._fit import ROUND_OFF, WITHIN, FittedFormula, fit_formula
 from fluxforge.experiment._form import Form, Term, whole_form
 from fluxforge.experiment._network import FluxNetwork, train_network
 from fluxforge.experiment._reduce import Reduced, reduce_flux
@@ -12,6 +12,8 @@ from fluxforge.experiment._setup import Experiment, Variable, design_experiment
 from fluxforge.experiment._symmetry import Check, Probe
 
 __all__ = [
+    "ROUND_OFF",
+    "WITHIN",
     "Check",
     "Comparison",
     "Dataset",

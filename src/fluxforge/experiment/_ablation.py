@@ -1,7 +1,7 @@
 """Formulas without a network: the same search on the measured fluxes themselves, and sparse regression."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -37,14 +37,14 @@ class WithoutNetwork:
 
 
 def search_without_network(data: Dataset, spec: recipe.Recipe, seed: int) -> WithoutNetwork:
-    """The recipe's own search, of the flux in all its variables at once, with as many evaluations in one go."""
+    """The recipe's own search, with as many restarts and evaluations, of the flux in all its variables at once."""
     assert spec.search is not None
     began, wanted, fitted = time.perf_counter(), spec.search, data.fitted
     names = data.experiment.names
     table = tabulate(names, np.stack([fitted.samples[name] for name in names], axis=1), fitted.flux)
     method = "search without a network"
     try:
-        front = engine(wanted.engine).fit(table, replace(settings(wanted), restarts=1), seed=seed)
+        front = engine(wanted.engine).fit(table, settings(wanted), seed=seed)
         best = min(front, key=lambda candidate: candidate.error).expression
     except DiscoveryError as error:
         return WithoutNetwork(method, str(error), float("inf"), time.perf_counter() - began)

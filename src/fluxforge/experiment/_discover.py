@@ -41,7 +41,10 @@ _WHOLE, _REDUCED, _TESTS, _SEARCH = 1, 2, 3, 4
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The data, a network of the whole flux, what it was found to have, and a network of the reduced flux."""
+    """The data, a network of the whole flux, the properties tested on it, and a network of the reduced flux.
+
+    `separation` is how the function of the reduced flux separates, if it does.
+    """
 
     data: Dataset
     whole: FluxNetwork

@@ -19,6 +19,10 @@ from fluxforge.expression import evaluate, symbol
 FLOOR = 1e-6
 # A formula agrees with the data if so many of the held-out fluxes are within so many of their errors.
 SHARE, WITHIN = 0.99, 3.0
+# No error is taken for less than this part of the root mean square of all: an estimate is the difference of two
+# solutions, which is close to 0 by chance where it changes its sign. Of Riemann problems of Burgers' equation, 0.6 to
+# 1.0 % are beyond three of their estimates, and 0.2 to 0.4 % with this.
+LEAST = 0.03
 # What evaluating two forms of one formula leaves, relative to the size of the fluxes.
 ROUND_OFF = 1e-9
 # The largest denominator of a fraction in place of a decimal.
@@ -124,7 +128,8 @@ def judge_formula(g: sp.Expr, form: Form, data: Dataset) -> FittedFormula:
     with np.errstate(all="ignore"):
         predicted = _predict(g, form, held)
     off = np.abs(predicted - held.flux)
-    allowed = WITHIN * held.error + ROUND_OFF * held.size
+    least = LEAST * held.relative_error * held.size
+    allowed = WITHIN * np.maximum(held.error, least) + ROUND_OFF * held.size
     share = float(np.mean(off <= allowed))
     error = relative_error(predicted, held)
     # A few outliers are those of the estimates; their sum of squares must not be larger than theirs either.
@@ -192,7 +197,8 @@ def normalise_extremes(g: sp.Expr) -> sp.Expr:
     if not isinstance(g, sp.Max | sp.Min):
         return g.func(*parts)
     lead = max((size for part in parts for size in _coefficients(part)), default=None)
-    if lead is None or lead == 1:
+    # A largest coefficient that is no decimal is not fitted, and tells the numbers apart as it is.
+    if lead is None or not lead.is_Float or lead == 1:
         return g.func(*parts)
     return lead * g.func(*(_divide(part, lead) for part in parts))
 
@@ -204,6 +210,6 @@ def _divide(part: sp.Expr, lead: sp.Expr) -> sp.Expr:
 
 
 def _coefficients(part: sp.Expr) -> list[sp.Expr]:
-    """Sizes of the decimals before what is not a number."""
+    """Sizes of the numbers before what is not a number."""
     terms = [term.as_coeff_Mul() for term in sp.Add.make_args(part)]
-    return [abs(number) for number, rest in terms if rest != 1 and number.is_Float]
+    return [abs(number) for number, rest in terms if rest != 1]

@@ -175,9 +175,12 @@ def _variables(data: recipe.Experiment, equation: Equation) -> tuple[Variable, .
 def _parameter(p: Parameter, data: recipe.Experiment) -> list[Variable]:
     if p.unit is None:
         raise InputError(f"parameter {p.name!r} of the equation has no unit, which an experiment needs")
+    # A face carries one n·K n of a tensor, so that a flux of two would be no scheme.
+    if p.rank is Rank.TENSOR:
+        return [_shared(p.normal_name, p.unit, data.values)]
     if p.where is Where.CELL and data.jump:
         return _pair(p.name, p.unit, data.values)
-    return [_shared(p.normal_name if p.rank is Rank.TENSOR else p.name, p.unit, data.values)]
+    return [_shared(p.name, p.unit, data.values)]
 
 
 def _pair(name: str, own: Unit, reach: tuple[float, float]) -> list[Variable]:

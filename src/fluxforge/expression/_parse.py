@@ -136,7 +136,7 @@ class _Parser:
             self._check_word(token)
             product = token.kind in ("number", "name") or token.text == "("
             wanted = "an operator or ')'" if len(self._stack) > 1 else "an operator"
-            raise self._unexpected(wanted, _FACTORS if product else "")
+            raise self._error_expecting(wanted, _FACTORS if product else "")
 
     def _open(self, opener: Token, sign: sp.Integer) -> None:
         bracket = self._take()
@@ -160,7 +160,7 @@ class _Parser:
             return self._number(token)
         if token.kind == "name":
             return self._name(token)
-        raise self._unexpected("a number, a name or '('")
+        raise self._error_expecting("a number, a name or '('")
 
     def _number(self, token: Token) -> sp.Expr:
         if token.text.isdigit() and len(token.text) > MAX_DIGITS:
@@ -184,7 +184,7 @@ class _Parser:
 
     def _check_callable(self, name: Token) -> None:
         if name.text in self._symbols or name.text == "pi":
-            raise self._unexpected("an operator", _FACTORS)
+            raise self._error_expecting("an operator", _FACTORS)
         if name.text not in ARITY:
             self._check_word(name)
             raise self._unknown("function", name, ARITY)
@@ -201,7 +201,7 @@ class _Parser:
         except RefusalError as refusal:
             raise error_at(self._text, column, str(refusal)) from None
 
-    def _unexpected(self, wanted: str, hint: str = "") -> ExpressionError:
+    def _error_expecting(self, wanted: str, hint: str = "") -> ExpressionError:
         token = self._peek
         found = f"'{token.text}'" if token.kind != "end" else "the end"
         return error_at(self._text, token.column, f"expected {wanted}, found {found}", hint)

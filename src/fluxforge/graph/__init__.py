@@ -11,17 +11,8 @@ from fluxforge.graph._neighbourhoods import (
     view,
 )
 from fluxforge.graph._outflow import Outflow, outflow_rule, put
-from fluxforge.graph._padded_graph import (
-    PaddedGraph,
-    Shown,
-    Size,
-    Slots,
-    device_memory,
-    pad_graph,
-    pad_to_size,
-    size,
-    stack_graphs,
-)
+from fluxforge.graph._pad import Size, pad_to_size, size, stack_graphs
+from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots, device_memory, pad_graph
 from fluxforge.graph._stages import (
     AbstractRound,
     Formulas,

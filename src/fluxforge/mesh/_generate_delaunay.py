@@ -156,7 +156,7 @@ def _add_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Poi
         excess = radii / h(centres)
         wanted = (excess > LARGEST) & domain.contains(centres) & _free(centres, outline)
         order = np.flatnonzero(wanted)[np.argsort(-excess[wanted], kind="stable")]
-        fresh = _spread(centres[order], LARGEST * h(centres[order]))
+        fresh = _thin_out(centres[order], LARGEST * h(centres[order]))
         # In exact arithmetic no point lies within the circumradius: this only makes sure that the rounds end.
         fresh = fresh[cKDTree(points).query(fresh)[0] > CLOSEST * h(fresh)]
         if not len(fresh):
@@ -173,7 +173,7 @@ def _circumcircles(corners: Float[np.ndarray, "cells 3 2"]) -> tuple[CellVectors
     return corners[:, 0] + offset, np.asarray(np.hypot(*offset.T))
 
 
-def _spread(points: Points, gap: Float[np.ndarray, " points"]) -> _Selected:
+def _thin_out(points: Points, gap: Float[np.ndarray, " points"]) -> _Selected:
     """The points that have no earlier one within their gap, among the nearest ones."""
     distance, neighbour = cKDTree(points).query(points, k=range(1, 13))
     earlier = neighbour < np.arange(len(points))[:, None]
@@ -185,13 +185,13 @@ def _smooth_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: 
     for _ in range(SMOOTHING):
         cells = _triangles(domain, np.concatenate([outline.points, inner]))
         for _ in range(2):
-            moved = _balanced(h, outline, inner, cells)
+            moved = _balance_points(h, outline, inner, cells)
             fits = domain.contains(moved) & _free(moved, outline)
             inner = np.where(fits[:, None], moved, inner)
     return inner
 
 
-def _balanced(h: Sizing, outline: _Outline, inner: Points, cells: _Triangles) -> Points:
+def _balance_points(h: Sizing, outline: _Outline, inner: Points, cells: _Triangles) -> Points:
     """Σ w x̄ / Σ w over the triangles around each inner point, w = V/h²: triangles that are too large pull."""
     points = np.concatenate([outline.points, inner])
     centroids = points[cells].mean(axis=1)

@@ -1,7 +1,6 @@
 """Values of parameters at cells and faces, at one time: numbers, formulas, functions, arrays, and values per region."""
 
 import functools
-import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from jaxtyping import Float, Int
 from fluxforge._arguments import describe_value
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression import COORDINATES, TIME, evaluate, field, parse, split_components, symbol
-from fluxforge.mesh._boundary import Value, evaluate_at
+from fluxforge.mesh._boundary import Value, depends_on_time, evaluate_at
 from fluxforge.mesh._dual import DualGraph
 
 
@@ -126,7 +125,7 @@ def _check_finite(values: np.ndarray, sites: Sites, what: str) -> np.ndarray:
 
 
 def _at_time(given: Any, sites: Sites, what: str) -> Float[np.ndarray, " places"]:
-    if depends_on_time(given, sites.dimension):
+    if parameter_depends_on_time(given, sites.dimension):
         if sites.time is None:
             raise _changes(what)
         given = _at_one_time(given, sites.dimension, sites.time)
@@ -147,29 +146,18 @@ def _timed_field(text: str, dimension: int) -> Callable[..., np.ndarray]:
 _TIME = re.compile(rf"(?<![A-Za-z0-9_]){TIME}(?![A-Za-z0-9_])")
 
 
-def depends_on_time(given: Any, dimension: int) -> bool:
-    """Whether a value is, or has among its parts, a formula that contains t or a function that takes the time, too."""
+def parameter_depends_on_time(given: Any, dimension: int) -> bool:
+    """Whether a parameter is, or has among its parts, a formula that contains t or a function that takes the time."""
     if isinstance(given, Curl):
-        return depends_on_time(given.stream, dimension)
+        return parameter_depends_on_time(given.stream, dimension)
     if isinstance(given, str):
+        # A text may be a vector or curl(…), which is no formula itself.
         named = _regions_of(given, "")
-        return bool(_TIME.search(given)) if named is None else depends_on_time(named, dimension)
-    if isinstance(given, Mapping):
-        return any(depends_on_time(part, dimension) for part in given.values())
-    if isinstance(given, Sequence):
-        return any(depends_on_time(part, dimension) for part in given)
-    return callable(given) and not _takes(given, dimension) and _takes(given, dimension + 1)
-
-
-def _takes(function: Callable[..., object], arguments: int) -> bool:
-    """Whether a function can be called with so many arguments; true where it does not say."""
-    try:
-        inspect.signature(function).bind(*[None] * arguments)
-    except TypeError:
-        return False
-    except ValueError:
-        return True
-    return True
+        return bool(_TIME.search(given)) if named is None else parameter_depends_on_time(named, dimension)
+    if isinstance(given, Mapping | Sequence):
+        parts = given.values() if isinstance(given, Mapping) else given
+        return any(parameter_depends_on_time(part, dimension) for part in parts)
+    return depends_on_time(given, dimension)
 
 
 def _regions_of(given: Any, what: str) -> Mapping[str, Any] | None:

@@ -20,8 +20,8 @@ from fluxforge.mesh._parameter_values import (
     AtTime,
     Setting,
     cell_sites,
-    depends_on_time,
     face_sites,
+    parameter_depends_on_time,
     read_number,
     scalars_at,
 )
@@ -91,7 +91,7 @@ def resolve(
 def varies_in_time(equation: Equation, values: Settings | None, dimension: int = 2) -> frozenset[str]:
     """The parameters whose values are formulas of t, or functions that take the time after the coordinates."""
     given = {p.name: (values or {}).get(p.name) for p in equation.parameters}
-    return frozenset(name for name, value in given.items() if depends_on_time(value, dimension))
+    return frozenset(name for name, value in given.items() if parameter_depends_on_time(value, dimension))
 
 
 def settings_at(equation: Equation, values: Settings | None, time: float, dimension: int = 2) -> dict[str, Setting]:

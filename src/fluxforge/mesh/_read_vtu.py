@@ -69,7 +69,7 @@ class VtuArrays:
 
     def charge(self, element: ElementTree.Element, budget: Budget) -> None:
         """Charge what an array says it takes, header included; more than the file holds is refused."""
-        stored = self._stored(element)
+        stored = self._locate_bytes(element)
         if stored is None:
             return
         count = int(self._words(stored, 1)[0])
@@ -80,18 +80,18 @@ class VtuArrays:
         if self.packer is None:
             budget.spend(count)
         elif count:
-            budget.spend(_announced(self._words(stored, 3)) + (3 + count) * self.header.itemsize)
+            budget.spend(_unpacked_size(self._words(stored, 3)) + (3 + count) * self.header.itemsize)
 
     def read(self, element: ElementTree.Element) -> Num[np.ndarray, "..."]:
         """The numbers of an array that has been charged, in rows if it has several components."""
         kind = KINDS.get(element.get("type", ""))
         if kind is None:
             raise UnreadableError(f"has an array of type {element.get('type')!r:.40}, which is unknown")
-        stored = self._stored(element)
+        stored = self._locate_bytes(element)
         if stored is None:
             values = text_numbers((element.text or "").encode(), whole=kind[0] in "iu").values
         else:
-            content = self._plain(stored) if self.packer is None else self._unpacked(stored)
+            content = self._plain(stored) if self.packer is None else self._unpack_blocks(stored)
             if len(content) % np.dtype(kind).itemsize:
                 raise UnreadableError(
                     f"has an array of {len(content)} bytes, which are no {element.get('type')} numbers"
@@ -99,7 +99,7 @@ class VtuArrays:
             values = np.frombuffer(content, self.order + kind).astype(kind)
         return _in_rows(values, element)
 
-    def _stored(self, element: ElementTree.Element) -> Stored | None:
+    def _locate_bytes(self, element: ElementTree.Element) -> Stored | None:
         match element.get("format", "ascii"):
             case "ascii":
                 return None
@@ -129,13 +129,13 @@ class VtuArrays:
             return stored.decode(0, word + length)[word:]
         return stored.decode(base64_length(word), length)
 
-    def _unpacked(self, stored: Stored) -> bytes:
+    def _unpack_blocks(self, stored: Stored) -> bytes:
         """The blocks of a packed array, none longer than it announces."""
         count = int(self._words(stored, 1)[0])
         if not count:
             return b""
         words = self._words(stored, 3 + count)
-        left, size = _announced(words), words.itemsize * (3 + count)
+        left, size = _unpacked_size(words), words.itemsize * (3 + count)
         lengths = words[3:].tolist()
         packed = memoryview(stored.decode(size if stored.raw else base64_length(size), sum(lengths)))
         blocks, place = [], 0
@@ -145,7 +145,7 @@ class VtuArrays:
         return b"".join(blocks)
 
 
-def _announced(words: UInt[np.ndarray, " words"]) -> int:
+def _unpacked_size(words: UInt[np.ndarray, " words"]) -> int:
     """The bytes of a packed array by its header: how many blocks, their length, and that of the last (0: the same)."""
     count, size, last = (int(word) for word in words[:3])
     return (count - 1) * size + (last or size)
@@ -190,7 +190,7 @@ def read_vtu_cell_data(data: bytes) -> dict[str, np.ndarray]:
     kind = _grid(arrays, piece).kind
     used = np.isin(kind, [number for number, name in _kind_names(kind).items() if name in USED])
     found = {}
-    for name, element in _named(piece, "CellData").items():
+    for name, element in _arrays_by_name(piece, "CellData").items():
         values = arrays.read(element)
         if len(values) == len(kind) and values.ndim == 1:
             found[name] = values[used].astype(float)
@@ -222,7 +222,7 @@ def _grid(arrays: VtuArrays, piece: ElementTree.Element) -> Grid:
     x = arrays.read(places[0])
     if x.ndim != 2 or x.shape != (points, x.shape[1]) or x.shape[1] not in (2, 3):
         raise UnreadableError(f"announces NumberOfPoints={points} and lists points of shape {x.shape}: it is damaged")
-    listed = _named(piece, "Cells")
+    listed = _arrays_by_name(piece, "Cells")
     for name in ("connectivity", "offsets", "types"):
         if name not in listed:
             raise UnreadableError(f"has no array {name!r} among its <Cells>")
@@ -235,7 +235,7 @@ def _grid(arrays: VtuArrays, piece: ElementTree.Element) -> Grid:
     return Grid(np.pad(x.astype(np.float64), ((0, 0), (0, 3 - x.shape[1]))), kind, begin, end, connectivity)
 
 
-def _named(piece: ElementTree.Element, section: str) -> Mapping[str, ElementTree.Element]:
+def _arrays_by_name(piece: ElementTree.Element, section: str) -> Mapping[str, ElementTree.Element]:
     return {element.get("Name", ""): element for element in piece.findall(f"./{section}/DataArray")}
 
 
@@ -276,7 +276,7 @@ def _corners(grid: Grid, cell: Int[np.ndarray, " n"], name: str) -> Int[np.ndarr
 
 
 def _tags(arrays: VtuArrays, piece: ElementTree.Element, cells: int) -> Num[np.ndarray, " cells"] | None:
-    listed = _named(piece, "CellData")
+    listed = _arrays_by_name(piece, "CellData")
     for name in TAG_FIELDS:
         if name in listed:
             values = arrays.read(listed[name]).ravel()

@@ -83,7 +83,7 @@ def _rate(pattern: str, of: str) -> Rule:
     return Rule(pattern, Kind.RATE, of=of)
 
 
-def _fitted(pattern: str, uncertainty: str) -> Rule:
+def _fitted_rule(pattern: str, uncertainty: str) -> Rule:
     return Rule(pattern, Kind.FITTED, relative=SOLVED, uncertainty=uncertainty)
 
 
@@ -163,9 +163,9 @@ TABLES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             _seed("fronts/**"),
             _seed("rates/**"),
             _seed("against_step/*/rows/*/network/**"),
-            _fitted("against_step/*/limit/*", "../uncertainty/*"),
+            _fitted_rule("against_step/*/limit/*", "../uncertainty/*"),
             _spread("against_step/*/uncertainty/*"),
-            _fitted("against_step/*/rows/*/constants/*", "../error/*"),
+            _fitted_rule("against_step/*/rows/*/constants/*", "../error/*"),
             _spread("against_step/*/rows/*/error/*"),
             _exact("against_step/*/rows/**", relative=SOLVED),
         ),
@@ -176,9 +176,9 @@ TABLES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             _seed("networks/*/by_step/*/network"),
             _seed("networks/*/by_step/*/constants/**"),
             _seed("networks/*/skipped"),
-            _fitted("direct*/*/limit/*", "../uncertainty/*"),
+            _fitted_rule("direct*/*/limit/*", "../uncertainty/*"),
             _spread("direct*/*/uncertainty/*"),
-            _fitted("direct*/*/rows/*/constants/*", "../error/*"),
+            _fitted_rule("direct*/*/rows/*/constants/*", "../error/*"),
             _spread("direct*/*/rows/*/error/*"),
             _exact("direct*/**", relative=SOLVED),
         ),

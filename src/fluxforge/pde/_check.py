@@ -163,7 +163,7 @@ class _Trial:
 
     def check_equal_values(self) -> None:
         """F(u, u) = f(u) a·n, whatever the parameters are on either side."""
-        u, carried = self.u, self._carried()
+        u, carried = self.u, self._transport_flux()
         # What rounds is terms of the size of ∂F/∂u · u, of which the flux at other values tells the size.
         size = np.abs(carried) + np.abs(self._flux(u, self.v)) + np.abs(self._flux(self.v, u))
         self._require(self._flux(u, u), carried, _ROUND_OFF * size, "of equal values should be f(u) a·n")
@@ -180,7 +180,7 @@ class _Trial:
         """F(u, u + s δ) → f(u) a·n − K s with the same parameters on both sides."""
         self.there = self.here
         u, s = self.u, self.slope
-        wanted = self._carried() - self._diffusion() * s
+        wanted = self._transport_flux() - self._diffusion() * s
         size = np.abs(wanted) + np.abs(self._flux(u, self.v, np.ones(_POINTS)))
         found = self._flux(u, u + s * _SHORT, np.full(_POINTS, _SHORT))
         words = "should tend to f(u) a·n − K ∂u/∂n as delta does to 0"
@@ -208,7 +208,7 @@ class _Trial:
         assert self.equation.two_point is not None
         return _evaluate(self.equation.two_point, values)
 
-    def _carried(self) -> np.ndarray:
+    def _transport_flux(self) -> np.ndarray:
         """f(u) a·n."""
         velocity = self.equation.velocity
         along = 0.0 if velocity is None else self.here[velocity]

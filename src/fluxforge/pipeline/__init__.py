@@ -5,13 +5,22 @@ from fluxforge.pipeline._discover import check_feasible, describe_judged, discov
 from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula
 from fluxforge.pipeline._folder import Progress, environment, finite, recipe_of, run_folder, silent
 from fluxforge.pipeline._formula import Formula
-from fluxforge.pipeline._gallery import Gallery, GalleryRow, GalleryRun, format_gallery, make_gallery, plan_gallery
+from fluxforge.pipeline._gallery import (
+    AblationRow,
+    Gallery,
+    GalleryRow,
+    GalleryRun,
+    format_gallery,
+    make_gallery,
+    plan_gallery,
+)
 from fluxforge.pipeline._generalisation import generalise, reduce_networks
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_steps
 from fluxforge.pipeline._run import MetricColumns, Run, load_run
 from fluxforge.run.result import Discovery, Document, Evaluation, Generalisation, Measured, to_document
 
 __all__ = [
+    "AblationRow",
     "Discovery",
     "Document",
     "Evaluation",

@@ -33,10 +33,12 @@ from fluxforge.pipeline._folder import (
     silent,
 )
 from fluxforge.pipeline._generalisation import generalise
+from fluxforge.pipeline._limiter import discover_limiter, rewrite_limiter
 from fluxforge.pipeline._problems import needs_small_steps
-from fluxforge.pipeline._report import rewrite_carry, rewrite_report, write_generalisation, write_report
-from fluxforge.pipeline._run import CARRY, DISCOVERY, Run, result_stage
-from fluxforge.report import write_carry
+from fluxforge.pipeline._report import rewrite_carry, rewrite_report, rewrite_skew, write_generalisation, write_report
+from fluxforge.pipeline._run import CARRY, DISCOVERY, SKEW, Run, result_stage
+from fluxforge.pipeline._skew import NETWORK, check_skew, discover_skew
+from fluxforge.report import write_carry, write_skew
 from fluxforge.run import RunFolder
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.result import (
@@ -49,6 +51,7 @@ from fluxforge.run.result import (
     from_document,
     to_document,
 )
+from fluxforge.run.skew import SkewResult
 
 
 def discover(
@@ -99,8 +102,13 @@ def free_folder(spec: recipe.Recipe) -> Path:
 def check_feasible(spec: recipe.Recipe) -> None:
     """Refuse, before any training, a recipe that cannot be run to its end; raises InputError."""
     recipe.check(spec)
+    if isinstance(spec.data, recipe.Rows):
+        return
     if isinstance(spec.data, recipe.Experiment):
         check_experiment(spec)
+        return
+    if isinstance(spec.data, recipe.Skew):
+        check_skew(spec)
         return
     recipe.refuse_too_large(spec, device_memory())
     if not spec.arms and spec.search is None:
@@ -123,13 +131,19 @@ def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
     stage = result_stage(spec)
     if spec.network.form == "flux":
         return finish_flux_run(spec, folder, tell)
+    if isinstance(spec.data, recipe.Skew):
+        return finish_skew_run(spec, folder, tell)
     document: Document | None = folder.read_stage(stage)
     if document is None:
-        if isinstance(spec.data, recipe.Experiment):
+        if isinstance(spec.data, recipe.Rows):
+            document = discover_limiter(spec, folder, tell)
+        elif isinstance(spec.data, recipe.Experiment):
             document = discover_experiment(spec, folder, tell)
         else:
             document = compare_arms(spec, folder, tell) if spec.arms else discover_formula(spec, folder, tell)
         folder.finish(stage, document)
+    elif isinstance(spec.data, recipe.Rows):
+        check_outputs(folder, spec, lambda into: rewrite_limiter(document, into))
     elif isinstance(spec.data, recipe.Experiment):
         check_outputs(folder, spec, lambda into: rewrite_experiment(document, folder, into, tell))
     elif spec.arms:
@@ -157,6 +171,26 @@ def finish_flux_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> R
         folder.finish(CARRY, document)
     else:
         check_outputs(folder, spec, lambda into: rewrite_carry(from_document(document, CarryResult, folder.path), into))
+    return Run(folder.path, spec, document)
+
+
+def finish_skew_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
+    """The same for a flux of skewed meshes."""
+    document: Document | None = folder.read_stage(SKEW)
+    command = str(folder.description.get("command", ""))
+    if document is None:
+        found, scheme, certificate = discover_skew(spec, folder, tell)
+        document = finite(to_document(found))
+        result = from_document(document, SkewResult, folder.path)
+        paths = write_skew(result, scheme, folder.path, command=command)
+        names = () if certificate is None else name_outputs(result.verdict == "recovered")
+        laws = () if certificate is None else tuple(f"scheme-{law.name}.json" for law in result.laws[1:])
+        texts = tuple(folder.path / name for name in (*names, *laws))
+        record_outputs(folder, spec, (*paths, folder.path / NETWORK), texts=texts)
+        folder.finish(SKEW, document)
+    else:
+        result = from_document(document, SkewResult, folder.path)
+        check_outputs(folder, spec, lambda into: rewrite_skew(result, into, command))
     return Run(folder.path, spec, document)
 
 

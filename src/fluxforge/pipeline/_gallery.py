@@ -1,5 +1,6 @@
 """The gallery: what was discovered by experiments, over seeds and beside decoys, as one table."""
 
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Any
 
 from fluxforge import recipe
 from fluxforge._files import write_document, write_text
+from fluxforge.experiment import ROUND_OFF, WITHIN
 from fluxforge.pipeline._discover import discover, resume
 from fluxforge.pipeline._folder import Progress, environment, run_folder, silent
 from fluxforge.pipeline._run import result_stage
@@ -62,6 +64,18 @@ DECOYS = (
 """Laws that must not be taken for the textbook's."""
 
 
+class AblationRow(Record, frozen=True, kw_only=True):
+    """A formula from the same data without a network, its error on held-out fluxes, and whether that is the data's.
+
+    `agrees` asks less than the verdict: that the error is at most three times that of the data.
+    """
+
+    method: str
+    formula: str
+    error: float | None
+    agrees: bool = False
+
+
 class GalleryRow(Record, frozen=True, kw_only=True):
     """One run: what was asked, what the network saw, what was found, and whether it is the textbook's flux."""
 
@@ -78,6 +92,7 @@ class GalleryRow(Record, frozen=True, kw_only=True):
     seconds: float
     processor: str = ""
     threads: int = 0
+    ablations: tuple[AblationRow, ...] = ()
 
 
 class Gallery(Record, frozen=True, kw_only=True):
@@ -112,13 +127,12 @@ class GalleryRun:
         words += [] if self.exhibit.law is None else ["--set", f"data.law={self.exhibit.law}"]
         return shlex.join([*words, "-o", str(self.folder)])
 
-    @property
-    def finished(self) -> bool:
-        """Whether its folder has a result; raises InputError if that is of another recipe."""
+    def read(self) -> Document | None:
+        """The result in its folder, None if there is none yet; raises InputError for a run of another recipe."""
         if not (self.folder / "run.json").exists():
-            return False
+            return None
         with run_folder(self.folder, self.spec, warn=lambda _: None) as held:
-            return held.read_stage(result_stage(self.spec)) is not None
+            return held.read_stage(result_stage(self.spec))
 
 
 def plan_gallery(
@@ -163,12 +177,11 @@ def _document(run: GalleryRun, tell: Progress, warn: Callable[[str], None]) -> D
     def progress(what: str, done: int, total: int) -> None:
         tell(f"{run.name}: {what}", done, total)
 
-    if not (run.folder / "run.json").exists():
-        return discover(run.spec, run.folder, command=run.command, tell=progress, warn=warn).document
-    # Refused where the run is of another recipe.
-    with run_folder(run.folder, run.spec, warn=warn):
-        pass
-    return resume(run.folder, tell=progress, warn=warn).document
+    if (document := run.read()) is not None:
+        return document
+    if (run.folder / "run.json").exists():
+        return resume(run.folder, tell=progress, warn=warn).document
+    return discover(run.spec, run.folder, command=run.command, tell=progress, warn=warn).document
 
 
 def _row(run: GalleryRun, document: Document) -> GalleryRow:
@@ -188,11 +201,20 @@ def _row(run: GalleryRun, document: Document) -> GalleryRow:
         seconds=sum(value or 0.0 for value in document["seconds"].values()),
         processor=found.get("processor") or "",
         threads=found.get("threads") or 0,
+        ablations=tuple(
+            AblationRow(
+                method=each["method"],
+                formula=each["formula"],
+                error=each["error"],
+                agrees=each["error"] is not None and each["error"] <= WITHIN * found["data"]["error"] + ROUND_OFF,
+            )
+            for each in (document.get("ablations") or {}).get("found", [])
+        ),
     )
 
 
 def format_gallery(gallery: Gallery) -> str:
-    """The gallery as Markdown tables: rates over the seeds, and every run."""
+    """The gallery as Markdown tables: rates over the seeds, errors with and without a network, and every run."""
     lines = ["| asked | textbook's flux found | approximations | refused | seconds, median | to the textbook's |"]
     lines.append("| --- | --- | --- | --- | --- | --- |")
     for name in dict.fromkeys(row.exhibit for row in gallery.rows if not row.decoy):
@@ -202,10 +224,39 @@ def format_gallery(gallery: Gallery) -> str:
         seconds = sorted(row.seconds for row in rows)[len(rows) // 2]
         cells = (f"`{name}`: {rows[0].asked}", f"{same} of {len(rows)}", *counts, f"{seconds:.0f}", rows[0].textbook)
         lines.append(_line(*cells))
-    lines += ["", "| run | seed | the network sees | found | verdict | error | textbook's | seconds |"]
+    lines += [
+        "",
+        *_ablation_lines(gallery),
+        "",
+        "| run | seed | the network sees | found | verdict | error | textbook's | seconds |",
+    ]
     lines.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
     lines += [_run_line(row) for row in gallery.rows]
     return "\n".join(lines) + "\n"
+
+
+def _ablation_lines(gallery: Gallery) -> list[str]:
+    """How often a formula agrees with the held-out data, with a network and without, and the medians of the errors."""
+    rows = [row for row in gallery.rows if not row.decoy]
+    methods = tuple(dict.fromkeys(each.method for row in rows for each in row.ablations))
+    lines = [_line("agrees with held-out data (median error)", "with a network", *methods)]
+    lines.append(_line(*("---" for _ in range(2 + len(methods)))))
+    for name in dict.fromkeys(row.exhibit for row in rows):
+        own = [row for row in rows if row.exhibit == name]
+        cells = [_count(own, [(row.error, row.verdict == "recovered") for row in own])]
+        for method in methods:
+            without = [each for row in own for each in row.ablations if each.method == method]
+            cells.append(_count(own, [(each.error, each.agrees) for each in without]))
+        lines.append(_line(f"`{name}`", *cells))
+    return lines
+
+
+def _count(runs: Sequence[GalleryRow], found: list[tuple[float | None, bool]]) -> str:
+    """How many of the runs agree, and the median error; no formula is worse than any."""
+    errors = sorted(math.inf if error is None else error for error, _ in found)
+    median = errors[len(errors) // 2] if errors else math.inf
+    words = f"{median:.1e}" if math.isfinite(median) else "no formula"
+    return f"{sum(agrees for _, agrees in found)} of {len(runs)} ({words})"
 
 
 def _run_line(row: GalleryRow) -> str:

@@ -11,10 +11,11 @@ from fluxforge.mesh import save_figure
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._fields import fields_figure
 from fluxforge.pipeline._folder import Progress
-from fluxforge.report import extrapolation_figure, generalisation_figure, write_carry, write_discovery
+from fluxforge.report import extrapolation_figure, generalisation_figure, write_carry, write_discovery, write_skew
 from fluxforge.run import RunFolder
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.result import Discovery, Generalisation, to_document
+from fluxforge.run.skew import SkewResult
 from fluxforge.scheme import Scheme, load
 
 
@@ -56,6 +57,12 @@ def rewrite_carry(result: CarryResult, into: Path) -> None:
     """Write the report of a finished run with a network in the form of a flux again; its scheme is in `into`."""
     path = into / name_outputs(False)[0]
     write_carry(result, load(path) if path.exists() else None, into)
+
+
+def rewrite_skew(result: SkewResult, into: Path, command: str) -> None:
+    """Write the report of a finished run for skewed meshes again; its scheme is in `into`."""
+    path = into / name_outputs(result.verdict == "recovered")[0]
+    write_skew(result, load(path) if path.exists() else None, into, command=command)
 
 
 def rewrite_report(result: Discovery, spec: recipe.Recipe, folder: RunFolder, into: Path, tell: Progress) -> None:

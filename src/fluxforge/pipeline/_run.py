@@ -21,13 +21,15 @@ from fluxforge.pipeline._folder import recipe_of
 from fluxforge.report import typeset
 from fluxforge.run import Metrics, RunFolder
 from fluxforge.run.carry import CarryResult
+from fluxforge.run.limiter import LimiterResult
 from fluxforge.run.result import Discovery, Document, Generalisation, Record, from_document
+from fluxforge.run.skew import SkewResult
 from fluxforge.scheme import Scheme, load
 from fluxforge.stepping import TrainedNetwork
 from fluxforge.train import Trained, train
 
 # The stages that hold the document of a finished run, of a recipe with a search and of one with arms.
-DISCOVERY, GENERALISATION, CARRY = "discovery", "generalisation", "carry"
+DISCOVERY, GENERALISATION, CARRY, LIMITER, SKEW = "discovery", "generalisation", "carry", "limiter", "skew"
 
 
 class CertificateLine(Record, frozen=True, kw_only=True):
@@ -119,19 +121,28 @@ class Run:
         page = Markup("<p><b>{}</b>: {}</p>").format(self.recipe.name, self._headline)
         if self.scheme is not None:
             page += typeset(self.scheme)
-        names = ("report.html", *name_outputs(self.verdict == "recovered"), "generalisation.png")
+        names = ("report.html", *name_outputs(self._accepted), "generalisation.png")
         links = (
             Markup('<a href="{}">{}</a>').format(path.resolve().as_uri(), path.name) for path in self._files(names)
         )
         return str(page + Markup("<p>{}</p>").format(Markup(", ").join(links)))
 
     @property
+    def _accepted(self) -> bool:
+        """Whether the formula is in scheme.json: recovered, or a limiter that was not refused."""
+        return self.verdict == ("approximation" if isinstance(self.result, LimiterResult) else "recovered")
+
+    @property
     def _headline(self) -> str:
         found = self.result
         if isinstance(found, Generalisation):
             return f"{len(found.summary)} arms of {found.seeds} seeds"
+        if isinstance(found, LimiterResult):
+            return f"{found.verdict}, φ = {found.formula}"
         if isinstance(found, CarryResult):
             return str(self.verdict) + ("" if found.kept is None else f", {found.kept:.0%} of the network's gain kept")
+        if isinstance(found, SkewResult):
+            return f"{found.verdict}; {found.reasons[0].partition(': ')[2]}"
         least = None if found.explained is None else found.explained.least
         return str(self.verdict) + ("" if least is None else f", {least:.1%} of the network's step explained")
 
@@ -139,8 +150,14 @@ class Run:
         return [self.folder / name for name in names if (self.folder / name).exists()]
 
     @cached_property
-    def result(self) -> Discovery | Generalisation | CarryResult:
-        """The document as a record: of arms, of a network in the form of a flux, otherwise a Discovery."""
+    def result(self) -> Discovery | Generalisation | CarryResult | LimiterResult | SkewResult:
+        """The document as a record: of arms, of a network in the form of a flux, of a limiter, of a flux for skewed
+        meshes, otherwise a Discovery.
+        """
+        if isinstance(self.recipe.data, recipe.Rows):
+            return from_document(self.document, LimiterResult, self.folder)
+        if isinstance(self.recipe.data, recipe.Skew):
+            return from_document(self.document, SkewResult, self.folder)
         if self.recipe.network.form == "flux":
             return from_document(self.document, CarryResult, self.folder)
         if self.recipe.arms:
@@ -152,7 +169,7 @@ class Run:
         """`recovered`, `approximation` or `refused`; None of a recipe with arms."""
         if isinstance(self.result, Generalisation):
             return None
-        if isinstance(self.result, CarryResult):
+        if isinstance(self.result, CarryResult | LimiterResult | SkewResult):
             return self.result.verdict
         # Runs finished before there were three verdicts say no more than this.
         return self.result.verdict or ("recovered" if self.result.recovered else "refused")
@@ -160,7 +177,7 @@ class Run:
     @cached_property
     def scheme(self) -> Scheme | None:
         """The formula as a scheme, recovered or not; None if no formula was found."""
-        found = self._files([name_outputs(self.verdict == "recovered")[0]])
+        found = self._files([name_outputs(self._accepted)[0]])
         return load(found[0]) if found else None
 
     @cached_property
@@ -180,6 +197,8 @@ class Run:
         """The network whose formula was searched; raises InputError for a recipe with arms, which has several."""
         if isinstance(self.result, Generalisation):
             raise InputError(f"{self.folder}: the run has networks of several arms: take one of run.networks")
+        if isinstance(self.result, LimiterResult):
+            raise InputError(f"{self.folder}: a limiter's network is no step of meshes: take run.scheme")
         return self.networks[self.recipe.name][self.result.member or 0]
 
     @cached_property
@@ -218,6 +237,10 @@ class Run:
 
 def result_stage(spec: recipe.Recipe) -> str:
     """The stage that holds the document of a finished run."""
+    if isinstance(spec.data, recipe.Rows):
+        return LIMITER
+    if isinstance(spec.data, recipe.Skew):
+        return SKEW
     return CARRY if spec.network.form == "flux" else GENERALISATION if spec.arms else DISCOVERY
 
 

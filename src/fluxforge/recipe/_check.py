@@ -8,7 +8,8 @@ from typing import Any
 
 from fluxforge.errors import RecipeError
 from fluxforge.recipe._check_flux import Clash, check_flux_form, check_resolved
-from fluxforge.recipe._data import Experiment, Meshes, Pairs
+from fluxforge.recipe._check_kinds import check_rows, check_skew
+from fluxforge.recipe._data import Experiment, Meshes, Pairs, Rows, Skew
 from fluxforge.recipe._equation import (
     HEAT,
     diffusivity_of,
@@ -167,8 +168,8 @@ def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
 def _answers(recipe: Recipe) -> Iterator[Clash]:
     """The law and the noise are of the answers that a supervised loss compares with."""
     data, loss = recipe.data, recipe.loss
-    if isinstance(data, Experiment):
-        return  # fluxforge.experiment knows the symbols of its laws
+    if isinstance(data, Experiment | Rows | Skew):
+        return  # fluxforge.experiment and fluxforge.skew know the symbols of their laws; rows have no laws
     given = [name for name, set_ in (("law", data.law is not None), ("noise", data.noise > 0)) if set_]
     for name in given:
         if loss.residual is not None:
@@ -198,7 +199,7 @@ def _experiment(recipe: Recipe) -> Iterator[Clash]:
 
 def _equation(recipe: Recipe) -> Iterator[Clash]:
     """What an equation of one's own may not be combined with."""
-    if isinstance(recipe.data, Experiment):
+    if isinstance(recipe.data, Experiment | Rows):
         return  # parameters are drawn, so that none need have a value
     if (problem := equation_problem(recipe)) is not None:
         yield (problem[0],), problem[1]
@@ -247,6 +248,8 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     check_resolved,
     _answers,
     _experiment,
+    check_rows,
+    check_skew,
 )
 
 

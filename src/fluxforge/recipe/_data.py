@@ -137,4 +137,38 @@ class Experiment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, 
     noise: Noise = 0.0
 
 
-Data: TypeAlias = TwoCells | Pairs | Meshes | Experiment
+class Rows(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="rows"):
+    """Periodic rows of 64 cells under transport, with random profiles whose exact cell averages are known.
+
+    - `profiles`: `random` ones, boxes, triangles, Gaussians and sines drawn anew for every batch; or a `single` one
+      that every batch repeats, a decoy that the test on fresh profiles has to detect;
+    - `refit`: rows of each generation in which the constants of a closed form are fitted;
+    - `law`, `noise`: none, since the answers are the exact averages.
+    """
+
+    profiles: Literal["random", "single"] = "random"
+    refit: Batch = 24
+    law: None = None
+    noise: Annotated[float, Meta(ge=0, le=0)] = 0.0
+
+
+class Skew(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="skew"):
+    """Faces between cells of skewed meshes, with the exact fluxes of random polynomial and harmonic fields.
+
+    - `samples`: faces with a field each, drawn from `meshes` meshes of about `cells` cells with `fields` fields each;
+    - `aspect`: every other group of meshes is stretched at random up to this ratio;
+    - `law`: a formula of rise = (T_N − T_P)/δ, normal = ḡ·n, along = ḡ·d/δ, cosine, nu, contrast and flux, the exact
+      one, in place of the flux, for decoys;
+    - `noise`: standard deviation of normal noise on the fluxes, in units of their root mean square.
+    """
+
+    samples: Annotated[int, Meta(ge=500, le=1_000_000)] = 12_000
+    meshes: Annotated[int, Meta(ge=4, le=10_000)] = 24
+    cells: Cells = 200
+    fields: Annotated[int, Meta(ge=2, le=1_000)] = 4
+    aspect: Annotated[float, Meta(ge=1, le=100)] = 5.0
+    law: str | None = None
+    noise: Noise = 0.0
+
+
+Data: TypeAlias = TwoCells | Pairs | Meshes | Experiment | Rows | Skew

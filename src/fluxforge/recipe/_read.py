@@ -30,7 +30,7 @@ def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe
     if _is_path(source):
         if preset is not None:
             raise RecipeError(
-                f"{_shown(source)}: a preset ({describe_value(preset)}) belongs to shipped recipes, not to files"
+                f"{_show_source(source)}: a preset ({describe_value(preset)}) belongs to shipped recipes, not to files"
             )
         return _from_file(Path(source))
     return _from_package(str(source), preset or "quick")
@@ -86,7 +86,7 @@ def _file(name: str, preset: str) -> Traversable:
 
 
 def _from_file(path: Path) -> Recipe:
-    where = _shown(path)
+    where = _show_source(path)
     try:
         with open_regular(path) as stream:
             content = stream.read(LARGEST + 1)
@@ -113,5 +113,5 @@ def _parse(content: bytes, where: str) -> dict[str, Any]:
         raise RecipeError(f"{where}: is not TOML ({escape_unprintable(str(error))})") from error
 
 
-def _shown(source: str | os.PathLike[str]) -> str:
+def _show_source(source: str | os.PathLike[str]) -> str:
     return escape_unprintable(str(source))

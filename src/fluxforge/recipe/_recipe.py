@@ -134,7 +134,8 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     - `route`: `modules` looks for a formula of every MLP by symbolic regression; `stencil` reads the network's own
       stencil, which no choice of messages can change, as powers of the geometry, and fits what repeats that flux;
-      `coefficients` looks for formulas of what a network in the form of a flux has learned;
+      `coefficients` looks for formulas of what a network in the form of a flux has learned; `families` compares closed
+      forms of few constants with a limiter, of which `evaluations` is the number of candidates tried for each;
     - `samples`: points at which an MLP is evaluated, over the domain it was trained on;
     - `restarts`, `evaluations`: searches of one MLP, and formulas that each of them creates and fits; the same seed
       gives the same formulas however busy the machine is;
@@ -144,7 +145,7 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `units`: candidates whose sums mix units are dropped.
     """
 
-    route: Literal["modules", "stencil", "coefficients"] = "modules"
+    route: Literal["modules", "stencil", "coefficients", "families"] = "modules"
     engine: Literal["operon", "pysr"] = "operon"
     operators: Annotated[
         tuple[

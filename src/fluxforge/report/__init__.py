@@ -5,8 +5,10 @@ from fluxforge.report._certificate_page import certificate_figures, certificate_
 from fluxforge.report._discovery_figures import discovery_figures, extrapolation_figure, generalisation_figure
 from fluxforge.report._discovery_page import discovery_page, write_discovery
 from fluxforge.report._experiment_page import experiment_page, write_experiment
+from fluxforge.report._limiter_page import phi_figure, write_limiter
 from fluxforge.report._mathml import round_decimals, typeset
 from fluxforge.report._page import COLOURS, MARKERS, Row, Shown, Table, embed_figure, page, panels, table_csv, tables
+from fluxforge.report._skew_page import write_skew
 
 __all__ = [
     "COLOURS",
@@ -26,6 +28,7 @@ __all__ = [
     "generalisation_figure",
     "page",
     "panels",
+    "phi_figure",
     "round_decimals",
     "table_csv",
     "tables",
@@ -34,4 +37,6 @@ __all__ = [
     "write_certificate",
     "write_discovery",
     "write_experiment",
+    "write_limiter",
+    "write_skew",
 ]

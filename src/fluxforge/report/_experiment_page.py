@@ -43,7 +43,16 @@ def experiment_page(
     return page(
         "experiment.html",
         result=document,
-        found={"g": None, "flux": None, "error": None, "worst": None, "share": None, "textbook": None, **found},
+        found={
+            "g": None,
+            "flux": None,
+            "error": None,
+            "worst": None,
+            "share": None,
+            "textbook": None,
+            "processor": "",
+            **found,
+        },
         data=found["data"],
         sentence=_SENTENCES[document["verdict"]].format(error=float("nan") if error is None else error),
         flux=_math("F = ", found.get("flux")),

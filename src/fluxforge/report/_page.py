@@ -127,7 +127,7 @@ class Table:
 
 def tables(document: Mapping[str, Any]) -> dict[str, list[Row]]:
     """Lists of records, records of records and lists of numbers, by their place: `networks`, `direct/θ = 1/rows`."""
-    return {where: rows for where, rows in _found(document, ()) if rows}
+    return {where: rows for where, rows in _find_tables(document, ()) if rows}
 
 
 def table_csv(rows: Sequence[Row]) -> str:
@@ -140,7 +140,7 @@ def table_csv(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def _found(value: Any, where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]]:
+def _find_tables(value: Any, where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]]:
     if isinstance(value, Mapping):
         yield from _of_mapping(value, where)
     elif _is_list(value) and where:
@@ -149,7 +149,7 @@ def _found(value: Any, where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]
             yield "/".join(where), [_flat(each) for each in records]
             for k, each in enumerate(records):
                 deeper = {name: inner for name, inner in each.items() if _is_table(inner)}
-                yield from _found(deeper, (*where, str(k)))
+                yield from _find_tables(deeper, (*where, str(k)))
 
 
 def _of_mapping(value: Mapping[str, Any], where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]]:
@@ -160,7 +160,7 @@ def _of_mapping(value: Mapping[str, Any], where: tuple[str, ...]) -> Iterator[tu
     if where and columns and len({len(each) for each in columns.values()}) == 1:
         yield "/".join(where), [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     for name, each in value.items():
-        yield from _found(each, (*where, str(name)))
+        yield from _find_tables(each, (*where, str(name)))
 
 
 def _flat(record: Mapping[str, Any]) -> Row:

@@ -2,23 +2,10 @@
 
 from fluxforge.expression import symbol
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
+from fluxforge.scheme._damped import SKEWED, Damping, damped_space
 from fluxforge.scheme._diffusion import corrected_space
 from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
-from fluxforge.scheme._integrate import (
-    EULER,
-    TABLEAUX,
-    TWO_POINT,
-    Prepared,
-    Row,
-    Space,
-    State,
-    Tableau,
-    find_tableau,
-    integrate,
-    runge_kutta,
-    semi_discrete,
-)
-from fluxforge.scheme._integrate import rkl2 as rkl2_tableau
+from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate, semi_discrete
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._rkc2 import rkc2_tableau
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
@@ -39,6 +26,8 @@ from fluxforge.scheme._symbols import (
     symbol_units,
     turned_names,
 )
+from fluxforge.scheme._tableau import EULER, TABLEAUX, Row, Tableau, find_tableau, runge_kutta
+from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
 from fluxforge.scheme._weighted import (
     LOCAL,
     face_invariants,
@@ -67,6 +56,7 @@ __all__ = [
     "LIMITERS",
     "LOCAL",
     "NEXT",
+    "SKEWED",
     "SPACES",
     "STEP",
     "TABLEAUX",
@@ -74,6 +64,7 @@ __all__ = [
     "TWO_POINT",
     "Affine",
     "Claims",
+    "Damping",
     "Ghost",
     "Hop",
     "Limiter",
@@ -97,6 +88,7 @@ __all__ = [
     "claims_to_document",
     "corrected_space",
     "correction_text",
+    "damped_space",
     "face_invariants",
     "find",
     "find_tableau",

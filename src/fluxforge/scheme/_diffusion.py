@@ -27,7 +27,8 @@ from fluxforge.scheme._scheme import FAMILIES, Message, Output, Stage
 from fluxforge.scheme._symbols import Ghost
 
 
-def _refuse(equation: Equation) -> str | None:
+def refuse_without_diffusion(equation: Equation) -> str | None:
+    """The reason where there is no diffusion to discretise."""
     if equation.diffusion == 0:
         return "it has no diffusion"
     return "it has a two-point flux of its own" if equation.two_point is not None else None
@@ -37,7 +38,7 @@ def _refuse_tensor(equation: Equation) -> str | None:
     tensor = equation.diffusion_tensor
     if tensor is not None:
         return f"the mean is one of scalars, and {tensor.name} is a tensor"
-    return _refuse(equation)
+    return refuse_without_diffusion(equation)
 
 
 @cache
@@ -52,7 +53,7 @@ def _carried(equation: Equation, state: State) -> sp.Expr:
     return _without_diffusion(equation).flux(state.at("_P"), state.at("_N"), state.jump)
 
 
-def _sides(equation: Equation, state: State) -> tuple[sp.Expr, sp.Expr]:
+def sides_of(equation: Equation, state: State) -> tuple[sp.Expr, sp.Expr]:
     """K in the two cells, as far as it does not depend on the unknown, times the mean of what does."""
     k, g = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)
     mean = sp.Add(*(equation.at_cell(g, state.at(f"_{end}"), end) for end in "PN")) / 2 if g != 1 else sp.S.One
@@ -75,7 +76,7 @@ def arithmetic(P: sp.Expr, N: sp.Expr) -> sp.Expr:
 
 
 def _two_point(mean: Callable[[sp.Expr, sp.Expr], sp.Expr], equation: Equation, state: State, tag: str) -> Prepared:
-    flux = _carried(equation, state) - mean(*_sides(equation, state)) * state.jump / symbol("delta")
+    flux = _carried(equation, state) - mean(*sides_of(equation, state)) * state.jump / symbol("delta")
     return Prepared((), Message(-symbol("A") * flux))
 
 
@@ -99,7 +100,8 @@ ARITHMETIC = Space(
 Vector = tuple[sp.Expr, ...]
 
 
-def _vectors(name: str, axes: str | tuple[str, ...]) -> Vector:
+def vectors(name: str, axes: str | tuple[str, ...]) -> Vector:
+    """The symbols of a vector's components."""
     return tuple(symbol(f"{name}_{axis}") for axis in axes)
 
 
@@ -108,14 +110,14 @@ def _conormal(equation: Equation, dimension: int) -> Vector:
     axes = COORDINATES[:dimension]
     tensor = equation.diffusion_tensor
     if tensor is None:
-        return _vectors("n", axes)
+        return vectors("n", axes)
     return tuple(symbol(name) / symbol(tensor.normal_name) for name in tensor.conormal_names[:dimension])
 
 
-def _reach(equation: Equation, dimension: int) -> Vector:
+def reach(equation: Equation, dimension: int) -> Vector:
     """e: the vector with  ∇u_P · e = u_N − u_P  where u and the flux are continuous."""
     axes = COORDINATES[:dimension]
-    d, n = _vectors("d", axes), _vectors("n", axes)
+    d, n = vectors("d", axes), vectors("n", axes)
     if equation.diffusion_tensor is not None:
         walls = (1 - symbol("chi")) * symbol("delta")
         return tuple(a + walls * (c - b) for a, b, c in zip(d, n, _conormal(equation, dimension), strict=True))
@@ -131,8 +133,8 @@ def _reach(equation: Equation, dimension: int) -> Vector:
 def _gradients(equation: Equation, state: State, dimension: int, tag: str) -> Stage:
     """The least-squares gradient of a state in every cell, with outputs g_x, …; a ghost shows its owner's."""
     axes = COORDINATES[:dimension]
-    e = dict(zip(axes, _reach(equation, dimension), strict=True))
-    square = symbol("delta") ** 2 if e == dict(zip(axes, _vectors("d", axes), strict=True)) else None
+    e = dict(zip(axes, reach(equation, dimension), strict=True))
+    square = symbol("delta") ** 2 if e == dict(zip(axes, vectors("d", axes), strict=True)) else None
     square = square or sp.Add(*(part**2 for part in e.values()))
     pairs = [(a, b) for i, a in enumerate(axes) for b in axes[i:]]
     messages = {f"m_{a}{b}": Message(e[a] * e[b] / square) for a, b in pairs}
@@ -143,12 +145,13 @@ def _gradients(equation: Equation, state: State, dimension: int, tag: str) -> St
     return Stage(messages, outputs)
 
 
-def _corrected(dimension: int, equation: Equation, state: State, tag: str) -> Prepared:
+def corrected_flux(dimension: int, equation: Equation, state: State, tag: str) -> Prepared:
+    """The stage of the gradients and the message −A F of the corrected flux."""
     axes = COORDINATES[:dimension]
     tensor = equation.diffusion_tensor
     normal = symbol("d_n")
-    along = symbol(tensor.normal_name) if tensor is not None else harmonic(*_sides(equation, state))
-    aside = [c - d / normal for c, d in zip(_conormal(equation, dimension), _vectors("d", axes), strict=True)]
+    along = symbol(tensor.normal_name) if tensor is not None else harmonic(*sides_of(equation, state))
+    aside = [c - d / normal for c, d in zip(_conormal(equation, dimension), vectors("d", axes), strict=True)]
     slopes = [(symbol(f"g_{axis}{tag}_P") + symbol(f"g_{axis}{tag}_N")) / 2 for axis in axes]
     correction = sp.Add(*(slope * part for slope, part in zip(slopes, aside, strict=True)))
     if tensor is not None:
@@ -163,10 +166,10 @@ def corrected_space(dimension: int) -> Space:
     return Space(
         "corrected",
         "over-relaxed non-orthogonal correction with least-squares gradients",
-        partial(_corrected, dimension),
+        partial(corrected_flux, dimension),
         orders=dict.fromkeys(FAMILIES, 2.0) if dimension == 2 else {},
         linear_exact=True,
-        refuse=_refuse,
+        refuse=refuse_without_diffusion,
         in_dimension=corrected_space,
     )
 

@@ -15,10 +15,10 @@ from fluxforge.errors import DocumentError, EquationError, ExpressionError, Sche
 from fluxforge.expression import parse, to_text
 from fluxforge.pde import Equation
 from fluxforge.pde import find as find_equation
-from fluxforge.scheme._integrate import TABLEAUX
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Scheme, SchemeBuilder, check_scheme
 from fluxforge.scheme._spaces import named_scheme, nearest_name
 from fluxforge.scheme._symbols import Ghost, Hop, Reduction
+from fluxforge.scheme._tableau import TABLEAUX
 from fluxforge.scheme.reference import BUILT_IN
 
 KIND, VERSION = "scheme", 2

@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 from fluxforge.errors import SchemeError
 from fluxforge.pde import HEAT, Equation
+from fluxforge.scheme._damped import DAMPED
 from fluxforge.scheme._diffusion import DIFFUSION
-from fluxforge.scheme._integrate import EULER, TABLEAUX, TWO_POINT, Space, Tableau, find_tableau, integrate
+from fluxforge.scheme._integrate import TWO_POINT, Space, integrate
 from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._tableau import EULER, TABLEAUX, Tableau, find_tableau
 from fluxforge.scheme.reference import BUILT_IN, PLAIN
 from fluxforge.scheme.transport import TRANSPORT
 
-SPACES: Mapping[str, Space] = {space.name: space for space in (TWO_POINT, *DIFFUSION, *TRANSPORT)}
+SPACES: Mapping[str, Space] = {space.name: space for space in (TWO_POINT, *DIFFUSION, *DAMPED, *TRANSPORT)}
 """The discretisations in space, by name. The name of a time integrator alone stands for the two-point flux."""
 
 

@@ -21,9 +21,10 @@ import sympy as sp
 from fluxforge.errors import EquationError
 from fluxforge.expression import symbol
 from fluxforge.pde import Equation, dimensionless_groups
-from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, Tableau, integrate_stages, rkl2, runge_kutta
+from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import STEP, Ghost
+from fluxforge.scheme._tableau import Tableau, rkl2, runge_kutta
 from fluxforge.scheme.fluxes import TINY
 
 LOCAL = "Fo"

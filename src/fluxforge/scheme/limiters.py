@@ -91,6 +91,12 @@ LIMITERS: Mapping[str, Limiter] = {
             larger(sp.S.Zero, smaller(2 * R / C, sp.S.One), smaller(R, 2 / (1 - C))),
             symmetric=False,
         ),
+        Limiter(
+            "cfl-mc",
+            "monotonised central limiter that depends on the Courant number",
+            _pass(smaller(2 * R / C, (1 + R) / 2, 2 / (1 - C))),
+            symmetric=False,
+        ),
         Limiter("arora-roe", "limiter of Arora and Roe, third order", _arora_roe(), symmetric=False),
         Limiter(
             "ultrabee", "limiter at its upper bound (ultrabee)", _pass(smaller(2 * R / C, 2 / (1 - C))), symmetric=False

@@ -13,10 +13,11 @@ import sympy as sp
 
 from fluxforge.expression import COORDINATES, parse, symbol
 from fluxforge.pde import HEAT
-from fluxforge.scheme._integrate import CRANK_NICOLSON, EULER, MIDPOINT, RK4, TWO_POINT, Tableau, integrate
-from fluxforge.scheme._integrate import rkl2 as rkl2_tableau
+from fluxforge.scheme._integrate import TWO_POINT, integrate
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage
 from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols
+from fluxforge.scheme._tableau import CRANK_NICOLSON, EULER, MIDPOINT, RK4, Tableau
+from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
 
 CORRECTION = "correction"
 """What networks call ½ (∇T_P + ∇T_N)·(n − d/(d·n)) among their invariants."""

@@ -13,7 +13,7 @@ def krylov_exponential(A: csr_array, V: CellField, T: CellField, size: int) -> C
     By Lanczos' three-term recurrence in the inner product of the volumes. The last application gives the last diagonal
     entry of the tridiagonal matrix. A space that A does not leave ends the recurrence: the result is then exact.
     """
-    norm = float(np.sqrt(V @ (T * T)))
+    norm = np.sqrt(_product(V, T, T))
     if norm == 0.0:
         return T.copy()
     basis = [T / norm]
@@ -21,11 +21,11 @@ def krylov_exponential(A: csr_array, V: CellField, T: CellField, size: int) -> C
     beta: list[float] = []
     for k in range(size):
         w = A @ basis[-1]
-        alpha.append(float(V @ (w * basis[-1])))
+        alpha.append(_product(V, w, basis[-1]))
         w -= alpha[-1] * basis[-1]
         if k:
             w -= beta[-1] * basis[-2]
-        length = float(np.sqrt(V @ (w * w)))
+        length = np.sqrt(_product(V, w, w))
         # Below round-off of the largest entries the next vector has no digits.
         if k == size - 1 or length <= 1e-14 * max(map(abs, alpha)):
             break
@@ -33,4 +33,9 @@ def krylov_exponential(A: csr_array, V: CellField, T: CellField, size: int) -> C
         basis.append(w / length)
     values, vectors = eigh_tridiagonal(np.array(alpha), np.array(beta))
     weights = norm * (vectors @ (np.exp(values) * vectors[0]))
-    return np.asarray(weights @ np.stack(basis))
+    return np.asarray(sum(weight * vector for weight, vector in zip(weights, basis, strict=True)))
+
+
+def _product(V: CellField, u: CellField, v: CellField) -> float:
+    """Σ V u v without BLAS, whose threads wait for each other where cores are shared."""
+    return float(np.einsum("i,i,i->", V, u, v))

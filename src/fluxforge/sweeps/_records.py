@@ -31,7 +31,8 @@ class PointResult(msgspec.Struct, frozen=True, kw_only=True):
     - `outcome`: `finished`, whatever the verdict, or `failed` with an `error`;
     - `verdict`: None of a point that failed, and of a recipe with arms;
     - `formula`: messages and outputs, separated by semicolons, if there is a formula;
-    - `loss`, `network_loss`: least loss of the formula, and the network's, on the same problems;
+    - `loss`, `network_loss`: least loss of the formula, and the network's, on the same problems; of a flux found by
+      experiments, relative errors on held-out fluxes;
     - `seconds`: computing time of the run, all its stages together.
     """
 

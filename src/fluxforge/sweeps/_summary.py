@@ -14,6 +14,8 @@ from fluxforge.errors import DocumentError, InputError
 from fluxforge.pipeline import Discovery, Run, load_run
 from fluxforge.report import page, table_csv
 from fluxforge.run.carry import CarryResult
+from fluxforge.run.limiter import LimiterResult
+from fluxforge.run.skew import SkewResult
 from fluxforge.sweeps._points import Point, digest_recipe, show_value
 from fluxforge.sweeps._records import PointResult, Rate, Sweep
 
@@ -79,8 +81,22 @@ def _describe(point: Point, run: Run) -> PointResult:
     if isinstance(found, CarryResult):
         formulas = "; ".join(f"{name} = {text}" for name, text in found.coefficients.items())
         return replace(result, as_expected=found.as_expected, formula=formulas or None)
+    if isinstance(found, LimiterResult):
+        return replace(result, as_expected=found.as_expected, formula=found.formula)
+    if isinstance(found, SkewResult):
+        chosen = "; ".join(f"{law.name}: {law.formula}" for law in found.laws[1:])
+        return replace(result, as_expected=found.as_expected, formula=chosen or None)
     if not isinstance(found, Discovery):
         return result
+    if found.experiment is not None:
+        own = found.experiment
+        return replace(
+            result,
+            as_expected=found.as_expected,
+            formula=None if own.get("flux") is None else f"F = {own['flux']}",
+            loss=_number(own.get("error")),
+            network_loss=_number(own.get("reduced_error")),
+        )
     parts = {**{name: f"Σ {text}" for name, text in (found.messages or {}).items()}, **(found.outputs or {})}
     return replace(
         result,

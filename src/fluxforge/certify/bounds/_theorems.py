@@ -98,7 +98,7 @@ def check_linear_bound(
         volumes(found, known),
     )
     bound = Bound(LINEAR, linear_bound(eps, known.dt, neighbours), eps, hypotheses)
-    corrected = None if weights is None else _corrected(weights, known, found, eps)
+    corrected = None if weights is None else _largest_corrected_bound(weights, known, found, eps)
     return compare_with_bound(bound, network, problems, corrected=corrected)
 
 
@@ -122,7 +122,9 @@ def message_offset(weights: LinearWeights, known: TrainingPairs) -> float:
     return known.pace * weights.flux * weights.message_bias
 
 
-def _corrected(weights: LinearWeights, known: TrainingPairs, found: Mapping[str, Conditions], eps: float) -> float:
+def _largest_corrected_bound(
+    weights: LinearWeights, known: TrainingPairs, found: Mapping[str, Conditions], eps: float
+) -> float:
     """The largest over all cells; it also needs the corner cases, bounded data, and Δt at most that of training."""
     p = abs(message_offset(weights, known))
     largest = 0.0

@@ -135,7 +135,7 @@ class _Infix:
         return self._call(expr)
 
     def within(self, level: int, expr: sp.Expr) -> str:
-        return _bracketed(level, self.piece(expr))
+        return _in_brackets(level, self.piece(expr))
 
     def _number(self, value: int | float) -> Piece:
         return self._in.number(value), SUM if value < 0 else ATOM
@@ -205,7 +205,7 @@ class _Infix:
         return f"{name}({arguments[0]})", ATOM
 
 
-def _bracketed(level: int, piece: Piece) -> str:
+def _in_brackets(level: int, piece: Piece) -> str:
     return piece[0] if piece[1] >= level else f"({piece[0]})"
 
 
@@ -214,7 +214,7 @@ def _tidy(exponent: sp.Expr) -> sp.Expr:
 
 
 def _star_power(base: Piece, _: sp.Expr, exponent: str) -> Piece:
-    return f"{_bracketed(ATOM, base)}**{exponent}", POWER
+    return f"{_in_brackets(ATOM, base)}**{exponent}", POWER
 
 
 def _c_power(base: Piece, exponent: sp.Expr, text: str) -> Piece:

@@ -46,7 +46,7 @@ class Flavour:
 def python_module(scheme: Scheme, flavour: Flavour) -> str:
     """The module's whole text."""
     check_solvable(scheme)
-    arguments = _listed(scheme)
+    arguments = _list_parameters(scheme)
     if scheme.implicit:
         explicit = _Function(scheme, flavour).of(scheme.stages, f"_explicit(T, S, mesh, {arguments})", "F(T)")
         diagonal = _Function(scheme, flavour)
@@ -59,7 +59,7 @@ def python_module(scheme: Scheme, flavour: Flavour) -> str:
         doc = "T one time step later."
         functions = [_Function(scheme, flavour).of(scheme.stages, f"step(T, S, mesh, {arguments})", doc, flavour.entry)]
     words = {"np": flavour.np, "Array": flavour.array}
-    helpers = [Template(HELPERS[name]).substitute(words) for name in _called("\n".join(functions))]
+    helpers = [Template(HELPERS[name]).substitute(words) for name in _called_helpers("\n".join(functions))]
     mesh = Template(MESH).substitute(words)
     return "\n\n".join([f"{_docstring(scheme, flavour)}\n{flavour.imports}\n", mesh, *helpers, *functions])
 
@@ -70,21 +70,21 @@ def _docstring(scheme: Scheme, flavour: Flavour) -> str:
 
 
 def _call(scheme: Scheme) -> str:
-    return Template(CALL).substitute(arguments=_listed(scheme)) + Arguments.of(scheme).words()
+    return Template(CALL).substitute(arguments=_list_parameters(scheme)) + Arguments.of(scheme).words()
 
 
-def _listed(scheme: Scheme) -> str:
+def _list_parameters(scheme: Scheme) -> str:
     """The parameters of a step, as its signature names them."""
-    return ", ".join(map(_spelled, Arguments.of(scheme).names))
+    return ", ".join(map(_spell_name, Arguments.of(scheme).names))
 
 
-def _called(code: str) -> list[str]:
+def _called_helpers(code: str) -> list[str]:
     names = {name for name in HELPERS if f"{name}(" in code}
     names.update(inner for name in tuple(names) for inner in NEEDS.get(name, ()))
     return [name for name in HELPERS if name in names]
 
 
-def _spelled(name: str) -> str:
+def _spell_name(name: str) -> str:
     """The name, with an underscore behind it where Python or the module already uses it."""
     return f"{name}_" if keyword.iskeyword(name) or keyword.issoftkeyword(name) or name in _RESERVED else name
 
@@ -123,7 +123,7 @@ class _Function:
                 self._sum(name, expression, hop, _REDUCE[reduced[name]])
         for name, output in stage.outputs.items():
             text = self._output(output.expression)
-            start = "return " if name == NEXT else f"{_spelled(name)} = "
+            start = "return " if name == NEXT else f"{_spell_name(name)} = "
             if len(start) + len(text) > _WIDTH:
                 text = f"(\n{wrapped(text, first='    ', rest='    ', width=_WIDTH)}\n)"
             self._lines.append(start + text)
@@ -133,40 +133,40 @@ class _Function:
             self._hold("Q", _TABLES[hop][1], target=_TABLES[hop][0])
         for found in sorted(names([expression]) - self._constants):
             if found not in self._arguments.slots:
-                self._hold(found, self._gathered(found, hop))
-        text = infix(expression, self._dialect, _spelled)
-        line = f"{_spelled(name)} = {reduce}({text}, {_USED[hop]}, mesh)"
+                self._hold(found, self._gather_symbol(found, hop))
+        text = infix(expression, self._dialect, _spell_name)
+        line = f"{_spell_name(name)} = {reduce}({text}, {_USED[hop]}, mesh)"
         if len(line) > _WIDTH:
             message = wrapped(text, first="    ", rest="    ", width=_WIDTH)
-            line = f"{_spelled(name)} = {reduce}(\n{message},\n    {_USED[hop]},\n    mesh,\n)"
+            line = f"{_spell_name(name)} = {reduce}(\n{message},\n    {_USED[hop]},\n    mesh,\n)"
         self._lines.append(line)
 
     def _output(self, expression: sp.Expr) -> str:
-        text = infix(expression, self._dialect, _spelled)
+        text = infix(expression, self._dialect, _spell_name)
         varies = names([expression]) - self._constants
         return text if varies else f"{self._flavour.np}.full_like(mesh.V, {text})"
 
-    def _gathered(self, name: str, hop: Hop) -> str:
+    def _gather_symbol(self, name: str, hop: Hop) -> str:
         """Where a symbol of a message comes from."""
         field, _, end = name.rpartition("_")
         if name in GEOMETRY[Hop.EDGE]:
             return f"mesh.{name}"
         if name == "delta_PQ":
             for part in _APART:
-                self._hold(part, self._gathered(part, hop))
+                self._hold(part, self._gather_symbol(part, hop))
             return f"{self._flavour.np}.hypot({self._flavour.np}.hypot(d_PQ_x, d_PQ_y), d_PQ_z)"
         if name in _APART:
             apart = f"{self._flavour.np}.where(ring, mesh.d_{end}[:, k] + mesh.d_{end}[N, l], 1.0)"
             # A mesh in the plane has no third components.
             return f"0.0 if mesh.d_{end} is None else {apart}" if f"d_{end}" in IN_SPACE else apart
         if end in ("PN", "NQ"):
-            table = _spelled(field) if field in self._arguments.slots else f"mesh.{field}"
+            table = _spell_name(field) if field in self._arguments.slots else f"mesh.{field}"
             return self._along(f"{table}[:, k]" if end == "PN" else f"{table}[N, l]", hop)
         return self._at(field, end, hop)
 
     def _at(self, field: str, end: str, hop: Hop) -> str:
         """A field or output at one end. N of a path and Q of a ring are cells; only the others can be ghosts."""
-        cells = "mesh.V" if field == "V" else _spelled(field)
+        cells = "mesh.V" if field == "V" else _spell_name(field)
         if end == "P":
             return f"{cells}[:, None]"
         if hop in (Hop.PATH, Hop.RING) and end == "N":
@@ -182,7 +182,7 @@ class _Function:
     def _hold(self, name: str, text: str, *, target: str | None = None) -> None:
         if self._held.get(name) != text:
             self._held[name] = text
-            self._lines.append(f"{target or _spelled(name)} = {text}")
+            self._lines.append(f"{target or _spell_name(name)} = {text}")
 
 
 _NUMPY = Flavour(

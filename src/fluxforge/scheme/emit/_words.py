@@ -90,13 +90,13 @@ def _stage(stage: Stage) -> Iterator[str]:
 def wrapped(text: str, *, first: str = "", rest: str = "", width: int = 100) -> str:
     """Lines broken before the outermost operators that make them fit."""
     depth = 0
-    while depth < _DEEPEST and max(map(len, _glued(text, depth).split(" "))) > width - len(rest):
+    while depth < _DEEPEST and max(map(len, _glue_words(text, depth).split(" "))) > width - len(rest):
         depth += 1
     wrapper = textwrap.TextWrapper(width, first, rest, break_long_words=False, break_on_hyphens=False)
-    return wrapper.fill(_glued(text, depth)).replace(_GLUE, " ")
+    return wrapper.fill(_glue_words(text, depth)).replace(_GLUE, " ")
 
 
-def _glued(text: str, deepest: int) -> str:
+def _glue_words(text: str, deepest: int) -> str:
     """The text with spaces left only before operators in at most so many brackets, and after the opening words."""
     depth, out, opening = 0, [], text.rfind(":  ") + 1
     for at, character in enumerate(text):

@@ -1,0 +1,167 @@
+"""Limiters, old and discovered, beside schemes of fifth order on rows of cells under transport."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from fluxforge.bench._weno import PEERS
+from fluxforge.expression import evaluate, to_text
+from fluxforge.limiter import (
+    CELLS,
+    COURANT_NUMBERS,
+    HORIZONS,
+    Step,
+    advance_each,
+    average_cells,
+    cell_averages,
+    draw_rows,
+    jiang_shu,
+    jiang_shu_rows,
+    limited_step,
+)
+from fluxforge.scheme import LIMITERS
+from fluxforge.scheme.limiters import C, Limiter, R
+
+# Speed, end and Courant number of the sine, the square and the composite wave.
+SPEED, END, COURANT = 8.0, 1.0, 0.4
+REFINEMENTS = (25, 50, 100, 200, 400)
+SMOOTH_COURANT, SMOOTH_TURNS = 0.4, 10
+FRESH_ROWS, FRESH_SEED = 128, 2**30 + 22
+
+
+@dataclass(frozen=True)
+class WaveRow:
+    """Errors on one wave: mean and largest |error|, and the total variation over the exact one."""
+
+    l1: float
+    linf: float
+    variation: float
+
+
+@dataclass(frozen=True)
+class LimiterRow:
+    """All that is measured of one limiter.
+
+    `jiang_shu`: mean |error| by the Courant number; `waves`: sine, square and composite at c = 0.4; `smooth`: a sine
+    after ten turns, of which squaring raises L∞ while the total variation stays; `orders`: of the mean |error| of that
+    sine after one turn between successive grids of 25 to 400 cells; `fresh`: mean |error| on random profiles by the
+    number of steps.
+    """
+
+    name: str
+    jiang_shu: dict[str, float]
+    waves: dict[str, WaveRow]
+    smooth: WaveRow
+    orders: tuple[float, ...]
+    fresh: dict[str, float]
+
+
+@dataclass(frozen=True)
+class LimiterBench:
+    """The rows by name, and the formulas φ(r, c) of those that are limiters."""
+
+    rows: tuple[LimiterRow, ...]
+    formulas: dict[str, str]
+    triangles: tuple[Any, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "jiang_shu": {row.name: row.jiang_shu for row in self.rows},
+            "formulas": self.formulas,
+            "waves": {row.name: {wave: asdict(own) for wave, own in row.waves.items()} for row in self.rows},
+            "smooth": {row.name: asdict(row.smooth) | {"orders": list(row.orders)} for row in self.rows},
+            "fresh": {row.name: row.fresh for row in self.rows},
+            "triangles": [asdict(row) for row in self.triangles],
+        }
+
+
+def step_of(limiter: Limiter) -> Step:
+    """The step of a limiter given as a formula."""
+    return limited_step(lambda r, c: evaluate(limiter.phi, {R: r, C: c}, jnp) + 0 * r)
+
+
+def bench_limiter(progress: Callable[[str], None], more: Mapping[str, Limiter] | None = None) -> LimiterBench:
+    """Measure every limiter, in double precision; `more` are limiters beside the built-in ones, by name."""
+    limiters = {**LIMITERS, **(more or {})}
+    steps = {**{name: step_of(each) for name, each in limiters.items()}, **PEERS}
+    rows = []
+    with jax.enable_x64(True):
+        for name, step in steps.items():
+            progress(name)
+            rows.append(_measure(name, step))
+    return LimiterBench(tuple(rows), {name: to_text(each.phi) for name, each in limiters.items()})
+
+
+def _measure(name: str, step: Step) -> LimiterRow:
+    wave, found = jiang_shu_rows(step)
+    errors = jnp.abs(found - wave[None]).mean(axis=1)
+    run = jax.jit(partial(advance_each, step))
+    return LimiterRow(
+        name=name,
+        jiang_shu={f"{c:g}": float(error) for c, error in zip(COURANT_NUMBERS, errors, strict=True)},
+        waves=_waves(run),
+        smooth=_turn_sine(run, 100, SMOOTH_TURNS),
+        orders=_orders(run),
+        fresh=_fresh(run),
+    )
+
+
+Run = Callable[[Array, Array, Array], Array]
+
+
+def _row(run: Run, wave: np.ndarray, length: float, distance: float, courant: float) -> WaveRow:
+    """A wave that travels whole lengths of its interval."""
+    exact = distance / length * len(wave) / courant
+    steps = int(np.ceil(exact - 1e-9))
+    u = run(jnp.asarray(wave)[None], jnp.asarray([courant * exact / steps]), jnp.asarray([steps]))[0]
+    return _compare(np.asarray(u), wave)
+
+
+def _compare(u: np.ndarray, wave: np.ndarray) -> WaveRow:
+    variation = [float(np.abs(each - np.roll(each, 1)).sum()) for each in (u, wave)]
+    return WaveRow(float(np.abs(u - wave).mean()), float(np.abs(u - wave).max()), variation[0] / variation[1])
+
+
+def _sine(x: np.ndarray) -> np.ndarray:
+    return np.sin(2 * np.pi * x)
+
+
+def _square(x: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(x - 0.5) < 0.25, 1.0, 0.0)
+
+
+def _waves(run: Run) -> dict[str, WaveRow]:
+    """Sine and square on [0, 1] with 100 cells, Jiang's and Shu's wave on [−1, 1] with 200."""
+    cases = (("sine", 0.0, 100, _sine), ("square", 0.0, 100, _square), ("composite", -1.0, 200, jiang_shu))
+    return {
+        name: _row(run, average_cells(low, 1.0, cells, wave), 1.0 - low, SPEED * END, COURANT)
+        for name, low, cells, wave in cases
+    }
+
+
+def _turn_sine(run: Run, cells: int, turns: int) -> WaveRow:
+    return _row(run, average_cells(0.0, 1.0, cells, _sine), 1.0, float(turns), SMOOTH_COURANT)
+
+
+def _orders(run: Run) -> tuple[float, ...]:
+    errors = [_turn_sine(run, cells, 1).l1 for cells in REFINEMENTS]
+    return tuple(float(np.log2(coarse / fine)) for coarse, fine in pairwise(errors))
+
+
+def _fresh(run: Run) -> dict[str, float]:
+    """Mean |error| on random profiles that no training has seen."""
+    profiles, c = draw_rows(jax.random.key(FRESH_SEED), FRESH_ROWS)
+    u, done, found = cell_averages(profiles, CELLS, jnp.zeros_like(c)), 0, {}
+    for steps in HORIZONS:
+        u, done = run(u, c, jnp.full(c.shape, steps - done)), steps
+        exact = cell_averages(profiles, CELLS, c * steps / CELLS)
+        found[f"{steps}"] = float(jnp.abs(u - exact).mean())
+    return found

@@ -1,0 +1,137 @@
+"""`fluxforge bench skew`: discovered fluxes beside the corrected and the two-point flux and a hybrid scheme."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from fluxforge.bench._hybrid import solve_hybrid
+from fluxforge.scheme import SKEWED
+from fluxforge.skew import (
+    CORRECTED,
+    FAMILIES,
+    Constants,
+    FluxOperator,
+    SteadyProblem,
+    balances_of,
+    make_mesh,
+    manufactured_problems,
+)
+
+SIZES: Mapping[str, tuple[int, ...]] = MappingProxyType({"quick": (6, 12, 24, 48), "default": (9, 18, 36, 72)})
+# Neither the seeds of the search nor those of its validation.
+_SEED, _MESHES, _PROBLEMS = 3 * 10**6, 2, 4
+HYBRID = "hybrid"
+
+
+@dataclass(frozen=True)
+class SkewRow:
+    """A scheme on meshes of one family and size: unknowns, root mean square of the L2 errors, order since the last."""
+
+    family: str
+    scheme: str
+    cells: int
+    unknowns: int
+    error: float
+    order: float | None
+
+
+@dataclass(frozen=True)
+class SkewComparison:
+    """A scheme's error on the finest meshes of a family over the hybrid scheme's, at equal cells and equal unknowns.
+
+    With equal unknowns, the error is continued along the line through the last two sizes.
+    """
+
+    family: str
+    scheme: str
+    equal_cells: float
+    equal_unknowns: float
+    over_corrected: float
+
+
+@dataclass(frozen=True)
+class SkewBench:
+    """All rows, and the comparisons drawn from them."""
+
+    size: str
+    rows: tuple[SkewRow, ...]
+    compared: tuple[SkewComparison, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The JSON document."""
+        rows, compared = ([asdict(each) for each in part] for part in (self.rows, self.compared))
+        return {"skew": {"size": self.size, "rows": rows, "compared": compared}}
+
+
+def _schemes() -> dict[str, Callable[[FluxOperator], Any]]:
+    found: dict[str, Callable[[FluxOperator], Any]] = {
+        "two-point": lambda operator: operator.plain_matrix(),
+        "corrected": balances_of(CORRECTED),
+    }
+    return found | {name: balances_of(Constants(*map(float, damping.constants))) for name, damping in SKEWED.items()}
+
+
+def _errors(cases: Sequence[SteadyProblem], scheme: str) -> tuple[float, int]:
+    """Root mean square of the errors of a scheme, and its unknowns on the first mesh."""
+    if scheme != HYBRID:
+        balances = _schemes()[scheme]
+        found = [case.errors_of(balances(case.operator)) for case in cases]
+        return float(np.sqrt(np.mean(np.square(found)))), cases[0].graph.cells
+    squares, unknowns = [], 0
+    for case in cases:
+        V = case.graph.V
+        for k in range(case.exact.shape[1]):
+            solved = solve_hybrid(case.graph, case.source[:, k], case.walls[:, k])
+            squares.append(V @ (solved.cells - case.exact[:, k]) ** 2 / V.sum())
+            unknowns = unknowns or solved.unknowns
+    return float(np.sqrt(np.mean(squares))), unknowns
+
+
+def _family_rows(family: str, sizes: Sequence[int]) -> list[SkewRow]:
+    fields = manufactured_problems(_SEED, _PROBLEMS)
+    names = [*_schemes(), HYBRID]
+    rows: dict[str, list[SkewRow]] = {name: [] for name in names}
+    for n in sizes:
+        cases = [SteadyProblem(make_mesh(family, n, _SEED + k), fields) for k in range(_MESHES)]
+        for name in names:
+            error, unknowns = _errors(cases, name)
+            cells, before = cases[0].graph.cells, rows[name][-1:]
+            order = [np.log(row.error / error) / (0.5 * np.log(cells / row.cells)) for row in before]
+            rows[name].append(SkewRow(family, name, cells, unknowns, error, float(order[0]) if order else None))
+    return [row for each in rows.values() for row in each]
+
+
+def _compare(rows: Sequence[SkewRow], family: str) -> list[SkewComparison]:
+    chosen = {
+        name: [row for row in rows if (row.family, row.scheme) == (family, name)] for name in [*_schemes(), HYBRID]
+    }
+    finest = chosen[HYBRID][-1]
+    found = []
+    for name, own in chosen.items():
+        ((coarse, last),) = list(pairwise(own))[-1:]
+        slope = np.log(last.error / coarse.error) / np.log(last.unknowns / coarse.unknowns)
+        moved = last.error * (finest.unknowns / last.unknowns) ** slope
+        found.append(
+            SkewComparison(
+                family,
+                name,
+                last.error / finest.error,
+                float(moved / finest.error),
+                last.error / chosen["corrected"][-1].error,
+            )
+        )
+    return found
+
+
+def bench_skew(*, size: str = "default", progress: Callable[[str], None] | None = None) -> SkewBench:
+    """Solve manufactured steady problems on every family; sizes are those of a name in SIZES."""
+    rows: list[SkewRow] = []
+    for family in FAMILIES:
+        if progress is not None:
+            progress(family)
+        rows += _family_rows(family, SIZES[size])
+    return SkewBench(size, tuple(rows), tuple(each for family in FAMILIES for each in _compare(rows, family)))

@@ -1,0 +1,46 @@
+"""Minimisation without derivatives: a population of candidates whose covariance is learned, for noisy losses."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+Loss = Callable[[np.ndarray, int], np.ndarray]
+"""The losses of candidates (candidates, constants) in a generation; generations may differ in their data."""
+
+# The part of the covariance that each generation replaces.
+_LEARNING = 0.2
+_FLOOR = 1e-9
+
+
+class Found(NamedTuple):
+    """The centre of the last generation, and the median loss of each generation."""
+
+    constants: np.ndarray
+    history: np.ndarray
+
+
+def evolve(loss: Loss, start: np.ndarray, spread: np.ndarray, *, generations: int, candidates: int, seed: int) -> Found:
+    """Move `start` towards the least loss, with steps of about `spread` at first.
+
+    Each generation draws candidates in pairs on either side of the centre, and takes the weighted mean of the best
+    quarter; the covariance follows the steps of those. A loss that is not finite counts as the largest.
+    """
+    rng, centre = np.random.default_rng(seed), np.array(start, float)
+    best = max(1, candidates // 4)
+    weights = np.log(best + 0.5) - np.log(np.arange(1, best + 1))
+    weights /= weights.sum()
+    scale = np.array(spread, float)
+    # In units of the spread, so that the floor means the same for every constant.
+    covariance = np.eye(len(centre))
+    history = []
+    for generation in range(generations):
+        root = np.linalg.cholesky(covariance + _FLOOR * np.eye(len(centre)))
+        half = rng.normal(size=(candidates // 2, len(centre)))
+        moves = np.concatenate([half, -half]) @ root.T
+        losses = np.nan_to_num(loss(centre + moves * scale, generation), nan=np.inf)
+        order = np.argsort(losses, kind="stable")[:best]
+        centre = centre + weights @ moves[order] * scale
+        covariance = (1 - _LEARNING) * covariance + _LEARNING * (moves[order] * weights[:, None]).T @ moves[order]
+        history.append(np.median(losses))
+    return Found(centre, np.array(history))

@@ -1,0 +1,141 @@
+"""From a trained φ to closed forms: constants that repeat the network, then constants of least loss."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from fluxforge.limiter._evolve import evolve
+from fluxforge.limiter._families import Family
+from fluxforge.limiter._measure import HORIZONS, cfl_superbee, errors, ratios
+from fluxforge.limiter._profiles import COURANT, Profiles, draw_rows
+from fluxforge.limiter._rows import Phi, upper_bound
+
+# The grid on which φ is compared with the network: r/(1 + r) and c.
+_POINTS = (64, 10)
+# Ratios at which the network is read, and |log r| up to which its line through (1, 1) is measured.
+_RATIOS = np.geomspace(0.02, 20.0, 600)
+_NEAR_ONE = 0.5
+# The spread of a refit, of each constant's scale.
+_SPREAD = 0.3
+# The part of the generations that leave out the longest horizon, which costs most.
+_SHORT = 0.6
+Tell = Callable[[int, int], None]
+
+
+class Fit(NamedTuple):
+    """Constants of a family, and the root mean square of φ − φ_network over the upper bound."""
+
+    family: Family
+    constants: np.ndarray
+    misfit: float
+
+
+def sample_grid() -> tuple[Array, Array]:
+    """R and c, evenly spread over r/(1 + r) and the Courant numbers trained with."""
+    s = (np.arange(_POINTS[0]) + 0.5) / _POINTS[0]
+    c = np.linspace(*COURANT, _POINTS[1])
+    grid = np.meshgrid(s / (1 - s), c)
+    return jnp.asarray(grid[0], jnp.float32), jnp.asarray(grid[1], jnp.float32)
+
+
+class Breakpoints(NamedTuple):
+    """What a network says at each Courant number: where φ leaves its line for the bound, and the slope of the line."""
+
+    c: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    slope: np.ndarray
+
+
+def read_breakpoints(network: Phi) -> Breakpoints:
+    """The slope of φ about r = 1, and the ratios on either side of 1 where it turns from a line to the bound.
+
+    A turn is where φ over the bound is half way from its value at r = 1 to its largest value on that side.
+    """
+    c = np.linspace(*COURANT, _POINTS[1])
+    r = np.broadcast_to(_RATIOS, (len(c), len(_RATIOS)))
+    courant = jnp.asarray(c, jnp.float32)[:, None]
+    phi = np.asarray(network(jnp.asarray(r, jnp.float32), courant), float)
+    share = phi / np.minimum(2 * r / c[:, None], 2 / (1 - c[:, None]))
+    near = (np.abs(np.log(_RATIOS)) < _NEAR_ONE).astype(float)
+    slope = ((phi - 1) * (r - 1) * near).sum(axis=1) / ((r - 1) ** 2 * near).sum(axis=1)
+    at_one = int(np.abs(_RATIOS - 1).argmin())
+    low, high = np.empty(len(c)), np.empty(len(c))
+    for k, row in enumerate(share):
+        high[k] = _RATIOS[at_one + _first_half(row[at_one:])]
+        low[k] = _RATIOS[at_one - _first_half(row[at_one::-1])]
+    return Breakpoints(c, low, high, slope)
+
+
+def _first_half(share: np.ndarray) -> int:
+    """Where a share first passes the middle between its first and its largest value."""
+    return int((share >= 0.5 * (share[0] + share.max())).argmax())
+
+
+def fit_network(family: Family, network: Phi) -> Fit:
+    """The constants that a network's breakpoints give a family, linear in c; ramps begin at their scale."""
+    points = read_breakpoints(network)
+    start = np.zeros(len(family.scales))
+    # Straight lines in c: the refit bends them where that lowers the loss.
+    start[0:2], start[3:5], start[6:8] = (
+        np.polyfit(points.c, each, 1)[::-1] for each in (points.low, points.high, points.slope)
+    )
+    if family.continuous:
+        start[8:] = family.scales[8:]
+    r, c = sample_grid()
+    bound = upper_bound(r, c)
+    apart = (family.of(jnp.asarray(start, jnp.float32))(r, c) - network(r, c)) / bound
+    return Fit(family, start, float(jnp.sqrt(jnp.square(apart).mean())))
+
+
+Draw = Callable[[int], tuple[Profiles, Array]]
+"""The profiles and Courant numbers of a generation."""
+
+
+def refit(
+    family: Family, start: np.ndarray, draw: Draw, *, generations: int, candidates: int, seed: int, tell: Tell
+) -> np.ndarray:
+    """The constants of least loss: the worst of the ratios to CFL-superbee's error after 128, 512 and 2,048 steps.
+
+    The profiles of every generation are new. The first generations leave out the 2,048 steps.
+    """
+
+    @partial(jax.jit, static_argnums=3)
+    def losses(constants: Array, profiles: Profiles, c: Array, horizons: tuple[int, ...]) -> Array:
+        wanted = errors(cfl_superbee, profiles, c, horizons=horizons)
+
+        def one(own: Array) -> Array:
+            found = errors(family.of(own), profiles, c, horizons=horizons)
+            return (found / wanted).max() + family.penalty(own)
+
+        return jax.vmap(one)(constants)
+
+    def loss(constants: np.ndarray, generation: int) -> np.ndarray:
+        tell(generation, generations)
+        horizons = HORIZONS[:-1] if generation < _SHORT * generations else HORIZONS
+        return np.asarray(losses(jnp.asarray(constants, jnp.float32), *draw(generation), horizons))
+
+    spread = _SPREAD * np.array(family.scales)
+    return evolve(loss, start, spread, generations=generations, candidates=candidates, seed=seed).constants
+
+
+def measure_loss(fit: Fit, draw: Draw) -> float:
+    """The worst of a fit's ratios to CFL-superbee's error, on one batch of profiles."""
+    return float(jax.jit(lambda p, c: ratios(phi_of(fit), p, c).max())(*draw(0)))
+
+
+def phi_of(fit: Fit) -> Phi:
+    """φ of a fit, in single precision."""
+    return fit.family.of(jnp.asarray(fit.constants, jnp.float32))
+
+
+def held_out_ratios(phi: Phi, *, seed: int, rows: int) -> dict[int, float]:
+    """Errors over CFL-superbee's by the number of steps, on profiles that were never trained with."""
+    profiles, c = draw_rows(jax.random.key(seed), rows)
+    found = jax.jit(lambda p, courant: ratios(phi, p, courant))(profiles, c)
+    return {steps: float(value) for steps, value in zip(HORIZONS, found, strict=True)}

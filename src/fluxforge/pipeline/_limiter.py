@@ -1,0 +1,206 @@
+"""A discovery of a limiter in a run folder: from a recipe to the formula, its scheme, certificate and report."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import sympy as sp
+
+from fluxforge import recipe
+from fluxforge.certify import Certificate
+from fluxforge.certify.limiter import LimiterRegion, limiter_line, limiter_region
+from fluxforge.expression import evaluate, to_text
+from fluxforge.limiter import (
+    HORIZONS,
+    ClosedForm,
+    Phi,
+    TrainedLimiter,
+    cfl_superbee,
+    distil_limiter,
+    held_out_ratios,
+    jiang_shu_errors,
+    network_phi,
+    network_share,
+    sample_grid,
+    train_limiter,
+)
+from fluxforge.pde import BUILT_IN
+from fluxforge.pipeline._certification import name_outputs, verify_scheme
+from fluxforge.pipeline._folder import Progress, add_seconds, environment, finite, record_outputs
+from fluxforge.report import write_limiter
+from fluxforge.run import RunFolder
+from fluxforge.run.limiter import FamilyRow, LimiterResult, LimiterRow
+from fluxforge.run.result import Document, from_document, to_document
+from fluxforge.scheme import TABLEAUX, Scheme, integrate, limited, limiter_of, save
+from fluxforge.scheme.limiters import C, R
+
+# Profiles of the test: no training, choice or refit draws them.
+_TEST, TEST_ROWS = 2**26, 192
+NETWORK, TEXTBOOK = "network", "cfl-superbee"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A closed form with constants of least loss, as a formula, and whether it lies in the region."""
+
+    form: ClosedForm
+    phi: sp.Expr
+    region: LimiterRegion
+    row: LimiterRow
+
+    @property
+    def accepted(self) -> bool:
+        """Whether φ is within its bounds, by intervals, and better than CFL-superbee at every horizon."""
+        return self.region.holds is True and self.row.worst is not None and self.row.worst < 1.0
+
+
+def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
+    """Train, distil, judge and certify a limiter; write the files of the run and return its document."""
+    seconds: dict[str, float] = {}
+    with add_seconds(seconds, "train"):
+        trained = train_limiter(spec, folder, tell)
+    with add_seconds(seconds, "distil"):
+        forms = distil_limiter(trained.weights, spec, folder, tell)
+    with add_seconds(seconds, "measure"):
+        judged = _judge_forms(forms, spec, tell)
+        others = [
+            measure_limiter(TEXTBOOK, cfl_superbee, spec.seed),
+            measure_limiter(NETWORK, network_phi(trained.weights), spec.seed),
+        ]
+    best = min(judged, key=lambda each: (not each.accepted, each.row.worst or float("inf")))
+    with add_seconds(seconds, "certify"):
+        scheme, certificate = certify_limiter(best, tell)
+    verdict, reasons = explain_verdict(judged, best)
+    found = LimiterResult(
+        recipe=spec.name,
+        seed=spec.seed,
+        member=trained.member,
+        equation="advection",
+        verdict=verdict,
+        expected=spec.expect,
+        as_expected=verdict == spec.expect,
+        reasons=reasons,
+        formula=to_text(best.phi),
+        limiters=(*others, *(each.row for each in judged)),
+        families=tuple(map(_family_row, forms)),
+        stuck=trained.stuck,
+        shares=_shares(trained),
+        findings=_findings(best),
+        certificate=certificate.to_document(),
+        seconds=seconds,
+        environment=environment(),
+    )
+    return _write(found, scheme, certificate, spec, folder)
+
+
+def _judge_forms(forms: Sequence[ClosedForm], spec: recipe.Recipe, tell: Progress) -> list[Judged]:
+    refitted = [form for form in forms if form.refitted is not None]
+    judged = []
+    for k, form in enumerate(refitted):
+        tell(f"measuring: {form.family.name}", k, len(refitted))
+        phi = form.family.formula(form.refitted or ())
+        region = limiter_region(phi)
+        row = measure_limiter(f"discovered-{form.family.name}", formula_phi(phi), spec.seed)
+        row = LimiterRow(
+            name=row.name,
+            formula=to_text(phi),
+            continuous=form.family.continuous,
+            fresh=row.fresh,
+            worst=row.worst,
+            jiang_shu=row.jiang_shu,
+            in_region=region.holds,
+        )
+        judged.append(Judged(form, phi, region, row))
+    return judged
+
+
+def formula_phi(phi: sp.Expr) -> Phi:
+    """A formula of r and c as a function of arrays."""
+    return lambda r, c: evaluate(phi, {R: r, C: c}, jnp) + 0 * r
+
+
+def measure_limiter(name: str, phi: Phi, seed: int) -> LimiterRow:
+    """Errors on fresh profiles over CFL-superbee's, and on Jiang's and Shu's wave."""
+    with jax.enable_x64(True):
+        fresh = held_out_ratios(phi, seed=seed + _TEST, rows=TEST_ROWS)
+        wave = jiang_shu_errors(phi)
+    return LimiterRow(
+        name=name,
+        fresh={f"{steps}": ratio for steps, ratio in fresh.items()},
+        worst=max(fresh.values()),
+        jiang_shu=dict(wave),
+    )
+
+
+def certify_limiter(best: Judged, tell: Progress) -> tuple[Scheme, Certificate]:
+    """The scheme with forward Euler, and its certificate, opened by the bounds of φ."""
+    limiter = limiter_of(best.row.name, best.phi, best.form.family.summary)
+    scheme = integrate(TABLEAUX["euler"], BUILT_IN["advection"], limited(limiter), name=best.row.name)
+    certificate = verify_scheme(scheme, tell)
+    return scheme, replace(certificate, lines=(limiter_line(best.region), *certificate.lines))
+
+
+def explain_verdict(judged: Sequence[Judged], best: Judged) -> tuple[str, tuple[str, ...]]:
+    """`approximation` where a formula is within its bounds and better than CFL-superbee on fresh profiles."""
+    ratios = best.row.fresh
+    checks: Mapping[str, bool] = {
+        "0 ≤ φ ≤ min(2r/c, 2/(1 − c)) and φ = 0 for r ≤ 0, by intervals": best.region.holds is True,
+        "φ(1) = 1": best.region.second_order,
+        **{
+            f"error after {steps} steps on fresh profiles is {ratios[f'{steps}']:.3f} of CFL-superbee's": (
+                (ratios[f"{steps}"] or 2.0) < 1.0
+            )
+            for steps in HORIZONS
+        },
+    }
+    reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
+    return "approximation" if best.accepted else "refused", reasons
+
+
+def _findings(best: Judged) -> tuple[str, ...]:
+    continuity = (
+        "φ is a Lipschitz-continuous function of r"
+        if best.form.family.continuous
+        else "φ jumps where r = r0(c) and where r = r1(c)"
+    )
+    wave = max(value or float("inf") for value in best.row.jiang_shu.values())
+    return continuity, f"mean |error| on Jiang's and Shu's wave, never trained on, is at most {wave:.3g}"
+
+
+def _family_row(form: ClosedForm) -> FamilyRow:
+    constants = form.refitted or tuple(float(each) for each in form.fit.constants)
+    return FamilyRow(
+        name=form.family.name,
+        summary=form.family.summary,
+        continuous=form.family.continuous,
+        misfit=form.fit.misfit,
+        loss=form.loss,
+        constants=constants,
+        refitted=form.refitted is not None,
+    )
+
+
+def _shares(trained: TrainedLimiter) -> tuple[tuple[float, ...], ...]:
+    """φ of the network over the upper bound, on the grid of `sample_grid`: a row per Courant number."""
+    r, c = sample_grid()
+    found = network_share(trained.weights, r, c)
+    return tuple(tuple(round(float(each), 4) for each in row) for row in found)
+
+
+def _write(
+    found: LimiterResult, scheme: Scheme, certificate: Certificate, spec: recipe.Recipe, folder: RunFolder
+) -> Document:
+    own, beside = name_outputs(found.verdict != "refused")
+    save(scheme, folder.path / own)
+    certificate.save(folder.path / beside)
+    document: Document = finite(to_document(found))
+    paths = write_limiter(from_document(document, LimiterResult, folder.path), folder.path)
+    record_outputs(folder, spec, paths, texts=(folder.path / own, folder.path / beside))
+    return document
+
+
+def rewrite_limiter(document: Document, into: Path) -> None:
+    """Write the report of a finished run again."""
+    write_limiter(from_document(document, LimiterResult, into), into)

@@ -1,0 +1,270 @@
+"""Discovery of a flux for skewed meshes: learn the coefficients, test consistency, choose what is free, validate."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from fluxforge import recipe
+from fluxforge.certify import Certificate, summarise
+from fluxforge.pipeline._certification import name_outputs, verify_scheme
+from fluxforge.pipeline._folder import Progress, add_seconds, environment
+from fluxforge.run import RunFolder
+from fluxforge.run.skew import AngleRow, FamilyRow, LawRow, LimitRow, SkewResult, TrialRow
+from fluxforge.scheme import Scheme, save
+from fluxforge.skew import (
+    CELLS,
+    CORRECTED,
+    FAMILIES,
+    Choice,
+    ChosenLaw,
+    Coefficients,
+    Consistency,
+    Constants,
+    FaceTable,
+    FamilyScore,
+    Invariants,
+    Judge,
+    balances_of,
+    choose_laws,
+    face_weights,
+    fit_limits,
+    law_text,
+    least_coercivity,
+    load_coefficients,
+    make_table,
+    measure_extremes,
+    read_law,
+    score_family,
+    train_coefficients,
+)
+
+# What a flux has to reach, as a share of the corrected flux's; margins of the search are narrower.
+MOST_ERROR, LEAST_STEP, LEAST_ORDER = 1.02, 0.8, 1.9
+ORDERS_ON = ("right", "jittered", "regular", "irregular")
+_JUDGED_N, _JUDGED_SEEDS, _JUDGED_PROBLEMS, _STRETCHED = 12, (1, 2, 3), 8, 32
+_UNSEEN = 5 * 10**5
+NETWORK = "network.safetensors"
+
+
+def check_skew(spec: recipe.Recipe) -> None:
+    """Refuse, before any data are made, a law that cannot be read; raises InputError."""
+    assert isinstance(spec.data, recipe.Skew)
+    if spec.data.law is not None:
+        read_law(spec.data.law)
+
+
+def discover_skew(
+    spec: recipe.Recipe, folder: RunFolder, tell: Progress
+) -> tuple[SkewResult, Scheme | None, Certificate | None]:
+    """From a recipe to the record of its run, and the certified scheme, if the data are those of a consistent flux."""
+    seconds: dict[str, float] = {}
+    with add_seconds(seconds, "data"):
+        tell("computing exact fluxes", 0, 1)
+        table = _make(spec)
+        unseen = [_make(spec, cells=cells) for cells in CELLS]
+    with add_seconds(seconds, "train"):
+        network = _train(table, spec, folder.path, tell)
+    consistency = fit_limits(network, unseen)
+    choice = scheme = certificate = None
+    laws: tuple[LawRow, ...] = ()
+    if consistency.holds:
+        with add_seconds(seconds, "choose"):
+            choice = _choose(spec, tell)
+        with add_seconds(seconds, "validate"), threadpool_limits(1, "blas"):
+            laws = _validate(choice.laws, spec, tell)
+    verdict, reasons = _judge(consistency, laws)
+    if choice is not None:
+        with add_seconds(seconds, "certify"):
+            scheme, certificate = _certify(choice.laws, verdict, spec, folder.path, tell)
+    found = SkewResult(
+        recipe=spec.name,
+        seed=spec.seed,
+        equation="heat",
+        verdict=verdict,
+        expected=spec.expect,
+        as_expected=verdict in ("recovered", spec.expect),
+        reasons=reasons,
+        samples=len(table),
+        network_error=network.error(unseen[0]),
+        plain_error=_plain_error(unseen[0]),
+        consistency=_limit_rows(consistency),
+        laws=laws,
+        trials=() if choice is None else _trial_rows(choice),
+        angles=_angle_rows(network, {} if choice is None else choice.laws),
+        findings=() if scheme is None or certificate is None else (summarise(certificate, scheme), *_findings(laws)),
+        certificate=None if certificate is None else certificate.to_document(),
+        seconds=seconds,
+        environment=environment(),
+    )
+    return found, scheme, certificate
+
+
+def _make(spec: recipe.Recipe, cells: int | None = None) -> FaceTable:
+    """The table of the recipe, or one of unseen meshes with so many cells."""
+    data = spec.data
+    assert isinstance(data, recipe.Skew)
+    unseen = cells is not None
+    return make_table(
+        meshes=8 if unseen else data.meshes,
+        cells=cells or data.cells,
+        fields=data.fields,
+        samples=2**31 if unseen else data.samples,
+        aspect=data.aspect,
+        seed=spec.seed + _UNSEEN if unseen else spec.seed,
+        law=data.law,
+        noise=data.noise,
+    )
+
+
+def _train(table: FaceTable, spec: recipe.Recipe, folder: Path, tell: Progress) -> Coefficients:
+    """The network of the run, read where it was trained before."""
+    if (saved := load_coefficients(folder / NETWORK)) is not None:
+        return saved
+    network = train_coefficients(
+        table, spec, tell=lambda step, steps, error: tell(f"training (error {error:.2e})", step, steps)
+    )
+    network.save(folder / NETWORK)
+    return network
+
+
+def _choose(spec: recipe.Recipe, tell: Progress) -> Choice:
+    assert spec.search is not None
+    judge = Judge(n=_JUDGED_N, seeds=_JUDGED_SEEDS, problems=_JUDGED_PROBLEMS, stretched=_STRETCHED, seed=spec.seed)
+    return choose_laws(judge, evaluations=spec.search.evaluations, seed=spec.seed, tell=tell)
+
+
+def _validate(laws: Mapping[str, ChosenLaw], spec: recipe.Recipe, tell: Progress) -> tuple[LawRow, ...]:
+    """The corrected flux and every law on held-out meshes and problems."""
+    constants = {"corrected": CORRECTED, **{name: law.constants for name, law in laws.items()}}
+    rows: list[LawRow] = []
+    base: dict[str, FamilyScore] = {}
+    for k, (name, own) in enumerate(constants.items()):
+        tell(f"validating {name}", k, len(constants))
+        balances = balances_of(own)
+        scores = {family: score_family(family, balances, seed=spec.seed) for family in FAMILIES}
+        base = base or scores
+        extremes = measure_extremes(balances, seed=spec.seed)
+        rows.append(
+            LawRow(
+                name=name,
+                formula=law_text(own),
+                constants=own._asdict(),
+                families=tuple(_family_row(scores[family], base[family]) for family in FAMILIES),
+                coercivity=least_coercivity(balances, seed=spec.seed),
+                meshes=extremes.meshes,
+                violated=extremes.violated,
+                overshoot=extremes.worst,
+            )
+        )
+    return tuple(rows)
+
+
+def _family_row(score: FamilyScore, base: FamilyScore) -> FamilyRow:
+    ratio = float(np.exp(np.mean(np.log(np.divide(score.errors, base.errors)))))
+    return FamilyRow(
+        family=score.family,
+        cells=score.cells,
+        errors=score.errors,
+        order=score.order,
+        error_ratio=ratio,
+        step_ratio=score.step / base.step,
+    )
+
+
+def _judge(consistency: Consistency, laws: tuple[LawRow, ...]) -> tuple[str, tuple[str, ...]]:
+    """Recovered if consistency was found and the law chosen for the error reaches all that is asked for."""
+    checks = {f"consistency was found: {consistency.sentence}": consistency.holds}
+    best = next((law for law in laws if law.name == "error"), None)
+    if best is not None:
+        error = max(row.error_ratio for row in best.families)
+        step = min(row.step_ratio for row in best.families)
+        order = min(row.order for row in best.families if row.family in ORDERS_ON)
+        checks |= {
+            f"error {error:.3f} of the corrected flux's on the worst family (at most {MOST_ERROR})": error
+            <= MOST_ERROR,
+            f"stable step {step:.3f} of its on the worst family (at least {LEAST_STEP})": step >= LEAST_STEP,
+            f"order {order:.2f} on the worst family of {', '.join(ORDERS_ON)} (at least {LEAST_ORDER})": (
+                order >= LEAST_ORDER
+            ),
+            f"coercivity {best.coercivity:.3f} on the worst mesh, up to aspect 30 (above 0)": best.coercivity > 0.0,
+        }
+    reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
+    if not consistency.holds:
+        return "refused", reasons
+    return ("recovered" if all(checks.values()) else "approximation"), reasons
+
+
+def _certify(
+    laws: Mapping[str, ChosenLaw], verdict: str, spec: recipe.Recipe, folder: Path, tell: Progress
+) -> tuple[Scheme, Certificate]:
+    """Save the scheme of every law, that of the error as the run's own, with its certificate."""
+    own, beside = name_outputs(verdict == "recovered")
+    scheme = laws["error"].scheme(spec.name)
+    certificate = verify_scheme(scheme, tell)
+    save(scheme, folder / own)
+    certificate.save(folder / beside)
+    for name, law in laws.items():
+        save(law.scheme(f"{spec.name}-{name}"), folder / f"scheme-{name}.json")
+    return scheme, certificate
+
+
+def _plain_error(table: FaceTable) -> float:
+    """The error of the two-point flux, relative to the root mean square of the flux."""
+    return float(np.sqrt(np.mean((table.columns[:, 0] - table.flux) ** 2))) / table.size
+
+
+def _limit_rows(consistency: Consistency) -> tuple[LimitRow, ...]:
+    numbers = {
+        "ψ₂": (consistency.normal, consistency.normal_spread),
+        "ψ₁ + ψ₃": (consistency.total, consistency.total_spread),
+    }
+    return tuple(
+        LimitRow(
+            name=name,
+            by_size=each.by_size,
+            limit=each.limit,
+            uncertainty=each.uncertainty,
+            taken=None if each.fraction is None else str(each.fraction),
+            spread=spread,
+        )
+        for name, (each, spread) in numbers.items()
+    )
+
+
+def _trial_rows(choice: Choice) -> tuple[TrialRow, ...]:
+    return tuple(
+        TrialRow(error=each.scores.mean_error, step=each.scores.mean_step, coercivity=each.scores.coercivity)
+        for each in choice.trials
+    )
+
+
+def _angle_rows(network: Coefficients, laws: Mapping[str, ChosenLaw]) -> tuple[AngleRow, ...]:
+    cosine = np.linspace(0.3, 1.0, 15)
+    same = Invariants(cosine, np.full_like(cosine, 4.0 / 3.0), np.zeros_like(cosine))
+    psi = network(np.stack([same.cosine, same.nu, same.contrast], axis=1))
+    constants: dict[str, Constants] = {"corrected": CORRECTED, **{name: law.constants for name, law in laws.items()}}
+    weights = {name: face_weights(own, same) for name, own in constants.items()}
+    return tuple(
+        AngleRow(
+            cosine=float(c),
+            network=(float(psi[k, 0]), float(psi[k, 1]), float(psi[k, 2])),
+            laws={name: float(each[k]) for name, each in weights.items()},
+        )
+        for k, c in enumerate(cosine)
+    )
+
+
+def _findings(laws: tuple[LawRow, ...]) -> tuple[str, ...]:
+    corrected = next(law for law in laws if law.name == "corrected")
+    lines = []
+    for law in laws:
+        if law.name == "corrected":
+            continue
+        below = [row.family for row in law.families if row.error_ratio <= 0.9]
+        lines.append(
+            f"chosen for {law.name}: 10 % or more below corrected on {', '.join(below) or 'no family'}; the range of "
+            f"the walls is left on {law.violated} of {law.meshes} stretched meshes (corrected: {corrected.violated})"
+        )
+    return tuple(lines)

@@ -1,0 +1,85 @@
+"""The result of a run that discovers a flux for skewed meshes, as records."""
+
+from fluxforge.run.result import Number, Record
+
+
+class LimitRow(Record, frozen=True, kw_only=True):
+    """ψ₂ or ψ₁ + ψ₃: fitted on meshes of three sizes, its limit, and the fraction it was taken as."""
+
+    name: str
+    by_size: tuple[float, ...]
+    limit: float
+    uncertainty: float
+    taken: str | None = None
+    spread: float
+
+
+class FamilyRow(Record, frozen=True, kw_only=True):
+    """A flux on one family of meshes: L2 errors of held-out steady problems, their order, and the longest stable step.
+
+    `error_ratio` and `step_ratio` are those over the corrected flux, the error's as a geometric mean over the sizes.
+    """
+
+    family: str
+    cells: tuple[int, ...]
+    errors: tuple[float, ...]
+    order: float
+    error_ratio: float
+    step_ratio: float
+
+
+class LawRow(Record, frozen=True, kw_only=True):
+    """A flux: the objective it was chosen for, ψ and its constants, and what it does on held-out meshes.
+
+    `coercivity` is the least over families and random meshes; `violated` of `meshes` steady fields left the range of
+    their walls, by at most `overshoot`.
+    """
+
+    name: str
+    formula: str
+    constants: dict[str, float]
+    families: tuple[FamilyRow, ...]
+    coercivity: float
+    meshes: int
+    violated: int
+    overshoot: float
+
+
+class TrialRow(Record, frozen=True, kw_only=True):
+    """A choice that the search tried: mean error and mean step over the corrected flux, and the least coercivity."""
+
+    error: Number
+    step: Number
+    coercivity: Number
+
+
+class AngleRow(Record, frozen=True, kw_only=True):
+    """The network's coefficients between triangles of equal size at one cos θ, and ψ of every law."""
+
+    cosine: float
+    network: tuple[float, float, float]
+    laws: dict[str, float]
+
+
+class SkewResult(Record, frozen=True, kw_only=True):
+    """What `fluxforge discover --json` prints of such a run; errors of the flux are relative to its size."""
+
+    recipe: str
+    seed: int
+    member: int = 0
+    equation: str
+    verdict: str
+    expected: str
+    as_expected: bool
+    reasons: tuple[str, ...]
+    samples: int
+    network_error: float
+    plain_error: float
+    consistency: tuple[LimitRow, ...]
+    laws: tuple[LawRow, ...] = ()
+    trials: tuple[TrialRow, ...] = ()
+    angles: tuple[AngleRow, ...] = ()
+    findings: tuple[str, ...] = ()
+    certificate: dict[str, object] | None = None
+    seconds: dict[str, float]
+    environment: dict[str, str]

@@ -1,0 +1,138 @@
+"""What a choice of ψ is judged by, each relative to the corrected flux on the same meshes: error, step, coercivity."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from fluxforge._types import CellField
+from fluxforge.mesh import Mesh, dual
+from fluxforge.skew._fields import Field, manufactured_problems
+from fluxforge.skew._law import CORRECTED, Constants, face_weights
+from fluxforge.skew._meshes import FAMILIES, Stretched, make_mesh, random_meshes
+from fluxforge.skew._operator import FluxOperator, coercivity, largest_step, solve_steady
+
+RANDOM = ("jittered", "irregular", "quadrilaterals")
+"""The families of which several meshes are taken, since single ones scatter."""
+ASPECT = 30.0
+"""The largest aspect ratio of the random meshes."""
+
+
+def cell_means(mesh: Mesh, values: np.ndarray) -> CellField:
+    """Means over triangles, or over both triangles of a quadrilateral, from values at the middles of their sides."""
+    corners = mesh.points[mesh.cells]
+    assert values.shape[:2] == (len(corners), _middles(corners).shape[1])
+    if corners.shape[1] == 3:
+        return np.asarray(values.mean(axis=1))
+    a, b = (_area(corners[:, list(three)]) for three in ((0, 1, 2), (0, 2, 3)))
+    return np.asarray((a * values[:, :3].mean(axis=1) + b * values[:, 3:].mean(axis=1)) / (a + b))
+
+
+def _area(corners: np.ndarray) -> np.ndarray:
+    (ax, ay), (bx, by) = (corners[:, k].T - corners[:, 0].T for k in (1, 2))
+    return np.asarray(0.5 * (ax * by - ay * bx))
+
+
+def _middles(corners: np.ndarray) -> np.ndarray:
+    """The middles of the sides of a triangle, or of both triangles of a quadrilateral: cells × points × 2."""
+    threes = ((0, 1, 2),) if corners.shape[1] == 3 else ((0, 1, 2), (0, 2, 3))
+    return np.concatenate([0.5 * (corners[:, list(t)] + corners[:, list(np.roll(t, -1))]) for t in threes], axis=1)
+
+
+class SteadyProblem:
+    """Manufactured steady problems on one mesh: T at the walls, the mean of −ΔT in the cells."""
+
+    def __init__(self, mesh: Mesh, fields: Sequence[Field]) -> None:
+        self.graph = dual(mesh)
+        self.operator = FluxOperator(self.graph)
+        middles = _middles(mesh.points[mesh.cells])
+        self.source = np.stack([-cell_means(mesh, each.laplacian(middles)) for each in fields], axis=1)
+        self.walls = np.stack([each.value(self.graph.centre[self.graph.interior :]) for each in fields], axis=1)
+        self.exact = np.stack([each.value(self.graph.x) for each in fields], axis=1)
+
+    def errors(self, constants: Constants) -> np.ndarray:
+        """L2 error of each problem with a choice of ψ, the cells weighted by volume."""
+        return self.errors_of(self.operator.matrix(face_weights(constants, self.operator.invariants)))
+
+    def errors_of(self, matrix: csr_array) -> np.ndarray:
+        """The same of given balances."""
+        off = solve_steady(matrix, self.graph, self.source, self.walls) - self.exact
+        return np.asarray(np.sqrt(self.graph.V @ off**2 / self.graph.V.sum()))
+
+    @cached_property
+    def corrected(self) -> np.ndarray:
+        """Errors of the corrected flux."""
+        return self.errors(CORRECTED)
+
+
+class Spectrum:
+    """One mesh on which the longest stable step is measured."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self.operator = FluxOperator(dual(mesh))
+
+    def step(self, constants: Constants) -> float:
+        """The longest stable step of forward Euler with a choice of ψ."""
+        matrix = self.operator.matrix(face_weights(constants, self.operator.invariants))
+        return largest_step(matrix, self.operator.graph)
+
+    @cached_property
+    def corrected(self) -> float:
+        """That of the corrected flux."""
+        return self.step(CORRECTED)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Error and longest stable step over those of the corrected flux, by family; the least coercivity.
+
+    An error is the geometric mean over the problems and meshes of a family, a step the least over its meshes.
+    """
+
+    error: Mapping[str, float]
+    step: Mapping[str, float]
+    coercivity: float
+
+    @property
+    def mean_error(self) -> float:
+        """The geometric mean over the families."""
+        return float(np.exp(np.mean(np.log(list(self.error.values())))))
+
+    @property
+    def mean_step(self) -> float:
+        """The geometric mean over the families; 0 where a scheme is unstable at every step."""
+        steps = np.array(list(self.step.values()))
+        return float(np.exp(np.mean(np.log(steps)))) if (steps > 0).all() else 0.0
+
+
+class Judge:
+    """Meshes and problems that choices of ψ are scored on; what does not depend on ψ is computed once."""
+
+    def __init__(self, *, n: int, seeds: Sequence[int], problems: int, stretched: int, seed: int) -> None:
+        fields = manufactured_problems(seed, problems)
+        # Eigenvalues cost the cube of the cells, and the longest step hardly depends on their number.
+        small = max(4, 2 * n // 3)
+        chosen = {family: seeds if family in RANDOM else seeds[:1] for family in FAMILIES}
+        self.cases = {f: [SteadyProblem(make_mesh(f, n, k), fields) for k in many] for f, many in chosen.items()}
+        self.spectra = {f: [Spectrum(make_mesh(f, small, k)) for k in many] for f, many in chosen.items()}
+        self.stretched: tuple[tuple[Stretched, FluxOperator], ...] = tuple(
+            (each, FluxOperator(each.graph)) for each in random_meshes(stretched, max(4, n // 2), seed, ASPECT)
+        )
+
+    def __call__(self, constants: Constants) -> Scores:
+        """The scores of a choice."""
+        ratios = {
+            f: [np.log(each.errors(constants) / each.corrected) for each in many] for f, many in self.cases.items()
+        }
+        error = {family: float(np.exp(np.mean(found))) for family, found in ratios.items()}
+        step = {f: min(each.step(constants) / each.corrected for each in many) for f, many in self.spectra.items()}
+        return Scores(error, step, min(self.coercivities(constants)))
+
+    def coercivities(self, constants: Constants) -> list[float]:
+        """The coercivity on every stretched mesh."""
+        return [
+            coercivity(operator.matrix(face_weights(constants, operator.invariants)), operator.graph, each.width)
+            for each, operator in self.stretched
+        ]
