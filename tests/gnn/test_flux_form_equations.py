@@ -14,7 +14,7 @@ from fluxforge.gnn import FluxNetwork, build_flux_network
 from fluxforge.graph import pad_graph, put
 from fluxforge.mesh import Curl, DualGraph, Inflow, Neumann, Robin, close_walls, dual, jittered, reference_step, resolve
 from fluxforge.pde import BUILT_IN, Equation, Parameter, dimensionless_groups, integer_null_space, unit
-from fluxforge.scheme import TABLEAUX, face_invariants, find, nested_tableau
+from fluxforge.scheme import TABLEAUX, corrected_space, face_invariants, find, nested_tableau, weighted_scheme
 from fluxforge.stepping import NetworkStepper, face_numbers, freeze_flux, freeze_network, stepper
 from strategies import moved
 
@@ -141,3 +141,19 @@ def test_equations_without_units_or_with_another_flux_are_refused_by_name() -> N
     with pytest.raises(InputError, match=r"'network.form'.*'k' has no unit"):
         recipe.override(recipe.load("carry"), {"equation": table})
     assert find("midpoint", "advection-diffusion").equation.velocity == "velocity"
+
+
+def test_coefficients_weigh_the_corrected_flux_too() -> None:
+    graph = dual(MESH, WALLS)
+    T, S = np.random.default_rng(7).normal(size=(2, graph.cells))
+    dt = 0.4 * reference_step(BUILT_IN["heat"], graph)
+    ones, damped = (
+        weighted_scheme("weighted", nested_tableau(2), BUILT_IN["heat"], lambda _, c=c: c, base=corrected_space(2))
+        for c in (sp.S.One, sp.Rational(3, 4))
+    )
+    wanted = np.asarray(stepper("corrected-midpoint", graph, dt, source=S)(T))
+    assert np.abs(np.asarray(stepper(ones, graph, dt, source=S)(T)) - wanted).max() < ROUND_OFF
+    euler = np.asarray(stepper("corrected", graph, dt, source=S)(T))
+    # k_2 = k_1 + c (f(u + ½Δt k_1) − k_1): three quarters of the way from Euler's step to the midpoint rule's.
+    found = np.asarray(stepper(damped, graph, dt, source=S)(T))
+    assert np.abs(found - (euler + 0.75 * (wanted - euler))).max() < ROUND_OFF

@@ -3,6 +3,7 @@
 from fluxforge.expression import symbol
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
 from fluxforge.scheme._damped import SKEWED, Damping, damped_space
+from fluxforge.scheme._diffusion import corrected_space
 from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
 from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate, semi_discrete
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
@@ -85,6 +86,7 @@ __all__ = [
     "amplification",
     "check_scheme",
     "claims_to_document",
+    "corrected_space",
     "correction_text",
     "damped_space",
     "face_invariants",

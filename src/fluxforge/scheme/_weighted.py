@@ -145,29 +145,32 @@ def refuse_flux_form(equation: Equation) -> str | None:
     return None
 
 
-def weighted_space(coefficient: Coefficient, *, free: bool = False) -> Space:
-    """The two-point flux with a coefficient before what later stages add to F(u).
+def weighted_space(coefficient: Coefficient, *, free: bool = False, base: Space = TWO_POINT) -> Space:
+    """A flux, the two-point flux unless given, with a coefficient before what later stages add to F(u).
 
     With `free`, before the whole flux of every stage, the first included: an ablation, which changes the equation.
     """
 
     def prepare(equation: Equation, state: State, tag: str) -> Prepared:
-        plain = TWO_POINT.prepare(equation, State(), tag).message.expression
-        moved = TWO_POINT.prepare(equation, state, tag).message.expression
+        moved = base.prepare(equation, state, tag)
         if free:
-            return Prepared((), Message(coefficient(tag) * moved))
+            return Prepared(moved.rounds, Message(coefficient(tag) * moved.message.expression))
         if state == State():
-            return Prepared((), Message(plain))
-        return Prepared((), Message(plain + coefficient(tag) * (moved - plain)))
+            return moved
+        # What the flux of u itself needs, gradients for one, is computed again under names of its own.
+        plain = base.prepare(equation, State(), f"{tag}o")
+        first, later = plain.message.expression, moved.message.expression
+        return Prepared((*plain.rounds, *moved.rounds), Message(first + coefficient(tag) * (later - first)))
 
-    return Space("weighted", "two-point flux with coefficients of the faces", prepare)
+    return Space("weighted", f"{base.summary} with coefficients of the faces", prepare)
 
 
 def weighted_stages(
-    tableau: Tableau, equation: Equation, coefficient: Coefficient, *, free: bool = False
+    tableau: Tableau, equation: Equation, coefficient: Coefficient, *, free: bool = False, base: Space = TWO_POINT
 ) -> tuple[Stage, ...]:
     """The stages of the corrected integrator, after the one that gives each cell its `Fo`."""
-    return (local_number_stage(equation), *integrate_stages(tableau, equation, weighted_space(coefficient, free=free)))
+    space = weighted_space(coefficient, free=free, base=base)
+    return (local_number_stage(equation), *integrate_stages(tableau, equation, space))
 
 
 def weighted_scheme(
@@ -177,8 +180,9 @@ def weighted_scheme(
     coefficient: Coefficient,
     *,
     free: bool = False,
+    base: Space = TWO_POINT,
     summary: str = "",
 ) -> Scheme:
-    """A scheme of formulas for the coefficients; it claims nothing."""
-    stages = weighted_stages(tableau, equation, coefficient, free=free)
+    """A scheme of formulas for the coefficients; it claims nothing. `base` is the flux that they weigh."""
+    stages = weighted_stages(tableau, equation, coefficient, free=free, base=base)
     return Scheme(name, stages, summary=summary, equation=equation)
