@@ -1,5 +1,6 @@
 """Reductions on networks whose flux is known, formulas fitted to data, and their comparison with others."""
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,6 +9,9 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge.certify.modified import square_equation
+from fluxforge.distil import put_numbers
+from fluxforge.distil._table import exponential
+from fluxforge.errors import NumericalError
 from fluxforge.experiment import Probe, compare_flux, design_experiment, fit_formula, make_dataset, reduce_flux
 from fluxforge.experiment._fit import judge_formula, normalise_extremes
 from fluxforge.experiment._scheme import guard_formula, make_scheme, simplify_flux
@@ -168,6 +172,23 @@ def test_a_formula_that_is_not_the_law_does_not_agree():
     assert wrong.error > 0.05
 
 
+def test_exponentials_of_large_numbers_end_with_double_precision():
+    """SymPy would take hours for exp(-exp(1e9)), which is 0 in double precision."""
+    c, x = symbol("c"), symbol("x")
+    formula = sp.exp(-sp.exp(c)) + sp.exp(x * c)
+    assert put_numbers(formula, {c: sp.Float(1e9)}) == sp.exp(-700.0) + sp.exp(1e9 * x)
+    assert put_numbers(formula, {c: sp.Float(0.5)}) == formula.xreplace({c: sp.Float(0.5)})
+    data = make_dataset(spec("conduction"))
+    started = time.perf_counter()
+    fit_formula(
+        sp.exp(-exponential(sp.Float(1e7))) + sp.exp(-sp.exp(1e3 * symbol("q"))),
+        reduced("conduction", SERIES).form,
+        data,
+    )
+    # Seconds at most, on any machine; it would be hours.
+    assert time.perf_counter() - started < 60
+
+
 def test_numbers_before_and_in_an_extreme_are_told_apart():
     g = parse("0.5*max(2.2*x, 3.3*y)**2", ["x", "y"])
     point = {symbol("x"): 0.7, symbol("y"): 0.3}
@@ -190,6 +211,14 @@ def test_a_flux_written_with_extremes_has_the_modified_equation_of_one_written_w
     assert found is not None
     assert found.consistent
     assert str(found) == str(square_equation(find("upwind", experiment.equation)))
+
+
+def test_a_rational_flux_whose_modified_equation_would_take_hours_is_refused():
+    experiment = design_experiment(spec("advection-diffusion", **STEADY))
+    q = "abs(velocity_n)*delta/D"
+    law = f"D/delta*({q} + 1/(1.01 + 0.6*{q}))*(u_P - u_N) + velocity_n/2*(u_P + u_N) - abs(velocity_n)/2*(u_P - u_N)"
+    with pytest.raises(NumericalError, match="not attempted"):
+        square_equation(make_scheme(parse_flux(law, experiment), experiment, "rational"))
 
 
 def test_the_flux_becomes_a_scheme_that_a_mesh_can_run():

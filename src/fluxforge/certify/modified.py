@@ -34,6 +34,8 @@ EPS = symbol("epsilon")
 DT = symbol("dt")
 # The expansion ends with this power of k. With transport the first error is of second or third order.
 HIGHEST, HIGHEST_OF_TRANSPORT = 4, 3
+# Coefficients on the lattice with more operations are not simplified; those of the built-in schemes have up to 11.
+MOST_OPERATIONS = 60
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | No
     _refuse_transcendental(scheme)
     step = step_on_lattice(scheme, lattice)
     assert step is not None
+    _refuse_long(c.coeff(DT, 1) for shifts in step for c in shifts.values())
     slope = tuple({key: sp.simplify(_with_moduli(c.coeff(DT, 1))) for key, c in shifts.items()} for shifts in step)
     highest = HIGHEST if scheme.equation.velocity is None else HIGHEST_OF_TRANSPORT
     try:
@@ -115,6 +118,12 @@ def _with_moduli(coefficient: sp.Expr) -> sp.Expr:
     return coefficient.replace(
         lambda part: isinstance(part, sp.Min | sp.Max) and len(part.args) == 2 and 0 in part.args, rewrite
     )
+
+
+def _refuse_long(coefficients: Iterable[sp.Expr]) -> None:
+    """Simplifying quotients of long polynomials in h and the parameters may take hours, too."""
+    if (most := max(int(sp.count_ops(c)) for c in coefficients)) > MOST_OPERATIONS:
+        raise NumericalError(f"not attempted: a coefficient on the lattice has {most} operations")
 
 
 def _refuse_transcendental(scheme: Scheme) -> None:

@@ -26,7 +26,7 @@ from fluxforge.distil._reading import (
 from fluxforge.distil._simplify import simplify
 from fluxforge.distil._solvers import Vertex, gauss_newton, least_absolute
 from fluxforge.distil._stencil import PowerLaw, Series, far_stencil, geometry, power_law, series, stencil
-from fluxforge.distil._table import Fit, Sampled, Table, fit_constants, parametrise, sample, tabulate
+from fluxforge.distil._table import Fit, Sampled, Table, fit_constants, parametrise, put_numbers, sample, tabulate
 
 __all__ = [
     "ENGINES",
@@ -76,6 +76,7 @@ __all__ = [
     "own_limit",
     "parametrise",
     "power_law",
+    "put_numbers",
     "read_constants",
     "refit",
     "sample",

@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.distil._backend import AbstractBackend, Explored, Search
-from fluxforge.distil._table import Table, fit_scale
+from fluxforge.distil._table import Table, exponential, fit_scale
 from fluxforge.errors import FluxforgeError
 from fluxforge.scheme import symbol
 
@@ -25,7 +25,7 @@ OPERATIONS: Mapping[str, Callable[..., sp.Expr]] = {
     "Div": lambda a, b: a / b,
     "Square": lambda a: a**2,
     "Sqrt": sp.sqrt,
-    "Exp": sp.exp,
+    "Exp": exponential,
     "Log": sp.log,
     "Sin": sp.sin,
     "Cos": sp.cos,

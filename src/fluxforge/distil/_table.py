@@ -168,6 +168,8 @@ def predict(
     return np.broadcast_to(np.asarray(f, dtype=np.float64), np.broadcast_shapes(*shapes))
 
 
+# Beyond e^700 numbers in double precision are infinite, and below e^-700 zero, or nearly so.
+LARGEST_EXPONENT = 700.0
 _ROUNDS = 20
 _STEP = 1e-6
 _RANK = 1e-7
@@ -200,7 +202,7 @@ def _fit(expr: sp.Expr, table: Table, *, gain: float, hopeless: float) -> Fit | 
     if found is None or not np.isfinite(found[1]).all():
         return None
     c, r = found
-    fitted = skeleton.xreplace({name: sp.Float(float(value)) for name, value in zip(start, c, strict=True)})
+    fitted = put_numbers(skeleton, {name: sp.Float(float(value)) for name, value in zip(start, c, strict=True)})
     return Fit(fitted, float(np.linalg.norm(r)))
 
 
@@ -231,6 +233,24 @@ def parametrise(expr: sp.Expr) -> tuple[sp.Expr, Mapping[sp.Symbol, float]]:
     symbols = {size: symbol(f"_c{k}") for k, size in enumerate(sizes)}
     signed = {number: symbols[value] if value > 0 else -symbols[-value] for number, value in decimals.items()}
     return expr.xreplace(signed), {symbols[size]: size for size in sizes}
+
+
+def put_numbers(expr: sp.Expr, numbers: Mapping[sp.Symbol, sp.Float]) -> sp.Expr:
+    """The formula with numbers for symbols, as `xreplace` does, but for exponentials of large numbers."""
+    if not expr.args:
+        return numbers.get(expr, expr)
+    parts = [put_numbers(part, numbers) for part in expr.args]
+    return exponential(*parts) if isinstance(expr, sp.exp) else expr.func(*parts)
+
+
+def exponential(argument: sp.Expr) -> sp.Expr:
+    """Exp, which ends where double precision does, at e⁷⁰⁰, if the argument is a number.
+
+    SymPy evaluates it with as many digits as the argument has before its point: exp(-exp(1e6)) takes minutes.
+    """
+    if not argument.is_Float or abs(argument) <= LARGEST_EXPONENT:
+        return sp.exp(argument)
+    return sp.exp(sp.Float(LARGEST_EXPONENT if argument > 0 else -LARGEST_EXPONENT))
 
 
 def structure(expr: sp.Expr) -> tuple[sp.Expr, int]:

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Float
 
-from fluxforge.distil import gauss_newton, nearest_fraction, parametrise
+from fluxforge.distil import gauss_newton, nearest_fraction, parametrise, put_numbers
 from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._form import Form
 from fluxforge.experiment._network import relative_error
@@ -167,7 +167,7 @@ def _fit(g: sp.Expr, form: Form, data: Dataset) -> tuple[sp.Expr, dict[float, fl
         c, r = best
         sigma = _uncertainties(residual, c, r)
     exact = {name: sp.Float(float(value)) for name, value in zip(start, c, strict=True)}
-    return skeleton.xreplace(exact), {abs(float(value)): float(s) for value, s in zip(c, sigma, strict=True)}
+    return put_numbers(skeleton, exact), {abs(float(value)): float(s) for value, s in zip(c, sigma, strict=True)}
 
 
 def _linearise(residual: Residual, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
