@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import sympy as sp
 
 from fluxforge.errors import SchemeError
-from fluxforge.expression import symbol
+from fluxforge.expression import parse, symbol
 from fluxforge.pde import BUILT_IN, Equation
 from fluxforge.scheme._critical import is_linear
+from fluxforge.scheme._discovered import DISCOVERED
 from fluxforge.scheme._integrate import Prepared, Space, State
 from fluxforge.scheme._scheme import Message
 from fluxforge.scheme._symbols import STEP, Hop
@@ -43,13 +44,15 @@ _APART = sp.Float(1e-6)
 class Limiter:
     """φ(r, c) as a formula of `R` and `C`.
 
-    `symmetric`: φ(r)/r = φ(1/r), so that a wave and its mirror image are limited alike.
+    `symmetric`: φ(r)/r = φ(1/r), so that a wave and its mirror image are limited alike. `provenance`: the run that a
+    discovered limiter comes from.
     """
 
     name: str
     summary: str
     phi: sp.Expr
     symmetric: bool
+    provenance: str = ""
 
     @property
     def one_step(self) -> bool:
@@ -100,6 +103,10 @@ LIMITERS: Mapping[str, Limiter] = {
         Limiter("arora-roe", "limiter of Arora and Roe, third order", _arora_roe(), symmetric=False),
         Limiter(
             "ultrabee", "limiter at its upper bound (ultrabee)", _pass(smaller(2 * R / C, 2 / (1 - C))), symmetric=False
+        ),
+        *(
+            Limiter(name, one.summary, parse(one.formula, ("r", "c")), symmetric=False, provenance=one.provenance)
+            for name, one in DISCOVERED.items()
         ),
     )
 }

@@ -1,0 +1,78 @@
+"""Breakpoints read from a network, the search for constants, and the certificate of closed forms."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fluxforge.certify.limiter import limiter_line, limiter_region
+from fluxforge.expression import parse
+from fluxforge.limiter import (
+    FAMILIES,
+    Fit,
+    cfl_superbee,
+    fit_network,
+    held_out_ratios,
+    phi_of,
+    read_breakpoints,
+    upper_bound,
+)
+from fluxforge.limiter._evolve import evolve
+
+JUMP, RAMP = FAMILIES[0], FAMILIES[2]
+CONSTANTS = (0.25, 0.4, 0.1, 1.2, 1.5, 0.5, 0.33, 0.33)
+
+
+def test_breakpoints_of_a_closed_form_are_its_constants() -> None:
+    points = read_breakpoints(phi_of(Fit(JUMP, np.array(CONSTANTS), 0.0)))
+    low, high = 0.25 + 0.4 * points.c + 0.1 * points.c**2, 1.2 + 1.5 * points.c + 0.5 * points.c**2
+    # Ratios are read at points 1.2 % apart; r₀ counts where the line is below the bound.
+    assert np.abs(points.high / high - 1).max() < 0.015
+    below = 2 * low / points.c > 1.2 * (1 + (0.33 + 0.33 * points.c) * (low - 1))
+    assert below.sum() >= 4
+    assert np.abs(points.low / low - 1)[below].max() < 0.02
+    assert fit_network(JUMP, phi_of(Fit(JUMP, np.array(CONSTANTS), 0.0))).misfit < 0.2
+
+
+def test_the_search_finds_the_least_of_a_noisy_bowl() -> None:
+    goal = np.array([1.0, -2.0, 0.5])
+    rng = np.random.default_rng(1)
+
+    def loss(constants: np.ndarray, generation: int) -> np.ndarray:
+        noise = 1e-3 * rng.normal(size=len(constants))
+        return np.abs(constants - goal).sum(axis=1) + noise
+
+    found = evolve(loss, np.zeros(3), np.ones(3), generations=60, candidates=24, seed=0)
+    assert np.abs(found.constants - goal).max() < 0.02
+    assert found.history[-1] < 0.1 * found.history[0]
+    again = evolve(lambda x, _: np.full(len(x), np.nan), np.zeros(3), np.ones(3), generations=2, candidates=8, seed=0)
+    assert np.isfinite(again.constants).all()
+
+
+@pytest.mark.parametrize("family", [JUMP, pytest.param(RAMP, marks=pytest.mark.slow)], ids=lambda family: family.name)
+def test_closed_forms_are_proved_to_lie_in_the_region(family) -> None:  # type: ignore[no-untyped-def]
+    constants = CONSTANTS + (12.0, 9.0)[: len(family.scales) - 8]
+    found = limiter_region(family.formula(constants))
+    assert found.holds
+    assert found.second_order
+
+
+def test_a_line_without_the_bound_is_refused() -> None:
+    """The decoy: the line of the closed forms, which nothing limits."""
+    wrong = limiter_region(parse("max(0, 1 + (1 + c)*(r - 1)/3)", ("r", "c")))
+    assert wrong.holds is False
+    assert "is broken by" in limiter_line(wrong).evidence
+
+
+def test_constants_out_of_order_are_penalised() -> None:
+    assert float(JUMP.penalty(jnp.array(CONSTANTS))) == 0
+    assert float(JUMP.penalty(jnp.array((1.2, *CONSTANTS[1:])))) > 1
+
+
+def test_a_limiter_is_compared_with_cfl_superbee_on_fresh_profiles() -> None:
+    same = held_out_ratios(cfl_superbee, seed=1, rows=4)
+    assert all(value == pytest.approx(1.0) for value in same.values())
+    smeared = held_out_ratios(lambda r, c: 0 * upper_bound(r, c), seed=1, rows=4)
+    assert min(smeared.values()) > 1.5
+    # The upper bound itself is exact on a single box, and squares everything else.
+    squared = held_out_ratios(upper_bound, seed=1, rows=16)
+    assert max(squared.values()) > 1.2
