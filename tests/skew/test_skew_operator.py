@@ -157,3 +157,18 @@ def test_weights_follow_the_formula():
     inside = slice(0, operator.graph.interior)
     expected = 0.8 * (0.75 / own.cosine + 0.25 * own.cosine)
     np.testing.assert_allclose(face_weights(LAW, own)[inside], expected[inside], rtol=1e-12)
+
+
+def test_fields_linear_on_either_side_of_a_jump_are_steady():
+    mesh = make_mesh("right", 6, 1)
+    rng = np.random.default_rng(0)
+    moves = rng.uniform(-0.03, 0.03, mesh.points.shape)
+    moves[((mesh.points == 0.0) | (mesh.points == 1.0)).any(axis=1)] = 0.0
+    moves[np.isclose(mesh.points[:, 0], 0.5), 0] = 0.0
+    mesh = Mesh(mesh.points + moves, mesh.cells, mesh.boundary, origin="a line of faces at x = 1/2")
+    # The flux 2 k = 2 · 1 on the left, 0.2 · 10 on the right.
+    wall = Dirichlet("(x - 0.5)*(0.2 + 1.8*(x < 0.5)) + 3*y")
+    found = steady("skew-error", mesh, equation="conduction", parameters={"k": "1 + 9*(x > 0.5)"}, boundary=wall)
+    x, y = found.graph.x.T
+    exact = (x - 0.5) * np.where(x < 0.5, 2.0, 0.2) + 3 * y
+    assert found.field == pytest.approx(exact, abs=1e-9)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import splu
 
-from fluxforge._types import CellField, FaceField
+from fluxforge._types import FaceField
 from fluxforge.mesh import DualGraph
 
 
@@ -98,8 +98,8 @@ class FluxOperator:
         return csr_array(self.divergence @ (diags_array(self.graph.A / self.graph.delta) @ self.rise))
 
 
-def solve_steady(matrix: csr_array, graph: DualGraph, source: np.ndarray, walls: np.ndarray) -> CellField:
-    """T with Σ F + V S = 0 in every cell; sources and wall values have a column per problem."""
+def solve_steady(matrix: csr_array, graph: DualGraph, source: np.ndarray, walls: np.ndarray) -> np.ndarray:
+    """T with Σ F + V S = 0 in every cell; T, sources and wall values have a column per problem."""
     system = splu(csr_array(-matrix[:, : graph.cells]).tocsc())
     return np.asarray(system.solve(graph.V[:, None] * source + matrix[:, graph.cells :] @ walls))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -45,14 +46,20 @@ def fit_order(cells: Sequence[int], errors: Sequence[float]) -> float:
     return float(np.polyfit(-0.5 * np.log(cells), np.log(errors), 1)[0])
 
 
+# As many as one family has sizes, times the families: laws are validated one after the other on the same meshes.
+@lru_cache(maxsize=24)
+def _held_out_cases(family: str, n: int, seed: int, meshes: int, problems: int) -> tuple[SteadyProblem, ...]:
+    fields = manufactured_problems(seed + _HELD_OUT, problems)
+    return tuple(SteadyProblem(make_mesh(family, n, _HELD_OUT + seed + k), fields) for k in range(meshes))
+
+
 def score_family(
     family: str, balances: Balances, *, seed: int, sizes: Sequence[int] = SIZES, meshes: int = 2, problems: int = 3
 ) -> FamilyScore:
     """Steady errors on held-out problems and meshes of a family, and the longest stable step."""
-    fields = manufactured_problems(seed + _HELD_OUT, problems)
     cells, errors = [], []
     for n in sizes:
-        cases = [SteadyProblem(make_mesh(family, n, _HELD_OUT + seed + k), fields) for k in range(meshes)]
+        cases = _held_out_cases(family, n, seed, meshes, problems)
         found = [case.errors_of(balances(case.operator)) for case in cases]
         cells.append(cases[0].graph.cells)
         errors.append(float(np.sqrt(np.mean(np.square(found)))))
