@@ -95,7 +95,7 @@ def read_law(text: str) -> sp.Expr:
     try:
         return parse(text, symbols_of(LAW_NAMES))
     except ExpressionError as error:
-        raise InputError(f"field 'data.law': {error} (known: {', '.join(LAW_NAMES)})") from error
+        raise InputError(f"field 'data.law': {error}") from error
 
 
 def apply_law(table: FaceTable, law: sp.Expr | None, noise: float, seed: int) -> FaceTable:
