@@ -15,6 +15,8 @@ def check_rows(recipe: Recipe) -> Iterator[Clash]:
         yield ("search.route", "data.kind"), "families of limiters belong to rows of cells: choose both, or neither"
     if not isinstance(recipe.data, Rows):
         return
+    if recipe.data.law is not None:
+        yield ("data.law", "data.kind"), "rows are compared with exact averages; remove 'law'"
     if recipe.equation != "advection":
         yield ("equation", "data.kind"), "rows of cells are of linear transport; set equation = 'advection'"
     own = {"depth", "width"}

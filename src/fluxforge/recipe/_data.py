@@ -148,7 +148,7 @@ class Rows(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_fi
 
     profiles: Literal["random", "single"] = "random"
     refit: Batch = 24
-    law: None = None
+    law: str | None = None
     noise: Annotated[float, Meta(ge=0, le=0)] = 0.0
 
 
