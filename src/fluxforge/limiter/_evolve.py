@@ -13,8 +13,12 @@ _LEARNING = 0.2
 _FLOOR = 1e-9
 
 
+# The part of the generations, the last, whose centres are averaged: each follows the chance of its own data.
+_AVERAGED = 0.25
+
+
 class Found(NamedTuple):
-    """The centre of the last generation, and the median loss of each generation."""
+    """The mean centre of the last generations, and the median loss of each generation."""
 
     constants: np.ndarray
     history: np.ndarray
@@ -33,7 +37,7 @@ def evolve(loss: Loss, start: np.ndarray, spread: np.ndarray, *, generations: in
     scale = np.array(spread, float)
     # In units of the spread, so that the floor means the same for every constant.
     covariance = np.eye(len(centre))
-    history = []
+    history, centres = [], []
     for generation in range(generations):
         root = np.linalg.cholesky(covariance + _FLOOR * np.eye(len(centre)))
         half = rng.normal(size=(candidates // 2, len(centre)))
@@ -43,4 +47,6 @@ def evolve(loss: Loss, start: np.ndarray, spread: np.ndarray, *, generations: in
         centre = centre + weights @ moves[order] * scale
         covariance = (1 - _LEARNING) * covariance + _LEARNING * (moves[order] * weights[:, None]).T @ moves[order]
         history.append(np.median(losses))
-    return Found(centre, np.array(history))
+        centres.append(centre)
+    last = max(1, round(_AVERAGED * generations))
+    return Found(np.mean(centres[-last:], axis=0), np.array(history))

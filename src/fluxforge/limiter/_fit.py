@@ -20,10 +20,10 @@ _POINTS = (64, 10)
 # Ratios at which the network is read, and |log r| up to which its line through (1, 1) is measured.
 _RATIOS = np.geomspace(0.02, 20.0, 600)
 _NEAR_ONE = 0.5
-# The spread of a refit, of each constant's scale.
-_SPREAD = 0.3
-# The part of the generations that leave out the longest horizon, which costs most.
-_SHORT = 0.6
+# A refit first leaves out the longest horizon, which costs most: this part of the generations.
+_SHORT = 0.4
+# The spread in either part, of each constant's scale. The second begins anew: the first has narrowed its own.
+_SPREADS = (0.3, 0.1)
 Tell = Callable[[int, int], None]
 
 
@@ -115,13 +115,21 @@ def refit(
 
         return jax.vmap(one)(constants)
 
-    def loss(constants: np.ndarray, generation: int) -> np.ndarray:
-        tell(generation, generations)
-        horizons = HORIZONS[:-1] if generation < _SHORT * generations else HORIZONS
-        return np.asarray(losses(jnp.asarray(constants, jnp.float32), *draw(generation), horizons))
+    first = round(_SHORT * generations)
+    parts = ((HORIZONS[:-1], 0, first), (HORIZONS, first, generations))
+    centre = start
+    for (horizons, begin, end), spread in zip(parts, _SPREADS, strict=True):
 
-    spread = _SPREAD * np.array(family.scales)
-    return evolve(loss, start, spread, generations=generations, candidates=candidates, seed=seed).constants
+        def loss(
+            constants: np.ndarray, generation: int, horizons: tuple[int, ...] = horizons, begin: int = begin
+        ) -> np.ndarray:
+            tell(begin + generation, generations)
+            return np.asarray(losses(jnp.asarray(constants, jnp.float32), *draw(begin + generation), horizons))
+
+        if end > begin:
+            wide = spread * np.array(family.scales)
+            centre = evolve(loss, centre, wide, generations=end - begin, candidates=candidates, seed=seed).constants
+    return centre
 
 
 def measure_loss(fit: Fit, draw: Draw) -> float:
