@@ -8,6 +8,7 @@ import pytest
 import fluxforge as ff
 from fluxforge import recipe
 from fluxforge.errors import InputError
+from fluxforge.mesh import Inflow
 from fluxforge.pipeline import AblationRow, Gallery, GalleryRow, discover, format_gallery, resume
 
 
@@ -51,7 +52,7 @@ def test_upwind_is_found_kept_and_runs_on_a_mesh(tmp_path: Path) -> None:
         ff.mesh.square(cells=60),
         parameters={"velocity": (1.0, 0.3)},
         initial=1.0,
-        boundary=1.0,
+        boundary=Inflow(1.0),
         steps=5,
     )
     # A constant is carried into itself: what comes in leaves, to round-off of the sums over three faces.

@@ -34,8 +34,7 @@ EPS = symbol("epsilon")
 DT = symbol("dt")
 # The expansion ends with this power of k. With transport the first error is of second or third order.
 HIGHEST, HIGHEST_OF_TRANSPORT = 4, 3
-# Coefficients on the lattice with more operations are not simplified; those of the built-in schemes have up to 11.
-MOST_OPERATIONS = 60
+MOST_OPERATIONS = 60  # in a coefficient on the lattice; those of the built-in schemes have up to 11
 
 
 @dataclass(frozen=True)
