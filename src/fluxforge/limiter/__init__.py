@@ -4,6 +4,7 @@ from fluxforge.limiter._distil import ClosedForm, distil_limiter
 from fluxforge.limiter._families import FAMILIES, Family
 from fluxforge.limiter._fit import (
     Fit,
+    Ratio,
     fit_network,
     held_out_ratios,
     measure_loss,
@@ -44,6 +45,7 @@ __all__ = [
     "Phi",
     "Plan",
     "Profiles",
+    "Ratio",
     "Step",
     "TrainedLimiter",
     "TrainingState",

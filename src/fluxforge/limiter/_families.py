@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import jax.numpy as jnp
+import numpy as np
 import sympy as sp
 from jax import Array
 
@@ -19,7 +20,7 @@ from fluxforge.scheme.limiters import C, R
 
 # Constants are penalised where a quantity that has to be positive is below this, at these Courant numbers.
 _MARGIN = 0.02
-_COURANT = jnp.linspace(0.0, 1.0, 5)
+_COURANT = np.linspace(0.0, 1.0, 5)
 
 
 @dataclass(frozen=True)

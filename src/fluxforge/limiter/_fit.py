@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluxforge.limiter._evolve import evolve
+from fluxforge.limiter._evolve import Loss, evolve
 from fluxforge.limiter._families import Family
-from fluxforge.limiter._measure import HORIZONS, cfl_superbee, errors, ratios
+from fluxforge.limiter._measure import HORIZONS, cfl_superbee, errors, ratios, row_errors
 from fluxforge.limiter._profiles import COURANT, Profiles, draw_rows
 from fluxforge.limiter._rows import Phi, upper_bound
 
@@ -20,10 +20,10 @@ _POINTS = (64, 10)
 # Ratios at which the network is read, and |log r| up to which its line through (1, 1) is measured.
 _RATIOS = np.geomspace(0.02, 20.0, 600)
 _NEAR_ONE = 0.5
-# A refit first leaves out the longest horizon, which costs most: this part of the generations.
-_SHORT = 0.4
-# The spread in either part, of each constant's scale. The second begins anew: the first has narrowed its own.
-_SPREADS = (0.3, 0.1)
+# The spreads of the parts of a refit, of each constant's scale. Each part begins anew: the last has narrowed its own.
+_SPREADS = (0.2, 0.1, 0.05)
+# How fast the weight of a horizon grows with its ratio, per generation, and the candidates that decide it.
+_GROWTH, _BEST = 0.1, 6
 Tell = Callable[[int, int], None]
 
 
@@ -102,34 +102,43 @@ def refit(
 ) -> np.ndarray:
     """The constants of least loss: the worst of the ratios to CFL-superbee's error after 128, 512 and 2,048 steps.
 
-    The profiles of every generation are new. The first generations leave out the 2,048 steps.
+    The profiles of every generation are new, and few, so that the worst of their three ratios is the worst by chance.
+    What is minimised is a weighted mean of the ratios, whose weights grow with the ratios of the best candidates: over
+    many generations they settle on the horizons that are the worst on average.
     """
 
-    @partial(jax.jit, static_argnums=3)
-    def losses(constants: Array, profiles: Profiles, c: Array, horizons: tuple[int, ...]) -> Array:
-        wanted = errors(cfl_superbee, profiles, c, horizons=horizons)
+    @jax.jit
+    def compare(constants: Array, profiles: Profiles, c: Array) -> tuple[Array, Array]:
+        wanted = errors(cfl_superbee, profiles, c)
+        found = jax.vmap(lambda own: errors(family.of(own), profiles, c) / wanted)(constants)
+        return found, jax.vmap(family.penalty)(constants)
 
-        def one(own: Array) -> Array:
-            found = errors(family.of(own), profiles, c, horizons=horizons)
-            return (found / wanted).max() + family.penalty(own)
+    weights = np.full(len(HORIZONS), 1 / len(HORIZONS))
 
-        return jax.vmap(one)(constants)
+    def loss(constants: np.ndarray, generation: int) -> np.ndarray:
+        nonlocal weights
+        tell(generation, generations)
+        found, penalty = map(np.asarray, compare(jnp.asarray(constants, jnp.float32), *draw(generation)))
+        total = np.nan_to_num(found @ weights + penalty, nan=np.inf)
+        best = np.argsort(total, kind="stable")[:_BEST]
+        # A candidate of which a row has run away says nothing about the horizons.
+        weights = weights * np.exp(_GROWTH * np.clip(np.nan_to_num(found[best], nan=2.0), 0.0, 2.0).mean(axis=0))
+        weights /= weights.sum()
+        return total
 
-    first = round(_SHORT * generations)
-    parts = ((HORIZONS[:-1], 0, first), (HORIZONS, first, generations))
     centre = start
-    for (horizons, begin, end), spread in zip(parts, _SPREADS, strict=True):
-
-        def loss(
-            constants: np.ndarray, generation: int, horizons: tuple[int, ...] = horizons, begin: int = begin
-        ) -> np.ndarray:
-            tell(begin + generation, generations)
-            return np.asarray(losses(jnp.asarray(constants, jnp.float32), *draw(begin + generation), horizons))
-
+    ends = np.linspace(0, generations, len(_SPREADS) + 1).round().astype(int)
+    for spread, begin, end in zip(_SPREADS, ends, ends[1:], strict=False):
         if end > begin:
+            shift = partial(_shift, loss, int(begin))
             wide = spread * np.array(family.scales)
-            centre = evolve(loss, centre, wide, generations=end - begin, candidates=candidates, seed=seed).constants
+            found = evolve(shift, centre, wide, generations=int(end - begin), candidates=candidates, seed=seed)
+            centre = found.constants
     return centre
+
+
+def _shift(loss: Loss, begin: int, constants: np.ndarray, generation: int) -> np.ndarray:
+    return loss(constants, begin + generation)
 
 
 def measure_loss(fit: Fit, draw: Draw) -> float:
@@ -142,8 +151,18 @@ def phi_of(fit: Fit) -> Phi:
     return fit.family.of(jnp.asarray(fit.constants, jnp.float32))
 
 
-def held_out_ratios(phi: Phi, *, seed: int, rows: int) -> dict[int, float]:
+class Ratio(NamedTuple):
+    """A mean error over CFL-superbee's, and its standard error over rows drawn at random."""
+
+    value: float
+    error: float
+
+
+def held_out_ratios(phi: Phi, *, seed: int, rows: int) -> dict[int, Ratio]:
     """Errors over CFL-superbee's by the number of steps, on profiles that were never trained with."""
     profiles, c = draw_rows(jax.random.key(seed), rows)
-    found = jax.jit(lambda p, courant: ratios(phi, p, courant))(profiles, c)
-    return {steps: float(value) for steps, value in zip(HORIZONS, found, strict=True)}
+    found, wanted = (np.asarray(jax.jit(partial(row_errors, each))(profiles, c), float) for each in (phi, cfl_superbee))
+    value = found.mean(axis=1) / wanted.mean(axis=1)
+    # Of a ratio of means, to first order in their deviations.
+    error = np.std(found - value[:, None] * wanted, axis=1) / np.sqrt(rows) / wanted.mean(axis=1)
+    return {steps: Ratio(*map(float, own)) for steps, *own in zip(HORIZONS, value, error, strict=True)}

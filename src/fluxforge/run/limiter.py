@@ -1,5 +1,7 @@
 """The result of a run that trains a limiter, as records."""
 
+import msgspec
+
 from fluxforge.run.result import Number, Record
 
 
@@ -21,13 +23,15 @@ class FamilyRow(Record, frozen=True, kw_only=True):
 
 class LimiterRow(Record, frozen=True, kw_only=True):
     """What was measured of a limiter: errors over CFL-superbee's on fresh profiles by the number of steps, and the mean
-    |error| on Jiang's and Shu's wave by the Courant number. `worst` is the largest of the ratios.
+    |error| on Jiang's and Shu's wave by the Courant number. `worst` is the largest of the ratios, `fresh_error` their
+    standard errors over the profiles.
     """
 
     name: str
     formula: str | None = None
     continuous: bool | None = None
     fresh: dict[str, Number]
+    fresh_error: dict[str, Number] = msgspec.field(default_factory=dict)
     worst: Number
     jiang_shu: dict[str, Number]
     in_region: bool | None = None
