@@ -130,11 +130,11 @@ def test_an_item_of_a_list_is_named_by_its_place(field: str, value: Any, named: 
         ({"name": "mine", 3: 3}, "unknown field 'int'"),
         (
             {"name": "mine", "data": {}},
-            "field 'data.kind': is missing; choose 'two-cells', 'pairs', 'meshes', 'experiment' or 'rows'",
+            "field 'data.kind': is missing; choose 'two-cells', 'pairs', 'meshes', 'experiment', 'rows' or 'skew'",
         ),
         (
             {"name": "mine", "data": {"kind": "pair"}},
-            "field 'data.kind': expected 'two-cells', 'pairs', 'meshes', 'experiment' or 'rows', got",
+            "field 'data.kind': expected 'two-cells', 'pairs', 'meshes', 'experiment', 'rows' or 'skew', got",
         ),
         ({"name": "mine", "data": {"kind": "pair"}}, "got 'pair' (did you mean 'pairs'?)"),
         ({"name": "mine", "data": {"kind": ["pairs"]}}, "field 'data.kind': expected"),

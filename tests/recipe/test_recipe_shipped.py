@@ -7,17 +7,17 @@ from fluxforge.recipe import PRESETS, Meshes, Pairs, Recipe, Search, TwoCells, c
 
 NAMES = ["first-order", "first-order-direct", "first-order-pinn", "generalisation", "midpoint", "two-hop"]
 FLUX_FORM = ["carry", "stages"]
-LIMITERS = ["limiter"]
+OTHERS = ["limiter", "skew"]
 EXPERIMENTS = ["conductance", "exponential", "godunov", "upwind"]
 
 
 def test_the_listing_names_them_all_with_a_summary_each() -> None:
-    assert list(list_recipes()) == sorted([*NAMES, *EXPERIMENTS, *FLUX_FORM, *LIMITERS])
+    assert list(list_recipes()) == sorted([*NAMES, *EXPERIMENTS, *FLUX_FORM, *OTHERS])
     assert all(20 < len(summary) < 100 for summary in list_recipes().values())
 
 
 @pytest.mark.parametrize("preset", [*PRESETS, None])
-@pytest.mark.parametrize("name", [*NAMES, *EXPERIMENTS, *LIMITERS])
+@pytest.mark.parametrize("name", [*NAMES, *EXPERIMENTS, *OTHERS])
 def test_each_loads_and_is_possible(name: str, preset: str | None) -> None:
     recipe = load(name, preset=preset)
     check(recipe)

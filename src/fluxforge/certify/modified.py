@@ -121,7 +121,7 @@ def _with_moduli(coefficient: sp.Expr) -> sp.Expr:
 
 def _refuse_long(coefficients: Iterable[sp.Expr]) -> None:
     """Simplifying quotients of long polynomials in h and the parameters may take hours, too."""
-    if (most := max(int(sp.count_ops(c)) for c in coefficients)) > MOST_OPERATIONS:
+    if (most := max((int(sp.count_ops(c)) for c in coefficients), default=0)) > MOST_OPERATIONS:
         raise NumericalError(f"not attempted: a coefficient on the lattice has {most} operations")
 
 
