@@ -177,6 +177,8 @@ def distil_coefficients(
             best = (kept, chosen)
             break
     kept, chosen = best
+    if kept == -np.inf:
+        raise DiscoveryError("the network gains nothing over its integrator at a step that formulas are chosen by")
     if kept < LEAST_KEPT:
         raise DiscoveryError(
             f"the best formulas keep {kept:.0%} of the network's gain over its integrator (at least {LEAST_KEPT:.0%})"
