@@ -7,6 +7,7 @@ import fluxforge as ff
 from fluxforge import recipe
 from fluxforge.errors import DiscoveryError
 from fluxforge.mesh import dual
+from fluxforge.paper import read_carried
 from fluxforge.paper.studies._networks import read_networks
 from fluxforge.pipeline import resume
 from fluxforge.pipeline._carry import Case, best_constants, initial_field, relative_error, unseen_mesh
@@ -70,6 +71,10 @@ def test_its_coefficients_are_drawn_and_the_study_of_convergence_finds_it(run: f
     assert np.corrcoef(points.total, points.network)[0, 1] < -0.9
     assert {row.cells for row in result.effective} == {64, 256, 1024, 4096}
     assert list(read_networks(run.folder.parent / "convergence")) == ["network-carry"]
+    carried = read_carried(run.folder.parent)
+    assert carried is not None
+    assert isinstance(run.result, CarryResult)
+    assert carried.rows == run.result.carry
 
 
 def test_a_finished_run_is_read_and_its_files_restored(run: ff.pipeline.Run) -> None:

@@ -6,11 +6,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from fluxforge import recipe
+from fluxforge.errors import DiscoveryError
 from fluxforge.gnn import FluxNetwork, build_flux_network
 from fluxforge.mesh import Neumann, Robin, dual, fourier_step, jittered
 from fluxforge.pde import BUILT_IN, HEAT
 from fluxforge.pipeline._carry import measure_carry, mesh_parameters, unseen_mesh
 from fluxforge.pipeline._carry_checks import effective_rates, errors_by_step, judge_network
+from fluxforge.pipeline._coefficients import distil_coefficients
+from fluxforge.pipeline._folder import silent
 from fluxforge.scheme import nested_tableau
 from fluxforge.stepping import freeze_flux, freeze_network
 
@@ -55,6 +59,14 @@ def test_the_formula_that_training_finds_passes() -> None:
 def test_spoiled_coefficients_do_not_pass(weight: float, bias: float) -> None:
     found = judge(network_of(weight, bias=bias), {"alpha": 1.0})
     assert not found["one step errs less than the integrator's at every step trained with"]
+
+
+def test_of_coefficients_with_the_other_sign_no_formula_is_chosen() -> None:
+    spec = recipe.override(
+        recipe.load("carry"), {"search.evaluations": 500, "search.restarts": 1, "search.samples": 200}
+    )
+    with pytest.raises(DiscoveryError, match="gains nothing over its integrator"):
+        distil_coefficients(network_of(0.23), {"alpha": 1.0}, spec, silent)
 
 
 def test_random_coefficients_do_not_pass() -> None:

@@ -2,13 +2,21 @@
 
 import numpy as np
 import pytest
+import sympy as sp
 
+from fluxforge.certify import Certificate
+from fluxforge.certify.patch import patch_test
+from fluxforge.certify.semidiscrete import semidiscrete
+from fluxforge.certify.time_order import study_graph
 from fluxforge.distil import Candidate, Front
 from fluxforge.errors import DiscoveryError
-from fluxforge.expression import parse
-from fluxforge.pipeline._order import impose_order, is_bounded, learned_values
+from fluxforge.expression import parse, symbol
+from fluxforge.mesh import jittered
+from fluxforge.pde import HEAT
+from fluxforge.pipeline._carry_checks import judge_run
+from fluxforge.pipeline._order import impose_order, is_bounded, is_consistent, learned_values
 from fluxforge.pipeline._stability import stability_interval
-from fluxforge.scheme import nested_tableau, rkl2_tableau
+from fluxforge.scheme import formula_scheme, nested_tableau, rkl2_tableau
 
 NAMES = ("total", "contrast", "share")
 
@@ -27,6 +35,46 @@ NAMES = ("total", "contrast", "share")
 )
 def test_what_grows_as_steps_get_short_is_left_out(text: str, bounded: bool) -> None:
     assert is_bounded(parse(text, NAMES)) is bounded
+
+
+@pytest.mark.parametrize(
+    ("text", "consistent"),
+    [
+        ("0.3 - share", True),
+        ("1.07 - 0.3*sqrt(total)", True),
+        ("1.5 + 2.5*exp(-total)*log(total)", True),
+        ("0.99 - 0.17*exp(-3.4/total)", True),
+        ("0.99 - 0.0004/total - 0.17*exp(-3.3/total)", False),
+        ("1 - 0.001/sqrt(total)", False),
+        ("contrast/(total*share)", False),
+    ],
+)
+def test_what_changes_the_equation_of_short_steps_is_left_out(text: str, consistent: bool) -> None:
+    c = parse(text, NAMES)
+    assert is_consistent(c) is consistent
+    both = Front((Candidate(sp.S.One, 1, 1.0), Candidate(c, 5, 0.1)))
+    assert len(impose_order(both, 1).candidates) == 1 + consistent
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"), [("exp(-0.26*total)", "approximation"), ("exp(-0.26*total) - 0.0005/total", "refused")]
+)
+def test_formulas_whose_certificate_contradicts_them_are_refused(text: str, verdict: str) -> None:
+    c = parse(text, {name: symbol(name) for name in NAMES})
+    scheme = formula_scheme("own", nested_tableau(2), HEAT, {"2": c})
+    # The line of a certificate that counts here; the others take half a minute.
+    system = semidiscrete(scheme, study_graph(), patch_test(scheme, jittered(5, 0.2, 1)))
+    empty = dict.fromkeys(("linearity", "conservation", "time", "stability", "maximum", "cost"))
+    certificate = Certificate("own", True, (), (), semidiscrete=system, space={}, modified={}, curves=(), **empty)
+    found, reasons = judge_run({"all is well": True}, certificate, None)
+    assert found == verdict
+    said = "yes" if verdict == "approximation" else "NO"
+    assert (
+        reasons[-1]
+        == f"{said}: in the limit of small steps the formulas solve the equation, as their certificate has it"
+    )
+    assert judge_run({"all is well": False}, certificate, None)[0] == "refused"
+    assert judge_run({"all is well": True}, None, "none was found")[0] == "refused"
 
 
 def test_the_coefficient_goes_to_one_with_the_step() -> None:

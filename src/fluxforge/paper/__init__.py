@@ -1,5 +1,6 @@
 """The paper's experiments: run one, compare two runs, judge the paper's claims, write the page of all results."""
 
+from fluxforge.paper._both_kinds import Carried, KindVerdict, read_carried
 from fluxforge.paper._claims import (
     SENTENCES,
     VERDICTS,
@@ -20,11 +21,13 @@ __all__ = [
     "PARTS",
     "SENTENCES",
     "VERDICTS",
+    "Carried",
     "Claim",
     "Comparison",
     "Document",
     "Drawn",
     "Kind",
+    "KindVerdict",
     "Moved",
     "Part",
     "PartComparison",
@@ -34,6 +37,7 @@ __all__ = [
     "count_verdicts",
     "format_csv",
     "judge_claims",
+    "read_carried",
     "read_documents",
     "reproduce",
     "round_document",

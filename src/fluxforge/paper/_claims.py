@@ -7,6 +7,7 @@ from importlib.resources import files
 
 import msgspec
 
+from fluxforge.paper._both_kinds import Carried, KindVerdict, Measure, judge_both_kinds
 from fluxforge.paper._parts import PARTS, Document
 from fluxforge.paper.studies import Verdict
 
@@ -22,7 +23,7 @@ class Sentence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `judged` names the checks, as pairs of part and check, that its verdict is computed from: all have to hold, or with
     `either` one of them, and the verdict is then conditional if they differ. A sentence that no check judges says in
-    `why` what is missing to test it.
+    `why` what is missing to test it. A sentence on extrapolation is judged of both kinds of network too, by `kinds`.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Sentence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     judged: tuple[tuple[str, str], ...] = ()
     why: str = ""
     either: bool = False
+    kinds: Measure | None = None
 
 
 SENTENCES = msgspec.toml.decode(
@@ -48,7 +50,10 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A sentence with its verdict, the evidence, and the parts, commands and files that it comes from."""
+    """A sentence with its verdict, the evidence, and the parts, commands and files that it comes from.
+
+    `kinds` is what the paper's networks and networks in the form of a flux say of a sentence on extrapolation.
+    """
 
     claim: str
     section: str
@@ -60,14 +65,18 @@ class Claim(msgspec.Struct, frozen=True):
     commands: list[str]
     data: list[str]
     figures: list[str]
+    kinds: list[KindVerdict] = []
 
 
-def judge_claims(documents: Mapping[str, Document], sentences: Sequence[Sentence] | None = None) -> list[Claim]:
+def judge_claims(
+    documents: Mapping[str, Document], sentences: Sequence[Sentence] | None = None, carried: Carried | None = None
+) -> list[Claim]:
     """Judge the paper's sentences, or those given, by the documents of its parts.
 
-    A sentence that needs a part which is not among the documents has the verdict "not run here".
+    A sentence that needs a part which is not among the documents has the verdict "not run here". `carried` is the
+    network in the form of a flux that sentences on extrapolation are judged by beside the paper's own.
     """
-    return [_judge(sentence, documents) for sentence in (SENTENCES if sentences is None else sentences)]
+    return [_judge(sentence, documents, carried) for sentence in (SENTENCES if sentences is None else sentences)]
 
 
 def count_verdicts(claims: Sequence[Claim]) -> dict[str, int]:
@@ -81,11 +90,13 @@ def format_csv(claims: Sequence[Claim]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Claim.__struct_fields__)
     for claim in claims:
-        writer.writerow("; ".join(each) if isinstance(each, list) else each for each in msgspec.structs.astuple(claim))
+        writer.writerow(
+            "; ".join(map(str, each)) if isinstance(each, list) else each for each in msgspec.structs.astuple(claim)
+        )
     return text.getvalue()
 
 
-def _judge(sentence: Sentence, documents: Mapping[str, Document]) -> Claim:
+def _judge(sentence: Sentence, documents: Mapping[str, Document], carried: Carried | None) -> Claim:
     checks = list(_find_checks(sentence, documents))
     parts = list(dict.fromkeys(part for part, _ in sentence.judged))
     missing = [part for part in parts if part not in documents]
@@ -103,6 +114,7 @@ def _judge(sentence: Sentence, documents: Mapping[str, Document]) -> Claim:
         commands=[f"fluxforge reproduce {part}" for part in parts],
         data=[f"{part}/{part}.json" for part in parts],
         figures=[f"{part}/{figure}" for part in parts for figure in PARTS[part].figures],
+        kinds=[] if sentence.kinds is None else judge_both_kinds(sentence.kinds, documents, carried),
     )
 
 

@@ -19,6 +19,7 @@ from fluxforge import recipe
 from fluxforge._files import hold_folder, read_document, write_document, write_text
 from fluxforge.errors import DocumentError, InputError, StorageError
 from fluxforge.mesh import save_figure
+from fluxforge.paper._both_kinds import read_carried
 from fluxforge.paper._claims import Claim, count_verdicts, format_csv, judge_claims
 from fluxforge.paper._page import Formula, Section, reproduction_page, section
 from fluxforge.paper._parts import PARTS, Document, Part, Warn
@@ -142,7 +143,7 @@ def read_documents(folder: Path) -> dict[str, Document]:
 def write_reproduction(folder: Path, *, command: str = "") -> Reproduction:
     """Write index.html, claims.json and claims.csv of all results in a folder; return the claims."""
     documents = read_documents(folder)
-    claims = judge_claims(documents)
+    claims = judge_claims(documents, carried=read_carried(folder))
     counts = count_verdicts(claims)
     rows = [msgspec.to_builtins(claim) for claim in claims]
     page = reproduction_page(

@@ -6,6 +6,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
+from fluxforge.certify import Certificate
 from fluxforge.expression import evaluate, symbol
 from fluxforge.gnn import FluxNetwork
 from fluxforge.mesh import DualGraph, Settings, dual, squares
@@ -17,6 +18,8 @@ from fluxforge.stepping import face_coefficients, face_numbers
 SIDES = (8, 16, 32, 64)
 # Of the rate of smooth fields, extrapolated to squares of no size: what is left of order h⁴ is below a thousandth.
 LARGEST_OFF = 0.005
+# The part of the network's gain over its integrator that a formula must keep.
+LEAST_KEPT = 0.8
 # Of what a closed box holds: sums over 100,000 cells round to 1e-13 of it.
 LARGEST_DEFECT = 1e-11
 # Of the change of a step: at short steps an integrator errs less than it matters, and a network may err more.
@@ -113,6 +116,24 @@ def judge_network(
             abs(limit_rate(effective) - 1.0), LARGEST_OFF
         ),
     }
+
+
+def judge_run(
+    checks: Mapping[str, bool], certificate: Certificate | None, refusal: str | None
+) -> tuple[str, tuple[str, ...]]:
+    """An approximation where the network passes and formulas keep its gain and its equation, otherwise refused.
+
+    `certificate` is that of the formulas; None if there are none.
+    """
+    checks = {**checks, f"formulas keep at least {LEAST_KEPT:.0%} of the gain": certificate is not None}
+    if certificate is not None:
+        systems = (certificate.semidiscrete, certificate.rate)
+        right = all(found is None or found.holds for found in systems)
+        checks["in the limit of small steps the formulas solve the equation, as their certificate has it"] = right
+    reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
+    if refusal is not None:
+        reasons = (*reasons, f"NO: {refusal}")
+    return ("approximation" if all(checks.values()) else "refused"), reasons
 
 
 def limit_rate(effective: Sequence[EffectiveRow]) -> float:

@@ -26,7 +26,14 @@ from fluxforge.pipeline._carry import (
     relative_error,
     unseen_mesh,
 )
-from fluxforge.pipeline._carry_checks import coefficient_points, effective_rates, errors_by_step, judge_network
+from fluxforge.pipeline._carry_checks import (
+    LEAST_KEPT,
+    coefficient_points,
+    effective_rates,
+    errors_by_step,
+    judge_network,
+    judge_run,
+)
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._distillation import choose_flux_member
 from fluxforge.pipeline._folder import Progress, add_seconds, environment, training_progress
@@ -39,8 +46,6 @@ from fluxforge.scheme import Scheme, face_invariants, formula_scheme, save
 from fluxforge.stepping import face_coefficients, face_numbers
 from fluxforge.train import train
 
-# The part of the network's gain over its integrator that a formula must keep.
-LEAST_KEPT = 0.8
 # Formulas are chosen on a mesh of its own: neither trained on nor among those of the table.
 _CHOOSING, _CHOICE_CELLS = 7, 400
 _SAMPLED = (0.1, 0.3, 0.6, 1.0)
@@ -79,7 +84,6 @@ def discover_coefficients(
             formulas=None if distilled is None else distilled.formulas,
         )
     scheme = certificate = None
-    verdict, reasons = _judge(judge_network(rows, steps, effective), distilled, refusal)
     if distilled is not None:
         with add_seconds(seconds, "certify"):
             scheme = make_scheme(network, distilled.formulas, spec)
@@ -87,6 +91,7 @@ def discover_coefficients(
             own, beside = name_outputs(False)
             save(scheme, folder.path / own)
             certificate.save(folder.path / beside)
+    verdict, reasons = judge_run(judge_network(rows, steps, effective), certificate, refusal)
     found = CarryResult(
         recipe=spec.name,
         seed=spec.seed,
@@ -172,6 +177,8 @@ def distil_coefficients(
             best = (kept, chosen)
             break
     kept, chosen = best
+    if kept == -np.inf:
+        raise DiscoveryError("the network gains nothing over its integrator at a step that formulas are chosen by")
     if kept < LEAST_KEPT:
         raise DiscoveryError(
             f"the best formulas keep {kept:.0%} of the network's gain over its integrator (at least {LEAST_KEPT:.0%})"
@@ -236,11 +243,7 @@ class _Gain:
     def __call__(self, formulas: Sequence[sp.Expr]) -> float:
         found = []
         for case, exact in zip(self.cases, self.exact, strict=True):
-            steps = (
-                case.formula(self.network, formulas),
-                case.step(self.network),
-                case.weighted(self.network, [1.0] * len(self.network.weighted)),
-            )
+            steps = (case.formula(self.network, formulas), case.step(self.network), case.plain(self.network))
             for T, wanted in zip(self.fields, exact, strict=True):
                 ours, networks, plain = (relative_error(step(T), wanted, T) for step in steps)
                 found.append((plain - ours) / (plain - networks) if plain > networks else -np.inf)
@@ -294,12 +297,3 @@ def _check_network(
     own = mesh_parameters(network.equation, values, graph, jumps=spec.data.jumps, seed=spec.seed)
     steps = errors_by_step(network, graph, own, spec.data.fourier, spec.seed)
     return steps, effective_rates(network, values, min(spec.evaluation.fourier, spec.data.fourier[1]))
-
-
-def _judge(checks: Mapping[str, bool], distilled: Distilled | None, refusal: str | None) -> tuple[str, tuple[str, ...]]:
-    """An approximation where the network passes and formulas keep its gain, otherwise refused."""
-    checks = {**checks, f"formulas keep at least {LEAST_KEPT:.0%} of the gain": distilled is not None}
-    reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
-    if refusal is not None:
-        reasons = (*reasons, f"NO: {refusal}")
-    return ("approximation" if all(checks.values()) else "refused"), reasons
