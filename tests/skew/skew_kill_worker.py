@@ -2,16 +2,17 @@
 
 import sys
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fault_worker import Fault, arm
+from fluxforge.mesh import generate
 from fluxforge.pipeline import _certification, _skew, _skew_run, _skew_stages, discover, resume
 from fluxforge.run.skew import SkewResult
-from fluxforge.skew import Coefficients, least_coercivity, measure_extremes, score_family
+from fluxforge.skew import Coefficients, _meshes, least_coercivity, measure_extremes, score_family
 
 SMALL = {"search.evaluations": 8, "data.meshes": 4, "data.fields": 2, "data.samples": 1000}
 
@@ -24,6 +25,8 @@ def shrink(patch: Callable[[Any, str, Any], None] = setattr) -> None:
     consistent = Coefficients(((np.zeros((3, 3)), np.array([1.0, 1.0, -1.0])),), np.zeros(3), np.ones(3))
     patch(_skew, "train_coefficients", lambda *_, **__: consistent)
     patch(_skew, "CELLS", (50, 200, 800))
+    # Meshes cost most, and are the same in every run.
+    patch(_meshes, "generate", cache(generate))
     for name, value in {"N": 4, "SEEDS": (1,), "PROBLEMS": 2}.items():
         patch(_skew, f"_JUDGED_{name}", value)
     patch(_skew, "_STRETCHED", 4)
