@@ -4,8 +4,16 @@ import pytest
 from fluxforge.bench import bench_skew
 from fluxforge.bench._hybrid import solve_hybrid
 from fluxforge.bench._skew import SIZES
+from fluxforge.bench._skew_conductivity import (
+    TENSOR_FAMILIES,
+    _error,
+    bench_conductivities,
+    jump_case,
+    line_mesh,
+    tensor_case,
+)
 from fluxforge.mesh import dual
-from fluxforge.skew import FAMILIES, FluxOperator, make_mesh, solve_steady
+from fluxforge.skew import FAMILIES, FluxOperator, fit_order, make_mesh, solve_steady
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -28,6 +36,7 @@ def test_the_hybrid_scheme_on_squares_is_the_two_point_flux():
 
 def test_the_table_has_all_schemes_and_the_discovered_one_is_ahead(monkeypatch):
     monkeypatch.setattr("fluxforge.bench._skew.SIZES", {**SIZES, "quick": (6, 12)})
+    monkeypatch.setattr("fluxforge.bench._skew.CONDUCTIVITY_SIZES", {"quick": (4,)})
     measured = bench_skew(size="quick")
     by_name = {(each.family, each.scheme): each for each in measured.compared}
     for family in ("right", "jittered", "quadrilaterals"):
@@ -35,4 +44,36 @@ def test_the_table_has_all_schemes_and_the_discovered_one_is_ahead(monkeypatch):
         assert by_name[family, "two-point"].over_corrected > 2.0
         assert by_name[family, "hybrid"].equal_unknowns == pytest.approx(1.0)
     document = measured.document()["skew"]
+    assert {row["problem"] for row in document["conductivities"]} == {"tensor", "jump"}
     assert {row["scheme"] for row in document["rows"]} >= {"corrected", "two-point", "hybrid", "skew-error"}
+
+
+@pytest.mark.parametrize("make", [tensor_case, jump_case])
+def test_problems_with_other_conductivities_are_solved_with_second_order(make):
+    """A wrong source or wall value leaves an error that no refinement removes."""
+    case = make(np.random.default_rng(1))
+    found = {n: _error("skew-error", line_mesh(n, 1), [case]) for n in (4, 8, 16, 24)}
+    cells, errors = zip(*found.values(), strict=True)
+    assert fit_order(cells, errors) > 1.7
+    assert errors[-1] < 0.01
+
+
+def test_a_line_of_faces_stays_where_the_conductivity_jumps():
+    for n in (4, 8):
+        graph = dual(line_mesh(n, 2))
+        x = graph.x[:, 0]
+        inner = slice(graph.interior)
+        across = (x[graph.owner[inner]] < 0.5) != (x[graph.neighbour[inner]] < 0.5)
+        assert across.sum() == n
+        assert graph.centre[inner][across, 0] == pytest.approx(0.5, abs=1e-15)
+
+
+def test_rows_of_conductivities_are_compared_with_the_corrected_flux():
+    rows = bench_conductivities((4, 6))
+    assert {row.mesh for row in rows if row.problem == "tensor"} == set(TENSOR_FAMILIES)
+    by_name = {(row.problem, row.mesh, row.scheme, row.cells): row for row in rows}
+    for row in rows:
+        assert row.error == pytest.approx(
+            row.over_corrected * by_name[row.problem, row.mesh, "corrected", row.cells].error
+        )
+        assert (row.order is None) == (row.cells == min(r.cells for r in rows if r.mesh == row.mesh))

@@ -5,6 +5,7 @@ from fluxforge.bench._fipy import HOW_TO_INSTALL
 from fluxforge.bench._limiter import LimiterBench, bench_limiter
 from fluxforge.bench._rows import SIZES, Row
 from fluxforge.bench._skew import SkewBench, bench_skew
+from fluxforge.bench._skew_conductivity import ConductivityRow
 from fluxforge.bench._step import bench_step
 from fluxforge.bench._time import FOURIER, TimeBench, bench_time
 from fluxforge.bench._time_case import MESHES
@@ -17,6 +18,7 @@ __all__ = [
     "HOW_TO_INSTALL",
     "MESHES",
     "SIZES",
+    "ConductivityRow",
     "LimiterBench",
     "Row",
     "SkewBench",

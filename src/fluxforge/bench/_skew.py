@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluxforge.bench._hybrid import solve_hybrid
+from fluxforge.bench._skew_conductivity import ConductivityRow, bench_conductivities
 from fluxforge.scheme import SKEWED
 from fluxforge.skew import (
     CORRECTED,
@@ -22,6 +23,9 @@ from fluxforge.skew import (
 )
 
 SIZES: Mapping[str, tuple[int, ...]] = MappingProxyType({"quick": (6, 12, 24, 48), "default": (9, 18, 36, 72)})
+CONDUCTIVITY_SIZES: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {"quick": (4, 8, 16, 24), "default": (6, 12, 24, 48)}
+)
 # Neither the seeds of the search nor those of its validation.
 _SEED, _MESHES, _PROBLEMS = 3 * 10**6, 2, 4
 HYBRID = "hybrid"
@@ -55,16 +59,17 @@ class SkewComparison:
 
 @dataclass(frozen=True)
 class SkewBench:
-    """All rows, and the comparisons drawn from them."""
+    """All rows, the comparisons drawn from them, and rows with a tensor and a jump of the conductivity."""
 
     size: str
     rows: tuple[SkewRow, ...]
     compared: tuple[SkewComparison, ...]
+    conductivities: tuple[ConductivityRow, ...]
 
     def document(self) -> dict[str, Any]:
         """The JSON document."""
-        rows, compared = ([asdict(each) for each in part] for part in (self.rows, self.compared))
-        return {"skew": {"size": self.size, "rows": rows, "compared": compared}}
+        rows, compared, others = ([asdict(each) for each in p] for p in (self.rows, self.compared, self.conductivities))
+        return {"skew": {"size": self.size, "rows": rows, "compared": compared, "conductivities": others}}
 
 
 def _schemes() -> dict[str, Callable[[FluxOperator], Any]]:
@@ -134,4 +139,7 @@ def bench_skew(*, size: str = "default", progress: Callable[[str], None] | None 
         if progress is not None:
             progress(family)
         rows += _family_rows(family, SIZES[size])
-    return SkewBench(size, tuple(rows), tuple(each for family in FAMILIES for each in _compare(rows, family)))
+    compared = tuple(each for family in FAMILIES for each in _compare(rows, family))
+    if progress is not None:
+        progress("tensor and jump")
+    return SkewBench(size, tuple(rows), compared, tuple(bench_conductivities(CONDUCTIVITY_SIZES[size])))

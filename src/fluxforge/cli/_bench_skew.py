@@ -1,12 +1,16 @@
 """`fluxforge bench skew`: a table of errors per family of meshes, or one JSON document."""
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fluxforge.cli._arguments import Json
 from fluxforge.cli._output import number, show, show_json, show_table
+
+if TYPE_CHECKING:
+    from fluxforge.bench import ConductivityRow
 
 
 class SkewSize(StrEnum):
@@ -55,3 +59,25 @@ def skew(
     show_table(columns, rows, right=columns[2:])
     show("\nL2 error on the finest meshes; over corrected and over the hybrid scheme at equal cells, and over the")
     show("hybrid scheme at equal unknowns")
+    _show_conductivities(measured.conductivities)
+
+
+def _show_conductivities(rows: Sequence["ConductivityRow"]) -> None:
+    """The finest meshes of the problems with a tensor and with a jump of the conductivity."""
+    finest = {(row.problem, row.mesh, row.scheme): row for row in rows}
+    columns = ("conductivity", "mesh", "scheme", "cells", "L2 error", "order", "/ corrected")
+    lines = [
+        (
+            row.problem,
+            row.mesh,
+            row.scheme,
+            f"{row.cells:,}",
+            number(row.error, 3),
+            "-" if row.order is None else f"{row.order:.2f}",
+            f"{row.over_corrected:.2f}",
+        )
+        for row in finest.values()
+    ]
+    show()
+    show_table(columns, lines, right=columns[3:])
+    show("\ntensor: diag(10, 1) turned by 45°; jump: from 1 to 100 along a line of faces")

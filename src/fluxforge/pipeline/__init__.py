@@ -1,7 +1,8 @@
 """The main job: data, training, distilling, certifying, in a folder that can be continued."""
 
 from fluxforge.pipeline._carry import initial_field, unseen_mesh
-from fluxforge.pipeline._discover import check_feasible, describe_judged, discover, explain, free_folder, resume
+from fluxforge.pipeline._describe import describe_judged
+from fluxforge.pipeline._discover import check_feasible, discover, explain, free_folder, resume
 from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula
 from fluxforge.pipeline._folder import Progress, environment, finite, recipe_of, run_folder, silent
 from fluxforge.pipeline._formula import Formula

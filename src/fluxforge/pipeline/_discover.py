@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from fluxforge.graph import device_memory
 from fluxforge.pde import HEAT
 from fluxforge.pipeline._certification import Certified, certify_formula, name_outputs
 from fluxforge.pipeline._coefficients import discover_coefficients
-from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula, train_network
+from fluxforge.pipeline._describe import describe_certified
+from fluxforge.pipeline._distillation import TrainedMember, distil_network, judge_formula, train_network
 from fluxforge.pipeline._experiment import check_experiment, discover_experiment, rewrite_experiment
 from fluxforge.pipeline._folder import (
     Progress,
@@ -35,23 +37,31 @@ from fluxforge.pipeline._folder import (
 from fluxforge.pipeline._generalisation import generalise
 from fluxforge.pipeline._limiter import discover_limiter, rewrite_limiter
 from fluxforge.pipeline._problems import needs_small_steps
-from fluxforge.pipeline._report import rewrite_carry, rewrite_report, write_generalisation, write_report
-from fluxforge.pipeline._run import CARRY, DISCOVERY, Run, result_stage
+from fluxforge.pipeline._report import (
+    rewrite_carry,
+    rewrite_generalisation,
+    rewrite_report,
+    rewrite_skew,
+    write_generalisation,
+    write_report,
+)
+from fluxforge.pipeline._run import (
+    CARRY,
+    DISCOVERY,
+    EXPERIMENT,
+    GENERALISATION,
+    LIMITER,
+    SKEW,
+    Run,
+    result_stage,
+    run_kind,
+)
 from fluxforge.pipeline._skew import check_skew
-from fluxforge.pipeline._skew_run import finish_skew_run
+from fluxforge.pipeline._skew_run import run_skew
 from fluxforge.report import write_carry
 from fluxforge.run import RunFolder
 from fluxforge.run.carry import CarryResult
-from fluxforge.run.result import (
-    Constants,
-    Discovery,
-    Document,
-    Evidence,
-    Generalisation,
-    StepRow,
-    from_document,
-    to_document,
-)
+from fluxforge.run.result import Discovery, Document, from_document, to_document
 
 
 def discover(
@@ -102,22 +112,7 @@ def free_folder(spec: recipe.Recipe) -> Path:
 def check_feasible(spec: recipe.Recipe) -> None:
     """Refuse, before any training, a recipe that cannot be run to its end; raises InputError."""
     recipe.check(spec)
-    if isinstance(spec.data, recipe.Rows):
-        return
-    if isinstance(spec.data, recipe.Experiment):
-        check_experiment(spec)
-        return
-    if isinstance(spec.data, recipe.Skew):
-        check_skew(spec)
-        return
-    recipe.refuse_too_large(spec, device_memory())
-    if not spec.arms and spec.search is None:
-        raise InputError(f"recipe {spec.name!r}: has neither 'arms' to compare nor a 'search' for formulas")
-    if spec.search is not None and needs_small_steps(spec) and isinstance(spec.data, recipe.TwoCells):
-        why = "a residual gives its formula at small steps, and two cells have one Δt; choose data of kind 'pairs'"
-        raise InputError(f"recipe {spec.name!r}: fields 'loss.residual' and 'data.kind': {why}")
-    if spec.search is not None and spec.search.route == "modules":
-        engine(spec.search.engine)
+    KINDS[run_kind(spec)].check(spec)
 
 
 def resume(output: str | os.PathLike[str], *, tell: Progress = silent, warn: Warn = lambda _: None) -> Run:
@@ -128,50 +123,36 @@ def resume(output: str | os.PathLike[str], *, tell: Progress = silent, warn: War
 
 def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
     """Run what is not finished in a folder, and check the files of what is."""
-    stage = result_stage(spec)
-    if spec.network.form == "flux":
-        return finish_flux_run(spec, folder, tell)
-    if isinstance(spec.data, recipe.Skew):
-        return finish_skew_run(spec, folder, tell)
+    kind, stage = KINDS[run_kind(spec)], result_stage(spec)
     document: Document | None = folder.read_stage(stage)
     if document is None:
-        if isinstance(spec.data, recipe.Rows):
-            document = discover_limiter(spec, folder, tell)
-        elif isinstance(spec.data, recipe.Experiment):
-            document = discover_experiment(spec, folder, tell)
-        else:
-            document = compare_arms(spec, folder, tell) if spec.arms else discover_formula(spec, folder, tell)
+        document = kind.discover(spec, folder, tell)
         folder.finish(stage, document)
-    elif isinstance(spec.data, recipe.Rows):
-        check_outputs(folder, spec, lambda into: rewrite_limiter(document, into))
-    elif isinstance(spec.data, recipe.Experiment):
-        check_outputs(folder, spec, lambda into: rewrite_experiment(document, folder, into, tell))
-    elif spec.arms:
-        check_outputs(
-            folder, spec, lambda into: write_generalisation(from_document(document, Generalisation, folder.path), into)
-        )
     else:
-        check_outputs(
-            folder,
-            spec,
-            lambda into: rewrite_report(from_document(document, Discovery, folder.path), spec, folder, into, tell),
-        )
+        check_outputs(folder, spec, lambda into: kind.rewrite(document, folder, into, tell))
     return Run(folder.path, spec, document)
 
 
-def finish_flux_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
-    """The same for a network in the form of a flux."""
-    document: Document | None = folder.read_stage(CARRY)
-    if document is None:
-        found, scheme, certificate = discover_coefficients(spec, folder, tell)
-        document = finite(to_document(found))
-        paths = write_carry(from_document(document, CarryResult, folder.path), scheme, folder.path)
-        texts = () if certificate is None else tuple(folder.path / name for name in name_outputs(False))
-        record_outputs(folder, spec, paths, texts=texts)
-        folder.finish(CARRY, document)
-    else:
-        check_outputs(folder, spec, lambda into: rewrite_carry(from_document(document, CarryResult, folder.path), into))
-    return Run(folder.path, spec, document)
+def check_networks(spec: recipe.Recipe) -> None:
+    """Refuse a recipe of networks on graphs that is too large, or has nothing to end in; raises InputError."""
+    recipe.refuse_too_large(spec, device_memory())
+    if not spec.arms and spec.search is None:
+        raise InputError(f"recipe {spec.name!r}: has neither 'arms' to compare nor a 'search' for formulas")
+    if spec.search is not None and needs_small_steps(spec) and isinstance(spec.data, recipe.TwoCells):
+        why = "a residual gives its formula at small steps, and two cells have one Δt; choose data of kind 'pairs'"
+        raise InputError(f"recipe {spec.name!r}: fields 'loss.residual' and 'data.kind': {why}")
+    if spec.search is not None and spec.search.route == "modules":
+        engine(spec.search.engine)
+
+
+def discover_carry(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
+    """Train, measure and distil a network in the form of a flux, and write document and report."""
+    found, scheme, certificate = discover_coefficients(spec, folder, tell)
+    document: Document = finite(to_document(found))
+    paths = write_carry(from_document(document, CarryResult, folder.path), scheme, folder.path)
+    texts = () if certificate is None else tuple(folder.path / name for name in name_outputs(False))
+    record_outputs(folder, spec, paths, texts=texts)
+    return document
 
 
 def compare_arms(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
@@ -248,71 +229,24 @@ def _texts(certified: Certified, folder: RunFolder) -> tuple[Path, ...]:
     return tuple(folder.path / name for name in names)
 
 
-def describe_judged(judged: Judged, spec: recipe.Recipe) -> Discovery:
-    """The record of a run up to its verdict."""
-    distilled = judged.distilled
-    fronts = distilled.fronts
-    found = Discovery(
-        recipe=spec.name,
-        seed=spec.seed,
-        member=distilled.trained.member,
-        skipped=distilled.trained.skipped,
-        seconds=dict(judged.seconds),
-        verdict=judged.verdict,
-        recovered=judged.recovered,
-        reasons=judged.reasons,
-        ended_by_clock=None if fronts is None else tuple(n for n, front in fronts.items() if front.ended_by_clock),
-        fronts=None if fronts is None else dict(fronts),
-    )
-    return found if judged.formula is None else _describe_formula(found, judged)
+@dataclass(frozen=True)
+class RunKind:
+    """How runs of one kind are checked before they begin, run to their document, and their outputs written again.
+
+    `discover` records the outputs; `rewrite` takes the document, the run's folder, and the folder to write into.
+    """
+
+    discover: Callable[[recipe.Recipe, RunFolder, Progress], Document]
+    rewrite: Callable[[Document, RunFolder, Path, Progress], object]
+    check: Callable[[recipe.Recipe], object] = check_networks
 
 
-def _describe_formula(found: Discovery, judged: Judged) -> Discovery:
-    formula, fitted, own = judged.formula, judged.fitted, judged.constants
-    assert formula is not None
-    assert fitted is not None
-    assert own is not None
-    evidence = formula.evidence
-    return replace(
-        found,
-        fronts=evidence.fronts or found.fronts,
-        constants_fitted=Constants(values=dict(fitted.fitted.values), uncertainty=dict(fitted.fitted.uncertainty)),
-        messages=formula.messages,
-        outputs=formula.outputs,
-        constants=dict(formula.fitted.values),
-        constants_uncertainty=dict(formula.fitted.uncertainty),
-        rational={name: str(value) for name, value in formula.fitted.rational.items()},
-        loss=formula.losses(judged.distilled.network_loss),
-        combinations_tried=evidence.combinations_tried,
-        against_step=_all_steps(evidence, own.rows()),
-        laws=evidence.laws,
-        order=evidence.order,
-        explained=own.explained,
-        limit=dict(own.limit),
-        limit_uncertainty=dict(own.uncertainty),
-        readings=own.rows(),
-        stencil=judged.stencil,
-        evaluation=judged.evaluation,
-    )
-
-
-def _all_steps(evidence: Evidence, read: tuple[StepRow, ...]) -> tuple[StepRow, ...] | None:
-    """Constants at all Δt, longest first; None of a formula that is not that of small steps."""
-    if not evidence.against_step:
-        return None
-    return tuple(sorted((*evidence.against_step, *read), key=lambda row: -row.step))
-
-
-def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
-    """The record of a run up to its certificate."""
-    found = replace(describe_judged(certified.judged, spec), seconds=dict(certified.seconds))
-    if certified.certificate is None:
-        return found
-    return replace(
-        found,
-        as_expected=certified.as_expected,
-        scheme=certified.match,
-        findings=certified.findings,
-        order_in_time=certified.order_in_time,
-        certificate=certified.certificate.to_document(),
-    )
+KINDS: Mapping[str, RunKind] = {
+    CARRY: RunKind(discover_carry, rewrite_carry),
+    DISCOVERY: RunKind(discover_formula, rewrite_report),
+    EXPERIMENT: RunKind(discover_experiment, rewrite_experiment, check_experiment),
+    GENERALISATION: RunKind(compare_arms, rewrite_generalisation),
+    LIMITER: RunKind(discover_limiter, lambda document, _, into, __: rewrite_limiter(document, into), lambda _: None),
+    SKEW: RunKind(run_skew, rewrite_skew, check_skew),
+}
+"""Kinds of runs by the names that `run_kind` gives them."""

@@ -10,11 +10,11 @@ from fluxforge.certify import Certificate
 from fluxforge.mesh import save_figure
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._fields import fields_figure
-from fluxforge.pipeline._folder import Progress
+from fluxforge.pipeline._folder import Progress, recipe_of
 from fluxforge.report import extrapolation_figure, generalisation_figure, write_carry, write_discovery, write_skew
 from fluxforge.run import RunFolder
 from fluxforge.run.carry import CarryResult
-from fluxforge.run.result import Discovery, Generalisation, to_document
+from fluxforge.run.result import Discovery, Document, Generalisation, from_document, to_document
 from fluxforge.run.skew import SkewResult
 from fluxforge.scheme import Scheme, load
 
@@ -53,24 +53,33 @@ def write_report(
     )
 
 
-def rewrite_carry(result: CarryResult, into: Path) -> None:
+def rewrite_generalisation(document: Document, folder: RunFolder, into: Path, _: Progress) -> None:
+    """Write the document and the figures of a finished run with arms again."""
+    write_generalisation(from_document(document, Generalisation, folder.path), into)
+
+
+def rewrite_carry(document: Document, folder: RunFolder, into: Path, _: Progress) -> None:
     """Write the report of a finished run with a network in the form of a flux again; its scheme is in `into`."""
     path = into / name_outputs(False)[0]
-    write_carry(result, load(path) if path.exists() else None, into)
+    write_carry(from_document(document, CarryResult, folder.path), load(path) if path.exists() else None, into)
 
 
-def rewrite_skew(result: SkewResult, into: Path, command: str) -> None:
+def rewrite_skew(document: Document, folder: RunFolder, into: Path, _: Progress) -> None:
     """Write the report of a finished run for skewed meshes again; its scheme is in `into`."""
+    result = from_document(document, SkewResult, folder.path)
     path = into / name_outputs(result.verdict == "recovered")[0]
+    command = str(folder.description.get("command", ""))
     write_skew(result, load(path) if path.exists() else None, into, command=command)
 
 
-def rewrite_report(result: Discovery, spec: recipe.Recipe, folder: RunFolder, into: Path, tell: Progress) -> None:
+def rewrite_report(document: Document, folder: RunFolder, into: Path, tell: Progress) -> None:
     """Write the report of a finished run again; its scheme is in `into`, and is verified anew for the certificate."""
+    result = from_document(document, Discovery, folder.path)
     # The first report was written before its own duration was known.
     seconds = {name: value for name, value in result.seconds.items() if name != "report"}
     scheme = certificate = None
     if (path := into / name_outputs(result.recovered)[0]).exists():
         scheme = load(path)
         certificate = verify_scheme(scheme, tell)
-    write_report(replace(result, seconds=seconds), spec, folder, into, scheme=scheme, certificate=certificate)
+    result = replace(result, seconds=seconds)
+    write_report(result, recipe_of(folder), folder, into, scheme=scheme, certificate=certificate)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from markupsafe import Markup
@@ -28,8 +28,18 @@ from fluxforge.scheme import Scheme, load
 from fluxforge.stepping import TrainedNetwork
 from fluxforge.train import Trained, train
 
-# The stages that hold the document of a finished run, of a recipe with a search and of one with arms.
+# Kinds of runs. The stage that holds the document of a finished run has the name of its kind, that of an experiment
+# the name `discovery`.
 DISCOVERY, GENERALISATION, CARRY, LIMITER, SKEW = "discovery", "generalisation", "carry", "limiter", "skew"
+EXPERIMENT = "experiment"
+Result: TypeAlias = Discovery | Generalisation | CarryResult | LimiterResult | SkewResult
+_RESULTS: Mapping[str, type[Result]] = {
+    CARRY: CarryResult,
+    DISCOVERY: Discovery,
+    GENERALISATION: Generalisation,
+    LIMITER: LimiterResult,
+    SKEW: SkewResult,
+}
 
 
 class CertificateLine(Record, frozen=True, kw_only=True):
@@ -150,19 +160,11 @@ class Run:
         return [self.folder / name for name in names if (self.folder / name).exists()]
 
     @cached_property
-    def result(self) -> Discovery | Generalisation | CarryResult | LimiterResult | SkewResult:
+    def result(self) -> Result:
         """The document as a record: of arms, of a network in the form of a flux, of a limiter, of a flux for skewed
         meshes, otherwise a Discovery.
         """
-        if isinstance(self.recipe.data, recipe.Rows):
-            return from_document(self.document, LimiterResult, self.folder)
-        if isinstance(self.recipe.data, recipe.Skew):
-            return from_document(self.document, SkewResult, self.folder)
-        if self.recipe.network.form == "flux":
-            return from_document(self.document, CarryResult, self.folder)
-        if self.recipe.arms:
-            return from_document(self.document, Generalisation, self.folder)
-        return from_document(self.document, Discovery, self.folder)
+        return from_document(self.document, _RESULTS[result_stage(self.recipe)], self.folder)
 
     @property
     def verdict(self) -> str | None:
@@ -235,13 +237,21 @@ class Run:
         return path
 
 
-def result_stage(spec: recipe.Recipe) -> str:
-    """The stage that holds the document of a finished run."""
+def run_kind(spec: recipe.Recipe) -> str:
+    """The kind of run that a recipe asks for: by its data, the form of its network, and whether it has arms."""
     if isinstance(spec.data, recipe.Rows):
         return LIMITER
     if isinstance(spec.data, recipe.Skew):
         return SKEW
+    if isinstance(spec.data, recipe.Experiment):
+        return EXPERIMENT
     return CARRY if spec.network.form == "flux" else GENERALISATION if spec.arms else DISCOVERY
+
+
+def result_stage(spec: recipe.Recipe) -> str:
+    """The stage that holds the document of a finished run."""
+    kind = run_kind(spec)
+    return DISCOVERY if kind == EXPERIMENT else kind
 
 
 def load_run(folder: str | os.PathLike[str]) -> Run:

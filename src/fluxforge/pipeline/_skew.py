@@ -1,6 +1,7 @@
 """Discovery of a flux for skewed meshes: learn the coefficients, test consistency, choose what is free, validate."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,33 +11,27 @@ from fluxforge import recipe
 from fluxforge.certify import Certificate, summarise
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._folder import Progress, add_seconds, environment
+from fluxforge.pipeline._skew_stages import FolderParts, validate_laws
 from fluxforge.run import RunFolder
-from fluxforge.run.skew import AngleRow, FamilyRow, LawRow, LimitRow, SkewResult, TrialRow
+from fluxforge.run.skew import AngleRow, LawRow, LimitRow, SkewResult, TrialRow
 from fluxforge.scheme import Scheme, save
 from fluxforge.skew import (
     CELLS,
     CORRECTED,
-    FAMILIES,
     Choice,
     ChosenLaw,
     Coefficients,
     Consistency,
     Constants,
     FaceTable,
-    FamilyScore,
     Invariants,
     Judge,
-    balances_of,
     choose_laws,
     face_weights,
     fit_limits,
-    law_text,
-    least_coercivity,
     load_coefficients,
     make_table,
-    measure_extremes,
     read_law,
-    score_family,
     train_coefficients,
 )
 
@@ -71,9 +66,9 @@ def discover_skew(
     laws: tuple[LawRow, ...] = ()
     if consistency.holds:
         with add_seconds(seconds, "choose"):
-            choice = _choose(spec, tell)
+            choice = _choose(spec, folder, tell)
         with add_seconds(seconds, "validate"), threadpool_limits(1, "blas"):
-            laws = _validate(choice.laws, spec, tell)
+            laws = validate_laws(choice.laws, spec, folder, tell)
     verdict, reasons = _judge(consistency, laws)
     if choice is not None:
         with add_seconds(seconds, "certify"):
@@ -129,47 +124,20 @@ def _train(table: FaceTable, spec: recipe.Recipe, folder: Path, tell: Progress) 
     return network
 
 
-def _choose(spec: recipe.Recipe, tell: Progress) -> Choice:
+def _choose(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Choice:
     assert spec.search is not None
-    judge = Judge(n=_JUDGED_N, seeds=_JUDGED_SEEDS, problems=_JUDGED_PROBLEMS, stretched=_STRETCHED, seed=spec.seed)
-    return choose_laws(judge, evaluations=spec.search.evaluations, seed=spec.seed, tell=tell)
 
+    @cache
+    def judge() -> Judge:
+        return Judge(n=_JUDGED_N, seeds=_JUDGED_SEEDS, problems=_JUDGED_PROBLEMS, stretched=_STRETCHED, seed=spec.seed)
 
-def _validate(laws: Mapping[str, ChosenLaw], spec: recipe.Recipe, tell: Progress) -> tuple[LawRow, ...]:
-    """The corrected flux and every law on held-out meshes and problems."""
-    constants = {"corrected": CORRECTED, **{name: law.constants for name, law in laws.items()}}
-    rows: list[LawRow] = []
-    base: dict[str, FamilyScore] = {}
-    for k, (name, own) in enumerate(constants.items()):
-        tell(f"validating {name}", k, len(constants))
-        balances = balances_of(own)
-        scores = {family: score_family(family, balances, seed=spec.seed) for family in FAMILIES}
-        base = base or scores
-        extremes = measure_extremes(balances, seed=spec.seed)
-        rows.append(
-            LawRow(
-                name=name,
-                formula=law_text(own),
-                constants=own._asdict(),
-                families=tuple(_family_row(scores[family], base[family]) for family in FAMILIES),
-                coercivity=least_coercivity(balances, seed=spec.seed),
-                meshes=extremes.meshes,
-                violated=extremes.violated,
-                overshoot=extremes.worst,
-            )
-        )
-    return tuple(rows)
-
-
-def _family_row(score: FamilyScore, base: FamilyScore) -> FamilyRow:
-    ratio = float(np.exp(np.mean(np.log(np.divide(score.errors, base.errors)))))
-    return FamilyRow(
-        family=score.family,
-        cells=score.cells,
-        errors=score.errors,
-        order=score.order,
-        error_ratio=ratio,
-        step_ratio=score.step / base.step,
+    return choose_laws(
+        # Its meshes are not made where the whole search is finished.
+        lambda constants: judge()(constants),
+        evaluations=spec.search.evaluations,
+        seed=spec.seed,
+        parts=FolderParts(folder),
+        tell=tell,
     )
 
 

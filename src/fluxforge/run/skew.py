@@ -53,6 +53,29 @@ class TrialRow(Record, frozen=True, kw_only=True):
     coercivity: Number
 
 
+class ScoredTrial(Record, frozen=True, kw_only=True):
+    """Constants that the search tried: error and step over the corrected flux by family, and the least coercivity."""
+
+    constants: tuple[float, float, float, float]
+    error: dict[str, float]
+    step: dict[str, float]
+    coercivity: float
+
+
+class SearchStage(Record, frozen=True, kw_only=True):
+    """A finished part of the search: the trials that it added, and the constants that it chose, if any."""
+
+    trials: tuple[ScoredTrial, ...]
+    chosen: tuple[float, float, float, float] | None = None
+
+
+class ValidatedLaw(Record, frozen=True, kw_only=True):
+    """A flux that was validated, with its longest stable step by family."""
+
+    row: LawRow
+    steps: dict[str, float]
+
+
 class AngleRow(Record, frozen=True, kw_only=True):
     """The network's coefficients between triangles of equal size at one cos θ, and ψ of every law."""
 

@@ -1,6 +1,6 @@
 """Fluxes for skewed meshes, discovered: consistency is learned, what it leaves free is chosen by an objective."""
 
-from fluxforge.skew._choose import OBJECTIVES, Choice, Trial, choose_laws
+from fluxforge.skew._choose import OBJECTIVES, AbstractParts, Choice, SearchPart, Trial, choose_laws
 from fluxforge.skew._consistency import CELLS, Consistency, FittedNumber, fit_limits, linear_defect
 from fluxforge.skew._data import COLUMNS, INPUTS, FaceTable, apply_law, make_table, read_law, tabulate_faces
 from fluxforge.skew._fields import Field, manufactured_problems, random_harmonic, random_polynomial
@@ -36,6 +36,7 @@ __all__ = [
     "INPUTS",
     "OBJECTIVES",
     "SIZES",
+    "AbstractParts",
     "Choice",
     "ChosenLaw",
     "Coefficients",
@@ -50,6 +51,7 @@ __all__ = [
     "Invariants",
     "Judge",
     "Scores",
+    "SearchPart",
     "SteadyProblem",
     "Stretched",
     "Trial",

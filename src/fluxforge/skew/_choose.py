@@ -9,8 +9,10 @@ coercivity of 0.25 on every random mesh: a margin, since the laws are validated 
 condition that is missed costs a hundred times the amount.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize
@@ -18,12 +20,14 @@ from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
 from fluxforge.skew._law import CORRECTED, RANGES, ChosenLaw, Constants, round_constants
-from fluxforge.skew._objective import Judge, Scores
+from fluxforge.skew._objective import Scores
 
 OBJECTIVES = ("error", "step", "coercivity")
 MOST_ERROR, LEAST_STEP, LEAST_COERCIVITY = 0.98, 0.82, 0.25
 _PENALTY = 100.0
 Tell = Callable[[str, int, int], None]
+SPREAD = "spread"
+"""The part of the search before the objectives: constants spread over their ranges."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,36 @@ class Trial:
 
     constants: Constants
     scores: Scores
+
+
+@dataclass(frozen=True)
+class SearchPart:
+    """What a finished part of the search added to the trials, in order; and the constants that it chose, if any."""
+
+    trials: tuple[Trial, ...]
+    chosen: Constants | None = None
+
+
+class AbstractParts(ABC):
+    """Where finished parts of a search are kept, by name: `SPREAD` and the objectives."""
+
+    @abstractmethod
+    def read(self, name: str) -> SearchPart | None:
+        """The part of that name; None if it is not finished."""
+
+    @abstractmethod
+    def keep(self, name: str, part: SearchPart) -> None:
+        """Keep a part that is finished."""
+
+
+class NoParts(AbstractParts):
+    """Nothing is kept."""
+
+    def read(self, name: str) -> SearchPart | None:
+        """None."""
+
+    def keep(self, name: str, part: SearchPart) -> None:
+        """Nothing is done."""
 
 
 @dataclass(frozen=True)
@@ -56,62 +90,77 @@ def cost(objective: str, scores: Scores) -> float:
     return float(wanted + _PENALTY * missed)
 
 
-def choose_laws(judge: Judge, *, evaluations: int, seed: int, tell: Tell = lambda *_: None) -> Choice:
-    """Search the constants: half of the evaluations spread over their ranges, the others from the best by simplex.
-
-    The constants are rounded to two digits at the end. The same seed gives the same laws. One thread: the matrices are
-    so small that several threads wait for each other longest.
-    """
-    tried: dict[Constants, Scores] = {}
-    low, high = (np.array([bounds[k] for bounds in RANGES.values()]) for k in (0, 1))
-
-    def score(values: np.ndarray) -> Scores:
-        constants = Constants(*(round(float(value), 6) for value in np.clip(values, low, high)))
-        if constants not in tried:
-            tried[constants] = judge(constants)
-            tell("choosing the free coefficient", len(tried), evaluations)
-        return tried[constants]
-
-    with threadpool_limits(1, "blas"):
-        return _search(score, tried, evaluations, seed, (low, high))
-
-
-def _search(
-    score: Callable[[np.ndarray], Scores],
-    tried: Mapping[Constants, Scores],
+def choose_laws(
+    judge: Callable[[Constants], Scores],
+    *,
     evaluations: int,
     seed: int,
-    ranges: tuple[np.ndarray, np.ndarray],
+    parts: AbstractParts | None = None,
+    tell: Tell = lambda *_: None,
 ) -> Choice:
-    low, high = ranges
-    score(np.array(CORRECTED))
-    for point in qmc.LatinHypercube(len(RANGES), rng=np.random.default_rng(seed)).random(evaluations // 2):
-        score(low + point * (high - low))
-    each = max(8, (evaluations - evaluations // 2) // len(OBJECTIVES))
-    laws, scores = {}, {}
-    for objective in OBJECTIVES:
-        best = _refine(objective, score, tried, each, high - low)
-        laws[objective] = ChosenLaw(objective, best)
-        scores[objective] = score(np.array(best))
-    return Choice(laws, scores, tuple(Trial(constants, found) for constants, found in tried.items()))
+    """Search the constants: half of the evaluations spread over their ranges, the others from the best by simplex.
+
+    The constants are rounded to two digits at the end. The same seed gives the same laws, also if the search was
+    interrupted: parts that `parts` has are not repeated. One thread: the matrices are so small that several threads
+    wait for each other longest.
+    """
+    search = _Search(judge, evaluations, parts or NoParts(), tell)
+    with threadpool_limits(1, "blas"):
+        search.finish_part(SPREAD, lambda: search.spread(seed))
+        chosen = {name: search.finish_part(name, partial(search.refine, name)) for name in OBJECTIVES}
+    laws = {name: ChosenLaw(name, constants) for name, constants in chosen.items() if constants is not None}
+    scores = {name: search.tried[law.constants] for name, law in laws.items()}
+    return Choice(laws, scores, tuple(Trial(constants, found) for constants, found in search.tried.items()))
 
 
-def _refine(
-    objective: str,
-    score: Callable[[np.ndarray], Scores],
-    tried: Mapping[Constants, Scores],
-    evaluations: int,
-    spans: np.ndarray,
-) -> Constants:
-    """A simplex from the best so far; then the best of all with rounded constants."""
-    start = np.array(min(tried, key=lambda constants: cost(objective, tried[constants])))
-    simplex = np.vstack([start, start + 0.1 * np.diag(np.where(np.arange(len(spans)) % 2, -spans, spans))])
-    minimize(
-        lambda values: cost(objective, score(values)),
-        start,
-        method="Nelder-Mead",
-        options={"initial_simplex": simplex, "maxfev": evaluations, "xatol": 1e-3, "fatol": 1e-4},
-    )
-    ranked = sorted(tried, key=lambda constants: cost(objective, tried[constants]))[:3]
-    rounded = [round_constants(constants) for constants in ranked]
-    return min(rounded, key=lambda constants: cost(objective, score(np.array(constants))))
+class _Search:
+    """The trials of a search so far; a part continues from all trials of the parts before it."""
+
+    def __init__(
+        self, judge: Callable[[Constants], Scores], evaluations: int, parts: AbstractParts, tell: Tell
+    ) -> None:
+        self.judge, self.evaluations, self.parts, self.tell = judge, evaluations, parts, tell
+        self.tried: dict[Constants, Scores] = {}
+        self.low, self.high = (np.array([bounds[k] for bounds in RANGES.values()]) for k in (0, 1))
+
+    def finish_part(self, name: str, run: Callable[[], Constants | None]) -> Constants | None:
+        """Read a part, or run it and keep it; returns the constants that it chose."""
+        part = self.parts.read(name)
+        if part is None:
+            before = len(self.tried)
+            chosen = run()
+            part = SearchPart(tuple(Trial(*each) for each in list(self.tried.items())[before:]), chosen)
+            self.parts.keep(name, part)
+        self.tried |= {trial.constants: trial.scores for trial in part.trials}
+        return part.chosen
+
+    def score(self, values: np.ndarray) -> Scores:
+        """The scores of constants, moved into their ranges; those tried before are not computed again."""
+        constants = Constants(*(round(float(value), 6) for value in np.clip(values, self.low, self.high)))
+        if constants not in self.tried:
+            self.tried[constants] = self.judge(constants)
+            self.tell("choosing the free coefficient", len(self.tried), self.evaluations)
+        return self.tried[constants]
+
+    def spread(self, seed: int) -> None:
+        """The corrected flux, and constants spread over the ranges."""
+        self.score(np.array(CORRECTED))
+        points = qmc.LatinHypercube(len(RANGES), rng=np.random.default_rng(seed)).random(self.evaluations // 2)
+        for point in points:
+            self.score(self.low + point * (self.high - self.low))
+
+    def refine(self, objective: str) -> Constants:
+        """A simplex from the best so far; then the best of all with rounded constants."""
+        spans = self.high - self.low
+        start = np.array(min(self.tried, key=lambda constants: cost(objective, self.tried[constants])))
+        simplex = np.vstack([start, start + 0.1 * np.diag(np.where(np.arange(len(spans)) % 2, -spans, spans))])
+        most = max(8, (self.evaluations - self.evaluations // 2) // len(OBJECTIVES))
+        minimize(
+            lambda values: cost(objective, self.score(values)),
+            start,
+            method="Nelder-Mead",
+            options={"initial_simplex": simplex, "maxfev": most, "xatol": 1e-3, "fatol": 1e-4},
+        )
+        ranked = sorted(self.tried, key=lambda constants: cost(objective, self.tried[constants]))[:3]
+        rounded = [round_constants(constants) for constants in ranked]
+        return min(rounded, key=lambda constants: cost(objective, self.score(np.array(constants))))

@@ -14,8 +14,9 @@ from fluxforge.skew._meshes import FAMILIES, make_mesh, random_meshes
 from fluxforge.skew._objective import ASPECT, SteadyProblem
 from fluxforge.skew._operator import FluxOperator, coercivity, largest_step, solve_steady
 
-# Far from the seeds of the search.
-_HELD_OUT = 10**6
+# Far from the seeds of the search. The margins of the search and SIZES were settled with the seeds from 10⁶ on; these
+# were drawn afterwards, once, and no choice may be made with them.
+_HELD_OUT = 86_753_090
 SIZES = (9, 18, 36, 72)
 _SPECTRUM = 9
 Balances = Callable[[FluxOperator], csr_array]

@@ -1,0 +1,78 @@
+"""The record of a run from its verdict and its certificate."""
+
+from msgspec.structs import replace
+
+from fluxforge import recipe
+from fluxforge.pipeline._certification import Certified
+from fluxforge.pipeline._distillation import Judged
+from fluxforge.run.result import Constants, Discovery, Evidence, StepRow
+
+
+def describe_judged(judged: Judged, spec: recipe.Recipe) -> Discovery:
+    """The record of a run up to its verdict."""
+    distilled = judged.distilled
+    fronts = distilled.fronts
+    found = Discovery(
+        recipe=spec.name,
+        seed=spec.seed,
+        member=distilled.trained.member,
+        skipped=distilled.trained.skipped,
+        seconds=dict(judged.seconds),
+        verdict=judged.verdict,
+        recovered=judged.recovered,
+        reasons=judged.reasons,
+        ended_by_clock=None if fronts is None else tuple(n for n, front in fronts.items() if front.ended_by_clock),
+        fronts=None if fronts is None else dict(fronts),
+    )
+    return found if judged.formula is None else _describe_formula(found, judged)
+
+
+def _describe_formula(found: Discovery, judged: Judged) -> Discovery:
+    formula, fitted, own = judged.formula, judged.fitted, judged.constants
+    assert formula is not None
+    assert fitted is not None
+    assert own is not None
+    evidence = formula.evidence
+    return replace(
+        found,
+        fronts=evidence.fronts or found.fronts,
+        constants_fitted=Constants(values=dict(fitted.fitted.values), uncertainty=dict(fitted.fitted.uncertainty)),
+        messages=formula.messages,
+        outputs=formula.outputs,
+        constants=dict(formula.fitted.values),
+        constants_uncertainty=dict(formula.fitted.uncertainty),
+        rational={name: str(value) for name, value in formula.fitted.rational.items()},
+        loss=formula.losses(judged.distilled.network_loss),
+        combinations_tried=evidence.combinations_tried,
+        against_step=_all_steps(evidence, own.rows()),
+        laws=evidence.laws,
+        order=evidence.order,
+        explained=own.explained,
+        limit=dict(own.limit),
+        limit_uncertainty=dict(own.uncertainty),
+        readings=own.rows(),
+        stencil=judged.stencil,
+        evaluation=judged.evaluation,
+    )
+
+
+def _all_steps(evidence: Evidence, read: tuple[StepRow, ...]) -> tuple[StepRow, ...] | None:
+    """Constants at all Δt, longest first; None of a formula that is not that of small steps."""
+    if not evidence.against_step:
+        return None
+    return tuple(sorted((*evidence.against_step, *read), key=lambda row: -row.step))
+
+
+def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
+    """The record of a run up to its certificate."""
+    found = replace(describe_judged(certified.judged, spec), seconds=dict(certified.seconds))
+    if certified.certificate is None:
+        return found
+    return replace(
+        found,
+        as_expected=certified.as_expected,
+        scheme=certified.match,
+        findings=certified.findings,
+        order_in_time=certified.order_in_time,
+        certificate=certified.certificate.to_document(),
+    )
