@@ -64,6 +64,8 @@ CHANGES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("changes", CHANGES, ids=str)
 def test_the_changed_text_is_the_changed_recipe_with_its_comments(name: str, changes: dict[str, Any]) -> None:
     recipe = load(name)
+    if name == "skew":  # its fluxes are those of heat with α = 1
+        changes = {field: value for field, value in changes.items() if field != "diffusivity"}
     changed = text(name, changes=changes)
     assert from_dict(tomllib.loads(changed), "changed") == override(recipe, changes)
     assert changed.startswith(text(name).split("\n")[0])
