@@ -17,7 +17,7 @@ from fluxforge.certify._enclose import enclose
 from fluxforge.certify._evidence import Line, Verdict, judged
 from fluxforge.certify._intervals import Interval
 from fluxforge.certify._pieces import Range, settle
-from fluxforge.expression import symbol
+from fluxforge.expression import Select, symbol
 
 R, C = symbol("r"), symbol("c")
 # Ratios are examined up to this size, in parts whose ends grow by the same factor.
@@ -25,6 +25,7 @@ LARGEST_RATIO = 1e6
 PARTS = 14
 # Parts of the Courant numbers on which φ(1, c) is simplified.
 AT_ONE_PARTS = 8
+AT_ONE_HALVINGS = 20  # poles at the ends of the Courant numbers need short parts
 COURANT: Range = (2.0**-20, 1.0 - 2.0**-20)
 # The least side of a box relative to its part, and how far beyond a bound φ may be without it counting.
 WIDTH, SLACK = 2.0**-8, 5e-3
@@ -74,11 +75,22 @@ def limiter_region(phi: sp.Expr) -> LimiterRegion:
 
 
 def _at_one(phi: sp.Expr) -> sp.Expr:
-    """φ(1, c), with the comparisons and extrema that it contains decided on parts of the Courant numbers."""
+    """φ(1, c), with the comparisons and extrema that it contains decided on parts of the Courant numbers.
+
+    A part on which they are not decided is halved; parts that differ leave the formula as it is.
+    """
     formula = phi.xreplace({R: sp.S.One})
     ends = np.linspace(*COURANT, AT_ONE_PARTS + 1).tolist()
-    each = {sp.simplify(settle(formula, {C: part})) for part in pairwise(ends)}
-    return each.pop() if len(each) == 1 else sp.simplify(settle(formula, {C: COURANT}))
+    waiting, found = [(part, 0) for part in pairwise(ends)], set()
+    while waiting:
+        (low, high), depth = waiting.pop()
+        value = sp.simplify(settle(formula, {C: (low, high)}))
+        if value.has(sp.Min, sp.Max, sp.Abs, Select) and depth < AT_ONE_HALVINGS:
+            middle = (low + high) / 2
+            waiting += [((low, middle), depth + 1), ((middle, high), depth + 1)]
+        else:
+            found.add(value)
+    return found.pop() if len(found) == 1 else sp.simplify(settle(formula, {C: COURANT}))
 
 
 def _parts() -> Iterator[Range]:

@@ -53,8 +53,9 @@ class Judged:
 
     @property
     def accepted(self) -> bool:
-        """Whether φ is within its bounds, by intervals, and better than CFL-superbee at every horizon."""
-        return self.region.holds is True and self.row.worst is not None and self.row.worst < 1.0
+        """Whether φ is within its bounds, by intervals, φ(1) = 1, and better than CFL-superbee at every horizon."""
+        proved = self.region.holds is True and self.region.second_order
+        return proved and self.row.worst is not None and self.row.worst < 1.0
 
 
 def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:

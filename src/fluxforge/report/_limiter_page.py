@@ -57,6 +57,9 @@ def wave_figure(result: LimiterResult) -> Figure:
         xlabel="Courant number c", ylabel="mean |error|", title="Jiang–Shu wave, 200 cells, t = 10", ylim=(0, None)
     )
     right.set(xlabel="steps", ylabel="error / CFL-superbee's", title="fresh profiles, 64 cells", ylim=(0, None))
+    horizons = [int(n) for n in result.limiters[0].fresh]
+    right.set_xticks(horizons, [f"{n:,}" for n in horizons])
+    right.minorticks_off()
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
     return figure

@@ -11,7 +11,7 @@ class Discovered(NamedTuple):
     provenance: str
 
 
-_RUN = "fluxforge discover limiter, recipe limiter, seed 0; bounds proved by intervals, Lipschitz-continuous in r: "
+_PROVED = "bounds proved by intervals, Lipschitz-continuous in r: "
 
 DISCOVERED: dict[str, Discovered] = {
     "discovered-jump": Discovered(
@@ -19,13 +19,14 @@ DISCOVERED: dict[str, Discovered] = {
         "max(0, min(min(2*r/c, 2/(1 - c)), "
         "where((0.288 + 0.259*c + 0.266*c**2 < r)*(r < 1.283 + 1.376*c + 1.027*c**2), "
         "1 + (0.336 + 0.34*c)*(r - 1), 2/(1 - c))))",
-        f"{_RUN}no",
+        "fluxforge discover limiter, seed 0, with an earlier refit: 3,600 candidates, 24 rows a generation, the worst "
+        f"ratio of each; {_PROVED}no",
     ),
     "discovered-ramp": Discovered(
         "discovered limiter with ramps from a line to its bound",
-        "max(0, min(min(2*r/c, 2/(1 - c)), 1 + (0.341 + 0.313*c)*(r - 1) + max(max(0, "
-        "11.454*(0.303 + 0.307*c + 0.199*c**2 - r)/c), 9.044*(r - 1.036 - 2.615*c + 0.479*c**2)/(1 - c))))",
-        f"{_RUN}yes",
+        "max(0, min(min(2*r/c, 2/(1 - c)), 1 + (0.357 + 0.284*c)*(r - 1) + max(max(0, "
+        "31.788*(0.304 + 0.219*c + 0.256*c**2 - r)/c), 3.433*(r - 1.061 - 2.072*c + 0.202*c**2)/(1 - c))))",
+        f"fluxforge discover limiter, seed 0; {_PROVED}yes",
     ),
 }
 """The formulas, by the name of the limiter."""
