@@ -33,7 +33,8 @@ from fluxforge.scheme.limiters import C, Limiter, R
 SPEED, END, COURANT = 8.0, 1.0, 0.4
 REFINEMENTS = (25, 50, 100, 200, 400)
 SMOOTH_COURANT, SMOOTH_TURNS = 0.4, 10
-FRESH_ROWS, FRESH_SEED = 128, 2**30 + 22
+# Many: with 128 the standard error of a ratio of two limiters is 0.1 after 2,048 steps.
+FRESH_ROWS, FRESH_SEED = 1024, 2**30 + 22
 
 
 @dataclass(frozen=True)
