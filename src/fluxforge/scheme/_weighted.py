@@ -52,7 +52,7 @@ def nested_rkl2(stages: int) -> Tableau:
     fixed. R(z) = 1 + z (1 + z w_2 (1 + z w_3 (…))), w_k being ratios of the coefficients of R.
     """
     base = rkl2(stages)
-    z = sp.Dummy("z")
+    z = symbol("z")
     increments: list[sp.Expr] = [sp.S.Zero]
     for row in base.rows:
         states = (weight * increments[j] for j, weight in row.states.items())
