@@ -6,14 +6,13 @@ The numerical work is replaced by constants (`toy_pipeline`); folders, writes, s
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fault_worker import NOBODY, Ended, Fault, Nursery, started
+from fault_worker import Ended, Fault, Nursery, started
 from fluxforge.mesh import two_cells, write
 from fluxforge.stepping import simulate, write_run
 from toy_pipeline import STAGES
@@ -149,27 +148,18 @@ def test_a_second_process_is_refused_and_the_first_goes_on(
     assert contents(folder) == whole[0]
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that any user may write to: pytest's own are closed to others."""
-    with tempfile.TemporaryDirectory(prefix="fluxforge-test-") as name:
-        os.chmod(name, 0o777)
-        yield Path(name)
-
-
 @pytest.mark.parametrize("stage", ["train 3", "search z1", "certify", "report"])
 def test_a_folder_that_becomes_read_only_for_its_user(
-    stage: str, nursery: Nursery, whole: tuple[dict[str, Any], int], open_folder: Path
+    stage: str, nursery: Nursery, whole: tuple[dict[str, Any], int], tmp_path: Path
 ) -> None:
-    folder = open_folder / "run"
-    ended = resumed(nursery, folder, fault=Fault("lock away", stage=stage), nobody=True)
+    folder = tmp_path / "run"
+    ended = resumed(nursery, folder, fault=Fault("lock away", stage=stage), obey_modes=True)
     assert ended.code == 1
     (line,) = ended.err.splitlines()
     assert "Permission denied" in line
-    assert (folder / "run.json").stat().st_uid == (NOBODY if os.geteuid() == 0 else os.geteuid())
     for place in (folder, *(item for item in folder.rglob("*") if item.is_dir())):
         place.chmod(0o755)
-    ended = resumed(nursery, folder, nobody=True)
+    ended = resumed(nursery, folder, obey_modes=True)
     assert (ended.code, ended.err) == (0, "")
     assert contents(folder) == whole[0]
 
