@@ -3,7 +3,7 @@
 import html
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fluxforge._files import write_document
@@ -38,18 +38,18 @@ class Certificate:
 
     scheme: str
     quick: bool
-    lines: tuple[Line, ...]
-    claims: tuple[ClaimCheck, ...]
-    linearity: Linearity | None
-    conservation: Conservation | None
-    time: TimeStudy | None
-    semidiscrete: SemiDiscrete | None
-    space: dict[str, FamilyResult]
-    modified: dict[str, ModifiedEquation]
-    stability: Stability | None
-    maximum: MaximumPrinciple | None
-    cost: Cost | None
-    curves: tuple[CostCurve, ...]
+    lines: tuple[Line, ...] = ()
+    claims: tuple[ClaimCheck, ...] = ()
+    linearity: Linearity | None = None
+    conservation: Conservation | None = None
+    time: TimeStudy | None = None
+    semidiscrete: SemiDiscrete | None = None
+    space: dict[str, FamilyResult] = field(default_factory=dict)
+    modified: dict[str, ModifiedEquation] = field(default_factory=dict)
+    stability: Stability | None = None
+    maximum: MaximumPrinciple | None = None
+    cost: Cost | None = None
+    curves: tuple[CostCurve, ...] = ()
     mesh: str | None = None
     units: Units | None = None
     transient: TransientGrowth | None = None

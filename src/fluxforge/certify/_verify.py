@@ -17,8 +17,9 @@ from fluxforge.certify._claims import Request
 from fluxforge.certify._evidence import Line, Verdict, judged, unknown
 from fluxforge.certify._families import choose
 from fluxforge.certify._problems import functions
+from fluxforge.certify._recorder import Progress
 from fluxforge.certify._summary import summarise
-from fluxforge.certify._verification import Progress, Verification
+from fluxforge.certify._verification import Verification
 from fluxforge.certify.conservation import (
     ROLLOUT,
     TOLERANCE,
@@ -126,21 +127,7 @@ def verify_step(make_step: MakeStep, *, name: str = "step", mesh: Mesh | None = 
             _diffusivity_line(make_step),
         )
     certificate = Certificate(
-        scheme=name,
-        quick=False,
-        lines=lines,
-        claims=(),
-        linearity=reach,
-        conservation=kept,
-        time=None,
-        semidiscrete=None,
-        space={},
-        modified={},
-        stability=None,
-        maximum=None,
-        cost=None,
-        curves=(),
-        mesh=mesh.origin,
+        scheme=name, quick=False, lines=lines, linearity=reach, conservation=kept, mesh=mesh.origin
     )
     return replace(certificate, summary=summarise(certificate))
 
