@@ -15,16 +15,14 @@ from fluxforge import recipe
 from fluxforge._types import Precision
 from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose
 from fluxforge.data._meshes import meshes
+from fluxforge.data._model import PLAIN_HEAT, Model, model_of
 from fluxforge.data._pairs import PairSource, two_cells
 from fluxforge.data._problem import (
-    PLAIN_HEAT,
     AbstractSource,
     FixedSource,
-    Model,
     Problem,
     fastest_rate,
     linearise,
-    model_of,
     problem,
     rate_on,
 )

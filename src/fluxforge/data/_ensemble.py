@@ -11,10 +11,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge._types import Precision
+from fluxforge.data._model import PLAIN_HEAT, Model
 from fluxforge.data._problem import (
-    PLAIN_HEAT,
     AbstractSource,
-    Model,
     Problem,
     count_substeps,
     fastest_rate,

@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from fluxforge import recipe
-from fluxforge.data._problem import PLAIN_HEAT, AbstractSource, Model, Problem, problem, with_noise
+from fluxforge.data._model import PLAIN_HEAT, Model
+from fluxforge.data._problem import AbstractSource, Problem, problem, with_noise
 from fluxforge.graph import PaddedGraph, Shown, Slots
 from fluxforge.scheme import Ghost, Hop
 

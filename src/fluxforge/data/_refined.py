@@ -27,7 +27,8 @@ from fluxforge._types import Precision, State
 from fluxforge.data._divide import divide
 from fluxforge.data._ensemble import Ensemble, draw_parameters, pose, smooth_field
 from fluxforge.data._meshes import cache_folder
-from fluxforge.data._problem import AbstractSource, Model, Problem, count_substeps, fastest_rate, rate_on
+from fluxforge.data._model import Model
+from fluxforge.data._problem import AbstractSource, Problem, count_substeps, fastest_rate, rate_on
 from fluxforge.errors import InputError, StorageError
 from fluxforge.graph import PaddedGraph, evaluate_stages, pad_graph, pad_to_size, put, size
 from fluxforge.mesh import Mesh
