@@ -1,7 +1,7 @@
 """Comparisons and choices as functions whose values are numbers: `a < b`, `a <= b` and `where(condition, a, b)`.
 
-SymPy's own relations are no numbers (1 + (x > 0) is an error), and its Piecewise rewrites conditions whenever it is
-rebuilt. These stay as they are written, except where all that decides is a number.
+SymPy's own relations are not numbers (1 + (x > 0) is an error), and its Piecewise rewrites conditions whenever it is
+rebuilt. These stay as they are written; only those that numbers decide are evaluated.
 """
 
 import math
@@ -21,10 +21,10 @@ def _raised(text: str, exponent: str | None) -> str:
 
 
 class _Decision(sp.Function):  # type: ignore[misc]
-    """A function that has a value once its arguments have."""
+    """A function that `evalf` evaluates by way of its arguments."""
 
     def _eval_evalf(self, prec: int) -> sp.Expr:
-        # SymPy counts bits here, and digits there.
+        # `prec` is in bits, and `evalf` takes decimal digits.
         return self.func(*(argument.evalf(max(1, round(prec * math.log10(2)))) for argument in self.args))
 
 

@@ -33,7 +33,7 @@ def arguments(node: sp.Basic) -> Iterable[sp.Basic]:
 def leaves_first(
     root: sp.Basic, done: Container[sp.Basic], needs: Callable[[sp.Basic], Iterable[sp.Basic]] = arguments
 ) -> Iterator[sp.Basic]:
-    """Every node not `done`, after the nodes it needs; the caller adds each to `done` before asking for the next."""
+    """Yield every node not in `done` after the nodes it needs; the caller adds each to `done` before the next."""
     stack = [root]
     while stack:
         node = stack[-1]

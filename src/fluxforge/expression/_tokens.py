@@ -1,4 +1,4 @@
-"""Text → tokens, within limits of size, and error messages that show the place in the text."""
+"""Text → tokens, with limits on its size; error messages that show the place in the text."""
 
 import difflib
 import re
@@ -33,7 +33,7 @@ _LISTED = 12
 
 
 class RefusalError(ValueError):
-    """What is wrong with an operation, before the parser has added the place."""
+    """An operation that is refused. The parser catches it and adds the column."""
 
 
 def visible(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Equations as documents: TOML files of users, and the equation that a scheme.json names. Nothing is evaluated."""
+"""Equations as documents: TOML files of users, and the equation in a scheme.json. Nothing in them is executed."""
 
 import difflib
 import os
@@ -106,7 +106,7 @@ def from_document(document: Mapping[str, Any], where: str = "the equation") -> E
 
 
 def to_document(equation: Equation) -> dict[str, Any]:
-    """The equation as plain values that `from_document` reads back; what is as by default is left out."""
+    """The equation as plain values that `from_document` reads back; fields that have their default are left out."""
     found = msgspec.to_builtins(
         _Document(
             name=equation.name,
@@ -130,7 +130,7 @@ def to_document(equation: Equation) -> dict[str, Any]:
 
 
 class _Formulas:
-    """Reads the formulas of a document, each with the names it may contain."""
+    """Parses the formulas of a document, each with the names it may contain."""
 
     def __init__(self, given: _Document, parameters: tuple[Parameter, ...]) -> None:
         self._given = given
