@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from fluxforge._types import State
 from fluxforge.expression import evaluate, symbol
-from fluxforge.graph import Formulas, PaddedGraph, visit_stages
+from fluxforge.graph import Formulas, PaddedGraph, Quantities, visit_stages
 from fluxforge.mesh import cell_slopes, exchange_slopes
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import Ghost, Hop, Message, Stage, semi_discrete
@@ -36,7 +36,7 @@ def rate_on(
     T: State,
     S: State,
     *,
-    parameters: Mapping[str, Any],
+    parameters: Quantities,
     equation: Equation = HEAT,
     law: sp.Expr | None = None,
 ) -> State:
@@ -102,7 +102,7 @@ class Problem(eqx.Module):
     equation: Equation = eqx.field(static=True, default=HEAT)
 
     @property
-    def step_parameters(self) -> dict[str, Any]:
+    def step_parameters(self) -> dict[str, Array]:
         """The parameters of a step by name, Δt among them: what the evaluator of stages is given."""
         return {"dt": self.dt, **self.parameters}
 
@@ -152,15 +152,16 @@ def resolve_step(p: Problem, substeps: int) -> Float[Array, " cells"]:
     Of a linear equation that is exp(Δt L) u, source and walls included.
     """
     h = p.dt / substeps
+    return jax.lax.fori_loop(0, substeps, lambda _, u: classical_step(p.rate, u, h), p.T)
 
-    def advance(_: Any, u: State) -> State:
-        k1 = p.rate(u)
-        k2 = p.rate(u + 0.5 * h * k1)
-        k3 = p.rate(u + 0.5 * h * k2)
-        k4 = p.rate(u + h * k3)
-        return u + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
 
-    return jax.lax.fori_loop(0, substeps, advance, p.T)
+def classical_step(rate: Callable[[State], State], u: State, h: Float[Array, ""]) -> State:
+    """One step h of the classical Runge–Kutta method."""
+    k1 = rate(u)
+    k2 = rate(u + 0.5 * h * k1)
+    k3 = rate(u + 0.5 * h * k2)
+    k4 = rate(u + h * k3)
+    return u + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
 
 
 def count_substeps(fourier: float, tolerance: float, *, real: bool = True) -> int:

@@ -28,7 +28,7 @@ from fluxforge.data._divide import divide
 from fluxforge.data._ensemble import Ensemble, draw_parameters, pose, smooth_field
 from fluxforge.data._meshes import cache_folder
 from fluxforge.data._model import Model
-from fluxforge.data._problem import AbstractSource, Problem, count_substeps, fastest_rate, rate_on
+from fluxforge.data._problem import AbstractSource, Problem, classical_step, count_substeps, fastest_rate, rate_on
 from fluxforge.errors import InputError, StorageError
 from fluxforge.graph import PaddedGraph, evaluate_stages, pad_graph, pad_to_size, put, size
 from fluxforge.mesh import Mesh
@@ -80,8 +80,8 @@ def refined_source(
     return RefinedSource(problems, int(known["levels"]), float(known["difference"]))
 
 
-def recipe_words(spec: recipe.Meshes) -> dict[str, Any]:
-    """What of the data decides the answers; mesh files count by their points."""
+def recipe_words(spec: recipe.Meshes) -> dict[str, object]:
+    """The fields of a recipe's data that decide the answers; mesh files are identified by their points."""
     names = ("meshes", "cells", "kinds", "fields", "fourier", "tolerance", "levels", "cell_size", "jumps")
     return {name: getattr(spec, name) for name in names}
 
@@ -181,7 +181,7 @@ class _Fine(eqx.Module):
         """The mean over the parts of each coarse cell, which have equal volumes."""
         return values.reshape(-1, 4**self.level).mean(axis=1)
 
-    def put_problem(self, mesh: Ensemble, p: Problem, key: PRNGKeyArray) -> tuple[PaddedGraph, dict[str, Any]]:
+    def put_problem(self, mesh: Ensemble, p: Problem, key: PRNGKeyArray) -> tuple[PaddedGraph, dict[str, Array]]:
         """The divided mesh with the walls and parameters of a coarse problem."""
         held = jnp.where(jnp.arange(len(self.wall)) < len(self.x), 0.0, p.graph.shown["dirichlet"].constant[self.wall])
         length, jumps = draw_parameters(mesh, key, self.model, self.spec.cell_size, self.spec.jumps)
@@ -227,11 +227,7 @@ def _resolve(
         rate = consistent_rate(p.equation, graph, S, parameters)
 
         def advance(_: Any, u: State) -> State:
-            k1 = rate(u)
-            k2 = rate(u + 0.5 * h * k1)
-            k3 = rate(u + 0.5 * h * k2)
-            k4 = rate(u + h * k3)
-            return jnp.where(graph.live, u + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4), 0.0)
+            return jnp.where(graph.live, classical_step(rate, u, h), 0.0)
 
         return fine.average(u), fine.average(jax.lax.fori_loop(0, substeps, advance, u))
 
@@ -240,7 +236,7 @@ def _resolve(
 
 
 def consistent_rate(
-    equation: Equation, graph: PaddedGraph, S: State, parameters: dict[str, Any]
+    equation: Equation, graph: PaddedGraph, S: State, parameters: dict[str, Array]
 ) -> Callable[[State], State]:
     """∂u/∂t by the corrected flux, or by the two-point flux where the equation does not diffuse or K is a tensor."""
     scheme = corrected_scheme(equation)

@@ -8,7 +8,6 @@ to 0, it then sees log(total + 1/100) instead of log(total).
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -21,7 +20,7 @@ from fluxforge.errors import InputError
 from fluxforge.expression import evaluate, symbol
 from fluxforge.gnn._mlp import MLP
 from fluxforge.gnn._network import AbstractNetwork
-from fluxforge.graph import AbstractRound, Formulas, PaddedGraph
+from fluxforge.graph import AbstractRound, Formulas, Nodes, PaddedGraph, Quantities
 from fluxforge.pde import Equation
 from fluxforge.scheme import (
     Ghost,
@@ -71,9 +70,7 @@ class WeightedRound(eqx.Module):
         """The rules of the stage's outputs."""
         return Formulas(self.stage).ghosts
 
-    def coefficients(
-        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
-    ) -> Float[Array, "cells slots"]:
+    def coefficients(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> Float[Array, "cells slots"]:
         """1 + scale · f in every slot, 1 in those that are not used."""
         hop = graph.hops[Hop.EDGE]
         wanted = frozenset[sp.Symbol]().union(*(each.free_symbols for each in (*self.inputs, self.scale)))
@@ -87,14 +84,12 @@ class WeightedRound(eqx.Module):
             found = found * jnp.where(hop.mask & jnp.isfinite(scale), scale, 0.0)
         return 1.0 + jnp.where(hop.mask, found, 0.0)
 
-    def sums(
-        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
-    ) -> dict[str, State]:
+    def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
         """What every cell receives."""
         found = self.coefficients(graph, nodes, parameters)
         return Formulas(self.stage).sums(graph, nodes, {**parameters, self.coefficient.name: found})
 
-    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
+    def outputs(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
         """The stage's outputs."""
         return Formulas(self.stage).outputs(graph, cell)
 

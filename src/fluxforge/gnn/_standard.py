@@ -15,7 +15,7 @@ from fluxforge._types import State
 from fluxforge.expression import symbol
 from fluxforge.gnn._mlp import AbstractMLP
 from fluxforge.gnn._network import Layer, Messages, Network, Update, rows
-from fluxforge.graph import PaddedGraph, put, visit_stages
+from fluxforge.graph import PaddedGraph, Quantities, put, visit_stages
 from fluxforge.scheme import Hop
 from fluxforge.scheme._symbols import ENDS
 
@@ -52,7 +52,7 @@ def _tables(
 
 
 def _tables_of_problem(
-    network: Network, graph: PaddedGraph, T: State, S: State, parameters: Mapping[str, Any]
+    network: Network, graph: PaddedGraph, T: State, S: State, parameters: Quantities
 ) -> tuple[list[Array], list[Array]]:
     tables, used = [], []
     visits = visit_stages(network.rounds, graph, T, S, parameters=parameters)

@@ -1,20 +1,26 @@
 """Ghosts whose part in a step depends on the state: where a flow that is not linear leaves the domain."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import sympy as sp
-from jax.typing import DTypeLike
+from jax.typing import ArrayLike, DTypeLike
 from jaxtyping import Array, Bool, Float
 
 from fluxforge._types import Precision
 from fluxforge.expression import evaluate, symbol
 from fluxforge.mesh import DualGraph, ParameterFields, linear_speed, wall_velocity
 from fluxforge.pde import Equation, differentiate
+
+Quantities: TypeAlias = Mapping[str, ArrayLike]
+"""Numbers and arrays by name: Δt, the constants of an equation, and in cells also fields and sums."""
+
+Nodes: TypeAlias = Mapping[str, Float[Array, " nodes"]]
+"""Values of fields at all nodes, cells first, then ghosts."""
 
 
 def put(values: np.ndarray | np.generic, dtype: DTypeLike | None = None) -> Array:
@@ -40,7 +46,7 @@ class Outflow(eqx.Module):
     slope: sp.Expr = eqx.field(static=True)
 
     def leaving(
-        self, inside: Float[Array, " nodes"], outside: Float[Array, " nodes"], parameters: Mapping[str, Any]
+        self, inside: Float[Array, " nodes"], outside: Float[Array, " nodes"], parameters: Quantities
     ) -> Bool[Array, " nodes"]:
         """Which ghosts follow their owners; `inside` is the owner's value, `outside` that of the wall."""
         known = {symbol(name): value for name, value in parameters.items()}
