@@ -25,11 +25,11 @@ class Model:
     def put_on(
         self, graph: PaddedGraph, size: Any = None, jumps: Mapping[str, Float[Array, " cells"]] | None = None
     ) -> tuple[PaddedGraph, dict[str, Float[Array, ""]]]:
-        """The graph with what its cells and faces have of the parameters, and the parameters that are one number.
+        """The graph with the parameters of its cells and faces, and the parameters that are one number each.
 
-        Cells of mean volume 1 stand for those of a `size` in the units of the parameters, if it is given: with lengths
-        over it and times over its square, a diffusivity stays as it is. `jumps` are factors of parameters given per
-        cell.
+        With a `size`, the graph's cells of mean volume 1 have this length in the units of the parameters: lengths are
+        divided by it and times by its square, which leaves a diffusivity unchanged. `jumps` are factors of parameters
+        given per cell.
         """
         constants: dict[str, Array] = {}
         cells, slots = dict(graph.cells), dict[str, Array]()
@@ -67,12 +67,12 @@ def model_of(spec: recipe.Recipe) -> Model:
 
 
 def _in_cells_of(size: Any, p: Parameter) -> Any:
-    """What a parameter is multiplied by where lengths are divided by `size` and times by its square."""
+    """The factor of a parameter where lengths are divided by `size` and times by its square."""
     return 1.0 if p.unit is None else size ** -float(p.unit.length + 2 * p.unit.time)
 
 
 def _vary_slots(p: Parameter, slots: Mapping[str, Array], here: Array, there: Array) -> dict[str, Array]:
-    """What faces have of a parameter with a factor in each of the two cells: a scalar at its end, K n the series."""
+    """Values in slots, times a factor per cell: a scalar takes that of its end, K n the harmonic mean of both."""
     if p.in_cells:
         return {name: slots[name] * factor for name, factor in zip(p.edge_names(), (here, there), strict=True)}
     series = 2.0 * here * there / (here + there)

@@ -79,7 +79,7 @@ def _on(formula: sp.Expr, values: Mapping[sp.Symbol, Any]) -> Any:
     return evaluate(formula, values, jnp)
 
 
-# Folded into a problem's key for its noise; what else is drawn splits the key.
+# Folded into a problem's key for its noise, so that other draws, which split the key, do not change with it.
 _NOISE = 2**27
 
 
@@ -103,7 +103,7 @@ class Problem(eqx.Module):
 
     @property
     def step_parameters(self) -> dict[str, Array]:
-        """The parameters of a step by name, Δt among them: what the evaluator of stages is given."""
+        """The parameters of a step by name, with Δt, as the evaluator of stages takes them."""
         return {"dt": self.dt, **self.parameters}
 
     def rate(self, T: State) -> State:
@@ -165,7 +165,7 @@ def classical_step(rate: Callable[[State], State], u: State, h: Float[Array, ""]
 
 
 def count_substeps(fourier: float, tolerance: float, *, real: bool = True) -> int:
-    """So many that |e^z − R(h z)^n| ≤ tolerance for all z in [−2 Fo, 0], where the eigenvalues of Δt L lie.
+    """The number n of substeps for which |e^z − R(z/n)^n| ≤ tolerance for all eigenvalues z of Δt L, in [−2 Fo, 0].
 
     R(z) is the classical Runge–Kutta method's 1 + z + z²/2 + z³/6 + z⁴/24. The reference step bounds the eigenvalues of
     diffusion by Gershgorin's circles. With transport they are not `real`, and z is on the circle around −Fo.
@@ -185,7 +185,7 @@ def with_noise(p: Problem, key: PRNGKeyArray, level: float) -> Problem:
     """The same problem with normal noise of this relative standard deviation on its answer; at level 0 as it is."""
     if not level:
         return p
-    # A key of its own: data with and without noise are otherwise the same.
+    # A separate key, so that data with and without noise are otherwise the same.
     noise = level * jax.random.normal(jax.random.fold_in(key, _NOISE), p.T.shape, p.T.dtype)
     return _again(p, p.T, dt=p.dt, noise=noise)
 
@@ -213,12 +213,17 @@ class AbstractSource(eqx.Module):
         """`count` problems along a first axis."""
 
 
+def draw_problems(problems: Problem, key: PRNGKeyArray, count: int) -> Problem:
+    """`count` of the problems along the first axis, drawn with replacement: they depend on the key alone."""
+    chosen = jax.random.randint(key, (count,), 0, len(problems.dt))
+    return jax.tree.map(lambda leaf: leaf[chosen], problems)
+
+
 class FixedSource(AbstractSource):
-    """A set of problems, drawn from with replacement: a batch then depends on its key alone."""
+    """Batches drawn with replacement from a fixed set of problems."""
 
     problems: Problem
 
     def batch(self, key: PRNGKeyArray, count: int) -> Problem:
         """`count` of the problems."""
-        chosen = jax.random.randint(key, (count,), 0, len(self.problems.dt))
-        return jax.tree.map(lambda leaf: leaf[chosen], self.problems)
+        return draw_problems(self.problems, key, count)

@@ -36,7 +36,7 @@ _LEAST_TOTAL = sp.Rational(1, 100)
 
 
 def coefficient_inputs(equation: Equation, order: int = 1) -> tuple[sp.Expr, ...]:
-    """What the coefficients see, as formulas of a message: log(Fo_P + Fo_N), and the other numbers of the face."""
+    """The inputs of the coefficients, as formulas of a message: log(Fo_P + Fo_N), and the other numbers of the face."""
     numbers = face_invariants(equation)
     return (log_of_total(numbers.pop("total"), order), *numbers.values())
 
@@ -47,12 +47,12 @@ def log_of_total(total: sp.Expr, order: int) -> sp.Expr:
 
 
 def coefficient_symbol(tag: str) -> sp.Symbol:
-    """What the coefficient of a stage is called in its message."""
+    """The symbol of the coefficient of a stage in its message."""
     return symbol(f"c{tag}")
 
 
 def learned_part(total: sp.Expr, order: int) -> sp.Expr:
-    """What f is multiplied by: 1, or for `order` 2 a number between 0 and 1 that vanishes with Δt."""
+    """The factor of f: 1, or for `order` 2 a number between 0 and 1 that vanishes with Δt."""
     return total / (1 + total) if order == 2 else sp.S.One
 
 
@@ -75,7 +75,7 @@ class WeightedRound(eqx.Module):
         hop = graph.hops[Hop.EDGE]
         wanted = frozenset[sp.Symbol]().union(*(each.free_symbols for each in (*self.inputs, self.scale)))
         values = hop.values(wanted, nodes, parameters)
-        # Unused slots have no numbers of their own; what is made of zeros there must not reach the gradient as NaN.
+        # Formulas may be infinite or NaN in unused slots, which `where` keeps out of values but not out of gradients.
         seen = [jnp.broadcast_to(evaluate(each, values, jnp), hop.mask.shape) for each in self.inputs]
         table = jnp.stack([jnp.where(hop.mask & jnp.isfinite(each), each, 0.0).ravel() for each in seen], axis=-1)
         found = self.f(table.astype(graph.V.dtype)).reshape(hop.mask.shape)
@@ -85,7 +85,7 @@ class WeightedRound(eqx.Module):
         return 1.0 + jnp.where(hop.mask, found, 0.0)
 
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
-        """What every cell receives."""
+        """The sums of the stage, its messages with their coefficients."""
         found = self.coefficients(graph, nodes, parameters)
         return Formulas(self.stage).sums(graph, nodes, {**parameters, self.coefficient.name: found})
 

@@ -14,8 +14,8 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = MappingProxyType(
     {"relu": jax.nn.relu, "gelu": lambda x: jax.nn.gelu(x, approximate=False), "identity": lambda x: x}
 )
 
-# Keeps the size of what passes a gate: with smaller weights the products of three gates in a row are so small that
-# sparsity wins over data, and messages die. Layers in a row need less, because what they pass on is multiplied again.
+# This gain keeps the size of values through a gate. With smaller weights the products of three successive gates are so
+# small that the sparsity term dominates the loss, and training sets messages to 0.
 GAIN = 3.0**0.5
 
 
@@ -92,7 +92,7 @@ class Gate(eqx.Module):
 
 
 class GatedMLP(AbstractMLP):
-    """m gated layers in a row: products of inputs are within reach, as a ReLU's are not."""
+    """m gated layers in sequence, which approximate products of inputs better than ReLU layers do."""
 
     layers: tuple[Gate, ...]
 

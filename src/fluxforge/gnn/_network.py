@@ -17,7 +17,7 @@ from fluxforge.graph import AbstractRound, Formulas, Nodes, PaddedGraph, Quantit
 from fluxforge.recipe import Aggregate
 from fluxforge.scheme import Ghost, Hop, Stage, gradient_stage, symbol
 
-# What a cell without neighbours would get from a minimum or maximum.
+# Stands for ±∞ in unused slots of a minimum or maximum.
 _FAR = 1e30
 
 
@@ -76,7 +76,7 @@ class Layer(eqx.Module):
         return dict(zip(self.update.names, self.update.ghosts, strict=True))
 
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
-        """What every cell receives."""
+        """The aggregated messages of every cell."""
         return {name: z for each in self.messages for name, z in each(graph, nodes, parameters).items()}
 
     def outputs(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
@@ -166,7 +166,7 @@ class AbstractNetwork(eqx.Module):
 class Network(AbstractNetwork):
     """A message-passing network on a graph: the twin of a scheme, layer for stage.
 
-    Lengths are in units where the mean cell volume is 1; `fluxforge.stepping.network_stepper` sees to that.
+    Lengths are in units in which the mean cell volume is 1; `fluxforge.stepping.network_stepper` converts them.
     """
 
     layers: tuple[Layer, ...]
@@ -180,7 +180,7 @@ class Network(AbstractNetwork):
 
     @property
     def before(self) -> tuple[Gradient, ...]:
-        """The rounds without weights."""
+        """The rounds without weights, which come first."""
         return () if self.gradient is None else (self.gradient,)
 
     @property

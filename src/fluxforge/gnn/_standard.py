@@ -34,7 +34,7 @@ class Posed(Protocol):
 def inputs(network: Network, problems: Posed) -> list[Float[Array, "rows inputs"]]:
     """Input rows of each MLP, layer by layer, messages before update; without unused slots and padding."""
     together, used = _tables(network, problems.graph, problems.T, problems.S, problems.dt, problems.parameters)
-    # By NumPy: how many rows are used is known here only, and JAX would compile for every number.
+    # With NumPy: the number of used rows varies, and JAX would compile anew for each.
     tables = (np.asarray(table).reshape(-1, table.shape[-1]) for table in together)
     return [put(table[np.asarray(mask).ravel()], table.dtype) for table, mask in zip(tables, used, strict=True)]
 

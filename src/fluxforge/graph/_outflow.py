@@ -1,4 +1,4 @@
-"""Ghosts whose part in a step depends on the state: where a flow that is not linear leaves the domain."""
+"""Arrays on the device, and ghosts that depend on the state: where a nonlinear flow leaves the domain."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -26,8 +26,8 @@ Nodes: TypeAlias = Mapping[str, Float[Array, " nodes"]]
 def put(values: np.ndarray | np.generic, dtype: DTypeLike | None = None) -> Array:
     """Copy an array to the device, in `dtype` if given; unlike `jnp.asarray`, it compiles nothing per shape.
 
-    Copied here, because on a CPU `device_put` shares the memory of an array that happens to be aligned: a later
-    change of the argument would change the result.
+    The array is copied first: on a CPU `device_put` shares the memory of an array that happens to be aligned, so that
+    a later change of the argument would change the result.
     """
     return jax.device_put(np.array(values, dtype))
 
@@ -61,7 +61,7 @@ class Outflow(eqx.Module):
 def outflow_rule(
     graph: DualGraph, equation: Equation, parameters: ParameterFields, dtype: Precision = "float64"
 ) -> Outflow | None:
-    """What decides at every step which inflow ghosts follow their owners; None where that does not change."""
+    """The rule by which inflow ghosts follow their owners at every step; None where it does not depend on the state."""
     if graph.inflow is None or linear_speed(equation) is not None:
         return None
     nothing = np.zeros(graph.cells)

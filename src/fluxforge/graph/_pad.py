@@ -13,7 +13,7 @@ from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots
 
 
 class Size(NamedTuple):
-    """How many cells, ghosts, slots of each hop, and paths behind the slots of a ring a graph has, or is padded to."""
+    """Numbers of cells, ghosts, slots of each hop, and paths per ring, that a graph has or is padded to."""
 
     cells: int
     ghosts: int
@@ -42,7 +42,7 @@ def size(graph: PaddedGraph) -> Size:
 
 
 def pad_to_size(graph: PaddedGraph, to: Size) -> PaddedGraph:
-    """The graph padded to a size; what is added contributes to no sum. Raises InputError if the graph is larger."""
+    """The graph padded to a size; the padding contributes to no sum. Raises InputError if the graph is larger."""
     has = size(graph)
     if to.covering(has) != to:
         raise InputError(f"a graph of {has} does not fit into {to}")
@@ -56,7 +56,7 @@ def pad_to_size(graph: PaddedGraph, to: Size) -> PaddedGraph:
 
 
 def stack_graphs(graphs: Sequence[PaddedGraph]) -> PaddedGraph:
-    """The graphs, padded to what holds them all, along a new first axis: what `jax.vmap` takes."""
+    """The graphs padded to a common size and stacked along a new first axis, as `jax.vmap` takes them."""
     to = size(graphs[0])
     for graph in graphs[1:]:
         to = to.covering(size(graph))
@@ -71,7 +71,7 @@ def _pad_cells(values: Array, length: int, fill: float | bool) -> Array:
 
 
 def _shift_ghosts(index: Array, has: Size, to: Size) -> np.ndarray:
-    """Ghosts are numbered after the cells, padding included."""
+    """Node numbers after padding: ghosts are numbered after the cells, padding included."""
     host = np.asarray(index)
     return np.where(host >= has.cells, host + (to.cells - has.cells), host).astype(np.int32)
 

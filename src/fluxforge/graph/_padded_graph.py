@@ -31,14 +31,14 @@ def _flatten(graph: DualGraph) -> tuple[list[tuple[jax.tree_util.GetAttrKey, Any
 
 
 def _unflatten(names: tuple[Any, ...], arrays: Iterable[Any]) -> DualGraph:
-    """A graph of these leaves, which JAX may choose to be no arrays: the constructor would check them."""
+    """A graph of these leaves. JAX may pass leaves that are not arrays, which the constructor would refuse."""
     graph = object.__new__(DualGraph)
     for name, value in zip((*_ARRAYS, *_NAMES), (*arrays, *names), strict=True):
         object.__setattr__(graph, name, value)
     return graph
 
 
-# Here and not beside the class, so that meshes do not import JAX: nothing maps over a graph without this room.
+# Here and not beside the class, so that `fluxforge.mesh` does not import JAX.
 jax.tree_util.register_pytree_with_keys(DualGraph, _flatten, _unflatten)
 
 
@@ -63,9 +63,9 @@ class Shown(eqx.Module):
         return self.scale * field[self.cell] + self.constant
 
     def behind_cells(self, field: State) -> Float[Array, " nodes"]:
-        """The same where no cell is padding: cells show their own value, so that only ghosts are computed.
+        """The same for a graph without padding: a cell shows its own value, so that only ghosts are computed.
 
-        Behind a barrier, since XLA would otherwise decide between cells and ghosts anew in every gather.
+        The barrier keeps XLA from recomputing the choice between cells and ghosts in every gather.
         """
         n = field.shape[0]
         ghosts = self.scale[n:] * field[self.cell[n:]] + self.constant[n:]
@@ -159,7 +159,7 @@ class PaddedGraph(eqx.Module):
     def facing(self, T: State, parameters: Quantities) -> "PaddedGraph":
         """The graph with ghosts that follow their owners where the flow leaves in the state T at the step's beginning.
 
-        They do so for the whole step, so that all stages of a method have the same walls.
+        The choice holds for the whole step, so that all stages of a method have the same boundary conditions.
         """
         if self.outflow is None:
             return self
@@ -247,5 +247,5 @@ def _put_columns(hood: Neighbourhood, symbols: Collection[str] | None, dtype: st
 
 
 def _put_column(values: np.ndarray, dtype: str) -> Array:
-    """The array, or one number where all are equal."""
+    """The array, or one number where all entries are equal."""
     return put(values[0] if (values == values[0]).all() else values, dtype)

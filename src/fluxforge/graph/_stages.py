@@ -1,4 +1,4 @@
-"""The evaluator of stages: formulas of a scheme and layers of a network go through the same rounds."""
+"""The evaluator of stages: formulas of a scheme and layers of a network are evaluated by the same loop."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -68,7 +68,7 @@ class Formulas(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """A round with what it was given: `nodes` for its messages, `cell`, sums included, for its outputs."""
+    """An evaluated round: `nodes` are the inputs of its messages, `cell` those of its outputs, sums included."""
 
     round: AbstractRound
     nodes: Nodes
@@ -77,7 +77,7 @@ class Visit(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """What a problem has at one time: ghosts and parameters of cells and faces in `graph`, source, and constants."""
+    """A problem at one time: `graph` with its ghosts and parameters of cells and faces, the source, and constants."""
 
     graph: PaddedGraph
     S: State
@@ -145,15 +145,15 @@ _COMBINE = {
 def _reduce_columns(
     messages: Mapping[str, Message], hop: Columns, V: State, nodes: Nodes, parameters: Quantities
 ) -> dict[str, State]:
-    """The same for all messages of a hop, slot by slot."""
+    """Like `_reduce` for all messages of a hop, slot by slot."""
     total: dict[str, State] = {
         name: jnp.full_like(V, _COMBINE[message.reduction][1]) for name, message in messages.items()
     }
     wanted = {own for message in messages.values() for own in message.expression.free_symbols}
     for slot in range(len(hop.ends)):
         values = hop.values(slot, wanted, nodes, parameters)
-        # Gathers apart from arithmetic: XLA does not vectorise a loop with a gather in it, and would gather the same
-        # values anew for every message.
+        # The barrier separates gathers from arithmetic: XLA does not vectorise a loop that contains a gather, and would
+        # repeat the gather for every message.
         values = dict(zip(values, jax.lax.optimization_barrier(list(values.values())), strict=True))
         for name, message in messages.items():
             combine, neutral = _COMBINE[message.reduction]

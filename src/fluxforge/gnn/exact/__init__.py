@@ -1,4 +1,4 @@
-"""Networks with weights written by hand: what the paper's lemma builds, and what its theorems overlook."""
+"""Networks with hand-written weights: the construction of the paper's lemma, and counterexamples to its theorems."""
 
 from fluxforge.gnn.exact._networks import (
     LinearWeights,

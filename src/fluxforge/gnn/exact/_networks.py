@@ -42,7 +42,7 @@ def sparse_network(layers: int, depth: int, width: int) -> Network:
 def one_sided_network(layers: int, depth: int, width: int, slope: float) -> Network:
     """T' = F for F ≥ 0 and slope · F for F < 0: the lemma's network but for one weight.
 
-    Nothing that keeps F ≥ 0 can tell it from the scheme, and no corner case of the paper does otherwise.
+    On data with F ≥ 0 it agrees with the scheme, and all corner cases of the paper are such data.
     """
     check_shape(layers, depth, width, least=(1, 2, 2))
     aggregates = [signed_mlp(FLUX, depth=depth, width=width)]
