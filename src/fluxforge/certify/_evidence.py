@@ -47,6 +47,8 @@ def unknown(name: str, reason: str, method: str = "") -> Line:
     return Line(name, Verdict.UNKNOWN, reason, method or "not attempted")
 
 
+# Halving h halves the error of a first-order flux; on coarse meshes, where several terms count, a little less.
+FALLS = 0.7
 AGREE = 0.15
 DRIFT = 0.5
 ROUND_OFF = 1e-13
@@ -145,11 +147,6 @@ class Rates:
     def convergent(self) -> bool:
         """Whether the error demonstrably goes to zero: an order can be quoted, or every error is round-off."""
         return self.exact or self.order is not None
-
-
-def decades(value: float) -> float:
-    """log₁₀, for axes that must bear zero."""
-    return math.log10(value) if value > 0 else -17.0
 
 
 def rates_in_words(rates: Rates) -> str:

@@ -23,11 +23,6 @@ class Interval(NamedTuple):
     low: np.ndarray
     high: np.ndarray
 
-    @property
-    def decided(self) -> np.ndarray:
-        """Where both bounds are finite."""
-        return np.isfinite(self.low) & np.isfinite(self.high)
-
 
 def point(value: float | np.ndarray) -> Interval:
     """The interval of one exact number."""

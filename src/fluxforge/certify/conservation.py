@@ -153,12 +153,6 @@ def passes_on_fluxes(scheme: Scheme) -> bool:
     return bool(sp.simplify(start[symbol("T_new")] - symbol("T")) == 0)
 
 
-def messages_antisymmetric(scheme: Scheme) -> bool | None:
-    """Whether every message of the last stage changes its sign when its cells are exchanged; None as below."""
-    found = exchange_of_messages(scheme)
-    return None if found is None else found.holds
-
-
 def exchange_of_messages(scheme: Scheme) -> Identity | None:
     """Exchange P and N, and what lies behind either, and turn n and d around: a flux must change sign.
 

@@ -5,10 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from fluxforge.certify._evidence import Line, judged
+from fluxforge.certify._evidence import FALLS, Line, judged
 from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import problems_of
-from fluxforge.certify.semidiscrete import FALLS
 from fluxforge.errors import NumericalError
 from fluxforge.mesh import DualGraph, Settings, reference_step
 from fluxforge.scheme import Scheme, find

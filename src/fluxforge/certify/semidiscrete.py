@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import eye_array
 
-from fluxforge.certify._evidence import Line, judged
+from fluxforge.certify._evidence import FALLS, Line, judged
 from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import Problem, capacity, functions, problems_of, times, varies, with_mixed_walls
 from fluxforge.certify.effective import (
@@ -27,8 +27,6 @@ from fluxforge.stepping import Operator, generator
 SAME = 1e-10
 # Of the equation of smooth fields: second moments, extrapolated in h, of entries of G some hundred times larger.
 SMOOTH = 1e-8
-# Halving h divides the error of a first-order flux by two; not quite, where several terms meet.
-FALLS = 0.7
 # All parameters of the equation are multiplied by each: a factor forgotten shows at any but one.
 FACTORS = (1.0, 0.37, 2.9)
 # What L has no share of, as boundary data without a flux, is measured by this share of max|L|: r is a sum of entries of

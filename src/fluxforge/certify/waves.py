@@ -13,8 +13,8 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.certify._families import Levels
+from fluxforge.certify._period import lattice_size, middle_period
 from fluxforge.certify._problems import as_graph
-from fluxforge.certify.effective import lattice_size, middle_period
 from fluxforge.errors import NumericalError
 from fluxforge.expression import symbol
 from fluxforge.mesh import Settings, exchange_weights

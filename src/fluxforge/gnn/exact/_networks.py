@@ -80,11 +80,6 @@ def needed_bound(temperature: float, source: float, *, weight: float, fourier: f
     return max(2.0 * weight * temperature, max(1.0, 2.0 * fourier - 1.0) * temperature + source)
 
 
-def biased_count(layers: int, depth: int) -> int:
-    """m(L+1) + 6: the non-zero parameters of `biased_network`, fewer than the lemma's for every L and m ≥ 2."""
-    return depth * (layers + 1) + 6
-
-
 def biased_network(layers: int, depth: int, width: int, bound: float, *, nonzeros: int | None = None) -> Network:
     """The first-order scheme on data bounded by B with m(L+1) + 6 non-zeros, m ≥ 2.
 
@@ -97,11 +92,6 @@ def biased_network(layers: int, depth: int, width: int, bound: float, *, nonzero
     _check_positive("bound", bound)
     aggregate = shifted_mlp(FLUX, depth=depth, width=width, up=bound, down=-bound)
     return _one_unit(aggregate, layers=layers, up=bound, down=-bound, nonzeros=nonzeros)
-
-
-def memorising_count(layers: int, depth: int) -> int:
-    """m(L+1) + 4: the non-zero parameters of `memorising_network`."""
-    return depth * (layers + 1) + 4
 
 
 def memorising_network(
