@@ -4,9 +4,9 @@ import html
 import math
 import os
 from dataclasses import dataclass, field
-from typing import Any
 
 from fluxforge._files import write_document
+from fluxforge._types import JsonObject
 from fluxforge.certify._claims import ClaimCheck
 from fluxforge.certify._evidence import Line
 from fluxforge.certify._family import FamilyResult
@@ -94,7 +94,7 @@ class Certificate:
             return "contradicted"
         return "not established" if self.not_established else "as claimed"
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> JsonObject:
         """The certificate as plain JSON values, null for what is not established.
 
         Of `stability`, the numbers are null also where there is no limit: `dt_limit_kind` and `real_interval_kind` say
@@ -140,7 +140,7 @@ class Certificate:
         write_document(path, KIND, VERSION, self.to_document())
 
 
-def _family(result: FamilyResult) -> dict[str, Any]:
+def _family(result: FamilyResult) -> JsonObject:
     study, patch = result.study, result.patch
     effective = {} if result.effective is None else {"effective_equation": _effective(result.effective)}
     return {
@@ -158,16 +158,16 @@ def _family(result: FamilyResult) -> dict[str, Any]:
     }
 
 
-def _effective(found: EffectiveEquation) -> dict[str, Any]:
+def _effective(found: EffectiveEquation) -> JsonObject:
     """Rate, drift and K of smooth fields, and those of the equation."""
 
-    def plain(one: SmoothEquation) -> dict[str, Any]:
+    def plain(one: SmoothEquation) -> JsonObject:
         return {"rate": _finite(one.rate), "drift": one.drift.tolist(), "K": one.K.tolist()}
 
     return {"holds": found.holds, "found": plain(found.found), "own": plain(found.own)}
 
 
-def _study(study: SpaceStudy) -> dict[str, Any]:
+def _study(study: SpaceStudy) -> JsonObject:
     return {
         "problem": study.problem,
         "convergent": study.l2.convergent,
@@ -180,7 +180,7 @@ def _study(study: SpaceStudy) -> dict[str, Any]:
     }
 
 
-def _units(found: Units | None) -> dict[str, Any] | None:
+def _units(found: Units | None) -> JsonObject | None:
     if found is None:
         return None
     parts = {name: _finite(getattr(found, name)) for name in ("lengths", "times", "temperatures", "shift")}
@@ -194,7 +194,7 @@ def _principle(found: MaximumPrinciple | None) -> float | None:
     return found.over_fourier if found.averages else 0.0
 
 
-def _transient(found: TransientGrowth | None) -> dict[str, Any] | None:
+def _transient(found: TransientGrowth | None) -> JsonObject | None:
     if found is None:
         return None
     return {
@@ -206,7 +206,7 @@ def _transient(found: TransientGrowth | None) -> dict[str, Any] | None:
     }
 
 
-def _stability(found: Stability | None) -> dict[str, Any]:
+def _stability(found: Stability | None) -> JsonObject:
     if found is None or (found.interval is None and found.dt_max is None):
         unknown = limit_kind(None)
         return {
@@ -233,7 +233,7 @@ def _stability(found: Stability | None) -> dict[str, Any]:
     }
 
 
-def _waves(found: WaveLimit) -> dict[str, Any]:
+def _waves(found: WaveLimit) -> JsonObject:
     """Plane waves on an infinite lattice; null where there is no limit."""
     return {
         "lattice": found.lattice,
@@ -249,7 +249,7 @@ def _oscillation(found: Stability) -> float | None:
     return found.oscillation / found.rate / found.fourier
 
 
-def _cost(found: Cost | None, curves: tuple[CostCurve, ...]) -> dict[str, Any] | None:
+def _cost(found: Cost | None, curves: tuple[CostCurve, ...]) -> JsonObject | None:
     if found is None:
         return None
     return {

@@ -1,9 +1,8 @@
 """Evidence: lines with a verdict, and observed orders from errors at successive refinements."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -34,7 +33,6 @@ class Line:
     verdict: Verdict
     evidence: str
     method: str
-    data: dict[str, Any] = field(default_factory=dict)
 
 
 def judged(holds: bool) -> Verdict:

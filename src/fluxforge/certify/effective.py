@@ -15,6 +15,7 @@ two sizes of lattice tell it from the equation's own.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -94,7 +95,7 @@ def _text(value: float) -> str:
 
 def own_equation(equation: Equation, dimension: int, parameters: Settings | None = None) -> SmoothEquation:
     """The numbers of a linear equation with constant parameters; those left out are its example values."""
-    given = {**equation.example(dimension), **(parameters or {})}
+    given: Any = {**equation.example(dimension), **(parameters or {})}
     values: dict[sp.Symbol, sp.Expr] = {}
     for p in equation.parameters:
         names = (p.name,) if p.rank is Rank.SCALAR else p.component_names(dimension)

@@ -2,8 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
+from fluxforge._types import JsonObject
 from fluxforge.certify._evidence import Line, Verdict, judged
 from fluxforge.certify._identity import Identity
 from fluxforge.certify._pieces import Range
@@ -44,7 +44,7 @@ class TransportProperties:
             return self.steps.variation
         return 1.0 if self.limiter is not None and self.limiter.holds and self.limited_steps else None
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> JsonObject:
         """As JSON values, null for what is not established."""
         mono, bound, region = self.monotone, self.steps, self.limiter
         return {

@@ -5,11 +5,11 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import sympy as sp
 
+from fluxforge._types import JsonObject
 from fluxforge.errors import EquationError, ExpressionError
 from fluxforge.expression import parse, to_text
 from fluxforge.pde._catalogue import BUILT_IN
@@ -74,7 +74,7 @@ def find(equation: str | os.PathLike[str] | Equation, *, reaction: str | None = 
     raise EquationError(f"no equation {name!r:.60}: neither a built-in one ({known}) nor a .toml file.{hint}")
 
 
-def from_document(document: Mapping[str, Any], where: str = "the equation") -> Equation:
+def from_document(document: Mapping[str, object], where: str = "the equation") -> Equation:
     """An equation from the values of a TOML file or of JSON; raises EquationError that opens with `where`."""
     try:
         given = msgspec.convert(document, _Document)
@@ -105,7 +105,7 @@ def from_document(document: Mapping[str, Any], where: str = "the equation") -> E
         raise EquationError(f"{where}: {error}") from error
 
 
-def to_document(equation: Equation) -> dict[str, Any]:
+def to_document(equation: Equation) -> JsonObject:
     """The equation as plain values that `from_document` reads back; fields that have their default are left out."""
     found = msgspec.to_builtins(
         _Document(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import sympy as sp
 
@@ -15,6 +15,10 @@ from fluxforge.pde._words import Words, plain_text, words_of
 Given: TypeAlias = "sp.Expr | Sequence[Any]"
 """The value of a parameter as formulas of x, y, z and t: one, one per coordinate, or rows of a tensor."""
 
+Example: TypeAlias = float | tuple[float, ...] | tuple[tuple[float, ...], ...]
+"""An example value of a parameter: a number, a vector, or the rows of a tensor."""
+
+T = TypeVar("T")
 # A velocity, and the rows of a positive definite tensor, without symmetry.
 _EXAMPLE = ((1.0, 0.4, 0.7), (1.3, 0.2, 0.1), (0.2, 0.9, 0.3), (0.1, 0.3, 1.1))
 OF_UNKNOWN = unit(unknown=1)
@@ -93,7 +97,7 @@ class Equation:
         known = ", ".join(each.name for each in self.parameters) or "none"
         raise EquationError(f"equation {self.name!r} has no parameter {name!r:.60}; it has: {known}")
 
-    def settings(self, values: Mapping[str, Any] | None = None, **words: Any) -> dict[str, Any]:
+    def settings(self, values: Mapping[str, T] | None = None, **words: T | None) -> dict[str, T]:
         """Values by parameter name; `words` name parameters by their meaning: `diffusivity=2` sets heat's α.
 
         Words whose value is None are ignored. Raises EquationError for a word that no parameter has as its meaning, and
@@ -112,9 +116,9 @@ class Equation:
             found[meant] = value
         return found
 
-    def example(self, dimension: int, scale: float = 1.0) -> dict[str, Any]:
+    def example(self, dimension: int, scale: float = 1.0) -> dict[str, Example]:
         """Values to try a scheme with, times `scale`: defaults, and numbers without symmetry where there are none."""
-        found: dict[str, Any] = {}
+        found: dict[str, Example] = {}
         for p in self.parameters:
             if p.rank is Rank.VECTOR:
                 found[p.name] = tuple(scale * a for a in _EXAMPLE[0][:dimension])

@@ -11,6 +11,7 @@ import sympy as sp
 from fluxforge import pde
 from fluxforge._arguments import check_path
 from fluxforge._files import read_document, write_document
+from fluxforge._types import JsonObject
 from fluxforge.errors import DocumentError, EquationError, ExpressionError, SchemeError
 from fluxforge.expression import parse, to_text
 from fluxforge.pde import Equation
@@ -44,7 +45,7 @@ def load(path: str | os.PathLike[str]) -> Scheme:
         raise DocumentError(f"{os.fspath(path)}: {error}") from error
 
 
-def to_document(scheme: Scheme) -> dict[str, Any]:
+def to_document(scheme: Scheme) -> JsonObject:
     """The scheme as plain JSON values."""
     check_scheme(scheme)
     return {
@@ -74,12 +75,12 @@ def _reduced(message: Message) -> dict[str, str]:
     return {} if message.reduction is Reduction.SUM else {"reduction": str(message.reduction)}
 
 
-def _named(equation: pde.Equation) -> str | dict[str, Any]:
+def _named(equation: pde.Equation) -> str | JsonObject:
     """A built-in equation by its name, any other in full."""
     return equation.name if pde.BUILT_IN.get(equation.name) == equation else pde.to_document(equation)
 
 
-def _equation(document: Mapping[str, Any]) -> pde.Equation:
+def _equation(document: Mapping[str, object]) -> pde.Equation:
     """The equation a document names; those of version 1 may name none and are schemes of heat."""
     if "equation" in document and document.get("format_version") == 1:
         raise DocumentError(
@@ -99,7 +100,7 @@ def _equation(document: Mapping[str, Any]) -> pde.Equation:
     return pde.BUILT_IN[given]
 
 
-def claims_to_document(claims: Claims) -> dict[str, Any]:
+def claims_to_document(claims: Claims) -> JsonObject:
     """The claims that are made, as plain JSON values; an unlimited interval is the word "unlimited"."""
     made = {name: getattr(claims, name) for name in ("conservative", "linear_exact", "time_order", "generator")}
     if claims.stable_to is not None:
@@ -109,7 +110,7 @@ def claims_to_document(claims: Claims) -> dict[str, Any]:
     return {name: value for name, value in made.items() if value is not None}
 
 
-def from_document(document: Mapping[str, Any]) -> Scheme:
+def from_document(document: Mapping[str, object]) -> Scheme:
     """A scheme from JSON values of our own format."""
     known = {"format", "format_version", "name", "summary", "equation", "theta", "stages", "claims"}
     _only(document, "the scheme", known)
@@ -133,7 +134,7 @@ def from_document(document: Mapping[str, Any]) -> Scheme:
     )
 
 
-def _entries(stage: Mapping[str, Any], key: str, where: str, read: Callable[[Any, str], T]) -> dict[str, T]:
+def _entries(stage: Mapping[str, object], key: str, where: str, read: Callable[[Any, str], T]) -> dict[str, T]:
     entries = _typed(stage, key, dict, where)
     if len(entries) > MAX_NAMES:
         raise DocumentError(f"{where}: field {key!r} should have at most {MAX_NAMES} entries, got {len(entries)}")
@@ -200,7 +201,7 @@ def _number(value: Any, where: str) -> float:
     return float(value)
 
 
-def _short(document: Mapping[str, Any], key: str, *, least: int, most: int) -> str:
+def _short(document: Mapping[str, object], key: str, *, least: int, most: int) -> str:
     text = _typed(document, key, str, "the scheme")
     if not text.isprintable() or not least <= len(text) <= most:
         raise DocumentError(f"field {key!r} should be one line of {least} to {most} printable characters")

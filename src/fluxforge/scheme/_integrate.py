@@ -10,8 +10,7 @@ from fluxforge.expression import symbol
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme._scheme import Claims, Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import NEXT, STEP, Ghost
-from fluxforge.scheme._tableau import Row as Row
-from fluxforge.scheme._tableau import Tableau as Tableau
+from fluxforge.scheme._tableau import Row, Tableau
 
 
 @dataclass(frozen=True)
