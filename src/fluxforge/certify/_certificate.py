@@ -1,4 +1,4 @@
-"""The certificate: everything that was established of a scheme, as lines for people and as a document for programs."""
+"""The certificate: everything that was established about a scheme, as lines and as a JSON document."""
 
 import html
 import math
@@ -84,7 +84,7 @@ class Certificate:
 
     @property
     def verdict(self) -> str:
-        """How the scheme stands to what it says of itself.
+        """Whether measurement confirms the claims of the scheme.
 
         `contradicted`, `not established`, `as claimed`, or `no claims` where none is made or all were left out.
         """
@@ -188,7 +188,7 @@ def _units(found: Units | None) -> JsonObject | None:
 
 
 def _principle(found: MaximumPrinciple | None) -> float | None:
-    """0 where positivity was asked instead."""
+    """The limit of the maximum principle in Fourier steps; 0 where positivity was measured instead."""
     if found is None:
         return None
     return found.over_fourier if found.averages else 0.0
@@ -213,7 +213,7 @@ def _stability(found: Stability | None) -> JsonObject:
             **{"real_interval": None, "unlimited": None, "dt_max_over_fourier": None, "amplification": None},
             **{"dt_limit_kind": unknown, "real_interval_kind": unknown},
         }
-    # Steps that were tried are no bound: that all of them were stable does not make the step unlimited.
+    # Without R(z) only some steps were tried; that all of them were stable does not make the step unlimited.
     limit = found.dt_max if found.bound or not (found.dt_max is not None and math.isinf(found.dt_max)) else None
     unlimited = None if limit is None else math.isinf(limit)
     waves = {} if found.waves is None else {"waves": _waves(found.waves)}

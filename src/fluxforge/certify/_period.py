@@ -43,7 +43,7 @@ def middle_period(
 ) -> Period:
     """One period in the middle of the lattice, far from its walls; G over `size`."""
     n = lattice_size(family) if n is None else n
-    graph = as_graph(Levels(family, (n,)).refined(n))
+    graph = as_graph(Levels(family, (n,)).refine_to(n))
     G = generator(scheme, graph, parameters=parameters).M / size
     count = {**PERIODS, **IN_SPACE}[family]
     first = sum((n // 2) * n**k for k in range(graph.dimension)) * count

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from fluxforge.certify._evidence import NUMERICAL_FAILURES, Line, unknown
+from fluxforge.certify._evidence import NUMERICAL_FAILURES, Line, unknown_line
 
 T = TypeVar("T")
 # Called with the question that is measured next, its number, and how many there are.
@@ -62,4 +62,4 @@ class Recorder:
     def add_unknown(self, name: str, reason: str) -> None:
         """Add a line that says why a property is not established."""
         self.reasons[name] = reason
-        self.lines.append(unknown(name, reason))
+        self.lines.append(unknown_line(name, reason))

@@ -31,7 +31,7 @@ def refine_family(request: Request, recorder: Recorder, levels: Levels, patch: P
         patch = patch if patch is not None and patch.exact(1) else None
     else:
         patch = recorder.attempt(
-            f"patch tests, {levels.family}", lambda: worse(*patch_tests(scheme, levels.refined(levels.sizes[0])))
+            f"patch tests, {levels.family}", lambda: worse(*patch_tests(scheme, levels.refine_to(levels.sizes[0])))
         )
     result = FamilyResult(
         study=None if studies is None else worst_study(studies),

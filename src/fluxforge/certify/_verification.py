@@ -1,4 +1,4 @@
-"""A certificate in the making: every question in turn, then the claims against the answers."""
+"""The measurements of a certificate in their order, and the check of the claims against the results."""
 
 from dataclasses import replace
 from functools import partial
@@ -11,8 +11,8 @@ from fluxforge.certify._claims import (
     check_claims,
     claim_line,
     claim_reasons,
+    claims_left_out,
     generator_holds,
-    left_out,
     space_finding,
 )
 from fluxforge.certify._families import Levels, rough_tetrahedra
@@ -192,7 +192,7 @@ class Verification:
             ),
             stable_to=None if certificate.stability is None else certificate.stability.interval,
             space={family: space_finding(result) for family, result in space if result.study is not None},
-            left_out=left_out(self.request),
+            left_out=claims_left_out(self.request),
             reasons=claim_reasons(self.recorder.reasons, certificate.stability, self.request.families),
         )
         checks = (*check_claims(self.scheme.claims, measured), *transport_claims(self.scheme, certificate.transport))

@@ -72,7 +72,7 @@ def _refine(
     for n in levels.sizes:
         if progress is not None:
             progress(f"space order, {levels.family}, n = {n}")
-        meshes = [levels.refined(n, seed) for seed in levels.seeds]
+        meshes = [levels.refine_to(n, seed) for seed in levels.seeds]
         errors = np.array([[problem_errors(scheme, mesh, problem) for problem in problems] for mesh in meshes])
         cells.append(round(float(np.mean([count_cells(mesh) for mesh in meshes]))))
         mean = np.mean(errors**2, axis=0)

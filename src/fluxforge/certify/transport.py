@@ -1,10 +1,10 @@
-"""What is asked of schemes of transport beyond linear algebra: flux, limiter, total variation, Riemann problems."""
+"""Properties of schemes of transport: flux, limiter, total variation, Riemann problems, boundary layers."""
 
 import math
 from dataclasses import dataclass
 
 from fluxforge._types import JsonObject
-from fluxforge.certify._evidence import Line, Verdict, judged
+from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._identity import Identity
 from fluxforge.certify._pieces import Range
 from fluxforge.certify.harten import StepBound
@@ -99,7 +99,7 @@ def identity_line(consistent: Identity, antisymmetric: Identity) -> Line:
         far = f" by {found.apart:.2g} at {found.at}" if not found.holds else f" ({found.by})"
         parts.append((right if found.holds else wrong) + far)
     method = "algebra; random points where it does not decide"
-    return Line("consistent flux", judged(consistent.holds and antisymmetric.holds), "; ".join(parts), method)
+    return Line("consistent flux", verdict_of(consistent.holds and antisymmetric.holds), "; ".join(parts), method)
 
 
 def range_words(states: Range) -> str:
@@ -161,11 +161,11 @@ def bound_line(found: StepBound, states: Range) -> Line:
     )
     method = "Harten's coefficients by intervals; one step from 4,000 random rows"
     sound = found.measured_variation >= found.variation and found.measured_extrema >= found.extrema
-    return Line("total variation and maximum principle", judged(sound), evidence, method)
+    return Line("total variation and maximum principle", verdict_of(sound), evidence, method)
 
 
 def limited_bound_line() -> Line:
-    """What the region of a limiter implies."""
+    """The line of the Courant number that the region of a limiter implies."""
     evidence = "for linear f on a row of cells with Euler steps: total variation does not grow up to Courant number 1"
     return Line("total variation", Verdict.HOLDS, evidence, "Harten's lemma, from the region of the limiter")
 
@@ -180,6 +180,6 @@ def layer_line(found: BoundaryLayer) -> Line:
         f"{peclet:g}: {'beyond the walls by ' + format(off, '.2g') if off > 1e-9 else 'none'}"
         for peclet, off in zip(found.peclet, found.overshoot, strict=True)
     ]
-    verdict = judged(max(found.overshoot) <= 1e-9)
+    verdict = verdict_of(max(found.overshoot) <= 1e-9)
     evidence = "overshoot by cell Péclet number, " + "; ".join(parts)
     return Line("steady boundary layer without oscillation", verdict, evidence, "steady state on a row of 24 squares")

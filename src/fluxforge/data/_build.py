@@ -142,7 +142,7 @@ def _pose_all(
 
 def _enlarge(one: Problem, size: Float[Array, ""]) -> Problem:
     """The problem with T, S and boundary data multiplied by `size`, and its answer."""
-    held = one.graph.holding(size * one.graph.shown["dirichlet"].constant)
+    held = one.graph.with_boundary(size * one.graph.shown["dirichlet"].constant)
     T, S = size * one.T, size * one.S
     return problem(held, T, S, dt=one.dt, parameters=one.parameters, equation=one.equation, law=one.law)
 

@@ -132,7 +132,7 @@ def pose(
     live = mesh.graph.live
     T, S = (jnp.where(live, field[:cells], 0.0) for field in (T, S))
     given = draw_parameters(mesh, key, model, cell_size, jumps)
-    padded_graph, parameters = model.put_on(mesh.graph.holding(held.astype(mesh.x.dtype)), *given)
+    padded_graph, parameters = model.put_on(mesh.graph.with_boundary(held.astype(mesh.x.dtype)), *given)
     measured = padded_graph if mesh.held is None else model.put_on(mesh.held, *given)[0]
     step = fourier / fastest_rate(measured, T, parameters=parameters, equation=model.equation)
     return problem(padded_graph, T, S, dt=step, parameters=parameters, equation=model.equation, law=law)

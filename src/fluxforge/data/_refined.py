@@ -193,7 +193,7 @@ class _Fine(eqx.Module):
         held = jnp.where(jnp.arange(len(self.wall)) < len(self.x), 0.0, p.graph.shown["dirichlet"].constant[self.wall])
         length, jumps = draw_parameters(mesh, key, self.model, self.spec.cell_size, self.spec.jumps)
         fine = {name: self.repeat(factor) for name, factor in jumps.items()}
-        return self.model.put_on(self.graph.holding(held), length, fine)
+        return self.model.put_on(self.graph.with_boundary(held), length, fine)
 
     def field(self, mesh: Ensemble, key: PRNGKeyArray, kind: Int[Array, ""]) -> Float[Array, " cells"]:
         """The field of `random_field`: smooth parts at the fine centroids, noise constant in the coarse cells."""

@@ -15,7 +15,7 @@ def _is_plain(expr: sp.Expr) -> bool:
     return bool(expr.is_Rational or (expr.is_Float and expr.is_finite))
 
 
-def _raised(text: str, exponent: str | None) -> str:
+def _raise_latex(text: str, exponent: str | None) -> str:
     """LaTeX of a power, as SymPy's printer asks for it."""
     return text if exponent is None else rf"{text}^{{{exponent}}}"
 
@@ -54,7 +54,7 @@ class Below(_Comparison):
         return sp.Integer(bool(a < b)) if _is_plain(a) and _is_plain(b) else None
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
-        return _raised(rf"\left[{printer._print(self.args[0])} < {printer._print(self.args[1])}\right]", exp)
+        return _raise_latex(rf"\left[{printer._print(self.args[0])} < {printer._print(self.args[1])}\right]", exp)
 
 
 class AtMost(_Comparison):
@@ -66,7 +66,7 @@ class AtMost(_Comparison):
         return sp.Integer(bool(a <= b)) if _is_plain(a) and _is_plain(b) else None
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
-        return _raised(rf"\left[{printer._print(self.args[0])} \le {printer._print(self.args[1])}\right]", exp)
+        return _raise_latex(rf"\left[{printer._print(self.args[0])} \le {printer._print(self.args[1])}\right]", exp)
 
 
 class Select(_Decision):
@@ -104,7 +104,7 @@ class Select(_Decision):
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         condition, a, b = map(printer._print, self.args)
         cases = rf"\begin{{cases}} {a} & {condition} \\ {b} & \text{{otherwise}} \end{{cases}}"
-        return cases if exp is None else _raised(rf"\left({cases}\right)", exp)
+        return cases if exp is None else _raise_latex(rf"\left({cases}\right)", exp)
 
 
 Condition = Below | AtMost

@@ -45,7 +45,7 @@ class Outflow(eqx.Module):
     carried: sp.Expr = eqx.field(static=True)
     slope: sp.Expr = eqx.field(static=True)
 
-    def leaving(
+    def find_leaving(
         self, inside: Float[Array, " nodes"], outside: Float[Array, " nodes"], parameters: Quantities
     ) -> Bool[Array, " nodes"]:
         """Which ghosts follow their owners; `inside` is the owner's value, `outside` that of the wall."""

@@ -25,7 +25,7 @@ class Size(NamedTuple):
         paths = [f"{self.paths} paths"] if self.paths else []
         return ", ".join([f"{self.cells} cells", f"{self.ghosts} ghosts", *slots, *paths])
 
-    def covering(self, other: "Size") -> "Size":
+    def cover(self, other: "Size") -> "Size":
         """The least size that holds both."""
         names = {*self.slots, *other.slots}
         slots = {name: max(self.slots.get(name, 1), other.slots.get(name, 1)) for name in names}
@@ -44,7 +44,7 @@ def size(graph: PaddedGraph) -> Size:
 def pad_to_size(graph: PaddedGraph, to: Size) -> PaddedGraph:
     """The graph padded to a size; the padding contributes to no sum. Raises InputError if the graph is larger."""
     has = size(graph)
-    if to.covering(has) != to:
+    if to.cover(has) != to:
         raise InputError(f"a graph of {has} does not fit into {to}")
     return PaddedGraph(
         V=_pad_cells(graph.V, to.cells, 1.0),
@@ -59,7 +59,7 @@ def stack_graphs(graphs: Sequence[PaddedGraph]) -> PaddedGraph:
     """The graphs padded to a common size and stacked along a new first axis, as `jax.vmap` takes them."""
     to = size(graphs[0])
     for graph in graphs[1:]:
-        to = to.covering(size(graph))
+        to = to.cover(size(graph))
     equal = [pad_to_size(graph, to) for graph in graphs]
     return jax.tree.map(lambda *leaves: put(np.stack([np.asarray(leaf) for leaf in leaves])), *equal)
 

@@ -156,7 +156,7 @@ class PaddedGraph(eqx.Module):
     outflow: Outflow | None = None
     columns: dict[str, Columns] = eqx.field(default_factory=dict)
 
-    def facing(self, T: State, parameters: Quantities) -> "PaddedGraph":
+    def with_outflow(self, T: State, parameters: Quantities) -> "PaddedGraph":
         """The graph with ghosts that follow their owners where the flow leaves in the state T at the step's beginning.
 
         The choice holds for the whole step, so that all stages of a method have the same boundary conditions.
@@ -164,7 +164,7 @@ class PaddedGraph(eqx.Module):
         if self.outflow is None:
             return self
         held = self.shown[str(Ghost.DIRICHLET)]
-        leaving = self.outflow.leaving(T[held.cell], held.constant, parameters)
+        leaving = self.outflow.find_leaving(T[held.cell], held.constant, parameters)
         shown = {
             rule: Shown(each.cell, jnp.where(leaving, 1.0, each.scale), jnp.where(leaving, 0.0, each.constant))
             for rule, each in self.shown.items()
@@ -177,7 +177,7 @@ class PaddedGraph(eqx.Module):
             return {name: self.shown[rules[name]].behind_cells(value) for name, value in fields.items()}
         return {name: self.shown[rules[name]].of(value) for name, value in fields.items()}
 
-    def holding(self, value: Float[Array, " nodes"]) -> "PaddedGraph":
+    def with_boundary(self, value: Float[Array, " nodes"]) -> "PaddedGraph":
         """The same graph with other boundary data: g at Dirichlet ghosts, q δ at Neumann ghosts, 0 at cells."""
         rule = str(Ghost.DIRICHLET)
         held = eqx.tree_at(lambda shown: shown.constant, self.shown[rule], value)

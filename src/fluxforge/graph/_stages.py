@@ -95,7 +95,7 @@ def visit_stages_in_time(rounds: Iterable[tuple[AbstractRound, Moment]], T: Stat
     """Evaluate rounds in turn, each at its own moment."""
     fields, rules = {"T": T}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
     for each, (given, S, parameters) in rounds:
-        graph = given.facing(T, parameters)
+        graph = given.with_outflow(T, parameters)
         fields["S"] = S
         nodes = graph.nodes(fields, rules)
         cell = {**fields, **graph.cells, **parameters, "V": graph.V}

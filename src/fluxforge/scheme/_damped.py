@@ -98,7 +98,7 @@ def _contrast(equation: Equation) -> sp.Expr:
     return sp.S.One if P == N else 4 * P * N / (P + N) ** 2
 
 
-def _damped(damping: Damping, dimension: int, equation: Equation, state: State, tag: str) -> Prepared:
+def _prepare_damped(damping: Damping, dimension: int, equation: Equation, state: State, tag: str) -> Prepared:
     plain = corrected_flux(dimension, equation, state, tag)
     tensor, normal = equation.diffusion_tensor, symbol("d_n")
     along = symbol(tensor.normal_name) if tensor is not None else harmonic(*sides_of(equation, state))
@@ -116,7 +116,7 @@ def damped_space(name: str, summary: str, damping: Damping) -> Callable[[int], S
         return Space(
             name,
             summary,
-            partial(_damped, damping, dimension),
+            partial(_prepare_damped, damping, dimension),
             orders=dict.fromkeys(FAMILIES, 2.0) if dimension == 2 else {},
             linear_exact=True,
             refuse=refuse_without_diffusion,

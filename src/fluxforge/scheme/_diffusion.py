@@ -46,7 +46,7 @@ def _without_diffusion(equation: Equation) -> Equation:
     return replace(equation, diffusion=sp.S.Zero)
 
 
-def _carried(equation: Equation, state: State) -> sp.Expr:
+def _transport_flux(equation: Equation, state: State) -> sp.Expr:
     """The two-point flux of transport."""
     if equation.velocity is None:
         return sp.S.Zero
@@ -76,7 +76,7 @@ def arithmetic(P: sp.Expr, N: sp.Expr) -> sp.Expr:
 
 
 def _two_point(mean: Callable[[sp.Expr, sp.Expr], sp.Expr], equation: Equation, state: State, tag: str) -> Prepared:
-    flux = _carried(equation, state) - mean(*sides_of(equation, state)) * state.jump / symbol("delta")
+    flux = _transport_flux(equation, state) - mean(*sides_of(equation, state)) * state.jump / symbol("delta")
     return Prepared((), Message(-symbol("A") * flux))
 
 
@@ -156,7 +156,7 @@ def corrected_flux(dimension: int, equation: Equation, state: State, tag: str) -
     correction = sp.Add(*(slope * part for slope, part in zip(slopes, aside, strict=True)))
     if tensor is not None:
         correction *= symbol("chi")
-    flux = _carried(equation, state) - along * (state.jump / normal + correction)
+    flux = _transport_flux(equation, state) - along * (state.jump / normal + correction)
     return Prepared((_gradients(equation, state, dimension, tag),), Message(-symbol("A") * flux))
 
 

@@ -51,12 +51,13 @@ def to_document(scheme: Scheme) -> JsonObject:
     return {
         "name": scheme.name,
         "summary": scheme.summary,
-        "equation": _named(scheme.equation),
+        "equation": _equation_entry(scheme.equation),
         "theta": to_text(scheme.theta),
         "stages": [
             {
                 "messages": {
-                    name: {"hop": str(message.hop), "expression": to_text(message.expression)} | _reduced(message)
+                    name: {"hop": str(message.hop), "expression": to_text(message.expression)}
+                    | _reduction_entry(message)
                     for name, message in stage.messages.items()
                 },
                 "outputs": {
@@ -70,12 +71,12 @@ def to_document(scheme: Scheme) -> JsonObject:
     }
 
 
-def _reduced(message: Message) -> dict[str, str]:
+def _reduction_entry(message: Message) -> dict[str, str]:
     """The reduction where it is not the sum."""
     return {} if message.reduction is Reduction.SUM else {"reduction": str(message.reduction)}
 
 
-def _named(equation: pde.Equation) -> str | JsonObject:
+def _equation_entry(equation: pde.Equation) -> str | JsonObject:
     """A built-in equation by its name, any other in full."""
     return equation.name if pde.BUILT_IN.get(equation.name) == equation else pde.to_document(equation)
 
@@ -115,7 +116,7 @@ def from_document(document: Mapping[str, object]) -> Scheme:
     known = {"format", "format_version", "name", "summary", "equation", "theta", "stages", "claims"}
     _only(document, "the scheme", known)
     builder = SchemeBuilder(_equation(document))
-    stages = _typed(document, "stages", list, "the scheme")
+    stages = _require(document, "stages", list, "the scheme")
     if not 0 < len(stages) <= MAX_STAGES:
         raise DocumentError(f"field 'stages' should list 1 to {MAX_STAGES} stages, got {len(stages)}")
     for number, stage in enumerate(stages, start=1):
@@ -135,7 +136,7 @@ def from_document(document: Mapping[str, object]) -> Scheme:
 
 
 def _entries(stage: Mapping[str, object], key: str, where: str, read: Callable[[Any, str], T]) -> dict[str, T]:
-    entries = _typed(stage, key, dict, where)
+    entries = _require(stage, key, dict, where)
     if len(entries) > MAX_NAMES:
         raise DocumentError(f"{where}: field {key!r} should have at most {MAX_NAMES} entries, got {len(entries)}")
     return {name: read(entry, f"{where}, {key} entry {name!r:.60}") for name, entry in entries.items()}
@@ -144,12 +145,12 @@ def _entries(stage: Mapping[str, object], key: str, where: str, read: Callable[[
 def _message(entry: Any, where: str) -> tuple[Hop, str, Reduction]:
     _only(entry, where, {"hop", "expression", "reduction"})
     hop, reduction = _choice(Hop, entry, "hop", "edge", where), _choice(Reduction, entry, "reduction", "sum", where)
-    return hop, str(_typed(entry, "expression", str, where)), reduction
+    return hop, str(_require(entry, "expression", str, where)), reduction
 
 
 def _output(entry: Any, where: str) -> tuple[Ghost, str]:
     _only(entry, where, {"ghost", "expression"})
-    return _choice(Ghost, entry, "ghost", "dirichlet", where), str(_typed(entry, "expression", str, where))
+    return _choice(Ghost, entry, "ghost", "dirichlet", where), str(_require(entry, "expression", str, where))
 
 
 E_ = TypeVar("E_", Hop, Ghost, Reduction)
@@ -202,13 +203,13 @@ def _number(value: Any, where: str) -> float:
 
 
 def _short(document: Mapping[str, object], key: str, *, least: int, most: int) -> str:
-    text = _typed(document, key, str, "the scheme")
+    text = _require(document, key, str, "the scheme")
     if not text.isprintable() or not least <= len(text) <= most:
         raise DocumentError(f"field {key!r} should be one line of {least} to {most} printable characters")
     return str(text)
 
 
-def _typed(mapping: Any, key: str, kind: type, where: str) -> Any:
+def _require(mapping: Any, key: str, kind: type, where: str) -> Any:
     if not isinstance(mapping, dict) or not isinstance(mapping.get(key), kind):
         wanted = {"list": "a list", "dict": "an object", "str": "a text"}[kind.__name__]
         raise DocumentError(f"{where}: field {key!r} should be {wanted}")

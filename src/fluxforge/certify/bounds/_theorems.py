@@ -118,7 +118,7 @@ def _biases(weights: LinearWeights | None, known: TrainingPairs, eps: float, nei
 
 
 def message_offset(weights: LinearWeights, known: TrainingPairs) -> float:
-    """P = Δt/V W₂ b_agg on a training pair: what one message's bias adds to T'."""
+    """Δt/V W₂ b_agg on a training pair: what the bias of one message adds to T'."""
     return known.pace * weights.flux * weights.message_bias
 
 
@@ -182,7 +182,7 @@ class FourierCheck:
 
 
 def fourier_is_sufficient(graph: DualGraph, *, diffusivity: float = 1.0) -> FourierCheck:
-    """Δt_Fourier ≤ 2/λ_max, by Gershgorin's circles: the lemma says necessary, and sufficient is what it is."""
+    """Δt_Fourier beside 2/λ_max: sufficient by Gershgorin's circles, while the lemma says necessary."""
     fourier = fourier_step(graph, diffusivity)
     found = step_limit(BUILT_IN["euler"], graph, parameters=HEAT.settings(diffusivity=diffusivity))
     assert found is not None

@@ -72,11 +72,11 @@ def _comment(scheme: Scheme) -> str:
 def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, opening: str, fields: str) -> str:
     """The function's text; `opening` is what stands before its brackets, `fields` its last parameters."""
     used = names(expressions(stages))
-    spelled = CNames(prefix, scheme).spelled
-    outputs = [spelled(name) for stage in stages for name in stage.outputs if name != NEXT]
+    spell_name = CNames(prefix, scheme).spell_name
+    outputs = [spell_name(name) for stage in stages for name in stage.outputs if name != NEXT]
     taken = Arguments.of(scheme)
     # α before Δt, then arrays, as these casts were always written.
-    given = {name: spelled(name) for name in (*constants(scheme.equation), *taken.cells)}
+    given = {name: spell_name(name) for name in (*constants(scheme.equation), *taken.cells)}
     given |= {name: SLOTS.format(name) for name in taken.slots} | {name: name for name in _fields_of(fields)}
     body = [f"(void){written};" for name, written in given.items() if not _mentions(name, used)]
     if any(message.hop is Hop.LINE for stage in stages for message in stage.messages.values()):
@@ -94,9 +94,9 @@ def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, openin
 
 def c_arguments(scheme: Scheme, prefix: str) -> dict[str, str]:
     """The parameters of a step as they are passed on (`arguments`) and as they are declared (`typed`)."""
-    found, spelled = Arguments.of(scheme), CNames(prefix, scheme).spelled
-    numbers = [spelled(name) for name in found.constants]
-    arrays = [*map(spelled, found.cells), *map(SLOTS.format, found.slots)]
+    found, spell_name = Arguments.of(scheme), CNames(prefix, scheme).spell_name
+    numbers = [spell_name(name) for name in found.constants]
+    arrays = [*map(spell_name, found.cells), *map(SLOTS.format, found.slots)]
     typed = [*(f"double {name}" for name in numbers), *(f"const double *{name}" for name in arrays)]
     return {"arguments": ", ".join([*numbers, *arrays]), "typed": ", ".join(typed)}
 

@@ -19,7 +19,7 @@ from fluxforge.scheme.emit._plan import (
 )
 from fluxforge.scheme.emit._print_infix import array_dialect, infix, plain_dialect
 from fluxforge.scheme.emit._python_text import CALL, CG_JAX, CG_NUMPY, HELPERS, MESH, NEEDS
-from fluxforge.scheme.emit._words import header, wrapped
+from fluxforge.scheme.emit._words import header, wrap_lines
 
 _RESERVED = {"np", "jnp", "jax", "mesh", "k", "l", "exists", "ring", "same", "step", "Mesh", "NamedTuple"}
 _WIDTH = 108
@@ -125,7 +125,7 @@ class _Function:
             text = self._output(output.expression)
             start = "return " if name == NEXT else f"{_spell_name(name)} = "
             if len(start) + len(text) > _WIDTH:
-                text = f"(\n{wrapped(text, first='    ', rest='    ', width=_WIDTH)}\n)"
+                text = f"(\n{wrap_lines(text, first='    ', rest='    ', width=_WIDTH)}\n)"
             self._lines.append(start + text)
 
     def _sum(self, name: str, expression: sp.Expr, hop: Hop, reduce: str) -> None:
@@ -137,7 +137,7 @@ class _Function:
         text = infix(expression, self._dialect, _spell_name)
         line = f"{_spell_name(name)} = {reduce}({text}, {_USED[hop]}, mesh)"
         if len(line) > _WIDTH:
-            message = wrapped(text, first="    ", rest="    ", width=_WIDTH)
+            message = wrap_lines(text, first="    ", rest="    ", width=_WIDTH)
             line = f"{_spell_name(name)} = {reduce}(\n{message},\n    {_USED[hop]},\n    mesh,\n)"
         self._lines.append(line)
 

@@ -55,7 +55,7 @@ def c_comment(text: str) -> str:
 
 def header(scheme: Scheme, *, call: str, nothing: str, note: str) -> str:
     """The comment that opens a file of code: what the scheme is, how to call it, what the mesh is."""
-    lines = [wrapped(line, first="    ", rest=" " * 12, width=112) for line in formula(scheme)]
+    lines = [wrap_lines(line, first="    ", rest=" " * 12, width=112) for line in formula(scheme)]
     spare = unread(scheme)
     skip = f"\n{', '.join(spare)} {'is' if len(spare) == 1 else 'are'} not read and may be {nothing}." if spare else ""
     return "\n".join([f"{title(scheme)}.", "", *lines, "", call, "", _MESH + skip, note])
@@ -87,7 +87,7 @@ def _stage(stage: Stage) -> Iterator[str]:
         yield f"{name:<{wide}} = {infix(output.expression, plain_dialect(), str)}{note}"
 
 
-def wrapped(text: str, *, first: str = "", rest: str = "", width: int = 100) -> str:
+def wrap_lines(text: str, *, first: str = "", rest: str = "", width: int = 100) -> str:
     """Lines broken before the outermost operators that make them fit."""
     depth = 0
     while depth < _DEEPEST and max(map(len, _glue_words(text, depth).split(" "))) > width - len(rest):
