@@ -11,8 +11,7 @@ import sympy as sp
 
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._conditions import AtMost, Below, Select
-from fluxforge.expression._symbols import arguments, leaves_first
-from fluxforge.expression._tokens import known_names, visible
+from fluxforge.expression._symbols import arguments, known_names, leaves_first, visible
 
 Value: TypeAlias = Any
 """A Python float, a NumPy array, or a JAX array (traced or not)."""

@@ -7,7 +7,7 @@ import sympy as sp
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._algebra import ARITY, Algebra
 from fluxforge.expression._print import to_text
-from fluxforge.expression._symbols import symbols_of
+from fluxforge.expression._symbols import known_names, symbols_of, visible
 from fluxforge.expression._tokens import (
     MAX_DEPTH,
     MAX_DIGITS,
@@ -16,9 +16,7 @@ from fluxforge.expression._tokens import (
     Token,
     error_at,
     excerpt,
-    known_names,
     tokenize,
-    visible,
 )
 
 _INSTEAD = {

@@ -7,8 +7,8 @@ import sympy as sp
 
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._conditions import AtMost, Below, Select, sides
-from fluxforge.expression._symbols import leaves_first
-from fluxforge.expression._tokens import EXACT_BELOW, NAME, visible
+from fluxforge.expression._symbols import leaves_first, visible
+from fluxforge.expression._tokens import EXACT_BELOW, NAME
 
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 _Piece = tuple[str, int]
