@@ -72,21 +72,22 @@ class TransportProperties:
 
 def named_flux(scheme: Scheme) -> NumericalFlux | None:
     """The numerical flux that a scheme is named after, if its formulas are those of that name."""
-    parts = split_name(scheme.name)
-    return FLUXES.get(parts.space.name) if parts is not None and _is_own(scheme) else None
+    return FLUXES.get(_own_space(scheme))
 
 
 def named_limiter(scheme: Scheme) -> Limiter | None:
     """The limiter that a scheme is named after, if its formulas are those of that name."""
+    return LIMITERS.get(_own_space(scheme))
+
+
+def _own_space(scheme: Scheme) -> str:
+    """The space in the name of a scheme; an empty text if its formulas are not those of its name."""
     parts = split_name(scheme.name)
-    return LIMITERS.get(parts.space.name) if parts is not None and _is_own(scheme) else None
-
-
-def _is_own(scheme: Scheme) -> bool:
     try:
-        return find(scheme.name, scheme.equation, dimension=scheme.dimension or 2).stages == scheme.stages
+        own = parts and find(scheme.name, scheme.equation, dimension=scheme.dimension or 2).stages == scheme.stages
     except SchemeError:
-        return False
+        return ""
+    return parts.space.name if parts is not None and own else ""
 
 
 def identity_line(consistent: Identity, antisymmetric: Identity) -> Line:

@@ -32,6 +32,11 @@ class _Comparison(_Decision):
     """1 where a comparison of a and b holds, 0 elsewhere."""
 
     nargs = 2
+    _relation = ""
+
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        a, b = map(printer._print, self.args)
+        return _raise_latex(rf"\left[{a} {self._relation} {b}\right]", exp)
 
     def _eval_is_real(self) -> bool:
         return True
@@ -48,25 +53,23 @@ class _Comparison(_Decision):
 class Below(_Comparison):
     """a < b: 1 where it holds, and 0 elsewhere."""
 
+    _relation = "<"
+
     @classmethod
     def eval(cls, a: sp.Expr, b: sp.Expr) -> sp.Expr | None:
         """The number, where both are numbers."""
         return sp.Integer(bool(a < b)) if _is_plain(a) and _is_plain(b) else None
 
-    def _latex(self, printer: Any, exp: str | None = None) -> str:
-        return _raise_latex(rf"\left[{printer._print(self.args[0])} < {printer._print(self.args[1])}\right]", exp)
-
 
 class AtMost(_Comparison):
     """a ≤ b: 1 where it holds, and 0 elsewhere."""
+
+    _relation = r"\le"
 
     @classmethod
     def eval(cls, a: sp.Expr, b: sp.Expr) -> sp.Expr | None:
         """The number, where both are numbers."""
         return sp.Integer(bool(a <= b)) if _is_plain(a) and _is_plain(b) else None
-
-    def _latex(self, printer: Any, exp: str | None = None) -> str:
-        return _raise_latex(rf"\left[{printer._print(self.args[0])} \le {printer._print(self.args[1])}\right]", exp)
 
 
 class Select(_Decision):

@@ -61,6 +61,13 @@ def sides_of(equation: Equation, state: State) -> tuple[sp.Expr, sp.Expr]:
     return P, N
 
 
+def cell_conductivities(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
+    """The factor of K that does not depend on the unknown, in the two cells."""
+    k, _ = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)
+    P, N = (equation.at_cell(k, equation.u, end) for end in "PN")
+    return P, N
+
+
 def harmonic(P: sp.Expr, N: sp.Expr) -> sp.Expr:
     """The harmonic mean with the distances from the face; K itself where it is the same on both sides."""
     if P == N:
@@ -121,8 +128,7 @@ def reach(equation: Equation, dimension: int) -> Vector:
     if equation.diffusion_tensor is not None:
         walls = (1 - symbol("chi")) * symbol("delta")
         return tuple(a + walls * (c - b) for a, b, c in zip(d, n, _conormal(equation, dimension), strict=True))
-    k, _ = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)
-    P, N = (equation.at_cell(k, equation.u, end) for end in "PN")
+    P, N = cell_conductivities(equation)
     if P == N:
         return d
     # s_N, finite at a ghost of infinite volume.
@@ -130,7 +136,7 @@ def reach(equation: Equation, dimension: int) -> Vector:
     return tuple(a + beyond * b for a, b in zip(d, n, strict=True))
 
 
-def _gradients(equation: Equation, state: State, dimension: int, tag: str) -> Stage:
+def gradients(equation: Equation, state: State, dimension: int, tag: str) -> Stage:
     """The least-squares gradient of a state in every cell, with outputs g_x, …; a ghost shows its owner's."""
     axes = COORDINATES[:dimension]
     e = dict(zip(axes, reach(equation, dimension), strict=True))
@@ -157,7 +163,7 @@ def corrected_flux(dimension: int, equation: Equation, state: State, tag: str) -
     if tensor is not None:
         correction *= symbol("chi")
     flux = _transport_flux(equation, state) - along * (state.jump / normal + correction)
-    return Prepared((_gradients(equation, state, dimension, tag),), Message(-symbol("A") * flux))
+    return Prepared((gradients(equation, state, dimension, tag),), Message(-symbol("A") * flux))
 
 
 @cache

@@ -15,7 +15,7 @@ from fluxforge.scheme.emit._plan import (
     names,
 )
 from fluxforge.scheme.emit._print_infix import c_dialect, infix
-from fluxforge.scheme.emit._words import c_comment, header, identifier
+from fluxforge.scheme.emit._words import c_comment, called_helpers, header, identifier
 
 _FIELDS = "const double *T, const double *S, double *T_new"
 
@@ -26,7 +26,7 @@ def emit_c(scheme: Scheme) -> str:
     prefix = identifier(scheme.name)
     functions = _implicit(scheme, prefix) if scheme.implicit else [_function(scheme, f"int {prefix}_step")]
     code = "\n".join(functions)
-    helpers = [_fill_names(HELPERS[name], scheme) for name in _called_helpers(code, prefix)]
+    helpers = [_fill_names(HELPERS[name], scheme) for name in called_helpers(code, HELPERS, NEEDS, f"{prefix}_")]
     return "\n".join([_comment(scheme), INCLUDES, MESH, *helpers, *functions])
 
 
@@ -50,12 +50,6 @@ def _fill_names(text: str, scheme: Scheme) -> str:
     text = re.sub(r"\$name_", "${name}_", text)
     prefix = identifier(scheme.name)
     return Template(text).substitute(name=prefix, **c_arguments(scheme, prefix))
-
-
-def _called_helpers(code: str, prefix: str) -> list[str]:
-    names = {name for name in HELPERS if f"{prefix}_{name}(" in code}
-    names.update(inner for name in tuple(names) for inner in NEEDS.get(name, ()))
-    return [name for name in HELPERS if name in names]
 
 
 def _comment(scheme: Scheme) -> str:

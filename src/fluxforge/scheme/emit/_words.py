@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from fluxforge.scheme._scheme import Scheme, Stage
 from fluxforge.scheme._symbols import NEXT, Ghost, Hop, Reduction
@@ -51,6 +51,15 @@ def identifier(name: str) -> str:
 def c_comment(text: str) -> str:
     """Text that a comment in C can hold: it ends at the first */, and ??/ is a backslash in C99."""
     return re.sub(r"\?(?=\?)", "? ", text.replace("*/", "* /").replace("/*", "/ *"))
+
+
+def called_helpers(
+    code: str, helpers: Iterable[str], needs: Mapping[str, tuple[str, ...]], prefix: str = ""
+) -> list[str]:
+    """The helper functions that code calls, and those which these need, in the order of `helpers`."""
+    names = {name for name in helpers if f"{prefix}{name}(" in code}
+    names.update(inner for name in tuple(names) for inner in needs.get(name, ()))
+    return [name for name in helpers if name in names]
 
 
 def header(scheme: Scheme, *, call: str, nothing: str, note: str) -> str:
