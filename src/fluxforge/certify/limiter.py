@@ -16,7 +16,7 @@ import sympy as sp
 
 from fluxforge.certify._bisection import Least, least_value
 from fluxforge.certify._enclose import enclose
-from fluxforge.certify._evidence import Line, Verdict, judged
+from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._intervals import Interval
 from fluxforge.certify._pieces import Range, settle
 from fluxforge.expression import Select, symbol
@@ -29,16 +29,16 @@ LARGEST_RATIO = 1e6
 PARTS = 14
 # Parts of the Courant numbers on which φ(1, c) is simplified.
 AT_ONE_PARTS = 8
-AT_ONE_HALVINGS = 20  # poles at the ends of the Courant numbers need short parts
+AT_ONE_HALVINGS = 20  # Poles at the ends of the Courant numbers need short parts.
 COURANT: Range = (2.0**-20, 1.0 - 2.0**-20)
 _DOWNWIND: Range = (-1.0 + 2.0**-20, 1.0 - 2.0**-20)
-# The least side of a box relative to its part, and how far beyond a bound φ may be without it counting.
+# The least side of a box relative to its part, and the violation of a bound that is tolerated.
 WIDTH, SLACK = 2.0**-8, 5e-3
 
 
 @dataclass(frozen=True)
 class LimiterRegion:
-    """The least of what has to be non-negative, by the name of the bound, with the r, c and q where it is taken.
+    """The least margin of every bound, by its name, with the r, c and q where it is taken; none may be negative.
 
     `at_one`: φ(1, 1, c) as a formula, or a number. `depends`: φ depends on c; `downwind`: on q, of which a place
     holds t with q = t/(1 − |t|).
@@ -137,7 +137,7 @@ def _push(fall: Callable[[sp.Expr], sp.Expr], phi: sp.Expr) -> sp.Expr:
     if isinstance(phi, sp.Min | sp.Max):
         kind = sp.Max if isinstance(phi, sp.Min) else sp.Min
         return kind(*(_push(fall, part) for part in phi.args), evaluate=False)
-    return _factored(fall(phi))
+    return _factor_margin(fall(phi))
 
 
 def _least(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Least:
@@ -146,7 +146,7 @@ def _least(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Le
     for low, high in parts:
         own = settle(margin, {R: (low, high), C: COURANT, _T: _DOWNWIND})
         scale = max(low, 1.0) if relative else 1.0
-        forms = list(dict.fromkeys((own, _factored(own))))
+        forms = list(dict.fromkeys((own, _factor_margin(own))))
 
         def bounds(low: np.ndarray, high: np.ndarray, forms: list[sp.Expr] = forms, scale: float = scale) -> Interval:
             boxes = {name: Interval(low[:, k], high[:, k]) for k, name in enumerate((R, C, _T))}
@@ -166,7 +166,7 @@ def _least(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Le
     return found
 
 
-def _factored(margin: sp.Expr) -> sp.Expr:
+def _factor_margin(margin: sp.Expr) -> sp.Expr:
     return margin if margin.atoms(sp.Min, sp.Max, sp.Abs) else sp.factor(sp.together(margin))
 
 
@@ -185,4 +185,4 @@ def limiter_line(found: LimiterRegion) -> Line:
     evidence = f"0 ≤ φ ≤ min(2r/c, 2/(1 − c)), and φ = 0 for r ≤ 0; {order}"
     if found.by_form:
         method = "φ is max(0, min(2r/c, 2/(1 − c), …)); φ(1) with its comparisons decided by intervals"
-    return Line(name, judged(True) if found.holds else Verdict.UNKNOWN, evidence, method)
+    return Line(name, verdict_of(True) if found.holds else Verdict.UNKNOWN, evidence, method)

@@ -12,9 +12,10 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.certify import Rates
-from fluxforge.certify.effective import PERIODS, lattice_diffusion
+from fluxforge.certify._period import PERIODS
+from fluxforge.certify.effective import fitted_diffusion, lattice_diffusion
 from fluxforge.certify.modified import square_equation
-from fluxforge.certify.order import fitted_diffusion, steady_errors
+from fluxforge.certify.order import steady_errors
 from fluxforge.certify.stability import default_graph, stability
 from fluxforge.certify.time_order import time_order
 from fluxforge.data import generate_meshes
