@@ -1,24 +1,19 @@
 """Recipes of documents, checked: combinations that no run can carry out are refused by the names of the fields."""
 
-import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._check_flux import Clash, check_flux_form, check_resolved
-from fluxforge.recipe._check_kinds import check_rows, check_skew
-from fluxforge.recipe._data import Experiment, Meshes, Pairs, Rows, Skew
-from fluxforge.recipe._equation import (
-    HEAT,
-    diffusivity_of,
-    digest,
-    equation_of,
-    equation_problem,
-    law_problem,
-    mesh_files,
+from fluxforge.recipe._check_kinds import (
+    Clash,
+    check_experiment,
+    check_flux_form,
+    check_resolved,
+    check_rows,
+    check_skew,
 )
+from fluxforge.recipe._data import Experiment, Meshes, Pairs, Rows, Skew
+from fluxforge.recipe._equation import HEAT, equation_of, equation_problem, law_problem
 from fluxforge.recipe._messages import Place, describe_value, escape_unprintable, join_words, shorten
 from fluxforge.recipe._recipe import Recipe, Residual
 from fluxforge.recipe._schema import from_table, to_dict
@@ -33,6 +28,13 @@ def check(recipe: Recipe, where: str | None = None) -> None:
     """
     where = f"recipe {describe_value(recipe.name)}" if where is None else where
     refuse_clashes(from_table(to_dict(recipe), where), where)
+
+
+def from_dict(document: object, where: str) -> Recipe:
+    """The recipe that `to_dict`, a TOML file or a JSON file holds; messages open with `where`."""
+    recipe = from_table(document, where)
+    refuse_clashes(recipe, where)
+    return recipe
 
 
 def refuse_clashes(recipe: Recipe, where: str) -> None:
@@ -183,20 +185,6 @@ def _answers(recipe: Recipe) -> Iterator[Clash]:
         yield ("data.law",), problem
 
 
-def _experiment(recipe: Recipe) -> Iterator[Clash]:
-    """Experiments are answered by one network of a flux, whose formula is searched."""
-    if recipe.textbook is not None and not isinstance(recipe.data, Experiment):
-        yield ("textbook", "data.kind"), "only fluxes are compared with a textbook; choose data of kind 'experiment'"
-    if not isinstance(recipe.data, Experiment):
-        return
-    if recipe.loss.residual is not None:
-        yield ("loss.residual", "data.kind"), "measured fluxes have no residual; choose [loss.supervised] alone"
-    if recipe.arms or recipe.search is None:
-        yield ("search", "data.kind"), "an experiment ends in a formula; add a section [search], without arms"
-    if recipe.search is not None and recipe.search.route != "modules":
-        yield ("search.route", "data.kind"), "an experiment has one flux and no stencil; choose route = 'modules'"
-
-
 def _equation(recipe: Recipe) -> Iterator[Clash]:
     """What an equation of one's own may not be combined with."""
     if isinstance(recipe.data, Experiment | Rows):
@@ -247,62 +235,7 @@ _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     check_flux_form,
     check_resolved,
     _answers,
-    _experiment,
+    check_experiment,
     check_rows,
     check_skew,
 )
-
-
-_UNDECISIVE = ("summary", "evaluation", "search", "expect", "order", "textbook")
-
-
-_LATER: dict[str, dict[str, Any]] = {
-    "data": {
-        "law": None,
-        "noise": 0.0,
-        "target": "step",
-        "tolerance": 1e-6,
-        "levels": 3,
-        "cell_size": [1.0, 1.0],
-        "jumps": 1.0,
-    },
-    "network": {"invariants": [], "form": "free", "integrator": "nested", "order": 1, "free_last": False},
-    "loss.supervised": {"relative": False},
-}
-
-
-def from_dict(document: object, where: str) -> Recipe:
-    """The recipe that `to_dict`, a TOML file or a JSON file holds; messages open with `where`."""
-    recipe = from_table(document, where)
-    refuse_clashes(recipe, where)
-    return recipe
-
-
-def fingerprint(recipe: Recipe) -> str:
-    """Sixteen hexadecimal digits that stand for all that decides what is trained.
-
-    The first of the SHA-256 of the recipe as JSON, without `summary`, `evaluation`, `search`, `expect`, `order`,
-    `textbook` and `training.checkpoint_every`; a mesh file counts by its content, wherever it lies.
-    """
-    where = f"recipe {describe_value(recipe.name)}"
-    # Once through the schema, so that 1 and 1.0 are the same number.
-    plain = to_dict(from_dict(to_dict(recipe), where))
-    for field in _UNDECISIVE:
-        plain.pop(field, None)
-    del plain["training"]["checkpoint_every"]
-    # Recipes from before these fields existed keep their names.
-    for section, fields in _LATER.items():
-        table = plain
-        for name in section.split("."):
-            table = table.get(name) or {}
-        for field, usual in fields.items():
-            if field in table and table[field] == usual:
-                del table[field]
-    if recipe.equation == HEAT:
-        # As recipes from before there were other equations, which have α as their diffusivity.
-        plain["diffusivity"] = diffusivity_of(recipe)
-        del plain["equation"], plain["parameters"]
-    if files := mesh_files(recipe):
-        plain["data"]["files"] = [digest(file, where) for file in files]
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
