@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import Json
+from fluxforge.cli._arguments import Json, split_names
 from fluxforge.cli._output import duration, number, show, show_json, show_table
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def equations(
         from fluxforge.cli._progress import use_64_bits
 
         use_64_bits()
-        names = None if only is None else [name.strip() for name in only.split(",") if name.strip()]
+        names = None if only is None else split_names(only)
         measured = bench_equations(size=size.value, only=names, progress=lambda name: tell(f"solving: {name}"))
     if as_json:
         show_json(measured.document())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fluxforge.cli._arguments import Json, check_writable, count
+from fluxforge.cli._arguments import Json, check_writable, count, split_names
 from fluxforge.cli._output import duration, number, show, show_json, show_table
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def time(
         from fluxforge.cli._progress import use_64_bits
 
         use_64_bits()
-        names = MESHES if mesh is None else [name.strip() for name in mesh.split(",") if name.strip()]
+        names = MESHES if mesh is None else split_names(mesh)
         measured = bench_time(
             cells,
             meshes=names,

@@ -10,41 +10,11 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from fluxforge.cli._arguments import Json, check_folder, complete_scheme, count
-
-# A copy of names in the library, since shell completion is too slow if it imports the library; a test compares.
-RECIPES = (
-    "first-order",
-    "first-order-direct",
-    "first-order-pinn",
-    "generalisation",
-    "midpoint",
-    "two-hop",
-    "conductance",
-    "upwind",
-    "exponential",
-    "godunov",
-    "carry",
-    "stages",
-    "limiter",
-    "skew",
-)
-
-
-def complete_recipe(incomplete: str) -> list[str]:
-    """Names of shipped recipes that begin with `incomplete`."""
-    return [name for name in RECIPES if name.startswith(incomplete)]
+from fluxforge.cli._arguments import RECIPES, Json, Preset, RecipeName, check_folder, count, scheme_argument
 
 
 def discover(
-    recipe: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="RECIPE",
-            help=f"{', '.join(RECIPES)}, or a TOML file (default: first-order).",
-            autocompletion=complete_recipe,
-        ),
-    ] = None,
+    recipe: RecipeName = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="RUN", help="Run folder (default: runs/RECIPE).", callback=check_folder),
@@ -73,9 +43,7 @@ def discover(
             help="Set a field of the recipe to a TOML value: training.steps=500. May be repeated.",
         ),
     ] = None,
-    preset: Annotated[
-        str | None, typer.Option(metavar="quick|paper", help="Problem sizes: quick (default), or those of the paper.")
-    ] = None,
+    preset: Preset = None,
     show: Annotated[
         bool, typer.Option("--show", help="Print the recipe as TOML, as a template for your own, and exit.")
     ] = False,
@@ -228,12 +196,7 @@ def reproduce(
 
 
 def schemes(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SCHEME", help="Name of a built-in scheme, or a scheme.json file.", autocompletion=complete_scheme
-        ),
-    ] = None,
+    name: Annotated[str | None, scheme_argument()] = None,
     as_json: Json = False,
 ) -> None:
     """List the built-in schemes and their claims, and the names that combine to others; with a name, show its formulas.

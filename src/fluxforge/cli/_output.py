@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -44,6 +45,16 @@ def say(label: str, text: str, *, style: str = "bold yellow") -> None:
     """Print `label: text` as one unwrapped line to stderr."""
     line = Text.assemble((f"{label}: ", style), one_line(text))
     console(stderr=True).print(line, soft_wrap=True)
+
+
+def warn(text: str) -> None:
+    """Print a warning to stderr."""
+    say("warning", text)
+
+
+def command_line() -> str:
+    """The command of this process, quoted for a shell."""
+    return shlex.join(["fluxforge", *sys.argv[1:]])
 
 
 def show(text: str | Text = "") -> None:

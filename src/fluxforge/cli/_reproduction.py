@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import typer
 
-from fluxforge.cli._discovery import show_arms
-from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
+from fluxforge.cli._output import show, show_json, show_pairs, show_table, warn
 from fluxforge.cli._progress import count_done, question_bar
+from fluxforge.cli._results import show_arms
 from fluxforge.errors import InputError
 from fluxforge.paper import (
     PARTS,
@@ -74,7 +74,7 @@ def _run_part(name: str, request: Request) -> Document:
             folder=request.folder,
             again=request.again,
             tell=count_done(tell),
-            warn=lambda text: say("warning", text),
+            warn=warn,
         )
 
 
