@@ -10,7 +10,8 @@ from fluxforge import recipe
 from fluxforge.cli._output import command_line, say, show_json, warn
 from fluxforge.cli._progress import count_done, offer_resume, question_bar
 from fluxforge.cli._results import explain_failure, show_result
-from fluxforge.pipeline import Discovery, Progress, Run, discover, free_folder, resume
+from fluxforge.pipeline import Discovery, Run, discover, free_folder, resume
+from fluxforge.run import Progress
 
 
 def start_run(name: str, output: Path | None, preset: str | None, changes: Mapping[str, Any], as_json: bool) -> None:

@@ -8,8 +8,9 @@ import typer
 from fluxforge.cli._output import say, show, show_json, warn
 from fluxforge.cli._progress import count_done, question_bar
 from fluxforge.errors import DiscoveryError
-from fluxforge.pipeline import GalleryRun, Progress, format_gallery, make_gallery, plan_gallery, to_document
+from fluxforge.pipeline import GalleryRun, format_gallery, make_gallery, plan_gallery, to_document
 from fluxforge.recipe import to_dict
+from fluxforge.run import Progress
 from fluxforge.sweeps import Job, check_workers, parse_seeds, run_processes
 
 

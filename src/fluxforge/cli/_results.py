@@ -7,6 +7,7 @@ from pathlib import Path
 from fluxforge.cli._output import number, show, show_pairs, show_table
 from fluxforge.pipeline import Discovery, Evaluation, Generalisation, Run
 from fluxforge.run.carry import CarryResult
+from fluxforge.run.experiment import CheckRow, FluxRecord
 from fluxforge.run.limiter import LimiterResult
 from fluxforge.run.result import ArmSummary, Quartiles
 from fluxforge.run.skew import SkewResult
@@ -26,7 +27,7 @@ def show_result(run: Run, folder: Path) -> None:
     elif isinstance(result, SkewResult):
         _show_skew(result)
     elif result.experiment is not None:
-        _show_experiment(result)
+        _show_experiment(result, result.experiment)
     else:
         _show_formula(result)
     total = sum(value or 0.0 for value in result.seconds.values())
@@ -165,29 +166,30 @@ def _format_quartiles(found: Quartiles) -> str:
     return f"{found.median:.2g} [{found.q1:.2g}, {found.q3:.2g}]"
 
 
-def _show_experiment(result: Discovery) -> None:
-    """Print the flux, the reasons of the verdict, the properties tested on the network, and the seconds."""
-    found = result.experiment or {}
-    error = found.get("error")
-    headline = str(result.verdict) + ("" if error is None else f"; error {error:.1e} on held-out fluxes")
-    show(f"{result.recipe}: {headline}\n")
-    if found.get("flux"):
-        show(f"F = {found['flux']}\n")
+def _show_experiment(result: Discovery, found: FluxRecord) -> None:
+    """Print the flux, the reasons of the verdict, and the properties tested on the network."""
+    error = "" if found.error is None else f"; error {found.error:.1e} on held-out fluxes"
+    show(f"{result.recipe}: {result.verdict}{error}\n")
+    if found.flux:
+        show(f"F = {found.flux}\n")
     _show_reasons(result.reasons, result.findings)
     show()
     rows = [
-        (row["name"], f"{row['defect']:.1e}", f"{row['limit']:.1e}", _verdict(row), row["statement"])
-        for row in found.get("checks", ())
+        (row.name, *(_scientific(value) for value in (row.defect, row.limit)), _describe_check(row), row.statement)
+        for row in found.checks
     ]
     show_table(("property", "violation", "limit", "", "meaning"), rows)
-    show(f"\nsearched g in F = {found.get('form')}")
-    for row in (result.ablations or {}).get("found", ()):
-        shown = "none found" if row["error"] is None else f"error {row['error']:.1e}"
-        show(f"{row['method']}: {shown}")
+    show(f"\nsearched g in F = {found.form}")
+    for without in () if result.ablations is None else result.ablations.found:
+        show(f"{without.method}: {'none found' if without.error is None else f'error {without.error:.1e}'}")
 
 
-def _verdict(row: dict[str, object]) -> str:
-    return "used" if row["used"] else "holds" if row["holds"] else "fails"
+def _scientific(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1e}"
+
+
+def _describe_check(row: CheckRow) -> str:
+    return "used" if row.used else "holds" if row.holds else "fails"
 
 
 def _show_skew(result: SkewResult) -> None:

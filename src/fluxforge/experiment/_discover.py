@@ -2,9 +2,7 @@
 
 import math
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,10 +21,8 @@ from fluxforge.experiment._search import PER_SYMBOL, search_parts, search_rounds
 from fluxforge.experiment._separate import Separation, find_separation, separate
 from fluxforge.experiment._symmetry import Check, Probe
 from fluxforge.expression import evaluate, symbol
-from fluxforge.run import Checkpoints
+from fluxforge.run import Checkpoints, Progress, Warn, add_seconds
 
-Progress = Callable[[str, int, int], None]
-Warn = Callable[[str], None]
 # A reduced network that errs by more than this multiple of the whole one's error contradicts the reduction.
 WORSE = 1.5
 # Data with larger errors than this, relative to their size, cannot tell formulas apart.
@@ -83,13 +79,13 @@ def train_and_reduce(
     was interrupted goes on from its last checkpoint there. `warn` is called with a line about a damaged one.
     """
     seconds: dict[str, float] = {}
-    with _timed(seconds, "data"):
+    with add_seconds(seconds, "data"):
         tell("measuring fluxes by brute force", 0, 1)
         data = make_dataset(spec)
-    with _timed(seconds, "train"):
+    with add_seconds(seconds, "train"):
         form = whole_form(data.experiment)
         whole = _train(form, data, spec, _WHOLE, tell, folder, warn)
-    with _timed(seconds, "reduce"):
+    with add_seconds(seconds, "reduce"):
         tell("testing the network", 0, 1)
         probe = Probe(data.experiment, whole, data.size, np.random.default_rng([spec.seed, _TESTS]))
         found = reduce_flux(probe)
@@ -100,7 +96,7 @@ def train_and_reduce(
     if not confirmed:
         checks = tuple(replace(check, used=False) for check in checks)
         reduced = whole
-    with _timed(seconds, "reduce"):
+    with add_seconds(seconds, "reduce"):
         separation, check = _separation(reduced, data, spec)
     return Trained(data, whole, reduced, checks if check is None else (*checks, check), separation, seconds)
 
@@ -135,7 +131,7 @@ def discover_flux(trained: Trained, spec: recipe.Recipe, tell: Progress) -> Disc
     """Search a formula of the reduced flux, fit it to the data, and judge it."""
     assert spec.search is not None
     seconds = dict(trained.seconds)
-    with _timed(seconds, "search"):
+    with add_seconds(seconds, "search"):
         found = _search(trained, spec, tell)
     formula, network = found.formula, trained.whole
     explained, flux, guarded = -math.inf, None, False
@@ -269,12 +265,3 @@ def random_key(spec: recipe.Recipe, step: int) -> int:
 
 def _training(tell: Progress, what: str) -> Callable[[int, int, float], None]:
     return lambda step, steps, error: tell(f"training a network of {what} (error {error:.1e})", step, steps)
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
-    began = time.perf_counter()
-    try:
-        yield
-    finally:
-        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - began

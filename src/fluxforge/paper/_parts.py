@@ -26,8 +26,8 @@ from fluxforge.paper.studies import (
     theorems,
     to_document,
 )
-from fluxforge.pipeline import Progress
 from fluxforge.report import Table, extrapolation_figure, generalisation_figure
+from fluxforge.run import Progress
 
 Document: TypeAlias = dict[str, Any]  # The result of an experiment with its claims, as JSON types.
 Warn = Callable[[str], None]

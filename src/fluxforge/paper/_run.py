@@ -23,8 +23,17 @@ from fluxforge.paper._both_kinds import read_carried
 from fluxforge.paper._claims import Claim, count_verdicts, format_csv, judge_claims
 from fluxforge.paper._page import Formula, Section, reproduction_page, section
 from fluxforge.paper._parts import PARTS, Document, Part, Warn
-from fluxforge.pipeline import Progress, environment, silent
-from fluxforge.run import digest_files, explain_failure, find_altered, lock_folder, read_digests, remove_strays
+from fluxforge.pipeline import environment
+from fluxforge.run import (
+    Progress,
+    digest_files,
+    explain_failure,
+    find_altered,
+    lock_folder,
+    read_digests,
+    remove_strays,
+    silent,
+)
 from fluxforge.scheme import find
 
 # The format version of the documents of parts.

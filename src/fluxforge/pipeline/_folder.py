@@ -3,23 +3,21 @@
 import math
 import platform
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 
 from fluxforge import recipe
 from fluxforge.errors import InputError
-from fluxforge.run import RunFolder, digest_files, find_altered, read_digests, write_durably
+from fluxforge.run import Progress, RunFolder, Warn, digest_files, find_altered, read_digests, write_durably
 from fluxforge.train import Tell
 
-Warn = Callable[[str], None]
 LIBRARIES = ("fluxforge", "jax", "equinox", "optax", "numpy", "scipy", "sympy", "gmsh", "pyoperon")
 
 
@@ -64,32 +62,14 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# Told what is being done, how much of it is done, and of how much.
-Progress: TypeAlias = Callable[[str, int, int], None]
-
-
 def training_progress(tell: Progress) -> Tell:
-    """Training's steps and loss terms as one line."""
+    """A callback of training that reports its steps and loss terms as one line."""
 
-    def told(step: int, steps: int, terms: Mapping[str, float]) -> None:
+    def report(step: int, steps: int, terms: Mapping[str, float]) -> None:
         shown = ", ".join(f"{name} {value:.2e}" for name, value in terms.items())
         tell(f"training ({shown})", step, steps)
 
-    return told
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Say nothing."""
-
-
-@contextmanager
-def add_seconds(seconds: dict[str, float], name: str) -> Iterator[None]:
-    """Seconds of a block, added under a name."""
-    began = time.perf_counter()
-    try:
-        yield
-    finally:
-        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - began
+    return report
 
 
 _OUTPUTS = "outputs"

@@ -28,9 +28,9 @@ from fluxforge.limiter import (
 )
 from fluxforge.pde import BUILT_IN
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._folder import Progress, add_seconds, environment, finite, record_outputs
+from fluxforge.pipeline._folder import environment, finite, record_outputs
 from fluxforge.report import write_limiter
-from fluxforge.run import RunFolder
+from fluxforge.run import Progress, RunFolder, add_seconds
 from fluxforge.run.limiter import FamilyRow, LimiterResult, LimiterRow
 from fluxforge.run.result import Document, from_document, to_document
 from fluxforge.scheme import TABLEAUX, Scheme, integrate, limited, limiter_of, save

@@ -26,9 +26,9 @@ from fluxforge.errors import DiscoveryError
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import step_of
 from fluxforge.pde import Equation
-from fluxforge.pipeline._folder import Progress
 from fluxforge.pipeline._formula import Formula, law_record, limit_rows
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_shortest_steps
+from fluxforge.run import Progress
 from fluxforge.run.result import Evidence, Laws
 from fluxforge.scheme import Hop, symbol
 

@@ -12,16 +12,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from fluxforge.errors import DocumentError
+from fluxforge.run._record import Document, Number, Numbers, Record
+from fluxforge.run.experiment import AblationResults, FluxRecord
 
-# JSON has no infinity and no NaN: a number that was not finite is null.
-Number: TypeAlias = float | None
-Numbers: TypeAlias = Mapping[str, Number]
-# The document of a run: plain JSON values.
-Document: TypeAlias = Mapping[str, Any]
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a document."""
+__all__ = ["Document", "Number", "Numbers", "Record"]
 
 
 class FrontRow(Record, frozen=True, kw_only=True):
@@ -169,9 +163,9 @@ class Discovery(Record, frozen=True, kw_only=True):
     scheme: str | UnsetType | None = UNSET
     findings: tuple[str, ...] | None = None
     order_in_time: Number | UnsetType = UNSET
-    certificate: dict[str, Any] | None = None  # the document of `fluxforge verify --json`
-    ablations: dict[str, Any] | None = None  # the document of `fluxforge.distil.Ablations`
-    experiment: dict[str, Any] | None = None  # a `FluxRecord`, of a recipe with data of kind `experiment`
+    certificate: Document | None = None  # the document of `fluxforge verify --json`
+    ablations: AblationResults | None = None
+    experiment: FluxRecord | None = None  # of a recipe with data of kind `experiment`
 
 
 class Quartiles(Record, frozen=True, kw_only=True):

@@ -93,9 +93,9 @@ def _describe(point: Point, run: Run) -> PointResult:
         return replace(
             result,
             as_expected=found.as_expected,
-            formula=None if own.get("flux") is None else f"F = {own['flux']}",
-            loss=_number(own.get("error")),
-            network_loss=_number(own.get("reduced_error")),
+            formula=None if own.flux is None else f"F = {own.flux}",
+            loss=own.error,
+            network_loss=own.reduced_error,
         )
     parts = {**{name: f"Σ {text}" for name, text in (found.messages or {}).items()}, **(found.outputs or {})}
     return replace(

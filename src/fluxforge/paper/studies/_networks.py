@@ -22,8 +22,8 @@ from fluxforge.graph import evaluate_stages
 from fluxforge.loss import defect_of, mean_defect, step_of
 from fluxforge.paper.studies._seeds import RATES
 from fluxforge.pde import HEAT
-from fluxforge.pipeline import Progress, discover, load_run, recipe_of, resume, run_folder
-from fluxforge.run import RunFolder
+from fluxforge.pipeline import discover, load_run, recipe_of, resume, run_folder
+from fluxforge.run import Progress, RunFolder
 from fluxforge.run.result import Discovery
 from fluxforge.scheme import Hop, find
 from fluxforge.train import train

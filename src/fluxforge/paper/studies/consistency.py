@@ -21,7 +21,7 @@ from fluxforge.data import generate_meshes
 from fluxforge.mesh import FAMILIES, Mesh, gmsh_problem
 from fluxforge.paper.studies._consistency_result import Algebra, Family, Implicit, Result, Steady, Tensor, judge
 from fluxforge.paper.studies._records import open_measurements
-from fluxforge.pipeline import Progress, silent
+from fluxforge.run import Progress, silent
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import operator
 

@@ -17,17 +17,9 @@ from fluxforge.gnn import Network
 from fluxforge.paper.studies._decoys import DECOYS, LAWS, Decoy
 from fluxforge.paper.studies._records import Claim, Verdict
 from fluxforge.pipeline import Judged as JudgedFormula
-from fluxforge.pipeline import (
-    Progress,
-    TrainedMember,
-    distil_network,
-    environment,
-    finite,
-    judge_formula,
-    run_folder,
-    silent,
-)
+from fluxforge.pipeline import TrainedMember, distil_network, environment, finite, judge_formula, run_folder
 from fluxforge.recipe import exchange_law
+from fluxforge.run import Progress, silent
 from fluxforge.scheme import Stage, semi_discrete, symbol
 from fluxforge.train import train
 

@@ -41,7 +41,7 @@ from fluxforge.paper.studies._measures import (
 from fluxforge.paper.studies._networks import CARRY, read_networks
 from fluxforge.paper.studies._records import Measurements, open_measurements
 from fluxforge.paper.studies._tasks import Task, measure_tasks
-from fluxforge.pipeline import Progress, silent
+from fluxforge.run import Progress, silent
 from fluxforge.scheme.reference import BUILT_IN
 
 __all__ = ["Config", "Result", "judge", "run"]

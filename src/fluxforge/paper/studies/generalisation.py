@@ -11,8 +11,8 @@ from msgspec import Struct
 from fluxforge import recipe
 from fluxforge.data import source
 from fluxforge.paper.studies._records import Claim, Verdict
-from fluxforge.pipeline import Progress, generalise, reduce_networks, run_folder, silent
-from fluxforge.run import RunFolder
+from fluxforge.pipeline import generalise, reduce_networks, run_folder
+from fluxforge.run import Progress, RunFolder, silent
 from fluxforge.run.result import (
     Arm,
     ArmSummary,

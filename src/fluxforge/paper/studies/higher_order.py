@@ -27,7 +27,8 @@ from fluxforge.paper.studies._networks import (
     measure_residuals,
 )
 from fluxforge.paper.studies._seeds import read_rates
-from fluxforge.pipeline import Progress, ladder, problems_by_step, run_folder, silent
+from fluxforge.pipeline import ladder, problems_by_step, run_folder
+from fluxforge.run import Progress, silent
 from fluxforge.run.result import Discovery
 from fluxforge.scheme import Scheme, find, symbol
 from fluxforge.stepping import step_limit

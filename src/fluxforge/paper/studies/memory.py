@@ -14,7 +14,7 @@ from fluxforge.data import generate_meshes
 from fluxforge.paper.studies._measures import graph_of
 from fluxforge.paper.studies._records import Claim, Measurements, Verdict, open_measurements
 from fluxforge.paper.studies._tasks import Footprint, Task, count_bytes, measure_tasks
-from fluxforge.pipeline import Progress, silent
+from fluxforge.run import Progress, silent
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import Solver
 

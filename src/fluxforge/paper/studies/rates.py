@@ -26,8 +26,7 @@ from fluxforge.paper.studies._seeds import (
     spread_of,
     weigh,
 )
-from fluxforge.pipeline import Progress, silent
-from fluxforge.run import RunFolder
+from fluxforge.run import Progress, RunFolder, silent
 from fluxforge.run.result import Discovery
 from fluxforge.train import train
 

@@ -24,7 +24,7 @@ from fluxforge.paper.studies._setup_meshes import (
     choose_samples,
     describe_ensemble,
 )
-from fluxforge.pipeline import Progress, silent
+from fluxforge.run import Progress, silent
 from fluxforge.scheme import Hop
 
 NAME = "setup"

@@ -19,8 +19,9 @@ from fluxforge.loss import step_of
 from fluxforge.paper.studies._networks import constants_rows
 from fluxforge.paper.studies._seeds import read_rates
 from fluxforge.paper.studies._symbolic_result import EXACT, AgainstStep, Recovery, Result, Row, StepConstants, judge
-from fluxforge.pipeline import Progress, explain, ladder, problems_by_step, run_folder, silent, with_steps
+from fluxforge.pipeline import explain, ladder, problems_by_step, run_folder, with_steps
 from fluxforge.recipe import diffusivity_of
+from fluxforge.run import Progress, silent
 from fluxforge.run.result import Discovery, Number
 from fluxforge.scheme import symbol
 from fluxforge.train import Trained, train

@@ -42,7 +42,7 @@ from fluxforge.paper.studies._theorems_result import (
     Smaller,
     Weights,
 )
-from fluxforge.pipeline import Progress, silent
+from fluxforge.run import Progress, silent
 from fluxforge.scheme import Hop
 from fluxforge.train import train
 
