@@ -5,12 +5,15 @@ Each imports what it runs only when it runs: `fluxforge --help` and shell comple
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
 from fluxforge.cli._arguments import RECIPES, Json, Preset, RecipeName, check_folder, count, scheme_argument
+
+if TYPE_CHECKING:
+    from fluxforge.recipe import Changes
 
 
 def discover(
@@ -86,7 +89,7 @@ def discover(
         start_run(recipe or RECIPES[0], output, preset, changes, as_json)
 
 
-def _merge_changes(given: dict[str, Any], settings: list[str]) -> dict[str, Any]:
+def _merge_changes(given: "Changes", settings: list[str]) -> "Changes":
     """The fields set by their own options and by --set; BadParameter for a field set by both."""
     if not settings:
         return given
@@ -95,10 +98,10 @@ def _merge_changes(given: dict[str, Any], settings: list[str]) -> dict[str, Any]
     more = recipe.assignments(settings)
     if twice := sorted(given.keys() & more.keys()):
         raise typer.BadParameter(f"field '{twice[0]}' is given twice: by --set and by an option of its own")
-    return given | more
+    return {**given, **more}
 
 
-def _show_recipe(name: str, preset: str | None, changes: dict[str, Any]) -> None:
+def _show_recipe(name: str, preset: str | None, changes: "Changes") -> None:
     from fluxforge import recipe
 
     sys.stdout.write(recipe.text(name, preset=preset, changes=changes))

@@ -1,8 +1,7 @@
 """What `fluxforge discover` runs: a new run or an interrupted one, with progress, its result and its exit code."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -14,7 +13,7 @@ from fluxforge.pipeline import Discovery, Run, discover, free_folder, resume
 from fluxforge.run import Progress
 
 
-def start_run(name: str, output: Path | None, preset: str | None, changes: Mapping[str, Any], as_json: bool) -> None:
+def start_run(name: str, output: Path | None, preset: str | None, changes: recipe.Changes, as_json: bool) -> None:
     """Start a new run and show its result."""
     spec = recipe.load(name, preset=preset)
     spec = recipe.override(spec, changes) if changes else spec

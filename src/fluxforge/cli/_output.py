@@ -62,7 +62,7 @@ def show(text: str | Text = "") -> None:
     console().print(text, soft_wrap=True)
 
 
-def show_json(document: Mapping[str, Any]) -> None:
+def show_json(document: Mapping[str, object]) -> None:
     """Print a document as JSON to stdout."""
     sys.stdout.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import typer
 
+from fluxforge import recipe
 from fluxforge.cli._output import show, show_json, show_pairs, show_table, warn
 from fluxforge.cli._progress import count_done, question_bar
 from fluxforge.cli._results import show_arms
@@ -38,7 +39,7 @@ class Request:
 
     names: tuple[str, ...]
     preset: str
-    changes: Mapping[str, Any]
+    changes: recipe.Changes
     folder: Path
     again: bool
     check: Path | None

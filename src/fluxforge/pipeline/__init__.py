@@ -3,7 +3,7 @@
 from fluxforge.pipeline._carry import initial_field, unseen_mesh
 from fluxforge.pipeline._discover import check_feasible, discover, explain, free_folder, resume
 from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula
-from fluxforge.pipeline._folder import environment, finite, recipe_of, run_folder
+from fluxforge.pipeline._folder import finite, recipe_of, run_folder
 from fluxforge.pipeline._formula import Formula
 from fluxforge.pipeline._gallery import (
     AblationRow,
@@ -39,7 +39,6 @@ __all__ = [
     "describe_judged",
     "discover",
     "distil_network",
-    "environment",
     "explain",
     "finite",
     "format_gallery",

@@ -9,7 +9,6 @@ steps is another equation.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -20,7 +19,7 @@ from fluxforge.distil import Candidate, Front, Search, Table, engine
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression import evaluate, symbol
 from fluxforge.gnn import FluxNetwork, learned_part
-from fluxforge.mesh import DualGraph, dual
+from fluxforge.mesh import DualGraph, Settings, dual
 from fluxforge.pde import Equation
 from fluxforge.pipeline._carry import FIELDS, Case, initial_field, mesh_parameters, relative_error, unseen_mesh
 from fluxforge.pipeline._carry_checks import LEAST_KEPT
@@ -111,7 +110,7 @@ def sample_coefficient(
 
 def choose_mesh(
     equation: Equation, values: Mapping[str, recipe.Value], spec: recipe.Recipe
-) -> tuple[DualGraph, dict[str, Any]]:
+) -> tuple[DualGraph, Settings]:
     """The mesh on which formulas are chosen, and the parameters on it."""
     assert isinstance(spec.data, recipe.Meshes)
     graph = dual(unseen_mesh(_CHOICE_CELLS, spec.seed + _CHOOSING))

@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from fluxforge import recipe
 from fluxforge._arguments import check_function, check_kind, check_path, check_text
+from fluxforge._machine import environment
 from fluxforge.data import model_of
 from fluxforge.distil import ablate, engine
 from fluxforge.errors import InputError
@@ -22,15 +22,7 @@ from fluxforge.pipeline._certification import Certified, certify_formula, name_o
 from fluxforge.pipeline._distillation import TrainedMember, distil_network, judge_formula, train_network
 from fluxforge.pipeline._experiment import check_experiment, discover_experiment, rewrite_experiment
 from fluxforge.pipeline._flux_form import discover_carry, rewrite_carry
-from fluxforge.pipeline._folder import (
-    check_outputs,
-    description,
-    environment,
-    finite,
-    recipe_of,
-    record_outputs,
-    run_folder,
-)
+from fluxforge.pipeline._folder import check_outputs, description, finite, recipe_of, record_outputs, run_folder
 from fluxforge.pipeline._generalisation import compare_arms, rewrite_generalisation
 from fluxforge.pipeline._limiter import discover_limiter, rewrite_limiter
 from fluxforge.pipeline._problems import needs_small_steps
@@ -56,7 +48,7 @@ def discover(
     source: str | os.PathLike[str] | recipe.Recipe = "first-order",
     output: str | os.PathLike[str] | None = None,
     *,
-    changes: Mapping[str, Any] | None = None,
+    changes: recipe.Changes | None = None,
     command: str = "",
     tell: Progress = silent,
     warn: Warn = lambda _: None,

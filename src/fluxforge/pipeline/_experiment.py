@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fluxforge import recipe
-from fluxforge._machine import count_threads, describe_processor
+from fluxforge._machine import count_threads, describe_processor, environment
 from fluxforge.certify import Certificate
 from fluxforge.distil import engine
 from fluxforge.experiment import (
@@ -22,7 +22,7 @@ from fluxforge.experiment import (
 )
 from fluxforge.expression import to_text
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._folder import environment, finite, record_outputs
+from fluxforge.pipeline._folder import finite, record_outputs
 from fluxforge.report import write_experiment
 from fluxforge.run import Progress, RunFolder
 from fluxforge.run.experiment import AblationResult, AblationResults, CheckRow, FluxRecord, Measurements, TextbookRow

@@ -7,6 +7,7 @@ from pathlib import Path
 import sympy as sp
 
 from fluxforge import recipe
+from fluxforge._machine import environment
 from fluxforge.certify import Certificate, summarise
 from fluxforge.data import AbstractSource, RefinedSource, model_of, source
 from fluxforge.errors import DiscoveryError
@@ -24,7 +25,7 @@ from fluxforge.pipeline._carry_checks import (
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._coefficients import Distilled, choose_mesh, distil_coefficients
 from fluxforge.pipeline._distillation import choose_flux_member
-from fluxforge.pipeline._folder import environment, finite, record_outputs, training_progress
+from fluxforge.pipeline._folder import finite, record_outputs, training_progress
 from fluxforge.pipeline._stability import measure_stability
 from fluxforge.report import write_carry
 from fluxforge.run import Progress, RunFolder, add_seconds

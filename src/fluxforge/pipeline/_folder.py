@@ -1,24 +1,19 @@
 """The folder of a run: description, progress and seconds, and the digests of the files that a finished run leaves."""
 
 import math
-import platform
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import jax
-
 from fluxforge import recipe
+from fluxforge._machine import environment
 from fluxforge.errors import InputError
 from fluxforge.run import Progress, RunFolder, Warn, digest_files, find_altered, read_digests, write_durably
+from fluxforge.run.result import Document
 from fluxforge.train import Tell
-
-LIBRARIES = ("fluxforge", "jax", "equinox", "optax", "numpy", "scipy", "sympy", "gmsh", "pyoperon")
 
 
 @contextmanager
@@ -39,18 +34,9 @@ def recipe_of(folder: RunFolder) -> recipe.Recipe:
     return recipe.from_dict(folder.description.get("recipe"), f"{folder.path / 'run.json'}")
 
 
-def description(spec: recipe.Recipe) -> dict[str, Any]:
+def description(spec: recipe.Recipe) -> Document:
     """The description of a run that its folder keeps."""
     return {"recipe": recipe.to_dict(spec), "environment": environment()}
-
-
-def environment() -> dict[str, str]:
-    """Versions and hardware that a result depends on."""
-    found = {"python": platform.python_version(), "platform": platform.machine()}
-    for name in LIBRARIES:
-        found[name] = version(name)
-    device = jax.devices()[0]
-    return found | {"device": device.device_kind if device.platform != "cpu" else "cpu", "system": sys.platform}
 
 
 def finite(value: Any) -> Any:

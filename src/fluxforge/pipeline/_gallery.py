@@ -9,9 +9,10 @@ from typing import Any
 
 from fluxforge import recipe
 from fluxforge._files import write_document, write_text
+from fluxforge._machine import environment
 from fluxforge.experiment import ROUND_OFF, WITHIN
 from fluxforge.pipeline._discover import discover, resume
-from fluxforge.pipeline._folder import environment, run_folder
+from fluxforge.pipeline._folder import run_folder
 from fluxforge.pipeline._run import result_stage
 from fluxforge.run import Progress, silent
 from fluxforge.run.result import Discovery, Document, Record, from_document, to_document

@@ -8,9 +8,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fluxforge import recipe
+from fluxforge._machine import environment
 from fluxforge.certify import Certificate, summarise
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._folder import environment, finite, record_outputs
+from fluxforge.pipeline._folder import finite, record_outputs
 from fluxforge.pipeline._skew_stages import FolderParts, validate_laws
 from fluxforge.report import write_skew
 from fluxforge.run import Progress, RunFolder, add_seconds

@@ -2,20 +2,19 @@
 
 import hashlib
 import json
-from typing import Any
 
 from fluxforge._files import open_regular
 from fluxforge.recipe._check import from_dict
 from fluxforge.recipe._equation import HEAT, diffusivity_of, mesh_files
 from fluxforge.recipe._messages import Place, describe_value, escape_unprintable
-from fluxforge.recipe._recipe import Recipe
+from fluxforge.recipe._recipe import Recipe, Table
 from fluxforge.recipe._schema import to_dict
 
 # Fields that do not influence what is trained.
 _UNDECISIVE = ("summary", "evaluation", "search", "expect", "order", "textbook")
 # Fields added after the first runs were published, with their defaults: a recipe that leaves them there keeps the
 # fingerprint it had before.
-_LATER: dict[str, dict[str, Any]] = {
+_LATER: dict[str, Table] = {
     "data": {
         "law": None,
         "noise": 0.0,

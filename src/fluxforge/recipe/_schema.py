@@ -10,7 +10,7 @@ from msgspec import inspect
 
 from fluxforge.errors import RecipeError
 from fluxforge.recipe._messages import Place, bounds, closest, describe_value, escape_unprintable, finite, join_words
-from fluxforge.recipe._recipe import Recipe
+from fluxforge.recipe._recipe import Recipe, Table
 
 _SCHEMA = inspect.type_info(Recipe)
 # Counts end up as 32-bit numbers.
@@ -27,7 +27,7 @@ def from_table(document: object, where: str) -> Recipe:
         raise Place(where).refuse(escape_unprintable(str(error))) from error
 
 
-def to_dict(recipe: Recipe) -> dict[str, Any]:
+def to_dict(recipe: Recipe) -> Table:
     """The recipe as plain JSON values; `from_dict` reads them back."""
     return _lists(msgspec.to_builtins(recipe, enc_hook=_foreign))
 

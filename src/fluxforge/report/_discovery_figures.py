@@ -5,7 +5,6 @@ import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,18 +13,14 @@ from matplotlib.ticker import MaxNLocator
 
 from fluxforge.report._limit_figure import limit_figure, limit_rows
 from fluxforge.report._mathml import plot_formula, round_decimals
-from fluxforge.report._page import COLOURS, MARKERS, number, panels
+from fluxforge.report._page import COLOURS, MARKERS, Metric, number, panels, terms
 from fluxforge.run.result import Arm, Discovery, Extrapolated, FrontRow, FrontTable, Number, StepErrors
 
 LINE, CHOSEN = COLOURS[:2]
-# A line of metrics: numbers by name, of several networks a list each.
-Metric: TypeAlias = Mapping[str, float | list[float | None] | None]
 # Where an error of zero is drawn on a logarithmic axis.
 LOWEST = 1e-16
 # Letters of a formula that fit on a line of a panel.
 LABEL = 44
-# Keys of a line of metrics that are not terms of the loss.
-NOT_TERMS = ("step", "skipped", "learning_rate")
 MEASURES = {
     "one_step_mse": "one step, mean square",
     "one_step_worst": "one step, worst cell",
@@ -64,11 +59,6 @@ def front_csv(fronts: Mapping[str, FrontTable]) -> str:
     for name, front in fronts.items():
         table.writerows([name, front.kind, row.complexity, row.error, row.formula] for row in front.rows)
     return text.getvalue()
-
-
-def terms(metrics: Sequence[Metric]) -> list[str]:
-    """The terms of the loss that were written down."""
-    return [name for name in (metrics[-1] if metrics else {}) if name not in NOT_TERMS]
 
 
 def step_errors(result: Discovery) -> dict[str, StepErrors]:

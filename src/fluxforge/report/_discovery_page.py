@@ -15,13 +15,11 @@ from fluxforge.errors import InputError
 from fluxforge.report._certificate_page import formula_lines, shown_lines
 from fluxforge.report._discovery_figures import (
     MEASURES,
-    Metric,
     discovery_figures,
     front_csv,
     front_figure,
     shown_fronts,
     step_errors,
-    terms,
 )
 from fluxforge.report._discovery_words import (
     HEAT,
@@ -36,7 +34,7 @@ from fluxforge.report._discovery_words import (
 )
 from fluxforge.report._limit_figure import limit_pictures, limit_steps, limit_table, with_uncertainty
 from fluxforge.report._mathml import align, inline_math, mathml, typeset, typeset_text
-from fluxforge.report._page import Shown, decimals, embed_figure, number, page, save_figures
+from fluxforge.report._page import Metric, Shown, decimals, embed_figure, number, page, save_figures, terms
 from fluxforge.run.result import Discovery, FrontTable, Law, Laws, Number
 from fluxforge.scheme import Scheme
 
@@ -94,15 +92,8 @@ def discovery_page(
     recovered = result.recovered
     if recovered and scheme is None:
         raise InputError(f"the result of recipe {result.recipe!r:.60} is recovered, and its scheme is not given")
-    inline = {
-        name: embed_figure(figure, name, _caption(name, metrics), alt=_alt(name, result, metrics), look="narrow")
-        for name, figure in figures.items()
-        if name in ("loss", "errors")
-    }
-    if picture is not None:
-        steps = "many" if result.evaluation is None else result.evaluation.rollout or "many"
-        inline["picture"] = embed_figure(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light wide")
     stopped = _find_stage(result, certificate)
+    equation, fronts, laws = equation_name(result), shown_fronts(result), result.laws
     return page(
         "discovery.html",
         result=result,
@@ -110,8 +101,8 @@ def discovery_page(
         verdict=_verdict(result),
         headline=HEADLINES[_verdict(result)],
         sentence=opening_sentence(result, scheme, certificate, stopped),
-        asked=question(metrics, equation_name(result)),
-        quantity="temperature" if equation_name(result) == HEAT else "value",
+        asked=question(metrics, equation),
+        quantity="temperature" if equation == HEAT else "value",
         physics=physics_rows(result),
         formula=typeset(scheme) if recovered and scheme is not None else "",
         text=_text(result, scheme),
@@ -127,14 +118,12 @@ def discovery_page(
         limit_steps=limit_steps(result),
         stencil_symbol=inline_math(r"\partial T_P^{\prime} / \partial T_N"),
         power_law=inline_math(r"f\,A^{a}\,\delta^{b}\,V^{c}\,\Delta t^{d}"),
-        laws="" if result.laws is None else _typeset_laws(result.laws),
-        laws_say=""
-        if result.laws is None
-        else _laws_in_words(result.laws, "of heat " if equation_name(result) == HEAT else ""),
+        laws="" if laws is None else _typeset_laws(laws),
+        laws_say="" if laws is None else _laws_in_words(laws, "of heat " if equation == HEAT else ""),
         losses=_losses(result),
-        fronts=shown_fronts(result),
-        panels=_front_pictures(shown_fronts(result)),
-        figures=inline,
+        fronts=fronts,
+        panels=_front_pictures(fronts),
+        figures=_inline_figures(result, figures, metrics, picture),
         measures=MEASURES,
         skipped=metrics[-1].get("skipped") if metrics else None,
         command=command,
@@ -143,6 +132,21 @@ def discovery_page(
             result, figures, scheme=scheme is not None, certificate=certificate is not None, metrics=bool(metrics)
         ),
     )
+
+
+def _inline_figures(
+    result: Discovery, figures: Mapping[str, Figure], metrics: Sequence[Metric], picture: Figure | None
+) -> dict[str, Shown]:
+    """The figures that stand in the page itself: training, errors, and the picture of the fields."""
+    inline = {
+        name: embed_figure(figure, name, _caption(name, metrics), alt=_alt(name, result, metrics), look="narrow")
+        for name, figure in figures.items()
+        if name in ("loss", "errors")
+    }
+    if picture is not None:
+        steps = "many" if result.evaluation is None else result.evaluation.rollout or "many"
+        inline["picture"] = embed_figure(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light wide")
+    return inline
 
 
 def _verdict(result: Discovery) -> str:

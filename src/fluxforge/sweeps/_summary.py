@@ -2,13 +2,14 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 from msgspec.structs import replace
 
+from fluxforge import recipe
 from fluxforge._files import write_text
 from fluxforge.errors import DocumentError, InputError
 from fluxforge.pipeline import Discovery, Run, load_run
@@ -164,7 +165,7 @@ def write_summary(found: Sweep, *, command: str = "") -> None:
     write_text(found.folder / "summary.html", html)
 
 
-def show_changes(changes: Mapping[str, Any]) -> str:
+def show_changes(changes: recipe.Changes) -> str:
     """`network.width=16`; `all points` of an empty mapping."""
     return ", ".join(f"{field}={show_value(value)}" for field, value in changes.items()) or "all points"
 

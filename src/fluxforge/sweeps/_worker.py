@@ -12,13 +12,13 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from fluxforge import recipe
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.pipeline import discover, recipe_of, resume
+from fluxforge.recipe import Table
 from fluxforge.run import RunFolder, lock_folder
 from fluxforge.sweeps._points import digest_recipe
 
@@ -33,7 +33,7 @@ class Job(msgspec.Struct, frozen=True):
 
     name: str
     folder: str
-    recipe: dict[str, Any]
+    recipe: Table
     command: str = ""
 
 

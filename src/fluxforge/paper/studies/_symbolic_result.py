@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, Struct, UnsetType
 
-from fluxforge.paper.studies._networks import ConstantsRow
-from fluxforge.paper.studies._records import Claim, Verdict
-from fluxforge.paper.studies._seeds import ENOUGH, Rate, Tally, rate_of, weigh
-from fluxforge.paper.studies.rates import BUILT_IN, SMALL_STEPS
+from fluxforge.paper.studies._records import Claim, ConstantsRow, Verdict
+from fluxforge.paper.studies._seeds import BUILT_IN, ENOUGH, SMALL_STEPS, Rate, Tally, rate_of, weigh
 from fluxforge.run.result import Evaluation, FrontTable, Number, Numbers
 
 # A constant is exact if it is within this part of α after the refit.

@@ -1,20 +1,20 @@
 """The paper's memory figure: what each scheme needs, over mesh size and time step, measured and counted."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fluxforge import recipe
 from fluxforge.data import generate_meshes
 from fluxforge.paper.studies._measures import graph_of
 from fluxforge.paper.studies._records import Claim, Measurements, Verdict, open_measurements
 from fluxforge.paper.studies._tasks import Footprint, Task, count_bytes, measure_tasks
-from fluxforge.run import Progress, silent
+from fluxforge.run import Progress, Warn, silent
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import Solver
 
@@ -97,7 +97,7 @@ class Config:
     """Mesh sizes, steps in Fourier steps, and how many processes measure at once: memory has no clock to disturb."""
 
     preset: str = "quick"
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: recipe.Changes = field(default_factory=dict)
     cells: tuple[int, ...] | None = None
     fractions: tuple[float, ...] = FOURIER
     subjects: tuple[str, ...] = tuple(SUBJECTS)
@@ -113,9 +113,7 @@ class Config:
         return self.fractions[:1] if self.preset == "quick" and cells < max(self.sizes) else self.fractions
 
 
-def run(
-    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> Result:
+def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """A process per scheme, mesh and step; measurements that the folder holds are read."""
     with jax.enable_x64(True), open_measurements(None if folder is None else folder / "grid", warn) as held:
         bare = {cells: _task(None, cells, fraction=0.0) for cells in config.sizes}

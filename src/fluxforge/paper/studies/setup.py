@@ -1,7 +1,6 @@
 """The paper's set-up: the two-cell training set, the 100 meshes, and the neighbourhoods of a cell."""
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +23,7 @@ from fluxforge.paper.studies._setup_meshes import (
     choose_samples,
     describe_ensemble,
 )
-from fluxforge.run import Progress, silent
+from fluxforge.run import Progress, Warn, silent
 from fluxforge.scheme import Hop
 
 NAME = "setup"
@@ -91,15 +90,13 @@ class Config:
     """How many meshes of which sizes; the paper's by default. `changes` of a recipe have nothing to change here."""
 
     preset: str = "quick"
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: recipe.Changes = field(default_factory=dict)
     meshes: int = 100
     cells: tuple[int, int] = (100, 600)
     engine: Literal["auto", "gmsh", "builtin"] = "auto"
 
 
-def run(
-    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> Result:
+def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """Everything the figures show; seconds, most of them for the meshes."""
     tell("two cells", 0, 3)
     with jax.enable_x64(True):
@@ -121,7 +118,7 @@ def run(
     return result
 
 
-def _engine(wanted: str, warn: Callable[[str], None]) -> str:
+def _engine(wanted: str, warn: Warn) -> str:
     """The name of the mesh generator that was used; `warn` is called if it is not the paper's."""
     problem = gmsh_problem() if wanted == "auto" else None
     if problem is not None:
