@@ -142,11 +142,14 @@ class Rows(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_fi
 
     - `profiles`: `random` ones, boxes, triangles, Gaussians and sines drawn anew for every batch; or a `single` one
       that every batch repeats, a decoy that the test on fresh profiles has to detect;
+    - `stencil`: cells that φ sees at a face, 3 for the ratio r of the upwind difference, 4 for that of the downwind
+      difference too, q;
     - `refit`: rows of each generation in which the constants of a closed form are fitted;
     - `law`, `noise`: none, since the answers are the exact averages.
     """
 
     profiles: Literal["random", "single"] = "random"
+    stencil: Literal[3, 4] = 3
     refit: Batch = 24
     law: str | None = None
     noise: Annotated[float, Meta(ge=0, le=0)] = 0.0

@@ -140,7 +140,8 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `route`: `modules` looks for a formula of every MLP by symbolic regression; `stencil` reads the network's own
       stencil, which no choice of messages can change, as powers of the geometry, and fits what repeats that flux;
       `coefficients` looks for formulas of what a network in the form of a flux has learned; `families` compares closed
-      forms of few constants with a limiter, of which `evaluations` is the number of candidates tried for each;
+      forms of few constants with a limiter, of which `evaluations` is the number of candidates tried for each, and
+      `candidates` how many of them a generation has;
     - `samples`: points at which an MLP is evaluated, over the domain it was trained on;
     - `restarts`, `evaluations`: searches of one MLP, and formulas that each of them creates and fits; the same seed
       gives the same formulas however busy the machine is;
@@ -162,6 +163,7 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     samples: Annotated[int, Meta(ge=50, le=1_000_000)] = 2_000
     restarts: Annotated[int, Meta(ge=1, le=1000)] = 3
     evaluations: Annotated[int, Meta(ge=1, le=100_000_000)] = 12_000
+    candidates: Annotated[int, Meta(ge=8, le=4_096)] = 24
     seconds: Annotated[float, Meta(gt=0, le=604_800)] | None = None
     most_complex: Annotated[int, Meta(ge=1, le=200)] = 25
     threshold: Positive = 0.1
