@@ -110,6 +110,7 @@ RECIPES = (
     "carry",
     "stages",
     "limiter",
+    "limiter-downwind",
     "skew",
 )
 EQUATIONS = (

@@ -31,9 +31,9 @@ def step(
     as_json: Json = False,
 ) -> None:
     """Time one step of each scheme beside SciPy, FiPy and a plain vector add."""
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing(f"measuring a step on {cells:,} cells", quiet=as_json) as tell:
+    with show_status(f"measuring a step on {cells:,} cells", quiet=as_json) as tell:
         from fluxforge.bench import bench_step
         from fluxforge.cli._progress import use_64_bits
 
@@ -80,9 +80,9 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Time the paper's toy training beside the same network in PyTorch Geometric."""
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("measuring the toy training", quiet=as_json) as tell:
+    with show_status("measuring the toy training", quiet=as_json) as tell:
         from fluxforge.bench import bench_train
 
         measured = bench_train(seeds, steps=steps, progress=lambda what: tell(f"measuring: {what}"))

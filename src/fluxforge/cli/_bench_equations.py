@@ -31,9 +31,9 @@ def equations(
     as_json: Json = False,
 ) -> None:
     """Solve problems with known solutions by many schemes, some of them beside FiPy."""
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("solving problems with known solutions", quiet=as_json) as tell:
+    with show_status("solving problems with known solutions", quiet=as_json) as tell:
         from fluxforge.bench import bench_equations
         from fluxforge.cli._progress import use_64_bits
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 def limiter(as_json: Json = False) -> None:
     """Compare limiters, old and discovered, with WENO5-JS, WENO-Z and MP5 on waves under transport."""
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("measuring limiters", quiet=as_json) as tell:
+    with show_status("measuring limiters", quiet=as_json) as tell:
         from fluxforge.bench import bench_limiter
 
         measured = bench_limiter(lambda name: tell(f"measuring: {name}"))

@@ -33,9 +33,9 @@ def time(
     as_json: Json = False,
 ) -> None:
     """Compare steps with local coefficients with fixed polynomials, exponentials and implicit steps."""
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing(f"measuring steps on {cells:,} cells", quiet=as_json) as tell:
+    with show_status(f"measuring steps on {cells:,} cells", quiet=as_json) as tell:
         from fluxforge.bench import MESHES, bench_time
         from fluxforge.cli._progress import use_64_bits
 

@@ -79,9 +79,9 @@ def discover(
     if show:
         _show_recipe(recipe or RECIPES[0], preset, changes)
         return
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("loading", quiet=as_json):
+    with show_status("loading", quiet=as_json):
         from fluxforge.cli._discovery import resume_run, start_run
     if resume is not None:
         resume_run(resume, as_json)
@@ -187,9 +187,9 @@ def reproduce(
         raise typer.BadParameter(f"there is no preset {preset!r}; choose from {', '.join(PRESETS)}")
     if check is not None and not check.is_dir():
         raise typer.BadParameter(f"{check}: no such folder")
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("loading", quiet=as_json):
+    with show_status("loading", quiet=as_json):
         from fluxforge.cli._reproduction import Request, run
     if seeds is not None and not (seeds.isascii() and seeds.isdigit()):
         raise typer.BadParameter(f"--seeds {seeds!r:.40}: expected a number of networks")
@@ -228,9 +228,9 @@ STYLES = {"ok": "green", "optional": "yellow", "missing": "bold red"}
 def doctor(as_json: Json = False) -> None:
     """Check the installation, and list what to install for missing features."""
     from fluxforge.cli._output import show, show_json, show_pairs
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("checking the installation", quiet=as_json):
+    with show_status("checking the installation", quiet=as_json):
         from fluxforge._doctor import examine
 
         found = examine()

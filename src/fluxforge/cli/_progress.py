@@ -163,7 +163,7 @@ class Lines:
 
 
 @contextmanager
-def doing(what: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+def show_status(what: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Show a status line on stderr during the block; yield a function that changes it."""
     if quiet or not sys.stderr.isatty():
         yield lambda words: None

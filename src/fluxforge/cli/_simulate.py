@@ -187,9 +187,9 @@ def simulate(
         raise typer.BadParameter("give a SCHEME, such as euler (`fluxforge schemes` lists them), or --restart FOLDER")
     if mesh is None:
         raise typer.BadParameter("give a mesh: --mesh FILE")
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing(f"reading {mesh}", quiet=as_json):
+    with show_status(f"reading {mesh}", quiet=as_json):
         from fluxforge.cli._simulation import Problem, Request, run, run_steady
 
         others = (name for names in compare or [] for name in split_names(names))

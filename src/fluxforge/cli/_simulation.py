@@ -13,7 +13,7 @@ from fluxforge.certify import list_doubts
 from fluxforge.cli._arguments import Output, Times
 from fluxforge.cli._boundary import parse_boundary
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
-from fluxforge.cli._progress import doing, progress_bar, use_64_bits
+from fluxforge.cli._progress import progress_bar, show_status, use_64_bits
 from fluxforge.cli._settings import read_settings
 from fluxforge.errors import InputError, InstabilityError
 from fluxforge.mesh import Conditions, Mesh, dual, read
@@ -112,9 +112,9 @@ def run(request: Request, problem: Problem, times: Times, **options: Any) -> Non
             **vars(times),
             **options,
         )
-    with doing("writing the fields", quiet=quiet):
+    with show_status("writing the fields", quiet=quiet):
         files = _write(comparison, request.output)
-    with doing("checking the schemes", quiet=quiet):
+    with show_status("checking the schemes", quiet=quiet):
         doubts = [note for done in comparison.simulations for note in done.notes]
         doubts += list_doubts([each for each in schemes if isinstance(each, Scheme)], problem.mesh, problem.parameters)
     if quiet:
@@ -125,7 +125,7 @@ def run(request: Request, problem: Problem, times: Times, **options: Any) -> Non
             show(f"note: {note}")
     for done in comparison.simulations:
         if done.blew_up_at is not None:
-            raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at}{_of(done)}")
+            raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at}{_describe_steps(done)}")
 
 
 def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | TrainedNetwork:
@@ -138,7 +138,7 @@ def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | 
     return load_run(name).network
 
 
-def _of(done: Simulation) -> str:
+def _describe_steps(done: Simulation) -> str:
     """How many steps a run was to take."""
     assert done.problem is not None
     return "" if done.problem.end_time is not None else f" of {done.problem.steps or 50}"
@@ -227,7 +227,7 @@ def run_steady(request: Request, problem: Problem, *, diffusivity: float | None,
         raise InputError("--steady takes one scheme and writes one field: leave out --compare and --gif")
     if solver not in SOLVERS_OF_STEADY_STATES:
         raise InputError(f"--steady takes --solver {', '.join(SOLVERS_OF_STEADY_STATES)}; got {solver}")
-    with doing("solving for the steady state", quiet=output.as_json):
+    with show_status("solving for the steady state", quiet=output.as_json):
         found = steady(
             request.schemes[0],
             problem.mesh,

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from fluxforge.cli._arguments import RECIPES, Json, Preset, RecipeName, check_folder, count
 from fluxforge.cli._output import console, number, one_line, printable, say, show, show_json, show_table, warn
-from fluxforge.cli._progress import doing, offer_resume, raise_lost_signal
+from fluxforge.cli._progress import offer_resume, raise_lost_signal, show_status
 
 if TYPE_CHECKING:
     from fluxforge.sweeps import PointResult, PointStatus, Sweep
@@ -67,7 +67,7 @@ def sweep(
         raise typer.BadParameter("--over is missing: give the values of a field, such as --over seed=0:10")
     # This process reads versions and the memory of the device, and leaves the device to its workers.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    with doing("loading", quiet=as_json):
+    with show_status("loading", quiet=as_json):
         from fluxforge import sweeps
     if resume is not None:
         _run(lambda **more: sweeps.resume_sweep(resume, workers=workers, on=on, **more), resume, as_json)

@@ -69,9 +69,9 @@ def verify(
         raise InputError(
             f"{output}: holds an earlier certificate ({CERTIFICATE}): give another folder, or --overwrite to replace it"
         )
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("loading", quiet=as_json):
+    with show_status("loading", quiet=as_json):
         from fluxforge.cli._certificate import Request, run
     run(
         Request(

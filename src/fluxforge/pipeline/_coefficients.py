@@ -70,7 +70,7 @@ def distil_coefficients(
     gain = _Gain(network, values, spec)
     best: tuple[float, dict[str, int]] = (-np.inf, {})
     for level in _LEVELS:
-        chosen = {name: _shortest(front, level) for name, front in fronts.items()}
+        chosen = {name: _choose_shortest(front, level) for name, front in fronts.items()}
         kept = gain([fronts[name].candidates[k].expression for name, k in chosen.items()])
         best = max(best, (kept, chosen), key=lambda pair: pair[0])
         if kept >= LEAST_KEPT:
@@ -140,7 +140,7 @@ class _Gain:
         return float(min(finite))
 
 
-def _shortest(front: Front, level: float) -> int:
+def _choose_shortest(front: Front, level: float) -> int:
     """The shortest candidate whose error is at most the level, or the one of least error."""
     errors = [candidate.error for candidate in front.candidates]
     return next((k for k, error in enumerate(errors) if error <= level), int(np.argmin(errors)))
@@ -192,14 +192,16 @@ def is_consistent(c: sp.Expr) -> bool:
 def _near_zero(g: sp.Expr) -> np.ndarray:
     """A formula of the faces' numbers at ever shorter steps, a row for each."""
     names = {each.name for each in g.free_symbols}
-    return np.array([_at(g, {name: t * _OTHERS if _vanishes(name) else _OTHERS for name in names}) for t in _SMALL])
+    return np.array(
+        [_evaluate_at(g, {name: t * _OTHERS if _vanishes(name) else _OTHERS for name in names}) for t in _SMALL]
+    )
 
 
 def _vanishes(name: str) -> bool:
     return name == "total" or name.startswith("reaction")
 
 
-def _at(g: sp.Expr, numbers: Mapping[str, np.ndarray]) -> np.ndarray:
+def _evaluate_at(g: sp.Expr, numbers: Mapping[str, np.ndarray]) -> np.ndarray:
     with np.errstate(all="ignore"):
         found = evaluate(g, {symbol(name): each for name, each in numbers.items()}, np)
     return np.broadcast_to(np.asarray(found, dtype=float), _OTHERS.shape)

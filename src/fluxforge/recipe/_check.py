@@ -46,7 +46,7 @@ def refuse_clashes(recipe: Recipe, where: str) -> None:
             raise RecipeError(f"{escape_unprintable(where)}: fields {join_words(fields, 'and')}: {why}")
 
 
-def _loss(recipe: Recipe) -> Iterator[Clash]:
+def _check_loss(recipe: Recipe) -> Iterator[Clash]:
     terms = {"supervised": recipe.loss.supervised, "residual": recipe.loss.residual}
     weights = {name: term.weight for name, term in terms.items() if term is not None}
     if not weights:
@@ -58,14 +58,14 @@ def _loss(recipe: Recipe) -> Iterator[Clash]:
         )
 
 
-def _hermite(recipe: Recipe) -> Iterator[Clash]:
+def _check_hermite(recipe: Recipe) -> Iterator[Clash]:
     residual, usual = recipe.loss.residual, Residual().theta
     if residual is not None and residual.kind == "hermite" and residual.theta != usual:
         why = f"the hermite residual has no theta; leave it out, or choose kind 'theta' for theta = {residual.theta}"
         yield ("loss.residual.kind", "loss.residual.theta"), why
 
 
-def _second_hop(recipe: Recipe) -> Iterator[Clash]:
+def _check_second_hop(recipe: Recipe) -> Iterator[Clash]:
     network, ring = recipe.network, recipe.network.two_hop == "ring"
     if not isinstance(recipe.data, Meshes) and (network.hops == 2 or ring):
         field = "network.hops" if network.hops == 2 else "network.two_hop"
@@ -74,14 +74,14 @@ def _second_hop(recipe: Recipe) -> Iterator[Clash]:
         yield ("network.two_hop", "network.hops"), "a ring is read by two-hop messages only; set hops = 2"
 
 
-def _simplified(recipe: Recipe) -> Iterator[Clash]:
+def _check_features(recipe: Recipe) -> Iterator[Clash]:
     if recipe.network.features != "primitive" and recipe.network.hops == 2:
         name = recipe.network.features
         why = f"the {name} features hold one-hop fluxes only; choose features = 'primitive', or hops = 1"
         yield ("network.features", "network.hops"), why
 
 
-def _invariants(recipe: Recipe) -> Iterator[Clash]:
+def _check_invariants(recipe: Recipe) -> Iterator[Clash]:
     given = recipe.network.invariants
     if not given:
         return
@@ -102,7 +102,7 @@ def _invariants(recipe: Recipe) -> Iterator[Clash]:
             yield (f"network.invariants[{k}]",), f"{describe_value(name)} is listed twice"
 
 
-def _ranges(recipe: Recipe) -> Iterator[Clash]:
+def _check_ranges(recipe: Recipe) -> Iterator[Clash]:
     data, ranges = recipe.data, {}
     if isinstance(data, Pairs):
         ranges = {"time_step": data.time_step, "size": data.size}
@@ -116,7 +116,7 @@ def _ranges(recipe: Recipe) -> Iterator[Clash]:
             yield (f"data.{name}[0]", f"data.{name}[1]"), f"the range runs from {low} down to {high}; swap them"
 
 
-def _schedule(recipe: Recipe) -> Iterator[Clash]:
+def _check_schedule(recipe: Recipe) -> Iterator[Clash]:
     training = recipe.training
     # A decay from 0 begins wherever the warm-up ends.
     if training.schedule != "constant" and 0 < training.decay_from < training.warm_up:
@@ -124,7 +124,7 @@ def _schedule(recipe: Recipe) -> Iterator[Clash]:
         yield ("training.decay_from", "training.warm_up"), why
 
 
-def _arms(recipe: Recipe) -> Iterator[Clash]:
+def _check_arms(recipe: Recipe) -> Iterator[Clash]:
     for name in recipe.arms:
         if _ARM.fullmatch(name) is None:
             yield (f"arms.{shorten(name)}",), "an arm's name is made of the characters a-z, 0-9 and -"
@@ -132,14 +132,14 @@ def _arms(recipe: Recipe) -> Iterator[Clash]:
         yield ("arms", "search"), "formulas are looked for in one family of networks; remove one of the two"
 
 
-def _components(recipe: Recipe) -> Iterator[Clash]:
+def _check_components(recipe: Recipe) -> Iterator[Clash]:
     search = recipe.search
     if search is not None and search.route == "modules" and recipe.network.message_width > 1:
         why = "each component of a message would be a formula of its own; set message_width = 1, or route = 'stencil'"
         yield ("network.message_width", "search.route"), why
 
 
-def _stencil_route(recipe: Recipe) -> Iterator[Clash]:
+def _check_stencil_route(recipe: Recipe) -> Iterator[Clash]:
     search, loss = recipe.search, recipe.loss
     if search is None or search.route != "stencil":
         return
@@ -156,7 +156,7 @@ def _stencil_route(recipe: Recipe) -> Iterator[Clash]:
         yield ("search.route", "network.layers", "network.hops"), why
 
 
-def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
+def _check_mesh_files(recipe: Recipe) -> Iterator[Clash]:
     data, generated = recipe.data, Meshes()
     if not isinstance(data, Meshes) or data.files is None:
         return
@@ -167,7 +167,7 @@ def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
             yield ("data.files", f"data.{name}"), f"mesh files are taken as they are; remove '{name}' or 'files'"
 
 
-def _answers(recipe: Recipe) -> Iterator[Clash]:
+def _check_answers(recipe: Recipe) -> Iterator[Clash]:
     """The law and the noise are of the answers that a supervised loss compares with."""
     data, loss = recipe.data, recipe.loss
     if isinstance(data, Experiment | Rows | Skew):
@@ -176,7 +176,7 @@ def _answers(recipe: Recipe) -> Iterator[Clash]:
     for name in given:
         if loss.residual is not None:
             why = (
-                f"a residual has the law of {_name(recipe)} built in"
+                f"a residual has the law of {_equation_name(recipe)} built in"
                 if name == "law"
                 else "a residual compares with no answers"
             )
@@ -185,7 +185,7 @@ def _answers(recipe: Recipe) -> Iterator[Clash]:
         yield ("data.law",), problem
 
 
-def _equation(recipe: Recipe) -> Iterator[Clash]:
+def _check_equation(recipe: Recipe) -> Iterator[Clash]:
     """What an equation of one's own may not be combined with."""
     if isinstance(recipe.data, Experiment | Rows):
         return  # parameters are drawn, so that none need have a value
@@ -207,7 +207,7 @@ def _equation(recipe: Recipe) -> Iterator[Clash]:
         yield ("equation", "search.route"), why
 
 
-def _name(recipe: Recipe) -> str:
+def _equation_name(recipe: Recipe) -> str:
     return recipe.equation if isinstance(recipe.equation, str) else str(recipe.equation.get("name"))
 
 
@@ -220,21 +220,21 @@ def _only_diffuses(recipe: Recipe) -> bool:
 
 
 _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
-    _equation,
-    _loss,
-    _hermite,
-    _second_hop,
-    _simplified,
-    _invariants,
-    _ranges,
-    _schedule,
-    _arms,
-    _components,
-    _stencil_route,
-    _mesh_files,
+    _check_equation,
+    _check_loss,
+    _check_hermite,
+    _check_second_hop,
+    _check_features,
+    _check_invariants,
+    _check_ranges,
+    _check_schedule,
+    _check_arms,
+    _check_components,
+    _check_stencil_route,
+    _check_mesh_files,
     check_flux_form,
     check_resolved,
-    _answers,
+    _check_answers,
     check_experiment,
     check_rows,
     check_skew,

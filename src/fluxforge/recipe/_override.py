@@ -107,8 +107,8 @@ def rewrite_text(text: str, changes: Changes, wanted: Recipe, read: Callable[[st
     """
     lines = text.splitlines()
     for field, value in changes.items():
-        lines = _without(lines, field) if isinstance(value, Mapping) else lines
-        lines = _with_section(lines, field, value) if isinstance(value, Mapping) else _with_field(lines, field, value)
+        lines = _remove_section(lines, field) if isinstance(value, Mapping) else lines
+        lines = _add_section(lines, field, value) if isinstance(value, Mapping) else _set_field(lines, field, value)
     changed = "\n".join(lines) + "\n"
     try:
         return changed if read(changed) == wanted else to_toml(wanted)
@@ -142,7 +142,7 @@ def to_toml_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _block(lines: list[str], section: str) -> tuple[int, int] | None:
+def _find_block(lines: list[str], section: str) -> tuple[int, int] | None:
     """The first and the last line of a section's own fields, or nothing; the section "" is the top of the file."""
     headers = [(k, match[1].strip()) for k, line in enumerate(lines) if (match := _HEADER.fullmatch(line))]
     starts = [(-1, ""), *headers]
@@ -152,20 +152,20 @@ def _block(lines: list[str], section: str) -> tuple[int, int] | None:
     return None
 
 
-def _with_field(lines: list[str], field: str, value: Any) -> list[str]:
+def _set_field(lines: list[str], field: str, value: Any) -> list[str]:
     section, _, name = field.rpartition(".")
-    if (block := _block(lines, section)) is None:
+    if (block := _find_block(lines, section)) is None:
         return [*lines, "", f"[{section}]", f"{name} = {to_toml_value(value)}"]
     first, after = block
     for k in range(first, after):
         if re.match(rf"\s*{re.escape(name)}\s*=", lines[k]):
-            return [*lines[:k], f"{name} = {to_toml_value(value)}{_comment(lines[k])}", *lines[k + 1 :]]
+            return [*lines[:k], f"{name} = {to_toml_value(value)}{_find_comment(lines[k])}", *lines[k + 1 :]]
     while after > first and (not lines[after - 1].strip() or lines[after - 1].lstrip().startswith("#")):
         after -= 1
     return [*lines[:after], f"{name} = {to_toml_value(value)}", *lines[after:]]
 
 
-def _comment(line: str) -> str:
+def _find_comment(line: str) -> str:
     """The comment of a line `name = value  # comment` with two spaces before it; a # may also be part of the value."""
     for mark in (k for k, character in enumerate(line) if character == "#"):
         try:
@@ -176,14 +176,14 @@ def _comment(line: str) -> str:
     return ""
 
 
-def _without(lines: list[str], section: str) -> list[str]:
+def _remove_section(lines: list[str], section: str) -> list[str]:
     """The lines without a section and those inside it."""
     headers = [match[1].strip() for line in lines if (match := _HEADER.fullmatch(line))]
     for name in (each for each in headers if each == section or each.startswith(f"{section}.")):
-        if (block := _block(lines, name)) is not None:
+        if (block := _find_block(lines, name)) is not None:
             lines = [*lines[: block[0] - 1], *lines[block[1] :]]
     return lines
 
 
-def _with_section(lines: list[str], section: str, table: Mapping[str, object]) -> list[str]:
+def _add_section(lines: list[str], section: str, table: Mapping[str, object]) -> list[str]:
     return [*lines, "", f"[{section}]", *(f"{name} = {to_toml_value(value)}" for name, value in table.items())]

@@ -105,10 +105,10 @@ def discovery_page(
         quantity="temperature" if equation == HEAT else "value",
         physics=physics_rows(result),
         formula=typeset(scheme) if recovered and scheme is not None else "",
-        text=_text(result, scheme),
+        text=_formula_text(result, scheme),
         letters=letters(scheme) if scheme is not None else [],
         reading=describe_reading(scheme) if scheme is not None else "",
-        parts=_parts(result),
+        parts=_typeset_parts(result),
         stopped=stopped,
         certificate=certificate,
         lines=shown_lines(certificate) if certificate is not None else [],
@@ -139,7 +139,9 @@ def _inline_figures(
 ) -> dict[str, Shown]:
     """The figures that stand in the page itself: training, errors, and the picture of the fields."""
     inline = {
-        name: embed_figure(figure, name, _caption(name, metrics), alt=_alt(name, result, metrics), look="narrow")
+        name: embed_figure(
+            figure, name, _caption(name, metrics), alt=_alternative_text(name, result, metrics), look="narrow"
+        )
         for name, figure in figures.items()
         if name in ("loss", "errors")
     }
@@ -154,7 +156,7 @@ def _verdict(result: Discovery) -> str:
     return result.verdict or ("recovered" if result.recovered else "refused")
 
 
-def _text(result: Discovery, scheme: Scheme | None) -> list[str]:
+def _formula_text(result: Discovery, scheme: Scheme | None) -> list[str]:
     """The formulas as text: of the scheme, or of what there is instead of one."""
     if scheme is not None:
         return formula_lines(scheme)
@@ -162,7 +164,7 @@ def _text(result: Discovery, scheme: Scheme | None) -> list[str]:
     return messages + [f"{name} = {formula}" for name, formula in (result.outputs or {}).items()]
 
 
-def _parts(result: Discovery) -> list[tuple[str, Markup]]:
+def _typeset_parts(result: Discovery) -> list[tuple[str, Markup]]:
     """The messages and outputs of a formula that was not recovered, typeset."""
     messages = [(f"message {name}", typeset_text(text, sum_of=name)) for name, text in (result.messages or {}).items()]
     outputs = (result.outputs or {}).items()
@@ -236,7 +238,7 @@ def _power(name: str, exponent: float | None) -> str:
 
 def _laws_in_words(laws: Laws, of_what: str = "of heat ") -> str:
     """What the whole powers nearest to the fitted ones say; `of_what` follows the word flux."""
-    near, far = _whole(laws.near), _whole(laws.far)
+    near, far = _whole_powers(laws.near), _whole_powers(laws.far)
     if not near:
         return ""
     said = "Over one hop the nearest whole powers are not those of a flux."
@@ -252,7 +254,7 @@ def _laws_in_words(laws: Laws, of_what: str = "of heat ") -> str:
     return f"{said} Over two hops it is not the same law twice: what reaches further is something else."
 
 
-def _whole(law: Law) -> dict[str, int]:
+def _whole_powers(law: Law) -> dict[str, int]:
     powers = law.exponents.items()
     return {name: round(power) for name, power in powers if power is not None and math.isfinite(power)}
 
@@ -280,9 +282,9 @@ def _caption(name: str, metrics: Sequence[Metric]) -> str:
     return f"The terms of the loss during training{each}."
 
 
-def _alt(name: str, result: Discovery, metrics: Sequence[Metric]) -> str:
+def _alternative_text(name: str, result: Discovery, metrics: Sequence[Metric]) -> str:
     if name == "loss":
-        ends = (f"{each} from {_span(metrics, each)}" for each in terms(metrics))
+        ends = (f"{each} from {_format_span(metrics, each)}" for each in terms(metrics))
         return f"Loss during {metrics[-1]['step']} training steps: {', '.join(ends)}"
     network, formula = step_errors(result).values()
     words = (
@@ -292,6 +294,6 @@ def _alt(name: str, result: Discovery, metrics: Sequence[Metric]) -> str:
     return f"Distance from the reference. {'; '.join(words)}"
 
 
-def _span(metrics: Sequence[Metric], term: str) -> str:
+def _format_span(metrics: Sequence[Metric], term: str) -> str:
     first, last = (record.get(term) for record in (metrics[0], metrics[-1]))
     return " to ".join(number((each or [None])[0] if isinstance(each, list) else each) for each in (first, last))

@@ -249,7 +249,7 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 def to_document(record: msgspec.Struct) -> dict[str, Any]:
     """A record as plain JSON values, with lists for tuples; numbers that are not finite stay."""
-    plain: dict[str, Any] = _lists(msgspec.to_builtins(record, enc_hook=lambda value: value.item()))
+    plain: dict[str, Any] = _to_lists(msgspec.to_builtins(record, enc_hook=lambda value: value.item()))
     # In the document of a run with arms, each arm is a field of its own name, beside those of the run.
     if isinstance(record, Generalisation):
         first = {name: plain[name] for name in ("recipe", "seeds")}
@@ -257,10 +257,10 @@ def to_document(record: msgspec.Struct) -> dict[str, Any]:
     return {**plain.pop("arms"), **plain} if isinstance(record, Measured) else plain
 
 
-def _lists(value: Any) -> Any:
+def _to_lists(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _lists(each) for name, each in value.items()}
-    return [_lists(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: _to_lists(each) for name, each in value.items()}
+    return [_to_lists(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def from_document(document: Document, kind: type[_Kind], where: Path) -> _Kind:

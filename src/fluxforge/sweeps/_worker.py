@@ -85,7 +85,7 @@ def _one_line(error: Exception) -> str:
 
 def _run(job: Job, send: Send) -> None:
     """The same calls as `fluxforge discover RECIPE -o FOLDER`, or `--resume FOLDER` if the folder holds the run."""
-    spec, folder, tell = recipe.from_dict(job.recipe, job.name), Path(job.folder), _throttled(send)
+    spec, folder, tell = recipe.from_dict(job.recipe, job.name), Path(job.folder), _throttle(send)
 
     def warn(text: str) -> None:
         send(Warned(text))
@@ -111,7 +111,7 @@ def _wait_until_free(folder: Path) -> None:
         time.sleep(0.1)
 
 
-def _throttled(send: Send) -> Callable[[str, int, int], None]:
+def _throttle(send: Send) -> Callable[[str, int, int], None]:
     """Progress as messages: one for each new stage, and otherwise one every BETWEEN seconds."""
     last, then = "", 0.0
 

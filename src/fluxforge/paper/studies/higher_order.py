@@ -77,7 +77,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
         networks[name] = _measure(network, own)
     for name in config.variants:
         base, changes = VARIANTS[name]
-        own = _spec(config, base, {**changes, **_quicker(config), **_gentler(config, changes)})
+        own = _spec(config, base, {**changes, **_variant_steps(config), **_variant_rate(config, changes)})
         where = None if folder is None else folder / _folder_name(name)
         networks[name] = _train_variant(own, where, _prefix_progress(tell, name))
     return Result(
@@ -95,13 +95,13 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     )
 
 
-def _quicker(config: Config) -> recipe.Changes:
+def _variant_steps(config: Config) -> recipe.Changes:
     """The number of training steps of the other networks, which are only compared: fewer, unless a number is given."""
     asked = config.variant_steps is None and "training.steps" in config.changes
     return {} if asked else {"training.steps": config.variant_steps or VARIANT_STEPS}
 
 
-def _gentler(config: Config, changes: recipe.Changes) -> recipe.Changes:
+def _variant_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
     """Small networks learn at ten times the rate of the paper's; four layers of them explode at that."""
     if config.preset != "quick" or changes.get("network.layers", 0) <= 2:
         return {}

@@ -177,13 +177,13 @@ def tally(spec: recipe.Recipe, rows: Sequence[Row]) -> RecipeRates:
         verdicts={each: sum(row.verdict == each for row in rows) for each in OUTCOMES},
         rate=Rate(sum(row.as_expected for row in rows), len(rows)),
         rates={key: Rate(sum(true), len(true)) for key, true in _statements(spec.name, rows).items()},
-        medians=_medians(rows),
+        medians=_find_medians(rows),
         seconds=spread_of([row.seconds for row in rows]),
         rows=list(rows),
     )
 
 
-def _medians(rows: Sequence[Row]) -> dict[str, Spread]:
+def _find_medians(rows: Sequence[Row]) -> dict[str, Spread]:
     constants = sorted({key for row in rows for key in row.constants})
     found = {
         "explained": spread_of([row.explained for row in rows if row.explained is not None]),
@@ -264,7 +264,7 @@ def judge(result: Result) -> list[Claim]:
 
 def _judge_recipe(name: str, found: Tally) -> Claim:
     text, called = TEXTS[name]
-    conditions = _conditions(found)
+    conditions = _list_conditions(found)
     verdict: Verdict = "holds under a condition" if conditions else "holds"
     counts = ", ".join(f"{key} {count}" for key, count in found.verdicts.items())
     medians = ", ".join(
@@ -276,7 +276,7 @@ def _judge_recipe(name: str, found: Tally) -> Claim:
     return weigh(Claim(f"rates-{name}", text, verdict, evidence, ", ".join(conditions)), rate)
 
 
-def _conditions(found: Tally) -> list[str]:
+def _list_conditions(found: Tally) -> list[str]:
     """The differences between the recipe and the text of the paper."""
     conditions = [BUILT_IN] if found.update == "residual" else []
     if found.theta is not None:

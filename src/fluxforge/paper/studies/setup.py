@@ -104,7 +104,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     tell("meshes", 1, 3)
     wanted = recipe.Meshes(meshes=config.meshes, cells=config.cells, engine=config.engine)
     found = meshes(wanted, SEED)
-    engine = _engine(config.engine, warn)
+    engine = _find_engine(config.engine, warn)
     tell("neighbourhoods", 2, 3)
     result = Result(
         experiment=NAME,
@@ -118,7 +118,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     return result
 
 
-def _engine(wanted: str, warn: Warn) -> str:
+def _find_engine(wanted: str, warn: Warn) -> str:
     """The name of the mesh generator that was used; `warn` is called if it is not the paper's."""
     problem = gmsh_problem() if wanted == "auto" else None
     if problem is not None:
@@ -164,10 +164,11 @@ def _judge_meshes(found: Ensemble) -> Claim:
     verdict: Verdict = "does not hold" if not (varied and shaped) else "holds" if apart else "holds under a condition"
     evidence = (
         f"{found.meshes} meshes of {found.cells[0]} to {found.cells[1]} cells by {found.engine}; standard "
-        f"deviation over mean, least to largest: {_spreads(regular)} on regular meshes, {_spreads(irregular)} on "
-        f"irregular ones; mean quality of a regular mesh at least {regular.quality[0]:.2f} (1: equilateral); "
-        f"connected areas of cells of at most 1/8 of the largest: {_areas(irregular)} of the irregular meshes, "
-        f"{_areas(regular)} of the regular ones"
+        f"deviation over mean, least to largest: {_format_spreads(regular)} on regular meshes, "
+        f"{_format_spreads(irregular)} on irregular ones; "
+        f"mean quality of a regular mesh at least {regular.quality[0]:.2f} (1: equilateral); "
+        f"connected areas of cells of at most 1/8 of the largest: {_format_areas(irregular)} of the irregular meshes, "
+        f"{_format_areas(regular)} of the regular ones"
     )
     text = (
         "the regular meshes are an unstructured grid with regular cell shape; two random attraction points let two "
@@ -176,11 +177,11 @@ def _judge_meshes(found: Ensemble) -> Claim:
     return Claim("setup-meshes", text, verdict, evidence)
 
 
-def _areas(kind: Kind) -> str:
+def _format_areas(kind: Kind) -> str:
     return ", ".join(f"{count} on {meshes}" for count, meshes in kind.areas.items())
 
 
-def _spreads(kind: Kind) -> str:
+def _format_spreads(kind: Kind) -> str:
     names = {"V": "V", "A": "A", "delta": "δ"}
     return ", ".join(
         f"{letter} {getattr(kind.spread, k)[0]:.2f} to {getattr(kind.spread, k)[2]:.2f}" for k, letter in names.items()
@@ -206,7 +207,7 @@ def describe_two_cells() -> TwoCells:
         delta=float(graph.delta[0]),
         ratio=(graph.A[0] / graph.delta[0] / graph.V).tolist(),
         training=_describe_training(drawn.problems),
-        example=_example(drawn.problems),
+        example=_describe_example(drawn.problems),
     )
 
 
@@ -220,7 +221,7 @@ def _describe_training(problems: Problem) -> TrainingSet:
     return TrainingSet(graphs=len(V), edges=int(np.asarray(edge.mask).sum(axis=(1, 2)).max()) // 2, **ends)
 
 
-def _example(problems: Problem) -> Example:
+def _describe_example(problems: Problem) -> Example:
     """T and S of the first graph, and T one step of the first-order scheme later."""
     T, S, after = (_round(values[0]) for values in (problems.T, problems.S, problems.answer))
     return Example(T, S, after, float(problems.dt[0]), float(problems.parameters["alpha"][0]))
