@@ -27,9 +27,9 @@ def skew(
     as_json: Json = False,
 ) -> None:
     """Compare discovered fluxes for skewed meshes with the corrected flux and a hybrid scheme."""
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("solving steady problems", quiet=as_json) as tell:
+    with show_status("solving steady problems", quiet=as_json) as tell:
         from fluxforge.bench import bench_skew
 
         measured = bench_skew(size=size.value, progress=lambda family: tell(f"solving: {family}"))

@@ -8,13 +8,16 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fluxforge import recipe
+from fluxforge._machine import environment
 from fluxforge.certify import Certificate, summarise
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._folder import Progress, add_seconds, environment
+from fluxforge.pipeline._folder import finite, record_outputs
 from fluxforge.pipeline._skew_stages import FolderParts, validate_laws
-from fluxforge.run import RunFolder
+from fluxforge.report import write_skew
+from fluxforge.run import Progress, RunFolder, add_seconds
+from fluxforge.run.result import Document, from_document, to_document
 from fluxforge.run.skew import AngleRow, LawRow, LimitRow, SkewResult, TrialRow
-from fluxforge.scheme import Scheme, save
+from fluxforge.scheme import Scheme, load, save
 from fluxforge.skew import (
     CELLS,
     CORRECTED,
@@ -50,7 +53,28 @@ def check_skew(spec: recipe.Recipe) -> None:
         read_law(spec.data.law)
 
 
-def discover_skew(
+def discover_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
+    """From a recipe to the schemes, certificate and report in the folder; returns the document."""
+    found, scheme, certificate = find_flux(spec, folder, tell)
+    document: Document = finite(to_document(found))
+    result = from_document(document, SkewResult, folder.path)
+    paths = write_skew(result, scheme, folder.path, command=str(folder.description.get("command", "")))
+    names = () if certificate is None else name_outputs(result.verdict == "recovered")
+    laws = () if certificate is None else tuple(f"scheme-{law.name}.json" for law in result.laws[1:])
+    texts = tuple(folder.path / name for name in (*names, *laws))
+    record_outputs(folder, spec, (*paths, folder.path / NETWORK), texts=texts)
+    return document
+
+
+def rewrite_skew(document: Document, folder: RunFolder, into: Path, _: Progress) -> None:
+    """Write the report of a finished run for skewed meshes again; its scheme is in `into`."""
+    result = from_document(document, SkewResult, folder.path)
+    path = into / name_outputs(result.verdict == "recovered")[0]
+    command = str(folder.description.get("command", ""))
+    write_skew(result, load(path) if path.exists() else None, into, command=command)
+
+
+def find_flux(
     spec: recipe.Recipe, folder: RunFolder, tell: Progress
 ) -> tuple[SkewResult, Scheme | None, Certificate | None]:
     """From a recipe to the record of its run, and the certified scheme, if the data are those of a consistent flux."""

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fluxforge import recipe
-from fluxforge.pipeline._folder import Progress
-from fluxforge.run import RunFolder
+from fluxforge.run import Progress, RunFolder
 from fluxforge.run.result import from_document, to_document
 from fluxforge.run.skew import FamilyRow, LawRow, ScoredTrial, SearchStage, ValidatedLaw
 from fluxforge.skew import (

@@ -1,6 +1,6 @@
 """The result of a run that discovers a flux for skewed meshes, as records."""
 
-from fluxforge.run.result import Number, Record
+from fluxforge.run._record import Document, Number, Record
 
 
 class LimitRow(Record, frozen=True, kw_only=True):
@@ -103,6 +103,6 @@ class SkewResult(Record, frozen=True, kw_only=True):
     trials: tuple[TrialRow, ...] = ()
     angles: tuple[AngleRow, ...] = ()
     findings: tuple[str, ...] = ()
-    certificate: dict[str, object] | None = None
+    certificate: Document | None = None
     seconds: dict[str, float]
     environment: dict[str, str]
