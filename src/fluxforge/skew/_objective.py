@@ -111,11 +111,15 @@ class Judge:
     """Meshes and problems that choices of ψ are scored on; what does not depend on ψ is computed once."""
 
     def __init__(self, *, n: int, seeds: Sequence[int], problems: int, stretched: int, seed: int) -> None:
-        fields = manufactured_problems(seed, problems)
+        # Errors scatter from problem to problem: every mesh has its own, and a family of one mesh those of all.
+        fields = {k: manufactured_problems((seed, k), problems) for k in seeds}
+        whole = {seeds[0]: tuple(each for own in fields.values() for each in own)}
+        chosen = {family: fields if family in RANDOM else whole for family in FAMILIES}
         # Eigenvalues cost the cube of the cells, and the longest step hardly depends on their number.
         small = max(4, 2 * n // 3)
-        chosen = {family: seeds if family in RANDOM else seeds[:1] for family in FAMILIES}
-        self.cases = {f: [SteadyProblem(make_mesh(f, n, k), fields) for k in many] for f, many in chosen.items()}
+        self.cases = {
+            f: [SteadyProblem(make_mesh(f, n, k), own) for k, own in many.items()] for f, many in chosen.items()
+        }
         self.spectra = {f: [Spectrum(make_mesh(f, small, k)) for k in many] for f, many in chosen.items()}
         self.stretched: tuple[tuple[Stretched, FluxOperator], ...] = tuple(
             (each, FluxOperator(each.graph)) for each in random_meshes(stretched, max(4, n // 2), seed, ASPECT)
