@@ -17,7 +17,9 @@ from fluxforge.run.skew import AngleRow, LawRow, LimitRow, SkewResult, TrialRow
 from fluxforge.scheme import Scheme, save
 from fluxforge.skew import (
     CELLS,
+    CONDUCTIVITIES,
     CORRECTED,
+    OBJECTIVES,
     Choice,
     ChosenLaw,
     Coefficients,
@@ -54,6 +56,7 @@ def discover_skew(
     spec: recipe.Recipe, folder: RunFolder, tell: Progress
 ) -> tuple[SkewResult, Scheme | None, Certificate | None]:
     """From a recipe to the record of its run, and the certified scheme, if the data are those of a consistent flux."""
+    assert isinstance(spec.data, recipe.Skew)
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "data"):
         tell("computing exact fluxes", 0, 1)
@@ -92,6 +95,7 @@ def discover_skew(
         certificate=None if certificate is None else certificate.to_document(),
         seconds=seconds,
         environment=environment(),
+        conductivity=spec.data.conductivity,
     )
     return found, scheme, certificate
 
@@ -127,11 +131,18 @@ def _train(table: FaceTable, spec: recipe.Recipe, folder: Path, tell: Progress) 
 def _choose(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Choice:
     assert spec.search is not None
     assert isinstance(spec.data, recipe.Skew)
-    problems = spec.data.problems
+    data = spec.data
 
     @cache
     def judge() -> Judge:
-        return Judge(n=_JUDGED_N, seeds=_JUDGED_SEEDS, problems=problems, stretched=_STRETCHED, seed=spec.seed)
+        return Judge(
+            n=_JUDGED_N,
+            seeds=_JUDGED_SEEDS,
+            problems=data.problems,
+            stretched=_STRETCHED,
+            seed=spec.seed,
+            conductivity=CONDUCTIVITIES[data.conductivity],
+        )
 
     return choose_laws(
         # Its meshes are not made where the whole search is finished.
@@ -234,8 +245,9 @@ def _findings(laws: tuple[LawRow, ...]) -> tuple[str, ...]:
         if law.name == "corrected":
             continue
         below = [row.family for row in law.families if row.error_ratio + 2.0 * row.ratio_error <= 0.9]
+        name = f"chosen for {law.name}" if law.name in OBJECTIVES else law.name
         lines.append(
-            f"chosen for {law.name}: 10 % or more below corrected on {', '.join(below) or 'no family'}; the range of "
+            f"{name}: 10 % or more below corrected on {', '.join(below) or 'no family'}; the range of "
             f"the walls is left on {law.violated} of {law.meshes} stretched meshes (corrected: {corrected.violated})"
         )
     return tuple(lines)

@@ -8,6 +8,7 @@ from fluxforge.report import write_skew
 from fluxforge.run import RunFolder
 from fluxforge.run.result import Document, from_document, to_document
 from fluxforge.run.skew import SkewResult
+from fluxforge.skew import OBJECTIVES
 
 
 def run_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
@@ -17,7 +18,7 @@ def run_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document
     result = from_document(document, SkewResult, folder.path)
     paths = write_skew(result, scheme, folder.path, command=str(folder.description.get("command", "")))
     names = () if certificate is None else name_outputs(result.verdict == "recovered")
-    laws = () if certificate is None else tuple(f"scheme-{law.name}.json" for law in result.laws[1:])
+    laws = () if certificate is None else tuple(f"scheme-{name}.json" for name in OBJECTIVES)
     texts = tuple(folder.path / name for name in (*names, *laws))
     record_outputs(folder, spec, (*paths, folder.path / NETWORK), texts=texts)
     return document

@@ -20,11 +20,14 @@ from fluxforge.run.skew import (
     StretchedRow,
     StretchedStage,
 )
+from fluxforge.scheme import SKEWED
 from fluxforge.skew import (
+    CONDUCTIVITIES,
     CORRECTED,
-    FAMILIES,
+    SCALAR,
     AbstractParts,
     ChosenLaw,
+    Conductivity,
     Constants,
     HeldOut,
     Scores,
@@ -75,13 +78,18 @@ def validate_laws(
     laws: Mapping[str, ChosenLaw], spec: recipe.Recipe, folder: RunFolder, tell: Progress
 ) -> tuple[LawRow, ...]:
     """The corrected flux and every law on held-out meshes and problems; each family is a stage of the folder."""
+    assert isinstance(spec.data, recipe.Skew)
     constants = {"corrected": CORRECTED, **{name: law.constants for name, law in laws.items()}}
+    conductivity = CONDUCTIVITIES[spec.data.conductivity]
+    if conductivity is not SCALAR:
+        # Whether it is worth searching again: those chosen with k = 1.
+        constants |= {name: Constants(*map(float, damping.constants)) for name, damping in SKEWED.items()}
     by_family = []
-    for k, family in enumerate(FAMILIES):
-        tell(f"validating on {family}", k, len(FAMILIES) + 1)
+    for k, family in enumerate(families := conductivity.families):
+        tell(f"validating on {family}", k, len(families) + 1)
         by_family.append(_finish(folder, family, FamilyStage, partial(_score, family, constants, spec)).rows)
-    tell("validating on stretched meshes", len(FAMILIES), len(FAMILIES) + 1)
-    stretched = _finish(folder, "stretched", StretchedStage, lambda: _stretch(constants, spec.seed)).rows
+    tell("validating on stretched meshes", len(families), len(families) + 1)
+    stretched = _finish(folder, "stretched", StretchedStage, lambda: _stretch(constants, spec.seed, conductivity)).rows
     return tuple(
         LawRow(
             name=name,
@@ -109,18 +117,18 @@ def _finish(folder: RunFolder, name: str, kind: type[Stage], run: Callable[[], S
 def _score(family: str, constants: Mapping[str, Constants], spec: recipe.Recipe) -> FamilyStage:
     assert isinstance(spec.data, recipe.Skew)
     size = HeldOut(problems=3 * spec.data.problems)
-    scores = score_family(
-        family, {name: balances_of(own) for name, own in constants.items()}, seed=spec.seed, size=size
-    )
+    balances = {name: balances_of(own) for name, own in constants.items()}
+    conductivity = CONDUCTIVITIES[spec.data.conductivity]
+    scores = score_family(family, balances, seed=spec.seed, size=size, conductivity=conductivity)
     return FamilyStage(rows={name: FamilyRow(**vars(score)) for name, score in scores.items()})
 
 
-def _stretch(constants: Mapping[str, Constants], seed: int) -> StretchedStage:
+def _stretch(constants: Mapping[str, Constants], seed: int, conductivity: Conductivity) -> StretchedStage:
     rows = {}
     for name, own in constants.items():
-        extremes = measure_extremes(balances_of(own), seed=seed)
+        extremes = measure_extremes(balances_of(own), seed=seed, conductivity=conductivity)
         rows[name] = StretchedRow(
-            coercivity=least_coercivity(balances_of(own), seed=seed),
+            coercivity=least_coercivity(balances_of(own), seed=seed, conductivity=conductivity),
             meshes=extremes.meshes,
             violated=extremes.violated,
             overshoot=extremes.worst,

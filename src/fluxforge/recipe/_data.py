@@ -161,7 +161,9 @@ class Skew(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_fi
       one, in place of the flux, for decoys;
     - `noise`: standard deviation of normal noise on the fluxes, in units of their root mean square;
     - `problems`: steady problems that the search solves on each of its meshes; three times as many others are solved on
-      each of the eight meshes per family and size on which its choices are validated.
+      each of the eight meshes per family and size on which its choices are validated;
+    - `conductivity`: that of these problems; `weighted-tensor` has a tensor in the angles of ψ too. Fluxes are those of
+      k = 1.
     """
 
     samples: Annotated[int, Meta(ge=500, le=1_000_000)] = 12_000
@@ -172,6 +174,7 @@ class Skew(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_fi
     law: str | None = None
     noise: Noise = 0.0
     problems: Annotated[int, Meta(ge=1, le=10_000)] = 64
+    conductivity: Literal["scalar", "tensor", "weighted-tensor", "jump"] = "scalar"
 
 
 Data: TypeAlias = TwoCells | Pairs | Meshes | Experiment | Rows | Skew

@@ -124,3 +124,4 @@ class SkewResult(Record, frozen=True, kw_only=True):
     certificate: dict[str, object] | None = None
     seconds: dict[str, float]
     environment: dict[str, str]
+    conductivity: str = "scalar"

@@ -1,6 +1,7 @@
 """Fluxes for skewed meshes, discovered: consistency is learned, what it leaves free is chosen by an objective."""
 
 from fluxforge.skew._choose import OBJECTIVES, AbstractParts, Choice, SearchPart, Trial, choose_laws
+from fluxforge.skew._conductivity import CONDUCTIVITIES, SCALAR, Conductivity
 from fluxforge.skew._consistency import CELLS, Consistency, FittedNumber, fit_limits, linear_defect
 from fluxforge.skew._data import COLUMNS, INPUTS, FaceTable, apply_law, make_table, read_law, tabulate_faces
 from fluxforge.skew._fields import Field, manufactured_problems, random_harmonic, random_polynomial
@@ -32,15 +33,18 @@ __all__ = [
     "ASPECT",
     "CELLS",
     "COLUMNS",
+    "CONDUCTIVITIES",
     "CORRECTED",
     "FAMILIES",
     "INPUTS",
     "OBJECTIVES",
+    "SCALAR",
     "SIZES",
     "AbstractParts",
     "Choice",
     "ChosenLaw",
     "Coefficients",
+    "Conductivity",
     "Consistency",
     "Constants",
     "Extremes",

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from fluxforge.mesh import dual
-from fluxforge.skew._fields import manufactured_problems
+from fluxforge.skew._conductivity import SCALAR, Conductivity
 from fluxforge.skew._law import CORRECTED, Constants, face_weights
-from fluxforge.skew._meshes import FAMILIES, Stretched, make_mesh, random_meshes
+from fluxforge.skew._meshes import Stretched, random_meshes
 from fluxforge.skew._objective import ASPECT, SteadyProblem
 from fluxforge.skew._operator import FluxOperator, coercivity, largest_step, solve_steady
 
@@ -69,18 +69,26 @@ def fit_order(cells: Sequence[int], errors: Sequence[float]) -> float:
     return float(np.polyfit(-0.5 * np.log(cells), np.log(errors), 1)[0])
 
 
-def _held_out_cases(family: str, n: int, seed: int, size: HeldOut) -> list[SteadyProblem]:
+def _held_out_cases(
+    family: str, n: int, seed: int, size: HeldOut, conductivity: Conductivity = SCALAR
+) -> list[SteadyProblem]:
     """Meshes of one size, each with problems of its own; families of one mesh have all problems on that."""
     count = size.finest if n == max(size.sizes) else size.problems
     first = [_HELD_OUT + seed + k * _STRIDE for k in range(size.meshes)]
-    fields = [manufactured_problems(each, size.problems)[:count] for each in first]
+    fields = [conductivity.problems(each, size.problems)[:count] for each in first]
     if family in _FIXED:
-        return [SteadyProblem(make_mesh(family, n, first[0]), [each for group in fields for each in group])]
-    return [SteadyProblem(make_mesh(family, n, each), own) for each, own in zip(first, fields, strict=True)]
+        first, fields = first[:1], [tuple(each for group in fields for each in group)]
+    groups = zip(first, fields, strict=True)
+    return [SteadyProblem(conductivity.mesh(family, n, each), own, conductivity) for each, own in groups]
 
 
 def score_family(
-    family: str, laws: Mapping[str, Balances], *, seed: int, size: HeldOut | None = None
+    family: str,
+    laws: Mapping[str, Balances],
+    *,
+    seed: int,
+    size: HeldOut | None = None,
+    conductivity: Conductivity = SCALAR,
 ) -> dict[str, FamilyScore]:
     """Steady errors and longest stable steps of laws on the held-out problems and meshes of a family."""
     size = size or HeldOut()
@@ -88,14 +96,14 @@ def score_family(
     errors: dict[str, list[float]] = {name: [] for name in laws}
     logs: dict[str, list[np.ndarray]] = {name: [] for name in laws}
     for n in size.sizes:
-        cases = _held_out_cases(family, n, seed, size)
+        cases = _held_out_cases(family, n, seed, size, conductivity)
         cells.append(cases[0].graph.cells)
         base = np.concatenate([case.corrected for case in cases]).reshape(size.meshes, -1)
         for name, balances in laws.items():
             own = np.concatenate([case.errors_of(balances(case.operator)) for case in cases]).reshape(base.shape)
             errors[name].append(float(np.sqrt(np.mean(own[:, : size.finest] ** 2))))
             logs[name].append(np.log(own / base))
-    steps = _step_ratios(family, laws, seed, size)
+    steps = _step_ratios(family, laws, seed, size.meshes, conductivity)
     return {
         name: FamilyScore(
             family,
@@ -121,32 +129,34 @@ def _summarise_ratios(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
     return ratio, ratio * error, float(below)
 
 
-def _step_ratios(family: str, laws: Mapping[str, Balances], seed: int, size: HeldOut) -> dict[str, float]:
-    meshes = 1 if family in _FIXED else size.meshes
+def _step_ratios(
+    family: str, laws: Mapping[str, Balances], seed: int, meshes: int, conductivity: Conductivity
+) -> dict[str, float]:
     least = dict.fromkeys(laws, np.inf)
-    for k in range(meshes):
-        operator = FluxOperator(dual(make_mesh(family, _SPECTRUM, _HELD_OUT + seed + k * _STRIDE)))
+    for k in range(1 if family in _FIXED else meshes):
+        mesh = conductivity.mesh(family, _SPECTRUM, _HELD_OUT + seed + k * _STRIDE)
+        operator = FluxOperator(dual(mesh), conductivity)
         base = largest_step(balances_of(CORRECTED)(operator), operator.graph)
         for name, balances in laws.items():
             least[name] = min(least[name], largest_step(balances(operator), operator.graph) / base)
     return least
 
 
-def least_coercivity(balances: Balances, *, seed: int, count: int = 96, n: int = 6) -> float:
+def least_coercivity(
+    balances: Balances, *, seed: int, count: int = 96, n: int = 6, conductivity: Conductivity = SCALAR
+) -> float:
     """The smallest over the families and random meshes of aspect up to 30."""
-    squares = [coercivity(balances(o), o.graph, 1.0) for o in _families(n, seed)]
-    stretched = [coercivity(balances(o), o.graph, each.width) for each, o in _stretched(count, n, seed)]
-    return min(*squares, *stretched)
-
-
-def _families(n: int, seed: int) -> list[FluxOperator]:
-    return [FluxOperator(dual(make_mesh(family, n, _HELD_OUT + seed))) for family in FAMILIES]
+    meshes = [conductivity.mesh(family, n, _HELD_OUT + seed) for family in conductivity.families]
+    squares = [coercivity(balances(o), o.graph, 1.0) for o in (FluxOperator(dual(m), conductivity) for m in meshes)]
+    chosen = _stretched(count, n, seed, conductivity)
+    return min(*squares, *(coercivity(balances(o), o.graph, each.width) for each, o in chosen))
 
 
 # Laws are validated one after the other on the same meshes: one set for coercivity, one for extrema.
 @lru_cache(maxsize=2)
-def _stretched(count: int, n: int, seed: int) -> tuple[tuple[Stretched, FluxOperator], ...]:
-    return tuple((each, FluxOperator(each.graph)) for each in random_meshes(count, n, seed + _HELD_OUT, ASPECT))
+def _stretched(count: int, n: int, seed: int, conductivity: Conductivity) -> tuple[tuple[Stretched, FluxOperator], ...]:
+    chosen = random_meshes(count, n, seed + _HELD_OUT, ASPECT)
+    return tuple((each, FluxOperator(each.graph, conductivity)) for each in chosen)
 
 
 @dataclass(frozen=True)
@@ -158,10 +168,12 @@ class Extremes:
     worst: float
 
 
-def measure_extremes(balances: Balances, *, seed: int, count: int = 64, n: int = 8) -> Extremes:
+def measure_extremes(
+    balances: Balances, *, seed: int, count: int = 64, n: int = 8, conductivity: Conductivity = SCALAR
+) -> Extremes:
     """Steady fields without a source on stretched meshes, one half of the walls at 1 and the other at 0."""
     worst = []
-    for _, operator in _stretched(count, n, seed):
+    for _, operator in _stretched(count, n, seed, conductivity):
         graph = operator.graph
         at = graph.centre[graph.interior :, 0]
         walls = (at > np.median(at)).astype(float)[:, None]
