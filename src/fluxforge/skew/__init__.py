@@ -7,6 +7,7 @@ from fluxforge.skew._data import COLUMNS, INPUTS, FaceTable, apply_law, make_tab
 from fluxforge.skew._fields import Field, manufactured_problems, random_harmonic, random_polynomial
 from fluxforge.skew._law import CORRECTED, ChosenLaw, Constants, face_weights, law_text, to_damping
 from fluxforge.skew._meshes import FAMILIES, Stretched, make_mesh, random_meshes, stretch_mesh
+from fluxforge.skew._monotone import MonotoneSolution, solve_monotone
 from fluxforge.skew._network import Coefficients, load_coefficients, train_coefficients
 from fluxforge.skew._objective import ASPECT, Judge, Scores, SteadyProblem
 from fluxforge.skew._operator import (
@@ -56,6 +57,7 @@ __all__ = [
     "HeldOut",
     "Invariants",
     "Judge",
+    "MonotoneSolution",
     "Scores",
     "SearchPart",
     "SteadyProblem",
@@ -83,6 +85,7 @@ __all__ = [
     "random_polynomial",
     "read_law",
     "score_family",
+    "solve_monotone",
     "solve_steady",
     "stretch_mesh",
     "tabulate_faces",

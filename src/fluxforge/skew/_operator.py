@@ -133,7 +133,7 @@ class FluxOperator:
 
     @cached_property
     def _parts(self) -> tuple[csr_array, FaceField, csr_array]:
-        """The balances with κ = 0, the weights A λ γ/(d·n) of κ r, and r."""
+        """The fluxes with κ = 0, the weights A λ γ/(d·n) of κ r, and r, all on the faces."""
         graph, K = self.graph, self.conductivity.tensor
         normal = (graph.d * graph.n).sum(axis=1)
         scale = 1.0 / ((1.0 - self._beyond) / self.near + self._beyond / self.far) if K is None else _form(graph.n, K)
@@ -142,17 +142,32 @@ class FluxOperator:
         across = diags_array(graph.A) @ self.along(conormal - (scale / normal)[:, None] * graph.d)
         jump = 4.0 * self.near * self.far / (self.near + self.far) ** 2
         rest = csr_array(self.rise - self._rise_by_gradients())
-        return csr_array(self.divergence @ (two_point @ self.rise + across)), graph.A * scale * jump / normal, rest
+        return csr_array(two_point @ self.rise + across), graph.A * scale * jump / normal, rest
+
+    @cached_property
+    def _corrected(self) -> csr_array:
+        """The balances with κ = 0."""
+        return csr_array(self.divergence @ self._parts[0])
+
+    def _excess_fluxes(self, psi: FaceField) -> csr_array:
+        _, weight, rest = self._parts
+        return csr_array(diags_array(weight * (psi * self.invariants.cosine - 1.0)) @ rest)
 
     def matrix(self, psi: FaceField) -> csr_array:
         """Σ F of the cells from the values at the nodes."""
-        corrected, weight, rest = self._parts
-        excess = psi * self.invariants.cosine - 1.0
-        return csr_array(corrected + self.divergence @ (diags_array(weight * excess) @ rest))
+        return csr_array(self._corrected + self.divergence @ self._excess_fluxes(psi))
+
+    def face_fluxes(self, psi: FaceField) -> csr_array:
+        """F into the owners from the values at the nodes: a row per face."""
+        return csr_array(self._parts[0] + self._excess_fluxes(psi))
+
+    def plain_fluxes(self) -> csr_array:
+        """The two-point flux A (T_N − T_P)/δ into the owners, k = 1."""
+        return csr_array(diags_array(self.graph.A / self.graph.delta) @ self.rise)
 
     def plain_matrix(self) -> csr_array:
-        """The same of the two-point flux A (T_N − T_P)/δ."""
-        return csr_array(self.divergence @ (diags_array(self.graph.A / self.graph.delta) @ self.rise))
+        """Σ F of the cells with the two-point flux."""
+        return csr_array(self.divergence @ self.plain_fluxes())
 
 
 def solve_steady(matrix: csr_array, graph: DualGraph, source: np.ndarray, walls: np.ndarray) -> np.ndarray:
