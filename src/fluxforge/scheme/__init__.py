@@ -9,7 +9,7 @@ from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integ
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._rkc2 import rkc2_tableau
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
-from fluxforge.scheme._spaces import SPACES, named_scheme, split_name
+from fluxforge.scheme._spaces import SPACES, bounded_scheme, named_scheme, split_name
 from fluxforge.scheme._symbols import (
     ALL_ENDS,
     IN_SPACE,
@@ -84,6 +84,7 @@ __all__ = [
     "Tableau",
     "affine_form",
     "amplification",
+    "bounded_scheme",
     "check_scheme",
     "claims_to_document",
     "corrected_space",
