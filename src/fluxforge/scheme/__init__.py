@@ -2,6 +2,7 @@
 
 from fluxforge.expression import symbol
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
+from fluxforge.scheme._bounded import bounded, unbounded
 from fluxforge.scheme._damped import SKEWED, Damping, damped_space
 from fluxforge.scheme._diffusion import corrected_space
 from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
@@ -84,6 +85,7 @@ __all__ = [
     "Tableau",
     "affine_form",
     "amplification",
+    "bounded",
     "bounded_scheme",
     "check_scheme",
     "claims_to_document",
@@ -122,6 +124,7 @@ __all__ = [
     "symbol_units",
     "to_document",
     "turned_names",
+    "unbounded",
     "weighted_scheme",
     "weighted_stages",
 ]

@@ -55,6 +55,7 @@ def _space(limiter: Limiter, name: str, words: str, *, cut: bool) -> Callable[[i
             refuse=refuse_still,
             default=BUILT_IN["advection"],
             linear=False,
+            centred=True,
             in_dimension=in_dimension,
         )
 

@@ -143,6 +143,7 @@ def limited(limiter: Limiter) -> Space:
         refuse=refuse_still,
         default=BUILT_IN["advection"],
         linear=False,
+        centred=True,
     )
 
 
