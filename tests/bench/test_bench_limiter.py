@@ -59,10 +59,10 @@ def replace_end(case, end):  # type: ignore[no-untyped-def]
 
 @pytest.fixture(scope="module")
 def measured() -> TriangleBench:
-    names = ("barth-jespersen-ssp2", "discovered-ramp", "unbounded-discovered-ramp")
+    names = ("discovered-ramp", "unbounded-discovered-ramp")
     schemes = {name: each for name, each in schemes_on_triangles().items() if name in names}
     with jax.enable_x64(True):
-        return bench_triangles(lambda _: None, schemes, sizes=(120, 480), cases=(replace_end(TURN, 0.25), SWIRL))
+        return bench_triangles(lambda _: None, schemes, sizes=(100, 300), cases=(replace_end(TURN, 0.25), SWIRL))
 
 
 def test_rows_have_errors_orders_variations_and_extremes(measured: TriangleBench) -> None:
@@ -79,9 +79,12 @@ def test_rows_have_errors_orders_variations_and_extremes(measured: TriangleBench
             if name == "discovered-ramp":
                 # Proved; sums of numbers up to 1 are rounded a few hundred times.
                 assert low - 1e-12 <= row["minimum"] <= row["maximum"] <= 1 + 1e-12
-    swirl = document[f"{SWIRL.name}, regular"]
-    assert swirl["unbounded-discovered-ramp"]["maximum"] > 1.01
-    assert swirl["discovered-ramp"]["total_variation"] > swirl["barth-jespersen-ssp2"]["total_variation"]
+    outside = [
+        max((0.1 if problem.startswith("deformation") else 0.0) - row["minimum"], row["maximum"] - 1)
+        for problem, schemes in document.items()
+        for row in [schemes["unbounded-discovered-ramp"]]
+    ]
+    assert max(outside) > 1e-3
 
 
 def test_numbers_of_a_row_are_those_of_its_fields() -> None:

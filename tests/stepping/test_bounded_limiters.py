@@ -23,7 +23,7 @@ from fluxforge.mesh import (
     resolve,
     squares,
 )
-from fluxforge.scheme import LIMITERS, Hop, Scheme, SchemeBuilder, find, integrate, linear_stages
+from fluxforge.scheme import LIMITERS, Hop, Scheme, SchemeBuilder, find, integrate, limiter_of, linear_stages
 from fluxforge.scheme import _bounded as module
 from fluxforge.scheme._bounded import unbounded
 from fluxforge.scheme._tableau import EULER
@@ -153,7 +153,7 @@ def leaves_bounds(graph: DualGraph, u: np.ndarray, new: np.ndarray) -> float:
 
 
 @given(seed=seeds)
-@few(3)
+@few(2)
 @pytest.mark.parametrize("name", [*TAKEN[1:], "ultrabee", "superbee-ssp3"])
 def test_no_cell_leaves_the_range_of_its_neighbours(name: str, seed: int) -> None:
     """Up to the Courant step, whatever the field; each stage of a method of three reaches one neighbour further."""
@@ -198,7 +198,7 @@ def test_exchanged_bounds_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(seed=seeds)
-@few(3)
+@few(2)
 @pytest.mark.parametrize("name", ["van-leer-ssp2", "discovered-ramp"])
 def test_rigid_motion_and_the_order_of_cells_change_nothing(name: str, seed: int) -> None:
     graph = dual(jittered(4, 0.2, seed % 100), Neumann())
@@ -240,7 +240,7 @@ def inner_cells(graph: DualGraph, rings: int) -> np.ndarray:
     return ~near
 
 
-@pytest.mark.parametrize("name", ["van-leer-ssp2", "koren-ssp2", "superbee-ssp3"])
+@pytest.mark.parametrize("name", ["van-leer-ssp2", "superbee-ssp3"])
 def test_linear_fields_move_exactly_where_faces_lie_half_way_between_centroids(name: str) -> None:
     """φ(1) = 1 on equilateral triangles; a factor other than ½ before φ would show."""
     graph, a = dual(equilateral(16), Neumann()), np.array([0.7, -0.4])
@@ -284,22 +284,21 @@ def test_formulas_of_ones_own_along_lines_are_refused_on_triangles() -> None:
 
 
 def test_a_bump_on_triangles_errs_less_than_with_upwind_and_its_error_falls() -> None:
-    names = ("bounded-discovered-ramp", "bounded-van-leer-ssp2", "upwind")
-    errors: dict[str, list[float]] = {name: [] for name in names}
+    errors = []
     for n in (8, 16, 32, 64):
         graph = dual(jittered(n, 0.2, n), Neumann())
         steps = round(0.25 * n / 0.15)
         start, end = (np.exp(-60 * ((graph.x - 0.35 - shift) ** 2).sum(axis=1)) for shift in (0.0, 0.25))
-        for name, own in errors.items():
-            new = take(find(name), graph, start, 0.25 / steps, steps, parameters={"velocity": (1.0, 1.0)})
-            own.append(float(graph.V @ np.abs(new - end)))
-    orders = {name: np.log2(np.array(own[:-1]) / own[1:]) for name, own in errors.items()}
+        given = {"parameters": {"velocity": (1.0, 1.0)}}
+        new = take(find("bounded-discovered-ramp"), graph, start, 0.25 / steps, steps, **given)
+        errors.append(float(graph.V @ np.abs(new - end)))
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
     # With forward Euler the part of the flux with c is that of flow along d alone: first order on triangles in the end.
-    # 1.48, 1.38, 1.01 were measured, with two stages 1.44, 1.71, 1.40, and 0.60, 0.73, 0.82 of upwind.
-    assert orders["bounded-discovered-ramp"].min() > 0.9
-    assert orders["bounded-discovered-ramp"].mean() > 1.2
-    assert orders["bounded-van-leer-ssp2"].min() > 1.25
-    assert max(errors[name][-1] for name in names[:2]) < errors["upwind"][-1] / 5
+    # 1.48, 1.38, 1.01 were measured.
+    assert orders.min() > 0.9, orders
+    assert orders.mean() > 1.2, orders
+    upwind = take(find("upwind"), graph, start, 0.25 / steps, steps, **given)
+    assert errors[-1] < float(graph.V @ np.abs(upwind - end)) / 5
 
 
 @pytest.mark.parametrize("name", ["discovered-ramp", "bounded-discovered-ramp"])
@@ -318,3 +317,30 @@ def test_a_flow_that_turns_back_is_taken_at_the_middle_of_a_step(name: str) -> N
     centre = [float(u @ run.graph.x[:, 0] / u.sum()) for u in (run.fields[0], run.final)]
     assert np.abs(run.fields[0] - run.fields[len(run.fields) // 2]).max() > 0.5
     assert abs(centre[1] - centre[0]) < 0.05 * run.dt
+
+
+@pytest.mark.parametrize(("wave", "left"), [((2, 1), 0.0), ((1, 0), -1 / 3)])
+def test_what_is_left_of_forward_eulers_antidiffusion_on_equilateral_triangles(
+    wave: tuple[int, int], left: float
+) -> None:
+    """With φ = 1, over ½ Δt |a|², for flow along the wave vector: parallel to a face, and at right angles to one."""
+    n = 24
+    walls = {"left": Periodic("right"), "right": Periodic("left"), "bottom": Periodic("top"), "top": Periodic("bottom")}
+    graph = dual(equilateral(n), walls)
+    k = 2 * np.pi * (wave[0] * np.array([1.0, -1 / np.sqrt(3)]) + wave[1] * np.array([0.0, 2 / np.sqrt(3)]))
+    along = {"velocity": tuple(k / np.linalg.norm(k))}
+    dt = 0.5 * courant_step(graph, along)
+    step = integrate(EULER, ADVECTION, unbounded(limiter_of("one", 1 + 0 * R))(2))
+    phase = np.exp(1j * graph.x @ k)
+    # Cells that point up and down alternate in number; each kind has its own amplitude.
+    kinds = [np.arange(graph.cells) % 2 == which for which in range(2)]
+    moved = [
+        take(step, graph, (phase * own).real, dt, parameters=along)
+        + 1j * take(step, graph, (phase * own).imag, dt, parameters=along)
+        for own in kinds
+    ]
+    matrix = np.array([[(each / phase)[own].mean() for each in moved] for own in kinds])
+    factors = np.linalg.eigvals(matrix)
+    factor = factors[np.argmin(np.abs(factors - np.exp(-1j * np.linalg.norm(k) * dt)))]
+    # Waves of 12 and 24 cells: what follows in the expansion is (k δ)² ≈ 0.1 of the next coefficient.
+    assert -2 * np.log(abs(factor)) / (np.linalg.norm(k) * dt) ** 2 == pytest.approx(left, abs=0.03)

@@ -45,7 +45,7 @@ def _save_figure(measured: "LimiterBench", path: Path) -> None:
     from fluxforge.bench import triangle_figure
     from fluxforge.mesh import save_figure
 
-    save_figure(triangle_figure(measured.triangles), path, dpi=110)
+    save_figure(triangle_figure(measured.triangles), path, dpi=80)
 
 
 def _show_triangles(measured: "LimiterBench") -> None:
