@@ -66,7 +66,7 @@ def measured() -> TriangleBench:
 
 
 def test_rows_have_errors_orders_variations_and_extremes(measured: TriangleBench) -> None:
-    document = LimiterBench((), {}, measured).document()["triangles"]
+    document = LimiterBench((), {}, triangles=measured).document()["triangles"]
     assert list(document) == [f"{case.name}, {kind}" for case in (TURN, SWIRL) for kind in ("regular", "irregular")]
     json.dumps(document)
     for problem, schemes in document.items():

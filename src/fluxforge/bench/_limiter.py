@@ -67,17 +67,22 @@ class LimiterRow:
 
 @dataclass(frozen=True)
 class LimiterBench:
-    """The rows by name, the formulas φ(r, c) of those that are limiters, and what was measured on triangles."""
+    """The rows by name, the formulas φ of those that are limiters, and what was measured on triangles.
+
+    Formulas depend on r and c, those of `downwind` on q too.
+    """
 
     rows: tuple[LimiterRow, ...]
     formulas: dict[str, str]
+    downwind: tuple[str, ...] = ()
     triangles: TriangleBench = field(default_factory=TriangleBench)
 
     def document(self) -> dict[str, Any]:
         """As JSON values."""
         return {
             "jiang_shu": {row.name: row.jiang_shu for row in self.rows},
-            "formulas": self.formulas,
+            "formulas": {name: text for name, text in self.formulas.items() if name not in self.downwind},
+            "formulas_with_q": {name: self.formulas[name] for name in self.downwind},
             "waves": {row.name: {wave: asdict(own) for wave, own in row.waves.items()} for row in self.rows},
             "smooth": {row.name: asdict(row.smooth) | {"orders": list(row.orders)} for row in self.rows},
             "fresh": {row.name: row.fresh for row in self.rows},
@@ -105,7 +110,12 @@ def bench_limiter(
             progress(name)
             rows.append(_measure(name, step))
         on_triangles = bench_triangles(progress, schemes_on_triangles(more)) if triangles else TriangleBench()
-    return LimiterBench(tuple(rows), {name: to_text(each.phi) for name, each in limiters.items()}, on_triangles)
+    return LimiterBench(
+        rows=tuple(rows),
+        formulas={name: to_text(each.phi) for name, each in limiters.items()},
+        downwind=tuple(name for name, each in limiters.items() if Q in each.phi.free_symbols),
+        triangles=on_triangles,
+    )
 
 
 def _measure(name: str, step: Step) -> LimiterRow:
