@@ -79,7 +79,7 @@ def cell_diameters(mesh: Mesh) -> CellField:
 
 
 def cell_quality(mesh: Mesh) -> CellField:
-    """C V / Σ l², 1 for an equilateral triangle (c = 4√3) and for a square (c = 4), 0 for a flat cell."""
+    """The quality c V/Σ l²: 1 for an equilateral triangle (c = 4√3) and for a square (c = 4), 0 for a flat cell."""
     start, end = half_edges(check_mesh(mesh).cells)
     edge = np.where((start >= 0)[..., None], mesh.points[end] - mesh.points[start], 0.0)
     scale = np.where((mesh.cells >= 0).sum(axis=1) == 3, 4 * np.sqrt(3.0), 4.0)
@@ -90,7 +90,7 @@ def nonorthogonality(graph: DualGraph) -> FaceField:
     """The angle in degrees between the face normal and the line of centroids, on the faces between two cells."""
     inside = slice(check_graph(graph).interior)
     n, d = graph.n[inside], graph.d[inside]
-    # arccos would lose digits near zero.
+    # arctan2, since arccos loses digits near zero.
     across = np.abs(n[:, 0] * d[:, 1] - n[:, 1] * d[:, 0])
     return np.degrees(np.arctan2(across, (n * d).sum(axis=1)))
 

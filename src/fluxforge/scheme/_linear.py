@@ -1,4 +1,4 @@
-"""A scheme as affine maps: which parts depend on the fields, and with which geometric coefficients."""
+"""A scheme as affine maps of its fields, with geometric coefficients."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Affine:
 
 @dataclass(frozen=True)
 class LinearStage:
-    """A stage of a linear scheme. What does not depend on T or S stays an expression, to be evaluated once."""
+    """A stage of a linear scheme. Parts that do not depend on T or S stay expressions, to be evaluated once."""
 
     fixed_messages: Mapping[str, tuple[Hop, sp.Expr]]
     fixed_outputs: Mapping[str, sp.Expr]

@@ -89,14 +89,14 @@ def _term_key(term: sp.Expr) -> tuple[int, str]:
 
 SUM, PRODUCT, POWER, ATOM = range(4)
 Piece = tuple[str, int]
-"""A text and how tightly it holds together."""
+"""A text and its precedence."""
 
 FUNCTIONS: tuple[type, ...] = (sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.tanh, sp.Abs, sp.sign, sp.Min, sp.Max)
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What differs between languages.
+    """The rules in which the languages differ.
 
     `functions` names each function, Min and Max taking two arguments; `number` writes an integer or a double;
     `power` writes base**(p/q) from the base's own piece, p/q positive and neither 1 nor 1/2; `compare` a number, 1 or
@@ -270,7 +270,7 @@ def c_dialect(prefix: str) -> Dialect:
 
 
 def plain_dialect() -> Dialect:
-    """As a person types it."""
+    """Plain text, as formulas are typed."""
     words = ("exp", "log", "sin", "cos", "tan", "tanh", "abs", "sign", "min", "max")
     return Dialect(
         dict(zip(FUNCTIONS, words, strict=True)),

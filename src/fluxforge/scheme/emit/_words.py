@@ -1,4 +1,4 @@
-"""What every target says of a scheme in words: a safe title, the formula as plain text, the mesh it works on."""
+"""Texts for every target: a title, the formula in plain text, the description of the mesh."""
 
 import re
 import textwrap
