@@ -93,7 +93,8 @@ def ablate(spec: recipe.Recipe) -> Ablations:
     if reason := no_ablation(spec):
         return Ablations((), 0.0, reason)
     with jax.enable_x64(True):
-        draw = _sampler(spec)
+        key = jax.random.fold_in(jax.random.key(spec.seed), _KEY)
+        draw = _Draw(key, source(spec, dtype="float64"))
         fitted, judged, held = (draw(number) for number in range(3))
         sparse = _regress(edges_of(fitted), edges_of(judged), held, reacts=recipe.equation_of(spec).reaction != 0)
         found = _search_formula(spec, draw, held)
@@ -115,10 +116,6 @@ def _batch(batches: Any, key: jax.Array) -> Problem:
     # One batch size, so that this is compiled once.
     drawn: Problem = batches.batch(key, PROBLEMS)
     return drawn
-
-
-def _sampler(spec: recipe.Recipe) -> _Draw:
-    return _Draw(jax.random.fold_in(jax.random.key(spec.seed), _KEY), source(spec, dtype="float64"))
 
 
 def _regress(fitted: Edges, judged: Edges, held: Problem, *, reacts: bool) -> Ablation:

@@ -159,7 +159,12 @@ def _match_cell_count(make: Callable[..., Mesh], load: float, cells: int) -> Mes
         if abs(len(best.cells) - cells) <= close * cells:
             return best
         fine, coarse = (max(fine, size), coarse) if count > cells else (fine, min(coarse, size))
-        size = best_size * nudge if nudge else _bisect(fine, coarse, size * (count / cells) ** 0.5)
+        if nudge:
+            size = best_size * nudge
+        else:
+            rescaled = size * (count / cells) ** 0.5
+            # Outside the sizes known to be too fine and too coarse, their geometric mean is taken instead.
+            size = rescaled if fine < rescaled < coarse else (fine * coarse) ** 0.5
         mesh = make(size=size)
         count = len(mesh.cells)
         if abs(count - cells) < abs(len(best.cells) - cells):
@@ -168,10 +173,6 @@ def _match_cell_count(make: Callable[..., Mesh], load: float, cells: int) -> Mes
         return best
     note = f"{cells} cells were wanted, the closest mesh found has {len(best.cells)}"
     return replace(best, notes=(*best.notes, note))
-
-
-def _bisect(low: float, high: float, value: float) -> float:
-    return value if low < value < high else (low * high) ** 0.5
 
 
 def _check_cover(mesh: Mesh, domain: AbstractDomain) -> Mesh:

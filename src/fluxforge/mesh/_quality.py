@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 
 from fluxforge._types import CellField, FaceField
 from fluxforge.mesh._dual import DualGraph, check_graph, dual
-from fluxforge.mesh._mesh import Mesh, cell_areas, check_mesh, half_edges
+from fluxforge.mesh._mesh import Mesh, cell_areas, check_mesh, corner_positions, half_edges
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.mesh._read import as_mesh
 
@@ -72,8 +72,7 @@ def info(mesh: Mesh | str | os.PathLike[str]) -> MeshInfo:
 
 def cell_diameters(mesh: Mesh) -> CellField:
     """The largest distance between two corners of each cell."""
-    check_mesh(mesh)
-    corners = mesh.points[np.where(mesh.cells < 0, mesh.cells[:, :1], mesh.cells)]
+    corners = corner_positions(check_mesh(mesh).points, mesh.cells)
     apart = corners[:, :, None] - corners[:, None, :]
     return np.hypot(apart[..., 0], apart[..., 1]).max(axis=(1, 2))
 

@@ -224,14 +224,6 @@ def _c_power(base: Piece, exponent: sp.Expr, text: str) -> Piece:
     return f"pow({base[0]}, {text.removeprefix('(').removesuffix(')')})", ATOM
 
 
-def _python_number(value: int | float) -> str:
-    return repr(value)
-
-
-def _c_number(value: int | float) -> str:
-    return repr(float(value))
-
-
 def _called_compare(left: str, operator: str, right: str) -> str:
     small, large = (left, right) if operator[0] == "<" else (right, left)
     return f"{'_at_most' if operator.endswith('=') else '_below'}({small}, {large})"
@@ -248,7 +240,7 @@ def array_dialect(module: str) -> Dialect:
     return Dialect(
         functions,
         f"{module}.sqrt",
-        _python_number,
+        repr,
         _star_power,
         compare=_called_compare,
         select=lambda number, _, a, b: f"_select({number}, {a}, {b})",
@@ -262,7 +254,7 @@ def c_dialect(prefix: str) -> Dialect:
     return Dialect(
         dict(zip(FUNCTIONS, words, strict=True)),
         "sqrt",
-        _c_number,
+        lambda value: repr(float(value)),
         _c_power,
         compare=lambda left, operator, right: f"({left} {operator} {right} ? 1.0 : 0.0)",
         select=_c_select,
@@ -275,7 +267,7 @@ def plain_dialect() -> Dialect:
     return Dialect(
         dict(zip(FUNCTIONS, words, strict=True)),
         "sqrt",
-        _python_number,
+        repr,
         _star_power,
         compare=lambda left, operator, right: f"({left} {operator} {right})",
         select=lambda number, statement, a, b: f"where({statement or number}, {a}, {b})",
