@@ -140,6 +140,7 @@ def _drift_in_words(drift: np.ndarray, equation: Equation) -> str:
     return " + ".join(f"{part:.3g} {letter} T_{axis}" for part, axis in zip(drift, COORDINATES, strict=False))
 
 
+# Wave numbers of the sources; three unknowns of K need different directions.
 MODES = ((1, 1), (1, 2), (2, 1))
 
 

@@ -12,6 +12,7 @@ from fluxforge.errors import ExpressionError
 from fluxforge.expression import parse, to_text
 from fluxforge.scheme import symbol
 
+# Formulas with more terms when multiplied out are not: factoring them again takes SymPy long.
 _MOST_TERMS = 24
 
 
@@ -158,6 +159,7 @@ WORTH = 0.05
 
 Structure = tuple[sp.Expr, int]
 
+# Rows on which simplifications are tried, and the relative gain at which their fits end; `settle` fits on all rows.
 _ROWS = 300
 _GAIN = 1e-3
 

@@ -18,6 +18,7 @@ from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression import WORDS, evaluate, symbol
 from fluxforge.gnn import Network, inputs
 
+# Fewer rows cannot tell formulas apart.
 FEWEST_ROWS = 10
 _CONSTANT_WITHIN = 1e-6
 

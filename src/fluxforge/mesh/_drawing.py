@@ -159,6 +159,7 @@ def find_kind(gmsh_type: int) -> tuple[str, int]:
 
 
 VTK_CELLS = re.compile(rb"^[ \t]*CELLS[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
+# Reads at the end of a file after which a reader is taken to loop.
 ENDLESS = 100
 
 

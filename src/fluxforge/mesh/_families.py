@@ -11,6 +11,7 @@ from fluxforge._types import Corners, Points
 from fluxforge.errors import InputError
 from fluxforge.mesh._mesh import Mesh
 
+# The largest mesh of a family, and the largest jitter, for which see `jittered`.
 MAX_FAMILY_CELLS = 10**8
 MAX_JITTER = 0.3
 

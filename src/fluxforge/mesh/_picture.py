@@ -15,6 +15,7 @@ from fluxforge._types import CellField
 from fluxforge.mesh._mesh import Mesh, cell_areas, corner_positions
 from fluxforge.mesh._read import as_mesh
 
+# Cells up to which edges are drawn; beyond, they would cover the colours.
 EDGES_UP_TO = 20_000
 # The metadata key of the date in each format; PNG has none.
 DATES: Mapping[str, dict[str, str | None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}

@@ -23,6 +23,7 @@ from fluxforge.scheme._tableau import TABLEAUX
 from fluxforge.scheme.reference import BUILT_IN
 
 KIND, VERSION = "scheme", 2
+# Limits of a file, far above every scheme in use, so that hostile ones are refused early.
 MAX_STAGES, MAX_NAMES = 64, 64
 
 T = TypeVar("T")

@@ -87,6 +87,7 @@ def _term_key(term: sp.Expr) -> tuple[int, str]:
     return size, to_text(term)
 
 
+# Precedence, from the loosest to the tightest.
 SUM, PRODUCT, POWER, ATOM = range(4)
 Piece = tuple[str, int]
 """A text and its precedence."""
