@@ -34,6 +34,7 @@ ROUNDED = 1e-11
         ("barth-jespersen-ssp2", "burgers", "triangles"),
         ("venkatakrishnan", "advection", "triangles"),
         ("barth-jespersen", "advection", "tetrahedra"),
+        ("bounded-discovered-ramp", "burgers", "triangles"),
     ],
 )
 def test_emitted_code_takes_the_step_of_our_stepper(name: str, equation: str, mesh: str, tmp_path: Path) -> None:

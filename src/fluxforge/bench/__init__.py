@@ -3,6 +3,8 @@
 from fluxforge.bench._equations import GROUPS, Validation, bench_equations
 from fluxforge.bench._fipy import HOW_TO_INSTALL
 from fluxforge.bench._limiter import LimiterBench, bench_limiter
+from fluxforge.bench._limiter_figure import triangle_figure
+from fluxforge.bench._limiter_triangles import TriangleBench, TriangleRow
 from fluxforge.bench._rows import SIZES, Row
 from fluxforge.bench._skew import SkewBench, bench_skew
 from fluxforge.bench._skew_conductivity import ConductivityRow
@@ -23,6 +25,8 @@ __all__ = [
     "Row",
     "SkewBench",
     "TimeBench",
+    "TriangleBench",
+    "TriangleRow",
     "Validation",
     "bench_equations",
     "bench_limiter",
@@ -30,5 +34,6 @@ __all__ = [
     "bench_step",
     "bench_time",
     "bench_train",
+    "triangle_figure",
     "work_precision_figure",
 ]

@@ -1,7 +1,7 @@
 """Limiters, old and discovered, beside schemes of fifth order on rows of cells under transport."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluxforge.bench._limiter_triangles import TriangleBench, bench_triangles, schemes_on_triangles
 from fluxforge.bench._weno import PEERS
 from fluxforge.expression import evaluate, to_text
 from fluxforge.limiter import (
@@ -66,11 +67,11 @@ class LimiterRow:
 
 @dataclass(frozen=True)
 class LimiterBench:
-    """The rows by name, and the formulas φ(r, c) of those that are limiters."""
+    """The rows by name, the formulas φ(r, c) of those that are limiters, and what was measured on triangles."""
 
     rows: tuple[LimiterRow, ...]
     formulas: dict[str, str]
-    triangles: tuple[Any, ...] = ()
+    triangles: TriangleBench = field(default_factory=TriangleBench)
 
     def document(self) -> dict[str, Any]:
         """As JSON values."""
@@ -80,7 +81,7 @@ class LimiterBench:
             "waves": {row.name: {wave: asdict(own) for wave, own in row.waves.items()} for row in self.rows},
             "smooth": {row.name: asdict(row.smooth) | {"orders": list(row.orders)} for row in self.rows},
             "fresh": {row.name: row.fresh for row in self.rows},
-            "triangles": [asdict(row) for row in self.triangles],
+            "triangles": self.triangles.document(),
         }
 
 
@@ -89,8 +90,13 @@ def step_of(limiter: Limiter) -> Step:
     return limited_step(lambda r, q, c: evaluate(limiter.phi, {R: r, Q: q, C: c}, jnp) + 0 * r)
 
 
-def bench_limiter(progress: Callable[[str], None], more: Mapping[str, Limiter] | None = None) -> LimiterBench:
-    """Measure every limiter, in double precision; `more` are limiters beside the built-in ones, by name."""
+def bench_limiter(
+    progress: Callable[[str], None], more: Mapping[str, Limiter] | None = None, *, triangles: bool = True
+) -> LimiterBench:
+    """Measure every limiter, in double precision; `more` are limiters beside the built-in ones, by name.
+
+    `triangles`: also some of them on triangles, beside Barth's and Jespersen's and Venkatakrishnan's slopes.
+    """
     limiters = {**LIMITERS, **(more or {})}
     steps = {**{name: step_of(each) for name, each in limiters.items()}, **PEERS}
     rows = []
@@ -98,7 +104,8 @@ def bench_limiter(progress: Callable[[str], None], more: Mapping[str, Limiter] |
         for name, step in steps.items():
             progress(name)
             rows.append(_measure(name, step))
-    return LimiterBench(tuple(rows), {name: to_text(each.phi) for name, each in limiters.items()})
+        on_triangles = bench_triangles(progress, schemes_on_triangles(more)) if triangles else TriangleBench()
+    return LimiterBench(tuple(rows), {name: to_text(each.phi) for name, each in limiters.items()}, on_triangles)
 
 
 def _measure(name: str, step: Step) -> LimiterRow:

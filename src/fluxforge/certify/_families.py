@@ -206,6 +206,13 @@ def choose(
     return tuple(Levels(family, _extend_sizes(chosen[family], levels)) for family in wanted)
 
 
+def enlarge_levels(levels: Levels) -> Levels | None:
+    """The full sizes of a random family whose quick ones are given; None for any other."""
+    if levels.family in LATTICES or levels.sizes != QUICK[levels.family]:
+        return None
+    return Levels(levels.family, FULL[levels.family])
+
+
 def _extend_sizes(sizes: tuple[int, ...], levels: int | None) -> tuple[int, ...]:
     if levels is None:
         return sizes

@@ -30,6 +30,10 @@ class Recorder:
         self._questions = questions
         self._asked = 0
 
+    def expect_more(self, questions: int) -> None:
+        """Raise the number of questions that are expected."""
+        self._questions += questions
+
     def announce(self, question: str) -> None:
         """Count a question and report it to the caller's `progress`."""
         self._asked += 1

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fluxforge.certify._claims import Request
-from fluxforge.certify._families import LATTICES, Levels
+from fluxforge.certify._families import LATTICES, Levels, enlarge_levels
 from fluxforge.certify._family import FamilyResult, space_line, worst_study
 from fluxforge.certify._problems import PROBLEMS
 from fluxforge.certify._recorder import NOT_LINEAR, Recorder
@@ -26,7 +26,7 @@ def refine_family(request: Request, recorder: Recorder, levels: Levels, patch: P
     if not recorder.linear:
         return _march_family(request, recorder, levels)
     scheme, equation = request.scheme, request.scheme.equation
-    studies = recorder.attempt(levels.family, lambda: space_studies(scheme, levels, progress=recorder.announce))
+    studies = _study_space(request, recorder, levels)
     if request.quick:
         patch = patch if patch is not None and patch.exact(1) else None
     else:
@@ -46,6 +46,21 @@ def refine_family(request: Request, recorder: Recorder, levels: Levels, patch: P
     if patch is not None and not request.quick:
         recorder.lines.append(residuals_line((patch,), f"on {levels.family}, n = {levels.sizes[0]}", equation.words))
     return result
+
+
+def _study_space(request: Request, recorder: Recorder, levels: Levels) -> tuple[SpaceStudy, ...] | None:
+    """A study per problem.
+
+    The small random meshes of a quick run scatter. Where the scheme claims an order that they neither show nor refute,
+    the sizes of a full certificate decide.
+    """
+    scheme = request.scheme
+    studies = recorder.attempt(levels.family, lambda: space_studies(scheme, levels, progress=recorder.announce))
+    larger = enlarge_levels(levels) if request.quick and scheme.claims.space.get(levels.family) else None
+    if studies is None or larger is None or all(each.l2.convergent or each.l2.stalled for each in studies):
+        return studies
+    recorder.expect_more(len(larger.sizes))
+    return recorder.attempt(levels.family, lambda: space_studies(scheme, larger, progress=recorder.announce))
 
 
 def _measure_diffusion(request: Request, recorder: Recorder, levels: Levels) -> np.ndarray | None:

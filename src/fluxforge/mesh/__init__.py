@@ -38,7 +38,7 @@ from fluxforge.mesh._families import (
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import disk, generate, graded, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
-from fluxforge.mesh._hops import Lines, Paths, Ring, lines, paths, ring
+from fluxforge.mesh._hops import Lines, Paths, Ring, has_lines, lines, paths, ring
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl, Setting
 from fluxforge.mesh._parameters import (
@@ -122,6 +122,7 @@ __all__ = [
     "generate",
     "gmsh_problem",
     "graded",
+    "has_lines",
     "info",
     "jittered",
     "linear_speed",

@@ -103,8 +103,27 @@ def lines(graph: DualGraph) -> Lines:
     return Lines(np.where(used, behind, cell).astype(np.int32), np.where(used, ahead, cell).astype(np.int32))
 
 
+def has_lines(graph: DualGraph) -> bool:
+    """Whether every face of every cell has an opposite one, so that lines of cells go through all of them."""
+    return not _pair_slots(graph)[1].size
+
+
 def _opposite_slots(graph: DualGraph) -> SlotIndex:
-    """Of each slot, the slot whose normal is most nearly opposite, which must hold both ways."""
+    """Of each slot, the opposite one."""
+    opposite, alone = _pair_slots(graph)
+    if alone.size:
+        cell = alone[0]
+        place = ", ".join(f"{coordinate:.4g}" for coordinate in graph.x[cell])
+        raise MeshError(
+            f"{graph.origin}: cell {cell} at ({place}) has a face without an opposite one, so that no line of cells "
+            "goes through it: take bounded-van-leer, barth-jespersen or another scheme for cells of any shape, or a "
+            "mesh of squares"
+        )
+    return opposite
+
+
+def _pair_slots(graph: DualGraph) -> tuple[SlotIndex, Int[np.ndarray, " alone"]]:
+    """Of each slot, the slot whose normal is most nearly opposite; and the cells where that does not hold both ways."""
     slots = graph.slot_node.shape[1]
     n = graph.n[graph.slot_face] * graph.slot_sign[..., None]
     best = np.full(graph.slot_node.shape, np.inf)
@@ -118,12 +137,4 @@ def _opposite_slots(graph: DualGraph) -> SlotIndex:
             best[nearer, k], opposite[nearer, k] = cosine[nearer], other
     back = np.take_along_axis(opposite, opposite, axis=1)
     paired = (best <= _OPPOSITE) & (back == np.arange(slots))
-    alone = np.flatnonzero((graph.slot_mask & ~paired).any(axis=1))
-    if alone.size:
-        cell = alone[0]
-        place = ", ".join(f"{coordinate:.4g}" for coordinate in graph.x[cell])
-        raise MeshError(
-            f"{graph.origin}: cell {cell} at ({place}) has a face without an opposite one, so that no line of cells "
-            "goes through it: take barth-jespersen or venkatakrishnan there, or a mesh of squares"
-        )
-    return opposite
+    return opposite, np.flatnonzero((graph.slot_mask & ~paired).any(axis=1))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import sympy as sp
 
 from fluxforge import recipe
+from fluxforge._machine import environment
 from fluxforge.certify import Certificate
 from fluxforge.certify.limiter import LimiterRegion, limiter_line, limiter_region
 from fluxforge.expression import evaluate, to_text
@@ -28,9 +29,9 @@ from fluxforge.limiter import (
 )
 from fluxforge.pde import BUILT_IN
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._folder import Progress, add_seconds, environment, finite, record_outputs
+from fluxforge.pipeline._folder import finite, record_outputs
 from fluxforge.report import write_limiter
-from fluxforge.run import RunFolder
+from fluxforge.run import Progress, RunFolder, add_seconds
 from fluxforge.run.limiter import FamilyRow, LimiterResult, LimiterRow
 from fluxforge.run.result import Document, from_document, to_document
 from fluxforge.scheme import TABLEAUX, Scheme, integrate, limited, limiter_of, save

@@ -1,11 +1,16 @@
 """The record of a recipe and its sections: network, loss, training, search and evaluation."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
 from fluxforge.recipe._data import Batch, Cells, Data, Fraction, Pairs, Positive, Seed, Signed, Steps, Weight
 
+# Fields of a recipe by their dotted names, such as `training.steps`, with values as in TOML.
+Changes: TypeAlias = Mapping[str, Any]
+# A table of a recipe, as TOML or JSON holds it.
+Table: TypeAlias = dict[str, Any]
 Features: TypeAlias = Literal["simplified", "primitive", "dimensionless"]
 Aggregate: TypeAlias = Literal["sum", "mean", "min", "max"]
 
@@ -200,7 +205,7 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     summary: str = ""
     seed: Seed = 0
     seeds: Annotated[int, Meta(ge=1, le=1024)] = 1
-    equation: str | dict[str, Any] = "heat"
+    equation: str | Table = "heat"
     parameters: dict[str, Signed | tuple[Any, ...]] = {}
     diffusivity: Positive | None = None
     expect: Literal["recovered", "approximation"] = "recovered"

@@ -2,13 +2,14 @@
 
 from fluxforge.expression import symbol
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
+from fluxforge.scheme._bounded import bounded, unbounded
 from fluxforge.scheme._damped import SKEWED, Damping, damped_space
 from fluxforge.scheme._diffusion import corrected_space
 from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
 from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate, semi_discrete
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
-from fluxforge.scheme._spaces import SPACES, named_scheme, split_name
+from fluxforge.scheme._spaces import SPACES, bounded_scheme, named_scheme, split_name
 from fluxforge.scheme._symbols import (
     ALL_ENDS,
     IN_SPACE,
@@ -83,6 +84,8 @@ __all__ = [
     "Tableau",
     "affine_form",
     "amplification",
+    "bounded",
+    "bounded_scheme",
     "check_scheme",
     "claims_to_document",
     "corrected_space",
@@ -120,6 +123,7 @@ __all__ = [
     "symbol_units",
     "to_document",
     "turned_names",
+    "unbounded",
     "weighted_scheme",
     "weighted_stages",
 ]

@@ -10,7 +10,9 @@ from fluxforge.expression import symbol
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme._scheme import Claims, Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import NEXT, STEP, Ghost
-from fluxforge.scheme._tableau import Row, Tableau
+from fluxforge.scheme._tableau import EULER, Row, Tableau
+
+_MIDDLE = sp.Rational(1, 2)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Space:
       ends the sentence "scheme 'NAME' does not serve the equation 'EQUATION': ".
     - `default` is the equation of a scheme whose equation is not given.
     - `linear` is false where the flux of a linear equation is not linear in the unknown, as with limited slopes.
+    - `centred`: with forward Euler the flux contains Δt and is second order in time, so that sources, walls and
+      velocities that change in time are taken at the middle of the step.
     - `in_dimension(n)` is the same space for meshes of n dimensions, where the formulas contain components of vectors;
       None where they do not. `prepare` itself is then for the plane.
     """
@@ -65,6 +69,7 @@ class Space:
     refuse: Callable[[Equation], str | None] = _serves_all
     default: Equation = HEAT
     linear: bool = True
+    centred: bool = False
     in_dimension: "Callable[[int], Space] | None" = None
 
     def at(self, dimension: int) -> "Space":
@@ -122,6 +127,8 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
 def integrate_stages(tableau: Tableau, equation: Equation, space: Space = TWO_POINT) -> tuple[Stage, ...]:
     """The stages alone; their messages may contain further symbols, which the caller evaluates."""
     work, times = _Integration(tableau, equation, space), stage_times(tableau)
+    if space.centred and tableau.name == EULER.name:
+        times = (_MIDDLE,)
     return tuple(replace(stage, time=times[i]) for i in range(len(tableau.rows)) for stage in work.stages(i))
 
 

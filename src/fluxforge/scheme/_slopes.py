@@ -43,8 +43,11 @@ def _venkatakrishnan(delta: sp.Expr, most: sp.Expr, least: sp.Expr, dimension: i
     return smaller(sp.S.One, part(up, most), part(down, least))
 
 
-def _rises(state: State, dimension: int, tag: str) -> Stage:
-    """The least-squares gradient of a state, and the largest and least difference to a neighbour, with 0."""
+def rises(state: State, dimension: int, tag: str, ghost: Ghost = Ghost.OWNER) -> Stage:
+    """The least-squares gradient of a state, and the largest and least difference to a neighbour, with 0.
+
+    `ghost` is what a ghost shows of these two differences.
+    """
     axes = COORDINATES[:dimension]
     d = {axis: symbol(f"d_{axis}") / symbol("delta") for axis in axes}
     pairs = [(a, b) for i, a in enumerate(axes) for b in axes[i:]]
@@ -57,8 +60,8 @@ def _rises(state: State, dimension: int, tag: str) -> Stage:
     M = sp.Matrix(dimension, dimension, lambda i, j: symbol(f"m_{''.join(sorted((axes[i], axes[j])))}"))
     solved = M.adjugate() * sp.Matrix([symbol(f"r_{axis}") for axis in axes])
     outputs = {f"g_{axis}{tag}": Output(top / M.det(), Ghost.OWNER) for axis, top in zip(axes, solved, strict=True)}
-    outputs[f"rise{tag}"] = Output(larger(symbol("most"), sp.S.Zero), Ghost.OWNER)
-    outputs[f"fall{tag}"] = Output(smaller(symbol("least"), sp.S.Zero), Ghost.OWNER)
+    outputs[f"rise{tag}"] = Output(larger(symbol("most"), sp.S.Zero), ghost)
+    outputs[f"fall{tag}"] = Output(smaller(symbol("least"), sp.S.Zero), ghost)
     return Stage(messages, outputs)
 
 
@@ -77,7 +80,7 @@ def _prepare(limit: FaceLimit, dimension: int, equation: Equation, state: State,
     right = N + symbol("chi") * symbol(f"psi{tag}_N") * back
     flux = exact_flux(equation).formula(equation, left, right, right - left)
     flux += diffusive_flux(equation, P, N, state.jump)
-    return Prepared((_rises(state, dimension, tag), limits), Message(-symbol("A") * flux))
+    return Prepared((rises(state, dimension, tag), limits), Message(-symbol("A") * flux))
 
 
 def _space(name: str, summary: str, limit: FaceLimit) -> Callable[[int], Space]:

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from fluxforge.errors import SchemeError
 from fluxforge.pde import HEAT, Equation
+from fluxforge.scheme._bounded import BOUNDED
 from fluxforge.scheme._damped import DAMPED
 from fluxforge.scheme._diffusion import DIFFUSION
 from fluxforge.scheme._integrate import TWO_POINT, Space, integrate
 from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._symbols import Hop
 from fluxforge.scheme._tableau import EULER, TABLEAUX, Tableau, find_tableau
 from fluxforge.scheme.reference import BUILT_IN, PLAIN
 from fluxforge.scheme.transport import TRANSPORT
@@ -61,6 +63,16 @@ def named_scheme(name: str, equation: Equation | None, dimension: int = 2) -> Sc
     if (reason := space.refuse(wanted)) is not None:
         raise SchemeError(f"scheme {name!r} does not serve the equation {wanted.name!r}: {reason}")
     return integrate(parts.tableau, wanted, _claiming(space, wanted), name=name)
+
+
+def bounded_scheme(scheme: Scheme, dimension: int = 2) -> Scheme | None:
+    """For a scheme with a limiter along lines of cells, the one with the same limiter in cells of any shape.
+
+    None for other schemes, and for one whose formulas are not those of its name.
+    """
+    if Hop.LINE not in scheme.hops() or named_scheme(scheme.name, scheme.equation, dimension) != scheme:
+        return None
+    return named_scheme(f"{BOUNDED}{scheme.name}", scheme.equation, dimension)
 
 
 def _claiming(space: Space, equation: Equation) -> Space:

@@ -6,7 +6,7 @@ upwind cell, with the speed s and the capacity C. The exact bounds of a total-va
 0 ≤ φ ≤ min(2r/c, 2/(1 − c)), and φ = 0 for r ≤ 0, whatever else φ depends on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import sympy as sp
@@ -38,7 +38,7 @@ R, Q, C = symbol("r"), symbol("q"), symbol("c")
 _SQUARED = sp.Float(1e-30)
 # c as φ sees it stays this far from 0 and 1, where 2r/c and 2/(1 − c) are no numbers; with the number above, the
 # denominator of 2r/c stays within single precision.
-_APART = sp.Float(1e-6)
+APART = sp.Float(1e-6)
 
 
 @dataclass(frozen=True)
@@ -131,11 +131,11 @@ def limited(limiter: Limiter) -> Space:
     """
 
     def prepare(equation: Equation, state: State, tag: str) -> Prepared:
-        if tag and limiter.one_step:
-            raise SchemeError(f"limiter {limiter.name!r} depends on the Courant number of a step: take forward Euler")
-        line = _Line(equation, state, limiter)
-        flux = line.reconstructed() if tag else line.corrected()
-        return Prepared((), Message(-symbol("A") * (flux + line.diffusion()), Hop.LINE))
+        check_stages(limiter, tag)
+        rear, front = (_difference(state, *ends) for ends in (("_B", "_P"), ("_N", "_F")))
+        face = LimitedFace(equation, state, limiter, rear, front)
+        flux = face.reconstructed() if tag else face.corrected()
+        return Prepared((), Message(-symbol("A") * (flux + face.diffusion()), Hop.LINE))
 
     return Space(
         limiter.name,
@@ -144,16 +144,37 @@ def limited(limiter: Limiter) -> Space:
         refuse=refuse_still,
         default=BUILT_IN["advection"],
         linear=False,
+        centred=True,
     )
 
 
-class _Line:
-    """The flux of one limiter between P and N, with B and F on either side."""
+def check_stages(limiter: Limiter, tag: str) -> None:
+    """Raise SchemeError where φ depends on c and the method has several stages, whose tags are not empty."""
+    if tag and limiter.one_step:
+        raise SchemeError(f"limiter {limiter.name!r} depends on the Courant number of a step: take forward Euler")
 
-    def __init__(self, equation: Equation, state: State, limiter: Limiter) -> None:
-        self.equation, self.phi = equation, limiter.phi
+
+Keep = Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]
+"""What is kept of the step from the upwind cell to the face, times the sign of the flow: from that step, and from the
+weights of P and of N as upwind cells, 1 and 0 or 0 and 1."""
+
+
+def _keep_all(step: sp.Expr, from_P: sp.Expr, from_N: sp.Expr) -> sp.Expr:
+    return step
+
+
+class LimitedFace:
+    """The flux of one limiter between P and N.
+
+    `rear` and `front` are the differences of u behind P and ahead of N, over a distance as that between P and N.
+    """
+
+    def __init__(
+        self, equation: Equation, state: State, limiter: Limiter, rear: sp.Expr, front: sp.Expr, keep: Keep = _keep_all
+    ) -> None:
+        self.equation, self.phi, self.keep = equation, limiter.phi, keep
         self.P, self.N, self.jump = state.at("_P"), state.at("_N"), state.jump
-        self.rear, self.front = (_difference(state, *ends) for ends in (("_B", "_P"), ("_N", "_F")))
+        self.rear, self.front = rear, front
 
     def diffusion(self) -> sp.Expr:
         """As in the equation's two-point flux."""
@@ -161,19 +182,20 @@ class _Line:
 
     def corrected(self) -> sp.Expr:
         """Godunov's flux and a limited part of what makes it second order in space and time."""
-        speed = self._speed()
-        to_N, to_P = ((1 + sp.sign(speed)) / 2, (1 - sp.sign(speed)) / 2)
-        inverse = to_N / self._content("P") + to_P / self._content("N")
+        speed = self.speed()
+        from_P, from_N = ((1 + sp.sign(speed)) / 2, (1 - sp.sign(speed)) / 2)
+        inverse = from_P / self._content("P") + from_N / self._content("N")
         courant = sp.Abs(speed) * symbol(STEP) * symbol("A") * inverse
-        within = smaller(larger(courant, _APART), 1 - _APART)
-        phi = self._limit(to_N * self.rear + to_P * self.front, to_N * self.front + to_P * self.rear, within)
+        within = smaller(larger(courant, APART), 1 - APART)
+        phi = self._limit(from_P * self.rear + from_N * self.front, from_P * self.front + from_N * self.rear, within)
         base = exact_flux(self.equation).formula(self.equation, self.P, self.N, self.jump)
-        return base + sp.Abs(speed) * (1 - courant) * phi * self.jump / 2
+        return base + sp.Abs(speed) * self.keep((1 - courant) * phi * self.jump / 2, from_P, from_N)
 
     def reconstructed(self) -> sp.Expr:
         """Godunov's flux of the reconstructed values on either side of the face."""
-        left = self.P + self._limit(self.rear, self.front, sp.S.Zero) * self.jump / 2
-        right = self.N - self._limit(self.front, self.rear, sp.S.Zero) * self.jump / 2
+        one, no = sp.S.One, sp.S.Zero
+        left = self.P + self.keep(self._limit(self.rear, self.front, no) * self.jump / 2, one, no)
+        right = self.N - self.keep(self._limit(self.front, self.rear, no) * self.jump / 2, no, one)
         return exact_flux(self.equation).formula(self.equation, left, right, right - left)
 
     def _limit(self, upwind: sp.Expr, downwind: sp.Expr, c: sp.Expr) -> sp.Expr:
@@ -185,7 +207,7 @@ class _Line:
         u = self.P if end == "P" else self.N
         return self.equation.at_cell(self.equation.capacity, u, end) * symbol(f"V_{end}")
 
-    def _speed(self) -> sp.Expr:
+    def speed(self) -> sp.Expr:
         """The speed of the jump between P and N: a (f(N) − f(P))/(N − P), divided exactly where that is possible."""
         a, f, u = along(self.equation), self.equation.transported, self.equation.u
         if is_linear(f, u):

@@ -8,6 +8,7 @@ from functools import partial
 from fluxforge.errors import SchemeError
 from fluxforge.expression import symbol
 from fluxforge.pde import BUILT_IN, Equation
+from fluxforge.scheme._bounded import bounded
 from fluxforge.scheme._integrate import Prepared, Space, State
 from fluxforge.scheme._scheme import Message
 from fluxforge.scheme._slopes import barth_jespersen, venkatakrishnan
@@ -30,6 +31,7 @@ def two_point_space(flux: NumericalFlux) -> Space:
 TRANSPORT: tuple[Space, ...] = (
     *map(two_point_space, FLUXES.values()),
     *map(limited, LIMITERS.values()),
+    *(bounded(limiter)(2) for limiter in LIMITERS.values()),
     barth_jespersen(2),
     venkatakrishnan(2),
 )

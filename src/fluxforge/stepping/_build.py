@@ -15,9 +15,9 @@ from fluxforge._types import Precision, State
 from fluxforge.errors import InputError
 from fluxforge.gnn import AbstractNetwork, cast
 from fluxforge.graph import PaddedGraph, pad_graph, put
-from fluxforge.mesh import DualGraph, Mesh, Settings, Value, as_mesh, check_graph, dual, unit_volume
+from fluxforge.mesh import DualGraph, Mesh, Settings, Value, as_mesh, check_graph, dual, has_lines, unit_volume
 from fluxforge.pde import HEAT, Equation
-from fluxforge.scheme import Scheme, find, linear_stages
+from fluxforge.scheme import Hop, Scheme, bounded_scheme, find, linear_stages
 from fluxforge.stepping._assemble import Operator, assemble, operator
 from fluxforge.stepping._field import cell_capacity, field_on_cells
 from fluxforge.stepping._implicit import conjugate_gradient_stepper, direct_stepper, symmetric_system
@@ -65,6 +65,7 @@ def stepper(
     if mesh is not None:
         graph = dual(mesh, equation=scheme.equation)
     assert isinstance(graph, DualGraph)
+    scheme = scheme_for_cells(scheme, graph)
     dt, diffusivity = check_positive(dt, "dt"), check_diffusivity(diffusivity)
     parameters = scheme.equation.settings(parameters, diffusivity=diffusivity)
     check_64_bits(check_precision(dtype))
@@ -78,6 +79,16 @@ def stepper(
         return general_stepper(scheme, graph, dt=dt, parameters=parameters, source=S, dtype=dtype)
     stages = assemble(scheme, graph, dt=dt, parameters=parameters)
     return linear_stepper(stages, source=S, order=order, dtype=dtype)
+
+
+def scheme_for_cells(scheme: Scheme, graph: DualGraph) -> Scheme:
+    """The scheme, or where it needs lines of cells that the mesh does not have, the same limiter in any cells.
+
+    A scheme with formulas of its own along lines stays as it is, and is refused where its neighbourhoods are made.
+    """
+    if Hop.LINE not in scheme.hops() or has_lines(graph):
+        return scheme
+    return bounded_scheme(scheme, graph.dimension) or scheme
 
 
 @np.errstate(all="ignore")

@@ -21,7 +21,7 @@ from fluxforge.mesh import (
     wall_value,
 )
 from fluxforge.scheme import Scheme, linear_stages, named_scheme
-from fluxforge.stepping._build import run_stepper, stepper
+from fluxforge.stepping._build import run_stepper, scheme_for_cells, stepper
 from fluxforge.stepping._field import Envelope, data_envelope, field_on_cells
 from fluxforge.stepping._problem import Problem
 from fluxforge.stepping._schedule import make_schedule
@@ -127,6 +127,13 @@ class Setup:
 
     def notes(self) -> tuple[str, ...]:
         """What a user should know of the steps."""
+        asked = self.problem.scheme.name
+        if self.scheme.name != asked:
+            others = f"{asked}: cells without opposite faces have no lines of cells; {self.scheme.name} was run"
+            return (others, *self._notes_on_times())
+        return self._notes_on_times()
+
+    def _notes_on_times(self) -> tuple[str, ...]:
         if not self.varies or isinstance(self.scheme, TrainedNetwork) or self.scheme.implicit:
             return ()
         if self.scheme.claims.time_order == 1 or times_of_stages(self.scheme) is not None:
@@ -167,6 +174,8 @@ def set_up(problem: Problem) -> Setup:
     if formula is not None:
         scheme = _scheme_with_source(scheme, formula, dimension)
     graph = dual(problem.mesh, problem.boundary, equation=scheme.equation, time=begin)
+    if isinstance(scheme, Scheme):
+        scheme = scheme_for_cells(scheme, graph)
     conditions = fit_conditions(problem.boundary, graph.tags, scheme.equation)
     check_robin_walls(scheme, graph)
     T = field_on_cells(problem.initial, graph, "the initial temperature")
