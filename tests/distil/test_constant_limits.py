@@ -139,13 +139,8 @@ def test_at_the_longest_step_the_best_constants_are_others() -> None:
     assert printed.steps == tuple(0.5 / 2**k for k in range(8))
     assert np.all(np.diff(printed.losses) < 0)
     rows = printed.rows()
-    assert [row["step"] for row in rows] == list(printed.steps)
-    assert rows[3] == {
-        "step": printed.steps[3],
-        "constants": printed.values[3],
-        "error": printed.errors[3],
-        "loss": printed.losses[3],
-    }
+    assert [row.step for row in rows] == list(printed.steps)
+    assert rows[3] == (printed.steps[3], printed.values[3], printed.errors[3], printed.losses[3])
 
 
 @pytest.mark.parametrize(

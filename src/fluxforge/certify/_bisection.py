@@ -10,6 +10,7 @@ from fluxforge.certify._intervals import Interval
 Bounds = Callable[[np.ndarray, np.ndarray], Interval]
 """Enclosures of a function over boxes: lower and upper corners of shape (boxes, variables)."""
 
+# Boxes at once, which bounds memory; and how far sides are halved below `width` where the sign is open.
 MOST_BOXES = 40_000
 DEEPER = 2.0**-14
 # Where the least value is negative, the search stops this near to it.

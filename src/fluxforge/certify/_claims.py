@@ -15,6 +15,8 @@ from fluxforge.certify.units import Units
 from fluxforge.mesh import Mesh
 from fluxforge.scheme import Claims, Scheme
 
+# How far measured orders may be from claimed ones, and intervals relative to claimed ones. Observed orders in space are
+# less certain than those in time; intervals are roots of R, computed to round-off.
 TIME_TOLERANCE = 0.1
 SPACE_TOLERANCE = 0.15
 INTERVAL_TOLERANCE = 1e-9

@@ -9,6 +9,7 @@ import sympy as sp
 from fluxforge.certify._pieces import Range, pieces
 from fluxforge.expression import evaluate
 
+# Random points at which formulas are compared.
 POINTS = 400
 # Round-off of a formula of some dozen operations on numbers up to 1, times the largest of its terms.
 ROUNDED = 1e-12

@@ -35,6 +35,7 @@ from fluxforge.mesh import DualGraph, Mesh, Neumann, as_mesh, dual, fourier_step
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import Hop, Scheme, find, linear_stages
 
+# Limits of a certificate, which factorises matrices of its meshes.
 MOST_CELLS = 20_000
 MOST_MESHES = 8
 
@@ -103,6 +104,7 @@ def _load(meshes: Sequence[str | os.PathLike[str] | Mesh]) -> tuple[Mesh, ...]:
 # From a graph and a time step to one step T ↦ T', differentiable by JAX.
 MakeStep = Callable[[DualGraph, float], Callable[[Float[Array, " cells"]], Float[Array, " cells"]]]
 
+# Round-off of a step and its Jacobian, in double precision; and the time steps that are tried, over the Fourier step.
 SAME = 1e-10
 FRACTIONS = (0.1, 0.25, 0.5, 0.75, 1.0)
 

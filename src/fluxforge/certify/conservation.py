@@ -17,6 +17,7 @@ from fluxforge.pde import Where
 from fluxforge.scheme import Hop, Message, Scheme, linear_stages, message_symbols, symbol, turned_names
 from fluxforge.stepping import cell_capacity, general_stepper, operator
 
+# Round-off of a column sum, and of each of the steps of a rollout.
 TOLERANCE = 1e-12
 ROLLOUT = 200
 # The cells on a line through a face, seen from its other side.

@@ -117,6 +117,7 @@ def linearity_line(found: Linearity, where: str) -> Line:
 
 
 PEERS = ("euler", "crank-nicolson", "rkl2-8")
+# The relative error in time at which costs are compared.
 TARGET = 1e-4
 
 

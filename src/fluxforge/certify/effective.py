@@ -140,6 +140,7 @@ def _drift_in_words(drift: np.ndarray, equation: Equation) -> str:
     return " + ".join(f"{part:.3g} {letter} T_{axis}" for part, axis in zip(drift, COORDINATES, strict=False))
 
 
+# Wave numbers of the sources; three unknowns of K need different directions.
 MODES = ((1, 1), (1, 2), (2, 1))
 
 
@@ -250,7 +251,8 @@ def _cell_problem(period: Period, *, reacts: bool) -> SmoothEquation:
     ones = np.ones(count)
     rate = float((G0 @ ones).mean()) if reacts else 0.0
     G0 = G0 - rate * np.eye(count)
-    left = _null_vector(G0.T)
+    # The left null vector: the right singular vector of the transpose with the least singular value, listed last.
+    left = np.linalg.svd(G0.T)[2][-1]
     if abs(left @ ones) < 1e-12 or np.abs(G0 @ ones).max() > ROUND_OFF * largest:
         raise NumericalError("the scheme does not keep constants, so it has no diffusivity")
     left = left / (left @ ones)
@@ -287,7 +289,3 @@ def _moments(period: Period) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         for f in range(size):
             np.add.at(G2[e, f], at, period.value * d[:, e] * d[:, f])
     return G0, G1, G2
-
-
-def _null_vector(matrix: np.ndarray) -> np.ndarray:
-    return np.asarray(np.linalg.svd(matrix)[2][-1])

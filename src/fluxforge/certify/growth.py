@@ -22,6 +22,7 @@ from fluxforge.pde import HEAT, Words
 from fluxforge.scheme import Scheme
 from fluxforge.stepping import operator, sides, step_limit, step_matrix
 
+# Weights this far below 0 are round-off; and the largest step tried, in Fourier steps.
 TOLERANCE = 1e-12
 LARGEST = 64.0
 
@@ -119,6 +120,8 @@ def maximum_line(found: MaximumPrinciple, where: str, words: Words = HEAT.words)
     return Line(name, Verdict.MEASURED, f"up to {found.over_fourier:.4f} {unit}; {broken} beyond, {where}", method)
 
 
+# Powers of a dense matrix are formed on at most this many cells, and up to this power. A step whose asymmetry is below
+# the last number is symmetric up to round-off.
 MOST_CELLS = 300
 MOST_STEPS = 1000
 NORMAL = 1e-12

@@ -21,6 +21,7 @@ from fluxforge.pde import differentiate
 from fluxforge.scheme import Scheme
 from fluxforge.stepping import general_stepper
 
+# Crossings of the domain after which the initial state has left it.
 CROSSINGS = 2.0
 # Share of the reference step at which our explicit schemes are stable; and the largest number of steps of a march.
 FRACTION, MOST_STEPS = 0.4, 40_000

@@ -13,6 +13,7 @@ from fluxforge.pde import HEAT, Words
 from fluxforge.scheme import Hop, Scheme, check_scheme, symbol
 from fluxforge.stepping import generator
 
+# Residuals below this are round-off: sums of some dozen terms over differences of nearby values.
 EXACT = 1e-10
 
 

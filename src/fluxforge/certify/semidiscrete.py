@@ -24,6 +24,7 @@ from fluxforge.pde import HEAT, Words
 from fluxforge.scheme import Scheme, check_scheme, find
 from fluxforge.stepping import Operator, generator
 
+# Relative differences of matrices and vectors below this are round-off.
 SAME = 1e-10
 # Of the equation of smooth fields: second moments, extrapolated in h, of entries of G some hundred times larger.
 SMOOTH = 1e-8

@@ -23,6 +23,7 @@ from fluxforge.stepping import (
     step_matrix,
 )
 
+# Steps of a rollout, the size at which it has diverged, and its last steps over which growth is measured.
 STEPS = 3000
 GROWN = 1e9
 WATCHED = 100

@@ -14,6 +14,7 @@ from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, jittered
 from fluxforge.scheme import HIGHEST_ORDER, OneCellOrder, Scheme, one_cell_order
 from fluxforge.stepping import Operator, factorise, generator, operator, sides
 
+# Values of Δt, each half of the one before; the finest may reach round-off.
 LEVELS = 7
 # An observed order and the exact one are the same if they differ by no more than this.
 AGREE = 0.1

@@ -26,6 +26,8 @@ from fluxforge.pde import HEAT, NUMBER, Equation, Unit, Words
 from fluxforge.scheme import Scheme, linear_stages, message_symbols, output_symbols, symbol_units
 from fluxforge.stepping import apply, assemble
 
+# Factors λ of lengths and times, factors of the unknown, and constants added to it: small, large, and no powers of
+# two, which would scale without rounding.
 FACTORS = (1e-3, 0.37, 2.9, 1e3)
 TEMPERATURES = (-1.0, 1e-3, 2.9, 1e3)
 SHIFTS = (-300.0, 0.7, 1e3)

@@ -27,6 +27,7 @@ from fluxforge.pde import Where
 from fluxforge.recipe import FIELDS
 from fluxforge.scheme import Hop
 
+# Plane waves in a smooth field.
 MODES = 8
 # Folded into a problem's key for its parameters, so that other draws do not change with them.
 _PARAMETERS = 2**26

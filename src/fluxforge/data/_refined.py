@@ -164,7 +164,8 @@ def _answer_mesh(
     own = _Fine(graph, put(x, dtype), put(wall), level, model, spec)
     some = jax.tree.map(lambda leaf: leaf[mine], posed)
     which = kinds[jnp.arange(mine.start, mine.stop) % len(kinds)]
-    fourier = _largest_number(own, coarse.member(k), some, keys[mine])
+    # The largest Δt of the problems in reference steps of the divided mesh.
+    fourier = float(_reference_numbers(own, coarse.member(k), some, keys[mine]).max())
     substeps = count_substeps(fourier, _MODES, real=model.equation.velocity is None)
     T, answer = _resolve(own, coarse.member(k), some, keys[mine], which, jnp.asarray(substeps))
     return np.asarray(T), np.asarray(answer)
@@ -208,18 +209,13 @@ class _Fine(eqx.Module):
 
 
 @eqx.filter_jit
-def _largest_numbers(fine: _Fine, mesh: Ensemble, some: Problem, keys: Keys) -> Float[Array, " problems"]:
+def _reference_numbers(fine: _Fine, mesh: Ensemble, some: Problem, keys: Keys) -> Float[Array, " problems"]:
     def one(p: Problem, key: PRNGKeyArray) -> Float[Array, ""]:
         graph, parameters = fine.put_problem(mesh, p, key)
         zero = jnp.zeros_like(graph.V)
         return p.dt * fastest_rate(graph, zero, parameters=parameters, equation=p.equation)
 
     return jax.vmap(one)(some, keys)
-
-
-def _largest_number(fine: _Fine, mesh: Ensemble, some: Problem, keys: Keys) -> float:
-    """The largest Δt of the problems in reference steps of the divided mesh."""
-    return float(_largest_numbers(fine, mesh, some, keys).max())
 
 
 @eqx.filter_jit

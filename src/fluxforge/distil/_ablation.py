@@ -1,4 +1,4 @@
-"""Ablation: formulas found without a network, by the same search and by sparse regression on the data themselves."""
+"""Ablation: formulas found without a network, by the same search and by sparse regression on the data."""
 
 import math
 import time
@@ -22,7 +22,7 @@ from fluxforge.errors import DiscoveryError
 from fluxforge.expression import to_text
 from fluxforge.scheme import Message, Output, Stage, symbol
 
-# Keeps these problems apart from those of training, refits and judgements.
+# Folded into the seed's key for these problems; training, refits and evaluation use other keys.
 _KEY = 2**29 + 2**20
 PROBLEMS, ROWS, MOST_BATCHES = 1_000, 2_000, 40
 # Fewer cells with a single message than this are too few for a search.
@@ -31,12 +31,12 @@ FEWEST = 200
 # and 12,000 evaluations that suffice there, the best error on the heat recipe's data was 8 %; with populations of 2,000
 # and 80,000 evaluations the formula is found.
 POPULATION, MORE_EVALUATIONS = 2_000, 20 / 3
-# What is not fitted exactly is tried no more often than this, so that noisy data do not make a run much longer.
+# At most this many searches where no fit is exact, so that noisy data do not make a run much longer.
 MOST_RESTARTS = 2
 # A front with a smaller error than this fits exact data to round-off.
 EXACT = 1e-9
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-# Of one edge, and not of the cell that receives.
+# Symbols of an edge or its far end, not of the receiving cell.
 _OF_EDGE = frozenset(map(symbol, ("T_N", "A", "delta")))
 _OF_CELL = {symbol(f"{name}_P"): symbol(name) for name in ("T", "V", "S")}
 
@@ -84,16 +84,17 @@ def no_ablation(spec: recipe.Recipe) -> str:
 
 
 def ablate(spec: recipe.Recipe) -> Ablations:
-    """Both ablations of a one-layer supervised recipe on pairs.
+    """Both ablations of a one-layer supervised recipe on pairs: the search, and sparse regression.
 
     The search has 20/3 of the evaluations of the recipe's own; its limit in seconds, if the recipe has one, is the
-    same. Where no ablation exists the result says why; nothing is raised for that.
+    same. Where no ablation exists, the result has the reason.
     """
     began = time.perf_counter()
     if reason := no_ablation(spec):
         return Ablations((), 0.0, reason)
     with jax.enable_x64(True):
-        draw = _sampler(spec)
+        key = jax.random.fold_in(jax.random.key(spec.seed), _KEY)
+        draw = _Draw(key, source(spec, dtype="float64"))
         fitted, judged, held = (draw(number) for number in range(3))
         sparse = _regress(edges_of(fitted), edges_of(judged), held, reacts=recipe.equation_of(spec).reaction != 0)
         found = _search_formula(spec, draw, held)
@@ -112,13 +113,9 @@ class _Draw(eqx.Module):
 
 @eqx.filter_jit
 def _batch(batches: Any, key: jax.Array) -> Problem:
-    # One size for all purposes, so that it is compiled once.
+    # One batch size, so that this is compiled once.
     drawn: Problem = batches.batch(key, PROBLEMS)
     return drawn
-
-
-def _sampler(spec: recipe.Recipe) -> _Draw:
-    return _Draw(jax.random.fold_in(jax.random.key(spec.seed), _KEY), source(spec, dtype="float64"))
 
 
 def _regress(fitted: Edges, judged: Edges, held: Problem, *, reacts: bool) -> Ablation:
@@ -153,7 +150,7 @@ def _single_messages(draw: _Draw) -> Table | None:
 
 
 def _search_formula(spec: recipe.Recipe, draw: _Draw, held: Problem) -> Ablation:
-    """The recipe's own search, of T' − T in cells with a single message."""
+    """The recipe's own search for a formula of T' − T in cells with one message."""
     method, began = "search without a network", time.perf_counter()
     if (table := _single_messages(draw)) is None:
         return Ablation(method, {}, "", math.inf, 0.0, "too few cells of the data have a single message")

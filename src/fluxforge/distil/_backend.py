@@ -21,7 +21,7 @@ OPERATORS = ("+", "-", "*", "/", "square", "sqrt", "exp", "log", "sin", "cos", "
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """The operators a formula may have, how long it may be, and how long to look for it.
+    """Operators and length of formulas, and the effort of the search.
 
     `restarts` searches from different random numbers are merged. After `population` random formulas, each of them
     creates, fits and measures `evaluations` more in rounds of `population` (the last is a whole one), on `rows` rows at
@@ -103,9 +103,9 @@ class AbstractBackend(ABC):
 
     @final
     def fit(self, table: Table, search: Search, *, seed: int, tell: Tell | None = None) -> Front:
-        """The front of all restarts: formulas simplified, constants fitted and errors measured by us.
+        """The front of all restarts, its formulas simplified, their constants fitted and errors measured on `table`.
 
-        Raises DiscoveryError if there is no formula to put on it.
+        Raises DiscoveryError if it is empty, FluxforgeError if the engine is not installed.
         """
         if hint := self.available():
             raise FluxforgeError(hint)

@@ -25,7 +25,7 @@ from fluxforge.pde import Equation, Rank, Where
 from fluxforge.scheme import Hop, Message, Output, Stage, gradient_names, symbol
 from fluxforge.scheme._symbols import ENDS
 
-# A message is a difference of fields if equal ones leave less than this share of its terms.
+# A message is a difference of fields if its value for equal fields is below this share of its terms.
 DIFFERENCE = 0.1
 
 
@@ -44,7 +44,7 @@ def compose(network: Network, formulas: Mapping[str, sp.Expr]) -> tuple[Stage, .
 
 
 def canonical(stages: tuple[Stage, ...], model: Model) -> tuple[Stage, ...]:
-    """The gauge fixed, and fluxes and reactions written with the equation's parameters: numbers are relative to those.
+    """Fix the gauge, and write fluxes and reactions with the equation's parameters, to which numbers are relative.
 
     A flux is a message that vanishes where the fields at its ends are equal: it gets the equation's K (over c), α of
     heat. Others, such as the sum of the neighbours' values or of their A/δ, and messages with a parameter of their own,
@@ -108,7 +108,7 @@ def _with_parameters(expression: sp.Expr, own: Mapping[sp.Expr, sp.Expr], model:
         number, rest = term.as_coeff_Mul()
         if rest in own:
             size = _number(own[rest], model)
-            # A whole number stays one, so that it is structure and no constant to be fitted.
+            # An integer stays one, so that it is structure and not a constant to be fitted.
             term = (number / int(size) if size == int(size) else number / size) * own[rest] * rest
         terms.append(term)
     return sp.Add(*terms)
@@ -172,7 +172,7 @@ def _remove_scale(expression: sp.Expr, z: sp.Symbol, scale: sp.Expr) -> sp.Expr:
     return sp.expand(expanded.coeff(z, 0)) + factor * z
 
 
-# What a symbol of complexity has to lower the loss by, as on a single front; losses below FLOOR are all the same.
+# The decrease of log loss that a symbol of complexity must bring, as on a front; losses below FLOOR count as equal.
 PRICE = 0.2
 FLOOR = 1e-12
 MOST_TRIES = 12
@@ -210,10 +210,11 @@ def choose(
 ) -> Choice:
     """Combinations of candidates below the threshold, simplest first, until one does as well as the network.
 
-    A front alone cannot decide. A message may be multiplied by any function of what the receiving cell knows, as long
-    as the update divides by it, and trained networks do so by a few per cent: longer formulas describe that gauge, not
-    the scheme. Composed, it cancels, and the refitted short formula has the smaller loss. If no combination does as
-    well, the best by log loss plus 0.2 per symbol among those tried. Raises DiscoveryError if a part has no candidate.
+    A front alone cannot decide: a message may be multiplied by any function of the receiving cell's data if the update
+    divides by it, and trained networks do so by a few per cent. Longer formulas describe that gauge, not the scheme; in
+    the composed scheme it cancels, and the refitted short formula has the smaller loss. If no combination does as well
+    as the network, the best by log loss plus 0.2 per symbol is returned. Raises DiscoveryError if a part has no
+    candidate.
     """
     worthy = {name: [each for each in front if each.error <= threshold] for name, front in fronts.items()}
     if short := [name for name, found in worthy.items() if not found]:

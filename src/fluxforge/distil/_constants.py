@@ -10,7 +10,7 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge.data import Problem
-from fluxforge.distil._objective import Free, Objective
+from fluxforge.distil._objective import Free, Objective, name_values
 from fluxforge.scheme import Ghost, Hop, Message, Output, Stage, symbol
 
 
@@ -67,15 +67,15 @@ def _leg(flux: sp.Expr, leg: str) -> sp.Expr:
 
 # Fractions of at most this denominator are candidates.
 DENOMINATOR = 12
-# A fraction is taken within so many uncertainties, if there are so many times that to the next candidate.
+# A fraction is accepted within WITHIN uncertainties, if the next candidate is at least APART of them away.
 WITHIN, APART = 3.0, 4.0
-# What float64 leaves of constants that are equal in exact arithmetic.
+# Constants that are equal in exact arithmetic differ by less in float64.
 ROUND_OFF = 1e-9
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Constants after a refit, their uncertainty, what rounding does to the loss, and whether the loss is round-off."""
+    """Constants after a refit with their uncertainties, the fractions they are rounded to, and the loss with either."""
 
     values: Mapping[str, float]
     uncertainty: Mapping[str, float]
@@ -92,10 +92,10 @@ class Fitted:
 
 
 def refit(free: Free, loss: recipe.Loss, samples: Sequence[Problem]) -> Fitted:
-    """Minimise the training loss over the constants, on each set of samples by itself; the first one's counts.
+    """Minimise the training loss over the constants, on each set of samples separately; the first gives the values.
 
-    The uncertainty is the scatter over the sets, or the numerical error where that is larger: infinite for a constant
-    that nothing determines.
+    The uncertainty is the scatter over the sets, or the numerical error where that is larger: infinite for an
+    undetermined constant.
     """
     names = tuple(free.values)
     objective = Objective.of_loss(free, loss)
@@ -103,11 +103,12 @@ def refit(free: Free, loss: recipe.Loss, samples: Sequence[Problem]) -> Fitted:
     best = fits[0]
     scatter = np.std([fit.values for fit in fits], axis=0, ddof=1) if len(fits) > 1 else np.zeros(len(names))
     uncertainty = np.maximum(scatter, best.error)
-    rational = nearest_fractions(dict(zip(names, best.values, strict=True)), dict(zip(names, uncertainty, strict=True)))
-    rounded = np.array([float(rational.get(name, value)) for name, value in zip(names, best.values, strict=True)])
+    values, off = name_values(names, best.values), name_values(names, uncertainty)
+    rational = nearest_fractions(values, off)
+    rounded = np.array([float(rational.get(name, value)) for name, value in values.items()])
     return Fitted(
-        values=dict(zip(names, map(float, best.values), strict=True)),
-        uncertainty=dict(zip(names, map(float, uncertainty), strict=True)),
+        values=values,
+        uncertainty=off,
         loss=best.loss,
         rational=rational,
         rational_loss=objective(rounded, samples[0]),

@@ -25,14 +25,14 @@ _ISLAND = 27
 """Formulas in one of PySR's populations; `Search.population` counts those of all of them."""
 
 _SHORTEST = 7
-"""The least that PySR takes as the length of a formula."""
+"""The smallest `maxsize` that PySR accepts."""
 
 _SQUARE = re.compile(r"\bsquare\(")
 
 
 @final
 class PySR(AbstractBackend):
-    """PySR, in serial and in double precision: only so are its results the same for the same seed."""
+    """PySR in serial mode and double precision, in which the same seed gives the same results."""
 
     @property
     def name(self) -> str:
@@ -86,7 +86,7 @@ def _settings(search: Search, *, seed: int, seconds: float | None) -> dict[str, 
 
 
 def _readable(texts: Iterable[str], columns: Mapping[str, sp.Symbol]) -> Iterable[sp.Expr]:
-    """The formulas our parser takes: a constant may be infinite, or a division be by zero."""
+    """The formulas that our parser accepts; others have infinite constants or divide by zero."""
     for text in texts:
         with suppress(ExpressionError):
             yield parse(squares_as_powers(text), columns)
@@ -102,7 +102,7 @@ def squares_as_powers(text: str) -> str:
 
 
 def _find_closing(text: str, at: int) -> int:
-    """Where the bracket that is open at this place closes; the end of the text if it does not."""
+    """The position of the bracket that closes the one open at this position; the end of the text if there is none."""
     depth = 1
     for place in range(at, len(text)):
         depth += (text[place] == "(") - (text[place] == ")")

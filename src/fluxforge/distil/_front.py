@@ -112,7 +112,7 @@ def merge(*fronts: Front) -> Front:
 
 
 def measure(expr: sp.Expr, table: Table) -> Candidate | None:
-    """The formula with its length and error, or nothing if it is not finite on the table."""
+    """The formula with its length and error; None if it is not finite on the table."""
     error = relative_error(predict(expr, table), table)
     return Candidate(expr, complexity(expr), error) if math.isfinite(error) else None
 
@@ -124,17 +124,17 @@ def relative_error(f: Float[np.ndarray, " rows"], table: Table) -> float:
 
 
 KNEE_PRICE = 0.2
-"""What a symbol costs: it has to lower the error by the factor exp(−0.2), that is by a fifth or so."""
+"""The price of a symbol: it has to lower the error by the factor exp(−0.2), about a fifth."""
 
 KNEE_FLOOR = 1e-5
-"""Errors below this are all the same: no network is known better."""
+"""Errors below this count as equal: no network is more accurate."""
 
 
 def knee(front: Front) -> Candidate:
     """Argmin of log max(error, 10⁻⁵) + 0.2 · complexity.
 
-    Where the error stops falling by a fifth per symbol, the formula is found and what follows describes the network's
-    own error: that is smooth, so longer formulas go on approaching it, but slowly. The rule knows the front alone. On
+    Where the error stops falling by a fifth per symbol, longer formulas describe the network's own error, which is
+    smooth, so that they approach it slowly. The rule uses the front alone. On
     tables with smooth errors of 0.1, 1 and 3 % every price from 0.15 to 0.25 chooses the formula they were made with;
     0.1 follows the network's error too far at 3 %, 0.3 leaves out the source of a cell.
     """

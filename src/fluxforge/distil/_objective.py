@@ -1,6 +1,6 @@
 """Stages with free constants, and the constants of least loss, fitted in float64, each with an error estimate."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,17 +20,17 @@ from fluxforge.loss import Defect, defect_of, mean_defect, norm_of
 from fluxforge.scheme import Message, Output, Stage, symbol
 
 Constants = Float[np.ndarray, " constants"]
-# Evaluations a fit by least squares may take: constants that are hardly determined would otherwise creep for ever.
+# Rounds of a fit by least squares: poorly determined constants converge very slowly.
 MOST_EVALUATIONS = 80
-# Linear programmes in a row; each is a Newton step, and products of constants need three or four.
+# Linear programmes per fit; each is a Newton step, and products of constants need three or four.
 MOST_PROGRAMMES = 30
-# Two directions in which the rows change alike, to this part, are one direction.
+# Singular directions below this part of the largest count as dependent.
 RANK = 1e-9
-# A loss of so many times its own round-off is an exact fit: |r| has no corner there to be found.
+# A loss of at most this many times its round-off is an exact fit: Σ|r| has no vertex to be found there.
 EXACT = 10.0
-# Times that problems are drawn again to see how far constants depend on the sample.
+# Bootstrap samples for the standard errors of constants.
 RESAMPLED = 12
-# Parts of themselves by which constants are moved to see the round-off of the rows; squared, they are below it.
+# Relative changes of constants that show the round-off of the rows; their squares are below it.
 NEARBY = (1.0e-9, 1.37e-9, 2.11e-9)
 
 
@@ -48,7 +48,7 @@ class Free:
 
 
 def set_free(stages: tuple[Stage, ...]) -> Free:
-    """Every decimal number becomes a constant; whole numbers are structure. Equal numbers stay apart."""
+    """Replace every decimal number by a symbol of its own; whole numbers are structure and stay."""
     values: dict[str, float] = {}
 
     def free_numbers(expression: sp.Expr) -> sp.Expr:
@@ -77,8 +77,8 @@ def _map_formulas(stages: tuple[Stage, ...], change: Callable[[sp.Expr], sp.Expr
 class Minimum:
     """The constants of least loss, the loss, and the numerical error of each constant.
 
-    The error is round-off carried through the fit; how constants differ between samples is another matter. It is
-    infinite where a constant is undetermined: nothing depends on it, or another one does the same. `exact` says that
+    The error is round-off propagated through the fit; it does not include the scatter between samples. It is infinite
+    where a constant is undetermined: nothing depends on it, or another one has the same effect. `exact` says that
     the loss is round-off. `corner` holds the rows that vanish, of a loss of absolute values.
     """
 
@@ -87,6 +87,11 @@ class Minimum:
     error: Constants
     exact: bool = False
     corner: Int[np.ndarray, " free"] | None = None
+
+
+def name_values(names: Iterable[str], values: Iterable[float]) -> dict[str, float]:
+    """Values by name, as Python floats."""
+    return dict(zip(names, map(float, values), strict=True))
 
 
 class Objective:
@@ -113,7 +118,7 @@ class Objective:
 
     @staticmethod
     def of_loss(free: Free, loss: recipe.Loss) -> "Objective":
-        """The training loss of a recipe, which must have a single term that looks at data."""
+        """The training loss of a recipe, which must have one term that depends on data."""
         return Objective(free, defect_of(loss), norm_of(loss))
 
     def __call__(self, c: Constants, problems: Problem) -> float:
@@ -123,8 +128,8 @@ class Objective:
     def fit(self, problems: Problem, *, start: "Constants | Minimum | None" = None) -> Minimum:
         """The constants of least loss, from those of the formula, from others, or from a minimum at another Δt.
 
-        Least squares first. Where the loss is of absolute values, its minimum is a corner: the rows are linearised,
-        and the linear programme solved exactly, until the constants stay.
+        Least squares come first. The minimum of a loss of absolute values is a vertex: the rows are linearised, and
+        the linear programme solved exactly, until the constants do not change.
         """
         corner = start.corner if isinstance(start, Minimum) else None
         c = start.values if isinstance(start, Minimum) else start
@@ -140,7 +145,7 @@ class Objective:
             best, corner = _least_corner(rows, slopes, best, free, near=corner)
         else:
             best, corner = _settle(rows, slopes, best, free), None
-        # Constants that ran away on the way may do the same as others where they ended.
+        # Constants may have moved to where others have the same effect.
         free[free] = _find_determined(slopes(best)[:, free], best[free], noise)
         corner = corner if corner is not None and len(corner) == free.sum() else None
         error = np.full(len(best), np.inf)
@@ -150,14 +155,14 @@ class Objective:
         return Minimum(best, self(best, problems), error, exact, corner)
 
     def spread(self, problems: Problem, best: Minimum) -> Constants:
-        """How far each constant moves if the rows move by a vector of length 1 along it; 0 if it is undetermined."""
+        """The change of each constant for a change of the rows by a vector of length 1; 0 if it is undetermined."""
         off, free = np.zeros(len(best.values)), np.isfinite(best.error)
         _, slopes = self._functions(problems)
         off[free] = np.linalg.norm(np.linalg.pinv(slopes(best.values)[:, free]), axis=1)
         return off
 
     def standard_error(self, problems: Problem, best: Minimum) -> Constants:
-        """How far the constants are off because of the sample: their scatter over samples of the sample.
+        """The standard errors of the constants over the sample, by the bootstrap.
 
         Problems are drawn again with replacement, and the rows linearised at the minimum are solved for each draw.
         Cells of one problem are not independent of each other, problems are. Infinite for an undetermined constant.
@@ -211,7 +216,7 @@ def _least_squares(rows: Rows, slopes: Rows, start: Constants) -> Constants:
 
 
 def _settle(rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"]) -> Constants:
-    """Gauss–Newton on the free constants until they stay.
+    """Gauss–Newton on the free constants until they do not change.
 
     A solver that stops where the sum of squares no longer falls leaves half of their digits undetermined.
     """
@@ -253,16 +258,16 @@ def _least_corner(
 
 
 def _round_off(rows: Rows, c: Constants) -> np.ndarray:
-    """The size of each row's round-off: rows bend so little over a billionth that a second difference is nothing else.
+    """The round-off of each row, by second differences over a billionth, where curvature is negligible.
 
-    Moving constants in their last place would not show it: at short steps that changes no digit of T'.
+    A change of constants in the last place would not show it: at short steps it changes no digit of T'.
     """
     here = rows(c)
     return np.max([np.abs(rows(c * (1.0 + h)) + rows(c * (1.0 - h)) - 2.0 * here) for h in NEARBY], axis=0)
 
 
 def _find_determined(J: np.ndarray, c: Constants, noise: np.ndarray) -> Bool[np.ndarray, " constants"]:
-    """Which constants the rows determine: of those that do the same, the first by pivoting."""
+    """Which constants the rows determine; of several with the same effect, the first by pivoting."""
     size = np.abs(J).sum(axis=0)
     seen = size * np.maximum(np.abs(c), 1.0) > EXACT * noise.sum()
     chosen = np.zeros(len(c), bool)

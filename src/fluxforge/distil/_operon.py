@@ -59,6 +59,8 @@ NODE_TYPES = {
     "+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "square": "Square", "sqrt": "Sqrt", "exp": "Exp", "log": "Log",
     "sin": "Sin", "cos": "Cos", "abs": "Abs", "min": "Fmax", "max": "Fmin",
 }  # fmt: skip
+# Operon's settings: the depth of trees, their length in the first population, steps of a local search, and the size of
+# tournaments. Budgets are unlimited, since generations and the clock end a search.
 _DEPTH = 10
 _FIRST_LENGTH = 10
 _LOCAL_STEPS = 5

@@ -7,7 +7,7 @@ is what a network learned only if the network's own constants explain the networ
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -19,7 +19,7 @@ from fluxforge import recipe
 from fluxforge._types import State
 from fluxforge.data import Problem
 from fluxforge.distil._constants import Fitted, nearest_fractions
-from fluxforge.distil._objective import Free, Minimum, Objective
+from fluxforge.distil._objective import Free, Minimum, Objective, name_values
 from fluxforge.loss import Defect, defect_of, norm_of
 
 # Points an extrapolation goes through, and the degree of the polynomial in Δt.
@@ -28,7 +28,7 @@ POINTS, DEGREE = 5, 3
 
 @dataclass(frozen=True)
 class Limit:
-    """The best constants at every step, longest first, with their numerical errors and loss; and what they tend to."""
+    """The best constants at every step, longest first, with their numerical errors and loss; and their limit."""
 
     steps: tuple[float, ...]
     values: tuple[Mapping[str, float], ...]
@@ -36,16 +36,25 @@ class Limit:
     losses: tuple[float, ...]
     fitted: Fitted
 
-    def rows(self) -> list[dict[str, Any]]:
-        """As plain JSON."""
+    def rows(self) -> list["LimitRow"]:
+        """The constants step by step."""
         return [
-            {"step": step, "constants": dict(values), "error": _finite(errors), "loss": loss}
+            LimitRow(step, dict(values), _finite(errors), loss)
             for step, values, errors, loss in zip(self.steps, self.values, self.errors, self.losses, strict=True)
         ]
 
 
+class LimitRow(NamedTuple):
+    """The best constants at one step; an error is None where nothing determines the constant."""
+
+    step: float
+    constants: dict[str, float]
+    error: dict[str, float | None]
+    loss: float
+
+
 def small_steps(free: Free, loss: recipe.Loss, problems: Mapping[float, Problem]) -> Limit:
-    """Refit at every step, from the constants of the one before; extrapolate, and round what is nearly a fraction."""
+    """Refit at every step, from the constants of the step before; extrapolate to Δt = 0, and round to fractions."""
     objective = Objective.of_loss(free, loss)
     names, steps = tuple(free.values), tuple(sorted(problems, reverse=True))
     found: list[Minimum] = []
@@ -53,19 +62,18 @@ def small_steps(free: Free, loss: recipe.Loss, problems: Mapping[float, Problem]
         found.append(objective.fit(problems[step], start=found[-1] if found else None))
     values, errors = (np.asarray([getattr(each, name) for each in found]) for name in ("values", "error"))
     limit, scatter = extrapolate_constants(np.asarray(steps), values, errors)
-    rational = nearest_fractions(dict(zip(names, limit, strict=True)), dict(zip(names, scatter, strict=True)))
+    tends_to, uncertainty = name_values(names, limit), name_values(names, scatter)
+    rational = nearest_fractions(tends_to, uncertainty)
     shortest = problems[steps[-1]]
-    rounded = np.array([float(rational.get(name, value)) for name, value in zip(names, limit, strict=True)])
+    rounded = np.array([float(rational.get(name, value)) for name, value in tends_to.items()])
     fitted = Fitted(
-        values=dict(zip(names, map(float, limit), strict=True)),
-        uncertainty=dict(zip(names, map(float, scatter), strict=True)),
+        values=tends_to,
+        uncertainty=uncertainty,
         loss=objective(limit, shortest),
         rational=rational,
         rational_loss=objective(rounded, shortest),
     )
-    rows, sure = (
-        tuple(dict(zip(names, map(float, each), strict=True)) for each in table) for table in (values, errors)
-    )
+    rows, sure = (tuple(name_values(names, each) for each in table) for table in (values, errors))
     return Limit(steps, rows, sure, tuple(each.loss for each in found), fitted)
 
 
@@ -74,11 +82,11 @@ def extrapolate_constants(
     values: Float[np.ndarray, "steps constants"],
     errors: Float[np.ndarray, "steps constants"] | None = None,
 ) -> tuple[Float[np.ndarray, " constants"], Float[np.ndarray, " constants"]]:
-    """What the values tend to as the step goes to 0, by a cubic through the shortest five; and how sure that is.
+    """The limit of the values as the step goes to 0, by a cubic through the shortest five, and its uncertainty.
 
-    The uncertainty is the largest of how far a polynomial of one degree less through the shortest four would end, and
-    how far the cubic ends without one of the five: values of least |r| are smooth only as long as the same rows
-    vanish, and a kink between two steps shows there. What the errors of the values amount to in the limit is added.
+    The uncertainty is the largest difference to a parabola through the shortest four, and to cubics without one of the
+    five: values of least |r| are smooth only as long as the same rows vanish, and a kink between two steps shows there.
+    The propagated errors of the values are added.
     """
     steps, values = steps[-POINTS:], values[-POINTS:]
     limit, weights = _at_zero(steps, values, DEGREE)
@@ -106,9 +114,9 @@ def _finite(errors: Mapping[str, float]) -> dict[str, float | None]:
 
 Step: TypeAlias = Callable[[Problem], State]
 Constants: TypeAlias = Mapping[str, float]
-# An uncertainty is so many standard errors: of some twenty comparisons in a run, none should fail by chance.
+# An uncertainty is this many standard errors: of some twenty comparisons in a run, none should fail by chance.
 SURE = 3.0
-# What is unexplained excuses a difference of at most this part of a constant.
+# A difference that the unexplained part may cause is tolerated up to this part of a constant.
 HIDDEN = 0.1
 # A constant whose relative uncertainty in the network is larger than this is not compared.
 TELLING = 0.25
@@ -159,7 +167,7 @@ ROUND_OFF = 1e-9
 def read_constants(
     free: Free, step: Step, loss: recipe.Loss, problems: Mapping[float, Problem], *, start: Constants | None = None
 ) -> tuple[Reading, ...]:
-    """One reading per Δt, longest first; `step` is the network's, and `problems` hold the same questions at each Δt."""
+    """One reading per Δt, longest first; `step` is the network's, and `problems` are the same at each Δt but for Δt."""
     defect, norm = defect_of(loss), norm_of(loss)
     ours, theirs = Objective(free, defect, norm), Objective(free, _beside_answer(defect), norm)
     relative = Objective(free, _from_answer, "l2")
@@ -176,11 +184,11 @@ def read_constants(
         found.append(
             Reading(
                 step=length,
-                own=_name_values(names, own.values),
-                own_uncertainty=_name_values(names, SURE * theirs.standard_error(by_network, own) + own.error),
-                hidden=_name_values(names, off * relative.spread(by_network, own)),
-                least=_name_values(names, least.values),
-                least_uncertainty=_name_values(names, SURE * ours.standard_error(asked, least) + least.error),
+                own=name_values(names, own.values),
+                own_uncertainty=name_values(names, SURE * theirs.standard_error(by_network, own) + own.error),
+                hidden=name_values(names, off * relative.spread(by_network, own)),
+                least=name_values(names, least.values),
+                least_uncertainty=name_values(names, SURE * ours.standard_error(asked, least) + least.error),
                 explained=1.0 - off,
                 explained_by_least=float(1.0 - np.sqrt(relative(least.values, by_network))),
                 loss=least.loss,
@@ -212,10 +220,6 @@ def _answer_by_network(step: Step, problems: Problem) -> Problem:
     """The same problems, answered by the network."""
     answers = jax.lax.map(step, problems)
     return eqx.tree_at(lambda p: p.answer, problems, answers)
-
-
-def _name_values(names: tuple[str, ...], values: np.ndarray) -> dict[str, float]:
-    return dict(zip(names, map(float, values), strict=True))
 
 
 def own_limit(readings: Sequence[Reading], least: Constants | None) -> tuple[dict[str, float], dict[str, float]]:

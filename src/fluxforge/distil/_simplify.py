@@ -12,6 +12,7 @@ from fluxforge.errors import ExpressionError
 from fluxforge.expression import parse, to_text
 from fluxforge.scheme import symbol
 
+# Formulas with more terms when multiplied out are not: factoring them again takes SymPy long.
 _MOST_TERMS = 24
 
 
@@ -38,7 +39,7 @@ def _positive(expr: sp.Expr) -> sp.Expr:
 
 
 def monic(expr: sp.Expr) -> sp.Expr:
-    """2·a·(3·b + 6·c) → 6·a·(b + 2·c): every bracket has a bare term, and as few constants as can be."""
+    """2·a·(3·b + 6·c) → 6·a·(b + 2·c): every bracket has a term with coefficient 1, which minimises constants."""
     if not expr.args:
         return expr
     inner = [monic(argument) for argument in expr.args]
@@ -89,7 +90,7 @@ def collect_factors(expr: sp.Expr) -> sp.Expr:
 
 
 def _unit_factors(term: sp.Expr) -> set[sp.Expr]:
-    """X or 1/x for every power of x in a product."""
+    """The factors x or 1/x for every power of x in a product."""
     powers = [factor.as_base_exp() for factor in sp.Mul.make_args(term) if not factor.is_Number]
     return {base if exponent > 0 else 1 / base for base, exponent in powers if exponent.is_Integer}
 
@@ -151,13 +152,14 @@ FLOOR = 1e-6
 """… or up to this error, whichever is more."""
 
 REACH = 2.0
-"""A step is given up if the first round of its fit foresees more than this multiple of the error it may have."""
+"""A step is abandoned if the first round of its fit predicts more than this multiple of the error it may have."""
 
 WORTH = 0.05
-"""Of the formulas an engine hands over, those are looked at which lower the error of the shorter ones by this part."""
+"""Only formulas of an engine that lower the error of all shorter ones by this part are simplified."""
 
 Structure = tuple[sp.Expr, int]
 
+# Rows on which simplifications are tried, and the relative gain at which their fits end; `settle` fits on all rows.
 _ROWS = 300
 _GAIN = 1e-3
 
@@ -175,7 +177,7 @@ class Polisher:
         """The front of the formulas not seen before and of all their simplifications, up to a length."""
         found = [step for expr in self._worthy(expressions) for step in self.simplifications(expr)]
         front = front_of(step for step in found if step.complexity <= max_complexity)
-        # A way leaves aside what it did not choose: what is on the front deserves a way of its own.
+        # A path follows one step of several; the others that are on the front start paths of their own.
         asked: set[Structure] = set()
         while aside := [step for step in front if structure(step.expression) not in asked]:
             asked.update(structure(step.expression) for step in aside)
@@ -201,9 +203,9 @@ class Polisher:
         return front_of(step for step in found if step)
 
     def simplifications(self, expr: sp.Expr) -> Iterator[Candidate]:
-        """Each formula on the way to a shorter one, and every step tried there that is within the slack.
+        """Yield each formula on a path to shorter ones, and every step tried there that is within the slack.
 
-        The way takes the step that costs the least error, and ends where none is left or another has been before.
+        The path takes the step with the least error, and ends where no step is left or an earlier path has passed.
         """
         here = self._fit_constants(tidy(expr), limit=math.inf)
         while here:
@@ -235,7 +237,7 @@ class Polisher:
 
 
 def _as_read(expr: sp.Expr, table: Table) -> sp.Expr | None:
-    """The formula our parser makes of its text: that is what a file will hold; nothing if the parser refuses it."""
+    """The formula as the parser reads its text, which is what files hold; None if the parser refuses it."""
     try:
         return parse(to_text(expr), {name: symbol(name) for name in table.names})
     except ExpressionError:

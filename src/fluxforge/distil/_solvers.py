@@ -1,4 +1,4 @@
-"""Solvers on the host: nonlinear least squares by Gauss–Newton, and least absolute values by a linear programme.
+"""Solvers in NumPy: nonlinear least squares by Gauss–Newton, and least absolute values by a linear programme.
 
 The minimum over d of Σᵢ |rᵢ + Jᵢ d| lies at a vertex, where as many rows vanish as there are unknowns. HiGHS finds the
 vertex up to its own tolerance of 1e-7; which rows vanish there is a discrete answer, so solving those rows directly
@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 # Subgradients of vanishing rows lie in [−1, 1]: sums over thousands of rows leave them uncertain by about this.
 SLACK = 1e-9
 MOST_PIVOTS = 200
-# Rows that vanish together must determine the unknowns; beyond this others nearby are taken.
+# Largest condition number of the rows that vanish together; beyond it nearby rows are taken.
 MOST_CONDITION = 1e8
 
 
@@ -39,8 +39,8 @@ def gauss_newton(
     """Minimise ‖r(c)‖ from `start`; `linearise(c)` gives r and its Jacobian. Returns c and r(c).
 
     A move is halved, at most so often, until it lowers ‖r‖; the rounds end where one gains less than the part `gain`,
-    or where r or J is not finite. Singular values below `rank` of the largest are taken as zero, so that unknowns which
-    do the same share the move. None if the first linear model foresees a residual beyond `hopeless`.
+    or where r or J is not finite. Singular values below `rank` of the largest are taken as zero, so that redundant
+    unknowns share the move. None if the first linear model predicts a residual beyond `hopeless`.
     """
     c = start
     r, J = linearise(c)
@@ -114,7 +114,7 @@ def least_absolute(
 
 
 def _independent(J: np.ndarray) -> np.ndarray:
-    """Which columns do not depend on the others, but for rounding; of those that do the same, the first by pivoting."""
+    """Which columns are linearly independent up to rounding; of dependent ones the first by pivoting."""
     size = np.linalg.norm(J, axis=0)
     R, order = scipy.linalg.qr(J / np.where(size > 0.0, size, 1.0), mode="r", pivoting=True)
     height = np.abs(np.diag(R))

@@ -81,11 +81,11 @@ _A, _DELTA, _T_P, _T_N, _V, _DT, _S, _T = map(symbol, ("A", "delta", "T_P", "T_N
 # that no threshold separates them.
 THRESHOLDS = tuple(float(each) for each in np.geomspace(1e-4, 0.3, 25))
 RIDGES = (1e-12, 1e-6, 1e-4, 1e-3, 1e-2)
-# Of all models tried the one with the fewest terms is taken whose error is within this factor of the least …
+# Chosen is the model with the fewest terms whose error is within this factor of the least …
 WITHIN = 1.02
 # … or below this, which is round-off of a fit whose columns are nearly dependent.
 EXACT = 1e-9
-# A model of more terms than this is not looked at: it is not sparse, and its fit takes most of the time.
+# Models with more terms are skipped: they are not sparse, and fitting them takes most of the time.
 MOST_TERMS = 12
 _ROUNDS = 100
 

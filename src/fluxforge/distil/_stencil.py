@@ -111,7 +111,7 @@ def _at(p: Problem, T: Float[Array, " cells"]) -> Problem:
 
 
 def geometry(problems: Problem) -> dict[str, Float[np.ndarray, " edges"]]:
-    """A, δ, V and Δt over the same edges."""
+    """The values of A, δ, V and Δt over the edges of `stencil`."""
     edge = problems.graph.hops["edge"]
     cells = problems.graph.V.shape[1]
     inner = np.asarray(edge.mask & (edge.ends["N"] < cells))
@@ -126,7 +126,10 @@ def geometry(problems: Problem) -> dict[str, Float[np.ndarray, " edges"]]:
 
 
 def power_law(values: Float[np.ndarray, " entries"], columns: Mapping[str, Float[np.ndarray, " entries"]]) -> PowerLaw:
-    """Least squares on logarithms, every entry by its weight; entries near zero or of the wrong sign are left out."""
+    """Weighted least squares on logarithms; entries near zero or of the wrong sign are left out.
+
+    Raises DiscoveryError if fewer entries than unknowns remain.
+    """
     sign = -1.0 if len(values) and np.median(values) < 0 else 1.0
     right = sign * values > 1e-6 * np.abs(values).max(initial=0.0)
     if right.sum() <= len(columns):
@@ -136,7 +139,7 @@ def power_law(values: Float[np.ndarray, " entries"], columns: Mapping[str, Float
         )
     X = np.column_stack([np.ones(right.sum()), *(np.log(column[right]) for column in columns.values())])
     y = np.log(sign * values[right])
-    # An error of the same size is a smaller error of the logarithm where the entry is large.
+    # An absolute error is a smaller error of the logarithm where the entry is large.
     weight = np.minimum(values[right] / np.median(values[right]), 4.0)
     found = np.linalg.lstsq(weight[:, None] * X, weight * y, rcond=None)[0]
     return PowerLaw(
@@ -150,8 +153,7 @@ def power_law(values: Float[np.ndarray, " entries"], columns: Mapping[str, Float
 def far_stencil(step: Step, problems: Problem) -> tuple[Float[np.ndarray, " paths"], dict[str, np.ndarray]]:
     """∂T'_P/∂T_Q over the pairs joined by one path alone, and the geometry of that path.
 
-    Neither P itself nor its neighbours are such a Q, nor a cell that two paths lead to: what one path does is seen
-    there by itself.
+    Q is neither P nor a neighbour of P, and one path only leads to it, so that the effect of that path is isolated.
     """
 
     @jax.jit

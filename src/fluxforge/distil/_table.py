@@ -18,13 +18,14 @@ from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression import WORDS, evaluate, symbol
 from fluxforge.gnn import Network, inputs
 
+# Fewer rows cannot tell formulas apart.
 FEWEST_ROWS = 10
 _CONSTANT_WITHIN = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """y[k] = network(X[k]): one row per sample, one column per name. What cannot be fitted is refused, by field."""
+    """y[k] = network(X[k]): one row per sample, one column per name. Raises InputError for what cannot be fitted."""
 
     names: tuple[str, ...]
     X: Float[np.ndarray, "rows inputs"]
@@ -39,12 +40,12 @@ class Table:
 
     @property
     def is_constant(self) -> bool:
-        """Whether y varies by less than a network in single precision rounds (10⁻⁶ of its size)."""
+        """Whether y varies by less than the round-off of a network in single precision, 10⁻⁶ of its size."""
         return bool(np.ptp(self.y) <= _CONSTANT_WITHIN * np.max(np.abs(self.y)))
 
     @property
     def spread(self) -> float:
-        """‖y − mean y‖, by which errors are measured."""
+        """‖y − mean y‖, to which errors are relative."""
         return float(np.linalg.norm(self.y - np.mean(self.y)))
 
     @property
@@ -173,7 +174,7 @@ LARGEST_EXPONENT = 700.0
 _ROUNDS = 20
 _STEP = 1e-6
 _RANK = 1e-7
-"""Singular values below this part of the largest are those of constants that do the same: differences are no better."""
+"""Singular values below this part of the largest are those of redundant constants, up to finite differences."""
 
 
 class Fit(NamedTuple):
@@ -184,11 +185,11 @@ class Fit(NamedTuple):
 
 
 def fit_constants(expr: sp.Expr, table: Table, *, gain: float = 1e-9, hopeless: float = math.inf) -> Fit | None:
-    """Argmin over c of ‖y − f(X; c)‖, where c are the decimals of the formula: exact numbers stay as they are.
+    """The formula with its decimals c replaced by the minimiser of ‖y − f(X; c)‖; exact numbers stay.
 
     Decimals of equal size are one constant, so 0.3·a − 0.3·b has one and 0.3·a − 0.4·b two. Gauss–Newton from the
-    present values with halved steps where need be, until a round gains less than the part `gain`. Nothing if the
-    formula is not finite on the table, or if the first round foresees a residual beyond `hopeless`.
+    present values, with halved steps where needed, until a round gains less than the part `gain`. None if the formula
+    is not finite on the table, or if the linear model of the first round predicts a residual beyond `hopeless`.
     """
     with np.errstate(all="ignore"):
         return _fit(expr, table, gain=gain, hopeless=hopeless)
@@ -244,7 +245,7 @@ def put_numbers(expr: sp.Expr, numbers: Mapping[sp.Symbol, sp.Float]) -> sp.Expr
 
 
 def exponential(argument: sp.Expr) -> sp.Expr:
-    """Exp, which ends where double precision does, at e⁷⁰⁰, if the argument is a number.
+    """The exponential, a numerical argument limited to ±700, where double precision ends.
 
     SymPy evaluates it with as many digits as the argument has before its point: exp(-exp(1e6)) takes minutes.
     """
@@ -254,7 +255,7 @@ def exponential(argument: sp.Expr) -> sp.Expr:
 
 
 def structure(expr: sp.Expr) -> tuple[sp.Expr, int]:
-    """What a formula has in common with those that differ in the values of its constants only."""
+    """A key that is equal for formulas which differ in the values of their constants only."""
     decimals = expr.atoms(sp.Float)
     mask = symbol("_c")
     return expr.xreplace(dict.fromkeys(decimals, mask)), len({abs(number) for number in decimals})

@@ -22,6 +22,7 @@ from fluxforge.expression._tokens import (
 )
 
 OUT_OF_RANGE = "a number outside the range of double precision"
+# Sums of constants smaller than this part of their terms are treated as cancelling: some hundred roundings.
 _ROUNDING = 1e-13
 
 
@@ -107,6 +108,7 @@ ARITY: Mapping[str, int] = {
     **dict.fromkeys(("min", "max"), 2),
     "where": 3,
 }
+# A little below the logarithm of the largest double, 709.8.
 _LOG_OF_LARGEST = 700.0
 
 

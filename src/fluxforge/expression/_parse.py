@@ -28,6 +28,7 @@ _INSTEAD = {
 }
 """What to write instead of words that other languages have."""
 
+# Rounds of printing and parsing after which a formula that still changes is refused.
 _ROUNDS = 5
 _FACTORS = "write * between factors"
 COMPARED = ("<", "<=", ">", ">=")

@@ -10,6 +10,7 @@ from fluxforge.expression._conditions import AtMost, Below, Select, sides
 from fluxforge.expression._symbols import leaves_first, visible
 from fluxforge.expression._tokens import EXACT_BELOW, NAME
 
+# Precedence, from the loosest to the tightest.
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 _Piece = tuple[str, int]
 _Power = tuple[sp.Expr, sp.Expr]

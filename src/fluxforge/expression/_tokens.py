@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._symbols import visible
 
+# Limits of a formula, which bound the time that parsing and simplifying it take.
 MAX_CHARACTERS = 10_000
 MAX_DEPTH = 50
 MAX_NODES = 5_000
@@ -27,6 +28,7 @@ EXACT_BELOW = 1e15
 """A decimal with an integer value smaller than this is that integer: 2.0*x is 2*x."""
 
 
+# Characters of a formula that a message quotes.
 _SHOWN = 60
 
 

@@ -32,6 +32,7 @@ from fluxforge.scheme import (
     weighted_stages,
 )
 
+# Added to `total` inside the logarithm, which then has a limit as Δt goes to 0.
 _LEAST_TOTAL = sp.Rational(1, 100)
 
 

@@ -41,7 +41,7 @@ class Robin:
 
 @dataclass(frozen=True)
 class Periodic:
-    """What leaves through this tag enters through `partner`: the faces of both are the same up to a translation."""
+    """Periodic walls: this tag is identified with `partner`, whose faces are its own up to a translation."""
 
     partner: str
 
@@ -112,12 +112,12 @@ def conditions_on_faces(
 
 
 def faces_of_tags(tags: tuple[str, ...], tag: Int[np.ndarray, " boundary"]) -> list[np.ndarray]:
-    """The boundary faces of each tag, by one sort: a mesh may have as many tags as boundary faces."""
+    """The boundary faces of each tag. By one sort, since a mesh may have as many tags as boundary faces."""
     return np.split(np.argsort(tag, kind="stable"), np.cumsum(np.bincount(tag, minlength=len(tags)))[:-1])[: len(tags)]
 
 
 def wall_value(condition: Condition) -> Value:
-    """G, q or the value outside of a condition; 0 for a periodic one, which has none."""
+    """The value g, q or that outside of a condition; 0 for a periodic one, which has none."""
     if isinstance(condition, Neumann):
         return condition.normal_gradient
     if isinstance(condition, Robin):
@@ -164,7 +164,7 @@ def _as_condition(given: object, tag: object) -> Condition:
 
 
 def default_condition(equation: Equation | None) -> Condition:
-    """U = 0; for an equation with a velocity 0 where the flow enters, and free outflow."""
+    """The condition of walls that are not named: u = 0; with a velocity u = 0 at inflow, and free outflow."""
     return HELD if equation is None or equation.velocity is None else Inflow()
 
 
@@ -188,7 +188,7 @@ def _fit_condition(condition: Condition, tag: str, equation: Equation) -> Condit
         if isinstance(condition, Robin) and equation.diffusion == 0:
             raise InputError(f"{where} has no diffusion: it takes no robin wall")
         return condition
-    # A gradient of 0 says that the value outside is that inside, which transport can have.
+    # A gradient of 0 sets the value outside to that inside, which is free outflow.
     if isinstance(condition, Robin) or (isinstance(condition, Neumann) and condition.normal_gradient not in (0, "0")):
         kind = "robin" if isinstance(condition, Robin) else "neumann"
         raise InputError(f"{where} has no diffusion: it takes no {kind} wall; {_TAKES}")
@@ -198,7 +198,7 @@ def _fit_condition(condition: Condition, tag: str, equation: Equation) -> Condit
 def depends_on_time(value: object, dimension: int) -> bool:
     """Whether a formula contains t, or a function takes the time after the coordinates."""
     if isinstance(value, str):
-        # What is no formula either way is refused where it is evaluated.
+        # A text that is not a formula either way is refused where it is evaluated.
         return not _is_formula(value, COORDINATES[:dimension]) and _is_formula(value, (*COORDINATES[:dimension], TIME))
     return callable(value) and not _takes(value, dimension) and _takes(value, dimension + 1)
 
@@ -257,7 +257,7 @@ def evaluate_at(
 
 
 def _takes(function: Callable[..., object], arguments: int) -> bool:
-    """Whether a function can be called with so many arguments; true where it does not say."""
+    """Whether a function can be called with this number of arguments; true where its signature is not known."""
     try:
         inspect.signature(function).bind(*[None] * arguments)
     except TypeError:

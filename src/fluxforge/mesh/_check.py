@@ -6,7 +6,7 @@ first three make each part an immersed surface whose boundary is a set of simple
 #counter-clockwise − #clockwise = 2 − 2·genus − #curves times in all, so exactly one is counter-clockwise: the part
 covers what lies inside that one and outside the others once. Then only whole parts can lie upon each other.
 
-Points that share a place count as one here, so a slit of duplicated points is no boundary.
+Points at the same place count as one here, so that a slit of duplicated points is not a boundary.
 """
 
 from collections.abc import Mapping
@@ -33,11 +33,11 @@ from fluxforge.mesh._check_cells import (
 from fluxforge.mesh._check_crossings import Clash, Segments, find_clash
 from fluxforge.mesh._mesh import Mesh, cell_areas, cell_centroids
 
-# Points closer than this, relative to the mesh, share a place.
+# Points closer than this, relative to the mesh, count as one.
 PLACE = 1e-12
 # Sectors may overlap by this many radians before cells do.
 ANGLE = 1e-8
-# More point-in-boundary tests than this are not made, but noted.
+# Beyond this many point-in-boundary tests, a note says that they were skipped.
 MOST_TESTS = 200_000_000
 
 

@@ -135,6 +135,7 @@ def _cross(a: Float[np.ndarray, "*n 2"], b: Float[np.ndarray, "*n 2"]) -> Float[
     return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
 
 
+# Cells that a message lists at most.
 MOST_NAMED = 8
 Tags: TypeAlias = dict[str, Int[np.ndarray, "edges 2"]]
 

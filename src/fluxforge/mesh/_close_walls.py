@@ -1,4 +1,4 @@
-"""What Robin and inflow ghosts show, which depends on the equation and its parameters."""
+"""Values of Robin and inflow ghosts, which depend on the equation and its parameters."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ WallField = Float[np.ndarray, " boundary"]
 
 
 def close_walls(graph: DualGraph, equation: Equation, fields: "ParameterFields") -> DualGraph:
-    """The graph with `follow`, the part of their owner's way that ghosts move; as it is where no wall needs it.
+    """The graph with `follow`, the derivative of a ghost's value by its owner's; unchanged where no wall needs it.
 
     - Robin, −K ∂u/∂n = h (u − T): the flux K (u_P − u_g)/δ through the wall is h (u_g − T), so that
       u_g = (K/δ u_P + h T)/(K/δ + h) and `follow` = (K/δ)/(K/δ + h).
@@ -61,7 +61,7 @@ def _robin(graph: DualGraph, equation: Equation, fields: "ParameterFields") -> W
     conductance = wall_conductance(graph, equation, fields)
     total = conductance + graph.transfer
     with np.errstate(invalid="ignore", divide="ignore"):
-        # Neither conduction nor transfer: nothing passes, as behind an insulated wall.
+        # Neither conduction nor transfer: no flux, as at an insulated wall.
         return np.where(total > 0, conductance / total, 1.0)
 
 
@@ -85,7 +85,7 @@ def _symbols(values: Any) -> dict[sp.Symbol, Any]:
 
 
 def _at_walls(graph: DualGraph, slots: np.ndarray) -> WallField:
-    """What the owner of each boundary face has in the slot of that face."""
+    """The value of each boundary face, from the slot of its owner."""
     cell, slot = np.nonzero(graph.slot_mask & (graph.slot_face >= graph.interior))
     found = np.empty(graph.ghosts)
     found[graph.slot_face[cell, slot] - graph.interior] = slots[cell, slot]

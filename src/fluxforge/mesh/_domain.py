@@ -1,4 +1,4 @@
-"""What to mesh: plane domains bounded by one closed curve, and how finely."""
+"""Plane domains bounded by one closed curve, and the edge lengths of their meshes."""
 
 import math
 from abc import ABC, abstractmethod
@@ -12,12 +12,12 @@ from fluxforge._arguments import check_number, describe_value
 from fluxforge._types import Points
 from fluxforge.errors import InputError
 
-# Thinner than this (area over squared perimeter), no mesh of well-shaped triangles is affordable.
+# For thinner domains (area over squared perimeter) a mesh of well-shaped triangles has too many cells.
 THINNEST = 1e-6
 # Lengths beyond this (or below its inverse) would leave the range of floats once squared.
 VASTEST = 1e100
 RANGE = f"{1.0 / VASTEST:g} and {VASTEST:g}, or areas overflow or vanish: rescale the domain"
-# A domain smaller than this share of its coordinates leaves a mesh too few of their digits.
+# In a domain smaller than this share of its coordinates, these have too few significant digits.
 REMOTEST = 1e-7
 # In a domain of area ℓ², edges are shortest up to CORE · ℓ from an attraction point, and full-length from REACH · ℓ.
 CORE = 0.05
@@ -241,7 +241,7 @@ def _shoelace(p: Points) -> float:
 
 
 def _check_simple(p: Points) -> None:
-    """Refuse polygons that meet themselves: each side may share with the others only its ends with its neighbours."""
+    """Raise InputError for polygons that touch themselves: sides may share end points with their neighbours only."""
     a, b = p, np.roll(p, -1, axis=0)
     for k in range(len(p)):
         if (a[k] == b[k]).all():

@@ -21,7 +21,7 @@ from fluxforge.mesh._read_numbers import UnreadableError
 
 USED = {"triangle": 3, "quad": 4}
 IGNORED = ("line", "vertex")
-# Where formats keep the tags of lines, in the order we look.
+# Fields in which formats store the tags of lines, in order of preference.
 TAG_FIELDS = ("gmsh:physical", "medit:ref", "cell_tags", "CellEntityIds")
 # No node has this number, so it can mark the missing fourth corner of a triangle.
 NOTHING = np.iinfo(np.int64).min
@@ -159,6 +159,7 @@ def find_kind(gmsh_type: int) -> tuple[str, int]:
 
 
 VTK_CELLS = re.compile(rb"^[ \t]*CELLS[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
+# Reads at the end of a file after which a reader is taken to loop.
 ENDLESS = 100
 
 
@@ -197,7 +198,7 @@ def call_reader(path: Path, format_name: str) -> Any:
             raise UnreadableError(
                 "needs more memory than there is: it is damaged, or too large for this computer"
             ) from error
-        # meshio's readers raise whatever they stumble upon, and may try to exit.
+        # meshio's readers raise exceptions of any kind, and may try to exit.
         except (Exception, SystemExit) as error:
             raise UnreadableError(
                 f"cannot be read as {format_name} ({_reason(error)}): it is damaged or cut short"
@@ -222,7 +223,7 @@ def _reason(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[io.StringIO]:
-    """Keep what is printed, and make NumPy's warning about text that is not numbers an error."""
+    """Capture what is printed, and turn NumPy's warning about text that is not numbers into an error."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), warnings.catch_warnings():
         warnings.simplefilter("ignore")

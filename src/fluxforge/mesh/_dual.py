@@ -37,7 +37,7 @@ Key = TypeVar("Key")
 
 
 class OnDemand(Mapping[Key, np.ndarray]):
-    """Arrays by name, each made when it is first asked for, and kept."""
+    """Arrays by name, each computed on first access and stored."""
 
     def __init__(self, makers: Mapping[Key, Callable[[], np.ndarray]]) -> None:
         self._makers = makers
@@ -65,9 +65,9 @@ class DualGraph:
     - A Dirichlet ghost lies at the face centre and has the value g.
     - A Neumann ghost is the owner's mirror image along the face normal, d = δ n, and has the value T_P + q δ.
     - A Robin ghost lies where the normal from the owner meets the face; `transfer` is its h, nan at other ghosts.
-    - At an `inflow` ghost, at the face centre, the flow decides: g where it enters, T_P where it leaves.
+    - An `inflow` ghost lies at the face centre and has the value g where the flow enters, T_P where it leaves.
     - The ghosts of both have `follow`·T_P + (1 − `follow`)·`value`. `follow` depends on the equation and is None
-      until `close_walls` has been asked; 0 at Dirichlet ghosts.
+      until `close_walls` has set it; 0 at Dirichlet ghosts.
 
     Periodic faces are the last `wrapped` faces between two cells: d leads from P to the image of N.
 

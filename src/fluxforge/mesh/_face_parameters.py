@@ -1,4 +1,4 @@
-"""What the faces of a graph have of vectors and tensors: a·n and K n; stream functions; the discrete divergence."""
+"""Vectors and tensors on faces: a·n, K n, stream functions, and the discrete divergence."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Structured families of meshes, for refinement studies: they need no mesh generator and cost no loop over cells."""
+"""Structured families of meshes for refinement studies, built without a mesh generator or loops over cells."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from fluxforge._types import Corners, Points
 from fluxforge.errors import InputError
 from fluxforge.mesh._mesh import Mesh
 
+# The largest mesh of a family, and the largest jitter, for which see `jittered`.
 MAX_FAMILY_CELLS = 10**8
 MAX_JITTER = 0.3
 
@@ -104,7 +105,7 @@ def _check_size(n: int, per_square: int) -> None:
 
 
 def check_seed(seed: int) -> None:
-    """Refuse a seed that is no seed."""
+    """Raise InputError unless the seed is a whole number, 0 or more."""
     if check_whole(seed, "field 'seed'") < 0:
         raise InputError(f"field 'seed': {seed} should not be negative")
 

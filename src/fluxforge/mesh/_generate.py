@@ -22,14 +22,14 @@ DEFAULT_CELLS = 300
 # Attraction points of each kind of mesh.
 KINDS: Mapping[str, int] = MappingProxyType({"regular": 0, "irregular": 2})
 ENGINES = ("auto", "gmsh", "builtin")
-# A mesh whose cell count is CLOSE to the wanted one is taken at once, otherwise the closest of a few tries is; beyond
-# what is TOLERATED a note says so.
+# A mesh whose cell count is within CLOSE of the wanted one is accepted, otherwise the closest of a few tries; a note
+# says so if it is beyond TOLERATED.
 CLOSE = 0.03
 TOLERATED = 0.05
-# First sizes are rescaled by the count they gave, six times. Counts jump where a side gets one more edge, so that this
-# may get stuck at a jump: then sizes around the best one are tried.
+# The size is rescaled by the resulting count six times. Counts jump where a side gets one more edge, so that this may
+# not converge: then sizes around the best one are tried.
 NUDGES = (None,) * 6 + (0.99, 1.01, 0.98, 1.02, 0.97, 1.03, 0.96, 1.04)
-# Large meshes are sized after one of about so many cells, and are then taken within what is TOLERATED: tries cost time.
+# Large meshes are sized from one of about this many cells, and accepted within TOLERATED, since each try takes long.
 PILOT = 4000
 
 
@@ -159,7 +159,12 @@ def _match_cell_count(make: Callable[..., Mesh], load: float, cells: int) -> Mes
         if abs(len(best.cells) - cells) <= close * cells:
             return best
         fine, coarse = (max(fine, size), coarse) if count > cells else (fine, min(coarse, size))
-        size = best_size * nudge if nudge else _bisect(fine, coarse, size * (count / cells) ** 0.5)
+        if nudge:
+            size = best_size * nudge
+        else:
+            rescaled = size * (count / cells) ** 0.5
+            # Outside the sizes known to be too fine and too coarse, their geometric mean is taken instead.
+            size = rescaled if fine < rescaled < coarse else (fine * coarse) ** 0.5
         mesh = make(size=size)
         count = len(mesh.cells)
         if abs(count - cells) < abs(len(best.cells) - cells):
@@ -168,10 +173,6 @@ def _match_cell_count(make: Callable[..., Mesh], load: float, cells: int) -> Mes
         return best
     note = f"{cells} cells were wanted, the closest mesh found has {len(best.cells)}"
     return replace(best, notes=(*best.notes, note))
-
-
-def _bisect(low: float, high: float, value: float) -> float:
-    return value if low < value < high else (low * high) ** 0.5
 
 
 def _check_cover(mesh: Mesh, domain: AbstractDomain) -> Mesh:

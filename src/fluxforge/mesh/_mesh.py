@@ -91,13 +91,17 @@ def cell_centroids(points: Points, cells: Corners) -> CellVectors:
 
 
 def _around_first_corner(points: Points, cells: Corners) -> Float[np.ndarray, "cells corners 2"]:
-    """Corner positions relative to the first corner, which avoids cancellation far from the origin.
+    """Corner positions relative to the first corner, which avoids cancellation far from the origin."""
+    corners = corner_positions(points, cells)
+    return corners - corners[:, :1]
+
+
+def corner_positions(points: Points, cells: Corners) -> Float[np.ndarray, "cells corners 2"]:
+    """The corners of every cell.
 
     The missing fourth corner of a triangle becomes its first: an edge of length zero, which adds nothing to any sum.
     """
-    closed = np.where(cells < 0, cells[:, :1], cells)
-    corners = points[closed]
-    return corners - corners[:, :1]
+    return points[np.where(cells < 0, cells[:, :1], cells)]
 
 
 def _cross_terms(r: Float[np.ndarray, "cells corners 2"]) -> Float[np.ndarray, "cells corners"]:

@@ -28,7 +28,7 @@ class Curl:
 
 @dataclass(frozen=True)
 class AtTime:
-    """A value that changes in time, at one time: a constant in time, wherever a parameter's value is taken."""
+    """A value that depends on time, fixed at one time; it may be given wherever a parameter's value is."""
 
     value: Any
     time: float
@@ -44,9 +44,9 @@ REST = "rest"
 
 @dataclass(frozen=True)
 class Sites:
-    """The places where a parameter is asked for: centroids of cells, or centres of faces.
+    """The points at which a parameter is evaluated: centroids of cells, or centres of faces.
 
-    `time` is None where nothing may change in time; `region` and `regions` as in a graph, None and empty for faces.
+    `time` is None where values must not depend on time; `region` and `regions` as in a graph, None and empty for faces.
     """
 
     points: Float[np.ndarray, "places dimension"]
@@ -126,7 +126,7 @@ def _at_one_time(given: Any, dimension: int, time: float) -> Callable[..., np.nd
     return lambda *x: function(*x, time)
 
 
-# A run asks for the same formulas at every stage of every step, and reading one takes longer than evaluating it.
+# Cached: a run evaluates the same formulas at every stage of every step, and parsing takes longer than evaluating.
 @functools.lru_cache(maxsize=64)
 def _timed_field(text: str, dimension: int) -> Callable[..., np.ndarray]:
     return field(text, (*COORDINATES[:dimension], TIME))

@@ -31,7 +31,7 @@ Settings: TypeAlias = Mapping[str, Setting]
 
 @dataclass(frozen=True)
 class ParameterFields:
-    """What the symbols of an equation's parameters stand for on one graph.
+    """The values of an equation's parameters on one graph.
 
     `constants` by name; `cells` of scalars given per cell; `slots` of what a face has, as the cell that receives sees
     it: a scalar given per face, `a_n` = a·n, `K_nn` = n·K n; `tangential`, made on demand, of `a_t` = |a − (a·n) n|,
@@ -93,14 +93,14 @@ def varies_in_time(equation: Equation, values: Settings | None, dimension: int =
 
 
 def settings_at(equation: Equation, values: Settings | None, time: float, dimension: int = 2) -> dict[str, Setting]:
-    """The values of parameters at one time, as whatever takes values that do not change in time takes them."""
+    """The values of parameters at one time, for functions that take values without t."""
     timed = varies_in_time(equation, values, dimension)
     return {name: AtTime(value, time) if name in timed else value for name, value in (values or {}).items()}
 
 
 def _check_signs(equation: Equation, graph: DualGraph, fields: ParameterFields) -> None:
-    """C and K are positive where they are numbers of the cells; K may vanish beside transport or a reaction."""
-    # A cell's value beside those of its slots.
+    """Raise InputError unless c > 0 and K > 0 wherever they are known; K may be 0 beside transport or a reaction."""
+    # With a second axis, so that values of cells broadcast against those of slots.
     cells = {name: value[:, None] for name, value in fields.cells.items()}
     known = {symbol(name): value for name, value in {**fields.constants, **cells, **fields.slots}.items()}
     for what, formula in (("capacity", equation.capacity), ("diffusion", equation.diffusion)):
@@ -123,9 +123,9 @@ Apart: TypeAlias = dict[str, Callable[[], SlotField]]
 def _split_at_faces(
     p: Parameter, given: Setting, graph: DualGraph, what: str, time: float | None
 ) -> tuple[SlotField, Apart]:
-    """What each cell sees of a vector a or of K n: the part along n, which points away from the cell, and the rest.
+    """A vector a or K n as each cell sees it: the part along n, which points away from the cell, and the rest.
 
-    Of these, a·n and the components of K n have another sign from the other side; n·K n and lengths have none.
+    Seen from the other side, a·n and the components of K n change sign; n·K n and lengths do not.
     """
     face, sign = graph.slot_face, graph.slot_sign
     (length,) = p.tangential_names
@@ -165,7 +165,7 @@ def reference_step(
     if graph.neumann.any():
         per_slot = np.where(graph.moving[graph.slot_face], per_slot, np.abs(values_on(both)))
     if graph.follow is not None:
-        # A Robin ghost moves with its owner by a part of its way.
+        # The value of a Robin ghost follows that of its owner by the factor `follow`.
         part = np.concatenate([np.zeros(graph.interior), np.where(graph.neumann, 0.0, graph.follow)])[graph.slot_face]
         per_slot = np.where(part > 0, np.abs((1 - part) * values_on(own) + part * values_on(both)), per_slot)
     total = np.where(graph.slot_mask, per_slot, 0.0).sum(axis=1)
@@ -210,14 +210,14 @@ def exchange_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
 
 @cache
 def cell_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
-    """C and −r′ in the symbols of a cell."""
+    """The capacity c and the rate of decay −r′, in the symbols of a cell."""
     T = symbol("T")
     reaction = equation.at_cell(equation.reaction, T)
     return equation.at_cell(equation.capacity, T), -differentiate(reaction, T)
 
 
 class _SlotValues:
-    """Evaluates formulas of a face as each cell sees it, gathering only what they contain."""
+    """Evaluates formulas in the slots of cells, gathering only the symbols that they contain."""
 
     def __init__(self, graph: DualGraph, fields: ParameterFields, state: np.ndarray | None, equation: Equation) -> None:
         self.graph, self.fields, self.state, self.name = graph, fields, state, equation.name

@@ -11,8 +11,8 @@ from fluxforge.errors import InputError
 from fluxforge.mesh._boundary import Condition, Periodic, faces_of_tags
 from fluxforge.mesh._mesh import Faces
 
-# Of the length of a face: how far two matched faces may be apart, and their lengths from each other. Mesh files hold
-# coordinates of six digits and more.
+# Relative to the length of a face: the largest distance between two matched faces, and difference of their lengths.
+# Mesh files have at least six digits.
 TOLERANCE = 1e-4
 
 
@@ -40,7 +40,7 @@ def match_faces(
     of_tag = dict(zip(tags, faces_of_tags(tags, tag), strict=True))
     first, second = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for name, condition in walls.items():
-        # A pair is named from both sides; one is enough.
+        # Both tags of a pair name the other; it is matched once.
         if not isinstance(condition, Periodic) or tags.index(name) > tags.index(condition.partner):
             continue
         # Imported here: few meshes have periodic walls, and `mesh info` need not wait for it.

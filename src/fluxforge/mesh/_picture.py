@@ -4,8 +4,6 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
@@ -14,9 +12,10 @@ from matplotlib.figure import Figure
 from fluxforge._arguments import check_path
 from fluxforge._files import atomic_path
 from fluxforge._types import CellField
-from fluxforge.mesh._mesh import Mesh, cell_areas
+from fluxforge.mesh._mesh import Mesh, cell_areas, corner_positions
 from fluxforge.mesh._read import as_mesh
 
+# Cells up to which edges are drawn; beyond, they would cover the colours.
 EDGES_UP_TO = 20_000
 # The metadata key of the date in each format; PNG has none.
 DATES: Mapping[str, dict[str, str | None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
@@ -27,7 +26,7 @@ def draw_field(
 ) -> PolyCollection:
     """Colour each cell by its value; `limits` may be `vmin` and `vmax`."""
     patches = PolyCollection(
-        list(_outlines(mesh)),
+        list(corner_positions(mesh.points, mesh.cells)),
         array=values,
         cmap=colours,
         edgecolors="black" if edges else "face",
@@ -65,8 +64,3 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) ->
     metadata = DATES.get(os.path.splitext(path)[1].lower())
     with atomic_path(path) as temporary, rc_context({"svg.hashsalt": "fluxforge"}):
         figure.savefig(temporary, dpi=dpi, bbox_inches="tight", pad_inches=0.1, metadata=metadata)
-
-
-def _outlines(mesh: Mesh) -> Float[np.ndarray, "cells corners 2"]:
-    """Corner positions; a triangle among quadrilaterals ends where it began."""
-    return mesh.points[np.where(mesh.cells < 0, mesh.cells[:, :1], mesh.cells)]

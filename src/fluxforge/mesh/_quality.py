@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 
 from fluxforge._types import CellField, FaceField
 from fluxforge.mesh._dual import DualGraph, check_graph, dual
-from fluxforge.mesh._mesh import Mesh, cell_areas, check_mesh, half_edges
+from fluxforge.mesh._mesh import Mesh, cell_areas, check_mesh, corner_positions, half_edges
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.mesh._read import as_mesh
 
@@ -72,14 +72,13 @@ def info(mesh: Mesh | str | os.PathLike[str]) -> MeshInfo:
 
 def cell_diameters(mesh: Mesh) -> CellField:
     """The largest distance between two corners of each cell."""
-    check_mesh(mesh)
-    corners = mesh.points[np.where(mesh.cells < 0, mesh.cells[:, :1], mesh.cells)]
+    corners = corner_positions(check_mesh(mesh).points, mesh.cells)
     apart = corners[:, :, None] - corners[:, None, :]
     return np.hypot(apart[..., 0], apart[..., 1]).max(axis=(1, 2))
 
 
 def cell_quality(mesh: Mesh) -> CellField:
-    """C V / Σ l², 1 for an equilateral triangle (c = 4√3) and for a square (c = 4), 0 for a flat cell."""
+    """The quality c V/Σ l²: 1 for an equilateral triangle (c = 4√3) and for a square (c = 4), 0 for a flat cell."""
     start, end = half_edges(check_mesh(mesh).cells)
     edge = np.where((start >= 0)[..., None], mesh.points[end] - mesh.points[start], 0.0)
     scale = np.where((mesh.cells >= 0).sum(axis=1) == 3, 4 * np.sqrt(3.0), 4.0)
@@ -90,7 +89,7 @@ def nonorthogonality(graph: DualGraph) -> FaceField:
     """The angle in degrees between the face normal and the line of centroids, on the faces between two cells."""
     inside = slice(check_graph(graph).interior)
     n, d = graph.n[inside], graph.d[inside]
-    # arccos would lose digits near zero.
+    # arctan2, since arccos loses digits near zero.
     across = np.abs(n[:, 0] * d[:, 1] - n[:, 1] * d[:, 0])
     return np.degrees(np.arctan2(across, (n * d).sum(axis=1)))
 

@@ -1,7 +1,8 @@
 """gmsh's .msh files, versions 2 and 4.1, in text and binary.
 
-Each section is read whole by NumPy, and no count is believed before the numbers are there, so a damaged file costs no
-more time or memory than its size. Nodes and cells come out in the order of their numbers, whatever the order of blocks.
+Each section is read as a whole by NumPy, and memory is allocated only for numbers that are there, so that a damaged
+file takes no more time or memory than its size. Nodes and cells come out in the order of their numbers, whatever the
+order of blocks.
 """
 
 import re

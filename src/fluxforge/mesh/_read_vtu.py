@@ -1,8 +1,8 @@
 """VTK's .vtu files: one unstructured grid in one piece, its arrays in text, base64 or raw, compressed or not.
 
 meshio reads them too, but decodes all that follows an array's offset for every array, and joins packed blocks by
-copying: files of kilobytes then take gigabytes or hours. Here every array is charged to one budget before it is made,
-and only the arrays that are asked for are decoded.
+copying: files of kilobytes may then take gigabytes or hours. Here every array is charged to a budget before it is
+allocated, and only requested arrays are decoded.
 """
 
 import importlib

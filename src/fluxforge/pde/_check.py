@@ -115,6 +115,7 @@ def _in_units(
     return None if found is None else multiply_units(found, *others)
 
 
+# Points at which a given flux is evaluated; half of them have unknowns in (0, 1).
 _POINTS = 12
 # The distance over which a gradient is tried: (u_P - u_N)/δ keeps ten digits, and transport differs by about 1e-6.
 _SHORT = 1e-6

@@ -16,6 +16,7 @@ from fluxforge.pde._catalogue import BUILT_IN
 from fluxforge.pde._equation import OF_UNKNOWN, Equation
 from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, unit
 
+# Limits of a file: bytes, and parameters.
 _LARGEST = 100_000
 _MOST_PARAMETERS = 32
 

@@ -116,7 +116,7 @@ class NetworkConstants:
 
 def limit_rows(limit: Limit) -> tuple[StepRow, ...]:
     """Constants of least loss at shorter and shorter steps."""
-    return tuple(StepRow(**row) for row in limit.rows())
+    return tuple(StepRow(**row._asdict()) for row in limit.rows())
 
 
 def law_record(law: PowerLaw, whole: bool | None = None) -> Law:

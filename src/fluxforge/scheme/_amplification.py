@@ -50,10 +50,10 @@ def amplification(scheme: Scheme) -> sp.Expr | None:
 def _factor_of_cell(scheme: Scheme, cell: "OneCell") -> sp.Expr | None:
     """R(z) of one cell; None where it stays as it is, or is not a rational function of Δt."""
     dt = symbol("dt")
-    # The one cell's own rate is 1 for the plain flux; a scheme with another generator is measured in its own z.
+    # The rate of the one cell is 1 for the plain flux; a scheme with another generator has a z of its own.
     rate = -sp.diff(cell.T, dt).xreplace({dt: sp.Integer(0)})
     if not may_grow(scheme.equation):
-        # A scheme that grows where the equation does not is then unstable along all of the negative axis.
+        # With |rate|, a scheme that grows where the equation does not is unstable on all of the negative axis.
         rate = sp.Abs(rate)
     if not rate.is_number or not rate.is_finite or rate == 0:
         return None

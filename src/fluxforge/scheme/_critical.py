@@ -8,7 +8,7 @@ import sympy as sp
 from fluxforge.errors import SchemeError
 from fluxforge.pde import differentiate
 
-# How far from a critical point f′ is tried: functions such as log(u) end near some.
+# Distances from a critical point at which the sign of f′ is tried, since functions such as log(u) end near some.
 _DISTANCES = tuple(sp.Rational(1, 4**k) for k in range(6))
 
 

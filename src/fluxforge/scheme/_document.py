@@ -1,4 +1,4 @@
-"""Schemes by name and in files: built-in ones, and scheme.json, whose expressions go through our parser only."""
+"""Schemes by name and in files: built-in ones, and scheme.json, whose expressions only our parser reads."""
 
 import math
 import os
@@ -23,13 +23,14 @@ from fluxforge.scheme._tableau import TABLEAUX
 from fluxforge.scheme.reference import BUILT_IN
 
 KIND, VERSION = "scheme", 2
+# Limits of a file, far above every scheme in use, so that hostile ones are refused early.
 MAX_STAGES, MAX_NAMES = 64, 64
 
 T = TypeVar("T")
 
 
 def save(scheme: Scheme, path: str | os.PathLike[str]) -> None:
-    """Write a scheme as JSON. One that could not be read back is refused, and nothing is written."""
+    """Write a scheme as JSON. Raises DocumentError, before writing, for one that could not be read back."""
     check_path(path, "path")
     document = to_document(scheme)
     from_document(document)
@@ -37,7 +38,7 @@ def save(scheme: Scheme, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Scheme:
-    """Read a scheme; whatever is malformed, unknown or hostile is refused with the file, the field and the reason."""
+    """Read a scheme; raises DocumentError, with the file, the field and the reason, for malformed content."""
     document = read_document(check_path(path, "path"), KIND, VERSION)
     try:
         return from_document(document)
@@ -82,7 +83,7 @@ def _equation_entry(equation: pde.Equation) -> str | JsonObject:
 
 
 def _equation(document: Mapping[str, object]) -> pde.Equation:
-    """The equation a document names; those of version 1 may name none and are schemes of heat."""
+    """The equation of a document; those of version 1 have no such field and are schemes of heat."""
     if "equation" in document and document.get("format_version") == 1:
         raise DocumentError(
             f"field 'equation' is not one of format_version 1, whose schemes are all of heat: write {VERSION} instead"

@@ -1,4 +1,4 @@
-"""A time integrator applied to an equation: the stages of a scheme. `_tableau` says what D_i and k_j are."""
+"""A time integrator applied to an equation: the stages of a scheme. `_tableau` defines D_i and k_j."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ _MIDDLE = sp.Rational(1, 2)
 
 @dataclass(frozen=True)
 class State:
-    """A state as a sum Σ weight · field of what cells hold, T and earlier outputs: the flux needs its jump."""
+    """A state as a sum Σ weight · field of T and earlier outputs, so that its jump can be written term by term."""
 
     terms: tuple[tuple[sp.Expr, str], ...] = ((sp.S.One, "T"),)
 
@@ -32,7 +32,7 @@ class State:
 
 
 class Prepared(NamedTuple):
-    """What a discretisation in space makes of one state: rounds before the flux, and what P receives, −A F."""
+    """The discretisation of one state in space: rounds before the flux, and the message −A F."""
 
     rounds: tuple[Stage, ...]
     message: Message
@@ -108,7 +108,7 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
     """
     linear = equation.linear and space.linear
     stages = integrate_stages(tableau, equation, space)
-    # A flux that contains Δt, as Lax's and Wendroff's, has another R(z) than the tableau.
+    # A flux that contains Δt, such as that of Lax and Wendroff, changes R(z) of the tableau.
     in_flux = len(tableau.rows) == 1 and any(
         symbol(STEP) in message.expression.free_symbols for stage in stages for message in stage.messages.values()
     )
@@ -125,7 +125,7 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
 
 
 def integrate_stages(tableau: Tableau, equation: Equation, space: Space = TWO_POINT) -> tuple[Stage, ...]:
-    """The stages alone, whose messages may contain symbols that the caller gives a value."""
+    """The stages alone; their messages may contain further symbols, which the caller evaluates."""
     work, times = _Integration(tableau, equation, space), stage_times(tableau)
     if space.centred and tableau.name == EULER.name:
         times = (_MIDDLE,)
@@ -141,7 +141,7 @@ def stage_times(tableau: Tableau) -> tuple[sp.Rational, ...]:
 
 
 class _Integration:
-    """Which rates and increments are kept, under which names, and the state that each stage starts from."""
+    """The rates and increments that stages store, their names, and the state at the start of each stage."""
 
     def __init__(self, tableau: Tableau, equation: Equation, space: Space) -> None:
         self.rows, self.equation, self.labels, self.space = tableau.rows, equation, tableau.labels, space

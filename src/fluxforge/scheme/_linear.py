@@ -1,4 +1,4 @@
-"""A scheme as affine maps: which parts depend on the fields, and with which geometric coefficients."""
+"""A scheme as affine maps of its fields, with geometric coefficients."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Affine:
 
 @dataclass(frozen=True)
 class LinearStage:
-    """A stage of a linear scheme. What does not depend on T or S stays an expression, to be evaluated once."""
+    """A stage of a linear scheme. Parts that do not depend on T or S stay expressions, to be evaluated once."""
 
     fixed_messages: Mapping[str, tuple[Hop, sp.Expr]]
     fixed_outputs: Mapping[str, sp.Expr]
@@ -44,7 +44,7 @@ def linear_stages(scheme: Scheme) -> tuple[LinearStage, ...] | None:
 
 
 def _linear_stage(stage: Stage, varying: set[str]) -> LinearStage | None:
-    ends = _at_ends(varying)
+    ends = {symbol(f"{name}_{end}") for name in varying for end in ALL_ENDS}
     fixed_messages: dict[str, tuple[Hop, sp.Expr]] = {}
     messages: dict[str, tuple[Hop, Affine]] = {}
     if any(message.reduction is not Reduction.SUM for message in stage.messages.values()):
@@ -67,10 +67,6 @@ def _linear_stage(stage: Stage, varying: set[str]) -> LinearStage | None:
         else:
             return None
     return LinearStage(fixed_messages, fixed_outputs, messages, outputs)
-
-
-def _at_ends(names: set[str]) -> set[sp.Symbol]:
-    return {symbol(f"{name}_{end}") for name in names for end in ALL_ENDS}
 
 
 def affine_form(expression: sp.Expr, variables: set[sp.Symbol]) -> Affine | None:

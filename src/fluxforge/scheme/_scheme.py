@@ -1,4 +1,4 @@
-"""A scheme: stages of messages and outputs, what it claims of itself, and a builder that reads formulas as text."""
+"""A scheme: stages of messages and outputs, its claims, and a builder that parses formulas."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -51,15 +51,15 @@ class Claims:
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 _RESERVED = frozenset((STEP, *NODE_FIELDS, *NODE_GEOMETRY, *WORDS, *(name for hop in Hop for name in GEOMETRY[hop])))
 
-# Of formulas shown in a notebook.
+# Longest formula that a notebook shows.
 _MOST_CHARACTERS = 20_000
-# θ of a scheme that solves no system.
+# θ of an explicit scheme.
 EXPLICIT = sp.Integer(0)
 
 
 @dataclass(frozen=True)
 class Message:
-    """An expression that is summed over the neighbours of one hop, or of which the least or largest is taken."""
+    """An expression that is summed over the neighbours of one hop, or whose minimum or maximum over them is taken."""
 
     expression: sp.Expr
     hop: Hop = Hop.EDGE
@@ -68,7 +68,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Output:
-    """An expression per cell, and what a ghost shows of it to later stages."""
+    """An expression per cell, and its value at ghosts in later stages."""
 
     expression: sp.Expr
     ghost: Ghost = Ghost.DIRICHLET
@@ -78,8 +78,8 @@ class Output:
 class Stage:
     """One round of message passing:  z_m = Σ over a hop of messages[m];  h = outputs[h](node, z, earlier h).
 
-    `time` is c where the round's rates belong to the time t + c Δt: sources and walls are taken there. It follows from
-    the time integrator and is no part of the formulas: None where no integrator has made the stage.
+    `time` is the c of the time t + c Δt at which sources and walls are evaluated. It follows from the time integrator,
+    not from the formulas: None for stages that no integrator made.
     """
 
     messages: Mapping[str, Message]
@@ -107,7 +107,7 @@ class Scheme:
     equation: Equation = HEAT
 
     def __post_init__(self) -> None:
-        """Refuse what no graph could evaluate, naming the stage and the message or output."""
+        """Raise SchemeError, naming the stage and the message or output, for what no graph could evaluate."""
         check_text(self.name, "name"), check_text(self.summary, "summary")
         check_kind(self.claims, "claims", Claims, "Claims(...)")
         if not isinstance(self.stages, tuple) or not all(isinstance(stage, Stage) for stage in self.stages):
@@ -161,7 +161,7 @@ class Scheme:
             earlier = (*earlier, *stage.outputs)
 
     def ghost_rules(self) -> dict[str, Ghost]:
-        """What a ghost shows of T and of every output."""
+        """The ghost rule of T and of every output."""
         rules = {"T": Ghost.DIRICHLET}
         for stage in self.stages:
             rules.update({name: output.ghost for name, output in stage.outputs.items()})
@@ -244,7 +244,7 @@ class SchemeBuilder:
 
         A message is its text (summed over edges), (hop, text) or (hop, text, reduction); an output is its text or
         (ghost, text).
-        `where` opens the message of an error, so that a file's reader learns which stage is meant.
+        `where` begins the messages of errors, to name the stage of a file.
         """
         where = where or f"stage {len(self._stages) + 1}"
         for argument, parts in {"messages": messages, "outputs": outputs}.items():
@@ -270,7 +270,7 @@ class SchemeBuilder:
 
 
 def _check_parts(parts: object, where: str) -> None:
-    """A mapping from names to texts, or to pairs of a word and a text."""
+    """Raise SchemeError unless this is a mapping from names to texts, or to tuples of a hop or ghost and a text."""
     if not isinstance(parts, Mapping):
         raise SchemeError(f"{where} should be a mapping from names to formulas, got {describe_value(parts)}")
     for name, given in parts.items():

@@ -14,7 +14,7 @@ from fluxforge.pde import HEAT, NUMBER, Equation, Rank, Unit, Where, dimensions,
 
 
 class Hop(StrEnum):
-    """Over what a message is summed.
+    """The neighbourhood over which a message is summed.
 
     - `edge`: the neighbours N of P, ghosts included;
     - `path`: the directed paths P → N → Q with N a cell, Q = P and ghosts Q included;
@@ -31,7 +31,7 @@ class Hop(StrEnum):
 
 
 class Reduction(StrEnum):
-    """What is made of the messages of a cell's neighbours: their sum, the least or the largest."""
+    """How the messages of a cell's neighbours are combined: their sum, minimum or maximum."""
 
     SUM = "sum"
     MIN = "min"
@@ -39,7 +39,7 @@ class Reduction(StrEnum):
 
 
 class Ghost(StrEnum):
-    """What a Dirichlet ghost shows of a stage's output: g, its owner's value, or nothing.
+    """The value of a stage's output at a Dirichlet ghost: g, its owner's value, or 0.
 
     A Neumann ghost moves with its owner, so it shows the owner's value, plus q δ where the rule is `dirichlet`.
     """
@@ -50,21 +50,21 @@ class Ghost(StrEnum):
 
 
 NODE_FIELDS = ("T", "S")
-"""What a cell has: the unknown, whatever the equation calls it, and its source."""
+"""The fields of a cell: the unknown, whatever the equation calls it, and its source."""
 
 NODE_GEOMETRY = ("V",)
 EDGE_GEOMETRY = ("A", "delta", "n_x", "n_y", "d_x", "d_y", "chi")
 IN_SPACE = ("n_z", "d_z")
-"""What a face of a mesh in space has besides."""
+"""Further components on faces of meshes in space."""
 
 INVARIANTS = ("d_n", "d_t")
-"""d·n and |d − (d·n) n|: the same in every dimension, however the mesh is turned, and seen from either side."""
+"""d·n and |d − (d·n) n|: independent of the dimension, of rotations of the mesh, and of the side of the face."""
 
 OFFSETS = tuple(f"p_{axis}" for axis in COORDINATES)
 """From the centroid of P to the centre of the face; seen from N it is p − d."""
 
 TURNED = tuple(f"{vector}_{axis}" for vector in ("n", "d") for axis in COORDINATES)
-"""What has the other sign seen from the other side of a face; of parameters: `turned_names`."""
+"""Geometry that changes sign seen from the other side of a face; for parameters see `turned_names`."""
 
 ON_FACES = (*EDGE_GEOMETRY, *IN_SPACE, *INVARIANTS)
 
@@ -93,18 +93,18 @@ STEP = "dt"
 
 
 def turned_names(equation: Equation) -> tuple[str, ...]:
-    """What has the other sign seen from the other side of a face: n, d, and a·n and K n of the parameters."""
+    """Symbols that change sign seen from the other side of a face: n, d, and a·n and K n of the parameters."""
     vectors = (p.normal_name for p in equation.parameters if p.rank is Rank.VECTOR)
     return (*TURNED, *vectors, *(name for p in equation.parameters for name in p.conormal_names))
 
 
 def constants(equation: Equation) -> tuple[str, ...]:
-    """What is one number in a whole run: the constant scalars of the equation, and Δt."""
+    """Symbols with one value in a run: the constant scalars of the equation, and Δt."""
     return (*(name for p in equation.parameters if p.where is Where.CONSTANT for name in p.cell_names), STEP)
 
 
 def message_symbols(hop: Hop, earlier: Iterable[str], equation: Equation = HEAT) -> Mapping[str, sp.Symbol]:
-    """What a message of this hop may contain: parameters, geometry, and every end's fields and earlier outputs."""
+    """The symbols of messages of this hop: parameters, geometry, and every end's fields and earlier outputs."""
     per_end = (*NODE_FIELDS, *NODE_GEOMETRY, *earlier)
     along = [name for p in equation.parameters for leg in LEGS[hop] for name in p.edge_names(ENDS[hop], leg)]
     apart = [name for p in equation.parameters for name in (*p.tangential_names, *p.conormal_names)]
@@ -124,7 +124,7 @@ def invariant_names(equation: Equation = HEAT) -> tuple[str, ...]:
 
 
 def output_symbols(sums: Iterable[str], earlier: Iterable[str], equation: Equation = HEAT) -> Mapping[str, sp.Symbol]:
-    """What an output may contain: parameters, the cell's own fields, this stage's sums and earlier outputs."""
+    """The symbols of outputs: parameters, the cell's own fields, this stage's sums and earlier outputs."""
     own = (name for p in equation.parameters for name in p.cell_names)
     return symbols_of((STEP, *own, *NODE_FIELDS, *NODE_GEOMETRY, *sums, *earlier))
 

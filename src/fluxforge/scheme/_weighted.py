@@ -103,7 +103,7 @@ def face_invariants(equation: Equation) -> dict[str, sp.Expr]:
 
 
 def reaction_numbers(equation: Equation) -> dict[str, sp.Expr]:
-    """What Δt makes of the reaction's parameters without a length: r Δt, with the mean of r given per cell.
+    """The dimensionless numbers of Δt and the reaction's parameters, r Δt, with the mean of r given per cell.
 
     A reaction of the unknown alone is one per unit of time. Raises EquationError for a parameter without a unit.
     """
@@ -149,7 +149,7 @@ def refuse_flux_form(equation: Equation) -> str | None:
 
 
 def weighted_space(coefficient: Coefficient, *, free: bool = False, base: Space = TWO_POINT) -> Space:
-    """A flux, the two-point flux unless given, with a coefficient before what later stages add to F(u).
+    """A flux, the two-point flux unless given, with a coefficient of the change that later stages make to F(u).
 
     With `free`, before the whole flux of every stage, the first included: an ablation, which changes the equation.
     """
@@ -160,7 +160,7 @@ def weighted_space(coefficient: Coefficient, *, free: bool = False, base: Space 
             return Prepared(moved.rounds, Message(coefficient(tag) * moved.message.expression))
         if state == State():
             return moved
-        # What the flux of u itself needs, gradients for one, is computed again under names of its own.
+        # The rounds that the flux of u itself needs, such as gradients, are repeated under other names.
         plain = base.prepare(equation, State(), f"{tag}o")
         first, later = plain.message.expression, moved.message.expression
         return Prepared((*plain.rounds, *moved.rounds), Message(first + coefficient(tag) * (later - first)))

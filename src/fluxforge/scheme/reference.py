@@ -21,7 +21,7 @@ from fluxforge.scheme._tableau import CRANK_NICOLSON, EULER, MIDPOINT, RK4, Tabl
 from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
 
 CORRECTION = "correction"
-"""What networks call ½ (∇T_P + ∇T_N)·(n − d/(d·n)) among their invariants."""
+"""The name of ½ (∇T_P + ∇T_N)·(n − d/(d·n)) among the invariants of networks."""
 
 
 def gradient_names(dimension: int) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ On unstructured meshes the error falls for as long as the generator makes locall
 """
 
 NO_ORDER = dict.fromkeys(("squares", "cross", "equilateral", "right", "jittered", "irregular"), 0.0)
-"""A scheme that solves another equation converges nowhere."""
+"""The claims of a scheme that solves another equation, and converges on no family."""
 
 _FLUX = "alpha*A/delta*(T_N - T_P)"
 
@@ -132,7 +132,7 @@ CORRECTED = corrected_in(2)
 
 
 PLAIN = replace(TWO_POINT, orders=PLAIN_FLUX_ORDERS)
-"""The two-point flux of heat, with what it claims."""
+"""The two-point flux of heat, with its claims."""
 
 
 def _heat(tableau: Tableau) -> Scheme:

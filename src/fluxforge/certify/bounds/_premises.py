@@ -74,6 +74,7 @@ def _any(f: AbstractMLP) -> bool:
 
 
 NEGATED = tuple(tuple(0.0 - value for value in case) for case in CORNER_CASES[1:])
+# Values that differ by less, relative to their size, are the same.
 _SAME = 1e-9
 
 

@@ -192,6 +192,7 @@ int $name_step(const fluxforge_mesh *mesh, $typed,
 }
 """
 
+# Numbers per line of a table.
 PER_LINE = 8
 
 

@@ -27,6 +27,7 @@ _WHERE = {
     Hop.LINE: "B - P - N - F: a line of cells, B behind P, F ahead of N in N_1(P); F = N where N is a ghost.",
 }
 _SHOWN = {Ghost.OWNER: "shows its owner's value", Ghost.ZERO: "shows 0"}
+# Letters per line, which fit into a column of text.
 _WIDEST = 62
 
 

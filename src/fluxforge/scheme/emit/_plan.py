@@ -1,4 +1,4 @@
-"""What the code of a scheme computes and reads, and whether conjugate gradients solve its implicit system.
+"""The arguments, sums and geometry of a scheme's code, and whether conjugate gradients solve its implicit system.
 
 The system is  V (I − θ(F' − I)) T' = …, with F'_PP = ∂F/∂T_P, a Neumann ghost's T_N = T_P + qδ counted: χ = 0 there.
 """
@@ -62,12 +62,12 @@ def sums(stage: Stage) -> dict[Hop, dict[str, sp.Expr]]:
 
 
 def reductions(stage: Stage) -> dict[str, Reduction]:
-    """What is made of each message over its hop."""
+    """The reduction of each message over its hop."""
     return {name: message.reduction for name, message in stage.messages.items()}
 
 
 def expressions(stages: Iterable[Stage]) -> Iterator[sp.Expr]:
-    """Everything that is evaluated."""
+    """All expressions that a step evaluates."""
     for stage in stages:
         for messages in sums(stage).values():
             yield from messages.values()
@@ -80,12 +80,12 @@ def names(found: Iterable[sp.Expr]) -> set[str]:
 
 
 def _apart(p: Parameter) -> tuple[str, ...]:
-    """What a face has of a vector or a tensor besides its part along n."""
+    """The symbols of the tangential parts and components of a vector or tensor on a face."""
     return (*p.tangential_names, *p.conormal_names)
 
 
 def _on_legs(name: str) -> set[str]:
-    """What an edge's symbol is called in messages over edges and paths."""
+    """The names of an edge's symbol in messages over edges and paths."""
     return {name, f"{name}_PN", f"{name}_NQ"}
 
 
@@ -104,7 +104,7 @@ _T, _T_P, _T_N = symbol("T"), symbol("T_P"), symbol("T_N")
 
 
 def check_solvable(scheme: Scheme) -> None:
-    """Refuse an implicit scheme whose system is not linear, symmetric and positive definite, with the reason."""
+    """Raise SchemeError, with the reason, unless an implicit scheme's system is linear, symmetric and definite."""
     if not scheme.implicit:
         return
     reason = _obstacle(scheme)
@@ -149,7 +149,7 @@ def _has_constants(stage: LinearStage) -> bool:
 
 
 def _indefinite(scheme: Scheme) -> str | None:
-    """The system of one cell between cold walls is V times the denominator of R: no Δt may make it vanish."""
+    """Why the system may be singular, or None; on one cell it is V times the denominator of R, which may not vanish."""
     if may_grow(scheme.equation):
         return "its reaction lets fields grow: a mode that grows at 1/(theta*dt) makes its system singular"
     factor = amplification(scheme)
@@ -163,7 +163,7 @@ def _indefinite(scheme: Scheme) -> str | None:
 
 
 def _unsymmetric(stage: LinearStage, scheme: Scheme) -> str | None:
-    """V ∂F/∂T_N must be the same seen from both sides of a face."""
+    """Why the system is not symmetric, or None: V ∂F/∂T_N must be the same from both sides of a face."""
     inner = stage.outputs[NEXT].coefficients
     weight = sp.Integer(0)
     for name, (_, affine) in stage.messages.items():

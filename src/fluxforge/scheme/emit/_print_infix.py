@@ -87,16 +87,17 @@ def _term_key(term: sp.Expr) -> tuple[int, str]:
     return size, to_text(term)
 
 
+# Precedence, from the loosest to the tightest.
 SUM, PRODUCT, POWER, ATOM = range(4)
 Piece = tuple[str, int]
-"""A text and how tightly it holds together."""
+"""A text and its precedence."""
 
 FUNCTIONS: tuple[type, ...] = (sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.tanh, sp.Abs, sp.sign, sp.Min, sp.Max)
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What differs between languages.
+    """The rules in which the languages differ.
 
     `functions` names each function, Min and Max taking two arguments; `number` writes an integer or a double;
     `power` writes base**(p/q) from the base's own piece, p/q positive and neither 1 nor 1/2; `compare` a number, 1 or
@@ -224,14 +225,6 @@ def _c_power(base: Piece, exponent: sp.Expr, text: str) -> Piece:
     return f"pow({base[0]}, {text.removeprefix('(').removesuffix(')')})", ATOM
 
 
-def _python_number(value: int | float) -> str:
-    return repr(value)
-
-
-def _c_number(value: int | float) -> str:
-    return repr(float(value))
-
-
 def _called_compare(left: str, operator: str, right: str) -> str:
     small, large = (left, right) if operator[0] == "<" else (right, left)
     return f"{'_at_most' if operator.endswith('=') else '_below'}({small}, {large})"
@@ -248,7 +241,7 @@ def array_dialect(module: str) -> Dialect:
     return Dialect(
         functions,
         f"{module}.sqrt",
-        _python_number,
+        repr,
         _star_power,
         compare=_called_compare,
         select=lambda number, _, a, b: f"_select({number}, {a}, {b})",
@@ -262,7 +255,7 @@ def c_dialect(prefix: str) -> Dialect:
     return Dialect(
         dict(zip(FUNCTIONS, words, strict=True)),
         "sqrt",
-        _c_number,
+        lambda value: repr(float(value)),
         _c_power,
         compare=lambda left, operator, right: f"({left} {operator} {right} ? 1.0 : 0.0)",
         select=_c_select,
@@ -270,12 +263,12 @@ def c_dialect(prefix: str) -> Dialect:
 
 
 def plain_dialect() -> Dialect:
-    """As a person types it."""
+    """Plain text, as formulas are typed."""
     words = ("exp", "log", "sin", "cos", "tan", "tanh", "abs", "sign", "min", "max")
     return Dialect(
         dict(zip(FUNCTIONS, words, strict=True)),
         "sqrt",
-        _python_number,
+        repr,
         _star_power,
         compare=lambda left, operator, right: f"({left} {operator} {right})",
         select=lambda number, statement, a, b: f"where({statement or number}, {a}, {b})",

@@ -32,7 +32,7 @@ _REDUCE = {Reduction.SUM: "_sum", Reduction.MIN: "_least", Reduction.MAX: "_larg
 
 @dataclass(frozen=True)
 class Flavour:
-    """What sets one array library apart: its name in code, imports, a word on use, and what opens a step."""
+    """Texts that depend on the array library: its name in code, imports, a note on use, and the opening of a step."""
 
     np: str
     array: str

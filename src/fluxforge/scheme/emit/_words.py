@@ -1,4 +1,4 @@
-"""What every target says of a scheme in words: a safe title, the formula as plain text, the mesh it works on."""
+"""Texts for every target: a title, the formula in plain text, the description of the mesh."""
 
 import re
 import textwrap
@@ -29,6 +29,7 @@ and shows T = g, S = 0, 1/V = 0. A Neumann ghost is the mirror image of its owne
 and shows T + q delta, S and V of its owner, with q = dT/dn outwards.
 P is the cell that receives, N its neighbour across a face, Q a neighbour of N."""
 _GLUE = "\N{NO-BREAK SPACE}"
+# Nesting beyond which lines are not broken: that of the deepest formula the parser accepts.
 _DEEPEST = 50
 
 
