@@ -68,14 +68,16 @@ def wave_figure(result: LimiterResult) -> Figure:
 def write_limiter(result: LimiterResult, folder: Path, *, command: str = "") -> list[Path]:
     """Write `report.html` and the figures; return their paths."""
     figures = {"phi": phi_figure(result), "waves": wave_figure(result)}
+    downwind = Q in parse(result.formula, ("r", "q", "c")).free_symbols
     captions = {
-        "phi": "φ against r at three Courant numbers: the network (dots), the closed forms fitted to it and refitted "
-        "on the loss, the upper bound min(2r/c, 2/(1 − c)), and the region of Sweby (shaded).",
+        "phi": f"φ against r at three Courant numbers{', with q = 1' if downwind else ''}: the network (dots), the "
+        "closed forms fitted to it and refitted on the loss, the upper bound min(2r/c, 2/(1 − c)), and the region of "
+        "Sweby (shaded).",
         "waves": "Left: mean |error| on Jiang's and Shu's wave, which is never trained on. Right: errors on profiles "
         "drawn for this test, over those of CFL-superbee.",
     }
     shown = {name: embed_figure(figure, name, captions[name]) for name, figure in figures.items()}
     scheme = "candidate.json" if result.verdict == "refused" else "scheme.json"
-    text = page("limiter.html", result=result, figures=shown, scheme=scheme, command=command)
+    text = page("limiter.html", result=result, figures=shown, scheme=scheme, downwind=downwind, command=command)
     write_text(folder / "report.html", text)
     return [folder / "report.html", *save_figures(figures, folder)]
