@@ -95,15 +95,12 @@ def _show_results(
     if len(results) > 1:
         show("\nthe paper's claims\n")
         columns = ("section", "claim", "verdict")
-        show_table(columns, [(row.section, _shorten(row.text), row.verdict) for row in whole.claims])
+        texts = [textwrap.shorten(row.text, 62, placeholder=" …") for row in whole.claims]
+        show_table(columns, [(row.section, text, row.verdict) for row, text in zip(whole.claims, texts, strict=True)])
     if compared is not None:
         _show_comparison(compared)
     counts = ", ".join(f"{verdict}: {count}" for verdict, count in whole.counts.items() if count)
     show(f"\nclaims of the paper: {counts}\npage: {whole.page}")
-
-
-def _shorten(text: str) -> str:
-    return textwrap.shorten(text, 62, placeholder=" …")
 
 
 def _show_comparison(compared: Comparison) -> None:

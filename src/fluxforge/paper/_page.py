@@ -158,8 +158,7 @@ def _downloads(title: str, document: Document, found: Mapping[str, list[Row]], w
 
 
 def _data(text: str, kind: str) -> str:
-    return f"data:{kind};charset=utf-8,{quote(text, safe='')}" if len(text) < 2000 else _encode(text, kind)
-
-
-def _encode(text: str, kind: str) -> str:
+    """A text as a data URL: short ones readable, others in base 64."""
+    if len(text) < 2000:
+        return f"data:{kind};charset=utf-8,{quote(text, safe='')}"
     return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"

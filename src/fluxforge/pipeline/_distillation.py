@@ -11,7 +11,7 @@ import numpy as np
 from fluxforge import recipe
 from fluxforge._types import State
 from fluxforge.certify.bounds import step_errors
-from fluxforge.data import Problem, exact_step, hops_of, model_of, source, unseen_meshes, unseen_problems
+from fluxforge.data import Problem, exact_step, source
 from fluxforge.distil import Objective, geometry, own_limit, power_law, read_constants, stencil
 from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, TrainingError
 from fluxforge.gnn import AbstractNetwork, FluxNetwork, Network, cast
@@ -21,6 +21,7 @@ from fluxforge.pipeline._folder import training_progress
 from fluxforge.pipeline._formula import Condition, Formula, NetworkConstants, Verdict, judge, law_condition, law_record
 from fluxforge.pipeline._problems import (
     draw_problems,
+    evaluation_problems,
     judged_steps,
     needs_small_steps,
     problems_by_step,
@@ -28,7 +29,6 @@ from fluxforge.pipeline._problems import (
 )
 from fluxforge.run import Progress, RunFolder, add_seconds
 from fluxforge.run.result import Evaluation, FrontTable, StencilCheck, StepErrors
-from fluxforge.scheme import Hop
 from fluxforge.train import Trained, train
 
 # Stencils of formula and network are called alike if they differ by less than this, in the mean.
@@ -267,10 +267,7 @@ def _measure_errors(network: Network, formula: Formula, spec: recipe.Recipe) -> 
     if not wanted.meshes:
         return Evaluation(meshes=0)
     with jax.enable_x64(True):
-        around = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
-        model = model_of(spec)
-        law = recipe.exchange_law(spec.data, model.equation)
-        problems = unseen_problems(around, spec.seed, fourier=wanted.fourier, model=model, law=law)
+        problems = evaluation_problems(spec)
         steps: dict[str, Callable[[Problem], State]] = {
             "network": step_of(cast(network, "float64")),
             "formula": formula.step,

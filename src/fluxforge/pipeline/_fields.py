@@ -12,23 +12,15 @@ from matplotlib.figure import Figure
 
 from fluxforge import recipe
 from fluxforge._types import CellField, State
-from fluxforge.data import (
-    Problem,
-    evaluation_meshes,
-    exact_step,
-    hops_of,
-    model_of,
-    source,
-    unseen_meshes,
-    unseen_problems,
-)
+from fluxforge.data import Problem, evaluation_meshes, exact_step, source
 from fluxforge.errors import FluxforgeError, InputError, InstabilityError
 from fluxforge.gnn import Network, cast
 from fluxforge.graph import evaluate_stages
 from fluxforge.loss import step_of
 from fluxforge.mesh import Mesh
+from fluxforge.pipeline._problems import evaluation_problems
 from fluxforge.run import RunFolder
-from fluxforge.scheme import Hop, Scheme
+from fluxforge.scheme import Scheme
 from fluxforge.stepping import comparison_figure
 from fluxforge.train import begin, optimiser
 
@@ -83,11 +75,7 @@ def _roll_out(scheme: Scheme, network: Network | None, spec: recipe.Recipe) -> t
     k = min(DRAWN, wanted.meshes - 1)
     mesh = evaluation_meshes(wanted, spec.seed)[k]
     with jax.enable_x64(True):
-        around = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
-        model = model_of(spec)
-        law = recipe.exchange_law(spec.data, model.equation)
-        problems = unseen_problems(around, spec.seed, fourier=wanted.fourier, model=model, law=law)
-        problem: Problem = jax.tree.map(lambda leaf: leaf[k], problems)
+        problem: Problem = jax.tree.map(lambda leaf: leaf[k], evaluation_problems(spec))
         steps: dict[str, Step] = {} if network is None else {"network": step_of(cast(network, "float64"))}
         steps["formula"] = lambda p: evaluate_stages(scheme.stages, p.graph, p.T, p.S, parameters=p.step_parameters)
         steps["reference"] = lambda p: exact_step(p, p.T)

@@ -14,7 +14,7 @@ from fluxforge.experiment import ROUND_OFF, WITHIN
 from fluxforge.pipeline._discover import discover, resume
 from fluxforge.pipeline._folder import run_folder
 from fluxforge.pipeline._run import result_stage
-from fluxforge.run import Progress, silent
+from fluxforge.run import Progress, prefix_progress, silent
 from fluxforge.run.result import Discovery, Document, Record, from_document, to_document
 
 
@@ -176,9 +176,7 @@ def make_gallery(
 
 
 def _document(run: GalleryRun, tell: Progress, warn: Callable[[str], None]) -> Document:
-    def progress(what: str, done: int, total: int) -> None:
-        tell(f"{run.name}: {what}", done, total)
-
+    progress = prefix_progress(tell, run.name)
     if (document := run.read()) is not None:
         return document
     if (run.folder / "run.json").exists():

@@ -10,7 +10,17 @@ from jaxtyping import PRNGKeyArray
 from msgspec.structs import replace
 
 from fluxforge import recipe
-from fluxforge.data import AbstractSource, Problem, scale_step, source
+from fluxforge.data import (
+    AbstractSource,
+    Problem,
+    hops_of,
+    model_of,
+    scale_step,
+    source,
+    unseen_meshes,
+    unseen_problems,
+)
+from fluxforge.scheme import Hop
 
 # Halvings of the longest step trained with.
 HALVINGS = 7
@@ -63,6 +73,14 @@ def draw_problems(batches: AbstractSource, spec: recipe.Recipe, number: int, cou
     """Problems like those of the training, which it has not seen."""
     key = jax.random.fold_in(jax.random.key(spec.seed), number)
     return _batch(batches, key, count)
+
+
+def evaluation_problems(spec: recipe.Recipe) -> Problem:
+    """The problems of the recipe's evaluation, in float64: the law of its data on meshes that training has not seen."""
+    wanted, model = spec.evaluation, model_of(spec)
+    around = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
+    law = recipe.exchange_law(spec.data, model.equation)
+    return unseen_problems(around, spec.seed, fourier=wanted.fourier, model=model, law=law)
 
 
 @eqx.filter_jit

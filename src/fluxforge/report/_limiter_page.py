@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from fluxforge._files import write_text
 from fluxforge.expression import evaluate, parse
 from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, save_figures
-from fluxforge.run.limiter import LimiterResult, LimiterRow
+from fluxforge.run.limiter import LimiterResult
 from fluxforge.scheme.limiters import C, Q, R
 
 # Rows of the network's table that are drawn, of the ten Courant numbers from 0.05 to 0.95.
@@ -20,6 +20,7 @@ _COURANT = np.linspace(0.05, 0.95, 10)
 def phi_figure(result: LimiterResult) -> Figure:
     """φ(r) at three Courant numbers: formulas, network, upper bound, and Sweby's region shaded."""
     figure, axes = panels(len(_ROWS))
+    formulas = [row for row in result.limiters if row.formula is not None]
     r = np.linspace(1e-3, 5.0, 1500)
     for panel, row in zip(axes, _ROWS, strict=True):
         c = float(_COURANT[row])
@@ -33,17 +34,13 @@ def phi_figure(result: LimiterResult) -> Figure:
             panel.plot(
                 points, share * np.minimum(2 * points / c, 2 / (1 - c)), ".", color=COLOURS[0], ms=3, label="network"
             )
-        for each, colour in zip(_formulas(result), COLOURS[1:], strict=False):
+        for each, colour in zip(formulas, COLOURS[1:], strict=False):
             phi = evaluate(parse(each.formula or "0", ("r", "q", "c")), {R: r, Q: np.ones_like(r), C: c}, np)
             panel.plot(r, phi, color=colour, lw=1.2, label=each.name)
         panel.set(xlabel="r", ylabel="φ", title=f"c = {c:.2f}", xlim=(0, 5), ylim=(0, 1.1 * 2 / (1 - c)))
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
     return figure
-
-
-def _formulas(result: LimiterResult) -> list[LimiterRow]:
-    return [row for row in result.limiters if row.formula is not None]
 
 
 def wave_figure(result: LimiterResult) -> Figure:

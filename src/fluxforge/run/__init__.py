@@ -12,7 +12,7 @@ from fluxforge.run._durable import (
     write_durably,
 )
 from fluxforge.run._folder import LOCK, RunFolder, lock_folder
-from fluxforge.run._progress import Progress, Warn, add_seconds, silent
+from fluxforge.run._progress import Progress, Warn, add_seconds, prefix_progress, silent
 
 __all__ = [
     "LOCK",
@@ -27,6 +27,7 @@ __all__ = [
     "explain_failure",
     "find_altered",
     "lock_folder",
+    "prefix_progress",
     "read_digests",
     "remove_strays",
     "silent",

@@ -15,6 +15,11 @@ def silent(what: str, done: int, total: int) -> None:
     """A Progress that reports nothing."""
 
 
+def prefix_progress(tell: Progress, prefix: str) -> Progress:
+    """A Progress that puts `prefix: ` before what is being done."""
+    return lambda what, done, total: tell(f"{prefix}: {what}", done, total)
+
+
 @contextmanager
 def add_seconds(seconds: dict[str, float], name: str) -> Iterator[None]:
     """Add the duration of the block to `seconds[name]`, also if the block fails."""

@@ -102,13 +102,12 @@ def choose_samples(found: Sequence[Mesh], middle: float) -> dict[str, Sample]:
 
     The size of a cell is its determinant, 2 V, over the largest on the irregular sample, as in the paper's caption.
     """
-    chosen = {kind: _nearest_mesh(found[k :: len(KINDS)], middle) for k, kind in enumerate(KINDS)}
+    chosen = {
+        kind: min(found[k :: len(KINDS)], key=lambda mesh: abs(len(mesh.cells) - middle))
+        for k, kind in enumerate(KINDS)
+    }
     largest = 2 * float(dual(chosen["irregular"]).V.max())
     return {kind: _make_sample(mesh, largest) for kind, mesh in chosen.items()}
-
-
-def _nearest_mesh(found: Sequence[Mesh], middle: float) -> Mesh:
-    return min(found, key=lambda mesh: abs(len(mesh.cells) - middle))
 
 
 def _make_sample(mesh: Mesh, largest: float) -> Sample:

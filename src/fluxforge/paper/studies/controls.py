@@ -19,7 +19,7 @@ from fluxforge.paper.studies._records import Claim, Verdict
 from fluxforge.pipeline import Judged as JudgedFormula
 from fluxforge.pipeline import TrainedMember, distil_network, finite, judge_formula, run_folder
 from fluxforge.recipe import exchange_law
-from fluxforge.run import Progress, Warn, silent
+from fluxforge.run import Progress, Warn, prefix_progress, silent
 from fluxforge.scheme import Stage, semi_discrete, symbol
 from fluxforge.train import train
 
@@ -150,10 +150,7 @@ def _row(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn)
         done = held.read_stage(NAME)
         if done is None or done["what"] != decoy.what:
             began = time.perf_counter()
-
-            def tell_decoy(what: str, k: int, of: int) -> None:
-                tell(f"{decoy.name}: {what}", k, of)
-
+            tell_decoy = prefix_progress(tell, decoy.name)
             if decoy.make is None:
                 network = train(spec, source(spec), folder=held).member(0)
             else:

@@ -12,7 +12,7 @@ from fluxforge.data import source
 from fluxforge.paper.studies._records import Claim, Verdict
 from fluxforge.pipeline import generalise, reduce_networks, run_folder
 from fluxforge.recipe import Table
-from fluxforge.run import Progress, RunFolder, Warn, silent
+from fluxforge.run import Progress, RunFolder, Warn, prefix_progress, silent
 from fluxforge.run.result import (
     Arm,
     ArmSummary,
@@ -90,7 +90,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     for name in config.variants:
         spec = recipe.override(base, VARIANTS[name])
         own = None if folder is None else folder / name.replace(" ", "-")
-        found[name], canonical = _run_variant(spec, own, _prefix_progress(tell, name), warn, reduce=not reduced)
+        found[name], canonical = _run_variant(spec, own, prefix_progress(tell, name), warn, reduce=not reduced)
         reduced += [canonical] if canonical is not None else []
     first = found[config.variants[0]].measured
     return Result(
@@ -106,10 +106,6 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
         parameters=first.parameters,
         seconds={name: each.seconds for name, each in found.items()},
     )
-
-
-def _prefix_progress(tell: Progress, name: str) -> Progress:
-    return lambda what, done, total: tell(f"{name}: {what}", done, total)
 
 
 def _describe_variant(found: Generalisation) -> Variant:

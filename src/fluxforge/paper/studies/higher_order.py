@@ -27,7 +27,7 @@ from fluxforge.paper.studies._networks import (
 )
 from fluxforge.paper.studies._seeds import read_rates
 from fluxforge.pipeline import ladder, problems_by_step, run_folder
-from fluxforge.run import Progress, Warn, silent
+from fluxforge.run import Progress, Warn, prefix_progress, silent
 from fluxforge.run.result import Discovery
 from fluxforge.scheme import Scheme, find, symbol
 from fluxforge.stepping import step_limit
@@ -73,13 +73,13 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     networks, discovered = {}, {}
     for name in NAMES:
         own = _spec(config, name, {})
-        network, discovered[name] = _discover(own, folder, _prefix_progress(tell, name), warn)
+        network, discovered[name] = _discover(own, folder, prefix_progress(tell, name), warn)
         networks[name] = _measure(network, own)
     for name in config.variants:
         base, changes = VARIANTS[name]
         own = _spec(config, base, {**changes, **_variant_steps(config), **_variant_rate(config, changes)})
         where = None if folder is None else folder / _folder_name(name)
-        networks[name] = _train_variant(own, where, _prefix_progress(tell, name))
+        networks[name] = _train_variant(own, where, prefix_progress(tell, name))
     return Result(
         experiment=NAME,
         preset=config.preset,
@@ -112,10 +112,6 @@ def _variant_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
 def _spec(config: Config, name: str, changes: recipe.Changes) -> recipe.Recipe:
     own = {key: value for key, value in config.changes.items() if key != "seeds"}
     return recipe.override(recipe.load(name, preset=config.preset), {**own, **changes})
-
-
-def _prefix_progress(tell: Progress, name: str) -> Progress:
-    return lambda what, done, total: tell(f"{name}: {what}", done, total)
 
 
 def _folder_name(variant: str) -> str:

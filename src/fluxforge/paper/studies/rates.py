@@ -27,7 +27,7 @@ from fluxforge.paper.studies._seeds import (
     spread_of,
     weigh,
 )
-from fluxforge.run import Progress, RunFolder, Warn, silent
+from fluxforge.run import Progress, RunFolder, Warn, prefix_progress, silent
 from fluxforge.run.result import Discovery
 from fluxforge.train import train
 
@@ -119,7 +119,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
         spec = _spec(config, name, k)
         tell(f"{name}, seed {spec.seed}", done, len(wanted))
         own = folder / f"{spec.name}-{spec.seed}"
-        discovery = discover_in(spec, own, _prefix_progress(tell, spec), warn)
+        discovery = discover_in(spec, own, prefix_progress(tell, f"{spec.name}, seed {spec.seed}"), warn)
         rows[name].append(describe_seed(spec, discovery, _measure_residual(spec, own, warn)))
     recipes = {name: tally(_spec(config, name, 0), each) for name, each in rows.items()}
     return Result(NAME, config.preset, config.networks, recipes)
@@ -129,10 +129,6 @@ def _spec(config: Config, name: str, k: int) -> recipe.Recipe:
     changes = {key: value for key, value in config.changes.items() if key != "seeds"}
     spec = recipe.load(name)
     return recipe.override(spec, {**changes, "seed": spec.seed + k, "seeds": 1})
-
-
-def _prefix_progress(tell: Progress, spec: recipe.Recipe) -> Progress:
-    return lambda what, done, total: tell(f"{spec.name}, seed {spec.seed}: {what}", done, total)
 
 
 def describe_seed(spec: recipe.Recipe, discovery: Discovery, residual: Residuals | None) -> Row:
