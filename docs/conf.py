@@ -12,7 +12,6 @@ version = release = fluxforge.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "mathml",
     "from_code",
@@ -37,4 +36,3 @@ pygments_dark_style = "monokai"
 maximum_signature_line_length = 90
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
-autosummary_generate = False

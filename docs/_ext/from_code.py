@@ -75,17 +75,24 @@ class Api(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Autosummary and autodoc, told every name."""
+        """A row per name, and autodoc of each. Autosummary would make every signature once more to show none."""
         package = self.arguments[0]
         names = sorted(import_module(package).__all__, key=str.lower)
-        lines = [f".. automodule:: {package}", "", f".. currentmodule:: {package}", ""]
-        lines += [".. autosummary::", "   :nosignatures:", "", *(f"   {name}" for name in names), ""]
+        rows = [_summary_row(package, name, getattr(import_module(package), name)) for name in names]
+        lines = [f".. automodule:: {package}", "", "```", "", "| name | what it is |", "| --- | --- |", *rows, ""]
+        lines += ["```{eval-rst}", f".. currentmodule:: {package}", ""]
         for name in names:
             thing = getattr(import_module(package), name)
             # A package within the package has a page of its own.
             kind, *options = ("py:data", "   :no-index:") if isinstance(thing, ModuleType) else _kind(thing)
             lines += [f".. {kind}:: {name}", *options, ""]
         return self.parse_text_to_nodes("\n".join(["```{eval-rst}", *lines, "```"]))
+
+
+def _summary_row(package: str, name: str, thing: Any) -> str:
+    """A link to where the name is documented, and the first line of its docstring."""
+    text = "" if get_origin(thing) is not None or thing.__doc__ == type(thing).__doc__ else inspect.getdoc(thing) or ""
+    return f"| {{py:obj}}`~{package}.{name}` | {_plain(text.split(chr(10))[0])} |"
 
 
 def _kind(thing: Any) -> tuple[str, ...]:

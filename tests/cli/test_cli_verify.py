@@ -10,8 +10,19 @@ from fluxforge.mesh import squares, write
 from fluxforge.scheme import Claims, SchemeBuilder, save
 
 
-def test_a_certificate_is_shown_and_written(cli: Cli, tmp_path: Path) -> None:
-    told = cli("verify", "euler", "--quick", "--families", "squares", "-o", tmp_path)
+def test_a_certificate_is_shown_and_written_and_an_earlier_one_only_written_over_if_asked(
+    cli: Cli, tmp_path: Path
+) -> None:
+    verify = ("verify", "euler", "--quick", "--families", "squares", "-o", tmp_path)
+    (tmp_path / "certificate.json").write_text("mine", encoding="utf-8")
+    told = cli(*verify)
+    assert (told.code, told.out) == (2, "")
+    assert "holds an earlier certificate (certificate.json): give another folder, or --overwrite" in " ".join(
+        told.err.split()
+    )
+    assert (tmp_path / "certificate.json").read_text(encoding="utf-8") == "mine"
+    assert cli(*verify[:-2], "--overwrite").code == 2
+    told = cli(*verify, "--overwrite")
     assert told.code == 0
     assert told.out.startswith("euler: Explicit two-point flux; order 2 on squares; first order in time; stable up to")
     words = " ".join(told.out.split())
@@ -20,20 +31,6 @@ def test_a_certificate_is_shown_and_written(cli: Cli, tmp_path: Path) -> None:
     assert "verdict: as claimed (from a quick run)" in words
     assert json.loads((tmp_path / "certificate.json").read_text())["format"] == "fluxforge-certificate"
     assert "as claimed" in (tmp_path / "certificate.html").read_text()
-
-
-def test_an_earlier_certificate_is_not_written_over_unless_asked(cli: Cli, tmp_path: Path) -> None:
-    verify = ("verify", "euler", "--quick", "--families", "squares", "--levels", "1", "-o", tmp_path)
-    (tmp_path / "certificate.json").write_text("mine", encoding="utf-8")
-    told = cli(*verify)
-    assert (told.code, told.out) == (2, "")
-    assert "holds an earlier certificate (certificate.json): give another folder, or --overwrite" in " ".join(
-        told.err.split()
-    )
-    assert (tmp_path / "certificate.json").read_text(encoding="utf-8") == "mine"
-    assert cli(*verify, "--overwrite").code == 0
-    assert (tmp_path / "certificate.json").read_text(encoding="utf-8") != "mine"
-    assert cli(*verify[:-2], "--overwrite").code == 2
 
 
 def test_json_is_one_document(cli: Cli) -> None:

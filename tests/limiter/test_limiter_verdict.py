@@ -1,5 +1,7 @@
 """The verdict on a limiter, and what is claimed of the limiters that are built in."""
 
+from functools import cache
+
 import jax
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from fluxforge.scheme.limiters import LIMITERS, C, Q, R
 DISCOVERED = ["discovered-jump", "discovered-ramp", "discovered-downwind"]
 BETTER = {"128": 0.7, "512": 0.9, "2048": 0.97}
 VAN_LEER = "(r + abs(r))/(1 + abs(r))"
+region = cache(limiter_region)  # a proof by intervals, of a second or more; several tests are about one formula
 
 
 def judge(phi: str | sp.Expr, fresh: dict[str, float]) -> Judged:
@@ -27,7 +30,7 @@ def judge(phi: str | sp.Expr, fresh: dict[str, float]) -> Judged:
         jiang_shu={},
     )
     form = ClosedForm(Fit(FAMILIES[0], np.zeros(8), 0.0), 0.0, None)
-    return Judged(form, formula, limiter_region(formula), row)
+    return Judged(form, formula, region(formula), row)
 
 
 def test_a_limiter_within_its_bounds_that_is_better_at_every_horizon_is_accepted() -> None:

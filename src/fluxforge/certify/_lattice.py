@@ -47,14 +47,13 @@ class Lattice:
 
     def geometry(self, edge: Edge, equation: Equation) -> Mapping[str, sp.Expr]:
         """The symbols of an edge: on these lattices d is perpendicular to the face. Parameters are constants."""
-        delta = sp.sqrt(sp.expand(sp.Add(*(component**2 for component in edge.d))))
-        n = tuple(sp.simplify(component / delta) for component in edge.d)
+        delta, n = _length_and_direction(edge.d)
         axes = COORDINATES[: self.dimension]
         vectors = {f"{name}_{axis}": v[i] for name, v in (("n", n), ("d", edge.d)) for i, axis in enumerate(axes)}
         known = {
             "A": edge.A,
-            "delta": sp.simplify(delta),
-            "d_n": sp.simplify(delta),
+            "delta": delta,
+            "d_n": delta,
             "d_t": sp.Integer(0),
             **vectors,
             "chi": sp.Integer(1),
@@ -94,6 +93,12 @@ class Lattice:
         """The components of K n."""
         rows = sp.Matrix(self.dimension, self.dimension, self.components(p, equation))
         return [sp.expand(row) for row in rows * sp.Matrix(n)]
+
+
+@cache  # the lattices have a dozen edges, which every scheme asks for
+def _length_and_direction(d: Vector) -> tuple[sp.Expr, Vector]:
+    length = sp.sqrt(sp.expand(sp.Add(*(component**2 for component in d))))
+    return sp.simplify(length), tuple(sp.simplify(component / length) for component in d)
 
 
 def end_values(equation: Equation, ends: tuple[str, ...]) -> Mapping[str, sp.Expr]:

@@ -14,7 +14,7 @@ two sizes of lattice tell it from the equation's own.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,12 +48,17 @@ def own_derivatives(
     """
     if not equation.linear:
         raise NumericalError(f"equation {equation.name!r} is not linear, and has no coefficients to compare with")
+    rate = sp.expand(_rate_of_waves(equation, dimension).xreplace(dict(values or {})))
+    return {powers: c for powers, c in sp.Poly(rate, *wave_symbols(dimension)).terms() if c != 0}
+
+
+@lru_cache(maxsize=64)  # simplifying it takes longer than all else, and every scheme of an equation asks for the same
+def _rate_of_waves(equation: Equation, dimension: int) -> sp.Expr:
+    """u_t/u of u = e^{q·x}, the wave symbols for q."""
     axes = [symbol(axis) for axis in COORDINATES[:dimension]]
-    slopes = wave_symbols(dimension)
-    u = sp.exp(sp.Add(*(q * x for q, x in zip(slopes, axes, strict=True))))
+    u = sp.exp(sp.Add(*(q * x for q, x in zip(wave_symbols(dimension), axes, strict=True))))
     source = equation.strong(u, dimension) - equation.strong(sp.S.Zero, dimension)
-    rate = sp.expand(sp.simplify(-source / (u * equation.capacity)).xreplace(dict(values or {})))
-    return {powers: c for powers, c in sp.Poly(rate, *slopes).terms() if c != 0}
+    return sp.simplify(-source / (u * equation.capacity))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ depends on Δt.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import sympy as sp
 
@@ -86,6 +87,7 @@ def _term(key: tuple[int, ...], coefficient: sp.Expr) -> str:
     return f"{f'({text})' if simple.is_Add else text}*T{f'_{derivative}' if derivative else ''}"
 
 
+@lru_cache(maxsize=64)  # a third of the time of a quick certificate; `is_own_symbolically` asks for Euler's each time
 def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | None:
     """Leading and first error term on the lattice; None where the scheme is not linear or keeps no constants there.
 
