@@ -95,7 +95,7 @@ FAULTS = (
         "loss",
     ),
     Fault("data/_pairs.py", "return 0.5 * jnp.abs(", "return jnp.abs(", "data/test_two_cells.py"),
-    Fault("data/_refined.py", "k3 = rate(u + 0.5 * h * k2)", "k3 = rate(u + h * k2)", "data/test_refined.py"),
+    Fault("data/_problem.py", "k3 = rate(u + 0.5 * h * k2)", "k3 = rate(u + h * k2)", "data/test_refined.py"),
     Fault(
         "train/_step.py",
         "better = loss < (1.0 - WORTHWHILE) * state.best",
@@ -127,7 +127,7 @@ FAULTS = (
         "certify/test_black_box.py",
     ),
     Fault(
-        "certify/order.py",
+        "certify/_steady.py",
         "csr_array(eye_array(graph.cells) - step.M)",
         "csr_array(eye_array(graph.cells) + step.M)",
         "certify/test_space_order.py",

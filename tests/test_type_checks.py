@@ -1,5 +1,6 @@
 """Wrong types are refused in every kind of function of the package, whichever checker looks at it."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,10 +12,12 @@ import pytest
 from beartype import beartype
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping._storage import get_shape_memo
 
+import axis_checks
 from fluxforge.graph._neighbourhoods import view
 from fluxforge.mesh import dual, fourier_step, squares
-from type_checks import jaxtyped, names_axes
+from type_checks import _by_jaxtyping, jaxtyped, names_axes
 
 
 def field(T: Float[Array, " cells"], S: Float[Array, " cells"]) -> Float[Array, " cells"]:
@@ -116,3 +119,29 @@ def test_the_package_s_functions_are_checked() -> None:
         fourier_step("a graph")
     with pytest.raises(BeartypeCallHintViolation):
         type(graph)(**{**vars(graph), "V": graph.V[:, None]})
+
+
+def test_annotations_accept_what_jaxtyping_accepts_however_often_they_are_asked() -> None:
+    """The second answer is that of the quick check, where there is one."""
+    values: list[Any] = [np.zeros(shape) for shape in ((), (2,), (3,), (2, 2), (2, 3), (3, 3), (2, 2, 2))]
+    values += [jnp.zeros(2), jnp.zeros((3, 3)), np.zeros(2, np.float32), np.zeros(2, int), [0.0, 0.0], None]
+    texts = ("", "n", "2", "n n", "n m", "n 3", "n n m", "#n n", "n ...", "*n", "n n+1", "_ n")
+    for annotation in (Float[kind, text] for kind in (np.ndarray, Array) for text in texts):
+        for value in values:
+            wanted = axis_checks._by_jaxtyping(annotation, value)
+            assert [isinstance(value, annotation) for _ in range(3)] == [wanted] * 3, (annotation, value)
+
+
+def test_the_table_of_axes_is_jaxtyping_s() -> None:
+    """The second array of a call has names that are known, new ones, or does not fit and adds nothing."""
+    for first, second in itertools.product([(2,), (3,), (2, 2), (2, 3), (3, 3)], repeat=2):
+        for one, other in itertools.product(["n", "m", "n m", "m n", "n n", "n 2"], repeat=2):
+            pairs = [(Float[np.ndarray, one], np.zeros(first)), (Float[np.ndarray, other], np.zeros(second))]
+            assert answers(isinstance, pairs) == answers(axis_checks._by_jaxtyping, [p[::-1] for p in pairs])
+
+
+def answers(check: Any, pairs: list[tuple[Any, Any]]) -> Any:
+    """Whether each value is what its annotation says, within one call, and the lengths of the axes afterwards."""
+    with _by_jaxtyping("context"):
+        checked = [check(value, annotation) for annotation, value in pairs]
+        return checked, dict(get_shape_memo()[0])

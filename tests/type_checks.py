@@ -15,12 +15,15 @@ from typing import Any, ForwardRef, Literal, TypeVar, get_args, get_origin
 
 import jaxtyping
 
+import axis_checks
+
 _by_jaxtyping = jaxtyping.jaxtyped
 
 
 def install() -> None:
-    """Put `jaxtyped` in jaxtyping's place, before the package is imported."""
+    """Put `jaxtyped` in jaxtyping's place, before the package is imported, and quick checks of axes before its own."""
     jaxtyping.jaxtyped = jaxtyped
+    axis_checks.install()
 
 
 def jaxtyped(*, typechecker: Callable[[Any], Any]) -> Callable[[Any], Any]:

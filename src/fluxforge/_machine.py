@@ -1,11 +1,15 @@
-"""The free memory of the machine, and its processor."""
+"""The machine: free memory, processor, cores, and the versions and hardware that results depend on."""
 
 import os
 import platform
+import sys
+from importlib.metadata import version
 from pathlib import Path
 
 # Control groups, version 2 then version 1: the memory limit of a container, and its use.
 _GROUPS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
+
+LIBRARIES = ("fluxforge", "jax", "equinox", "optax", "numpy", "scipy", "sympy", "gmsh", "pyoperon")
 
 
 def free_memory(meminfo: Path = Path("/proc/meminfo"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
@@ -54,3 +58,15 @@ def count_threads() -> int:
     """The threads that XLA starts: one per core, unless PJRT_NPROC asks for another number."""
     asked = os.environ.get("PJRT_NPROC", "")
     return int(asked) if asked.isdigit() and int(asked) else count_cores()
+
+
+def environment() -> dict[str, str]:
+    """Versions of Python and the libraries, and the device: what a result depends on. Opens the JAX device."""
+    # Imported here: the command line reads this module before it needs JAX.
+    import jax
+
+    found = {"python": platform.python_version(), "platform": platform.machine()}
+    for name in LIBRARIES:
+        found[name] = version(name)
+    device = jax.devices()[0]
+    return found | {"device": device.device_kind if device.platform != "cpu" else "cpu", "system": sys.platform}

@@ -8,6 +8,9 @@ from jaxtyping import Bool, Float, Int
 if TYPE_CHECKING:
     from jaxtyping import Array
 
+JsonObject: TypeAlias = dict[str, object]
+"""An object of a JSON document: names to None, bool, int, float, str, lists and objects of these."""
+
 Precision: TypeAlias = Literal["float32", "float64"]
 Points: TypeAlias = Float[np.ndarray, "points dimension"]
 Corners: TypeAlias = Int[np.ndarray, "cells corners"]

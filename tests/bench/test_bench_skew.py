@@ -37,12 +37,17 @@ def test_the_hybrid_scheme_on_squares_is_the_two_point_flux():
 def test_the_table_has_all_schemes_and_the_discovered_one_is_ahead(monkeypatch):
     monkeypatch.setattr("fluxforge.bench._skew.SIZES", {**SIZES, "quick": (6, 12)})
     monkeypatch.setattr("fluxforge.bench._skew.CONDUCTIVITY_SIZES", {"quick": (4,)})
+    monkeypatch.setattr("fluxforge.bench._skew.RANGE_MESHES", {"quick": 2})
+    monkeypatch.setattr("fluxforge.bench._skew.BLEND_SIZES", {"quick": (6,)})
     measured = bench_skew(size="quick")
     by_name = {(each.family, each.scheme): each for each in measured.compared}
     for family in ("right", "jittered", "quadrilaterals"):
         assert by_name[family, "skew-error"].over_corrected < 0.95
         assert by_name[family, "two-point"].over_corrected > 2.0
         assert by_name[family, "hybrid"].equal_unknowns == pytest.approx(1.0)
+    assert any(row.violated > 0 for row in measured.ranges if not row.blended)
+    assert all(row.violated == 0 for row in measured.ranges if row.blended)
+    assert all(0.5 < row.error_ratio < 1.5 for row in measured.blends)
     document = measured.document()["skew"]
     assert {row["problem"] for row in document["conductivities"]} == {"tensor", "jump"}
     assert {row["scheme"] for row in document["rows"]} >= {"corrected", "two-point", "hybrid", "skew-error"}

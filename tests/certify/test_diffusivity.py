@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from fluxforge.certify._families import Levels
-from fluxforge.certify.effective import lattice_diffusion
-from fluxforge.certify.order import fitted_diffusion
+from fluxforge.certify.effective import fitted_diffusion, lattice_diffusion
 from fluxforge.scheme.reference import BUILT_IN
 
 

@@ -4,7 +4,7 @@ import pytest
 import sympy as sp
 
 from fluxforge.certify import Verdict
-from fluxforge.certify.limiter import C, R, limiter_line, limiter_region
+from fluxforge.certify.limiter import C, R, is_clipped, limiter_line, limiter_region
 from fluxforge.expression import parse
 from fluxforge.scheme import LIMITERS
 
@@ -53,3 +53,41 @@ def test_a_limiter_is_of_first_order_where_it_is_not_one_at_one() -> None:
     assert not found.second_order
     assert "first order only" in limiter_line(found).evidence
     assert {C, R} == set(phi("r*c").free_symbols)
+
+
+CLIPPED = "max(0, min(min(2*r/c, 2/(1 - c)), {}))"
+
+
+@pytest.mark.parametrize("inner", ["1 + (1 + c)*(r - 1)/3", "1 + 5*(q - 1) - 7*(r - 1)", "where(r < q, 40, -3)"])
+def test_a_formula_that_is_clipped_to_the_bounds_is_within_them_whatever_it_contains(inner: str) -> None:
+    formula = parse(CLIPPED.format(inner), ("r", "q", "c"))
+    assert is_clipped(formula)
+    found = limiter_region(formula)
+    assert found.holds
+    assert "max(0, min(2r/c, 2/(1 − c), …))" in limiter_line(found).method
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "max(0, min(min(2*r/c, 2/(1 - c)), 1)) + 0*r + 1",
+        "max(0, min(min(2.1*r/c, 2/(1 - c)), 1 + q))",
+        "max(0, min(2/(1 - c), 1 + q))",
+        "max(0.1, min(min(2*r/c, 2/(1 - c)), 1))",
+        "max(max(0, 3*r), min(min(2*r/c, 2/(1 - c)), 1))",
+        "min(min(2*r/c, 2/(1 - c)), 1)",
+    ],
+)
+def test_a_formula_that_is_nearly_clipped_is_not_within_the_bounds_by_its_form(text: str) -> None:
+    assert not is_clipped(parse(text, ("r", "q", "c")))
+
+
+def test_a_formula_that_is_clipped_to_a_tenth_instead_of_zero_is_refused() -> None:
+    assert limiter_region(phi("max(0.1, min(min(2*r/c, 2/(1 - c)), 1))")).holds is False
+
+
+@pytest.mark.slow
+def test_a_bound_that_is_broken_for_one_downwind_difference_only_is_found() -> None:
+    found = limiter_region(parse("max(0, min(r, 1))*(1 + 2*max(0, 1 - 100*abs(q - 3)))", ("r", "q", "c")))
+    assert found.holds is False
+    assert "q = 3" in limiter_line(found).evidence

@@ -10,13 +10,12 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackNoConvergence
 
-from fluxforge.certify import Verdict, verify, verify_step
+from fluxforge.certify import Verdict, _doubts, verify, verify_step
 from fluxforge.certify._certificate import _stability
 from fluxforge.certify.growth import maximum_principle
 from fluxforge.certify.modified import square_equation
 from fluxforge.certify.stability import Stability, stability
 from fluxforge.certify.time_order import exact_solution
-from fluxforge.cli import _simulation
 from fluxforge.errors import InstabilityError, NumericalError
 from fluxforge.mesh import dual, jittered, squares
 from fluxforge.scheme import Scheme, SchemeBuilder
@@ -49,9 +48,9 @@ def test_a_fault_of_the_program_ends_the_certificate(kind: type[Exception], monk
     monkeypatch.setattr(VERIFICATION, "linearity", raising(kind))
     with pytest.raises(kind, match="what went wrong"):
         verify("euler", mesh=squares(2))
-    monkeypatch.setattr(_simulation, "other_equation", raising(kind))
+    monkeypatch.setattr(_doubts, "other_equation", raising(kind))
     with pytest.raises(kind, match="what went wrong"):
-        _simulation.notes([BUILT_IN["euler"]], squares(2))
+        _doubts.list_doubts([BUILT_IN["euler"]], squares(2))
 
 
 def test_a_numerical_failure_becomes_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,8 +64,8 @@ def test_a_numerical_failure_becomes_a_line(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("kind", FAILURES)
 def test_a_numerical_failure_is_a_note_of_a_run(kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_simulation, "other_equation", raising(kind))
-    (note,) = _simulation.notes([BUILT_IN["euler"]], squares(2))
+    monkeypatch.setattr(_doubts, "other_equation", raising(kind))
+    (note,) = _doubts.list_doubts([BUILT_IN["euler"]], squares(2))
     assert "is not established (what went wrong)" in note
 
 

@@ -8,7 +8,7 @@ import typer
 from cli_runs import Cli, only_line
 
 from fluxforge.cli import _arguments, _export, _simulate
-from fluxforge.cli._arguments import Engine, Family, Kind, complete_scheme, complete_schemes, parse_whole
+from fluxforge.cli._arguments import Engine, Family, Kind, complete_list, complete_one, parse_whole
 from fluxforge.cli._mesh import parse_vertices
 from fluxforge.mesh import FAMILIES
 from fluxforge.mesh._generate import ENGINES, KINDS
@@ -41,9 +41,9 @@ def test_copied_names_are_the_librarys() -> None:
 
 
 def test_schemes_complete() -> None:
-    assert complete_scheme("eu") == ["euler"]
-    assert complete_scheme("") == list(BUILT_IN)
-    assert complete_schemes("euler,rk") == ["euler,rk4", "euler,rkl2-8"]
+    assert complete_one(_arguments.SCHEMES)("eu") == ["euler"]
+    assert complete_one(_arguments.SCHEMES)("") == list(BUILT_IN)
+    assert complete_list(_arguments.SCHEMES)("euler,rk") == ["euler,rk4", "euler,rkl2-8"]
 
 
 @pytest.mark.parametrize(

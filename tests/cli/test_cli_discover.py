@@ -11,7 +11,7 @@ from cli_runs import Cli, only_line, start
 
 from fluxforge import recipe
 from fluxforge.cli import main
-from fluxforge.cli._commands import RECIPES
+from fluxforge.cli._arguments import RECIPES
 
 TINY = """
 name = "tiny"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fluxforge.cli._progress import BETWEEN_LINES, Lines, count_done, doing, progress_bar, question_bar
+from fluxforge.cli._progress import BETWEEN_LINES, Lines, count_done, progress_bar, question_bar, show_status
 
 
 class Terminal(io.StringIO):
@@ -39,21 +39,21 @@ def test_a_terminal_sees_the_bar_with_counts(
 
 def test_a_terminal_sees_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
-    with doing("reading m.msh") as tell:
+    with show_status("reading m.msh") as tell:
         tell("drawing m.png")
     assert "drawing m.png" in terminal.getvalue()
 
 
 def test_json_is_quiet_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
-    with progress_bar("euler", 10, quiet=True) as tell, doing("reading", quiet=True) as change:
+    with progress_bar("euler", 10, quiet=True) as tell, show_status("reading", quiet=True) as change:
         assert tell is None
         change("writing")
     assert terminal.getvalue() == ""
 
 
 def test_a_file_sees_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bar("euler", 10) as tell, doing("reading") as change:
+    with progress_bar("euler", 10) as tell, show_status("reading") as change:
         assert tell is None
         change("writing")
     assert capsys.readouterr() == ("", "")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cli_runs import Cli, only_line
 
-from fluxforge.cli._equations import EQUATIONS, complete_equation
+from fluxforge.cli._arguments import EQUATIONS, complete_one
 from fluxforge.mesh import dual, squares, write
 from fluxforge.pde import BUILT_IN
 
@@ -24,7 +24,7 @@ def halves(tmp_path: Path) -> Path:
 
 def test_copied_names_are_those_of_the_library() -> None:
     assert tuple(BUILT_IN) == EQUATIONS
-    assert complete_equation("adv") == ["advection", "advection-diffusion"]
+    assert complete_one(EQUATIONS)("adv") == ["advection", "advection-diffusion"]
 
 
 def test_equations_are_listed(cli: Cli) -> None:

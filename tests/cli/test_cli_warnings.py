@@ -74,7 +74,7 @@ def test_warnings_of_libraries_stay_off_the_terminal(
         warnings.warn("overflow encountered in a library", RuntimeWarning, stacklevel=2)
         return []
 
-    monkeypatch.setattr(_simulation, "notes", warn)
+    monkeypatch.setattr(_simulation, "list_doubts", warn)
     run = ("simulate", "euler", "--mesh", mesh_file, "--initial", "x", "--steps", 1)
     told = cli(*run)
     assert (told.code, told.err) == (0, "")

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from dataclasses import replace
 from typing import final
 
 import numpy as np
@@ -144,12 +145,8 @@ def searched(changes: dict[str, object]) -> Front:
 @pytest.fixture
 def smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of the formulas per round, and as many rounds."""
-    real = _modules.Search
-
-    def small(**fields: object) -> object:
-        return real(**{**fields, "population": 60, "evaluations": 1_200})  # type: ignore[arg-type]
-
-    monkeypatch.setattr(_modules, "Search", small)
+    real = Search.of_recipe
+    monkeypatch.setattr(Search, "of_recipe", lambda wanted: replace(real(wanted), population=60, evaluations=1_200))
 
 
 def load(monkeypatch: pytest.MonkeyPatch, pause: float, speed: float) -> None:

@@ -160,7 +160,7 @@ def test_other_boundary_data_are_those_of_another_graph() -> None:
     around = pad_graph(MIXED)
     assert np.array_equal(other.neumann, MIXED.neumann)
     value = view(other, Ghost.DIRICHLET).constant
-    held = around.holding(jnp.asarray(value))
+    held = around.with_boundary(jnp.asarray(value))
     T = noise(MIXED.cells)
     wanted = generator(BUILT_IN["euler"], other)
     assert np.abs(rate(held, T) - (wanted.M @ T + wanted.b)).max() <= 1e-12 * np.abs(wanted.M @ T).max()

@@ -72,8 +72,8 @@ def test_a_limiter_is_compared_with_cfl_superbee_on_fresh_profiles() -> None:
     same = held_out_ratios(cfl_superbee, seed=1, rows=4)
     assert all(ratio.value == pytest.approx(1.0) for ratio in same.values())
     assert all(ratio.error == pytest.approx(0.0, abs=1e-6) for ratio in same.values())
-    smeared = held_out_ratios(lambda r, c: 0 * upper_bound(r, c), seed=1, rows=4)
+    smeared = held_out_ratios(lambda r, q, c: 0 * upper_bound(r, c), seed=1, rows=4)
     assert min(ratio.value for ratio in smeared.values()) > 1.5
     # The upper bound itself is exact on a single box, and squares everything else.
-    squared = held_out_ratios(upper_bound, seed=1, rows=16)
+    squared = held_out_ratios(lambda r, q, c: upper_bound(r, c), seed=1, rows=16)
     assert max(ratio.value for ratio in squared.values()) > 1.2

@@ -45,12 +45,13 @@ def test_profiles_of_two_batches_differ_and_of_one_do_not() -> None:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_families_and_networks_stay_within_their_bounds(family) -> None:  # type: ignore[no-untyped-def]
     r, c = jnp.meshgrid(jnp.linspace(-3.0, 9.0, 241), jnp.linspace(0.05, 0.95, 7))
+    q = 5 * jnp.sin(17 * r + 3 * c)
     rng = np.random.default_rng(0)
-    limiters = [network_phi(create_weights(jax.random.key(0), 8, 2))]
+    limiters = [network_phi(create_weights(jax.random.key(0), 8, 2, downwind=family.downwind))]
     for _ in range(5):
         limiters.append(family.of(jnp.asarray(rng.normal(0, 1, len(family.scales)) * np.array(family.scales))))
     for phi in limiters:
-        found = phi(r, c)
+        found = phi(r, q, c)
         assert float(found.min()) >= 0
         # One rounding of the minimum's arguments, which are at most 40.
         assert float((found - upper_bound(r, c)).max()) <= 40 * 2 * float(jnp.finfo(found.dtype).eps)

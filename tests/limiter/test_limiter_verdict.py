@@ -6,12 +6,13 @@ import pytest
 import sympy as sp
 
 from fluxforge.certify.limiter import limiter_region
-from fluxforge.expression import parse
+from fluxforge.expression import evaluate, parse
 from fluxforge.limiter import FAMILIES, ClosedForm, Fit, jiang_shu_errors
 from fluxforge.pipeline._limiter import Judged, explain_verdict, formula_phi
 from fluxforge.run.limiter import LimiterRow
-from fluxforge.scheme.limiters import LIMITERS
+from fluxforge.scheme.limiters import LIMITERS, C, Q, R
 
+DISCOVERED = ["discovered-jump", "discovered-ramp", "discovered-downwind"]
 BETTER = {"128": 0.7, "512": 0.9, "2048": 0.97}
 VAN_LEER = "(r + abs(r))/(1 + abs(r))"
 
@@ -55,11 +56,35 @@ def test_a_limiter_that_fails_in_one_thing_is_refused_for_it(phi: str, fresh: di
     assert [reason for reason in reasons if reason.startswith("NO") and why in reason]
 
 
-@pytest.mark.parametrize("name", ["discovered-jump", "discovered-ramp"])
+@pytest.mark.parametrize("name", DISCOVERED)
 def test_the_bounds_of_a_built_in_limiter_are_proved(name: str) -> None:
     found = limiter_region(LIMITERS[name].phi)
     assert found.holds is True
     assert found.second_order
+
+
+@pytest.mark.parametrize("name", DISCOVERED)
+def test_bounds_that_are_proved_by_the_form_are_kept_at_random_places(name: str) -> None:
+    rng = np.random.default_rng(3)
+    r, q = (np.sign(rng.uniform(-1, 1, 20_000)) * 10 ** rng.uniform(-3, 3, 20_000) for _ in range(2))
+    c = rng.uniform(0.001, 0.999, 20_000)
+    found = evaluate(LIMITERS[name].phi, {R: r, Q: q, C: c}, np)
+    bound = np.minimum(2 * r / c, 2 / (1 - c))
+    assert (found >= 0).all()
+    assert (found[r <= 0] == 0).all()
+    # The bound is computed from the same numbers in one rounding or two.
+    assert (found <= np.maximum(bound, 0) * (1 + 4 * np.finfo(float).eps)).all()
+
+
+def test_the_slopes_of_the_limiter_that_sees_four_cells_are_nearly_those_of_fourth_order() -> None:
+    """Third order needs s − t = (1 + c)/3 of the slopes s in r and t in q at 1, fourth order s + t = c(1 + c)/6 too."""
+    phi, step = LIMITERS["discovered-downwind"].phi, 1e-3
+    c = np.linspace(0.1, 0.9, 9)
+    at = {(i, j): evaluate(phi, {R: 1 + i * step, Q: 1 + j * step, C: c}, np) for i, j in ((0, 0), (1, 0), (0, 1))}
+    s, t = ((at[place] - at[0, 0]) / step for place in ((1, 0), (0, 1)))
+    # Constants have three digits, and are those of a noisy search: 0.02 is a twentieth of the slopes.
+    assert np.abs(s - t - (1 + c) / 3).max() < 0.02
+    assert np.abs(s + t - c * (1 + c) / 6).max() < 0.06
 
 
 def test_the_limiter_that_jumps_errs_less_than_the_textbooks_on_the_wave_of_jiang_and_shu() -> None:

@@ -135,7 +135,7 @@ def test_the_same_seed_gives_the_same_mesh_and_another_seed_another(kind: str, e
 @pytest.mark.parametrize("exponent", [-30, 40])
 def test_a_domain_scaled_by_a_power_of_two_gives_the_same_mesh_scaled(exponent: int, engine: str) -> None:
     plain = generate(L_SHAPE, kind="irregular", cells=150, seed=6, engine=engine)
-    scaled = generate(L_SHAPE.scaled(2.0**exponent), kind="irregular", cells=150, seed=6, engine=engine)
+    scaled = generate(L_SHAPE.scale_by(2.0**exponent), kind="irregular", cells=150, seed=6, engine=engine)
     assert np.array_equal(scaled.points, plain.points * 2.0**exponent)
     assert np.array_equal(scaled.cells, plain.cells)
 

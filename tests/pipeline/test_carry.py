@@ -12,7 +12,7 @@ from fluxforge.paper.studies._networks import read_networks
 from fluxforge.pipeline import resume
 from fluxforge.pipeline._carry import Case, best_constants, initial_field, relative_error, unseen_mesh
 from fluxforge.pipeline._coefficients import distil_coefficients
-from fluxforge.pipeline._folder import silent
+from fluxforge.run import silent
 from fluxforge.run.carry import CarryResult
 from fluxforge.stepping import stepper
 

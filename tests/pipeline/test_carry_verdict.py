@@ -14,7 +14,7 @@ from fluxforge.pde import BUILT_IN, HEAT
 from fluxforge.pipeline._carry import measure_carry, mesh_parameters, unseen_mesh
 from fluxforge.pipeline._carry_checks import effective_rates, errors_by_step, judge_network
 from fluxforge.pipeline._coefficients import distil_coefficients
-from fluxforge.pipeline._folder import silent
+from fluxforge.run import silent
 from fluxforge.scheme import nested_tableau
 from fluxforge.stepping import freeze_flux, freeze_network
 

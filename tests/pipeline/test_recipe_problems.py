@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from fluxforge import recipe
 from fluxforge.data import source
-from fluxforge.pipeline._folder import add_seconds
 from fluxforge.pipeline._problems import (
     HALVINGS,
     draw_problems,
@@ -18,6 +17,7 @@ from fluxforge.pipeline._problems import (
     with_shortest_steps,
     with_steps,
 )
+from fluxforge.run import add_seconds
 
 ON_MESHES = recipe.Recipe(name="meshes", data=recipe.Meshes(fourier=(0.05, 0.5)))
 ON_PAIRS = recipe.Recipe(name="pairs", data=recipe.Pairs(time_step=(0.01, 0.2)))

@@ -21,8 +21,8 @@ from fluxforge.gnn import AbstractMLP, Network, build
 from fluxforge.pde import HEAT
 from fluxforge.pipeline import _distillation, _modules, _stencil_route, discover
 from fluxforge.pipeline._distillation import _compare_stencils, read_network
-from fluxforge.pipeline._folder import silent
 from fluxforge.pipeline._formula import Formula, judge
+from fluxforge.run import silent
 from fluxforge.scheme import Hop, message_symbols, output_symbols, symbol
 from fluxforge.train import Trained
 

@@ -13,7 +13,7 @@ from fluxforge.recipe import Meshes, load
 
 SHIPPED = (
     "carry, conductance, exponential, first-order, first-order-direct, first-order-pinn, generalisation, godunov, "
-    "limiter, midpoint, skew, stages, two-hop, upwind"
+    "limiter, limiter-downwind, midpoint, skew, stages, two-hop, upwind"
 )
 
 

@@ -7,7 +7,7 @@ from fluxforge.recipe import PRESETS, Meshes, Pairs, Recipe, Search, TwoCells, c
 
 NAMES = ["first-order", "first-order-direct", "first-order-pinn", "generalisation", "midpoint", "two-hop"]
 FLUX_FORM = ["carry", "stages"]
-OTHERS = ["limiter", "skew"]
+OTHERS = ["limiter", "limiter-downwind", "skew"]
 EXPERIMENTS = ["conductance", "exponential", "godunov", "upwind"]
 
 

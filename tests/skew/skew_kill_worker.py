@@ -10,11 +10,11 @@ import numpy as np
 
 from fault_worker import Fault, arm
 from fluxforge.mesh import generate
-from fluxforge.pipeline import _certification, _skew, _skew_run, _skew_stages, discover, resume
+from fluxforge.pipeline import _certification, _skew, _skew_stages, discover, resume
 from fluxforge.run.skew import SkewResult
-from fluxforge.skew import Coefficients, _meshes, least_coercivity, measure_extremes, score_family
+from fluxforge.skew import Coefficients, HeldOut, _meshes, least_coercivity, measure_extremes
 
-SMALL = {"search.evaluations": 8, "data.meshes": 4, "data.fields": 2, "data.samples": 1000}
+SMALL = {"search.evaluations": 16, "data.meshes": 4, "data.fields": 2, "data.samples": 1000, "data.problems": 2}
 
 
 def shrink(patch: Callable[[Any, str, Any], None] = setattr) -> None:
@@ -27,15 +27,14 @@ def shrink(patch: Callable[[Any, str, Any], None] = setattr) -> None:
     patch(_skew, "CELLS", (50, 200, 800))
     # Meshes cost most, and are the same in every run.
     patch(_meshes, "generate", cache(generate))
-    for name, value in {"N": 4, "SEEDS": (1,), "PROBLEMS": 2}.items():
+    for name, value in {"N": 4, "SEEDS": (1,)}.items():
         patch(_skew, f"_JUDGED_{name}", value)
     patch(_skew, "_STRETCHED", 4)
-    sizes = {"sizes": (3, 4, 6, 8), "meshes": 1, "problems": 1}
-    patch(_skew_stages, "score_family", partial(score_family, **sizes))
+    patch(_skew_stages, "HeldOut", partial(HeldOut, meshes=2, finest=1, sizes=(3, 4, 6, 8)))
     patch(_skew_stages, "measure_extremes", partial(measure_extremes, count=4, n=4))
     patch(_skew_stages, "least_coercivity", partial(least_coercivity, count=4, n=4))
     patch(_certification, "FAMILIES", ("squares",))
-    patch(_skew_run, "write_skew", _write_report)
+    patch(_skew, "write_skew", _write_report)
 
 
 def _write_report(result: SkewResult, scheme: object, folder: Path, *, command: str) -> list[Path]:

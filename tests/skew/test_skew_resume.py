@@ -12,11 +12,11 @@ import pytest
 import skew_kill_worker
 
 from fluxforge.pipeline import _skew, _skew_stages, discover, resume
-from fluxforge.skew import OBJECTIVES, Judge
+from fluxforge.skew import FAMILIES, OBJECTIVES, Judge
 from toy_pipeline import _verify
 
 SEARCH = [f"skew-search-{name}" for name in ("spread", *OBJECTIVES)]
-VALIDATED = [f"skew-validated-{name}" for name in ("corrected", *OBJECTIVES)]
+VALIDATED = [f"skew-validated-{name}" for name in (*FAMILIES, "stretched")]
 
 
 def timeless(value: Any) -> Any:
@@ -56,7 +56,7 @@ def test_finished_stages_are_not_repeated(tmp_path, monkeypatch):
             raise StopError
         return real_judge(self, constants)
 
-    def score(family, balances, **options):
+    def score(family, laws, **options):
         raise StopError
 
     trials = len(whole.document["trials"])
@@ -87,7 +87,7 @@ def test_finished_stages_are_not_repeated(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_kills_at_every_few_writes_change_nothing(tmp_path):
     assert ended(tmp_path / "whole", -1) == 0
-    # Every process gets further than the one before, to the files after the last law, which are written anew.
+    # Every process gets further than the one before, to the files after the last family, which are written anew.
     assert [ended(tmp_path / "run", 8) for _ in range(7)] == [-signal.SIGKILL] * 7
     assert {path.stem for path in (tmp_path / "run/stages").iterdir()} >= {*SEARCH, *VALIDATED}
     assert ended(tmp_path / "run", -1) == 0

@@ -135,8 +135,8 @@ def test_a_flat_field_has_finite_slopes() -> None:
 def test_courant_limiters_take_forward_euler_only_and_strange_symbols_are_refused() -> None:
     with pytest.raises(SchemeError, match="Courant number"):
         find("cfl-superbee-ssp2", "advection")
-    with pytest.raises(SchemeError, match="formula of r and c"):
-        limiter_of("own", R + symbol("q"))
+    with pytest.raises(SchemeError, match="formula of r, q and c"):
+        limiter_of("own", R + symbol("w"))
 
 
 def test_a_limiter_of_ones_own_is_a_scheme() -> None:

@@ -5,7 +5,7 @@ import pytest
 from fluxforge import recipe
 from fluxforge.errors import InputError
 from fluxforge.sweeps import parse_over
-from fluxforge.sweeps._points import make_points, name_point, to_toml
+from fluxforge.sweeps._points import make_points, name_point
 
 BASE = recipe.load("first-order")
 
@@ -98,4 +98,4 @@ def test_names_are_those_of_files_and_differ():
 
 @pytest.mark.parametrize("value", [3, 0.1, 1e-7, True, "direct", 'a "b"', [1, 2.5], {"weight": 1e-3, "warm_up": 0.5}])
 def test_values_are_written_as_they_are_read(value):
-    assert parse_over([f"field={to_toml(value)}"]) == {"field": (value,)}
+    assert parse_over([f"field={recipe.to_toml_value(value)}"]) == {"field": (value,)}

@@ -28,7 +28,7 @@ from fluxforge.limiter import (
     limited_step,
 )
 from fluxforge.scheme import LIMITERS
-from fluxforge.scheme.limiters import C, Limiter, R
+from fluxforge.scheme.limiters import C, Limiter, Q, R
 
 # Speed, end and Courant number of the sine, the square and the composite wave.
 SPEED, END, COURANT = 8.0, 1.0, 0.4
@@ -87,7 +87,7 @@ class LimiterBench:
 
 def step_of(limiter: Limiter) -> Step:
     """The step of a limiter given as a formula."""
-    return limited_step(lambda r, c: evaluate(limiter.phi, {R: r, C: c}, jnp) + 0 * r)
+    return limited_step(lambda r, q, c: evaluate(limiter.phi, {R: r, Q: q, C: c}, jnp) + 0 * r)
 
 
 def bench_limiter(

@@ -203,7 +203,7 @@ def _common_size(meshes: Sequence[Mesh]) -> Size:
     sizes = [size(pad_graph(dual(mesh, Dirichlet(0.0)), (Hop.EDGE,), symbols=())) for mesh in meshes]
     to = sizes[0]
     for each in sizes[1:]:
-        to = to.covering(each)
+        to = to.cover(each)
     return to
 
 

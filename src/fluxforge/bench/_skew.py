@@ -10,6 +10,7 @@ import numpy as np
 
 from fluxforge.bench._hybrid import solve_hybrid
 from fluxforge.bench._skew_conductivity import ConductivityRow, bench_conductivities
+from fluxforge.bench._skew_range import BlendRow, RangeRow, blend_rows, range_rows
 from fluxforge.scheme import SKEWED
 from fluxforge.skew import (
     CORRECTED,
@@ -28,7 +29,10 @@ CONDUCTIVITY_SIZES: Mapping[str, tuple[int, ...]] = MappingProxyType(
 )
 # Neither the seeds of the search nor those of its validation.
 _SEED, _MESHES, _PROBLEMS = 3 * 10**6, 2, 4
-HYBRID = "hybrid"
+RANGE_MESHES: Mapping[str, int] = MappingProxyType({"quick": 8, "default": 32})
+BLEND_SIZES: Mapping[str, tuple[int, ...]] = MappingProxyType({"quick": (12,), "default": (12, 24, 48)})
+HYBRID, BLENDED = "hybrid", "skew-error"
+LAWS = {name: Constants(*map(float, damping.constants)) for name, damping in SKEWED.items()}
 
 
 @dataclass(frozen=True)
@@ -59,17 +63,21 @@ class SkewComparison:
 
 @dataclass(frozen=True)
 class SkewBench:
-    """All rows, the comparisons drawn from them, and rows with a tensor and a jump of the conductivity."""
+    """All rows, the comparisons drawn from them, rows with a tensor and a jump of the conductivity, and those of blends
+    that keep the range of the walls.
+    """
 
     size: str
     rows: tuple[SkewRow, ...]
     compared: tuple[SkewComparison, ...]
     conductivities: tuple[ConductivityRow, ...]
+    ranges: tuple[RangeRow, ...]
+    blends: tuple[BlendRow, ...]
 
     def document(self) -> dict[str, Any]:
         """The JSON document."""
-        rows, compared, others = ([asdict(each) for each in p] for p in (self.rows, self.compared, self.conductivities))
-        return {"skew": {"size": self.size, "rows": rows, "compared": compared, "conductivities": others}}
+        parts = ("rows", "compared", "conductivities", "ranges", "blends")
+        return {"skew": {"size": self.size, **{name: [asdict(each) for each in getattr(self, name)] for name in parts}}}
 
 
 def _schemes() -> dict[str, Callable[[FluxOperator], Any]]:
@@ -77,7 +85,7 @@ def _schemes() -> dict[str, Callable[[FluxOperator], Any]]:
         "two-point": lambda operator: operator.plain_matrix(),
         "corrected": balances_of(CORRECTED),
     }
-    return found | {name: balances_of(Constants(*map(float, damping.constants))) for name, damping in SKEWED.items()}
+    return found | {name: balances_of(constants) for name, constants in LAWS.items()}
 
 
 def _errors(cases: Sequence[SteadyProblem], scheme: str) -> tuple[float, int]:
@@ -142,4 +150,9 @@ def bench_skew(*, size: str = "default", progress: Callable[[str], None] | None 
     compared = tuple(each for family in FAMILIES for each in _compare(rows, family))
     if progress is not None:
         progress("tensor and jump")
-    return SkewBench(size, tuple(rows), compared, tuple(bench_conductivities(CONDUCTIVITY_SIZES[size])))
+    conductivities = tuple(bench_conductivities(CONDUCTIVITY_SIZES[size]))
+    if progress is not None:
+        progress("ranges of the walls")
+    laws = {"corrected": CORRECTED, BLENDED: LAWS[BLENDED]}
+    ranges, blends = range_rows(laws, RANGE_MESHES[size]), blend_rows(laws, BLEND_SIZES[size])
+    return SkewBench(size, tuple(rows), compared, conductivities, tuple(ranges), tuple(blends))

@@ -2,6 +2,7 @@
 
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._claims import ClaimCheck
+from fluxforge.certify._doubts import list_doubts
 from fluxforge.certify._evidence import NUMERICAL_FAILURES, Line, Rates, Verdict
 from fluxforge.certify._family import FamilyResult
 from fluxforge.certify._summary import summarise
@@ -20,6 +21,7 @@ __all__ = [
     "Verdict",
     "alignment",
     "linear_field_defect",
+    "list_doubts",
     "other_equation",
     "summarise",
     "verify",

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @runtime_checkable
 class Ask(Protocol):
-    """Measure, write a line, and give back the result, or None with a line that says why not."""
+    """`Recorder.ask`: measure, add a line, and return the result; None, with a line that says why, if that fails."""
 
     def __call__(
         self, name: str, measure: Callable[[], T], line: Callable[[T], Line], *, always: bool = False
@@ -84,7 +84,7 @@ def _has_scalar_diffusion(equation: Equation) -> bool:
 
 
 def _steps_like_euler(scheme: Scheme) -> bool:
-    """Whether a step is one of Euler, or an average of such steps as the SSP methods of order two and three are."""
+    """Whether a step is one of Euler's, or a convex combination of such steps, as in SSP methods of order 2 and 3."""
     if scheme.implicit:
         return False
     parts = split_name(scheme.name)
@@ -116,7 +116,7 @@ def _ask_flux(flux: Flux, ask: Ask, *, stepped: bool) -> TransportProperties:
 
 
 def transport_claims(scheme: Scheme, found: TransportProperties | None) -> tuple[ClaimCheck, ...]:
-    """What the numerical flux that a scheme is named after claims of itself: a flux known to fail claims that."""
+    """The check of the monotonicity that the flux a scheme is named after claims; a flux may claim that it is not."""
     own = None if found is None else named_flux(scheme)
     if own is None or found is None:
         return ()

@@ -1,4 +1,4 @@
-"""The least value of a function over a box, from enclosures: bisection until zero is decided or boxes are small."""
+"""The least value of a function over a box, by bisection with enclosures, until its sign is decided."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Bounds = Callable[[np.ndarray, np.ndarray], Interval]
 
 MOST_BOXES = 40_000
 DEEPER = 2.0**-14
-# How near to the least value a search ends, where that is negative.
+# Where the least value is negative, the search stops this near to it.
 NEAR = 0.05
 
 
@@ -20,8 +20,8 @@ NEAR = 0.05
 class Least:
     """`bound` ≤ the least value ≤ `value`, which is taken at `at`; `value` is ∞ where no point was finite.
 
-    Where the function is nowhere negative, `bound` is 0: how far above zero it stays is not asked. `boxes` counts the
-    enclosures, and `open_at` is the middle of the box with the lowest bound that was left.
+    Where the function is nowhere negative, `bound` is 0: how far above zero it stays is not computed. `boxes` counts
+    the enclosures, and `open_at` is the middle of the undecided box with the lowest bound.
     """
 
     bound: float
@@ -31,7 +31,7 @@ class Least:
     open_at: tuple[float, ...] | None = None
 
     def worse(self, other: "Least") -> "Least":
-        """Over two boxes together."""
+        """The least value over two domains together."""
         value, at = min((self.value, self.at), (other.value, other.at))
         bound, open_at = (self.bound, self.open_at) if self.bound <= other.bound else (other.bound, other.open_at)
         return Least(bound, value, at, self.boxes + other.boxes, open_at)

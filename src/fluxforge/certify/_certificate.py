@@ -1,12 +1,12 @@
-"""The certificate: everything that was established of a scheme, as lines for people and as a document for programs."""
+"""The certificate: everything that was established about a scheme, as lines and as a JSON document."""
 
 import html
 import math
 import os
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from fluxforge._files import write_document
+from fluxforge._types import JsonObject
 from fluxforge.certify._claims import ClaimCheck
 from fluxforge.certify._evidence import Line
 from fluxforge.certify._family import FamilyResult
@@ -38,18 +38,18 @@ class Certificate:
 
     scheme: str
     quick: bool
-    lines: tuple[Line, ...]
-    claims: tuple[ClaimCheck, ...]
-    linearity: Linearity | None
-    conservation: Conservation | None
-    time: TimeStudy | None
-    semidiscrete: SemiDiscrete | None
-    space: dict[str, FamilyResult]
-    modified: dict[str, ModifiedEquation]
-    stability: Stability | None
-    maximum: MaximumPrinciple | None
-    cost: Cost | None
-    curves: tuple[CostCurve, ...]
+    lines: tuple[Line, ...] = ()
+    claims: tuple[ClaimCheck, ...] = ()
+    linearity: Linearity | None = None
+    conservation: Conservation | None = None
+    time: TimeStudy | None = None
+    semidiscrete: SemiDiscrete | None = None
+    space: dict[str, FamilyResult] = field(default_factory=dict)
+    modified: dict[str, ModifiedEquation] = field(default_factory=dict)
+    stability: Stability | None = None
+    maximum: MaximumPrinciple | None = None
+    cost: Cost | None = None
+    curves: tuple[CostCurve, ...] = ()
     mesh: str | None = None
     units: Units | None = None
     transient: TransientGrowth | None = None
@@ -84,7 +84,7 @@ class Certificate:
 
     @property
     def verdict(self) -> str:
-        """How the scheme stands to what it says of itself.
+        """Whether measurement confirms the claims of the scheme.
 
         `contradicted`, `not established`, `as claimed`, or `no claims` where none is made or all were left out.
         """
@@ -94,7 +94,7 @@ class Certificate:
             return "contradicted"
         return "not established" if self.not_established else "as claimed"
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> JsonObject:
         """The certificate as plain JSON values, null for what is not established.
 
         Of `stability`, the numbers are null also where there is no limit: `dt_limit_kind` and `real_interval_kind` say
@@ -140,7 +140,7 @@ class Certificate:
         write_document(path, KIND, VERSION, self.to_document())
 
 
-def _family(result: FamilyResult) -> dict[str, Any]:
+def _family(result: FamilyResult) -> JsonObject:
     study, patch = result.study, result.patch
     effective = {} if result.effective is None else {"effective_equation": _effective(result.effective)}
     return {
@@ -158,16 +158,16 @@ def _family(result: FamilyResult) -> dict[str, Any]:
     }
 
 
-def _effective(found: EffectiveEquation) -> dict[str, Any]:
+def _effective(found: EffectiveEquation) -> JsonObject:
     """Rate, drift and K of smooth fields, and those of the equation."""
 
-    def plain(one: SmoothEquation) -> dict[str, Any]:
+    def plain(one: SmoothEquation) -> JsonObject:
         return {"rate": _finite(one.rate), "drift": one.drift.tolist(), "K": one.K.tolist()}
 
     return {"holds": found.holds, "found": plain(found.found), "own": plain(found.own)}
 
 
-def _study(study: SpaceStudy) -> dict[str, Any]:
+def _study(study: SpaceStudy) -> JsonObject:
     return {
         "problem": study.problem,
         "convergent": study.l2.convergent,
@@ -180,7 +180,7 @@ def _study(study: SpaceStudy) -> dict[str, Any]:
     }
 
 
-def _units(found: Units | None) -> dict[str, Any] | None:
+def _units(found: Units | None) -> JsonObject | None:
     if found is None:
         return None
     parts = {name: _finite(getattr(found, name)) for name in ("lengths", "times", "temperatures", "shift")}
@@ -188,13 +188,13 @@ def _units(found: Units | None) -> dict[str, Any] | None:
 
 
 def _principle(found: MaximumPrinciple | None) -> float | None:
-    """0 where positivity was asked instead."""
+    """The limit of the maximum principle in Fourier steps; 0 where positivity was measured instead."""
     if found is None:
         return None
     return found.over_fourier if found.averages else 0.0
 
 
-def _transient(found: TransientGrowth | None) -> dict[str, Any] | None:
+def _transient(found: TransientGrowth | None) -> JsonObject | None:
     if found is None:
         return None
     return {
@@ -206,14 +206,14 @@ def _transient(found: TransientGrowth | None) -> dict[str, Any] | None:
     }
 
 
-def _stability(found: Stability | None) -> dict[str, Any]:
+def _stability(found: Stability | None) -> JsonObject:
     if found is None or (found.interval is None and found.dt_max is None):
         unknown = limit_kind(None)
         return {
             **{"real_interval": None, "unlimited": None, "dt_max_over_fourier": None, "amplification": None},
             **{"dt_limit_kind": unknown, "real_interval_kind": unknown},
         }
-    # Steps that were tried are no bound: that all of them were stable does not make the step unlimited.
+    # Without R(z) only some steps were tried; that all of them were stable does not make the step unlimited.
     limit = found.dt_max if found.bound or not (found.dt_max is not None and math.isinf(found.dt_max)) else None
     unlimited = None if limit is None else math.isinf(limit)
     waves = {} if found.waves is None else {"waves": _waves(found.waves)}
@@ -233,7 +233,7 @@ def _stability(found: Stability | None) -> dict[str, Any]:
     }
 
 
-def _waves(found: WaveLimit) -> dict[str, Any]:
+def _waves(found: WaveLimit) -> JsonObject:
     """Plane waves on an infinite lattice; null where there is no limit."""
     return {
         "lattice": found.lattice,
@@ -249,7 +249,7 @@ def _oscillation(found: Stability) -> float | None:
     return found.oscillation / found.rate / found.fourier
 
 
-def _cost(found: Cost | None, curves: tuple[CostCurve, ...]) -> dict[str, Any] | None:
+def _cost(found: Cost | None, curves: tuple[CostCurve, ...]) -> JsonObject | None:
     if found is None:
         return None
     return {

@@ -1,11 +1,11 @@
-"""What a certificate was asked, and the claims of a scheme compared with what was measured."""
+"""The request of a certificate, and the claims of a scheme compared with what was measured."""
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fluxforge.certify._evidence import LEAST_LEVELS, Line, Verdict, judged
+from fluxforge.certify._evidence import LEAST_LEVELS, Line, Verdict, verdict_of
 from fluxforge.certify._families import Levels
 from fluxforge.certify._family import FamilyResult
 from fluxforge.certify.rate import Rate
@@ -24,8 +24,8 @@ INTERVAL_TOLERANCE = 1e-9
 class ClaimCheck:
     """A claim, what was measured, and whether it holds: None where that is not established.
 
-    `asked` is false where the user left the measurement out; such a claim counts neither way. `reason` says why a claim
-    was left out or is not established.
+    `asked` is false where the user left the measurement out; such a claim does not affect the verdict. `reason` says
+    why a claim was left out or is not established.
     """
 
     property: str
@@ -36,7 +36,7 @@ class ClaimCheck:
     reason: str = ""
 
     def words(self) -> str:
-        """Claim and measurement in words, numbers to four digits, or to all where they differ beyond."""
+        """Claim and measurement in words; numbers have four digits, or all if they differ only beyond."""
         if self.asked and self.holds is not None:
             claimed, measured = _value(self.claimed), _value(self.measured)
             if claimed == measured and not self.holds:
@@ -52,7 +52,7 @@ def _value(value: object) -> str:
 
 @dataclass(frozen=True)
 class SpaceFinding:
-    """What a family showed: an order, errors that demonstrably do not go to zero, or neither; `exact`: round-off."""
+    """The result on a family: an order, errors that demonstrably do not go to zero, or neither; `exact`: round-off."""
 
     order: float | None
     exact: bool
@@ -61,7 +61,7 @@ class SpaceFinding:
 
 @dataclass(frozen=True)
 class Measured:
-    """What claims are held against. None, or a family without a finding, stands for what is not established.
+    """The measurements that claims are compared with. None, or a missing family, is what is not established.
 
     `left_out` says, by property, what the user did not ask for and why; `reasons` why something is not established.
     """
@@ -97,7 +97,7 @@ def _checks(claims: Claims, measured: Measured) -> Iterator[ClaimCheck]:
 
 
 def _with_standing(check: ClaimCheck, measured: Measured) -> ClaimCheck:
-    """The check, marked as left out if it was, and with the reason if it is not established."""
+    """The check, marked as left out where it was, with the reason where it is not established."""
     name = check.property
     if name in measured.left_out:
         return ClaimCheck(name, check.claimed, None, None, asked=False, reason=measured.left_out[name])
@@ -119,7 +119,7 @@ def _interval(claimed: float, found: float | None) -> ClaimCheck:
 
 
 def _space(family: str, claimed: float, found: SpaceFinding | None) -> ClaimCheck:
-    """A claimed 0 says that the error does not go to zero: rates that do not settle show neither that nor an order."""
+    """The check of an order; a claimed 0 says that the error does not go to zero, which unsettled rates do not show."""
     name = space_claim(family)
     if found is None or not (found.fails or found.exact or found.order is not None):
         return ClaimCheck(name, claimed, None, None)
@@ -137,7 +137,7 @@ def _plain(value: float) -> float | str:
 
 def claim_line(check: ClaimCheck) -> Line:
     """A claim against its measurement."""
-    verdict = Verdict.UNKNOWN if check.holds is None else judged(check.holds)
+    verdict = Verdict.UNKNOWN if check.holds is None else verdict_of(check.holds)
     if not check.asked:
         verdict = Verdict.LEFT_OUT
     return Line(f"claim: {check.property}", verdict, check.words(), "comparison with the lines above")
@@ -146,7 +146,7 @@ def claim_line(check: ClaimCheck) -> Line:
 NO_FACTOR = "the scheme is not a function of one operator, so it has no R(z)"
 UNSETTLED = "the rates do not settle"
 
-# The questions whose answers each claim is held against.
+# The questions whose answers decide each claim.
 QUESTIONS = {
     "conservative": ("conservation",),
     "linear_exact": ("patch tests",),
@@ -158,7 +158,7 @@ QUESTIONS = {
 
 @dataclass(frozen=True)
 class Request:
-    """What to certify, on what, and how thoroughly."""
+    """The scheme, the meshes or families, the exact solution, and whether the certificate is quick."""
 
     scheme: Scheme
     mesh: Mesh | None
@@ -174,7 +174,7 @@ class Request:
         return 3 if in_space else 2
 
 
-def left_out(request: Request) -> dict[str, str]:
+def claims_left_out(request: Request) -> dict[str, str]:
     """Claims that the user did not ask about, with the reason."""
     levels = {one.family: len(one.sizes) for one in request.families}
     found = {}
@@ -203,7 +203,7 @@ def claim_reasons(reasons: Mapping[str, str], steady: Stability | None, families
 def generator_holds(
     system: SemiDiscrete | Rate | None, same: Units | None, symbolic: bool | None = None
 ) -> bool | None:
-    """The right system, in any units; one that is wrong in either is wrong, whether or not the other is known.
+    """Whether the system is right, in any units; None where that is not known. Wrong in one of both is wrong.
 
     `symbolic`: whether the formulas are right for every value of the parameters, where that was asked.
     """

@@ -2,7 +2,7 @@
 
 The slope along v encloses (F(x) − F(y))/(x_v − y_v) for all x and y of a box that differ in v alone. It follows the
 rules of differentiation, with |·|, min, max and sign taken as quotients: at a kink it contains the slopes of both
-sides, and at a jump it is unbounded. So nothing is hidden by a derivative that is right on either side only.
+sides, and at a jump it is unbounded: a derivative that is right on either side only would miss these.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -175,7 +175,7 @@ def _is_continuous(node: sp.Basic) -> bool:
 
 
 def _absolute(a: Interval) -> tuple[Interval, Interval]:
-    # From −1 to 1 across 0, at 0 from one side alone as well.
+    # From −1 to 1 across 0, also where the interval only touches 0.
     return iv.absolute(a), Interval(np.where(a.low >= 0, 1.0, -1.0), np.where(a.high <= 0, -1.0, 1.0))
 
 

@@ -1,9 +1,8 @@
 """Evidence: lines with a verdict, and observed orders from errors at successive refinements."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -11,13 +10,13 @@ from scipy.optimize import brentq
 
 from fluxforge.errors import InputError, InstabilityError, NumericalError
 
-# What a scheme can do to a measurement: our own refusals, division by zero and overflow, a matrix without solution.
-# Anything else is a fault of the program, and ends the certificate instead of becoming a line of it.
+# Exceptions that a scheme can cause in a measurement: refused input, division by zero and overflow, a singular matrix.
+# Any other exception is a fault of the program and ends the certificate instead of becoming a line of it.
 NUMERICAL_FAILURES = (InputError, InstabilityError, NumericalError, ArithmeticError, LinAlgError)
 
 
 class Verdict(StrEnum):
-    """What a line says: the property holds, does not, was only measured, could not be, or was not asked for."""
+    """The verdict of a line: the property holds, fails, was measured, could not be established, or was left out."""
 
     HOLDS = "holds"
     FAILS = "fails"
@@ -34,21 +33,24 @@ class Line:
     verdict: Verdict
     evidence: str
     method: str
-    data: dict[str, Any] = field(default_factory=dict)
 
 
-def judged(holds: bool) -> Verdict:
+def verdict_of(holds: bool) -> Verdict:
     """The verdict of a yes-or-no question."""
     return Verdict.HOLDS if holds else Verdict.FAILS
 
 
-def unknown(name: str, reason: str, method: str = "") -> Line:
+def unknown_line(name: str, reason: str, method: str = "") -> Line:
     """A line for what could not be established, with the reason."""
     return Line(name, Verdict.UNKNOWN, reason, method or "not attempted")
 
 
+# Halving h halves the error of a first-order flux; on coarse meshes, where several terms count, a little less.
+FALLS = 0.7
+# How far the last two rates, and the last three, may differ where an order is quoted.
 AGREE = 0.15
 DRIFT = 0.5
+# Relative errors below this are round-off: some hundred operations in double precision.
 ROUND_OFF = 1e-13
 LEAST_LEVELS = 4
 # The largest share of the last error that may be a plateau.
@@ -145,11 +147,6 @@ class Rates:
     def convergent(self) -> bool:
         """Whether the error demonstrably goes to zero: an order can be quoted, or every error is round-off."""
         return self.exact or self.order is not None
-
-
-def decades(value: float) -> float:
-    """log₁₀, for axes that must bear zero."""
-    return math.log10(value) if value > 0 else -17.0
 
 
 def rates_in_words(rates: Rates) -> str:

@@ -53,7 +53,7 @@ def tetrahedra(n: int, jitter: float = 0.0, seed: int = 0) -> DualGraph:
 
 
 def rough_tetrahedra() -> DualGraph:
-    """A few tetrahedra without symmetry, where schemes are tried in space: 48 of them."""
+    """48 jittered tetrahedra, on which schemes in space are tested."""
     return tetrahedra(2, 0.15, 3)
 
 
@@ -128,8 +128,8 @@ def _graph(
     )
 
 
-# Sizes n of the structured families; unstructured ones are asked for as many cells as triangles of that size.
-# Those of right triangles are the ones with published errors.
+# Sizes n of the structured families; unstructured meshes have about as many cells as 2n² triangles.
+# Those of right triangles are the sizes of the published errors.
 FULL = {
     "squares": (10, 20, 50, 100),
     "right": (10, 20, 50, 100),
@@ -148,7 +148,7 @@ QUICK = {
     "regular": (6, 12, 24, 48),
     "irregular": (6, 12, 24, 48),
 }
-# In space, on graphs made here.
+# Families in space, whose graphs are made here.
 SPACE = {"cubes": (4, 6, 8, 12)}
 LATTICES = ("squares", "right", "cross", "equilateral", "cubes")
 SEEDS = (1, 2, 3, 4, 5)
@@ -163,7 +163,7 @@ class Levels:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """One mesh of a lattice says all; random families are judged by several, since single ones scatter."""
+        """One seed for a lattice; several for random families, whose errors scatter from mesh to mesh."""
         return SEEDS[:1] if self.family in LATTICES else SEEDS
 
     @property
@@ -171,12 +171,12 @@ class Levels:
         """Number of coordinates."""
         return 3 if self.family in SPACE else 2
 
-    def refined(self, n: int, seed: int = SEEDS[0]) -> Mesh | DualGraph:
-        """The mesh of that size, in space its graph."""
+    def refine_to(self, n: int, seed: int = SEEDS[0]) -> Mesh | DualGraph:
+        """The mesh of size n; of a family in space, its graph."""
         return cubes(n) if self.family in SPACE else self.mesh(n, seed)
 
     def mesh(self, n: int, seed: int = SEEDS[0]) -> Mesh:
-        """The mesh of that size: the same on every machine, so unstructured ones come from the built-in generator."""
+        """The mesh of size n. Unstructured ones come from the built-in generator, and do not depend on gmsh."""
         if self.family in ("regular", "irregular"):
             return generate(kind=self.family, cells=2 * n * n, seed=seed, engine="builtin")
         return GENERATORS[self.family](n, seed)
@@ -190,7 +190,7 @@ def count_cells(mesh: Mesh | DualGraph) -> int:
 def choose(
     families: tuple[str, ...] | None, levels: int | None, *, quick: bool, dimension: int | None = None
 ) -> tuple[Levels, ...]:
-    """The families asked for, each with its sizes; more levels go on doubling the last.
+    """The requested families with their sizes; further levels double the last size.
 
     By default all of the plane, or those in space for formulas written for three coordinates.
     """
@@ -204,6 +204,13 @@ def choose(
         raise InputError(f"levels should be between 1 and 7, got {levels}")
     chosen = (QUICK if quick else FULL) | SPACE
     return tuple(Levels(family, _extend_sizes(chosen[family], levels)) for family in wanted)
+
+
+def enlarge_levels(levels: Levels) -> Levels | None:
+    """The full sizes of a random family whose quick ones are given; None for any other."""
+    if levels.family in LATTICES or levels.sizes != QUICK[levels.family]:
+        return None
+    return Levels(levels.family, FULL[levels.family])
 
 
 def _extend_sizes(sizes: tuple[int, ...], levels: int | None) -> tuple[int, ...]:

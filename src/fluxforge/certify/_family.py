@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fluxforge.certify._evidence import Line, judged
+from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._families import LATTICES
 from fluxforge.certify.effective import EffectiveEquation
 from fluxforge.certify.order import LARGEST_ERROR, SpaceStudy, study_in_words
@@ -15,14 +15,16 @@ from fluxforge.pde import HEAT, Words
 # How far K over the equation's own may be from 1 where it is exact (lattices), and where it is fitted to steady states.
 EXACT_DIFFUSION = 1e-6
 FITTED_DIFFUSION = 0.02
-# A family that converges to the right solution is not refused for a diffusivity read off at one size of mesh.
+# The larger tolerance where the errors converge: the diffusivity is fitted on one size of mesh only.
 NEAR_DIFFUSION = 0.05
 
 
 @dataclass(frozen=True)
 class FamilyResult:
-    """What was established on one mesh family. `diffusion` is K over the equation's own, `effective` the whole
-    equation of smooth fields on a lattice, of other equations than heat.
+    """The results on one mesh family.
+
+    `diffusion` is K over the equation's own; `effective` the equation of smooth fields on a lattice, of other equations
+    than heat.
 
     `studies` has a study per manufactured problem, and `study` is the worst of them: without an order if one has none,
     otherwise of the lowest order.
@@ -84,11 +86,11 @@ def space_line(family: str, found: FamilyResult, words: Words = HEAT.words) -> L
         f"steady states of manufactured solutions, solved directly; an order needs a last error below "
         f"{LARGEST_ERROR:.0%} of the solution, rates that settle, and no plateau"
     )
-    return Line(f"{family}: {convergence(found, words)}", judged(found.consistent), "; ".join(parts), method)
+    return Line(f"{family}: {convergence(found, words)}", verdict_of(found.consistent), "; ".join(parts), method)
 
 
 def convergence(found: FamilyResult, words: Words = HEAT.words) -> str:
-    """What can be said of the error: a plateau is not the same as rates that do not settle."""
+    """The convergence in words; a plateau is distinguished from rates that do not settle."""
     if found.study is None:
         return "not measured"
     rates = found.study.l2
@@ -109,6 +111,6 @@ def _tensor(K: np.ndarray) -> str:
 
 
 def _round_numbers(K: np.ndarray) -> np.ndarray:
-    """To ten decimals; numbers that overflow by it have no decimals to round."""
+    """Rounded to ten decimals; numbers from 1e10 on, for which that may overflow, are left as they are."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(np.abs(K) < 1e10, K.round(10), K)

@@ -12,7 +12,7 @@ from fluxforge.expression import evaluate
 POINTS = 400
 # Round-off of a formula of some dozen operations on numbers up to 1, times the largest of its terms.
 ROUNDED = 1e-12
-# Cases double with every kink: beyond this many variables points are asked at once.
+# Cases double with every kink: with more variables than this, random points are used at once.
 MOST_VARIABLES = 4
 
 
@@ -29,9 +29,9 @@ class Identity:
 def compare_formulas(
     one: sp.Expr, other: sp.Expr, domain: Callable[[sp.Symbol], Range], *, by_points: bool = False
 ) -> Identity:
-    """By algebra where expanding decides it; points can refute an identity, and only suggest one.
+    """Compare by algebra where expanding decides it, otherwise at random points, which can refute an identity only.
 
-    `by_points` asks points at once: expanding a limited slope takes SymPy minutes.
+    `by_points` uses points at once: expanding a limited slope takes SymPy minutes.
     """
     gap = one - other if by_points else sp.expand(one - other)
     if gap == 0:

@@ -23,11 +23,6 @@ class Interval(NamedTuple):
     low: np.ndarray
     high: np.ndarray
 
-    @property
-    def decided(self) -> np.ndarray:
-        """Where both bounds are finite."""
-        return np.isfinite(self.low) & np.isfinite(self.high)
-
 
 def point(value: float | np.ndarray) -> Interval:
     """The interval of one exact number."""
@@ -50,7 +45,7 @@ def _order_bounds(low: np.ndarray, high: np.ndarray) -> Interval:
 
 
 def _sum(a: np.ndarray, b: np.ndarray, towards: float) -> np.ndarray:
-    """A + b rounded towards ±∞ where it is not exact (Knuth's two-sum)."""
+    """The sum rounded towards ±∞ where it is not exact (Knuth's two-sum)."""
     total = a + b
     part = total - a
     error = (a - (total - part)) + (b - part)
@@ -60,7 +55,7 @@ def _sum(a: np.ndarray, b: np.ndarray, towards: float) -> np.ndarray:
 
 
 def _product(a: np.ndarray, b: np.ndarray, towards: float) -> np.ndarray:
-    """A·b rounded towards ±∞ where it is not exact (Dekker's product); 0·∞ = 0, since bounds are limits."""
+    """The product rounded towards ±∞ where it is not exact (Dekker's product); 0·∞ = 0, since bounds are limits."""
     total = a * b
     size = np.maximum(np.abs(a), np.abs(b))
     safe = (np.abs(total) > _TINY) & (size < _HUGE)
@@ -221,7 +216,7 @@ def hull(a: Interval, b: Interval) -> Interval:
 
 
 def intersect(a: Interval, b: Interval) -> Interval:
-    """What both contain, of enclosures of one and the same number."""
+    """The intersection of two enclosures of the same number."""
     return Interval(np.maximum(a.low, b.low), np.minimum(a.high, b.high))
 
 
@@ -233,7 +228,7 @@ def compare(a: Interval, b: Interval, *, strict: bool) -> Interval:
 
 
 def choose(condition: Interval, a: Interval, b: Interval) -> Interval:
-    """A where the condition is not 0, b where it is, and both where that is not decided."""
+    """The first where the condition is not 0, the second where it is, the hull of both where that is not decided."""
     first = (condition.low > 0) | (condition.high < 0)
     second = (condition.low == 0) & (condition.high == 0)
     both = hull(a, b)

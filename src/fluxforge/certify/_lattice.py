@@ -76,7 +76,7 @@ class Lattice:
         return [sp.Rational(repr(float(value))) for value in np.ravel(equation.example(self.dimension)[p.name])]
 
     def values(self, equation: Equation) -> dict[sp.Symbol, sp.Expr]:
-        """What the symbols of the components of vectors and tensors stand for here."""
+        """The values of the symbols of components of vectors and tensors on this lattice."""
         found: dict[sp.Symbol, sp.Expr] = {}
         for p in equation.parameters:
             if p.rank is not Rank.SCALAR:
@@ -85,7 +85,7 @@ class Lattice:
         return found
 
     def _along(self, p: Parameter, n: Vector, equation: Equation) -> sp.Expr:
-        """A·n of a vector, n·K n of a tensor."""
+        """The part along n: a·n of a vector, n·K n of a tensor."""
         parts = n if p.rank is Rank.VECTOR else [one * other for one in n for other in n]
         values = self.components(p, equation)
         return sp.expand(sp.Add(*(value * along for value, along in zip(values, parts, strict=True))))
@@ -178,7 +178,7 @@ class _Way:
 
 @dataclass(frozen=True)
 class _Walk:
-    """Stage after stage: `known` outputs by cell type, `fixed` those that do not depend on T or S."""
+    """The stages evaluated in turn: `known` outputs by cell type, `fixed` those that do not depend on T or S."""
 
     lattice: Lattice
     equation: Equation
@@ -278,7 +278,7 @@ def _mean_way(ways: list[_Way]) -> _Way:
 
 
 def _first_order(shifts: Shifts) -> Shifts:
-    """Keep what is constant or linear in Δt: the generator needs no more, and the stencil stays as small as it is."""
+    """Drop terms beyond first order in Δt: the generator needs no more, and the stencil stays small."""
     dt = symbol("dt")
     kept = {}
     for key, c in shifts.items():

@@ -164,7 +164,7 @@ def varying_settings(equation: Equation, dimension: int, scale: float = 1.0) -> 
     Scalars vary by some tens of percent, each in another way; velocities turn and diverge, so that a·∇u and ∇·(a u)
     are not the same.
     """
-    found = dict(equation.example(dimension, scale))
+    found: dict[str, Any] = {**equation.example(dimension, scale)}
     axes = COORDINATES[:dimension]
     for k, p in enumerate(equation.parameters):
         if p.where is Where.CONSTANT:

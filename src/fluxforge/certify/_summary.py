@@ -27,7 +27,7 @@ def summarise(certificate: Certificate, scheme: Scheme | None = None) -> str:
     """The sentence a numerical analyst would write of a scheme: flux, orders, largest stable step, conservation.
 
     Only what the certificate holds evidence for is stated; what it could not establish is listed at the end, and a
-    quick certificate is called one. Without `scheme`, as for a step given as a function, the words are heat's.
+    quick certificate is marked as such. Without `scheme`, as for a step given as a function, the words are heat's.
     """
     equation = HEAT if scheme is None else scheme.equation
     clauses = [
@@ -173,7 +173,7 @@ def _conservation(certificate: Certificate, equation: Equation) -> Iterator[str]
 
 
 def _faults(certificate: Certificate) -> Iterator[str]:
-    """What a reader has to know before using the scheme."""
+    """Defects that a user of the scheme has to know of."""
     if certificate.semidiscrete is not None and not certificate.semidiscrete.holds:
         yield "its limit of small steps is not the equation"
     if certificate.rate is not None and not certificate.rate.holds:
@@ -185,7 +185,7 @@ def _faults(certificate: Certificate) -> Iterator[str]:
 
 
 def _not_established(certificate: Certificate) -> list[str]:
-    """Properties that a sentence on a scheme should have, and this certificate has no number for."""
+    """Properties that the sentence should state, and for which the certificate has no number."""
     has_order = bool(certificate.meshes) or any(one.study is not None for one in certificate.space.values())
     found = {
         "order in space": has_order,

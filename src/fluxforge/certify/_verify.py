@@ -14,11 +14,12 @@ from fluxforge._arguments import check_flag, check_function, check_kind, check_t
 from fluxforge._types import State
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._claims import Request
-from fluxforge.certify._evidence import Line, Verdict, judged, unknown
+from fluxforge.certify._evidence import Line, Verdict, unknown_line, verdict_of
 from fluxforge.certify._families import choose
 from fluxforge.certify._problems import functions
+from fluxforge.certify._recorder import Progress
 from fluxforge.certify._summary import summarise
-from fluxforge.certify._verification import Progress, Verification
+from fluxforge.certify._verification import Verification
 from fluxforge.certify.conservation import (
     ROLLOUT,
     TOLERANCE,
@@ -91,7 +92,7 @@ def verify(
 
 
 def _load(meshes: Sequence[str | os.PathLike[str] | Mesh]) -> tuple[Mesh, ...]:
-    """The meshes, read where they are paths."""
+    """The meshes, those given as paths read from files; raises InputError unless they are a sequence of 2 to 8."""
     if isinstance(meshes, str | os.PathLike | Mesh) or not isinstance(meshes, Sequence):
         raise InputError("meshes should be a sequence of at least two meshes or paths, from coarse to fine")
     if meshes and not 2 <= len(meshes) <= MOST_MESHES:
@@ -109,8 +110,8 @@ FRACTIONS = (0.1, 0.25, 0.5, 0.75, 1.0)
 def verify_step(make_step: MakeStep, *, name: str = "step", mesh: Mesh | None = None) -> Certificate:
     """Certify a step known only as a function; its Jacobian, by automatic differentiation, is its stencil.
 
-    Lines: linearity, hops, conservation under insulation, constants kept, growth and maximum principle at several
-    fractions of the Fourier step, and the diffusivity on squares. Without a source, and the diffusivity 1.
+    Lines: linearity, hops, conservation under insulation, preservation of constants, growth and maximum principle at
+    several fractions of the Fourier step, and the diffusivity on squares. The source is 0 and the diffusivity 1.
     """
     check_kind(make_step, "make_step", Callable, "a function of a graph and a time step")  # type: ignore[arg-type]
     check_text(name, "name")
@@ -126,21 +127,7 @@ def verify_step(make_step: MakeStep, *, name: str = "step", mesh: Mesh | None = 
             _diffusivity_line(make_step),
         )
     certificate = Certificate(
-        scheme=name,
-        quick=False,
-        lines=lines,
-        claims=(),
-        linearity=reach,
-        conservation=kept,
-        time=None,
-        semidiscrete=None,
-        space={},
-        modified={},
-        stability=None,
-        maximum=None,
-        cost=None,
-        curves=(),
-        mesh=mesh.origin,
+        scheme=name, quick=False, lines=lines, linearity=reach, conservation=kept, mesh=mesh.origin
     )
     return replace(certificate, summary=summarise(certificate))
 
@@ -186,20 +173,20 @@ def _constants_line(make_step: MakeStep, graph: DualGraph) -> Line:
     dt = 0.5 * fourier_step(graph)
     moved = max(float(np.abs(np.asarray(make_step(graph, dt)(jnp.full(graph.cells, c))) - c).max()) for c in (0.0, 1.0))
     evidence = f"T = 0 and T = 1 under insulation change by {moved:.1e} in a step"
-    return Line("constants are kept", judged(moved <= SAME), evidence, "one step")
+    return Line("constants are kept", verdict_of(moved <= SAME), evidence, "one step")
 
 
 def _growth_line(make_step: MakeStep, graph: DualGraph, fraction: float) -> Line:
     dt = fraction * fourier_step(graph)
     M = jacobian(make_step, graph, dt, np.zeros(graph.cells))
     if not np.isfinite(M).all():
-        return unknown(f"at {fraction:g} Δt_Fourier", "the Jacobian is not finite, linearised at T = 0")
+        return unknown_line(f"at {fraction:g} Δt_Fourier", "the Jacobian is not finite, linearised at T = 0")
     radius = float(np.abs(np.linalg.eigvals(M)).max())
     least = float(min(M.min(), (1 - M.sum(axis=1)).min()))
     evidence = f"spectral radius {radius:.6f}, least weight {least:.1e}, linearised at T = 0"
     name = f"at {fraction:g} Δt_Fourier: {'stable' if radius <= 1 + SAME else 'unstable'}"
     name += ", maximum principle" if least >= -SAME else ""
-    return Line(name, judged(radius <= 1 + SAME), evidence, "eigenvalues and signs of the Jacobian")
+    return Line(name, verdict_of(radius <= 1 + SAME), evidence, "eigenvalues and signs of the Jacobian")
 
 
 def _diffusivity_line(make_step: MakeStep) -> Line:
@@ -210,8 +197,8 @@ def _diffusivity_line(make_step: MakeStep) -> Line:
     row = (jacobian(make_step, graph, dt, np.zeros(graph.cells))[n * n // 2] - np.eye(n * n)[n * n // 2]) / dt
     d = graph.x - graph.x[n * n // 2]
     K = 0.5 * np.einsum("j,je,jf->ef", row, d, d)
-    # Rounded first, and 0 added: no −0.0000.
+    # Rounded before 0 is added, which turns −0.0 into 0.0.
     xx, xy, yx, yy = np.round(K, 4).ravel() + 0.0
     evidence = f"K/{letter} = [[{xx:.4f}, {xy:.4f}], [{yx:.4f}, {yy:.4f}]]"
-    verdict = judged(bool(np.abs(K - np.eye(2)).max() <= 0.01)) if np.isfinite(K).all() else Verdict.UNKNOWN
+    verdict = verdict_of(bool(np.abs(K - np.eye(2)).max() <= 0.01)) if np.isfinite(K).all() else Verdict.UNKNOWN
     return Line(f"diffusivity on squares is {letter}", verdict, evidence, "second moments of the Jacobian, Δt → 0")

@@ -7,7 +7,7 @@ import numpy as np
 import sympy as sp
 from scipy.sparse import eye_array
 
-from fluxforge.certify._evidence import Line, judged
+from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._identity import Identity, compare_formulas
 from fluxforge.certify._problems import as_graph, study_step, varies, varying_settings
 from fluxforge.certify.time_order import march
@@ -55,17 +55,17 @@ def conservation(
     """Measured on an irregular mesh, at half the Fourier step of the same mesh with its boundary held."""
     mesh = jittered(6, 0.2, 5) if mesh is None else mesh
     held = as_graph(mesh)
-    graph = dual(mesh, Neumann()) if isinstance(mesh, Mesh) else insulated(held)
+    graph = dual(mesh, Neumann()) if isinstance(mesh, Mesh) else insulate(held)
     exchanged = exchange_of_messages(scheme)
     antisymmetric = None if exchanged is None else exchanged.holds
     if scheme.equation.only_diffuses and exchanged is not None:
         antisymmetric = exchanged.by == "algebra"
     if not scheme.equation.only_diffuses:
-        # What flows through walls and what reacts is not conserved: the fluxes between cells are asked.
+        # Flow through walls and reactions change the total: then only the fluxes between cells are checked.
         passed_on = passes_on_fluxes(scheme)
         by = "" if exchanged is None else exchanged.by
         return Conservation(antisymmetric is True and passed_on, None, None, 0.0, antisymmetric, 0, passed_on, by=by)
-    # With constants, k_P and k_N are the same: where they may vary, both are tried.
+    # Constant parameters cannot tell k_P from k_N; parameters that may vary are tested varying, too.
     tried = [parameters]
     if varies(scheme.equation):
         tried.append(varying_settings(scheme.equation, graph.dimension))
@@ -75,7 +75,7 @@ def conservation(
     return replace(worst, antisymmetric=antisymmetric, weight="V" if scheme.equation.capacity == 1 else "cV")
 
 
-def insulated(graph: DualGraph) -> DualGraph:
+def insulate(graph: DualGraph) -> DualGraph:
     """The graph with a Neumann wall, q = 0, for every one: the ghost is the owner's mirror image."""
     walls = slice(graph.interior, None)
     d = graph.d.copy()
@@ -103,7 +103,7 @@ def _of_linear(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Setti
 
 
 def signed_states(cells: int) -> tuple[np.ndarray, ...]:
-    """States of both signs and several sizes: a term that acts on negative, large or lonely values shows on one."""
+    """States of both signs and several sizes, so that terms acting on negative, large or isolated values are seen."""
     rng = np.random.default_rng(0)
     T = rng.standard_normal(cells)
     lonely = np.zeros(cells)
@@ -128,7 +128,7 @@ def _drift_of_general(scheme: Scheme, graph: DualGraph, *, dt: float, parameters
 
 
 def drift_between(V: np.ndarray, T: np.ndarray, after: np.ndarray) -> float:
-    """The change of ΣV T relative to what is there, before or after."""
+    """The change of ΣV T relative to ΣV max(|T|, |T'|)."""
     return float(abs(V @ (after - T)) / (V @ np.maximum(np.abs(T), np.abs(after))))
 
 
@@ -153,14 +153,8 @@ def passes_on_fluxes(scheme: Scheme) -> bool:
     return bool(sp.simplify(start[symbol("T_new")] - symbol("T")) == 0)
 
 
-def messages_antisymmetric(scheme: Scheme) -> bool | None:
-    """Whether every message of the last stage changes its sign when its cells are exchanged; None as below."""
-    found = exchange_of_messages(scheme)
-    return None if found is None else found.holds
-
-
 def exchange_of_messages(scheme: Scheme) -> Identity | None:
-    """Exchange P and N, and what lies behind either, and turn n and d around: a flux must change sign.
+    """Whether messages change sign when P and N, and the cells behind them, are exchanged and n and d reversed.
 
     None where the last stage has other messages than those of two cells or of a line of cells.
     """
@@ -188,7 +182,7 @@ def _exchange(scheme: Scheme, message: Message) -> Identity:
     def domain(v: sp.Symbol) -> tuple[float, float]:
         return (-1.0, 1.0) if v in states or v.name in turned else (0.25, 2.0)
 
-    # What passes walls is left aside where there is transport: between cells χ = 1.
+    # With transport, only fluxes between cells are compared, where χ = 1; those through walls differ.
     between = {symbol("chi"): sp.S.One} if scheme.equation.velocity is not None else {}
     flux = message.expression.xreplace(between)
     return compare_formulas(flux, -flux.xreplace(swap), domain, by_points=message.hop is Hop.LINE)
@@ -202,7 +196,7 @@ def conservation_line(found: Conservation, where: str) -> Line:
         kept += "" if found.passed_on else ", and a cell does not add them up whole"
         evidence = f"fluxes between cells are {kept}; what passes walls and what reacts is left aside"
         how = "from the algebra" if found.by in ("", "algebra") else f"by {found.by}"
-        return Line("conservative", judged(found.holds), evidence, f"{how}: F changes sign with its cells")
+        return Line("conservative", verdict_of(found.holds), evidence, f"{how}: F changes sign with its cells")
     if found.defect is not None:
         row = "Vᵀ" if found.weight == "V" else f"({found.weight})ᵀ"
         parts.append(f"max |{row}M − {row}|/{found.weight} = {found.defect:.1e} at cell {found.cell}")
@@ -213,4 +207,6 @@ def conservation_line(found: Conservation, where: str) -> Line:
         parts.append(f"Σ{found.weight}·T drifts by {found.drift:.1e} in {ROLLOUT} steps")
     if found.antisymmetric is not None:
         parts.append("fluxes antisymmetric" if found.antisymmetric else "fluxes not antisymmetric")
-    return Line("conservative", judged(found.holds), "; ".join(parts) + f"; {where}, insulated", "matrix and rollout")
+    return Line(
+        "conservative", verdict_of(found.holds), "; ".join(parts) + f"; {where}, insulated", "matrix and rollout"
+    )

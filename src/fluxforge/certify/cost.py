@@ -44,7 +44,7 @@ class Linearity:
 
 
 def linearity(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Linearity:
-    """From the algebra where the scheme is linear, from automatic differentiation otherwise."""
+    """Linearity and hops: from the algebra where the scheme is linear, from automatic differentiation otherwise."""
     dt = 0.1 * study_step(scheme, graph, parameters)
     if linear_stages(scheme) is not None:
         M = step_matrix(scheme, graph, dt, parameters=parameters)
@@ -131,7 +131,7 @@ class Cost:
 
 
 def cost(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Cost:
-    """Read off the stepper itself: the arrays it holds, what a step reads and writes of them, and its operations."""
+    """The cost of the assembled stepper: arrays held, bytes read and written in a step, and operations."""
     dt = 0.5 * study_step(scheme, graph, parameters)
     n = graph.cells
     if scheme.implicit:

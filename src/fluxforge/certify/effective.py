@@ -12,22 +12,23 @@ A reaction shifts the spectrum by its rate. With transport K contains numerical 
 two sizes of lattice tell it from the equation's own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from fluxforge.certify._families import LATTICES, Levels
-from fluxforge.certify._problems import as_graph, capacity, strength
-from fluxforge.certify.order import fitted_diffusion
+from fluxforge.certify._period import Period, lattice_size, middle_period
+from fluxforge.certify._problems import capacity, strength
+from fluxforge.certify._steady import steady_solver
 from fluxforge.errors import NumericalError
-from fluxforge.expression import COORDINATES, symbol
-from fluxforge.mesh import Settings
+from fluxforge.expression import COORDINATES, field, parse, symbol, to_text
+from fluxforge.mesh import Mesh, Settings, dual
 from fluxforge.pde import HEAT, Equation, Rank
 from fluxforge.scheme import Scheme
-from fluxforge.stepping import generator
 
 Derivatives = Mapping[tuple[int, ...], sp.Expr]
 """Coefficients by the orders of the derivatives: {(2, 0): c} is c T_xx."""
@@ -92,9 +93,9 @@ def _text(value: float) -> str:
     return f"{round(float(value), 10) + 0.0:.4g}"
 
 
-def own_equation(equation: Equation, dimension: int, parameters: Mapping[str, Any] | None = None) -> SmoothEquation:
+def own_equation(equation: Equation, dimension: int, parameters: Settings | None = None) -> SmoothEquation:
     """The numbers of a linear equation with constant parameters; those left out are its example values."""
-    given = {**equation.example(dimension), **(parameters or {})}
+    given: Any = {**equation.example(dimension), **(parameters or {})}
     values: dict[sp.Symbol, sp.Expr] = {}
     for p in equation.parameters:
         names = (p.name,) if p.rank is Rank.SCALAR else p.component_names(dimension)
@@ -110,10 +111,6 @@ def own_equation(equation: Equation, dimension: int, parameters: Mapping[str, An
     return SmoothEquation(found.get((0,) * dimension, 0.0), drift, K)
 
 
-# Cells per period of each lattice, and a size whose middle period sees no boundary through any scheme of few hops.
-PERIODS = {"squares": 1, "right": 2, "cross": 4, "equilateral": 2}
-IN_SPACE = {"cubes": 1}
-LATTICE_SIZE, IN_SPACE_SIZE = 21, 9
 # Singular values of G₀ and drifts below this share of the entries of G are round-off: sums of a few dozen entries.
 ROUND_OFF = 1e-11
 # K(h) of transport on cells of several types is linear in h but for terms of the square of the cells' Péclet number:
@@ -141,6 +138,43 @@ def effective_diffusion(scheme: Scheme, levels: Levels, *, parameters: Settings 
 def _drift_in_words(drift: np.ndarray, equation: Equation) -> str:
     letter = equation.words.diffusion
     return " + ".join(f"{part:.3g} {letter} T_{axis}" for part, axis in zip(drift, COORDINATES, strict=False))
+
+
+MODES = ((1, 1), (1, 2), (2, 1))
+
+
+def fitted_diffusion(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> np.ndarray:
+    """The least-squares fit of the weak form; for meshes of the unit square.
+
+    The φ vanish with their first derivatives on the boundary, so that what a scheme does there does not enter.
+    """
+    graph = dual(mesh)
+    x, y = graph.x.T
+    V = graph.V
+    tests = [tuple(function(x, y) for function in functions) for functions in _test_functions()]
+    rows, right = [], []
+    solve = steady_solver(scheme, graph, parameters=parameters)
+    size = strength(scheme.equation, parameters)
+    for m, n in MODES:
+        S = size * 2 * np.pi**2 * np.sin(m * np.pi * x) * np.sin(n * np.pi * y)
+        T = solve(S)
+        for phi, xx, xy, yy in tests:
+            rows.append([V @ (xx * T), 2 * V @ (xy * T), V @ (yy * T)])
+            right.append(-V @ (S * phi) / size)
+    kxx, kxy, kyy = np.linalg.lstsq(np.array(rows), np.array(right), rcond=None)[0]
+    return np.array([[kxx, kxy], [kxy, kyy]])
+
+
+@cache
+def _test_functions() -> tuple[tuple[Callable[..., np.ndarray], ...], ...]:
+    """φ and its second derivatives, to be evaluated."""
+    found = []
+    for wave in ("1", "cos(pi*x)", "cos(pi*y)", "cos(pi*x)*cos(pi*y)"):
+        phi = parse(f"(sin(pi*x)*sin(pi*y))**3*{wave}", ("x", "y"))
+        x, y = (next(s for s in phi.free_symbols if s.name == name) for name in "xy")
+        xx, xy, yy = (to_text(sp.diff(phi, a, b)) for a, b in ((x, x), (x, y), (y, y)))
+        found.append(tuple(field(text) for text in (to_text(phi), xx, xy, yy)))
+    return tuple(found)
 
 
 def relative_to_own(K: np.ndarray, equation: Equation, parameters: Settings | None) -> np.ndarray:
@@ -207,43 +241,6 @@ def effective_equation(scheme: Scheme, family: str, *, parameters: Settings) -> 
     dimension = Levels(family, ()).dimension
     found = smooth_equation(scheme, family, parameters=parameters)
     return EffectiveEquation(found, own_equation(scheme.equation, dimension, parameters))
-
-
-def lattice_size(family: str) -> int:
-    """Cells or periods along a side of the lattice whose middle is looked at."""
-    return IN_SPACE_SIZE if family in IN_SPACE else LATTICE_SIZE
-
-
-@dataclass(frozen=True)
-class Period:
-    """The generator's rows of one period: what each cell of it receives from cells of each kind, displaced by d."""
-
-    row: np.ndarray
-    kind: np.ndarray
-    value: np.ndarray
-    d: np.ndarray
-    cells: int
-    size: float
-
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates."""
-        return self.d.shape[1]
-
-
-def middle_period(
-    scheme: Scheme, family: str, *, parameters: Settings | None = None, size: float = 1.0, n: int | None = None
-) -> Period:
-    """One period in the middle of the lattice, far from its walls; G over `size`."""
-    n = lattice_size(family) if n is None else n
-    graph = as_graph(Levels(family, (n,)).refined(n))
-    G = generator(scheme, graph, parameters=parameters).M / size
-    count = {**PERIODS, **IN_SPACE}[family]
-    first = sum((n // 2) * n**k for k in range(graph.dimension)) * count
-    rows = np.arange(first, first + count)
-    block = G[rows].tocoo()
-    d = graph.x[block.col] - graph.x[rows[block.row]]
-    return Period(block.row, block.col % count, block.data, d, count, float(graph.V.mean()) ** (1 / graph.dimension))
 
 
 def _cell_problem(period: Period, *, reacts: bool) -> SmoothEquation:

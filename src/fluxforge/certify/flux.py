@@ -82,7 +82,7 @@ def _has_exact_limit(flux: Flux) -> bool:
     """Whether F(u, u + s δ) is f(u) a·n − K s for a very short δ, in exact rationals at a few points."""
     equation, rng = flux.equation, np.random.default_rng(0)
     formula = flux.formula.xreplace({STEP: sp.S.Zero})
-    # Decimals as the fractions they are, or their fifteen digits would cancel.
+    # Decimals become exact fractions, since their fifteen digits would cancel.
     formula = formula.xreplace({number: sp.Rational(number) for number in formula.atoms(sp.Float)})
     for _ in range(4):
         u, slope, along = (sp.Rational(int(rng.integers(11, 89)), 97) for _ in range(3))
@@ -103,7 +103,7 @@ def _has_exact_limit(flux: Flux) -> bool:
 def _damps(flux: Flux) -> bool:
     """Whether no flux of transport is on the downwind side of the mean of both cells' fluxes, at random points.
 
-    The flux of a downwind difference is consistent, too, and amplifies every wave.
+    The flux of a downwind difference is also consistent, but amplifies every wave.
     """
     formula = flux.formula.xreplace({STEP: sp.S.Zero})
     conducting = {v.name for v in flux.equation.diffusion.free_symbols}
@@ -189,7 +189,7 @@ def one_dimensional(flux: Flux, speed: float | None = None, peclet: float | None
 
 
 def _unit(v: sp.Symbol, conducting: set[str], K: sp.Expr) -> sp.Expr:
-    """1 for lengths and parameters, K for what K is made of, 0 for what a face of a row of cells has none of."""
+    """A symbol on a row of unit cells: 1 for lengths and parameters, K for parameters of K, 0 otherwise."""
     if v.name.endswith(("_t", "_nt")):
         return sp.S.Zero
     return K if v.name.rsplit("_", 1)[0] in conducting or v.name in conducting else sp.S.One

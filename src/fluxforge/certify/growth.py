@@ -30,8 +30,8 @@ LARGEST = 64.0
 class MaximumPrinciple:
     """`over_fourier`: it holds up to that multiple of the Fourier step (0 never, None beyond all that was tried).
 
-    `cell` and `weight`: where it first fails, and the negative weight found there. Not `averages`: T' is no average of
-    T and of boundary values, since constants change or something is added, and what is told is about positivity.
+    `cell` and `weight`: where it first fails, and the negative weight found there. If `averages` is false, T' is not an
+    average of T and of boundary values, since constants change or something is added: the result is about positivity.
     """
 
     over_fourier: float | None
@@ -56,7 +56,7 @@ def maximum_principle(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
             else np.minimum(*_boundary_weights(scheme, graph, fraction * fourier, parameters))
         )
         least = np.minimum(M.min(axis=1).toarray().ravel(), rest)
-        # argmin finds a NaN before any number, and a comparison with it would be taken for a principle that holds.
+        # argmin returns a NaN before any number, and comparisons with NaN are false: the principle would seem to hold.
         cell = int(np.argmin(least))
         if not np.isfinite(least[cell]):
             raise NumericalError(f"a step of {fraction:.3g} Fourier steps is not finite at cell {cell}")
@@ -131,7 +131,7 @@ class TransientGrowth:
     """Norms of powers of one step in the energy norm √ΣV T², walls at zero, at `over_fourier` Fourier steps.
 
     `one_step` is the largest singular value of one step; `largest` the largest norm over up to 1,000 steps, after
-    `steps` of them. `normal`: the step is symmetric in this norm, so nothing grows that its spectrum does not let grow.
+    `steps` of them. `normal`: the step is symmetric in this norm, so that its spectrum bounds the growth.
     `settled`: some power has a norm of at most one, so that no later one exceeds `largest`.
     """
 

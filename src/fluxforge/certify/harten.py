@@ -20,11 +20,11 @@ from fluxforge.certify.flux import STEP, Flux, N, P, is_antisymmetric, largest_s
 from fluxforge.errors import NumericalError
 from fluxforge.expression import evaluate
 
-# Intervals a side into which the range of u is divided.
+# Intervals per side into which the range of u is divided.
 PARTS = 256
 # Random rows of cells from which steps are made, and cells in each.
 ROWS, CELLS = 4000, 12
-# A growth beyond this, relative to the total variation, is none of round-off.
+# Growth beyond this, relative to the total variation, is not round-off.
 GROWTH = 1e-10
 
 
@@ -43,7 +43,7 @@ class StepBound:
 
 
 def step_bound(flux: Flux) -> StepBound:
-    """Of a monotone flux of transport alone; seen from either side it has to be the same flux.
+    """The bounds of a monotone, antisymmetric flux of transport alone.
 
     Raises NumericalError for a flux that depends on Δt, that diffuses or is not antisymmetric.
     """
@@ -89,7 +89,7 @@ def _measure_limits(formula: sp.Expr, flux: Flux, top: float) -> tuple[float, fl
     rng = np.random.default_rng(0)
     low, high = flux.states
     rows = rng.uniform(low, high, (ROWS, CELLS))
-    # Extreme and resting states among them: the worst rows are made of these.
+    # The ends and the middle of the range are frequent among them, since they make the worst rows.
     some = rng.choice([low, high, 0.5 * (low + high)], (ROWS, CELLS))
     rows = np.where(rng.random((ROWS, CELLS)) < rng.random((ROWS, 1)), rows, some)
     F = np.broadcast_to(evaluate(formula, {P: rows, N: np.roll(rows, -1, axis=1)}, np), rows.shape)

@@ -1,8 +1,10 @@
-"""The region of a limiter φ(r, c): where a flux-limited scheme of Lax and Wendroff is total-variation diminishing.
+"""The region of a limiter φ(r, q, c): where a flux-limited scheme of Lax and Wendroff is total-variation diminishing.
 
 φ = 0 for r ≤ 0, and 0 ≤ φ ≤ min(2r/c, 2/(1 − c)) for r > 0 and Courant numbers c in (0, 1): Harten's lemma for linear
-transport with forward Euler. A φ of r alone that obeys 0 ≤ φ ≤ min(2r, 2), Sweby's region, obeys it for every c. Second
-order needs φ(1) = 1. Everything is shown by intervals over r and c, with a counterexample where it fails.
+transport with forward Euler, in which φ may depend on anything else, such as the ratio q of the downwind difference. A
+φ of r alone that obeys 0 ≤ φ ≤ min(2r, 2), Sweby's region, obeys it for every c. Second order needs φ = 1 where r and q
+are 1. A φ that is clipped to the bounds is within them by its form; everything else is shown by intervals over r, q and
+c, with a counterexample where it fails.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,33 +16,38 @@ import sympy as sp
 
 from fluxforge.certify._bisection import Least, least_value
 from fluxforge.certify._enclose import enclose
-from fluxforge.certify._evidence import Line, Verdict, judged
+from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._intervals import Interval
 from fluxforge.certify._pieces import Range, settle
 from fluxforge.expression import Select, symbol
 
-R, C = symbol("r"), symbol("c")
+R, Q, C = symbol("r"), symbol("q"), symbol("c")
+# q = t/(1 − |t|), so that bisection has sides of one scale.
+_T = symbol("t")
 # Ratios are examined up to this size, in parts whose ends grow by the same factor.
 LARGEST_RATIO = 1e6
 PARTS = 14
 # Parts of the Courant numbers on which φ(1, c) is simplified.
 AT_ONE_PARTS = 8
-AT_ONE_HALVINGS = 20  # poles at the ends of the Courant numbers need short parts
+AT_ONE_HALVINGS = 20  # Poles at the ends of the Courant numbers need short parts.
 COURANT: Range = (2.0**-20, 1.0 - 2.0**-20)
-# The least side of a box relative to its part, and how far beyond a bound φ may be without it counting.
+_DOWNWIND: Range = (-1.0 + 2.0**-20, 1.0 - 2.0**-20)
+# The least side of a box relative to its part, and the violation of a bound that is tolerated.
 WIDTH, SLACK = 2.0**-8, 5e-3
 
 
 @dataclass(frozen=True)
 class LimiterRegion:
-    """The least of what has to be non-negative, by the name of the bound, with the r and c where it is taken.
+    """The least margin of every bound, by its name, with the r, c and q where it is taken; none may be negative.
 
-    `at_one`: φ(1, c) as a formula, or a number. `depends`: φ depends on c.
+    `at_one`: φ(1, 1, c) as a formula, or a number. `depends`: φ depends on c; `downwind`: on q, of which a place
+    holds t with q = t/(1 − |t|).
     """
 
     margins: dict[str, Least]
     at_one: sp.Expr
     depends: bool
+    downwind: bool = False
 
     @property
     def violated(self) -> str | None:
@@ -56,13 +63,22 @@ class LimiterRegion:
         return True if min(one.bound for one in self.margins.values()) >= -SLACK else None
 
     @property
+    def by_form(self) -> bool:
+        """Whether the bounds follow from the form of φ, without bisection."""
+        return all(one.boxes == 0 for one in self.margins.values())
+
+    @property
     def second_order(self) -> bool:
         """Whether φ(1) = 1."""
         return bool(sp.simplify(self.at_one - 1) == 0)
 
 
 def limiter_region(phi: sp.Expr) -> LimiterRegion:
-    """Examine φ(r, c), a formula of `R` and `C`."""
+    """Examine φ, a formula of `R`, `Q` and `C`."""
+    at_one, depends, downwind = _at_one(phi), C in phi.free_symbols, Q in phi.free_symbols
+    if is_clipped(phi):
+        return LimiterRegion({"φ by its form": Least(0.0, 0.0, (1.0, 0.5, 0.5), 0)}, at_one, depends, downwind)
+    phi = phi.xreplace({Q: _T / (1 - sp.Abs(_T))})
     positive, negative = list(_parts()), [(-high, -low) for low, high in _parts()]
     # Multiplied by c and 1 − c, the bounds have no poles; pushed inside, what is taken from a bound cancels in it.
     margins = {
@@ -71,15 +87,32 @@ def limiter_region(phi: sp.Expr) -> LimiterRegion:
         "φ ≤ 2/(1 − c)": _least(_push(lambda one: 2 - (1 - C) * one, phi), positive),
         "φ = 0 for r ≤ 0": _least(-phi, negative).worse(_least(phi, negative)),
     }
-    return LimiterRegion(margins, _at_one(phi), C in phi.free_symbols)
+    return LimiterRegion(margins, at_one, depends, downwind)
+
+
+def is_clipped(phi: sp.Expr) -> bool:
+    """Whether φ is max(0, min(2r/c, 2/(1 − c), …)): no larger than either for r > 0, and 0 where 2r/c ≤ 0."""
+    if not (isinstance(phi, sp.Max) and len(phi.args) == 2 and sp.S.Zero in phi.args):
+        return False
+    inner = next(part for part in phi.args if part != 0)
+    return {2 * R / C, 2 / (1 - C)} <= set(_minimum_parts(inner))
+
+
+def _minimum_parts(formula: sp.Expr) -> Iterator[sp.Expr]:
+    """What a formula is the minimum of, through minima of minima."""
+    if isinstance(formula, sp.Min):
+        for part in formula.args:
+            yield from _minimum_parts(part)
+    else:
+        yield formula
 
 
 def _at_one(phi: sp.Expr) -> sp.Expr:
-    """φ(1, c), with the comparisons and extrema that it contains decided on parts of the Courant numbers.
+    """φ(1, 1, c), with the comparisons and extrema that it contains decided on parts of the Courant numbers.
 
     A part on which they are not decided is halved; parts that differ leave the formula as it is.
     """
-    formula = phi.xreplace({R: sp.S.One})
+    formula = phi.xreplace({R: sp.S.One, Q: sp.S.One})
     ends = np.linspace(*COURANT, AT_ONE_PARTS + 1).tolist()
     waiting, found = [(part, 0) for part in pairwise(ends)], set()
     while waiting:
@@ -104,26 +137,28 @@ def _push(fall: Callable[[sp.Expr], sp.Expr], phi: sp.Expr) -> sp.Expr:
     if isinstance(phi, sp.Min | sp.Max):
         kind = sp.Max if isinstance(phi, sp.Min) else sp.Min
         return kind(*(_push(fall, part) for part in phi.args), evaluate=False)
-    return _factored(fall(phi))
+    return _factor_margin(fall(phi))
 
 
 def _least(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Least:
     """The least of a margin over all parts; `relative` to r where that is larger than 1."""
     found: Least | None = None
     for low, high in parts:
-        own = settle(margin, {R: (low, high), C: COURANT})
+        own = settle(margin, {R: (low, high), C: COURANT, _T: _DOWNWIND})
         scale = max(low, 1.0) if relative else 1.0
-        forms = list(dict.fromkeys((own, _factored(own))))
+        forms = list(dict.fromkeys((own, _factor_margin(own))))
 
         def bounds(low: np.ndarray, high: np.ndarray, forms: list[sp.Expr] = forms, scale: float = scale) -> Interval:
-            boxes = {R: Interval(low[:, 0], high[:, 0]), C: Interval(low[:, 1], high[:, 1])}
+            boxes = {name: Interval(low[:, k], high[:, k]) for k, name in enumerate((R, C, _T))}
             each = [enclose(form, boxes).value for form in forms]
             top, bottom = np.minimum.reduce([e.high for e in each]), np.maximum.reduce([e.low for e in each])
             return Interval(bottom / scale, top / scale)
 
-        ends = np.array([[low, high], [COURANT[0], COURANT[1]]])
-        if C not in own.free_symbols:
-            ends[1] = 0.5
+        ends = np.array([[low, high], COURANT, _DOWNWIND])
+        # What a margin does not depend on is not bisected.
+        for k, name in enumerate((C, _T), start=1):
+            if name not in own.free_symbols:
+                ends[k] = 0.5
         side = float((ends[:, 1] - ends[:, 0]).max())
         one = least_value(bounds, ends[:, 0], ends[:, 1], width=WIDTH * side, enough=SLACK)
         found = one if found is None else found.worse(one)
@@ -131,19 +166,23 @@ def _least(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Le
     return found
 
 
-def _factored(margin: sp.Expr) -> sp.Expr:
+def _factor_margin(margin: sp.Expr) -> sp.Expr:
     return margin if margin.atoms(sp.Min, sp.Max, sp.Abs) else sp.factor(sp.together(margin))
 
 
 def limiter_line(found: LimiterRegion) -> Line:
     """Whether φ stays within the region, with the point where it does not."""
     name = "limiter within the region of Harten and Sweby"
-    method = f"interval bisection over |r| ≤ {LARGEST_RATIO:g} and Courant numbers c from 0 to 1"
+    also = f", |q| ≤ {1 / (1 - _DOWNWIND[1]):.1g}" if found.downwind else ""
+    method = f"interval bisection over |r| ≤ {LARGEST_RATIO:g}{also} and Courant numbers c from 0 to 1"
     if found.violated is not None:
         at = found.margins[found.violated]
         c = f", c = {at.at[1]:.3g}" if found.depends or "c" in found.violated else ""
+        c += f", q = {at.at[2] / (1 - abs(at.at[2])):.3g}" if found.downwind else ""
         evidence = f"{found.violated} is broken by {-at.value:.3g} at r = {at.at[0]:.4g}{c}"
         return Line(name, Verdict.FAILS, evidence, method)
     order = "φ(1) = 1: second order" if found.second_order else f"φ(1) = {found.at_one}: first order only"
     evidence = f"0 ≤ φ ≤ min(2r/c, 2/(1 − c)), and φ = 0 for r ≤ 0; {order}"
-    return Line(name, judged(True) if found.holds else Verdict.UNKNOWN, evidence, method)
+    if found.by_form:
+        method = "φ is max(0, min(2r/c, 2/(1 − c), …)); φ(1) with its comparisons decided by intervals"
+    return Line(name, verdict_of(True) if found.holds else Verdict.UNKNOWN, evidence, method)

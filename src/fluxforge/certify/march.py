@@ -22,7 +22,7 @@ from fluxforge.scheme import Scheme
 from fluxforge.stepping import general_stepper
 
 CROSSINGS = 2.0
-# Of the reference step, at which every explicit scheme of ours is stable; and steps after which a march is given up.
+# Share of the reference step at which our explicit schemes are stable; and the largest number of steps of a march.
 FRACTION, MOST_STEPS = 0.4, 40_000
 
 
@@ -44,7 +44,7 @@ def marched_studies(
     for n in levels.sizes:
         if progress is not None:
             progress(f"space order, {levels.family}, n = {n}")
-        mesh = levels.refined(n)
+        mesh = levels.refine_to(n)
         cells.append(count_cells(mesh))
         errors.append(_march(scheme, problem.graph(mesh), problem))
     h = tuple(count ** (-1 / levels.dimension) for count in cells)
@@ -70,7 +70,7 @@ def _march(scheme: Scheme, graph: DualGraph, problem: Problem) -> _Error:
 
 
 def _crossing_time(scheme: Scheme, graph: DualGraph, problem: Problem, u: np.ndarray) -> float:
-    """How long the slowest state takes from one end of the domain to the other."""
+    """The time in which the slowest state crosses the domain."""
     equation = scheme.equation
     assert equation.velocity is not None
     a = np.asarray(problem.settings(graph.dimension)[equation.velocity], float)

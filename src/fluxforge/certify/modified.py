@@ -3,8 +3,8 @@
 A linear scheme is evaluated on the lattice with shifts for fields: each output is Σ c · T(x + o) over cell types and
 offsets o. The generator's symbol, c e^{ik·o} summed, is a small matrix; its eigenvalue that belongs to constants,
 expanded in k, is the equation that smooth solutions obey as Δt → 0. For a scheme that is a function R of one operator,
-log R(Δt λ)/Δt is the one they obey at Δt: it is told for equations with transport, whose numerical diffusion depends on
-Δt.
+log R(Δt λ)/Δt is the one they obey at Δt: it is reported for equations with transport, whose numerical diffusion
+depends on Δt.
 """
 
 from collections import defaultdict
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-from fluxforge.certify._evidence import Line, Verdict, judged
+from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._lattice import (
     Lattice,
     Shifts,
@@ -41,7 +41,7 @@ MOST_OPERATIONS = 60  # in a coefficient on the lattice; those of the built-in s
 class ModifiedEquation:
     """`leading` and `error` are coefficients of derivatives: {(2, 0): c} is c T_xx, parameters included.
 
-    `wanted` are those of the equation itself, and `dt_terms` says whether terms with Δt are told.
+    `wanted` are those of the equation itself, and `dt_terms` says whether terms with Δt are reported.
     """
 
     lattice: str
@@ -61,11 +61,11 @@ class ModifiedEquation:
 
     @property
     def consistent(self) -> bool:
-        """Whether the equation itself is left as h and Δt go to 0, whatever its parameters are."""
+        """Whether the limit h, Δt → 0 is the equation itself, for all values of its parameters."""
         return _same_limit({**self.error, **self.leading}, self.wanted)
 
     def has_limit_of(self, other: "ModifiedEquation") -> bool:
-        """Whether both leave the same equation as h and Δt go to 0."""
+        """Whether both have the same limit as h and Δt go to 0."""
         return _same_limit({**self.error, **self.leading}, {**other.error, **other.leading})
 
 
@@ -74,7 +74,7 @@ def _same_limit(one: Derivatives, other: Derivatives) -> bool:
 
 
 def _is_left(coefficient: sp.Expr) -> bool:
-    """Whether something is left at h = Δt = 0; decimals of a formula are doubles."""
+    """Whether a coefficient is not 0 at h = Δt = 0, beyond the round-off of decimals."""
     left = sp.simplify(sp.expand(coefficient).subs({DT: 0}).subs({h: 0}))
     return bool(any(abs(number) > 1e-12 for number in sp.expand(left).as_coefficients_dict().values()))
 
@@ -120,13 +120,13 @@ def _with_moduli(coefficient: sp.Expr) -> sp.Expr:
 
 
 def _refuse_long(coefficients: Iterable[sp.Expr]) -> None:
-    """Simplifying quotients of long polynomials in h and the parameters may take hours, too."""
+    """Raise NumericalError for long polynomials in h and the parameters, whose quotients may take hours to simplify."""
     if (most := max((int(sp.count_ops(c)) for c in coefficients), default=0)) > MOST_OPERATIONS:
         raise NumericalError(f"not attempted: a coefficient on the lattice has {most} operations")
 
 
 def _refuse_transcendental(scheme: Scheme) -> None:
-    """Simplifying sines of h and the like may take hours: say so instead."""
+    """Raise NumericalError for functions such as sin(h), which may take hours to simplify."""
     parts = [message.expression for stage in scheme.stages for message in stage.messages.values()]
     parts += [output.expression for stage in scheme.stages for output in stage.outputs.values()]
     for part in parts:
@@ -169,10 +169,10 @@ def is_own_symbolically(scheme: Scheme, found: Mapping[str, ModifiedEquation]) -
 
 
 def lattice_equations(equation: Equation, dimension: int) -> Mapping[str, Callable[[Scheme], ModifiedEquation | None]]:
-    """The lattices on which the modified equation is told; with transport, not those of several types of cells.
+    """The lattices on which the modified equation is derived; with transport, not those of several types of cells.
 
-    There the eigenvalue is a root of a polynomial in so many moduli of velocities that it takes minutes; drift and K on
-    them are told by `effective_equation`.
+    There the eigenvalue is a root of a polynomial in many moduli of velocities, which takes minutes; drift and K on
+    them are measured by `effective_equation`.
     """
     if dimension == 3:
         return {"cubes": cube_equation}
@@ -278,7 +278,7 @@ def _equation(scheme: Scheme, lattice: Lattice, eigenvalue: sp.Expr, highest: in
 
 
 def _derivatives(eigenvalue: sp.Expr, dimension: int) -> dict[int, dict[tuple[int, ...], sp.Expr]]:
-    """By order. Ik ↔ ∂: the coefficient of kx^a ky^b becomes (−i)^{a+b} times that of ∂x^a ∂y^b."""
+    """Coefficients by the orders of derivatives: that of kx^a ky^b is multiplied by (−i)^{a+b}, since ∂ is ik."""
     by_order: dict[int, dict[tuple[int, ...], sp.Expr]] = defaultdict(dict)
     polynomial = sp.Poly(sp.expand(eigenvalue.subs(EPS, 1)), *wave_symbols(dimension))
     for powers, c in polynomial.terms():
@@ -296,4 +296,4 @@ def modified_line(name: str, found: ModifiedEquation, *, heat: bool = True) -> L
     left = "the equation itself" if found.consistent else "another equation"
     evidence = f"{found}; {left} as h{' and Δt go' if found.dt_terms else ' goes'} to 0"
     method += " and of log R" if found.dt_terms else ", Δt → 0"
-    return Line(f"modified equation, {name}", judged(found.consistent), evidence, method)
+    return Line(f"modified equation, {name}", verdict_of(found.consistent), evidence, method)

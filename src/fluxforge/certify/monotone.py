@@ -21,7 +21,7 @@ from fluxforge.expression import evaluate
 
 # Cell Péclet numbers |a·n| δ/K up to this one, where a flux depends on them.
 LARGEST_PECLET = 1000.0
-# Sides of the smallest boxes, relative to the range of u, and what is left undecided on them, of the largest slope.
+# Sides of the smallest boxes, relative to the range of u, and the undecided part of a slope, relative to the largest.
 WIDTH, SLACK = 2.0**-9, 4e-3
 
 
@@ -42,7 +42,7 @@ class Monotonicity:
 
     @property
     def slack(self) -> float:
-        """The largest fall that counts as none."""
+        """The largest violation that is tolerated."""
         return SLACK * self.scale
 
     @property
@@ -54,7 +54,7 @@ class Monotonicity:
 
     @property
     def exactly(self) -> bool:
-        """Whether nothing was left open."""
+        """Whether the intervals decided it without slack."""
         return min(self.rising.bound, self.falling.bound) >= 0
 
 
@@ -171,7 +171,7 @@ class EFlux:
 
 
 def e_condition(flux: Flux, monotone: Monotonicity) -> EFlux:
-    """A monotone flux is an E-flux. Of another one, a counterexample is sought, and otherwise intervals are asked."""
+    """Osher's condition: from monotonicity; otherwise by a search for a counterexample, and then by intervals."""
     if monotone.holds:
         return EFlux(True, 0.0, (0.0, 0.0, 0.0), follows=True)
     if flux.diffuses or flux.speed is None:

@@ -1,81 +1,19 @@
-"""Order in space: errors of steady states on manufactured solutions, family by family or mesh by mesh.
-
-A steady state solves (I − M) T = N S + b; it is not marched to.
-"""
+"""Order in space: errors of steady states on manufactured solutions, family by family or mesh by mesh."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import pairwise
 
 import numpy as np
-import sympy as sp
-from scipy.sparse import csr_array, eye_array
-from scipy.sparse.linalg import LinearOperator, gmres
 
 from fluxforge.certify._evidence import LEAST_LEVELS, Line, Rates, Verdict, number, rates_in_words
 from fluxforge.certify._families import Levels, count_cells
-from fluxforge.certify._problems import SINES, Problem, problems_of, scaled_to, strength, study_step
-from fluxforge.errors import InputError, NumericalError
-from fluxforge.expression import field, parse, to_text
-from fluxforge.mesh import DualGraph, Mesh, Settings, dual
+from fluxforge.certify._problems import SINES, Problem, problems_of, scaled_to
+from fluxforge.certify._steady import steady_state
+from fluxforge.errors import InputError
+from fluxforge.mesh import DualGraph, Mesh, Settings
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import Scheme
-from fluxforge.stepping import apply, assemble, factorise, generator, operator
-
-MOST_STAGES_FORMED = 2
-ACCURACY = 1e-9
-
-Solve = Callable[[np.ndarray], np.ndarray]
-
-
-def steady_solver(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Solve:
-    """S ↦ the T with F(T) = T at Δt = ½ Δt_Fourier, factorised once.
-
-    A scheme of few stages has a sparse M, and (I − M) is factorised. With more stages M fills up: then (I − M) is
-    only applied, and solved by GMRES preconditioned with the factors of −Δt G, to a checked accuracy.
-    """
-    dt = 0.5 * study_step(scheme, graph, parameters)
-    make = _direct if len(scheme.stages) <= MOST_STAGES_FORMED else _by_gmres
-    try:
-        solve = make(scheme, graph, dt, parameters)
-    except NumericalError as error:
-        raise NumericalError(f"scheme {scheme.name!r} has no unique steady state here: {error}") from error
-    return solve
-
-
-def steady_state(scheme: Scheme, graph: DualGraph, S: np.ndarray, *, parameters: Settings | None = None) -> np.ndarray:
-    """The steady state for one source."""
-    return steady_solver(scheme, graph, parameters=parameters)(S)
-
-
-def _direct(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> Solve:
-    step = operator(scheme, graph, dt=dt, parameters=parameters)
-    factors = factorise(csr_array(eye_array(graph.cells) - step.M))
-    return lambda S: np.asarray(factors.solve(step.N @ S + step.b))
-
-
-def _by_gmres(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> Solve:
-    n = graph.cells
-    stages = assemble(scheme, graph, dt=dt, parameters=parameters)
-    nothing = np.zeros(n)
-    shift = apply(stages, nothing, nothing)
-    factors = factorise(-dt * generator(scheme, graph, parameters=parameters).M)
-    matrix = LinearOperator((n, n), matvec=lambda T: T - (apply(stages, T, nothing) - shift), dtype=float)
-    inverse = LinearOperator((n, n), matvec=factors.solve, dtype=float)
-
-    def solve(S: np.ndarray) -> np.ndarray:
-        constant = apply(stages, nothing, S)
-        start = factors.solve(constant)
-        T, _ = gmres(matrix, constant, x0=start, M=inverse, rtol=1e-14, atol=0.0, restart=20, maxiter=2)
-        # What the residual left means for T, since the residual itself sits on round-off where Δt is small.
-        error = np.abs(factors.solve(matrix @ T - constant)).max() / np.abs(T).max(initial=1e-300)
-        if not error <= ACCURACY:
-            raise NumericalError(f"scheme {scheme.name!r}: GMRES found the steady state only to {error:.1e}")
-        return np.asarray(T)
-
-    return solve
-
 
 # An order is quoted only if the error at the finest level is below this share of the solution.
 LARGEST_ERROR = 0.1
@@ -134,7 +72,7 @@ def _refine(
     for n in levels.sizes:
         if progress is not None:
             progress(f"space order, {levels.family}, n = {n}")
-        meshes = [levels.refined(n, seed) for seed in levels.seeds]
+        meshes = [levels.refine_to(n, seed) for seed in levels.seeds]
         errors = np.array([[problem_errors(scheme, mesh, problem) for problem in problems] for mesh in meshes])
         cells.append(round(float(np.mean([count_cells(mesh) for mesh in meshes]))))
         mean = np.mean(errors**2, axis=0)
@@ -249,40 +187,3 @@ def study_in_words(study: SpaceStudy, *, named: bool = True) -> str:
         text += f", above {study.l2.below:.0%} of the solution"
     text += f", L∞ {study.linf.errors[-1]:.3e} at the finest, order {number(study.linf.order)}"
     return f"{study.problem}: {text}" if named else text
-
-
-MODES = ((1, 1), (1, 2), (2, 1))
-
-
-def fitted_diffusion(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> np.ndarray:
-    """The least-squares fit of the weak form; for meshes of the unit square.
-
-    The φ vanish with their first derivatives on the boundary, so that what a scheme does there does not enter.
-    """
-    graph = dual(mesh)
-    x, y = graph.x.T
-    V = graph.V
-    tests = [tuple(function(x, y) for function in functions) for functions in _test_functions()]
-    rows, right = [], []
-    solve = steady_solver(scheme, graph, parameters=parameters)
-    size = strength(scheme.equation, parameters)
-    for m, n in MODES:
-        S = size * 2 * np.pi**2 * np.sin(m * np.pi * x) * np.sin(n * np.pi * y)
-        T = solve(S)
-        for phi, xx, xy, yy in tests:
-            rows.append([V @ (xx * T), 2 * V @ (xy * T), V @ (yy * T)])
-            right.append(-V @ (S * phi) / size)
-    kxx, kxy, kyy = np.linalg.lstsq(np.array(rows), np.array(right), rcond=None)[0]
-    return np.array([[kxx, kxy], [kxy, kyy]])
-
-
-@cache
-def _test_functions() -> tuple[tuple[Callable[..., np.ndarray], ...], ...]:
-    """φ and its second derivatives, to be evaluated."""
-    found = []
-    for wave in ("1", "cos(pi*x)", "cos(pi*y)", "cos(pi*x)*cos(pi*y)"):
-        phi = parse(f"(sin(pi*x)*sin(pi*y))**3*{wave}", ("x", "y"))
-        x, y = (next(s for s in phi.free_symbols if s.name == name) for name in "xy")
-        xx, xy, yy = (to_text(sp.diff(phi, a, b)) for a, b in ((x, x), (x, y), (y, y)))
-        found.append(tuple(field(text) for text in (to_text(phi), xx, xy, yy)))
-    return tuple(found)

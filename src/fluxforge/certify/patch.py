@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from fluxforge.certify._evidence import Line, Verdict, judged
+from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._problems import Problem, capacity, strength, with_walls
 from fluxforge.expression import COORDINATES
 from fluxforge.mesh import DualGraph, Mesh, Settings, check_graph, face_conormals
@@ -28,8 +28,8 @@ class PatchTest:
 
     S_p is the source that makes p a steady solution of the equation, and K the size of its diffusion.
 
-    `cell` is where the worst of degree 1 sits: a linear field the scheme does not keep is a counterexample. `walls` is
-    that cell's boundary data: "held" (p given on every wall) or "mixed" (∂p/∂n on the right and lower ones).
+    `cell` is where the residual of degree 1 is largest: a linear field that is not steady is a counterexample. `walls`
+    is that cell's boundary data: "held" (p given on every wall) or "mixed" (∂p/∂n on the right and lower ones).
     """
 
     residual: dict[int, float]
@@ -38,7 +38,7 @@ class PatchTest:
     walls: str = "held"
 
     def exact(self, degree: int) -> bool:
-        """Whether all polynomials up to that degree are kept to round-off."""
+        """Whether all polynomials up to that degree are steady to round-off."""
         return all(self.residual[k] <= EXACT for k in range(degree + 1))
 
 
@@ -82,7 +82,7 @@ def worse(one: PatchTest, other: PatchTest) -> PatchTest:
 
 
 def linear_field_defect(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> float:
-    """By how much linear fields are off on a graph whose walls are all held: |Σ fluxes| over Σ|fluxes|, the worst cell.
+    """The defect of linear fields on a graph with Dirichlet walls: |Σ fluxes| over Σ|fluxes| in the worst cell.
 
     0 is exact. The fluxes are the terms G_PN (p_N − p_P) of the generator's row and the wall's share.
     """
@@ -114,7 +114,7 @@ def patch_line(tests: tuple[PatchTest, ...], where: str) -> Line:
         evidence += f"; the field {worst.polynomial} is not kept at cell {worst.cell}"
     elif not exact:
         evidence += "; constants are not kept"
-    return Line("linear fields are exact", judged(exact), evidence, "patch tests with boundary data")
+    return Line("linear fields are exact", verdict_of(exact), evidence, "patch tests with boundary data")
 
 
 def residuals_line(tests: tuple[PatchTest, ...], where: str, words: Words = HEAT.words) -> Line:
@@ -185,5 +185,8 @@ def reads_two_points(scheme: Scheme) -> bool:
 def alignment_line(found: Alignment, where: str) -> Line:
     """Whether the two-point flux of a tensor can be consistent on a mesh."""
     return Line(
-        "the two-point flux suits the tensor", judged(found.holds), f"{found}; {where}", "angles on faces between cells"
+        "the two-point flux suits the tensor",
+        verdict_of(found.holds),
+        f"{found}; {where}",
+        "angles on faces between cells",
     )

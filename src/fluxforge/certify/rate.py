@@ -5,10 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from fluxforge.certify._evidence import Line, judged
+from fluxforge.certify._evidence import FALLS, Line, verdict_of
 from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import problems_of
-from fluxforge.certify.semidiscrete import FALLS
 from fluxforge.errors import NumericalError
 from fluxforge.mesh import DualGraph, Settings, reference_step
 from fluxforge.scheme import Scheme, find
@@ -18,9 +17,8 @@ from fluxforge.stepping import general_stepper
 # its square, 1e-10, and of round-off, 2ε/SHORT = 1e-10 of T over the reference step.
 SHORT = 1e-5
 SAME_RATE = 1e-7
-# On lattices of up to 32 cells a side an error of a per cent is hidden by that of the discretisation. Another flux that
-# is consistent, an upwind or a corrected one, differs by more on an irregular mesh; what differs by less is a wrong
-# coefficient.
+# On lattices of up to 32 cells a side the error of the discretisation hides one of a per cent. Other consistent fluxes,
+# upwind or corrected ones, differ by more than this on an irregular mesh: a smaller difference is a wrong coefficient.
 ANOTHER_FLUX = 0.02
 
 
@@ -75,13 +73,13 @@ def rate_of_change(scheme: Scheme, graph: DualGraph, *, parameters: Settings) ->
 def remaining_rates(scheme: Scheme, lattice: str) -> tuple[float, ...]:
     """|∂T'/∂Δt| of a smooth steady solution away from the walls, relative to its source, on finer and finer lattices.
 
-    Parameters vary where they may. Quantiles rather than the largest: a limited flux is of lower order in single cells.
+    Parameters vary where they may. A quantile, not the maximum: limited fluxes are of lower order in single cells.
     """
     left = []
     problem = problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1]
     problem = replace(problem, mixed=False)
     for n in (5, 10) if lattice == "cubes" else (8, 16, 32):
-        graph = problem.graph(Levels(lattice, (n,)).refined(n))
+        graph = problem.graph(Levels(lattice, (n,)).refine_to(n))
         T, S, settings = problem.solution(graph), problem.source(graph), problem.settings(graph.dimension)
         dt = SHORT * reference_step(scheme.equation, graph, settings, T)
         off = np.abs(_slope(scheme, graph, T=T, source=S, dt=dt, parameters=settings))
@@ -92,7 +90,7 @@ def remaining_rates(scheme: Scheme, lattice: str) -> tuple[float, ...]:
 
 def _apart(scheme: Scheme, graph: DualGraph, *, T: np.ndarray, source: np.ndarray, parameters: Settings) -> float:
     unit = reference_step(scheme.equation, graph, parameters, T)
-    # An equation that only grows has none; the unit of time is then as good as any other.
+    # An equation whose fields only grow has no reference step; then the unit of time is used.
     unit = unit if np.isfinite(unit) else 1.0
     own, wanted = (
         _slope(each, graph, T=T, source=source, dt=SHORT * unit, parameters=parameters)
@@ -123,4 +121,4 @@ def rate_line(found: Rate) -> Line:
         evidence = f"another flux than the equation's two-point one; what it leaves of a smooth steady field {falls}"
         evidence += f" with the size of the {found.lattice}: {shares} of the source"
         method = "short steps from a manufactured solution, on three sizes of lattice"
-    return Line("generator is the equation's", judged(found.holds), evidence, method)
+    return Line("generator is the equation's", verdict_of(found.holds), evidence, method)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from fluxforge.certify._evidence import Line, judged
+from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._pieces import Range
 from fluxforge.errors import InputError
 from fluxforge.expression import evaluate
@@ -22,7 +22,7 @@ from fluxforge.stepping import simulate
 
 # The jump is in the middle of a row of unit length, and no wave comes nearer to an end than a tenth of it.
 MIDDLE, REACH = 0.5, 0.4
-# Of the exact solution, points a cell over which it is averaged, and states from which the extremal one is taken.
+# Points per cell at which the exact solution is averaged, and states among which its extremum is searched.
 SAMPLES, STATES = 8, 4001
 # Halving the cells reduces the L1 error of a first-order scheme by at least a factor of √2, shock or rarefaction.
 FALLS = 0.85
@@ -92,11 +92,11 @@ def _problem(equation: Equation, left: float, right: float) -> RiemannProblem:
 
 
 def exact_solution(equation: Equation, problem: RiemannProblem, ratio: np.ndarray) -> np.ndarray:
-    """U at x/t = `ratio`."""
+    """The solution u at x/t = `ratio`."""
     states = np.linspace(problem.left, problem.right, STATES)
     f = np.broadcast_to(evaluate(equation.transported, {equation.u: states}, np), states.shape)
     turn = 1.0 if problem.left < problem.right else -1.0
-    # Sorted ratios have sorted answers: the envelope is searched once per ratio, in chunks that fit into the cache.
+    # Chunks of ratios, so that the table of states × ratios fits into the cache.
     return np.concatenate(
         [states[np.argmin(turn * (f - part[:, None] * states), axis=1)] for part in np.array_split(ratio, 64)]
     )
@@ -179,7 +179,7 @@ def _run(
 
 
 def _front(u: np.ndarray, problem: RiemannProblem, end: float) -> float:
-    """The mean speed of the place where u passes the middle of both states, interpolated between cells."""
+    """The mean speed of the point where u is the mean of both states, interpolated between cells."""
     share = (u - problem.right) / (problem.left - problem.right)
     behind = int(np.argmax(share < 0.5))
     if behind == 0:
@@ -197,7 +197,7 @@ def riemann_line(studies: tuple[RiemannStudy, ...]) -> Line:
     if any("rarefaction" in kind for kind in kinds):
         parts.insert(0, "a rarefaction is not resolved: an entropy violation")
     method = f"L1 error on rows of {', '.join(map(str, studies[0].cells))} squares against Osher's formula"
-    return Line(name, judged(not wrong), "; ".join(parts), method)
+    return Line(name, verdict_of(not wrong), "; ".join(parts), method)
 
 
 def _in_words(study: RiemannStudy) -> str:

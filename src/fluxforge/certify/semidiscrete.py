@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import eye_array
 
-from fluxforge.certify._evidence import Line, judged
+from fluxforge.certify._evidence import FALLS, Line, verdict_of
 from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import Problem, capacity, functions, problems_of, times, varies, with_mixed_walls
 from fluxforge.certify.effective import (
@@ -27,9 +27,7 @@ from fluxforge.stepping import Operator, generator
 SAME = 1e-10
 # Of the equation of smooth fields: second moments, extrapolated in h, of entries of G some hundred times larger.
 SMOOTH = 1e-8
-# Halving h divides the error of a first-order flux by two; not quite, where several terms meet.
-FALLS = 0.7
-# All parameters of the equation are multiplied by each: a factor forgotten shows at any but one.
+# All parameters of the equation are multiplied by each of these: a missing factor is invisible only at 1.
 FACTORS = (1.0, 0.37, 2.9)
 # What L has no share of, as boundary data without a flux, is measured by this share of max|L|: r is a sum of entries of
 # the size of L's, so that its round-off, 1e-16 of them, stays far below what counts as the same.
@@ -136,7 +134,7 @@ def falls_with_size(scheme: Scheme, lattice: str) -> bool:
     left = []
     for n in sizes:
         problem = _along_axes(problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1])
-        graph = problem.graph(Levels(lattice, (n,)).refined(n))
+        graph = problem.graph(Levels(lattice, (n,)).refine_to(n))
         system = generator(scheme, graph, parameters=problem.settings(graph.dimension))
         S = system.N @ problem.source(graph)
         off = np.abs(system.M @ problem.solution(graph) + system.b + S)
@@ -234,4 +232,4 @@ def generator_line(found: SemiDiscrete, words: Words = HEAT.words) -> Line:
     source = "S enters as it is" if found.source <= 1e-10 else f"S enters wrongly: |∂N/∂Δt − I| = {found.source:.2g}"
     tried = words.parameters if words == HEAT.words else "sizes of the parameters"
     method = f"complex-step ∂/∂Δt at Δt = 0, three {tried}, Dirichlet and Neumann walls"
-    return Line("generator is L, source is S", judged(found.holds), f"{operator}; {source}", method)
+    return Line("generator is L, source is S", verdict_of(found.holds), f"{operator}; {source}", method)

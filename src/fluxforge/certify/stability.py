@@ -74,7 +74,7 @@ class Stability:
 
 
 def stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Stability:
-    """Measured on the graph given, its boundary data taken as zero."""
+    """The stability of a scheme on a graph, with boundary data of zero."""
     fourier = study_step(scheme, graph, parameters)
     factor = amplification(scheme) if linear_stages(scheme) is not None else None
     if factor is None:
@@ -97,7 +97,7 @@ def stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None =
     below = above = None
     if 0 < limit < math.inf:
         below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
-        # Where fields have to grow, a step beyond the limit need not grow faster.
+        # Where the equation itself lets fields grow, a step beyond the limit need not grow faster.
         if not (scheme.equation.velocity or growth):
             above = _grows(scheme, graph, 1.01 * limit, parameters=parameters)
     interval = real_interval(factor) if one else None
@@ -115,7 +115,7 @@ def _of_transport(
 ) -> Stability:
     """Discs around the eigenvalues where they bound the step; otherwise the eigenvalues; and waves on a lattice.
 
-    A wave that grows at every step on the lattice makes the scheme unstable, whatever the walls of one mesh damp.
+    A wave that grows at every step on the lattice makes the scheme unstable, even if walls damp it on this mesh.
     """
     family = "cubes" if graph.dimension == 3 else "squares"
     constant = {**scheme.equation.example(graph.dimension), **(parameters or {})}
@@ -168,7 +168,7 @@ def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings 
 def _by_bisection(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None, start: float) -> float:
     """The largest Δt tried below which the spectral radius of M(Δt) was at most 1, found by scanning upwards.
 
-    Steps between those tried are not known to be stable: this is no bound.
+    Steps between those tried may be unstable: this is not a bound.
     """
 
     def stable(dt: float) -> bool:
@@ -243,7 +243,7 @@ def _waves_in_words(waves: WaveLimit, words: Words) -> str:
 
 
 def _spectral_line(found: Stability, evidence: str, method: str, words: Words) -> Line:
-    """Eigenvalues of a matrix that need not be normal bound no powers of it."""
+    """The line of a limit by eigenvalues, which do not bound the powers of a matrix that is not normal."""
     assert found.dt_max is not None
     caution = "these are eigenvalues of one mesh, complex ones, and no bound where G is not normal"
     if math.isinf(found.dt_max):
@@ -255,7 +255,7 @@ def _spectral_line(found: Stability, evidence: str, method: str, words: Words) -
 
 
 def _tried_line(found: Stability, evidence: str, method: str, words: Words) -> Line:
-    """Steps that were tried and found stable are no bound, and the line says so."""
+    """The line of a limit by steps that were tried; it says that this is not a bound."""
     assert found.dt_max is not None
     low, high, count = TRIED
     unit = words.step_symbol

@@ -49,7 +49,7 @@ class TimeStudy:
     def order(self) -> float | None:
         """The order: the observed one where it agrees with the algebra, otherwise the algebra's.
 
-        Errors at a few Δt cannot tell a coefficient of 0.50001 from ½; the algebra can.
+        Errors at a few Δt cannot tell a coefficient of 0.50001 from ½, the algebra can.
         """
         exact, observed = self.exact_order, self.observed
         if exact is None or (observed is not None and abs(observed - exact) <= AGREE):
@@ -66,7 +66,7 @@ class TimeStudy:
 
 
 def study_graph(dimension: int = 2) -> DualGraph:
-    """A small irregular mesh with non-zero boundary data: rough enough that no symmetry hides a term."""
+    """A small irregular mesh with non-zero boundary data, without a symmetry that could hide a term."""
     if dimension == 3:
         graph = rough_tetrahedra()
         return with_walls(graph, value=functions("1 + x*y + z", 3).u(*graph.centre[graph.interior :].T))

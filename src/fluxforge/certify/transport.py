@@ -1,10 +1,10 @@
-"""What is asked of schemes of transport beyond linear algebra: flux, limiter, total variation, Riemann problems."""
+"""Properties of schemes of transport: flux, limiter, total variation, Riemann problems, boundary layers."""
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from fluxforge.certify._evidence import Line, Verdict, judged
+from fluxforge._types import JsonObject
+from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._identity import Identity
 from fluxforge.certify._pieces import Range
 from fluxforge.certify.harten import StepBound
@@ -44,7 +44,7 @@ class TransportProperties:
             return self.steps.variation
         return 1.0 if self.limiter is not None and self.limiter.holds and self.limited_steps else None
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> JsonObject:
         """As JSON values, null for what is not established."""
         mono, bound, region = self.monotone, self.steps, self.limiter
         return {
@@ -72,21 +72,22 @@ class TransportProperties:
 
 def named_flux(scheme: Scheme) -> NumericalFlux | None:
     """The numerical flux that a scheme is named after, if its formulas are those of that name."""
-    parts = split_name(scheme.name)
-    return FLUXES.get(parts.space.name) if parts is not None and _is_own(scheme) else None
+    return FLUXES.get(_own_space(scheme))
 
 
 def named_limiter(scheme: Scheme) -> Limiter | None:
     """The limiter that a scheme is named after, if its formulas are those of that name."""
+    return LIMITERS.get(_own_space(scheme))
+
+
+def _own_space(scheme: Scheme) -> str:
+    """The space in the name of a scheme; an empty text if its formulas are not those of its name."""
     parts = split_name(scheme.name)
-    return LIMITERS.get(parts.space.name) if parts is not None and _is_own(scheme) else None
-
-
-def _is_own(scheme: Scheme) -> bool:
     try:
-        return find(scheme.name, scheme.equation, dimension=scheme.dimension or 2).stages == scheme.stages
+        own = parts and find(scheme.name, scheme.equation, dimension=scheme.dimension or 2).stages == scheme.stages
     except SchemeError:
-        return False
+        return ""
+    return parts.space.name if parts is not None and own else ""
 
 
 def identity_line(consistent: Identity, antisymmetric: Identity) -> Line:
@@ -99,7 +100,7 @@ def identity_line(consistent: Identity, antisymmetric: Identity) -> Line:
         far = f" by {found.apart:.2g} at {found.at}" if not found.holds else f" ({found.by})"
         parts.append((right if found.holds else wrong) + far)
     method = "algebra; random points where it does not decide"
-    return Line("consistent flux", judged(consistent.holds and antisymmetric.holds), "; ".join(parts), method)
+    return Line("consistent flux", verdict_of(consistent.holds and antisymmetric.holds), "; ".join(parts), method)
 
 
 def range_words(states: Range) -> str:
@@ -161,11 +162,11 @@ def bound_line(found: StepBound, states: Range) -> Line:
     )
     method = "Harten's coefficients by intervals; one step from 4,000 random rows"
     sound = found.measured_variation >= found.variation and found.measured_extrema >= found.extrema
-    return Line("total variation and maximum principle", judged(sound), evidence, method)
+    return Line("total variation and maximum principle", verdict_of(sound), evidence, method)
 
 
 def limited_bound_line() -> Line:
-    """What the region of a limiter implies."""
+    """The line of the Courant number that the region of a limiter implies."""
     evidence = "for linear f on a row of cells with Euler steps: total variation does not grow up to Courant number 1"
     return Line("total variation", Verdict.HOLDS, evidence, "Harten's lemma, from the region of the limiter")
 
@@ -180,6 +181,6 @@ def layer_line(found: BoundaryLayer) -> Line:
         f"{peclet:g}: {'beyond the walls by ' + format(off, '.2g') if off > 1e-9 else 'none'}"
         for peclet, off in zip(found.peclet, found.overshoot, strict=True)
     ]
-    verdict = judged(max(found.overshoot) <= 1e-9)
+    verdict = verdict_of(max(found.overshoot) <= 1e-9)
     evidence = "overshoot by cell Péclet number, " + "; ".join(parts)
     return Line("steady boundary layer without oscillation", verdict, evidence, "steady state on a row of 24 squares")

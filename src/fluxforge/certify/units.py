@@ -1,8 +1,8 @@
 """Units: other units of length, time and temperature, and another zero of temperature, must change nothing.
 
 Every quantity is multiplied by what its unit says: lengths by λ with times by λ², in which a diffusivity keeps its
-value; times by 1/λ; the unknown, its sources and boundary data by anything. If the equation does not mind, a constant
-is added to the unknown. A scheme that is not unchanged has a number with a unit in it, or solves another equation.
+value; times by 1/λ; the unknown, its sources and boundary data by any factor. If constants solve the equation, one is
+added to the unknown. A scheme whose step changes contains a number with a unit, or solves another equation.
 """
 
 import math
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import sympy as sp
 
-from fluxforge.certify._evidence import Line, judged
+from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._problems import functions, study_step, times, with_mixed_walls
 from fluxforge.certify.time_order import study_graph
 from fluxforge.errors import EquationError
@@ -40,9 +40,9 @@ _CHANGES = {"lengths": (1, 2, 0), "times": (0, -1, 0), "temperatures": (0, 0, 1)
 class Units:
     """By how much T' − T changes, relative to its largest entry, the worst of several factors.
 
-    `lengths`: lengths × λ, times × λ²; `times`: times / λ; `temperatures`: the unknown × anything, −1 among them where
-    the equation is linear; `shift`: a constant added, None where the equation minds. `algebra` lists which of the first
-    three follow from the dimensions of the formulas, for every λ.
+    `lengths`: lengths × λ, times × λ²; `times`: times / λ; `temperatures`: the unknown × a factor, also −1 where the
+    equation is linear; `shift`: a constant added, None where constants do not solve the equation. `algebra` lists which
+    of the first three follow from the dimensions of the formulas, for every λ.
     """
 
     lengths: float
@@ -75,10 +75,10 @@ def units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) ->
     worst = {}
     for name, powers in _CHANGES.items():
         factors = FACTORS if name != "temperatures" else TEMPERATURES if equation.linear else TEMPERATURES[1:]
-        changes = (case.scaled(*(k**power for power in powers)).step() - T - wanted for k in factors)
+        changes = (case.scale_units(*(k**power for power in powers)).step() - T - wanted for k in factors)
         worst[name] = _worst(changes) / _size(wanted)
     shifts = SHIFTS if _minds_no_constant(equation) else ()
-    shift = _worst(case.shifted(c).step() - c - T - wanted for c in shifts) / _size(wanted) if shifts else None
+    shift = _worst(case.shift_unknown(c).step() - c - T - wanted for c in shifts) / _size(wanted) if shifts else None
     return Units(**worst, shift=shift, algebra=dimensions(scheme, dimension))
 
 
@@ -104,7 +104,7 @@ class _Case:
             after = make_step(self.scheme, self.graph, dt=self.dt, parameters=self.parameters)(self.T, self.S)
             return after / self.scale
 
-    def scaled(self, length: float, time: float, unknown: float) -> "_Case":
+    def scale_units(self, length: float, time: float, unknown: float) -> "_Case":
         """The same in other units: every quantity times what its unit says."""
         g, equation = self.graph, self.scheme.equation
         known = symbol_units(equation, g.dimension)
@@ -123,7 +123,8 @@ class _Case:
         S = self.S * factor(known["S"])
         return _Case(self.scheme, scaled, self.T * scale, S, parameters, self.dt * time, scale)
 
-    def shifted(self, c: float) -> "_Case":
+    def shift_unknown(self, c: float) -> "_Case":
+        """The same with c added to the unknown and its boundary values."""
         value = np.where(self.graph.neumann, self.graph.value, self.graph.value + c)
         moved = eqx.tree_at(lambda m: m.value, self.graph, value)
         return _Case(self.scheme, moved, self.T + c, self.S, self.parameters, self.dt)
@@ -225,7 +226,7 @@ def units_line(found: Units, words: Words = HEAT.words) -> Line:
     changes = "; ".join(f"{name}: {_change(value)}" for name, value in parts.items())
     algebra = f"; from the algebra for every λ: {', '.join(found.algebra)}" if found.algebra else ""
     method = "one step with Dirichlet and Neumann walls, again in other units, λ from 0.001 to 1000; dimensions"
-    return Line("unchanged by units", judged(found.holds), changes + algebra, method)
+    return Line("unchanged by units", verdict_of(found.holds), changes + algebra, method)
 
 
 def _change(value: float | None) -> str:

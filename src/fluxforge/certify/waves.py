@@ -1,7 +1,7 @@
 """Stability over the complex plane: eigenvalues of the semi-discrete operator against the region |R(z)| ≤ 1.
 
-On an infinite lattice the eigenvalues are those of its symbol, Σ G e^{ik·d}, at every wave number k: neither walls nor
-a triangular matrix hide that a wave grows, as they do on a finite mesh with inflow.
+On an infinite lattice the eigenvalues are those of its symbol, Σ G e^{ik·d}, at every wave number k. On a finite mesh
+with inflow, walls or a triangular matrix may hide that a wave grows; here they cannot.
 """
 
 import math
@@ -13,8 +13,8 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.certify._families import Levels
+from fluxforge.certify._period import lattice_size, middle_period
 from fluxforge.certify._problems import as_graph
-from fluxforge.certify.effective import lattice_size, middle_period
 from fluxforge.errors import NumericalError
 from fluxforge.expression import symbol
 from fluxforge.mesh import Settings, exchange_weights
@@ -81,7 +81,7 @@ def wave_spectrum(scheme: Scheme, family: str, *, parameters: Settings) -> np.nd
 def reference_of_lattice(scheme: Scheme, family: str, *, parameters: Settings) -> float:
     """The reference step of a cell inside the lattice, where no wall is nearer than a neighbour."""
     n = lattice_size(family)
-    graph = as_graph(Levels(family, (n,)).refined(n))
+    graph = as_graph(Levels(family, (n,)).refine_to(n))
     cell = sum((n // 2) * n**k for k in range(graph.dimension))
     exchange = float(exchange_weights(scheme.equation, graph, parameters)[cell].sum())
     reaction = linear_reaction(scheme.equation, graph, parameters)

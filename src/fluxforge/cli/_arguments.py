@@ -1,17 +1,15 @@
 """Groups, commands and the arguments that several commands share."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-
-if TYPE_CHECKING:
-    pass
 
 F = TypeVar("F", bound=Callable[..., Any])
 ORDER = (
@@ -98,6 +96,34 @@ SCHEMES = (
     "crank-nicolson-printed",
     "corrected",
 )
+RECIPES = (
+    "first-order",
+    "first-order-direct",
+    "first-order-pinn",
+    "generalisation",
+    "midpoint",
+    "two-hop",
+    "conductance",
+    "upwind",
+    "exponential",
+    "godunov",
+    "carry",
+    "stages",
+    "limiter",
+    "limiter-downwind",
+    "skew",
+)
+EQUATIONS = (
+    "heat",
+    "conduction",
+    "anisotropic",
+    "advection",
+    "advection-diffusion",
+    "burgers",
+    "traffic",
+    "reaction-diffusion",
+    "allen-cahn",
+)
 LARGEST = 10**15
 BOUNDARY = (
     'Boundary conditions of tags: "left=1, right=neumann:0, top=robin:H:T, rest=insulated". A condition is a value '
@@ -134,6 +160,33 @@ class Family(StrEnum):
     TWO_CELLS = "two-cells"
 
 
+@dataclass(frozen=True)
+class Output:
+    """What a simulation writes and prints: a folder, or None for no files, and one JSON document or text."""
+
+    folder: Path | None
+    overwrite: bool
+    gif: bool
+    as_json: bool
+
+
+@dataclass(frozen=True)
+class Times:
+    """The time steps of a simulation, with the names of the arguments of `fluxforge.simulate`; None for its default."""
+
+    dt: float | Literal["auto"] | None
+    steps: int | None
+    end_time: float | None
+    save_every: float | None
+
+
+def refuse_if(clashes: Mapping[str, object]) -> None:
+    """Raise BadParameter with the first message whose condition is true."""
+    for message, holds in clashes.items():
+        if holds:
+            raise typer.BadParameter(message)
+
+
 def parse_whole(text: str | int) -> int:
     """Parse a whole number, also written 1e6 or 1_000_000; BadParameter for anything else."""
     try:
@@ -146,15 +199,28 @@ def parse_whole(text: str | int) -> int:
     return int(value)
 
 
-def complete_scheme(incomplete: str) -> list[str]:
-    """Names of built-in schemes that begin with `incomplete`."""
-    return [name for name in SCHEMES if name.startswith(incomplete)]
+def complete_one(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """A completion function: those of `names` that begin with what is typed."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete
 
 
-def complete_schemes(incomplete: str) -> list[str]:
-    """Completions of the last of several names separated by commas."""
-    before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in complete_scheme(last)]
+def complete_list(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """A completion function for the last of several names separated by commas."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [f"{before}{comma}{name}" for name in complete_one(names)(last)]
+
+    return complete
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """The names in a text, separated by commas; white space and empty names are dropped."""
+    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
 
 
 def check_writable(path: Path | None) -> Path | None:
@@ -188,11 +254,23 @@ def count(*names: str, text: str, **more: object) -> typer.models.OptionInfo:
     return option(*names, help=text, parser=parse_whole, metavar="N", **more)
 
 
-SchemeName = Annotated[
-    str,
+def scheme_argument(text: str = "Name of a built-in scheme, or a scheme.json file.") -> typer.models.ArgumentInfo:
+    """Create the argument that takes a scheme."""
+    info: typer.models.ArgumentInfo = typer.Argument(metavar="SCHEME", help=text, autocompletion=complete_one(SCHEMES))
+    return info
+
+
+SchemeName = Annotated[str, scheme_argument()]
+RecipeName = Annotated[
+    str | None,
     typer.Argument(
-        metavar="SCHEME", help="Name of a built-in scheme, or a scheme.json file.", autocompletion=complete_scheme
+        metavar="RECIPE",
+        help=f"{', '.join(RECIPES)}, or a TOML file (default: first-order).",
+        autocompletion=complete_one(RECIPES),
     ),
+]
+Preset = Annotated[
+    str | None, typer.Option(metavar="quick|paper", help="Problem sizes: quick (default), or those of the paper.")
 ]
 EquationName = Annotated[
     str | None,
@@ -218,4 +296,5 @@ OutputFolder = Annotated[
         "-o", "--output", metavar="FOLDER", help="Folder to write to.", callback=check_folder, rich_help_panel="Output"
     ),
 ]
+Gif = Annotated[bool, typer.Option("--gif", help="Also write an animation.", rich_help_panel="Output")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.", rich_help_panel="Output")]

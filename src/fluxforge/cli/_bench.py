@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import Json, command, count, group
+from fluxforge.cli._arguments import Json, command, count, group, split_names
 from fluxforge.cli._bench_equations import equations
+from fluxforge.cli._bench_limiter import limiter
 from fluxforge.cli._bench_skew import skew
 from fluxforge.cli._bench_time import time
-from fluxforge.cli._limiter import limiter
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 
 bench = group(
@@ -31,14 +31,14 @@ def step(
     as_json: Json = False,
 ) -> None:
     """Time one step of each scheme beside SciPy, FiPy and a plain vector add."""
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing(f"measuring a step on {cells:,} cells", quiet=as_json) as tell:
+    with show_status(f"measuring a step on {cells:,} cells", quiet=as_json) as tell:
         from fluxforge.bench import bench_step
         from fluxforge.cli._progress import use_64_bits
 
         use_64_bits()
-        chosen = {} if schemes is None else {"schemes": [name.strip() for name in schemes.split(",") if name.strip()]}
+        chosen = {} if schemes is None else {"schemes": list(split_names(schemes))}
         measured = bench_step(cells, **chosen, slope=slope, progress=lambda what: tell(f"measuring: {what}"))
     if as_json:
         show_json(measured)
@@ -80,9 +80,9 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Time the paper's toy training beside the same network in PyTorch Geometric."""
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("measuring the toy training", quiet=as_json) as tell:
+    with show_status("measuring the toy training", quiet=as_json) as tell:
         from fluxforge.bench import bench_train
 
         measured = bench_train(seeds, steps=steps, progress=lambda what: tell(f"measuring: {what}"))

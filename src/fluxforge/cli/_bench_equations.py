@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import Json
+from fluxforge.cli._arguments import Json, split_names
 from fluxforge.cli._output import duration, number, show, show_json, show_table
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ def equations(
     as_json: Json = False,
 ) -> None:
     """Solve problems with known solutions by many schemes, some of them beside FiPy."""
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("solving problems with known solutions", quiet=as_json) as tell:
+    with show_status("solving problems with known solutions", quiet=as_json) as tell:
         from fluxforge.bench import bench_equations
         from fluxforge.cli._progress import use_64_bits
 
         use_64_bits()
-        names = None if only is None else [name.strip() for name in only.split(",") if name.strip()]
+        names = None if only is None else split_names(only)
         measured = bench_equations(size=size.value, only=names, progress=lambda name: tell(f"solving: {name}"))
     if as_json:
         show_json(measured.document())

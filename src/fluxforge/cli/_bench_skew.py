@@ -10,7 +10,7 @@ from fluxforge.cli._arguments import Json
 from fluxforge.cli._output import number, show, show_json, show_table
 
 if TYPE_CHECKING:
-    from fluxforge.bench import ConductivityRow
+    from fluxforge.bench import ConductivityRow, SkewBench
 
 
 class SkewSize(StrEnum):
@@ -27,9 +27,9 @@ def skew(
     as_json: Json = False,
 ) -> None:
     """Compare discovered fluxes for skewed meshes with the corrected flux and a hybrid scheme."""
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("solving steady problems", quiet=as_json) as tell:
+    with show_status("solving steady problems", quiet=as_json) as tell:
         from fluxforge.bench import bench_skew
 
         measured = bench_skew(size=size.value, progress=lambda family: tell(f"solving: {family}"))
@@ -60,6 +60,7 @@ def skew(
     show("\nL2 error on the finest meshes; over corrected and over the hybrid scheme at equal cells, and over the")
     show("hybrid scheme at equal unknowns")
     _show_conductivities(measured.conductivities)
+    _show_ranges(measured)
 
 
 def _show_conductivities(rows: Sequence["ConductivityRow"]) -> None:
@@ -80,4 +81,24 @@ def _show_conductivities(rows: Sequence["ConductivityRow"]) -> None:
     ]
     show()
     show_table(columns, lines, right=columns[3:])
-    show("\ntensor: diag(10, 1) turned by 45°; jump: from 1 to 100 along a line of faces")
+    show("\ntensor: diag(10, 1) turned by 45°; jump: from 1 to 100 along a line of faces\n")
+
+
+def _show_ranges(measured: "SkewBench") -> None:
+    """Who leaves the range of the walls, and what keeping it costs."""
+    columns = ("scheme", "stretched meshes", "range left on", "by at most", "not converged")
+    lines = [
+        (
+            f"{row.scheme}, blended" if row.blended else row.scheme,
+            str(row.meshes),
+            str(row.violated),
+            number(row.overshoot, 2),
+            str(row.unconverged),
+        )
+        for row in measured.ranges
+    ]
+    show_table(columns, lines, right=columns[1:])
+    finest = {(row.family, row.scheme): row for row in measured.blends}
+    show("\nL2 error of the blend over that of the linear flux, steady problems on the finest meshes:\n")
+    blends = [(row.family, row.scheme, f"{row.cells:,}", f"{row.error_ratio:.3f}") for row in finest.values()]
+    show_table(("family", "scheme", "cells", "ratio"), blends, right=("cells", "ratio"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fluxforge.cli._arguments import Json, check_writable, count
+from fluxforge.cli._arguments import Json, check_writable, count, split_names
 from fluxforge.cli._output import duration, number, show, show_json, show_table
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ def time(
     as_json: Json = False,
 ) -> None:
     """Compare steps with local coefficients with fixed polynomials, exponentials and implicit steps."""
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing(f"measuring steps on {cells:,} cells", quiet=as_json) as tell:
+    with show_status(f"measuring steps on {cells:,} cells", quiet=as_json) as tell:
         from fluxforge.bench import MESHES, bench_time
         from fluxforge.cli._progress import use_64_bits
 
         use_64_bits()
-        names = MESHES if mesh is None else [name.strip() for name in mesh.split(",") if name.strip()]
+        names = MESHES if mesh is None else split_names(mesh)
         measured = bench_time(
             cells,
             meshes=names,

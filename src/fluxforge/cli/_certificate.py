@@ -1,14 +1,12 @@
 """What `fluxforge verify` runs, and how it shows the certificate."""
 
-import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.text import Text
 
 from fluxforge.certify import Certificate, Verdict, verify
-from fluxforge.cli._output import printable, show, show_json, show_pairs
+from fluxforge.cli._output import command_line, printable, show, show_json, show_pairs
 from fluxforge.cli._progress import question_bar
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.mesh import read
@@ -62,8 +60,7 @@ def run(request: Request) -> None:
         )
     written = []
     if request.folder is not None:
-        command = shlex.join(["fluxforge", *sys.argv[1:]])
-        written = write_certificate(certificate, scheme, request.folder, command=command)
+        written = write_certificate(certificate, scheme, request.folder, command=command_line())
     if request.as_json:
         show_json({"format_version": 1, **certificate.to_document()})
     else:

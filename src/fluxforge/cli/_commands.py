@@ -5,46 +5,19 @@ Each imports what it runs only when it runs: `fluxforge --help` and shell comple
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from fluxforge.cli._arguments import Json, check_folder, complete_scheme, count
+from fluxforge.cli._arguments import RECIPES, Json, Preset, RecipeName, check_folder, count, scheme_argument
 
-# A copy of names in the library, since shell completion is too slow if it imports the library; a test compares.
-RECIPES = (
-    "first-order",
-    "first-order-direct",
-    "first-order-pinn",
-    "generalisation",
-    "midpoint",
-    "two-hop",
-    "conductance",
-    "upwind",
-    "exponential",
-    "godunov",
-    "carry",
-    "stages",
-    "limiter",
-    "skew",
-)
-
-
-def complete_recipe(incomplete: str) -> list[str]:
-    """Names of shipped recipes that begin with `incomplete`."""
-    return [name for name in RECIPES if name.startswith(incomplete)]
+if TYPE_CHECKING:
+    from fluxforge.recipe import Changes
 
 
 def discover(
-    recipe: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="RECIPE",
-            help=f"{', '.join(RECIPES)}, or a TOML file (default: first-order).",
-            autocompletion=complete_recipe,
-        ),
-    ] = None,
+    recipe: RecipeName = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="RUN", help="Run folder (default: runs/RECIPE).", callback=check_folder),
@@ -73,9 +46,7 @@ def discover(
             help="Set a field of the recipe to a TOML value: training.steps=500. May be repeated.",
         ),
     ] = None,
-    preset: Annotated[
-        str | None, typer.Option(metavar="quick|paper", help="Problem sizes: quick (default), or those of the paper.")
-    ] = None,
+    preset: Preset = None,
     show: Annotated[
         bool, typer.Option("--show", help="Print the recipe as TOML, as a template for your own, and exit.")
     ] = False,
@@ -108,9 +79,9 @@ def discover(
     if show:
         _show_recipe(recipe or RECIPES[0], preset, changes)
         return
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("loading", quiet=as_json):
+    with show_status("loading", quiet=as_json):
         from fluxforge.cli._discovery import resume_run, start_run
     if resume is not None:
         resume_run(resume, as_json)
@@ -118,7 +89,7 @@ def discover(
         start_run(recipe or RECIPES[0], output, preset, changes, as_json)
 
 
-def _merge_changes(given: dict[str, Any], settings: list[str]) -> dict[str, Any]:
+def _merge_changes(given: "Changes", settings: list[str]) -> "Changes":
     """The fields set by their own options and by --set; BadParameter for a field set by both."""
     if not settings:
         return given
@@ -127,10 +98,10 @@ def _merge_changes(given: dict[str, Any], settings: list[str]) -> dict[str, Any]
     more = recipe.assignments(settings)
     if twice := sorted(given.keys() & more.keys()):
         raise typer.BadParameter(f"field '{twice[0]}' is given twice: by --set and by an option of its own")
-    return given | more
+    return {**given, **more}
 
 
-def _show_recipe(name: str, preset: str | None, changes: dict[str, Any]) -> None:
+def _show_recipe(name: str, preset: str | None, changes: "Changes") -> None:
     from fluxforge import recipe
 
     sys.stdout.write(recipe.text(name, preset=preset, changes=changes))
@@ -216,9 +187,9 @@ def reproduce(
         raise typer.BadParameter(f"there is no preset {preset!r}; choose from {', '.join(PRESETS)}")
     if check is not None and not check.is_dir():
         raise typer.BadParameter(f"{check}: no such folder")
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("loading", quiet=as_json):
+    with show_status("loading", quiet=as_json):
         from fluxforge.cli._reproduction import Request, run
     if seeds is not None and not (seeds.isascii() and seeds.isdigit()):
         raise typer.BadParameter(f"--seeds {seeds!r:.40}: expected a number of networks")
@@ -228,12 +199,7 @@ def reproduce(
 
 
 def schemes(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SCHEME", help="Name of a built-in scheme, or a scheme.json file.", autocompletion=complete_scheme
-        ),
-    ] = None,
+    name: Annotated[str | None, scheme_argument()] = None,
     as_json: Json = False,
 ) -> None:
     """List the built-in schemes and their claims, and the names that combine to others; with a name, show its formulas.
@@ -262,9 +228,9 @@ STYLES = {"ok": "green", "optional": "yellow", "missing": "bold red"}
 def doctor(as_json: Json = False) -> None:
     """Check the installation, and list what to install for missing features."""
     from fluxforge.cli._output import show, show_json, show_pairs
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("checking the installation", quiet=as_json):
+    with show_status("checking the installation", quiet=as_json):
         from fluxforge._doctor import examine
 
         found = examine()

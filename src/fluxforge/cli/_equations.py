@@ -5,29 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import Json
+from fluxforge.cli._arguments import EQUATIONS, Json, complete_one
 
 if TYPE_CHECKING:
     from fluxforge.pde import Equation, Parameter
 
-# A copy of names in the library, since shell completion is too slow if it imports the library; a test compares.
-EQUATIONS = (
-    "heat",
-    "conduction",
-    "anisotropic",
-    "advection",
-    "advection-diffusion",
-    "burgers",
-    "traffic",
-    "reaction-diffusion",
-    "allen-cahn",
-)
 COLUMNS = ("parameter", "meaning", "kind", "unit", "default")
-
-
-def complete_equation(incomplete: str) -> list[str]:
-    """Names of built-in equations that begin with `incomplete`."""
-    return [name for name in EQUATIONS if name.startswith(incomplete)]
 
 
 def equations(
@@ -36,7 +19,7 @@ def equations(
         typer.Argument(
             metavar="EQUATION",
             help="Name of a built-in equation, or a .toml file.",
-            autocompletion=complete_equation,
+            autocompletion=complete_one(EQUATIONS),
         ),
     ] = None,
     as_json: Json = False,

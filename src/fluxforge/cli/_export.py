@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, Overwrite, SchemeName
+from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, Overwrite, SchemeName, refuse_if
 from fluxforge.cli._output import show
 
 if TYPE_CHECKING:
@@ -47,12 +47,14 @@ def export(
     Emitted code does not import fluxforge. With --mesh, heat.c comes with heat_mesh.h, which defines the mesh that its
     step takes; heat.py comes with heat_mesh.npz, and `python heat.py heat_mesh.npz` takes ten steps of an example.
     """
-    if mesh is not None and (to not in BESIDE or output is None):
-        raise typer.BadParameter("--mesh is written beside C, NumPy or JAX code: give --to c and -o FILE with it")
-    if boundary and mesh is None:
-        raise typer.BadParameter("--boundary belongs to a mesh: give --mesh FILE with it")
-    if overwrite and output is None:
-        raise typer.BadParameter("--overwrite is about a file to write: give -o FILE with it")
+    refuse_if(
+        {
+            "--mesh is written beside C, NumPy or JAX code: give --to c and -o FILE with it": mesh is not None
+            and (to not in BESIDE or output is None),
+            "--boundary belongs to a mesh: give --mesh FILE with it": boundary and mesh is None,
+            "--overwrite is about a file to write: give -o FILE with it": overwrite and output is None,
+        }
+    )
     import numpy as np
 
     from fluxforge._files import atomic_path, write_text

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import typer
 
-from fluxforge.cli._output import say, show, show_json
+from fluxforge.cli._output import say, show, show_json, warn
 from fluxforge.cli._progress import count_done, question_bar
 from fluxforge.errors import DiscoveryError
-from fluxforge.pipeline import GalleryRun, Progress, format_gallery, make_gallery, plan_gallery, to_document
+from fluxforge.pipeline import GalleryRun, format_gallery, make_gallery, plan_gallery, to_document
 from fluxforge.recipe import to_dict
+from fluxforge.run import Progress
 from fluxforge.sweeps import Job, check_workers, parse_seeds, run_processes
 
 
@@ -22,7 +23,7 @@ def run_gallery(folder: Path, seeds: str, workers: int, *, as_json: bool) -> Non
         tell = count_done(bar)
         if workers > 1:
             _run_in_processes([run for run in runs if run.read() is None], workers, folder / "logs", tell)
-        gallery = make_gallery(folder, runs, command=command, tell=tell, warn=_warn)
+        gallery = make_gallery(folder, runs, command=command, tell=tell, warn=warn)
     if as_json:
         show_json(to_document(gallery))
     else:
@@ -42,12 +43,8 @@ def _run_in_processes(runs: Sequence[GalleryRun], workers: int, logs: Path, tell
     def report(name: str, stage: str, done: int, total: int) -> None:
         tell(f"{name}: {stage}", len(ended), len(jobs))
 
-    run_processes(jobs, workers, logs, tell=report, end=ended.__setitem__, warn=_warn)
+    run_processes(jobs, workers, logs, tell=report, end=ended.__setitem__, warn=warn)
     failed = {name: error for name, error in ended.items() if error is not None}
     if failed:
         name, error = next(iter(failed.items()))
         raise DiscoveryError(f"{len(failed)} of {len(jobs)} runs failed: {name}: {error}")
-
-
-def _warn(text: str) -> None:
-    say("warning", text)

@@ -146,9 +146,9 @@ def _run(make: Callable[[Any], "Mesh"], what: str, files: Mapping[str, Path | No
 
     `make` is called with `fluxforge.mesh`, which is imported here: shell completion does without it.
     """
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing(what, quiet=as_json):
+    with show_status(what, quiet=as_json):
         from fluxforge import mesh as meshes
 
         made = make(meshes)

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -46,12 +47,22 @@ def say(label: str, text: str, *, style: str = "bold yellow") -> None:
     console(stderr=True).print(line, soft_wrap=True)
 
 
+def warn(text: str) -> None:
+    """Print a warning to stderr."""
+    say("warning", text)
+
+
+def command_line() -> str:
+    """The command of this process, quoted for a shell."""
+    return shlex.join(["fluxforge", *sys.argv[1:]])
+
+
 def show(text: str | Text = "") -> None:
     """Print a line of the result to stdout."""
     console().print(text, soft_wrap=True)
 
 
-def show_json(document: Mapping[str, Any]) -> None:
+def show_json(document: Mapping[str, object]) -> None:
     """Print a document as JSON to stdout."""
     sys.stdout.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
 

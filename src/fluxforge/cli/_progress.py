@@ -4,19 +4,22 @@ A signal handler's exception is lost if it is raised inside a callback of the ga
 keeps busy. So the request is remembered too, and `raise_lost_signal` raises it again at the next step of the work.
 """
 
+import shlex
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.table import Column
 from rich.text import Text
 
-from fluxforge.cli._output import console, one_line
+from fluxforge.cli._output import console, one_line, say
+from fluxforge.errors import StorageError
 
 
 class TerminatedError(BaseException):
@@ -59,6 +62,25 @@ def use_64_bits() -> None:
     import jax
 
     jax.config.update("jax_enable_x64", True)
+
+
+@contextmanager
+def offer_resume(command: str, folder: Path, marker: str) -> Iterator[None]:
+    """If the block is interrupted, or the disk fails, and the folder has a file `marker`, say how to continue.
+
+    Interruptions are raised again; a StorageError is raised with the command in its message.
+    """
+    again = f"fluxforge {command} --resume {shlex.quote(str(folder))}"
+    try:
+        yield
+    except (KeyboardInterrupt, TerminatedError):
+        if (folder / marker).exists():
+            say("continue with", again, style="bold")
+        raise
+    except StorageError as error:
+        if not (folder / marker).exists():
+            raise
+        raise StorageError(f"{error}; after fixing this, continue with: {again}") from error
 
 
 # Seconds between lines of progress in a log.
@@ -141,7 +163,7 @@ class Lines:
 
 
 @contextmanager
-def doing(what: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+def show_status(what: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Show a status line on stderr during the block; yield a function that changes it."""
     if quiet or not sys.stderr.isatty():
         yield lambda words: None

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import typer
 
-from fluxforge.cli._discovery import show_arms
-from fluxforge.cli._output import say, show, show_json, show_pairs, show_table
+from fluxforge import recipe
+from fluxforge.cli._output import show, show_json, show_pairs, show_table, warn
 from fluxforge.cli._progress import count_done, question_bar
+from fluxforge.cli._results import show_arms
 from fluxforge.errors import InputError
 from fluxforge.paper import (
     PARTS,
@@ -38,7 +39,7 @@ class Request:
 
     names: tuple[str, ...]
     preset: str
-    changes: Mapping[str, Any]
+    changes: recipe.Changes
     folder: Path
     again: bool
     check: Path | None
@@ -74,7 +75,7 @@ def _run_part(name: str, request: Request) -> Document:
             folder=request.folder,
             again=request.again,
             tell=count_done(tell),
-            warn=lambda text: say("warning", text),
+            warn=warn,
         )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import Json, OutputFolder, Overwrite
+from fluxforge.cli._arguments import Gif, Json, Output, OutputFolder, Overwrite, Times
 
 if TYPE_CHECKING:
     from fluxforge.stepping import Problem
@@ -16,7 +16,7 @@ def rerun(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a run of `fluxforge simulate -o`.")],
     output: OutputFolder = None,
     overwrite: Overwrite = False,
-    gif: Annotated[bool, typer.Option("--gif", help="Also write an animation.", rich_help_panel="Output")] = False,
+    gif: Gif = False,
     as_json: Json = False,
 ) -> None:
     """Run again what a folder holds: the same scheme, mesh, equation, walls and steps.
@@ -26,28 +26,17 @@ def rerun(
     """
     from fluxforge.stepping import read_problem
 
-    _run(read_problem(folder), output=output, overwrite=overwrite, gif=gif, as_json=as_json, before=folder)
+    _run(read_problem(folder), Output(output, overwrite, gif, as_json), before=folder)
 
 
-def continue_run(
-    folder: Path,
-    *,
-    output: Path | None,
-    overwrite: bool,
-    gif: bool,
-    as_json: bool,
-    **times: Any,
-) -> None:
+def continue_run(folder: Path, output: Output, times: Times) -> None:
     """Go on from the last field of a folder."""
     from fluxforge.stepping import continue_problem
 
-    problem = continue_problem(folder, **times)
-    _run(problem, output=output, overwrite=overwrite, gif=gif, as_json=as_json, before=None)
+    _run(continue_problem(folder, **vars(times)), output, before=None)
 
 
-def _run(
-    problem: "Problem", *, output: Path | None, overwrite: bool, gif: bool, as_json: bool, before: Path | None
-) -> None:
+def _run(problem: "Problem", output: Output, *, before: Path | None) -> None:
     from fluxforge.cli._output import show, show_json, show_pairs
     from fluxforge.cli._progress import progress_bar, use_64_bits
     from fluxforge.cli._simulation import describe, list_files
@@ -55,22 +44,22 @@ def _run(
     from fluxforge.stepping import prepare_folder, run_problem, write_run
 
     name = problem.scheme.name
-    if output is not None:
-        prepare_folder(output, [name], overwrite=overwrite)
+    if output.folder is not None:
+        prepare_folder(output.folder, [name], overwrite=output.overwrite)
     use_64_bits()
-    with progress_bar(name, problem.steps, quiet=as_json) as tell:
+    with progress_bar(name, problem.steps, quiet=output.as_json) as tell:
         done = run_problem(problem, throw=False, progress=tell)
     equal = None if before is None else _same_field(before, done.final)
-    files = [] if output is None else write_run(done, output, gif=gif, overwrite=overwrite)
-    if as_json:
+    files = [] if output.folder is None else write_run(done, output.folder, gif=output.gif, overwrite=output.overwrite)
+    if output.as_json:
         more = {} if equal is None else {"equal": equal}
         show_json({**asdict(done.summary()), "files": files, **more})
     else:
         show_pairs(describe(done))
         if equal is not None:
             show(f"the last field is {'equal to' if equal else 'not equal to'} that of {before}")
-        if output is not None:
-            show(f"wrote {output}/: {list_files(files)}")
+        if output.folder is not None:
+            show(f"wrote {output.folder}/: {list_files(files)}")
     if done.blew_up_at is not None:
         raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at}")
 

@@ -40,9 +40,9 @@ def to_record(scheme: Scheme) -> dict[str, Any]:
     """A scheme as a JSON document, with its hops and amplification factor R(z)."""
     factor = amplification(scheme)
     more = {
-        "hops": _hops(scheme).split(", "),
+        "hops": _list_hops(scheme).split(", "),
         "linear": linear_stages(scheme) is not None,
-        "amplification": None if factor is None else _ascending(factor),
+        "amplification": None if factor is None else _format_factor(factor),
     }
     return to_document(scheme) | more
 
@@ -82,8 +82,8 @@ def list_parts() -> dict[str, list[dict[str, str]]]:
 def _row(scheme: Scheme) -> tuple[str, ...]:
     claims = scheme.claims
     stages = f"{len(scheme.stages)}{', implicit' if scheme.implicit else ''}"
-    claimed = (_order(claims), _stable_to(claims), _yes_or_no(claims.conservative), _space(claims))
-    return (scheme.name, stages, _hops(scheme), *claimed)
+    claimed = (_format_order(claims), _format_limit(claims), _yes_or_no(claims.conservative), _format_space(claims))
+    return (scheme.name, stages, _list_hops(scheme), *claimed)
 
 
 def _space_row(scheme: Scheme) -> tuple[str, ...]:
@@ -96,14 +96,14 @@ def show_scheme(scheme: Scheme) -> None:
     console().print(Text.assemble((scheme.name, "bold cyan"), f": {scheme.summary}" if scheme.summary else ""))
     for number, stage, _ in scheme.walk():
         show(f"\nstage {number + 1}")
-        show_pairs(_stage(stage, last=number + 1 == len(scheme.stages)))
+        show_pairs(_describe_stage(stage, last=number + 1 == len(scheme.stages)))
     show()
     show_pairs(_legend(scheme))
     show("\nclaims")
-    show_pairs(_claims(scheme.claims))
+    show_pairs(_describe_claims(scheme.claims))
 
 
-def _stage(stage: Stage, *, last: bool) -> Iterator[tuple[str, str]]:
+def _describe_stage(stage: Stage, *, last: bool) -> Iterator[tuple[str, str]]:
     for name, message in stage.messages.items():
         yield f"  {name} = {SUMS[message.hop][0]}", to_text(message.expression)
     for name, output in stage.outputs.items():
@@ -117,10 +117,10 @@ def _legend(scheme: Scheme) -> Iterator[tuple[str, str]]:
     if scheme.implicit:
         theta = to_text(scheme.theta)
         yield f"θ = {theta}", "implicit: T' - T = (1 - θ)(F(T) - T) + θ (F(T') - T'), where F(T) is T_new above"
-    yield "R(z)", _factor(scheme)
+    yield "R(z)", _describe_factor(scheme)
 
 
-def _factor(scheme: Scheme) -> str:
+def _describe_factor(scheme: Scheme) -> str:
     """R(z), with a remark if no step is stable; or why there is none."""
     if linear_stages(scheme) is None:
         return "none: the scheme is nonlinear, its step is not linear in T"
@@ -129,28 +129,28 @@ def _factor(scheme: Scheme) -> str:
         return "none: the scheme has no amplification factor on one cell between walls at T = 0"
     # R(z) = 1 ± z + …: with a minus, small steps amplify modes that should decay.
     growing = sp.diff(factor, Z).subs(Z, 0) < 0
-    return _ascending(factor) + (": no step is stable" if growing else "")
+    return _format_factor(factor) + (": no step is stable" if growing else "")
 
 
-def _claims(claims: Claims) -> Iterator[tuple[str, str]]:
-    yield "  order in time", _order(claims)
+def _describe_claims(claims: Claims) -> Iterator[tuple[str, str]]:
+    yield "  order in time", _format_order(claims)
     reach = "no step is stable" if claims.stable_to == 0 else "|R(z)| ≤ 1 from z = 0 down to minus this"
-    yield "  stable to", f"{_stable_to(claims)} ({reach})"
+    yield "  stable to", f"{_format_limit(claims)} ({reach})"
     yield "  conserves heat", f"{_yes_or_no(claims.conservative)} (Σ V T is constant under insulation)"
     yield "  exact if T is linear", _yes_or_no(claims.linear_exact)
     yield "  solves the heat equation", _yes_or_no(claims.generator)
-    yield "  order in space", _space(claims)
+    yield "  order in space", _format_space(claims)
 
 
-def _hops(scheme: Scheme) -> str:
+def _list_hops(scheme: Scheme) -> str:
     return ", ".join(sorted(scheme.hops()))
 
 
-def _order(claims: Claims) -> str:
+def _format_order(claims: Claims) -> str:
     return "-" if claims.time_order is None else str(claims.time_order)
 
 
-def _stable_to(claims: Claims) -> str:
+def _format_limit(claims: Claims) -> str:
     if claims.stable_to is None:
         return "-"
     if claims.stable_to == 0:
@@ -162,14 +162,14 @@ def _yes_or_no(claim: bool | None) -> str:
     return "-" if claim is None else "yes" if claim else "no"
 
 
-def _space(claims: Claims) -> str:
+def _format_space(claims: Claims) -> str:
     """The mesh families of each order, highest first: `2: squares, cross; 0: right`."""
     orders = sorted(set(claims.space.values()), reverse=True)
     groups = (", ".join(family for family, value in claims.space.items() if value == order) for order in orders)
     return "; ".join(f"{order:g}: {families}" for order, families in zip(orders, groups, strict=True)) or "-"
 
 
-def _ascending(factor: sp.Expr) -> str:
+def _format_factor(factor: sp.Expr) -> str:
     """R(z) with the powers of z in ascending order."""
     top, bottom = sp.fraction(sp.together(factor))
     scale = sp.Poly(bottom, Z).coeff_monomial(1) or sp.Integer(1)

@@ -1,4 +1,4 @@
-"""`--set NAME=VALUE`: parameters of an equation from text and files, and the note on a velocity's divergence."""
+"""`--set NAME=VALUE`: parameters of an equation from text and files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fluxforge.errors import InputError
-from fluxforge.mesh import DualGraph, Mesh, Settings, dual, relative_divergence, resolve
+from fluxforge.mesh import Mesh, dual
 from fluxforge.pde import Equation, find
 from fluxforge.stepping import read_array
 
@@ -59,17 +59,3 @@ def _read_file(spec: str, name: str, mesh: Mesh) -> np.ndarray:
         sizes = f"the mesh has {cells} cells and {faces} faces"
         raise InputError(f"--set {name}: {spec}: holds values of shape {values.shape}, and {sizes}")
     return values
-
-
-# A divergence below this share of what flows through a cell is round-off.
-_ROUND_OFF = 1e-12
-
-
-def describe_divergence(equation: Equation, graph: DualGraph, parameters: Settings) -> str | None:
-    """How far the flow through the faces of each cell is from balanced; None for an equation without transport."""
-    if equation.velocity is None:
-        return None
-    name = equation.parameter(equation.velocity).normal_name
-    share = relative_divergence(graph, resolve(equation, graph, parameters, time=0.0).slots[name])
-    told = f"the discrete divergence of {equation.velocity} is {share:.1e} of the flow through a cell"
-    return f"{told}: constants are {'kept' if share <= _ROUND_OFF else 'not kept'}"

@@ -2,20 +2,26 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from fluxforge.cli._arguments import (
     BOUNDARY,
+    SCHEMES,
     EquationName,
+    Gif,
     Json,
+    Output,
     OutputFolder,
     Overwrite,
-    complete_scheme,
-    complete_schemes,
+    Times,
+    complete_list,
     count,
     parse_whole,
+    refuse_if,
+    scheme_argument,
+    split_names,
 )
 from fluxforge.cli._output import show
 
@@ -49,12 +55,7 @@ FIELD = "a formula of x and y, or a file: @field.npy, @run.vtu:T."
 
 def simulate(
     scheme: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SCHEME",
-            help="Name of a built-in scheme, a scheme.json file, or a run folder.",
-            autocompletion=complete_scheme,
-        ),
+        str | None, scheme_argument("Name of a built-in scheme, a scheme.json file, or a run folder.")
     ] = None,
     mesh: Annotated[Path | None, typer.Option(metavar="FILE", help="Mesh file.", rich_help_panel=PROBLEM)] = None,
     equation: EquationName = None,
@@ -89,12 +90,7 @@ def simulate(
         ),
     ] = "0",
     boundary: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CONDITION",
-            help=BOUNDARY,
-            rich_help_panel=PROBLEM,
-        ),
+        list[str] | None, typer.Option(metavar="CONDITION", help=BOUNDARY, rich_help_panel=PROBLEM)
     ] = None,
     dt: Annotated[
         str | None,
@@ -145,7 +141,7 @@ def simulate(
         typer.Option(
             metavar="SCHEMES",
             help="Further schemes to run and compare with SCHEME: euler,rk4.",
-            autocompletion=complete_schemes,
+            autocompletion=complete_list(SCHEMES),
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -160,68 +156,61 @@ def simulate(
     ] = None,
     output: OutputFolder = None,
     overwrite: Overwrite = False,
-    gif: Annotated[bool, typer.Option("--gif", help="Also write an animation.", rich_help_panel=OUTPUT)] = False,
+    gif: Gif = False,
     as_json: Json = False,
 ) -> None:
     """Solve an initial-value problem on a mesh with a scheme and print a summary; with -o, write the fields.
 
     The equation is that of the scheme, or heat, unless --equation names another.
     """
-    if dt is not None and dt_fraction is not None:
-        raise typer.BadParameter("give --dt or --dt-fraction, not both")
-    if gif and output is None:
-        raise typer.BadParameter("--gif needs a folder to write to: give -o FOLDER")
-    if overwrite and output is None:
-        raise typer.BadParameter("--overwrite is about a folder to write to: give -o FOLDER")
-    if steps is not None and end_time is not None:
-        raise typer.BadParameter("give --steps or --end-time, not both")
-    if steady and (dt or dt_fraction or steps or end_time or start_time or restart or save_every or force):
-        raise typer.BadParameter("--steady takes no steps: leave out what is about time (--dt, --end-time, --steps, …)")
-    step, every = _parse_step(dt), _parse_every(save_every)
-    times: dict[str, Any] = {"dt": step, "steps": steps, "end_time": end_time, "save_every": every}
+    refuse_if(
+        {
+            "give --dt or --dt-fraction, not both": dt is not None and dt_fraction is not None,
+            "--gif needs a folder to write to: give -o FOLDER": gif and output is None,
+            "--overwrite is about a folder to write to: give -o FOLDER": overwrite and output is None,
+            "give --steps or --end-time, not both": steps is not None and end_time is not None,
+            "--steady takes no steps: leave out what is about time (--dt, --end-time, --steps, …)": steady
+            and (dt or dt_fraction or steps or end_time or start_time or restart or save_every or force),
+        }
+    )
+    files = Output(output, overwrite, gif, as_json)
+    times = Times(_parse_step(dt), steps, end_time, _parse_every(save_every))
     if restart is not None:
-        asked = (scheme, mesh, equation, settings, diffusivity, boundary, dt_fraction, start_time, compare)
-        if any(given for given in asked) or initial != "0" or source != "0":
-            raise typer.BadParameter("--restart takes scheme, mesh and problem from the folder: leave them out")
+        chosen = (scheme, mesh, equation, settings, diffusivity, boundary, dt_fraction, start_time, compare)
+        other = any(chosen) or initial != "0" or source != "0"
+        refuse_if({"--restart takes scheme, mesh and problem from the folder: leave them out": other})
         from fluxforge.cli._rerun import continue_run
 
-        continue_run(restart, output=output, overwrite=overwrite, gif=gif, as_json=as_json, **times)
+        continue_run(restart, files, times)
         return
     if scheme is None:
         raise typer.BadParameter("give a SCHEME, such as euler (`fluxforge schemes` lists them), or --restart FOLDER")
     if mesh is None:
         raise typer.BadParameter("give a mesh: --mesh FILE")
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing(f"reading {mesh}", quiet=as_json):
-        from fluxforge.cli._simulation import Problem, Request, run
+    with show_status(f"reading {mesh}", quiet=as_json):
+        from fluxforge.cli._simulation import Problem, Request, run, run_steady
 
-        request = Request(
-            schemes=tuple(dict.fromkeys([scheme, *(name for names in compare or [] for name in _names(names))])),
-            folder=output,
-            gif=gif,
-            overwrite=overwrite,
-            as_json=as_json,
-        )
+        others = (name for names in compare or [] for name in split_names(names))
+        request = Request(tuple(dict.fromkeys([scheme, *others])), files)
         request.prepare()
         problem = Problem.read(
             mesh, initial=initial, source=source, boundary=boundary or [], equation=equation, settings=settings or []
         )
     if steady:
-        from fluxforge.cli._steady import run_steady
-
         run_steady(request, problem, diffusivity=diffusivity, solver=solver.value)
         return
     run(
         request,
         problem,
+        times,
         diffusivity=diffusivity,
         dt_fraction=0.5 if dt_fraction is None else dt_fraction,
         start_time=0.0 if start_time is None else start_time,
         force=force,
         solver=solver.value,
         dtype=precision.value,
-        **times,
     )
     if output is None and not as_json:
         show("no files were written: give -o FOLDER to keep the fields and a picture")
@@ -252,7 +241,3 @@ def _parse_every(text: str | None) -> float | None:
         raise typer.BadParameter(
             f"--save-every {text!r:.60}: should be a whole number of steps, or a time with a decimal point (2.0)"
         ) from None
-
-
-def _names(text: str) -> list[str]:
-    return [name for name in (part.strip() for part in text.split(",")) if name]

@@ -7,25 +7,27 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
-from fluxforge.certify import NUMERICAL_FAILURES, alignment, linear_field_defect, other_equation
+from fluxforge.certify import list_doubts
+from fluxforge.cli._arguments import Output, Times
 from fluxforge.cli._boundary import parse_boundary
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
-from fluxforge.cli._progress import doing, progress_bar, use_64_bits
-from fluxforge.cli._settings import describe_divergence, read_settings
-from fluxforge.errors import InstabilityError
-from fluxforge.mesh import Conditions, Mesh, Settings, dual, read
-from fluxforge.pde import HEAT, Equation, Where
-from fluxforge.scheme import Scheme, find, linear_stages, split_name
+from fluxforge.cli._progress import progress_bar, show_status, use_64_bits
+from fluxforge.cli._settings import read_settings
+from fluxforge.errors import InputError, InstabilityError
+from fluxforge.mesh import Conditions, Mesh, dual, read
+from fluxforge.pde import Equation
+from fluxforge.scheme import Scheme, find
 from fluxforge.stepping import (
+    SOLVERS_OF_STEADY_STATES,
     Comparison,
     Simulation,
     TrainedNetwork,
     compare,
     prepare_folder,
     read_field,
+    steady,
     write_comparison,
     write_run,
 )
@@ -36,15 +38,13 @@ class Request:
     """The schemes to run, the others compared with the first, and what to write where."""
 
     schemes: tuple[str, ...]
-    folder: Path | None
-    gif: bool
-    overwrite: bool
-    as_json: bool
+    output: Output
 
     def prepare(self) -> None:
         """Check the output folder before anything is computed: InputError if it contains an earlier run."""
-        if self.folder is not None:
-            prepare_folder(self.folder, [_find_method(name).name for name in self.schemes], overwrite=self.overwrite)
+        if self.output.folder is not None:
+            names = [_find_method(name).name for name in self.schemes]
+            prepare_folder(self.output.folder, names, overwrite=self.output.overwrite)
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,18 @@ def _read_value(text: str, cells: int) -> str | np.ndarray:
     return read_field(text[1:], cells) if text.startswith("@") else text
 
 
-def run(request: Request, problem: Problem, *, steps: int | None, **options: Any) -> None:
-    """Run the schemes, write and print the results; raises InstabilityError after that if one blew up."""
+def run(request: Request, problem: Problem, times: Times, **options: Any) -> None:
+    """Run the schemes, write and print the results; raises InstabilityError after that if one blew up.
+
+    `options` are further arguments of `fluxforge.simulate`.
+    """
     schemes = [_find_method(name, problem.equation) for name in request.schemes]
     use_64_bits()
     what = schemes[0].name if len(schemes) == 1 else f"{len(schemes)} schemes"
-    total = None if options.get("end_time") is not None else (steps or 50) * len(schemes)
+    total = None if times.end_time is not None else (times.steps or 50) * len(schemes)
+    quiet = request.output.as_json
     # What Python warns of is among the notes.
-    with progress_bar(what, total, quiet=request.as_json) as tell, warnings.catch_warnings():
+    with progress_bar(what, total, quiet=quiet) as tell, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         comparison = compare(
             schemes,
@@ -103,17 +107,17 @@ def run(request: Request, problem: Problem, *, steps: int | None, **options: Any
             source=problem.source,
             boundary=problem.boundary,
             parameters=problem.parameters,
-            steps=steps,
             throw=False,
             progress=tell,
+            **vars(times),
             **options,
         )
-    with doing("writing the fields", quiet=request.as_json):
-        files = _write(comparison, request)
-    with doing("checking the schemes", quiet=request.as_json):
+    with show_status("writing the fields", quiet=quiet):
+        files = _write(comparison, request.output)
+    with show_status("checking the schemes", quiet=quiet):
         doubts = [note for done in comparison.simulations for note in done.notes]
-        doubts += notes([each for each in schemes if isinstance(each, Scheme)], problem.mesh, problem.parameters)
-    if request.as_json:
+        doubts += list_doubts([each for each in schemes if isinstance(each, Scheme)], problem.mesh, problem.parameters)
+    if quiet:
         show_json({**_document(comparison, files), "notes": doubts})
     else:
         _show_results(comparison, problem, files)
@@ -121,7 +125,7 @@ def run(request: Request, problem: Problem, *, steps: int | None, **options: Any
             show(f"note: {note}")
     for done in comparison.simulations:
         if done.blew_up_at is not None:
-            raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at}{_of(done)}")
+            raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at}{_describe_steps(done)}")
 
 
 def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | TrainedNetwork:
@@ -134,18 +138,18 @@ def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | 
     return load_run(name).network
 
 
-def _of(done: Simulation) -> str:
+def _describe_steps(done: Simulation) -> str:
     """How many steps a run was to take."""
     assert done.problem is not None
     return "" if done.problem.end_time is not None else f" of {done.problem.steps or 50}"
 
 
-def _write(comparison: Comparison, request: Request) -> list[Path]:
-    if request.folder is None:
+def _write(comparison: Comparison, output: Output) -> list[Path]:
+    if output.folder is None:
         return []
     if len(comparison.simulations) > 1:
-        return write_comparison(comparison, request.folder, gif=request.gif, overwrite=request.overwrite)
-    return write_run(comparison.simulations[0], request.folder, gif=request.gif, overwrite=request.overwrite)
+        return write_comparison(comparison, output.folder, gif=output.gif, overwrite=output.overwrite)
+    return write_run(comparison.simulations[0], output.folder, gif=output.gif, overwrite=output.overwrite)
 
 
 def _document(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
@@ -216,56 +220,38 @@ def _show_table(comparison: Comparison) -> None:
     show_table(columns, rows, right=columns[1:7])
 
 
-# Defects of linear fields below this share of the fluxes are round-off.
-ROUND_OFF = 1e-8
-# Beyond this many cells the patch test takes longer than a short run.
-MOST_CELLS = 200_000
-
-
-def notes(schemes: Sequence[Scheme], mesh: Mesh, parameters: Settings | None = None) -> list[str]:
-    """One line per reason to doubt the result, with the schemes it concerns: consistency, equation, mesh."""
-    about: dict[str, list[str]] = {}
-    for scheme in schemes:
-        doubt = _doubt_of_tensor(scheme, mesh, parameters or {}) or _doubt(scheme, mesh, parameters or {})
-        if doubt is not None:
-            about.setdefault(doubt, []).append(scheme.name)
-    if not schemes:
-        return []
-    flow = describe_divergence(schemes[0].equation, dual(mesh), parameters or {})
-    return [*(f"{', '.join(names)}: {doubt}" for doubt, names in about.items()), *([flow] if flow else [])]
-
-
-def _doubt_of_tensor(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
-    """On how many faces the two-point flux of a tensor cannot be consistent."""
-    if scheme.equation.diffusion_tensor is None:
-        return None
-    found = alignment(scheme, dual(mesh), parameters=parameters)
-    return None if found is None or found.holds else str(found)
-
-
-def _doubt(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
-    made = split_name(scheme.name) is not None and scheme == find(scheme.name, scheme.equation)
-    if made and (linear_stages(scheme) is None or not scheme.equation.only_diffuses):
-        return None  # Derived from the equation itself.
-    if linear_stages(scheme) is None:
-        return f"nonlinear; that it solves the {scheme.equation.name} equation is not established"
-    with jax.enable_x64(True), np.errstate(all="ignore"):
-        try:
-            wrong = other_equation(scheme)
-            if wrong is not None:
-                return f"solves another equation: {wrong}"
-            return _doubt_on_mesh(scheme, mesh, parameters) if scheme.equation.only_diffuses else None
-        except NUMERICAL_FAILURES as error:
-            reason = " ".join(str(error).split())
-            return f"that it solves the {scheme.equation.name} equation is not established ({reason})"
-
-
-def _doubt_on_mesh(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
-    # A linear field is no solution where parameters vary.
-    if len(mesh.cells) > MOST_CELLS or any(p.where is not Where.CONSTANT for p in scheme.equation.parameters):
-        return None
-    off = linear_field_defect(scheme, dual(mesh), parameters=parameters)
-    if off <= ROUND_OFF:
-        return None
-    remedy = "" if scheme.name == "corrected" or scheme.equation != HEAT else "; `corrected` is exact for them"
-    return f"not consistent on this mesh: linear fields are off by up to {off:.1%} of a cell's fluxes{remedy}"
+def run_steady(request: Request, problem: Problem, *, diffusivity: float | None, solver: str) -> None:
+    """Solve for the steady state of one scheme; raises InputError for several, and for a solver it does not take."""
+    output = request.output
+    if len(request.schemes) > 1 or output.gif:
+        raise InputError("--steady takes one scheme and writes one field: leave out --compare and --gif")
+    if solver not in SOLVERS_OF_STEADY_STATES:
+        raise InputError(f"--steady takes --solver {', '.join(SOLVERS_OF_STEADY_STATES)}; got {solver}")
+    with show_status("solving for the steady state", quiet=output.as_json):
+        found = steady(
+            request.schemes[0],
+            problem.mesh,
+            equation=problem.equation,
+            parameters=problem.parameters,
+            diffusivity=diffusivity,
+            source=problem.source,
+            boundary=problem.boundary,
+            solver=solver,
+        )
+        files = [] if output.folder is None else found.save(output.folder, overwrite=output.overwrite)
+    summary = found.summary()
+    if output.as_json:
+        show_json({**asdict(summary), "files": files})
+        return
+    show_pairs(
+        [
+            ("scheme", summary.scheme),
+            ("cells", f"{summary.cells:,}"),
+            (found.words.unknown, f"{number(summary.min)} to {number(summary.max)}, mean {number(summary.mean)}"),
+            (found.words.total, number(summary.heat)),
+            ("residual", number(summary.residual)),
+            ("time", duration(summary.seconds)),
+        ]
+    )
+    if files:
+        show(f"wrote {output.folder}: {', '.join(path.name for path in files)}")

@@ -13,11 +13,9 @@ from rich.box import SIMPLE_HEAD
 from rich.live import Live
 from rich.table import Table
 
-from fluxforge.cli._arguments import Json, check_folder, count
-from fluxforge.cli._commands import RECIPES, complete_recipe
-from fluxforge.cli._output import console, number, one_line, printable, say, show, show_json, show_table
-from fluxforge.cli._progress import TerminatedError, doing, raise_lost_signal
-from fluxforge.errors import StorageError
+from fluxforge.cli._arguments import RECIPES, Json, Preset, RecipeName, check_folder, count
+from fluxforge.cli._output import console, number, one_line, printable, say, show, show_json, show_table, warn
+from fluxforge.cli._progress import offer_resume, raise_lost_signal, show_status
 
 if TYPE_CHECKING:
     from fluxforge.sweeps import PointResult, PointStatus, Sweep
@@ -29,14 +27,7 @@ FRAME = 6
 
 
 def sweep(
-    recipe: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="RECIPE",
-            help=f"{', '.join(RECIPES)}, or a TOML file (default: first-order).",
-            autocompletion=complete_recipe,
-        ),
-    ] = None,
+    recipe: RecipeName = None,
     over: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,9 +50,7 @@ def sweep(
         ),
     ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Go on with the sweep in this folder.")] = None,
-    preset: Annotated[
-        str | None, typer.Option(metavar="quick|paper", help="Problem sizes: quick (default), or those of the paper.")
-    ] = None,
+    preset: Preset = None,
     as_json: Json = False,
 ) -> None:
     """Run a recipe for many seeds or settings, several runs at a time, and count how often it is recovered.
@@ -78,7 +67,7 @@ def sweep(
         raise typer.BadParameter("--over is missing: give the values of a field, such as --over seed=0:10")
     # This process reads versions and the memory of the device, and leaves the device to its workers.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    with doing("loading", quiet=as_json):
+    with show_status("loading", quiet=as_json):
         from fluxforge import sweeps
     if resume is not None:
         _run(lambda **more: sweeps.resume_sweep(resume, workers=workers, on=on, **more), resume, as_json)
@@ -112,17 +101,8 @@ def _discover_words(name: str, settings: list[str], preset: str | None) -> list[
 
 def _run(work: Callable[..., "Sweep"], folder: Path, as_json: bool) -> None:
     """Do the work with a live table and show its result; exit code 1 if a point failed."""
-    try:
-        with _live_table(quiet=as_json) as tell:
-            ended = work(tell=tell, warn=lambda text: say("warning", text))
-    except (KeyboardInterrupt, TerminatedError):
-        if (folder / "sweep.json").exists():
-            say("continue with", _resume_command(folder), style="bold")
-        raise
-    except StorageError as error:
-        if not (folder / "sweep.json").exists():
-            raise
-        raise StorageError(f"{error}; after fixing this, continue with: {_resume_command(folder)}") from error
+    with offer_resume("sweep", folder, "sweep.json"), _live_table(quiet=as_json) as tell:
+        ended = work(tell=tell, warn=warn)
     if as_json:
         show_json(ended.document())
     else:
@@ -135,10 +115,6 @@ def _run(work: Callable[..., "Sweep"], folder: Path, as_json: bool) -> None:
             style="bold red",
         )
         raise typer.Exit(1)
-
-
-def _resume_command(folder: Path) -> str:
-    return f"fluxforge sweep --resume {shlex.quote(str(folder))}"
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fluxforge.cli._arguments import EquationName, Json, OutputFolder, Overwrite, SchemeName
+from fluxforge.cli._arguments import EquationName, Json, OutputFolder, Overwrite, SchemeName, refuse_if, split_names
 from fluxforge.errors import InputError
 
 CERTIFICATE = "certificate.json"
@@ -53,39 +53,37 @@ def verify(
 
     Exit code 1 if a claim is contradicted, or was requested and could not be established.
     """
-    if len(mesh or []) > 1 or len(meshes or []) > 1:
-        raise typer.BadParameter("--mesh or --meshes is given more than once: a sequence is --meshes a.msh,b.msh,c.msh")
-    if mesh and (families is not None or levels is not None or meshes):
-        raise typer.BadParameter("--mesh is one mesh: --families, --levels and --meshes refine, give one or the other")
-    if meshes and (families is not None or levels is not None):
-        raise typer.BadParameter("--meshes takes the place of --families and --levels: give one or the other")
-    if exact is not None and not meshes:
-        raise typer.BadParameter("--exact is the solution on a sequence of meshes: give --meshes too")
-    if overwrite and output is None:
-        raise typer.BadParameter("--overwrite is about a folder to write to: give -o FOLDER")
+    refined = families is not None or levels is not None
+    refuse_if(
+        {
+            "--mesh or --meshes is given more than once: a sequence is --meshes a.msh,b.msh,c.msh": len(mesh or []) > 1
+            or len(meshes or []) > 1,
+            "--mesh is one mesh: --families, --levels and --meshes refine, give one or the other": mesh
+            and (refined or meshes),
+            "--meshes takes the place of --families and --levels: give one or the other": meshes and refined,
+            "--exact is the solution on a sequence of meshes: give --meshes too": exact is not None and not meshes,
+            "--overwrite is about a folder to write to: give -o FOLDER": overwrite and output is None,
+        }
+    )
     if output is not None and (output / CERTIFICATE).exists() and not overwrite:
         raise InputError(
             f"{output}: holds an earlier certificate ({CERTIFICATE}): give another folder, or --overwrite to replace it"
         )
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("loading", quiet=as_json):
+    with show_status("loading", quiet=as_json):
         from fluxforge.cli._certificate import Request, run
     run(
         Request(
             scheme=scheme,
             equation=equation,
-            families=_names(families),
+            families=None if families is None else split_names(families),
             levels=levels,
             mesh=mesh[0] if mesh else None,
-            meshes=_names(meshes[0]) if meshes else None,
+            meshes=split_names(meshes[0]) if meshes else None,
             exact=exact,
             quick=quick,
             folder=output,
             as_json=as_json,
         )
     )
-
-
-def _names(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(name for name in (part.strip() for part in text.split(",")) if name)

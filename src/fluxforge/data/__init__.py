@@ -4,19 +4,16 @@ from fluxforge.data._build import evaluation_meshes, hops_of, source, stability_
 from fluxforge.data._divide import Divided, divide, divide_cells
 from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose, random_field, smooth_field
 from fluxforge.data._meshes import cache_folder, generate_meshes, meshes
+from fluxforge.data._model import PLAIN_HEAT, Model, heat, model_of
 from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, PairSource, pair, random_pair, two_cells
 from fluxforge.data._problem import (
-    PLAIN_HEAT,
     AbstractSource,
     FixedSource,
-    Model,
     Parameters,
     Problem,
     count_substeps,
     exact_step,
-    heat,
     linearise,
-    model_of,
     problem,
     reference_number,
     resolve_step,

@@ -15,16 +15,14 @@ from fluxforge import recipe
 from fluxforge._types import Precision
 from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose
 from fluxforge.data._meshes import meshes
+from fluxforge.data._model import PLAIN_HEAT, Model, model_of
 from fluxforge.data._pairs import PairSource, two_cells
 from fluxforge.data._problem import (
-    PLAIN_HEAT,
     AbstractSource,
     FixedSource,
-    Model,
     Problem,
     fastest_rate,
     linearise,
-    model_of,
     problem,
     rate_on,
 )
@@ -33,19 +31,19 @@ from fluxforge.errors import InputError
 from fluxforge.mesh import Conditions, Mesh
 from fluxforge.scheme import Hop
 
-# Keeps the data's randomness apart from the networks', which fold in small numbers.
+# Folded into the seed's key for data; networks fold in small numbers, so that both are independent.
 _DATA = 2**30
 
 
 def hops_of(spec: recipe.Network) -> tuple[Hop, ...]:
-    """The hops a network's messages come from."""
+    """The hops over which a network's messages are summed."""
     return (Hop.EDGE, Hop(spec.two_hop)) if spec.hops == 2 else (Hop.EDGE,)
 
 
 def source(spec: recipe.Recipe, hops: Iterable[Hop] | None = None, *, dtype: Precision | None = None) -> AbstractSource:
     """The source of a recipe's training problems; reproducible from the seed in either of JAX's precision modes.
 
-    Graphs know the hops that the recipe's network asks for, unless others are given.
+    Graphs have the hops of the recipe's network, unless others are given. Raises InputError for data without meshes.
     """
     hops = hops_of(spec.network) if hops is None else hops
     dtype = spec.training.precision if dtype is None else dtype
@@ -77,7 +75,7 @@ def _source(spec: recipe.Recipe, hops: Iterable[Hop], dtype: Precision) -> Abstr
 def _ensemble(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) -> Ensemble:
     if data.files:
         return ensemble(meshes(data, seed), hops, dtype=dtype)
-    # What is put on a mesh does not change it.
+    # Fields that do not change the meshes get one value, so that recipes which differ in them share the cache.
     bare = replace(data, fields=recipe.FIELDS, fourier=(0.5, 0.5), law=None, noise=0.0, target="step")
     return _generate_ensemble(bare, seed, hops, dtype)
 
@@ -88,7 +86,7 @@ def _generate_ensemble(data: recipe.Meshes, seed: int, hops: tuple[Hop, ...], dt
     return ensemble(meshes(data, seed), hops, dtype=dtype)
 
 
-# Far from the seeds that training draws.
+# Added to the seed for evaluation; training draws from other seeds.
 _UNSEEN = 10**6
 _POWER_STEPS = 200
 
@@ -143,8 +141,8 @@ def _pose_all(
 
 
 def _enlarge(one: Problem, size: Float[Array, ""]) -> Problem:
-    """T, S and boundary data times a number; the answer is that of the enlarged state."""
-    held = one.graph.holding(size * one.graph.shown["dirichlet"].constant)
+    """The problem with T, S and boundary data multiplied by `size`, and its answer."""
+    held = one.graph.with_boundary(size * one.graph.shown["dirichlet"].constant)
     T, S = size * one.T, size * one.S
     return problem(held, T, S, dt=one.dt, parameters=one.parameters, equation=one.equation, law=one.law)
 
@@ -153,7 +151,7 @@ def _enlarge(one: Problem, size: Float[Array, ""]) -> Problem:
 def stability_limits(ensemble: Ensemble, model: Model = PLAIN_HEAT) -> Float[Array, " meshes"]:
     """2/λ_max over Δt_ref: the largest stable step of the first-order scheme of a linear diffusion, in reference steps.
 
-    λ_max by power iteration, from below: the limit is from above, by less than a per cent.
+    Power iteration approaches λ_max from below, so that the limit is too large, by less than a per cent.
     """
 
     def one(mesh: Ensemble) -> Float[Array, ""]:

@@ -1,4 +1,4 @@
-"""Meshes whose cells are divided into four, level by level, and where their walls were before."""
+"""Division of every triangle into four, and the coarse boundary face of every fine one."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ from fluxforge.mesh import DualGraph, Mesh, dual, unit_volume
 def divide_cells(mesh: Mesh) -> Mesh:
     """Each triangle divided into four of its shape by the middles of its edges; those of cell k are 4k to 4k + 3.
 
-    Raises InputError for cells that are no triangles.
+    Raises InputError for cells that are not triangles.
     """
     cells = mesh.cells
     if cells.shape[1] != 3 and (cells[:, 3:] >= 0).any():
@@ -50,7 +50,7 @@ class Divided:
 
 
 def divide(mesh: Mesh, levels: int) -> Divided:
-    """The mesh divided so many times."""
+    """The mesh divided `levels` times."""
     coarse = dual(mesh)
     length = unit_volume(coarse)[1]
     fine = mesh
@@ -67,7 +67,7 @@ def _walls(coarse: DualGraph, fine: DualGraph, length: float, parts: int) -> np.
     parent = fine.owner[fine.interior :] // parts
     centre = fine.centre[fine.interior :] * length
     owner, n, c = (part[coarse.interior :] for part in (coarse.owner, coarse.n, coarse.centre))
-    # A cell has few boundary faces: distances to all lines, far where the cell is another.
+    # Distances to the lines of all coarse boundary faces, infinite for those of other cells.
     away = np.abs(np.einsum("fwi,wi->fw", centre[:, None] - c[None], n))
     found: np.ndarray = np.where(parent[:, None] == owner[None], away, np.inf).argmin(axis=1)
     return found

@@ -11,10 +11,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge._types import Precision
+from fluxforge.data._model import PLAIN_HEAT, Model
 from fluxforge.data._problem import (
-    PLAIN_HEAT,
     AbstractSource,
-    Model,
     Problem,
     count_substeps,
     fastest_rate,
@@ -29,7 +28,7 @@ from fluxforge.recipe import FIELDS
 from fluxforge.scheme import Hop
 
 MODES = 8
-# Folded into a problem's key for its parameters.
+# Folded into a problem's key for its parameters, so that other draws do not change with them.
 _PARAMETERS = 2**26
 # Wave numbers up to three per side.
 _REACH = 6.0 * jnp.pi
@@ -46,7 +45,7 @@ def random_field(key: PRNGKeyArray, x: Float[Array, "nodes 2"], kind: Int[Array,
 
 
 def smooth_field(key: PRNGKeyArray, x: Float[Array, "nodes 2"]) -> Float[Array, " nodes"]:
-    """C + Σ a_k cos(k·x + φ), wave vectors uniform in a square, divided by what it cannot exceed."""
+    """(c + Σ a_k cos(k·x + φ_k))/(|c| + Σ |a_k|), at most 1 in size; wave vectors are uniform in a square."""
     of_wave, of_phase, of_size, of_level = jax.random.split(key, 4)
     wave = jax.random.uniform(of_wave, (MODES, 2), x.dtype, -_REACH, _REACH)
     phase = jax.random.uniform(of_phase, (MODES,), x.dtype, 0.0, 2 * jnp.pi)
@@ -59,8 +58,8 @@ def smooth_field(key: PRNGKeyArray, x: Float[Array, "nodes 2"]) -> Float[Array, 
 class Ensemble(eqx.Module):
     """Meshes in units of their mean cell volume, padded to one size.
 
-    `x` are the places of all nodes in the unit square, ghosts at their faces; `held` are the same meshes with values
-    given on the whole boundary, where `graph` has another one: by them steps are measured.
+    `x` are the positions of all nodes in the unit square, ghosts at their faces. `held` are the same meshes with
+    Dirichlet walls, where those of `graph` are others: the reference step is computed on them.
     """
 
     graph: PaddedGraph
@@ -69,7 +68,7 @@ class Ensemble(eqx.Module):
 
     @property
     def meshes(self) -> int:
-        """How many there are."""
+        """Number of meshes."""
         return len(self.x)
 
     def member(self, index: Int[Array, ""] | int) -> "Ensemble":
@@ -124,16 +123,16 @@ def pose(
     of_T, of_S, of_g, of_size, of_match = jax.random.split(key, 5)
     cells = len(mesh.graph.V)
     T = random_field(of_T, mesh.x, field)
-    # Half of the time the boundary continues the field inside, half of the time it has nothing to do with it.
+    # In half of the problems the boundary values continue the field inside, in the others they are independent of it.
     g = jnp.where(jax.random.bernoulli(of_match), T, random_field(of_g, mesh.x, field))
     S = jax.random.uniform(of_size, (), mesh.x.dtype) * random_field(of_S, mesh.x, field)
-    # Only Dirichlet ghosts hold a value: a Neumann ghost shows its owner's, and adds the slope it was made with.
+    # Only Dirichlet ghosts take g; a Neumann ghost keeps its owner's value plus q δ.
     free = mesh.graph.shown["dirichlet"].scale > 0
     held = jnp.where(free, mesh.graph.shown["dirichlet"].constant, g)
     live = mesh.graph.live
     T, S = (jnp.where(live, field[:cells], 0.0) for field in (T, S))
     given = draw_parameters(mesh, key, model, cell_size, jumps)
-    padded_graph, parameters = model.put_on(mesh.graph.holding(held.astype(mesh.x.dtype)), *given)
+    padded_graph, parameters = model.put_on(mesh.graph.with_boundary(held.astype(mesh.x.dtype)), *given)
     measured = padded_graph if mesh.held is None else model.put_on(mesh.held, *given)[0]
     step = fourier / fastest_rate(measured, T, parameters=parameters, equation=model.equation)
     return problem(padded_graph, T, S, dt=step, parameters=parameters, equation=model.equation, law=law)
@@ -142,8 +141,8 @@ def pose(
 def draw_parameters(
     mesh: Ensemble, key: PRNGKeyArray, model: Model, cell_size: tuple[float, float], jumps: float
 ) -> tuple[Float[Array, ""] | None, dict[str, Float[Array, " cells"]]]:
-    """A size of the cells, None where it is 1, and factors of the parameters given per cell, none without jumps."""
-    # Keys of their own: problems without them are otherwise the same.
+    """The size of the cells (None for 1), and factors of parameters given per cell (none without jumps)."""
+    # Separate keys, so that problems with and without them are otherwise the same.
     of_size, of_jumps = jax.random.split(jax.random.fold_in(key, _PARAMETERS))
     dtype, size = mesh.x.dtype, None
     if cell_size != (1.0, 1.0):

@@ -1,4 +1,4 @@
-"""The meshes of an ensemble: generated or read once, then kept in a cache under the hash of what decides them."""
+"""The meshes of an ensemble: read from files, or generated and cached under the hash of their arguments."""
 
 import hashlib
 import json
@@ -16,9 +16,9 @@ from fluxforge.errors import InputError, StorageError
 from fluxforge.mesh import Mesh, generate, gmsh_problem, read
 from fluxforge.run import remove_strays
 
-# Raised when the same words would give other meshes.
+# Part of the cache's key; incremented whenever the same arguments give other meshes.
 VERSION = 2
-# What a killed process left in the cache is removed after so long; a mesh is written within seconds.
+# Temporary files of killed processes are removed from the cache after this time; a mesh is written within seconds.
 AN_HOUR = 3600.0
 
 
@@ -38,13 +38,13 @@ def meshes(spec: recipe.Meshes, seed: int) -> list[Mesh]:
 
 
 def generate_meshes(plan: list[dict[str, str | int]]) -> list[Mesh]:
-    """Meshes made from these arguments of `generate`, from the cache if they are there and whole."""
+    """One mesh per set of arguments of `generate`, from the cache if its file is complete."""
     words = json.dumps([VERSION, plan], sort_keys=True)
     place = cache_folder() / f"meshes-{hashlib.sha256(words.encode()).hexdigest()[:24]}.safetensors"
     if (found := _load(place)) is not None:
         return found
     made = [generate(**arguments) for arguments in plan]  # type: ignore[arg-type]
-    # A cache that cannot be written costs time, not results.
+    # If the cache cannot be written, the results are the same, and computed again next time.
     with suppress(InputError, StorageError, SafetensorError):
         _save(place, made)
         remove_strays(place.parent, seconds=AN_HOUR)
@@ -69,7 +69,7 @@ def _save(place: Path, made: list[Mesh]) -> None:
         arrays |= {f"{k}/points": mesh.points, f"{k}/cells": mesh.cells}
         arrays |= {f"{k}/boundary/{tag}": np.asarray(edges) for tag, edges in mesh.boundary.items()}
     content = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    # Names and their order are among the words: safetensors sorts its arrays.
+    # Names of tags in their order: safetensors sorts its arrays.
     words = json.dumps([[mesh.origin, list(mesh.notes), list(mesh.boundary)] for mesh in made])
     with atomic_path(place) as temporary:
         save_file(content, temporary, metadata={"words": words, "digest": _digest(content, words)})
@@ -78,7 +78,7 @@ def _save(place: Path, made: list[Mesh]) -> None:
 def _load(place: Path) -> list[Mesh] | None:
     """The meshes of a cache file, or None if it is absent or not as it was written."""
     try:
-        # safetensors would wait for a pipe.
+        # Refuses a named pipe, on which safetensors would block.
         open_regular(place).close()
         with safe_open(place, framework="np") as held:
             metadata = held.metadata() or {}

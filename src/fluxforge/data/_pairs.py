@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from fluxforge import recipe
-from fluxforge.data._problem import PLAIN_HEAT, AbstractSource, Model, Problem, problem, with_noise
+from fluxforge.data._model import PLAIN_HEAT, Model
+from fluxforge.data._problem import AbstractSource, Problem, problem, with_noise
 from fluxforge.graph import PaddedGraph, Shown, Slots
 from fluxforge.scheme import Ghost, Hop
 
@@ -27,8 +28,7 @@ def pair(
 ) -> PaddedGraph:
     """The graph of a pair; `present` and `value` describe the two outer faces of each cell.
 
-    Without `faces` there are no ghosts at all, and one slot. An outer face that is not present is insulated by being
-    absent: no edge leads there.
+    Without `faces` there are no ghosts, and one slot. An outer face that is not present has no edge: it is insulated.
     """
     slots = 3 if faces else 1
     p, q = corners[_START], corners[_END]
@@ -71,7 +71,7 @@ def volumes(corners: Float[Array, "4 2"]) -> Float[Array, " 2"]:
 
 
 def _shown_values(value: Float[Array, "2 2"], ghosts: int) -> dict[str, Shown]:
-    """Values of nodes by ghost rule: a cell its own, a ghost g, its owner's value, or 0."""
+    """Node values by ghost rule: a cell has its own value, a ghost g, its owner's value, or 0."""
     cell = jnp.array([0, 1, 0, 0, 1, 1], jnp.int32)[: 2 + ghosts]
     own = jnp.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], value.dtype)[: 2 + ghosts]
     g = jnp.concatenate([jnp.zeros(2, value.dtype), value.ravel()])[: 2 + ghosts]
@@ -91,8 +91,8 @@ _SIDE = 2.0 / 3.0**0.25
 def random_pair(spec: recipe.Pairs, key: PRNGKeyArray, *, model: Model = PLAIN_HEAT, dtype: str = "float32") -> Problem:
     """One pair: the corners of an equilateral one, each moved within a disk, turned, and scaled to a mean volume.
 
-    A corner strays by at most `stretch` sides, 0.35 at most, so that no triangle flips: its apex is 0.866 sides from
-    a face whose ends stray as far. T, S and boundary values are uniform in [−1, 1].
+    A corner moves by at most `stretch` ≤ 0.35 sides, so that no triangle flips: its apex is 0.866 sides from a face
+    whose ends move by as much. T, S and boundary values are uniform in [−1, 1].
     """
     keys = jax.random.split(key, 9)
     reach = _SIDE * spec.stretch
@@ -107,7 +107,7 @@ def random_pair(spec: recipe.Pairs, key: PRNGKeyArray, *, model: Model = PLAIN_H
     values = jax.random.uniform(keys[5], (4,), dtype, -1.0, 1.0)
     value = jax.random.uniform(keys[6], (2, 2), dtype, -1.0, 1.0)
     dt = jax.random.uniform(keys[7], (), dtype, *spec.time_step)
-    # The differences keep their distribution, up to their size; the level is the same everywhere.
+    # `common` shifts all values together and shrinks their differences, whose distribution keeps its shape.
     level = spec.common * jax.random.uniform(keys[8], (), dtype, -1.0, 1.0)
     T, value = ((1.0 - spec.common) * part + level for part in (values[:2], value))
     corners = jnp.sqrt(volume / volumes(corners).mean()) * corners @ rotation.T
@@ -119,7 +119,7 @@ def random_pair(spec: recipe.Pairs, key: PRNGKeyArray, *, model: Model = PLAIN_H
 
 
 class PairSource(AbstractSource):
-    """Random triangle pairs, never the same."""
+    """Random pairs of triangles, new ones in every batch."""
 
     spec: recipe.Pairs = eqx.field(static=True)
     model: Model = eqx.field(static=True)
@@ -131,7 +131,7 @@ class PairSource(AbstractSource):
         return jax.vmap(lambda own: random_pair(self.spec, own, model=self.model, dtype=self.dtype))(keys)
 
 
-# G(T_1, T_2, S_1, S_2)
+# The paper's graphs G(T_1, T_2, S_1, S_2).
 CORNER_CASES = (
     (0.0, 0.0, 0.0, 0.0),
     (1.0, 1.0, 0.0, 0.0),
@@ -164,13 +164,13 @@ def _draw_set(spec: recipe.TwoCells, key: PRNGKeyArray, model: Model, dtype: str
 
 
 def _add_noise(spec: recipe.TwoCells, key: PRNGKeyArray, problems: Problem) -> Problem:
-    """Each graph's answer with its own noise, corner cases included: a set is drawn once, and so is its noise."""
+    """Every answer with noise of its own, corner cases included; noise is drawn once, like the set."""
     keys = jax.random.split(key, len(problems.dt))
     return jax.vmap(lambda p, own: with_noise(p, own, spec.noise))(problems, keys)
 
 
 def corner_problem(spec: recipe.TwoCells, values: Float[Array, " 4"], *, model: Model = PLAIN_HEAT) -> Problem:
-    """G(T_1, T_2, S_1, S_2): a pair without Dirichlet faces."""
+    """The paper's graph G(T_1, T_2, S_1, S_2): a pair without Dirichlet faces."""
     nothing = jnp.zeros((2, 2), values.dtype)
     return _pose_pair(spec, values, present=nothing.astype(bool), value=nothing, model=model)
 

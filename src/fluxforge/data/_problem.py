@@ -1,8 +1,7 @@
-"""Problems of one step: an equation with parameter values, a state and Δt on a graph, the exact answer, and batches."""
+"""Problems of one step: a graph with a state, parameters and Δt, the exact answer, and sources of batches."""
 
 import abc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -13,103 +12,15 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.expression import COORDINATES, evaluate, symbol
-from fluxforge.graph import Formulas, PaddedGraph, visit_stages
+from fluxforge.expression import evaluate, symbol
+from fluxforge.graph import Formulas, PaddedGraph, Quantities, visit_stages
 from fluxforge.mesh import cell_slopes, exchange_slopes
-from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where
+from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme import Ghost, Hop, Message, Stage, semi_discrete
 
 Parameters = Mapping[str, Float[Array, "*batch"]]
 """The parameters of an equation that are one number each, by name; what varies over a graph is part of the graph."""
-
-
-@dataclass(frozen=True)
-class Model:
-    """An equation and the value of each of its parameters, the same everywhere; heat with α = 1 unless given."""
-
-    equation: Equation = HEAT
-    values: tuple[tuple[str, recipe.Value], ...] = tuple((p.name, p.default or 1.0) for p in HEAT.parameters)
-
-    def put_on(
-        self, graph: PaddedGraph, size: Any = None, jumps: Mapping[str, Float[Array, " cells"]] | None = None
-    ) -> tuple[PaddedGraph, dict[str, Float[Array, ""]]]:
-        """The graph with what its cells and faces have of the parameters, and the parameters that are one number.
-
-        Cells of mean volume 1 stand for those of a `size` in the units of the parameters, if it is given: with lengths
-        over it and times over its square, a diffusivity stays as it is. `jumps` are factors of parameters given per
-        cell.
-        """
-        constants: dict[str, Array] = {}
-        cells, slots = dict(graph.cells), dict[str, Array]()
-        edge, dtype = graph.hops[Hop.EDGE], graph.V.dtype
-        for name, value in self.values:
-            p = self.equation.parameter(name)
-            value = value if size is None else jnp.asarray(value, dtype) * _in_cells_of(size, p)
-            if p.rank is Rank.SCALAR and p.where is Where.CONSTANT:
-                constants[name] = jnp.asarray(value, dtype)
-                continue
-            slots |= dict.fromkeys(p.edge_names(), _on_slots(p, value, edge.geometry))
-            slots |= {each: _across_slots(p, value, edge.geometry) for each in p.tangential_names}
-            cells |= {each: jnp.broadcast_to(jnp.asarray(value, dtype), graph.V.shape) for each in p.cell_names}
-            if jumps is not None and name in jumps:
-                seen = graph.shown[str(Ghost.OWNER)].of(jumps[name])
-                slots |= _vary_slots(p, slots, edge.at("P", seen), edge.at("N", seen))
-                cells |= {each: cells[each] * jumps[name] for each in p.cell_names}
-        if not slots:
-            return graph, constants
-        hops = {**graph.hops, str(Hop.EDGE): eqx.tree_at(lambda hop: hop.geometry, edge, {**edge.geometry, **slots})}
-        return PaddedGraph(graph.V, graph.live, graph.shown, hops, cells), constants
-
-
-PLAIN_HEAT = Model()
-
-
-def heat(diffusivity: float = 1.0) -> Model:
-    """The heat equation with this diffusivity."""
-    return Model(HEAT, tuple(HEAT.settings(diffusivity=diffusivity).items()))
-
-
-def model_of(spec: recipe.Recipe) -> Model:
-    """The equation of a recipe with the values that its data are made with."""
-    return Model(recipe.equation_of(spec), tuple(recipe.settings(spec).items()))
-
-
-def _in_cells_of(size: Any, p: Parameter) -> Any:
-    """What a parameter is multiplied by where lengths are divided by `size` and times by its square."""
-    return 1.0 if p.unit is None else size ** -float(p.unit.length + 2 * p.unit.time)
-
-
-def _vary_slots(p: Parameter, slots: Mapping[str, Array], here: Array, there: Array) -> dict[str, Array]:
-    """What faces have of a parameter with a factor in each of the two cells: a scalar at its end, K n the series."""
-    if p.in_cells:
-        return {name: slots[name] * factor for name, factor in zip(p.edge_names(), (here, there), strict=True)}
-    series = 2.0 * here * there / (here + there)
-    return {name: slots[name] * series for name in (*p.edge_names(), *p.tangential_names)}
-
-
-def _on_slots(p: Parameter, value: Any, geometry: Mapping[str, Array]) -> Array:
-    """A scalar as it is, a·n of a vector and n·K n of a tensor, in every slot."""
-    n = _normals(geometry)
-    given = jnp.asarray(value, n.dtype)
-    if p.rank is Rank.SCALAR:
-        return jnp.broadcast_to(given, n.shape[1:])
-    along = jnp.tensordot(given, n, axes=1)
-    return along if p.rank is Rank.VECTOR else (n * along).sum(axis=0)
-
-
-def _across_slots(p: Parameter, value: Any, geometry: Mapping[str, Array]) -> Array:
-    """|v − (v·n) n| in every slot, v being a vector or K n of a tensor."""
-    n = _normals(geometry)
-    given = jnp.asarray(value, n.dtype)
-    v = given[:, None, None] if p.rank is Rank.VECTOR else jnp.tensordot(given, n, axes=1)
-    return jnp.linalg.norm(v - (v * n).sum(axis=0)[None] * n, axis=0)
-
-
-def _normals(geometry: Mapping[str, Array]) -> Array:
-    """The normals of all slots, components first."""
-    return jnp.stack([geometry[f"n_{axis}"] for axis in COORDINATES if f"n_{axis}" in geometry])
 
 
 @cache
@@ -125,7 +36,7 @@ def rate_on(
     T: State,
     S: State,
     *,
-    parameters: Mapping[str, Any],
+    parameters: Quantities,
     equation: Equation = HEAT,
     law: sp.Expr | None = None,
 ) -> State:
@@ -168,7 +79,7 @@ def _on(formula: sp.Expr, values: Mapping[sp.Symbol, Any]) -> Any:
     return evaluate(formula, values, jnp)
 
 
-# Folded into a problem's key for its noise; what else is drawn splits the key.
+# Folded into a problem's key for its noise, so that other draws, which split the key, do not change with it.
 _NOISE = 2**27
 
 
@@ -191,8 +102,8 @@ class Problem(eqx.Module):
     equation: Equation = eqx.field(static=True, default=HEAT)
 
     @property
-    def step_parameters(self) -> dict[str, Any]:
-        """The parameters of a step by name, Δt among them: what the evaluator of stages is given."""
+    def step_parameters(self) -> dict[str, Array]:
+        """The parameters of a step by name, with Δt, as the evaluator of stages takes them."""
         return {"dt": self.dt, **self.parameters}
 
     def rate(self, T: State) -> State:
@@ -241,19 +152,20 @@ def resolve_step(p: Problem, substeps: int) -> Float[Array, " cells"]:
     Of a linear equation that is exp(Δt L) u, source and walls included.
     """
     h = p.dt / substeps
+    return jax.lax.fori_loop(0, substeps, lambda _, u: classical_step(p.rate, u, h), p.T)
 
-    def advance(_: Any, u: State) -> State:
-        k1 = p.rate(u)
-        k2 = p.rate(u + 0.5 * h * k1)
-        k3 = p.rate(u + 0.5 * h * k2)
-        k4 = p.rate(u + h * k3)
-        return u + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
 
-    return jax.lax.fori_loop(0, substeps, advance, p.T)
+def classical_step(rate: Callable[[State], State], u: State, h: Float[Array, ""]) -> State:
+    """One step h of the classical Runge–Kutta method."""
+    k1 = rate(u)
+    k2 = rate(u + 0.5 * h * k1)
+    k3 = rate(u + 0.5 * h * k2)
+    k4 = rate(u + h * k3)
+    return u + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
 
 
 def count_substeps(fourier: float, tolerance: float, *, real: bool = True) -> int:
-    """So many that |e^z − R(h z)^n| ≤ tolerance for all z in [−2 Fo, 0], where the eigenvalues of Δt L lie.
+    """The number n of substeps for which |e^z − R(z/n)^n| ≤ tolerance for all eigenvalues z of Δt L, in [−2 Fo, 0].
 
     R(z) is the classical Runge–Kutta method's 1 + z + z²/2 + z³/6 + z⁴/24. The reference step bounds the eigenvalues of
     diffusion by Gershgorin's circles. With transport they are not `real`, and z is on the circle around −Fo.
@@ -273,7 +185,7 @@ def with_noise(p: Problem, key: PRNGKeyArray, level: float) -> Problem:
     """The same problem with normal noise of this relative standard deviation on its answer; at level 0 as it is."""
     if not level:
         return p
-    # A key of its own: data with and without noise are otherwise the same.
+    # A separate key, so that data with and without noise are otherwise the same.
     noise = level * jax.random.normal(jax.random.fold_in(key, _NOISE), p.T.shape, p.T.dtype)
     return _again(p, p.T, dt=p.dt, noise=noise)
 
@@ -301,12 +213,17 @@ class AbstractSource(eqx.Module):
         """`count` problems along a first axis."""
 
 
+def draw_problems(problems: Problem, key: PRNGKeyArray, count: int) -> Problem:
+    """`count` of the problems along the first axis, drawn with replacement: they depend on the key alone."""
+    chosen = jax.random.randint(key, (count,), 0, len(problems.dt))
+    return jax.tree.map(lambda leaf: leaf[chosen], problems)
+
+
 class FixedSource(AbstractSource):
-    """A set of problems, drawn from with replacement: a batch then depends on its key alone."""
+    """Batches drawn with replacement from a fixed set of problems."""
 
     problems: Problem
 
     def batch(self, key: PRNGKeyArray, count: int) -> Problem:
         """`count` of the problems."""
-        chosen = jax.random.randint(key, (count,), 0, len(self.problems.dt))
-        return jax.tree.map(lambda leaf: leaf[chosen], self.problems)
+        return draw_problems(self.problems, key, count)

@@ -1,6 +1,6 @@
-"""Answers by refinement: the same cells divided again and again, stepped to the same time, and averaged back.
+"""Answers by refinement: cells are divided several times, stepped to the same time, and averaged back.
 
-On the divided cells the flux is the corrected one, which converges on every mesh, where the equation diffuses, and
+On the divided cells the flux is the corrected one, which converges on every mesh, if the equation diffuses, and
 otherwise the two-point flux. Smooth fields are evaluated there, and the network is given their averages over its own
 cells; noise is constant in each of these. Sources and the values of walls are those of the coarse mesh.
 """
@@ -27,19 +27,28 @@ from fluxforge._types import Precision, State
 from fluxforge.data._divide import divide
 from fluxforge.data._ensemble import Ensemble, draw_parameters, pose, smooth_field
 from fluxforge.data._meshes import cache_folder
-from fluxforge.data._problem import AbstractSource, Model, Problem, count_substeps, fastest_rate, rate_on
+from fluxforge.data._model import Model
+from fluxforge.data._problem import (
+    AbstractSource,
+    Problem,
+    classical_step,
+    count_substeps,
+    draw_problems,
+    fastest_rate,
+    rate_on,
+)
 from fluxforge.errors import InputError, StorageError
 from fluxforge.graph import PaddedGraph, evaluate_stages, pad_graph, pad_to_size, put, size
 from fluxforge.mesh import Mesh
 from fluxforge.pde import Equation, to_document
 from fluxforge.scheme import Scheme, find
 
-# Raised when the same words would give other answers.
+# Part of the cache's key; incremented whenever the same recipe gives other answers.
 VERSION = 1
-# Of one mesh; so many are answered at a time.
+# Problems per mesh, which are solved together.
 PROBLEMS = 8
 _KEY = 2**25
-# Of every mode in time: far below what levels differ by.
+# Largest error of any mode by the integration in time: far below the differences between levels.
 _MODES = 1e-6
 
 
@@ -55,8 +64,7 @@ class RefinedSource(AbstractSource):
 
     def batch(self, key: PRNGKeyArray, count: int) -> Problem:
         """`count` of the problems."""
-        chosen = jax.random.randint(key, (count,), 0, len(self.problems.dt))
-        return jax.tree.map(lambda leaf: leaf[chosen], self.problems)
+        return draw_problems(self.problems, key, count)
 
 
 def refined_source(
@@ -64,7 +72,7 @@ def refined_source(
 ) -> RefinedSource:
     """Problems on every mesh with answers by so many levels that the last two differ by at most `spec.tolerance`.
 
-    At most `spec.levels`. Answers are kept in the cache. Raises InputError for cells that are no triangles.
+    There are at most `spec.levels`. Answers are cached. Raises InputError for cells that are not triangles.
     """
     words = json.dumps([VERSION, PROBLEMS, recipe_words(spec), seed, dtype, to_document(model.equation), model.values])
     digest = hashlib.sha256(words.encode() + b"".join(mesh.points.tobytes() for mesh in meshes)).hexdigest()
@@ -72,15 +80,15 @@ def refined_source(
     posed, keys = _pose_problems(coarse, spec, model, seed)
     if (known := _load(place)) is None:
         known = _answer(meshes, coarse, spec, model, posed, keys)
-        # A cache that cannot be written costs time, not results.
+        # If the cache cannot be written, the results are the same, and computed again next time.
         with suppress(InputError, StorageError, SafetensorError), atomic_path(place) as temporary:
             save_file(known, temporary)
     problems = eqx.tree_at(lambda p: (p.T, p.answer), posed, (put(known["T"], dtype), put(known["answer"], dtype)))
     return RefinedSource(problems, int(known["levels"]), float(known["difference"]))
 
 
-def recipe_words(spec: recipe.Meshes) -> dict[str, Any]:
-    """What of the data decides the answers; mesh files count by their points."""
+def recipe_words(spec: recipe.Meshes) -> dict[str, object]:
+    """The fields of a recipe's data that decide the answers; mesh files are identified by their points."""
     names = ("meshes", "cells", "kinds", "fields", "fourier", "tolerance", "levels", "cell_size", "jumps")
     return {name: getattr(spec, name) for name in names}
 
@@ -116,7 +124,7 @@ def _pose_problems(coarse: Ensemble, spec: recipe.Meshes, model: Model, seed: in
 def _answer(
     meshes: Sequence[Mesh], coarse: Ensemble, spec: recipe.Meshes, model: Model, posed: Problem, keys: Keys
 ) -> dict[str, np.ndarray]:
-    """T and the answers on the coarse cells, by level after level until two agree."""
+    """T and the answers on the coarse cells, refined until two levels agree."""
     last, difference, T = None, float("inf"), np.zeros(0)
     for level in range(1, spec.levels + 1):
         found = [_answer_mesh(k, meshes, level, coarse, spec, model, posed, keys) for k in range(coarse.meshes)]
@@ -143,7 +151,7 @@ def _answer_mesh(
     """The problems of one mesh."""
     fine, dtype = divide(meshes[k], level), str(coarse.x.dtype)
     graph = pad_graph(fine.graph, dtype=dtype)  # type: ignore[arg-type]
-    # As the coarse one, so that cell i is made of the parts 4^level i and following.
+    # Padded like the coarse graph, so that coarse cell i consists of the 4^level cells from 4^level i on.
     cells, parts = coarse.graph.V.shape[1], 4**level
     ghosts = (len(coarse.graph.shown["owner"].cell[k]) - cells) * 2**level
     graph = pad_to_size(graph, size(graph)._replace(cells=cells * parts, ghosts=ghosts))
@@ -180,15 +188,15 @@ class _Fine(eqx.Module):
         """The mean over the parts of each coarse cell, which have equal volumes."""
         return values.reshape(-1, 4**self.level).mean(axis=1)
 
-    def put_problem(self, mesh: Ensemble, p: Problem, key: PRNGKeyArray) -> tuple[PaddedGraph, dict[str, Any]]:
+    def put_problem(self, mesh: Ensemble, p: Problem, key: PRNGKeyArray) -> tuple[PaddedGraph, dict[str, Array]]:
         """The divided mesh with the walls and parameters of a coarse problem."""
         held = jnp.where(jnp.arange(len(self.wall)) < len(self.x), 0.0, p.graph.shown["dirichlet"].constant[self.wall])
         length, jumps = draw_parameters(mesh, key, self.model, self.spec.cell_size, self.spec.jumps)
         fine = {name: self.repeat(factor) for name, factor in jumps.items()}
-        return self.model.put_on(self.graph.holding(held), length, fine)
+        return self.model.put_on(self.graph.with_boundary(held), length, fine)
 
     def field(self, mesh: Ensemble, key: PRNGKeyArray, kind: Int[Array, ""]) -> Float[Array, " cells"]:
-        """What `random_field` draws: smooth fields at the fine centroids, noise constant in the coarse cells."""
+        """The field of `random_field`: smooth parts at the fine centroids, noise constant in the coarse cells."""
         of_smooth, of_noise, of_share = jax.random.split(jax.random.split(key, 5)[0], 3)
         dtype, cells = self.x.dtype, mesh.graph.V.shape[0]
         smooth = smooth_field(of_smooth, self.x)
@@ -226,11 +234,7 @@ def _resolve(
         rate = consistent_rate(p.equation, graph, S, parameters)
 
         def advance(_: Any, u: State) -> State:
-            k1 = rate(u)
-            k2 = rate(u + 0.5 * h * k1)
-            k3 = rate(u + 0.5 * h * k2)
-            k4 = rate(u + h * k3)
-            return jnp.where(graph.live, u + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4), 0.0)
+            return jnp.where(graph.live, classical_step(rate, u, h), 0.0)
 
         return fine.average(u), fine.average(jax.lax.fori_loop(0, substeps, advance, u))
 
@@ -239,7 +243,7 @@ def _resolve(
 
 
 def consistent_rate(
-    equation: Equation, graph: PaddedGraph, S: State, parameters: dict[str, Any]
+    equation: Equation, graph: PaddedGraph, S: State, parameters: dict[str, Array]
 ) -> Callable[[State], State]:
     """∂u/∂t by the corrected flux, or by the two-point flux where the equation does not diffuse or K is a tensor."""
     scheme = corrected_scheme(equation)

@@ -11,6 +11,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
+from fluxforge._types import JsonObject
 from fluxforge.data import Problem, source
 from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
@@ -64,7 +65,7 @@ class Ablations:
     seconds: float
     reason: str = ""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """As plain JSON values; an error that is not finite is null."""
         rows = [{**asdict(each), "error": each.error if math.isfinite(each.error) else None} for each in self.found]
         return {"reason": self.reason, "seconds": self.seconds, "found": rows}

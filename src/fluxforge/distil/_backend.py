@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 import sympy as sp
 
+from fluxforge import recipe
 from fluxforge.distil._front import Front, merge
 from fluxforge.distil._simplify import Polisher
 from fluxforge.distil._table import Table, refuse_constant
@@ -36,6 +37,18 @@ class Search:
     population: int = 600
     evaluations: int = 12_000
     rows: int = 300
+
+    @classmethod
+    def of_recipe(cls, wanted: recipe.Search) -> "Search":
+        """The settings that a recipe asks for; its operators are named by words."""
+        signs = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+        return cls(
+            operators=tuple(signs.get(name, name) for name in wanted.operators),
+            max_complexity=wanted.most_complex,
+            seconds=wanted.seconds,
+            restarts=wanted.restarts,
+            evaluations=wanted.evaluations,
+        )
 
     @property
     def generations(self) -> int:

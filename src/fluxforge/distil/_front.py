@@ -1,7 +1,5 @@
 """Candidate formulas: their length and error, the Pareto front of both, units, and the choice of one candidate."""
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -96,14 +94,6 @@ class Front:
     def rows(self) -> list[tuple[int, float, str]]:
         """(complexity, error, formula) of every candidate."""
         return [(candidate.complexity, candidate.error, candidate.text) for candidate in self.candidates]
-
-    def to_csv(self) -> str:
-        """`complexity,error,formula` and a line per candidate."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(("complexity", "error", "formula"))
-        writer.writerows((length, repr(error), formula) for length, error, formula in self.rows())
-        return text.getvalue()
 
 
 def front_of(candidates: Iterable[Candidate]) -> Front:

@@ -9,11 +9,10 @@ import sympy as sp
 from jaxtyping import Float
 
 from fluxforge import recipe
-from fluxforge.distil import engine, tabulate
+from fluxforge.distil import Search, engine, tabulate
 from fluxforge.errors import DiscoveryError
 from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._network import relative_error
-from fluxforge.experiment._search import settings
 from fluxforge.experiment._setup import Variable
 from fluxforge.expression import evaluate, symbol, to_text
 
@@ -44,7 +43,7 @@ def search_without_network(data: Dataset, spec: recipe.Recipe, seed: int) -> Wit
     table = tabulate(names, np.stack([fitted.samples[name] for name in names], axis=1), fitted.flux)
     method = "search without a network"
     try:
-        front = engine(wanted.engine).fit(table, settings(wanted), seed=seed)
+        front = engine(wanted.engine).fit(table, Search.of_recipe(wanted), seed=seed)
         best = min(front, key=lambda candidate: candidate.error).expression
     except DiscoveryError as error:
         return WithoutNetwork(method, str(error), float("inf"), time.perf_counter() - began)

@@ -2,9 +2,7 @@
 
 import math
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,10 +21,8 @@ from fluxforge.experiment._search import PER_SYMBOL, search_parts, search_rounds
 from fluxforge.experiment._separate import Separation, find_separation, separate
 from fluxforge.experiment._symmetry import Check, Probe
 from fluxforge.expression import evaluate, symbol
-from fluxforge.run import Checkpoints
+from fluxforge.run import Checkpoints, Progress, Warn, add_seconds
 
-Progress = Callable[[str, int, int], None]
-Warn = Callable[[str], None]
 # A reduced network that errs by more than this multiple of the whole one's error contradicts the reduction.
 WORSE = 1.5
 # Data with larger errors than this, relative to their size, cannot tell formulas apart.
@@ -83,13 +79,13 @@ def train_and_reduce(
     was interrupted goes on from its last checkpoint there. `warn` is called with a line about a damaged one.
     """
     seconds: dict[str, float] = {}
-    with _timed(seconds, "data"):
+    with add_seconds(seconds, "data"):
         tell("measuring fluxes by brute force", 0, 1)
         data = make_dataset(spec)
-    with _timed(seconds, "train"):
+    with add_seconds(seconds, "train"):
         form = whole_form(data.experiment)
         whole = _train(form, data, spec, _WHOLE, tell, folder, warn)
-    with _timed(seconds, "reduce"):
+    with add_seconds(seconds, "reduce"):
         tell("testing the network", 0, 1)
         probe = Probe(data.experiment, whole, data.size, np.random.default_rng([spec.seed, _TESTS]))
         found = reduce_flux(probe)
@@ -100,12 +96,14 @@ def train_and_reduce(
     if not confirmed:
         checks = tuple(replace(check, used=False) for check in checks)
         reduced = whole
-    with _timed(seconds, "reduce"):
-        separation, check = _separation(reduced, data, spec)
+    with add_seconds(seconds, "reduce"):
+        separation, check = _test_separation(reduced, data, spec)
     return Trained(data, whole, reduced, checks if check is None else (*checks, check), separation, seconds)
 
 
-def _separation(network: FluxNetwork, data: Dataset, spec: recipe.Recipe) -> tuple[Separation | None, Check | None]:
+def _test_separation(
+    network: FluxNetwork, data: Dataset, spec: recipe.Recipe
+) -> tuple[Separation | None, Check | None]:
     """How g separates, if it does, and the check of it; neither for a g of one column or without variation."""
     assert spec.search is not None
     table = tabulate_network(network, data, spec.search.samples)
@@ -122,7 +120,7 @@ def _train(
         return kept
     place = None if folder is None else folder / f"training-{name}"
     checkpoints = None if place is None else Checkpoints(place, warn=warn)
-    key, told = random_key(spec, step), _training(tell, what)
+    key, told = random_key(spec, step), _training_progress(tell, what)
     trained = train_network(form, data, spec, key=key, tell=told, checkpoints=checkpoints)
     if path is not None and place is not None:
         trained.save(path)
@@ -135,14 +133,14 @@ def discover_flux(trained: Trained, spec: recipe.Recipe, tell: Progress) -> Disc
     """Search a formula of the reduced flux, fit it to the data, and judge it."""
     assert spec.search is not None
     seconds = dict(trained.seconds)
-    with _timed(seconds, "search"):
+    with add_seconds(seconds, "search"):
         found = _search(trained, spec, tell)
     formula, network = found.formula, trained.whole
     explained, flux, guarded = -math.inf, None, False
     if formula is not None:
         held = trained.data.held_out
         theirs = network(held.samples)
-        ours = _values(formula.flux, held)
+        ours = _evaluate_flux(formula.flux, held)
         explained = 1.0 - float(np.sqrt(np.mean((ours - theirs) ** 2) / np.mean(theirs**2)))
         g, guarded = guard_formula(formula.g, trained.reduced.form.names)
         flux = simplify_flux(trained.reduced.form.compose(g))
@@ -181,7 +179,7 @@ def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _Found:
         return _Found(Front(()), fit_formula(sp.Float(float(np.mean(table.y))), network.form, data), False)
     front, clock = Front(()), False
     tried: dict[str, FittedFormula | None] = {}
-    for number, more in enumerate(_fronts(trained, table, spec), start=1):
+    for number, more in enumerate(_search_fronts(trained, table, spec), start=1):
         tell(f"searching (error {front.best_error if front.candidates else 1.0:.1e})", number, number + 1)
         front, clock = merge(front, more), clock or more.ended_by_clock
         best = front.best_error
@@ -190,12 +188,12 @@ def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _Found:
             if candidate.text in tried or candidate.error > max(HOPELESS * best, HOPELESS * network.error):
                 continue
             tried[candidate.text] = fitted = fit_formula(candidate.expression, network.form, data)
-            if fitted is not None and fitted.agrees and _beats(fitted, network):
+            if fitted is not None and fitted.agrees and _is_no_worse(fitted, network):
                 return _Found(front, fitted, clock)
     return _Found(front, _least(front, tried), clock)
 
 
-def _beats(formula: FittedFormula, network: FluxNetwork) -> bool:
+def _is_no_worse(formula: FittedFormula, network: FluxNetwork) -> bool:
     """Whether a formula is no worse on held-out data than the network: what is missing in it is not noise otherwise.
 
     Error bars that are too large would let many formulas agree with the data.
@@ -203,7 +201,7 @@ def _beats(formula: FittedFormula, network: FluxNetwork) -> bool:
     return formula.error <= BEATS * network.error + ROUND_OFF
 
 
-def _fronts(trained: Trained, table: Table, spec: recipe.Recipe) -> Iterator[Front]:
+def _search_fronts(trained: Trained, table: Table, spec: recipe.Recipe) -> Iterator[Front]:
     """The fronts of one search after another: first of the parts of g, where it separates, then of g itself."""
     assert spec.search is not None
     seed, separation = random_key(spec, _SEARCH), trained.separation
@@ -228,7 +226,7 @@ def _least(front: Front, tried: Mapping[str, FittedFormula | None]) -> FittedFor
     return None if chosen is None else tried.get(chosen.text)
 
 
-def _values(flux: sp.Expr, data: Dataset) -> np.ndarray:
+def _evaluate_flux(flux: sp.Expr, data: Dataset) -> np.ndarray:
     values = {symbol(name): each for name, each in data.samples.items()}
     with np.errstate(all="ignore"):
         return np.broadcast_to(np.asarray(evaluate(flux, values, np), float), len(data))
@@ -249,7 +247,7 @@ def _judge(
         f"{error}": formula.error <= spec.search.threshold,
         f"it agrees with the data: {within}": formula.agrees,
         f"it is no worse on held-out fluxes than the network searched, whose error is {trained.reduced.error:.1e}": (
-            _beats(formula, trained.reduced)
+            _is_no_worse(formula, trained.reduced)
         ),
         f"it explains {explained:.1%} of the network's flux, at least {least:.1%} is asked": explained >= least,
         f"the data are good enough: error {data.relative_error:.1e} of at most {LARGEST_DATA_ERROR:g}": (
@@ -267,14 +265,5 @@ def random_key(spec: recipe.Recipe, step: int) -> int:
     return int(np.random.SeedSequence([spec.seed, step]).generate_state(1)[0] % 2**31)
 
 
-def _training(tell: Progress, what: str) -> Callable[[int, int, float], None]:
+def _training_progress(tell: Progress, what: str) -> Callable[[int, int, float], None]:
     return lambda step, steps, error: tell(f"training a network of {what} (error {error:.1e})", step, steps)
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
-    began = time.perf_counter()
-    try:
-        yield
-    finally:
-        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - began

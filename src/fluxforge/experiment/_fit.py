@@ -58,7 +58,7 @@ def fit_formula(g: sp.Expr, form: Form, data: Dataset) -> FittedFormula | None:
     if fitted is None:
         return None
     plain = judge_formula(fitted[0], form, data)
-    rounded = _better(plain, _round(*fitted, form, data))
+    rounded = _choose_rounded(plain, _round(*fitted, form, data))
     return _shorten(rounded, form, data) if rounded.agrees else rounded
 
 
@@ -90,7 +90,7 @@ def _simpler_numbers(g: sp.Expr) -> Iterator[sp.Expr]:
         yield g.xreplace({n: sp.sign(n) * exact for n in g.atoms(sp.Float) if abs(float(n)) == size})
 
 
-def _better(plain: FittedFormula, rounded: FittedFormula | None) -> FittedFormula:
+def _choose_rounded(plain: FittedFormula, rounded: FittedFormula | None) -> FittedFormula:
     """The rounded formula, unless rounding spoils the agreement or the error."""
     if rounded is None:
         return plain
@@ -103,7 +103,9 @@ def _round(g: sp.Expr, uncertainty: dict[float, float], form: Form, data: Datase
     done: set[float] = set()
     for _ in range(2 * len(uncertainty) + 1):
         sizes = [size for size in sorted(uncertainty, key=lambda size: uncertainty[size]) if size not in done]
-        chosen = next(((size, near) for size in sizes if (near := _nearest(size, uncertainty[size])) is not None), None)
+        chosen = next(
+            ((size, near) for size in sizes if (near := _nearest_rational(size, uncertainty[size])) is not None), None
+        )
         if chosen is None:
             break
         size, near = chosen
@@ -116,7 +118,7 @@ def _round(g: sp.Expr, uncertainty: dict[float, float], form: Form, data: Datase
     return judge_formula(g, form, data)
 
 
-def _nearest(size: float, uncertainty: float) -> sp.Rational | None:
+def _nearest_rational(size: float, uncertainty: float) -> sp.Rational | None:
     near = nearest_fraction(size, uncertainty)
     return None if near is None else sp.Rational(near.numerator, near.denominator)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -22,10 +22,8 @@ from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._form import Form
 from fluxforge.experiment._setup import Samples
 from fluxforge.run import Checkpoints
+from fluxforge.train import Layers, OptimizerState, apply_layers, descend, name_layers, read_layers
 
-# optax's own alias is of a kind that run-time checks of types refuse.
-OptimizerState: TypeAlias = Any
-Layers = tuple[tuple[np.ndarray, np.ndarray], ...]
 Tell = Callable[[int, int, float], None]
 """tell(step, steps, relative error)."""
 
@@ -52,17 +50,11 @@ class FluxNetwork:
     def function(self, columns: Float[np.ndarray, "*batch columns"]) -> Float[np.ndarray, "*batch"]:
         """G of columns."""
         x = (_features(columns, self.form.positive) - self.centre) / self.spread
-        for k, (weight, bias) in enumerate(self.layers):
-            x = x @ weight.T + bias
-            # silu, x/(1 + e⁻ˣ), without overflow.
-            x = x * 0.5 * (1.0 + np.tanh(0.5 * x)) if k + 1 < len(self.layers) else x
-        return self.scale * x[..., 0]
+        return self.scale * apply_layers(self.layers, x)[..., 0]
 
     def save(self, path: Path) -> None:
         """Write its numbers to a file."""
-        arrays = {
-            f"{k}/{name}": each for k, pair in enumerate(self.layers) for name, each in zip("wb", pair, strict=True)
-        }
+        arrays = name_layers(self.layers)
         arrays |= {"centre": self.centre, "spread": self.spread, "numbers": np.array([self.scale, self.error])}
         with atomic_path(path) as temporary:
             save_file({name: np.ascontiguousarray(each) for name, each in arrays.items()}, temporary)
@@ -72,8 +64,7 @@ def load_network(path: Path, form: Form) -> FluxNetwork | None:
     """A network that was saved, for the same form; None if there is none."""
     try:
         arrays = load_file(path)
-        depth = sum(name.endswith("/w") for name in arrays)
-        layers = tuple((arrays[f"{k}/w"], arrays[f"{k}/b"]) for k in range(depth))
+        layers = read_layers(arrays)
         scale, error = (float(each) for each in arrays["numbers"])
         found = FluxNetwork(form, layers, arrays["centre"], arrays["spread"], scale, error)
     except (OSError, SafetensorError, KeyError, ValueError):
@@ -194,21 +185,12 @@ def _chunk(
 ) -> tuple[eqx.nn.MLP, OptimizerState, Float[Array, " members"]]:
     """So many steps of every member; the last losses."""
 
-    def loss(arrays: eqx.nn.MLP, rows: Array) -> Array:
-        model = eqx.combine(arrays, static)
-        g = jax.vmap(jax.vmap(model))(batch.x[rows])[..., 0]
-        off = (batch.weights[rows] * g).sum(axis=1) - batch.target[rows]
-        return jnp.mean(batch.trust[rows] * off**2)
-
-    def step(carry: tuple[eqx.nn.MLP, OptimizerState, Array], number: Array) -> tuple[Any, Array]:
-        arrays, state, key = carry
-        rows = jax.random.randint(jax.random.fold_in(key, number), (size,), 0, len(batch.target))
-        value, slopes = jax.value_and_grad(loss)(arrays, rows)
-        updates, state = optimizer.update(slopes, state, arrays)
-        return (optax.apply_updates(arrays, updates), state, key), value
+    def loss(arrays: eqx.nn.MLP, rows: _Batch) -> Array:
+        g = jax.vmap(jax.vmap(eqx.combine(arrays, static)))(rows.x)[..., 0]
+        off = (rows.weights * g).sum(axis=1) - rows.target
+        return jnp.mean(rows.trust * off**2)
 
     def member(arrays: eqx.nn.MLP, state: OptimizerState, key: Array) -> Any:
-        (arrays, state, _), values = jax.lax.scan(step, (arrays, state, key), first + jnp.arange(steps))
-        return arrays, state, values[-50:].mean()
+        return descend(loss, optimizer, (arrays, state), batch, size=size, key=key, numbers=first + jnp.arange(steps))
 
     return jax.vmap(member)(arrays, state, keys)

@@ -99,7 +99,7 @@ def _scale(probe: Probe, form: Form, exchange: Check, equal: Check | None) -> tu
     own = {each.name: each for each in experiment.variables}
     bases = list(_bases([own[name] for name in form.names]))
     if bases:
-        forms = [_grouped(experiment, form, base) for base in bases]
+        forms = [_group_by_units(experiment, form, base) for base in bases]
         if experiment.velocity is None and len(forms[0].names) > 1:
             return _join(probe, form, bases, forms)
         halved = None
@@ -131,7 +131,7 @@ def _rational(value: Fraction) -> sp.Rational:
     return sp.Rational(value.numerator, value.denominator)
 
 
-def _grouped(experiment: Experiment, form: Form, base: tuple[Variable, Variable]) -> Form:
+def _group_by_units(experiment: Experiment, form: Form, base: tuple[Variable, Variable]) -> Form:
     """The form with its weights times a scale of the flux and its columns over monomials of the base."""
     own = {each.name: each for each in experiment.variables}
     kept = [own[name] for name in form.names if own[name] not in base]

@@ -48,7 +48,9 @@ def riemann_flux(experiment: Experiment, samples: Samples, tolerance: float) -> 
     flux, error = np.zeros(len(P)), np.full(len(P), np.inf)
     speed = fastest_speed(experiment, P, N)
     while len(todo):
-        late, early = _batches(experiment.equation.transported, P[todo], N[todo], a[todo], speed[todo], cells)
+        late, early = _measure_in_batches(
+            experiment.equation.transported, P[todo], N[todo], a[todo], speed[todo], cells
+        )
         flux[todo] = late
         error[todo] = np.abs(late - early) + _ROUND_OFF * np.abs(late)
         size = float(np.sqrt(np.mean(flux**2)))
@@ -67,7 +69,7 @@ def fastest_speed(experiment: Experiment, P: np.ndarray, N: np.ndarray) -> np.nd
     return np.asarray(np.broadcast_to(np.abs(np.asarray(slope, float)), u.shape).max(axis=1))
 
 
-def _batches(
+def _measure_in_batches(
     formula: sp.Expr, P: np.ndarray, N: np.ndarray, a: np.ndarray, speed: np.ndarray, cells: int
 ) -> tuple[np.ndarray, np.ndarray]:
     found = []
@@ -118,19 +120,19 @@ def _measure(
 
 def _two_steps(u: State, grid: _Grid) -> State:
     """Two staggered steps, after which cells are where they were."""
-    between = jnp.concatenate((grid.P, _staggered(u, grid), grid.N), axis=1)
-    return _staggered(between, grid)
+    between = jnp.concatenate((grid.P, _step_staggered(u, grid), grid.N), axis=1)
+    return _step_staggered(between, grid)
 
 
-def _staggered(u: State, grid: _Grid) -> Float[Array, "samples cells-1"]:
+def _step_staggered(u: State, grid: _Grid) -> Float[Array, "samples cells-1"]:
     """Cell means half a cell to the right, a step later: one fewer."""
-    slope = _limited(u)
-    middle = grid.f(u - 0.5 * grid.ratio * _limited(grid.f(u)))
+    slope = _limit_slopes(u)
+    middle = grid.f(u - 0.5 * grid.ratio * _limit_slopes(grid.f(u)))
     mean = 0.5 * (u[:, 1:] + u[:, :-1]) + 0.125 * (slope[:, :-1] - slope[:, 1:])
     return mean - grid.ratio * (middle[:, 1:] - middle[:, :-1])
 
 
-def _limited(u: State) -> State:
+def _limit_slopes(u: State) -> State:
     """The smaller of the differences to both sides, 0 where they differ in sign and at the ends."""
     d = jnp.diff(u, axis=1)
     before, after = d[:, :-1], d[:, 1:]

@@ -18,7 +18,6 @@ from fluxforge.expression import symbol
 
 # The outermost part of the rows, where few samples trained the network.
 TAIL = 0.01
-_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
 
 @dataclass(frozen=True)
@@ -50,17 +49,6 @@ SHORTLIST = 6
 OTHER_SIGN = 0.05
 
 
-def settings(wanted: recipe.Search) -> Search:
-    """The settings of a search as an engine takes them."""
-    return Search(
-        operators=tuple(_OPERATORS.get(name, name) for name in wanted.operators),
-        max_complexity=wanted.most_complex,
-        seconds=wanted.seconds,
-        restarts=wanted.restarts,
-        evaluations=wanted.evaluations,
-    )
-
-
 def tabulate_network(network: FluxNetwork, data: Dataset, rows: int) -> Table:
     """G of a reduced network at columns that the data have, without the outermost hundredth on each side."""
     columns = network.form.arrays(data.samples).columns
@@ -80,7 +68,7 @@ def search_rounds(table: Table, wanted: recipe.Search, *, seed: int) -> Iterator
 
 
 def _search_once(table: Table, wanted: recipe.Search, seed: int) -> Iterator[Front]:
-    once = replace(settings(wanted), restarts=1)
+    once = replace(Search.of_recipe(wanted), restarts=1)
     for number, (transform, rows) in enumerate(_targets(table)):
         try:
             found = engine(wanted.engine).fit(rows, once, seed=seed + number)

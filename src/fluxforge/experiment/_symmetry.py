@@ -90,15 +90,15 @@ class Probe:
         x[N] = x[P]
         still = self.experiment.velocity is None
         meaning = "no flux between equal states" if still else "between equal states the flux is f(u) a·n"
-        return self.check("limit", meaning, self.network(x) - self._carried(x, x[P]))
+        return self.check("limit", meaning, self.network(x) - self._transport_flux(x, x[P]))
 
     def units(self) -> Check:
         """F in other units of length and time is the same flux."""
-        x, y, factor = self._rescaled()
+        x, y, factor = self._rescale()
         off = self.network(y) / factor - self.network(x)
         return self.check("units", "the flux does not depend on the units of length and time", off)
 
-    def _rescaled(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], Float[np.ndarray, " points"]]:
+    def _rescale(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], Float[np.ndarray, " points"]]:
         """Experiments, the same in other units as far as those are in range, and the factor of the flux."""
         x = self.experiment.draw(20 * POINTS, self.rng)
         lengths, times = np.exp(self.rng.uniform(-np.log(REACH), np.log(REACH), (2, 20 * POINTS)))
@@ -107,13 +107,13 @@ class Probe:
             return x[own.name] * lengths ** float(own.unit.length) * times ** float(own.unit.time)
 
         y = {each.name: scaled(each) for each in self.experiment.variables}
-        inside = np.all([self._inside(each, y) for each in self.experiment.variables], axis=0)
+        inside = np.all([self._in_range(each, y) for each in self.experiment.variables], axis=0)
         kept = np.flatnonzero(inside)[:POINTS]
         own = self.experiment.unit
         factor = lengths ** float(own.length) * times ** float(own.time)
         return ({n: v[kept] for n, v in x.items()}, {n: v[kept] for n, v in y.items()}, factor[kept])
 
-    def _inside(self, own: Variable, x: Samples) -> np.ndarray:
+    def _in_range(self, own: Variable, x: Samples) -> np.ndarray:
         # A velocity drawn as a Péclet number has no range of its own, and that number has no unit.
         if own.turns and self.experiment.peclet is not None:
             return np.ones(len(x[own.name]), bool)
@@ -123,14 +123,14 @@ class Probe:
         """F(c + s v) − f(c) a = s² (F(c + v) − f(c) a), for fluxes that are not linear; c is where f′ = 0."""
         x = self.draw()
         s = self.rng.uniform(0.5, 1.0, POINTS)
-        at = self._carried(x, np.full(POINTS, centre))
+        at = self._transport_flux(x, np.full(POINTS, centre))
         nearer = {each.name: centre + s * (x[each.name] - centre) for each in self.experiment.states}
         off = (self.network({**x, **nearer}) - at) - s**2 * (self.network(x) - at)
         u = self.experiment.equation.unknown
         words = f"in {u}" if centre == 0 else f"in {u} - {centre:g}, where f' = 0, but for f there"
         return self.check("homogeneity", f"the flux is of degree 2 {words}", off)
 
-    def _carried(self, x: Samples, u: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:
+    def _transport_flux(self, x: Samples, u: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:
         """f(u) a·n; 0 without transport."""
         velocity, equation = self.experiment.velocity, self.experiment.equation
         if velocity is None:

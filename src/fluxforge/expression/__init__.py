@@ -1,10 +1,10 @@
 """Formulas: text → SymPy by a whitelist parser, back to text, and onto arrays. No text is ever executed."""
 
 from fluxforge.expression._algebra import ARITY
-from fluxforge.expression._components import Components, parse_components, split_components
 from fluxforge.expression._conditions import COMPARISONS, AtMost, Below, Select, sides
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._parse import field, parse
+from fluxforge.expression._fields import Components, field, parse_components, split_components
+from fluxforge.expression._parse import parse
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol, symbols_of
 

@@ -1,4 +1,4 @@
-"""SymPy operations behind a gate: results of modest size, finite real constants, costly cases done by hand."""
+"""SymPy operations with limits: results of bounded size, finite real constants, and our own forms of slow cases."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -26,21 +26,21 @@ _ROUNDING = 1e-13
 
 
 class _Size(NamedTuple):
-    """How hard a node is for SymPy: the degree, and how deeply sums in denominators are nested."""
+    """What SymPy's time grows with: the degree, and how deeply sums in denominators are nested."""
 
     degree: float
     fractions: int
 
 
 class Gate:
-    """Checks each node once; keeps its size, and its value if it is a constant."""
+    """Checks each node once against the limits; stores its size, and its value if it is a constant."""
 
     def __init__(self) -> None:
         self._sizes: dict[sp.Basic, _Size] = {}
         self._constants: dict[sp.Basic, float] = {}
 
     def admit(self, expr: sp.Expr) -> sp.Expr:
-        """The expression, or a refusal; a decimal with a small integer value becomes that integer."""
+        """Return the expression, or the integer that a small decimal equals; raise RefusalError beyond a limit."""
         for node in leaves_first(expr, self._sizes):
             self._sizes[node] = self._check(node)
         if expr.is_Float and abs(expr) < EXACT_BELOW and float(expr).is_integer():
@@ -52,7 +52,7 @@ class Gate:
         return self._constants.get(expr, math.nan)
 
     def check_exponent(self, exponent: sp.Expr) -> None:
-        """An admitted exponent is a constant of modest size."""
+        """Raise RefusalError unless an admitted exponent is a constant of at most MAX_EXPONENT."""
         value = self.value(exponent)
         if math.isnan(value):
             raise RefusalError("an exponent that is not a constant number")
@@ -89,7 +89,7 @@ class Gate:
             raise RefusalError("a value that is not a finite real number") from None
         if not math.isfinite(value):
             raise RefusalError(OUT_OF_RANGE)
-        # Such a sum may be an exact zero in disguise, and SymPy can take very long to find out.
+        # Such a sum may be exactly zero, and SymPy can take very long to decide that.
         if expr.is_Add and abs(value) <= _ROUNDING * sum(abs(self._constants[term]) for term in expr.args):
             raise RefusalError("a constant that cancels to zero within rounding")
         return value
@@ -135,7 +135,7 @@ class Algebra:
         return self._gate.admit(sp.Integer(text) if text.isdigit() else _decimal(text))
 
     def pi(self) -> sp.Expr:
-        """π, the one constant with a name."""
+        """π, the only constant that has a name."""
         return self._gate.admit(sp.pi)
 
     def add(self, terms: Sequence[sp.Expr]) -> sp.Expr:
@@ -153,7 +153,7 @@ class Algebra:
         return self._gate.admit(sp.Pow(expr, -1))
 
     def power(self, base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
-        """base**exponent; the exponent is a constant of modest size."""
+        """base**exponent; the exponent is a constant of at most MAX_EXPONENT."""
         exponent = self._gate.admit(exponent)
         self._gate.check_exponent(exponent)
         if self._gate.value(base) == 0 and self._gate.value(exponent) < 0:

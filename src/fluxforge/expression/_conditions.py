@@ -1,7 +1,7 @@
 """Comparisons and choices as functions whose values are numbers: `a < b`, `a <= b` and `where(condition, a, b)`.
 
-SymPy's own relations are no numbers (1 + (x > 0) is an error), and its Piecewise rewrites conditions whenever it is
-rebuilt. These stay as they are written, except where all that decides is a number.
+SymPy's own relations are not numbers (1 + (x > 0) is an error), and its Piecewise rewrites conditions whenever it is
+rebuilt. These stay as they are written; only those that numbers decide are evaluated.
 """
 
 import math
@@ -15,16 +15,16 @@ def _is_plain(expr: sp.Expr) -> bool:
     return bool(expr.is_Rational or (expr.is_Float and expr.is_finite))
 
 
-def _raised(text: str, exponent: str | None) -> str:
+def _raise_latex(text: str, exponent: str | None) -> str:
     """LaTeX of a power, as SymPy's printer asks for it."""
     return text if exponent is None else rf"{text}^{{{exponent}}}"
 
 
 class _Decision(sp.Function):  # type: ignore[misc]
-    """A function that has a value once its arguments have."""
+    """A function that `evalf` evaluates by way of its arguments."""
 
     def _eval_evalf(self, prec: int) -> sp.Expr:
-        # SymPy counts bits here, and digits there.
+        # `prec` is in bits, and `evalf` takes decimal digits.
         return self.func(*(argument.evalf(max(1, round(prec * math.log10(2)))) for argument in self.args))
 
 
@@ -32,6 +32,11 @@ class _Comparison(_Decision):
     """1 where a comparison of a and b holds, 0 elsewhere."""
 
     nargs = 2
+    _relation = ""
+
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        a, b = map(printer._print, self.args)
+        return _raise_latex(rf"\left[{a} {self._relation} {b}\right]", exp)
 
     def _eval_is_real(self) -> bool:
         return True
@@ -48,25 +53,23 @@ class _Comparison(_Decision):
 class Below(_Comparison):
     """a < b: 1 where it holds, and 0 elsewhere."""
 
+    _relation = "<"
+
     @classmethod
     def eval(cls, a: sp.Expr, b: sp.Expr) -> sp.Expr | None:
         """The number, where both are numbers."""
         return sp.Integer(bool(a < b)) if _is_plain(a) and _is_plain(b) else None
 
-    def _latex(self, printer: Any, exp: str | None = None) -> str:
-        return _raised(rf"\left[{printer._print(self.args[0])} < {printer._print(self.args[1])}\right]", exp)
-
 
 class AtMost(_Comparison):
     """a ≤ b: 1 where it holds, and 0 elsewhere."""
+
+    _relation = r"\le"
 
     @classmethod
     def eval(cls, a: sp.Expr, b: sp.Expr) -> sp.Expr | None:
         """The number, where both are numbers."""
         return sp.Integer(bool(a <= b)) if _is_plain(a) and _is_plain(b) else None
-
-    def _latex(self, printer: Any, exp: str | None = None) -> str:
-        return _raised(rf"\left[{printer._print(self.args[0])} \le {printer._print(self.args[1])}\right]", exp)
 
 
 class Select(_Decision):
@@ -104,7 +107,7 @@ class Select(_Decision):
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         condition, a, b = map(printer._print, self.args)
         cases = rf"\begin{{cases}} {a} & {condition} \\ {b} & \text{{otherwise}} \end{{cases}}"
-        return cases if exp is None else _raised(rf"\left({cases}\right)", exp)
+        return cases if exp is None else _raise_latex(rf"\left({cases}\right)", exp)
 
 
 Condition = Below | AtMost

@@ -11,8 +11,7 @@ import sympy as sp
 
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._conditions import AtMost, Below, Select
-from fluxforge.expression._symbols import arguments, leaves_first
-from fluxforge.expression._tokens import known_names, visible
+from fluxforge.expression._symbols import arguments, known_names, leaves_first, visible
 
 Value: TypeAlias = Any
 """A Python float, a NumPy array, or a JAX array (traced or not)."""
@@ -23,16 +22,16 @@ _FLOATS = SimpleNamespace(
     less=operator.lt, less_equal=operator.le, where=lambda condition, a, b: a if condition else b,
     result_type=lambda *_: float, asarray=lambda a, kind: kind(a),
 )  # fmt: skip
-"""The functions of Python floats, in the words of `xp`: constants never become arrays (nor float32)."""
+"""The functions of Python floats under the names of `xp`: constants never become arrays (nor float32)."""
 
 
 def _as_number(xp: Any, holds: Value, *sides: Value) -> Value:
-    """True and false as 1 and 0, of the type that the two sides have together."""
+    """True and false as 1 and 0, in the common type of the two sides."""
     return xp.asarray(holds, xp.result_type(*sides))
 
 
 def _select(xp: Any, condition: Value, a: Value, b: Value) -> Value:
-    """A or b, of the type that all three have together: NumPy would make two constants doubles."""
+    """Either branch, in the common type of all three: of two constant branches NumPy would make doubles."""
     kind = xp.result_type(condition, a, b)
     return xp.where(condition != 0, xp.asarray(a, kind), xp.asarray(b, kind))
 
@@ -74,7 +73,7 @@ def constant(expr: sp.Expr, memo: dict[sp.Basic, Value]) -> float:
 
 
 class Walk:
-    """Evaluates what is needed, once each; `memo` starts as the values of the symbols."""
+    """Evaluates every subexpression once, leaves first; `memo` starts as the values of the symbols."""
 
     def __init__(self, memo: dict[sp.Basic, Value], xp: Any) -> None:
         self._memo, self._xp = memo, xp
@@ -113,7 +112,7 @@ class Walk:
             raise ExpressionError(f"a function is not real at the constant {arguments[0]!r}") from None
 
     def _sum(self, expr: sp.Add) -> Value:
-        """A + b − c: a negated term is subtracted rather than multiplied by −1."""
+        """The sum of the terms; a negated one is subtracted rather than multiplied by −1."""
         plus = [self._memo[term] for term in expr.args if not _is_negative(term)]
         minus = [self._memo[-term] for term in expr.args if _is_negative(term)]
         if not plus:
@@ -153,7 +152,7 @@ class Walk:
 
 
 def _needs(expr: sp.Basic) -> Iterable[sp.Basic]:
-    """What has to be known before a node: 1/x within a product needs x, −x within a sum needs x."""
+    """The nodes that are evaluated before this one: 1/x within a product needs x, −x within a sum needs x."""
     if isinstance(expr, sp.Add):
         return [-term if _is_negative(term) else term for term in expr.args]
     if isinstance(expr, sp.Mul | sp.Pow):
@@ -167,14 +166,14 @@ def _is_negative(term: sp.Expr) -> bool:
 
 
 def _total(terms: list[Value]) -> Value:
-    """The sum of the terms, Python floats among themselves first: arrays meet one constant at most."""
+    """The sum of the terms. Python floats are added first, so that arrays are added to one constant at most."""
     floats = [term for term in terms if type(term) is float]
     arrays = [term for term in terms if type(term) is not float]
     return functools.reduce(operator.add, arrays + ([math.fsum(floats)] if floats else []))
 
 
 def _product(factors: list[Value]) -> Value:
-    """The product of the factors; a constant ±1 costs nothing."""
+    """The product of the factors; a constant ±1 takes no multiplication."""
     arrays = [factor for factor in factors if type(factor) is not float]
     coefficient = float(math.prod(factor for factor in factors if type(factor) is float))
     if not arrays:

@@ -1,17 +1,13 @@
-"""Text → SymPy by a whitelist parser, and formulas of the coordinates as functions of arrays."""
+"""Text → SymPy by a whitelist parser: operators by precedence, between brackets that are kept on a stack."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
-import numpy as np
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._algebra import ARITY, Algebra
-from fluxforge.expression._bracket import COMPARED, Bracket
-from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._print import to_text
-from fluxforge.expression._symbols import COORDINATES, symbols_of
+from fluxforge.expression._symbols import known_names, symbols_of, visible
 from fluxforge.expression._tokens import (
     MAX_DEPTH,
     MAX_DIGITS,
@@ -20,9 +16,7 @@ from fluxforge.expression._tokens import (
     Token,
     error_at,
     excerpt,
-    known_names,
     tokenize,
-    visible,
 )
 
 _INSTEAD = {
@@ -36,6 +30,7 @@ _INSTEAD = {
 
 _ROUNDS = 5
 _FACTORS = "write * between factors"
+COMPARED = ("<", "<=", ">", ">=")
 
 
 def parse(text: str, symbols: Mapping[str, sp.Symbol] | Iterable[str]) -> sp.Expr:
@@ -55,7 +50,7 @@ def parse(text: str, symbols: Mapping[str, sp.Symbol] | Iterable[str]) -> sp.Exp
 
 
 def _settle(text: str, expr: sp.Expr, by_name: Mapping[str, sp.Symbol]) -> sp.Expr:
-    """Prints and reads again until nothing changes: what `parse` returns can always be written down and read back."""
+    """Print and parse again until nothing changes, so that what `parse` returns can be written and read back."""
     for _ in range(_ROUNDS):
         try:
             again = _Parser(to_text(expr), by_name).whole()
@@ -77,18 +72,109 @@ def _symbol_table(symbols: Mapping[str, sp.Symbol] | Iterable[str]) -> dict[str,
     return table
 
 
+_Build = Callable[..., sp.Expr]
+"""build(column, operation, *operands) returns the operation's result, or raises an error that shows the column."""
+
+
+def _refuse(refusal: RefusalError) -> sp.Expr:
+    raise refusal
+
+
+class _Bracket:
+    """The operands and operators read since an opening bracket.
+
+    All operands of one precedence are passed to SymPy in one call: `a + b + c` is one sum, not two.
+    """
+
+    def __init__(self, opener: Token, algebra: Algebra, build: _Build) -> None:
+        self.opener = opener
+        self.arguments: list[sp.Expr] = []
+        self._algebra, self._build = algebra, build
+        self._start()
+
+    def _start(self) -> None:
+        self._terms: list[sp.Expr] = []
+        self._factors: list[sp.Expr] = []
+        self._powers: list[tuple[sp.Integer, sp.Expr]] = []
+        self._signs: list[Token] = []
+        self._divisions: list[Token] = []
+        self._exponents: list[Token] = []
+        self._comparison: tuple[Token, sp.Expr] | None = None
+
+    def operand(self, sign: sp.Integer, expr: sp.Expr) -> None:
+        """± expr, where an operand was expected."""
+        self._powers.append((sign, expr))
+
+    def operator(self, token: Token) -> None:
+        """One of + - * / ** < <= > >=, after an operand."""
+        if token.text in COMPARED:
+            self._compare(token)
+        elif token.text == "**":
+            self._exponents.append(token)
+        elif token.text in ("*", "/"):
+            self._end_power()
+            self._divisions.append(token)
+        else:
+            self._end_product()
+            self._signs.append(token)
+
+    def end_argument(self, token: Token) -> None:
+        """A comma, a closing bracket or the end of the text."""
+        expr = self._end_sum(token)
+        if self._comparison is not None:
+            operator, left = self._comparison
+            expr = self._build(operator.column, self._algebra.compare, operator.text, left, expr)
+        self.arguments.append(expr)
+        self._start()
+
+    def _compare(self, token: Token) -> None:
+        """End the sum before a comparison, which has the lowest precedence of all operators."""
+        if self._comparison is not None:
+            refusal = RefusalError("a chain of comparisons (write (a < b)*(b < c))")
+            self._build(token.column, _refuse, refusal)
+        left = self._end_sum(token)
+        self._start()
+        self._comparison = token, left
+
+    def _end_sum(self, token: Token) -> sp.Expr:
+        self._end_product()
+        column = self._signs[0].column if self._signs else token.column
+        return self._build(column, self._algebra.add, self._terms)
+
+    def _end_power(self) -> None:
+        """Combine a ** ±b ** ±c from the right; the sign before it becomes a factor, so that −x**2 = −(x**2)."""
+        sign, expr = self._powers.pop()
+        while self._exponents:
+            column = self._exponents.pop().column
+            exponent = self._build(column, self._algebra.multiply, [sign, expr])
+            sign, base = self._powers.pop()
+            expr = self._build(column, self._algebra.power, base, exponent)
+        if self._divisions and self._divisions[-1].text == "/":
+            expr = self._build(self._divisions[-1].column, self._algebra.invert, expr)
+        self._factors += [sign, expr]
+
+    def _end_product(self) -> None:
+        self._end_power()
+        if self._signs and self._signs[-1].text == "-":
+            self._factors.append(sp.S.NegativeOne)
+        place = self._divisions or self._signs
+        column = place[0].column if place else self.opener.column
+        self._terms.append(self._build(column, self._algebra.multiply, self._factors))
+        self._factors, self._divisions = [], []
+
+
 class _Parser:
-    """Reads one text once, with a stack of open brackets instead of recursion."""
+    """One pass over the tokens, with a stack of open brackets: Python's recursion limit does not bound the depth."""
 
     def __init__(self, text: str, symbols: Mapping[str, sp.Symbol]) -> None:
         self._text, self._symbols, self._algebra = text, symbols, Algebra()
         self._tokens, self._next = tokenize(text), 0
-        self._stack: list[Bracket] = []
+        self._stack: list[_Bracket] = []
         self._signs: list[sp.Integer] = []
 
     def whole(self) -> sp.Expr:
         """The expression of the whole text."""
-        self._stack.append(Bracket(self._peek, self._algebra, self._build))
+        self._stack.append(_Bracket(self._peek, self._algebra, self._build))
         while True:
             self._operand()
             while len(self._stack) > 1 and self._peek.text == ")":
@@ -142,7 +228,7 @@ class _Parser:
         bracket = self._take()
         if len(self._stack) > MAX_DEPTH:
             raise error_at(self._text, bracket.column, f"nested more than {MAX_DEPTH} deep")
-        self._stack.append(Bracket(opener, self._algebra, self._build))
+        self._stack.append(_Bracket(opener, self._algebra, self._build))
         self._signs.append(sign)
 
     def _close(self) -> None:
@@ -209,35 +295,3 @@ class _Parser:
     def _unknown(self, kind: str, token: Token, names: Iterable[str]) -> ExpressionError:
         shown = token.text if len(token.text) <= 40 else token.text[:40] + "…"
         return error_at(self._text, token.column, f"unknown {kind} '{shown}'", known_names(token.text, names))
-
-
-def field(text: str, variables: Sequence[str] = COORDINATES[:2]) -> Callable[..., np.ndarray]:
-    """f(x, y) = text: a function of as many arrays (or numbers) as there are variables.
-
-    It returns float64 of the shape its arguments broadcast to, and raises an `ExpressionError` that names a point
-    where the formula is not finite.
-    """
-    symbols = symbols_of(variables)
-    expr = parse(text, symbols)
-
-    def function(*coordinates: Any) -> np.ndarray:
-        if len(coordinates) != len(symbols):
-            raise ExpressionError(
-                f"the formula {excerpt(text, 1)} is a function of {', '.join(symbols)}: give one array each"
-            )
-        arrays = np.broadcast_arrays(*(np.asarray(values, dtype=np.float64) for values in coordinates))
-        with np.errstate(all="ignore"):
-            values = evaluate(expr, dict(zip(symbols.values(), arrays, strict=True)), np)
-        result = np.array(np.broadcast_to(values, arrays[0].shape), dtype=np.float64)
-        _check_finite(result, text, dict(zip(symbols, arrays, strict=True)))
-        return result
-
-    return function
-
-
-def _check_finite(result: np.ndarray, text: str, coordinates: dict[str, np.ndarray]) -> None:
-    bad = np.argwhere(~np.isfinite(result))
-    if len(bad):
-        point = tuple(bad[0])
-        where = ", ".join(f"{name} = {float(values[point])!r}" for name, values in coordinates.items())
-        raise ExpressionError(f"the formula {excerpt(text, 1)} is {float(result[point])} at {where}")

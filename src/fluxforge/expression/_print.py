@@ -7,8 +7,8 @@ import sympy as sp
 
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._conditions import AtMost, Below, Select, sides
-from fluxforge.expression._symbols import leaves_first
-from fluxforge.expression._tokens import EXACT_BELOW, NAME, visible
+from fluxforge.expression._symbols import leaves_first, visible
+from fluxforge.expression._tokens import EXACT_BELOW, NAME
 
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 _Piece = tuple[str, int]
@@ -37,7 +37,7 @@ def to_text(expr: sp.Expr) -> str:
 
 
 class _Printer:
-    """The text of every node so far, and how tightly it holds together."""
+    """The text of every node written so far, and its precedence."""
 
     def __init__(self) -> None:
         self.pieces: dict[sp.Basic, _Piece] = {}
@@ -55,7 +55,7 @@ class _Printer:
         raise ExpressionError(f"a formula cannot contain a {type(expr).__name__} node")
 
     def text(self, expr: sp.Basic, level: int = _SUM) -> str:
-        """The text of a written node, in brackets if it holds together less than `level`."""
+        """The text of a written node, in brackets if its precedence is below `level`."""
         text, own = self.pieces[expr]
         return text if own >= level else f"({text})"
 
@@ -121,7 +121,7 @@ class _Printer:
         return [text for _, text in sorted(keyed)]
 
     def extreme(self, expr: sp.Expr) -> _Piece:
-        """Min and max of many as a balanced tree of pairs."""
+        """Min and max of many arguments as a balanced tree of pairs, which keeps the nesting low."""
         name = "min" if isinstance(expr, sp.Min) else "max"
         texts = sorted(self.text(argument) for argument in expr.args)
         while len(texts) > 1:
@@ -142,7 +142,7 @@ class _Printer:
         return f"where({condition}, {a}, {b})", _ATOM
 
     def cotangent(self, expr: sp.Expr) -> _Piece:
-        """SymPy turns tan(x + pi/2) into −cot(x), which the grammar has not."""
+        """1/tan(x): SymPy turns tan(x + pi/2) into −cot(x), which is not in the grammar."""
         return f"1/tan({self.text(expr.args[0])})", _PRODUCT
 
 

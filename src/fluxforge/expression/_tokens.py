@@ -1,12 +1,11 @@
-"""Text → tokens, within limits of size, and error messages that show the place in the text."""
+"""Text → tokens, with limits on its size; error messages that show the place in the text."""
 
-import difflib
 import re
 import sys
-from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from fluxforge.errors import ExpressionError
+from fluxforge.expression._symbols import visible
 
 MAX_CHARACTERS = 10_000
 MAX_DEPTH = 50
@@ -29,16 +28,10 @@ EXACT_BELOW = 1e15
 
 
 _SHOWN = 60
-_LISTED = 12
 
 
 class RefusalError(ValueError):
-    """What is wrong with an operation, before the parser has added the place."""
-
-
-def visible(text: str) -> str:
-    r"""The text on one line: whatever does not print is escaped (`\n`, `\x00`, `\u202e`)."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+    """An operation that is refused. The parser catches it and adds the column."""
 
 
 def excerpt(text: str, column: int) -> str:
@@ -51,14 +44,6 @@ def excerpt(text: str, column: int) -> str:
 def error_at(text: str, column: int, what: str, hint: str = "") -> ExpressionError:
     """`what at column 5 of "2*x+foo"; hint`."""
     return ExpressionError(f"{what} at column {column} of {excerpt(text, column)}" + (f"; {hint}" if hint else ""))
-
-
-def known_names(wanted: str, names: Iterable[str]) -> str:
-    """`known: …`, the names closest to the wanted one first."""
-    ordered = sorted(names)
-    close = difflib.get_close_matches(wanted[:40], ordered, n=3)
-    listed = [*close, *(name for name in ordered if name not in close)]
-    return f"known: {', '.join(listed[:_LISTED]) or 'none'}" + (", …" if len(listed) > _LISTED else "")
 
 
 _BLANKS = " \t"

@@ -32,7 +32,7 @@ from fluxforge.scheme import (
     symbol,
 )
 
-# Features per hop. {h} is the state a layer starts from: T at first, later what the layer before gave.
+# Features per hop. {h} is the state at the start of a layer: T, or the output of the layer before.
 EDGE: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "simplified": ("alpha*A/delta*(T_N - T_P)",),
@@ -42,9 +42,9 @@ EDGE: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 LEGS = ("A_PN", "delta_PN", "A_NQ", "delta_NQ")
-# 1/V, not V, of the far end: a ghost has none.
+# 1/V, not V, of the far end: V of a Dirichlet ghost is infinite.
 PATH = ("T_P", "T_N", "T_Q", "S_P", "S_N", "S_Q", "V_P", "V_N", "1/V_Q", "dt", *LEGS)
-# What invariants are called in messages of each hop; those of a ring average A and δ alone over their paths.
+# Suffixes of invariants in messages of each hop; messages of a ring have none, only A and δ averaged over paths.
 SUFFIXES: Mapping[Hop, tuple[str, ...]] = MappingProxyType({Hop.EDGE: ("",), Hop.PATH: ("_PN", "_NQ"), Hop.RING: ()})
 NODE: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"simplified": ("{h}", "dt*S"), "primitive": ("T", "S", "dt", "V"), "dimensionless": ("{h}",)}
@@ -56,7 +56,7 @@ FORM: Mapping[str, str] = MappingProxyType({"direct": "f", "residual": "T + dt/V
 def build_network(
     spec: recipe.Network, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2
 ) -> AbstractNetwork:
-    """The network of a recipe, of either form."""
+    """The network of a recipe with random weights, of layers (`free`) or in the form of a flux."""
     if spec.form == "free":
         return build(spec, key, equation, dimension=dimension)
     made = {"nested": nested_tableau, "rkl2": rkl2_tableau, "rkl2-nested": nested_rkl2}
@@ -132,7 +132,7 @@ def _update(
     messages: tuple[Messages, ...],
 ) -> Update:
     sums = tuple(name for each in messages for name in each.names)
-    # A later layer of primitive features sees the original ones and what the layer before gave.
+    # With primitive features, a later layer has the original ones and the outputs of the layer before.
     extra = () if spec.features != "primitive" or not earlier else states
     own = (_supply(equation),) if spec.features == "dimensionless" else ()
     texts = (
@@ -158,7 +158,7 @@ def step_numbers(equation: Equation) -> tuple[str, ...]:
 
 
 def _supply(equation: Equation) -> str:
-    """What the source adds in a step."""
+    """Δt S/c as text: what the source adds in a step."""
     return to_text(symbol("dt") * symbol("S") / equation.at_cell(equation.capacity, symbol("T")))
 
 

@@ -8,7 +8,6 @@ to 0, it then sees log(total + 1/100) instead of log(total).
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -21,7 +20,7 @@ from fluxforge.errors import InputError
 from fluxforge.expression import evaluate, symbol
 from fluxforge.gnn._mlp import MLP
 from fluxforge.gnn._network import AbstractNetwork
-from fluxforge.graph import AbstractRound, Formulas, PaddedGraph
+from fluxforge.graph import AbstractRound, Formulas, Nodes, PaddedGraph, Quantities
 from fluxforge.pde import Equation
 from fluxforge.scheme import (
     Ghost,
@@ -37,7 +36,7 @@ _LEAST_TOTAL = sp.Rational(1, 100)
 
 
 def coefficient_inputs(equation: Equation, order: int = 1) -> tuple[sp.Expr, ...]:
-    """What the coefficients see, as formulas of a message: log(Fo_P + Fo_N), and the other numbers of the face."""
+    """The inputs of the coefficients, as formulas of a message: log(Fo_P + Fo_N), and the other numbers of the face."""
     numbers = face_invariants(equation)
     return (log_of_total(numbers.pop("total"), order), *numbers.values())
 
@@ -48,12 +47,12 @@ def log_of_total(total: sp.Expr, order: int) -> sp.Expr:
 
 
 def coefficient_symbol(tag: str) -> sp.Symbol:
-    """What the coefficient of a stage is called in its message."""
+    """The symbol of the coefficient of a stage in its message."""
     return symbol(f"c{tag}")
 
 
 def learned_part(total: sp.Expr, order: int) -> sp.Expr:
-    """What f is multiplied by: 1, or for `order` 2 a number between 0 and 1 that vanishes with Δt."""
+    """The factor of f: 1, or for `order` 2 a number between 0 and 1 that vanishes with Δt."""
     return total / (1 + total) if order == 2 else sp.S.One
 
 
@@ -71,14 +70,12 @@ class WeightedRound(eqx.Module):
         """The rules of the stage's outputs."""
         return Formulas(self.stage).ghosts
 
-    def coefficients(
-        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
-    ) -> Float[Array, "cells slots"]:
+    def coefficients(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> Float[Array, "cells slots"]:
         """1 + scale · f in every slot, 1 in those that are not used."""
         hop = graph.hops[Hop.EDGE]
         wanted = frozenset[sp.Symbol]().union(*(each.free_symbols for each in (*self.inputs, self.scale)))
         values = hop.values(wanted, nodes, parameters)
-        # Unused slots have no numbers of their own; what is made of zeros there must not reach the gradient as NaN.
+        # Formulas may be infinite or NaN in unused slots, which `where` keeps out of values but not out of gradients.
         seen = [jnp.broadcast_to(evaluate(each, values, jnp), hop.mask.shape) for each in self.inputs]
         table = jnp.stack([jnp.where(hop.mask & jnp.isfinite(each), each, 0.0).ravel() for each in seen], axis=-1)
         found = self.f(table.astype(graph.V.dtype)).reshape(hop.mask.shape)
@@ -87,14 +84,12 @@ class WeightedRound(eqx.Module):
             found = found * jnp.where(hop.mask & jnp.isfinite(scale), scale, 0.0)
         return 1.0 + jnp.where(hop.mask, found, 0.0)
 
-    def sums(
-        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
-    ) -> dict[str, State]:
-        """What every cell receives."""
+    def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
+        """The sums of the stage, its messages with their coefficients."""
         found = self.coefficients(graph, nodes, parameters)
         return Formulas(self.stage).sums(graph, nodes, {**parameters, self.coefficient.name: found})
 
-    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
+    def outputs(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
         """The stage's outputs."""
         return Formulas(self.stage).outputs(graph, cell)
 

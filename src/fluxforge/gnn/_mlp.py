@@ -2,7 +2,7 @@
 
 import abc
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 import equinox as eqx
@@ -14,8 +14,8 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = MappingProxyType(
     {"relu": jax.nn.relu, "gelu": lambda x: jax.nn.gelu(x, approximate=False), "identity": lambda x: x}
 )
 
-# Keeps the size of what passes a gate: with smaller weights the products of three gates in a row are so small that
-# sparsity wins over data, and messages die. Layers in a row need less, because what they pass on is multiplied again.
+# This gain keeps the size of values through a gate. With smaller weights the products of three successive gates are so
+# small that the sparsity term dominates the loss, and training sets messages to 0.
 GAIN = 3.0**0.5
 
 
@@ -48,6 +48,14 @@ class Linear(eqx.Module):
         return x @ self.weight.T + self.bias[None, :]
 
 
+def _layer_shapes(
+    inputs: int, outputs: int, depth: int, width: int, key: PRNGKeyArray
+) -> Iterator[tuple[int, int, PRNGKeyArray]]:
+    """Inputs, outputs and key of each of `depth` layers with `width` values between them."""
+    sizes = (inputs, *(width,) * (depth - 1), outputs)
+    return zip(sizes[:-1], sizes[1:], jax.random.split(key, depth), strict=True)
+
+
 class MLP(AbstractMLP):
     """m linear layers with an activation between them, none after the last: m = 1 is linear."""
 
@@ -57,10 +65,8 @@ class MLP(AbstractMLP):
     @staticmethod
     def create(inputs: int, outputs: int, *, depth: int, width: int, key: PRNGKeyArray, gain: float = 1.0) -> "MLP":
         """Random weights: `depth` linear layers, `width` units between them."""
-        sizes = (inputs, *(width,) * (depth - 1), outputs)
-        keys = jax.random.split(key, depth)
-        steps = zip(sizes[:-1], sizes[1:], keys, strict=True)
-        return MLP(tuple(Linear.create(a, b, key=k, gain=gain) for a, b, k in steps))
+        shapes = _layer_shapes(inputs, outputs, depth, width, key)
+        return MLP(tuple(Linear.create(a, b, key=k, gain=gain) for a, b, k in shapes))
 
     def __call__(self, x: Float[Array, "rows inputs"]) -> Float[Array, "rows outputs"]:
         """The outputs of every row."""
@@ -92,7 +98,7 @@ class Gate(eqx.Module):
 
 
 class GatedMLP(AbstractMLP):
-    """m gated layers in a row: products of inputs are within reach, as a ReLU's are not."""
+    """m gated layers in sequence, which approximate products of inputs better than ReLU layers do."""
 
     layers: tuple[Gate, ...]
 
@@ -101,10 +107,8 @@ class GatedMLP(AbstractMLP):
         inputs: int, outputs: int, *, depth: int, width: int, key: PRNGKeyArray, gain: float = GAIN
     ) -> "GatedMLP":
         """Random weights: `depth` gated layers of `width` units."""
-        sizes = (inputs, *(width,) * (depth - 1), outputs)
-        keys = jax.random.split(key, depth)
-        steps = zip(sizes[:-1], sizes[1:], keys, strict=True)
-        return GatedMLP(tuple(Gate.create(a, b, width=width, key=k, gain=gain) for a, b, k in steps))
+        shapes = _layer_shapes(inputs, outputs, depth, width, key)
+        return GatedMLP(tuple(Gate.create(a, b, width=width, key=k, gain=gain) for a, b, k in shapes))
 
     def __call__(self, x: Float[Array, "rows inputs"]) -> Float[Array, "rows outputs"]:
         """The outputs of every row."""

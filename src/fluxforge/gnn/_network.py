@@ -13,11 +13,11 @@ from fluxforge._types import State
 from fluxforge.errors import SchemeError
 from fluxforge.expression import COORDINATES, evaluate
 from fluxforge.gnn._mlp import AbstractMLP
-from fluxforge.graph import AbstractRound, Formulas, PaddedGraph, evaluate_stages
+from fluxforge.graph import AbstractRound, Formulas, Nodes, PaddedGraph, Quantities, evaluate_stages
 from fluxforge.recipe import Aggregate
 from fluxforge.scheme import Ghost, Hop, Stage, gradient_stage, symbol
 
-# What a cell without neighbours would get from a minimum or maximum.
+# Stands for ±∞ in unused slots of a minimum or maximum.
 _FAR = 1e30
 
 
@@ -33,9 +33,7 @@ class Messages(eqx.Module):
     hop: Hop = eqx.field(static=True, default=Hop.EDGE)
     aggregate: Aggregate = eqx.field(static=True, default="sum")
 
-    def __call__(
-        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
-    ) -> dict[str, State]:
+    def __call__(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
         """The components of z in every cell."""
         hop = graph.hops[self.hop]
         wanted = frozenset[sp.Symbol]().union(*(feature.free_symbols for feature in self.features))
@@ -56,7 +54,7 @@ class Update(eqx.Module):
     forms: tuple[sp.Expr, ...] = eqx.field(static=True)
     ghosts: tuple[Ghost, ...] = eqx.field(static=True)
 
-    def __call__(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
+    def __call__(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
         """The outputs in every cell."""
         values = {symbol(name): value for name, value in cell.items()}
         found = self.f(rows(self.features, values, graph.V.shape, graph.V.dtype))
@@ -77,13 +75,11 @@ class Layer(eqx.Module):
         """What a ghost shows of each output."""
         return dict(zip(self.update.names, self.update.ghosts, strict=True))
 
-    def sums(
-        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
-    ) -> dict[str, State]:
-        """What every cell receives."""
+    def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
+        """The aggregated messages of every cell."""
         return {name: z for each in self.messages for name, z in each(graph, nodes, parameters).items()}
 
-    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
+    def outputs(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
         """The update of every cell."""
         return self.update(graph, cell)
 
@@ -124,9 +120,7 @@ class Gradient(eqx.Module):
         """A ghost shows its owner's gradient."""
         return Formulas(self.stage).ghosts
 
-    def sums(
-        self, graph: PaddedGraph, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
-    ) -> dict[str, State]:
+    def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
         """The entries of each cell's system. Cells that are padding get a unit matrix, which has an inverse.
 
         Raises SchemeError on a mesh of another dimension.
@@ -138,7 +132,7 @@ class Gradient(eqx.Module):
         diagonal = {f"m_{axis}{axis}" for axis in COORDINATES}
         return {name: jnp.where(graph.live, z, 1.0) if name in diagonal else z for name, z in found.items()}
 
-    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
+    def outputs(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
         """The gradients."""
         return Formulas(self.stage).outputs(graph, cell)
 
@@ -163,7 +157,7 @@ class AbstractNetwork(eqx.Module):
         S: State,
         *,
         dt: float | Float[Array, ""],
-        parameters: Mapping[str, Any],
+        parameters: Quantities,
     ) -> State:
         """One step on any graph, of any size; `parameters` are those of the equation, by name."""
         return evaluate_stages(self.rounds, graph, T, S, parameters={"dt": dt, **parameters})
@@ -172,7 +166,7 @@ class AbstractNetwork(eqx.Module):
 class Network(AbstractNetwork):
     """A message-passing network on a graph: the twin of a scheme, layer for stage.
 
-    Lengths are in units where the mean cell volume is 1; `fluxforge.stepping.network_stepper` sees to that.
+    Lengths are in units in which the mean cell volume is 1; `fluxforge.stepping.network_stepper` converts them.
     """
 
     layers: tuple[Layer, ...]
@@ -186,7 +180,7 @@ class Network(AbstractNetwork):
 
     @property
     def before(self) -> tuple[Gradient, ...]:
-        """The rounds without weights."""
+        """The rounds without weights, which come first."""
         return () if self.gradient is None else (self.gradient,)
 
     @property

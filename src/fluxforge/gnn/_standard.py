@@ -15,7 +15,7 @@ from fluxforge._types import State
 from fluxforge.expression import symbol
 from fluxforge.gnn._mlp import AbstractMLP
 from fluxforge.gnn._network import Layer, Messages, Network, Update, rows
-from fluxforge.graph import PaddedGraph, put, visit_stages
+from fluxforge.graph import PaddedGraph, Quantities, put, visit_stages
 from fluxforge.scheme import Hop
 from fluxforge.scheme._symbols import ENDS
 
@@ -34,7 +34,7 @@ class Posed(Protocol):
 def inputs(network: Network, problems: Posed) -> list[Float[Array, "rows inputs"]]:
     """Input rows of each MLP, layer by layer, messages before update; without unused slots and padding."""
     together, used = _tables(network, problems.graph, problems.T, problems.S, problems.dt, problems.parameters)
-    # By NumPy: how many rows are used is known here only, and JAX would compile for every number.
+    # With NumPy: the number of used rows varies, and JAX would compile anew for each.
     tables = (np.asarray(table).reshape(-1, table.shape[-1]) for table in together)
     return [put(table[np.asarray(mask).ravel()], table.dtype) for table, mask in zip(tables, used, strict=True)]
 
@@ -52,7 +52,7 @@ def _tables(
 
 
 def _tables_of_problem(
-    network: Network, graph: PaddedGraph, T: State, S: State, parameters: Mapping[str, Any]
+    network: Network, graph: PaddedGraph, T: State, S: State, parameters: Quantities
 ) -> tuple[list[Array], list[Array]]:
     tables, used = [], []
     visits = visit_stages(network.rounds, graph, T, S, parameters=parameters)

@@ -1,6 +1,5 @@
 """Neighbourhoods of cells over one or two hops, and node values with ghosts: in NumPy, and padded on the device."""
 
-from fluxforge.graph._columns import Columns
 from fluxforge.graph._neighbourhoods import (
     Average,
     Neighbourhood,
@@ -10,9 +9,9 @@ from fluxforge.graph._neighbourhoods import (
     node_volumes,
     view,
 )
-from fluxforge.graph._outflow import Outflow, outflow_rule, put
+from fluxforge.graph._outflow import Nodes, Outflow, Quantities, outflow_rule, put
 from fluxforge.graph._pad import Size, pad_to_size, size, stack_graphs
-from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots, device_memory, pad_graph
+from fluxforge.graph._padded_graph import Columns, PaddedGraph, Shown, Slots, device_memory, pad_graph
 from fluxforge.graph._stages import (
     AbstractRound,
     Formulas,
@@ -31,8 +30,10 @@ __all__ = [
     "Moment",
     "Neighbourhood",
     "Neighbourhoods",
+    "Nodes",
     "Outflow",
     "PaddedGraph",
+    "Quantities",
     "Shown",
     "Size",
     "Slots",

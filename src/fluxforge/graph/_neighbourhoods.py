@@ -1,4 +1,4 @@
-"""Neighbourhoods of cells as NumPy arrays: values shown by ghosts, and each hop's nodes and geometry in fixed slots."""
+"""Neighbourhoods of cells as NumPy arrays: values at ghosts, and the nodes and geometry of each hop in fixed slots."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from fluxforge.scheme import Ghost, Hop, Scheme
 
 
 class View(NamedTuple):
-    """Node values as an affine map of cell values: a cell, scaled by 0 or 1, plus a constant from the boundary data."""
+    """Node values as an affine map of cell values: scale · field[cell] + constant, the constant from boundary data."""
 
     cell: Int[np.ndarray, " nodes"]
     scale: Float[np.ndarray, " nodes"]
@@ -72,7 +72,7 @@ def check_dimension(scheme: Scheme, graph: DualGraph) -> None:
 class Neighbourhood:
     """One hop in fixed slots: the nodes at each end, the geometric symbols, and which slots are used.
 
-    `geometry` holds every symbol of the hop that is no field, each array made when it is first asked for.
+    `geometry` holds every symbol of the hop that is not a field; each array is computed on first access.
     A ring has no single node N: `ends` lacks it, and `over_paths` says how to average over the paths of a slot.
     """
 
@@ -116,7 +116,7 @@ class Neighbourhoods:
 
     @cached_property
     def held(self) -> dict[str, Float[np.ndarray, " nodes"]]:
-        """What every node has besides fields: V, and parameters given per cell, of which a ghost has its owner's."""
+        """Node values besides fields: V, and parameters given per cell, where a ghost has its owner's."""
         owner = self.graph.owner[self.graph.interior :]
         cells = {name: np.concatenate([value, value[owner]]) for name, value in self.parameters.cells.items()}
         return {"V": node_volumes(self.graph), **cells}

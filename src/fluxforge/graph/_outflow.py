@@ -1,14 +1,14 @@
-"""Ghosts whose part in a step depends on the state: where a flow that is not linear leaves the domain."""
+"""Arrays on the device, and ghosts that depend on the state: where a nonlinear flow leaves the domain."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import sympy as sp
-from jax.typing import DTypeLike
+from jax.typing import ArrayLike, DTypeLike
 from jaxtyping import Array, Bool, Float
 
 from fluxforge._types import Precision
@@ -16,12 +16,18 @@ from fluxforge.expression import evaluate, symbol
 from fluxforge.mesh import DualGraph, ParameterFields, linear_speed, wall_velocity
 from fluxforge.pde import Equation, differentiate
 
+Quantities: TypeAlias = Mapping[str, ArrayLike]
+"""Numbers and arrays by name: Δt, the constants of an equation, and in cells also fields and sums."""
+
+Nodes: TypeAlias = Mapping[str, Float[Array, " nodes"]]
+"""Values of fields at all nodes, cells first, then ghosts."""
+
 
 def put(values: np.ndarray | np.generic, dtype: DTypeLike | None = None) -> Array:
     """Copy an array to the device, in `dtype` if given; unlike `jnp.asarray`, it compiles nothing per shape.
 
-    Copied here, because on a CPU `device_put` shares the memory of an array that happens to be aligned: a later
-    change of the argument would change the result.
+    The array is copied first: on a CPU `device_put` shares the memory of an array that happens to be aligned, so that
+    a later change of the argument would change the result.
     """
     return jax.device_put(np.array(values, dtype))
 
@@ -39,8 +45,8 @@ class Outflow(eqx.Module):
     carried: sp.Expr = eqx.field(static=True)
     slope: sp.Expr = eqx.field(static=True)
 
-    def leaving(
-        self, inside: Float[Array, " nodes"], outside: Float[Array, " nodes"], parameters: Mapping[str, Any]
+    def find_leaving(
+        self, inside: Float[Array, " nodes"], outside: Float[Array, " nodes"], parameters: Quantities
     ) -> Bool[Array, " nodes"]:
         """Which ghosts follow their owners; `inside` is the owner's value, `outside` that of the wall."""
         known = {symbol(name): value for name, value in parameters.items()}
@@ -55,7 +61,7 @@ class Outflow(eqx.Module):
 def outflow_rule(
     graph: DualGraph, equation: Equation, parameters: ParameterFields, dtype: Precision = "float64"
 ) -> Outflow | None:
-    """What decides at every step which inflow ghosts follow their owners; None where that does not change."""
+    """The rule by which inflow ghosts follow their owners at every step; None where it does not depend on the state."""
     if graph.inflow is None or linear_speed(equation) is not None:
         return None
     nothing = np.zeros(graph.cells)

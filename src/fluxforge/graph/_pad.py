@@ -13,7 +13,7 @@ from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots
 
 
 class Size(NamedTuple):
-    """How many cells, ghosts, slots of each hop, and paths behind the slots of a ring a graph has, or is padded to."""
+    """Numbers of cells, ghosts, slots of each hop, and paths per ring, that a graph has or is padded to."""
 
     cells: int
     ghosts: int
@@ -25,7 +25,7 @@ class Size(NamedTuple):
         paths = [f"{self.paths} paths"] if self.paths else []
         return ", ".join([f"{self.cells} cells", f"{self.ghosts} ghosts", *slots, *paths])
 
-    def covering(self, other: "Size") -> "Size":
+    def cover(self, other: "Size") -> "Size":
         """The least size that holds both."""
         names = {*self.slots, *other.slots}
         slots = {name: max(self.slots.get(name, 1), other.slots.get(name, 1)) for name in names}
@@ -42,9 +42,9 @@ def size(graph: PaddedGraph) -> Size:
 
 
 def pad_to_size(graph: PaddedGraph, to: Size) -> PaddedGraph:
-    """The graph padded to a size; what is added contributes to no sum. Raises InputError if the graph is larger."""
+    """The graph padded to a size; the padding contributes to no sum. Raises InputError if the graph is larger."""
     has = size(graph)
-    if to.covering(has) != to:
+    if to.cover(has) != to:
         raise InputError(f"a graph of {has} does not fit into {to}")
     return PaddedGraph(
         V=_pad_cells(graph.V, to.cells, 1.0),
@@ -56,10 +56,10 @@ def pad_to_size(graph: PaddedGraph, to: Size) -> PaddedGraph:
 
 
 def stack_graphs(graphs: Sequence[PaddedGraph]) -> PaddedGraph:
-    """The graphs, padded to what holds them all, along a new first axis: what `jax.vmap` takes."""
+    """The graphs padded to a common size and stacked along a new first axis, as `jax.vmap` takes them."""
     to = size(graphs[0])
     for graph in graphs[1:]:
-        to = to.covering(size(graph))
+        to = to.cover(size(graph))
     equal = [pad_to_size(graph, to) for graph in graphs]
     return jax.tree.map(lambda *leaves: put(np.stack([np.asarray(leaf) for leaf in leaves])), *equal)
 
@@ -71,7 +71,7 @@ def _pad_cells(values: Array, length: int, fill: float | bool) -> Array:
 
 
 def _shift_ghosts(index: Array, has: Size, to: Size) -> np.ndarray:
-    """Ghosts are numbered after the cells, padding included."""
+    """Node numbers after padding: ghosts are numbered after the cells, padding included."""
     host = np.asarray(index)
     return np.where(host >= has.cells, host + (to.cells - has.cells), host).astype(np.int32)
 

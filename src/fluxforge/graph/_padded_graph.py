@@ -1,7 +1,8 @@
 """A graph's neighbourhoods as device arrays, padded to a common size and stacked into batches."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -9,14 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import sympy as sp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
 from fluxforge._machine import free_memory
 from fluxforge._types import Precision, State
 from fluxforge.errors import SchemeError
-from fluxforge.graph._columns import Columns, put_columns
 from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, view
-from fluxforge.graph._outflow import Outflow, put
+from fluxforge.graph._outflow import Nodes, Outflow, Quantities, put
 from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields
 from fluxforge.scheme import Ghost, Hop
 
@@ -30,14 +31,14 @@ def _flatten(graph: DualGraph) -> tuple[list[tuple[jax.tree_util.GetAttrKey, Any
 
 
 def _unflatten(names: tuple[Any, ...], arrays: Iterable[Any]) -> DualGraph:
-    """A graph of these leaves, which JAX may choose to be no arrays: the constructor would check them."""
+    """A graph of these leaves. JAX may pass leaves that are not arrays, which the constructor would refuse."""
     graph = object.__new__(DualGraph)
     for name, value in zip((*_ARRAYS, *_NAMES), (*arrays, *names), strict=True):
         object.__setattr__(graph, name, value)
     return graph
 
 
-# Here and not beside the class, so that meshes do not import JAX: nothing maps over a graph without this room.
+# Here and not beside the class, so that `fluxforge.mesh` does not import JAX.
 jax.tree_util.register_pytree_with_keys(DualGraph, _flatten, _unflatten)
 
 
@@ -62,9 +63,9 @@ class Shown(eqx.Module):
         return self.scale * field[self.cell] + self.constant
 
     def behind_cells(self, field: State) -> Float[Array, " nodes"]:
-        """The same where no cell is padding: cells show their own value, so that only ghosts are computed.
+        """The same for a graph without padding: a cell shows its own value, so that only ghosts are computed.
 
-        Behind a barrier, since XLA would otherwise decide between cells and ghosts anew in every gather.
+        The barrier keeps XLA from recomputing the choice between cells and ghosts in every gather.
         """
         n = field.shape[0]
         ghosts = self.scale[n:] * field[self.cell[n:]] + self.constant[n:]
@@ -88,21 +89,56 @@ class Slots(eqx.Module):
         assert self.share is not None
         return jnp.einsum("cp,cps->cs", shown[self.middle], self.share)
 
-    def values(
-        self, wanted: Iterable[sp.Symbol], nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]
-    ) -> dict[sp.Symbol, Any]:
+    def values(self, wanted: Iterable[sp.Symbol], nodes: Nodes, parameters: Quantities) -> dict[sp.Symbol, ArrayLike]:
         """The value of each wanted symbol in every slot."""
-        return {variable: self._value(variable.name, nodes, parameters) for variable in wanted}
+        return _values(wanted, parameters, self.geometry, nodes, self.at)
 
-    def _value(self, name: str, nodes: Mapping[str, Float[Array, " nodes"]], parameters: Mapping[str, Any]) -> Any:
-        if name in parameters:
-            return parameters[name]
-        if name in self.geometry:
-            return self.geometry[name]
+
+class Columns(eqx.Module):
+    """One hop with an array per slot, for evaluation slot by slot: each is read from memory once, in order.
+
+    A column of equal numbers is that number; `mask` is None where all slots are in use.
+    """
+
+    ends: tuple[dict[str, Int[Array, " cells"]], ...]
+    geometry: tuple[dict[str, Float[Array, " cells"] | Float[Array, ""]], ...]
+    mask: tuple[Bool[Array, " cells"], ...] | None
+
+    def at(self, slot: int, end: str, shown: Float[Array, " nodes"]) -> Float[Array, " cells"]:
+        """The value at one end of one slot of every cell."""
+        index = self.ends[slot]
+        if end == "P":
+            return shown[: len(index["N"])]
+        return shown.at[index[end]].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+    def values(
+        self, slot: int, wanted: Iterable[sp.Symbol], nodes: Nodes, parameters: Quantities
+    ) -> dict[sp.Symbol, ArrayLike]:
+        """The value of each wanted symbol in one slot of every cell."""
+        return _values(wanted, parameters, self.geometry[slot], nodes, partial(self.at, slot))
+
+
+def _values(
+    wanted: Iterable[sp.Symbol],
+    parameters: Quantities,
+    geometry: Mapping[str, Array],
+    nodes: Nodes,
+    at: Callable[[str, Array], Array],
+) -> dict[sp.Symbol, ArrayLike]:
+    """The value of each wanted symbol: a parameter, geometry, or a field at one end; SchemeError for any other."""
+    found: dict[sp.Symbol, ArrayLike] = {}
+    for variable in wanted:
+        name = variable.name
         field, _, end = name.rpartition("_")
-        if field not in nodes:
+        if name in parameters:
+            found[variable] = parameters[name]
+        elif name in geometry:
+            found[variable] = geometry[name]
+        elif field in nodes:
+            found[variable] = at(end, nodes[field])
+        else:
             raise SchemeError(f"a message contains {name}, which this mesh does not have")
-        return self.at(end, nodes[field])
+    return found
 
 
 class PaddedGraph(eqx.Module):
@@ -120,15 +156,15 @@ class PaddedGraph(eqx.Module):
     outflow: Outflow | None = None
     columns: dict[str, Columns] = eqx.field(default_factory=dict)
 
-    def facing(self, T: State, parameters: Mapping[str, Any]) -> "PaddedGraph":
+    def with_outflow(self, T: State, parameters: Quantities) -> "PaddedGraph":
         """The graph with ghosts that follow their owners where the flow leaves in the state T at the step's beginning.
 
-        They do so for the whole step, so that all stages of a method have the same walls.
+        The choice holds for the whole step, so that all stages of a method have the same boundary conditions.
         """
         if self.outflow is None:
             return self
         held = self.shown[str(Ghost.DIRICHLET)]
-        leaving = self.outflow.leaving(T[held.cell], held.constant, parameters)
+        leaving = self.outflow.find_leaving(T[held.cell], held.constant, parameters)
         shown = {
             rule: Shown(each.cell, jnp.where(leaving, 1.0, each.scale), jnp.where(leaving, 0.0, each.constant))
             for rule, each in self.shown.items()
@@ -141,7 +177,7 @@ class PaddedGraph(eqx.Module):
             return {name: self.shown[rules[name]].behind_cells(value) for name, value in fields.items()}
         return {name: self.shown[rules[name]].of(value) for name, value in fields.items()}
 
-    def holding(self, value: Float[Array, " nodes"]) -> "PaddedGraph":
+    def with_boundary(self, value: Float[Array, " nodes"]) -> "PaddedGraph":
         """The same graph with other boundary data: g at Dirichlet ghosts, q δ at Neumann ghosts, 0 at cells."""
         rule = str(Ghost.DIRICHLET)
         held = eqx.tree_at(lambda shown: shown.constant, self.shown[rule], value)
@@ -166,7 +202,7 @@ def pad_graph(
     """
     hoods = Neighbourhoods(graph, parameters)
     wanted = sorted(set(hops))
-    apart = {str(hop): put_columns(hoods[hop], symbols, dtype) for hop in wanted if by_slot and hop is not Hop.RING}
+    apart = {str(hop): _put_columns(hoods[hop], symbols, dtype) for hop in wanted if by_slot and hop is not Hop.RING}
     return PaddedGraph(
         V=put(graph.V, dtype),
         live=put(np.ones(graph.cells, bool)),
@@ -197,3 +233,19 @@ def _put_slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str)
         middle=middle,
         share=share,
     )
+
+
+def _put_columns(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Columns:
+    """A hop on the device, slot by slot; of the geometry, only what is among `symbols`, if they are given."""
+    slots = range(hood.mask.shape[1])
+    geometry = {own.name: hood.geometry[own] for own in hood.geometry if symbols is None or own.name in symbols}
+    return Columns(
+        ends=tuple({end: put(node[:, k]) for end, node in hood.ends.items() if end != "P"} for k in slots),
+        geometry=tuple({name: _put_column(value[:, k], dtype) for name, value in geometry.items()} for k in slots),
+        mask=None if hood.mask.all() else tuple(put(hood.mask[:, k]) for k in slots),
+    )
+
+
+def _put_column(values: np.ndarray, dtype: str) -> Array:
+    """The array, or one number where all entries are equal."""
+    return put(values[0] if (values == values[0]).all() else values, dtype)

@@ -1,20 +1,17 @@
-"""The evaluator of stages: formulas of a scheme and layers of a network go through the same rounds."""
+"""The evaluator of stages: formulas of a scheme and layers of a network are evaluated by the same loop."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.expression import evaluate, symbol
-from fluxforge.graph._columns import Columns
-from fluxforge.graph._padded_graph import PaddedGraph
+from fluxforge.graph._outflow import Nodes, Quantities
+from fluxforge.graph._padded_graph import Columns, PaddedGraph
 from fluxforge.scheme import ALL_ENDS, NEXT, STEP, Ghost, Message, Output, Reduction, Stage
-
-Nodes = Mapping[str, Float[Array, " nodes"]]
 
 
 @runtime_checkable
@@ -26,11 +23,11 @@ class AbstractRound(Protocol):
         """Ghost rule of each output, for later rounds."""
         ...
 
-    def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Mapping[str, Any]) -> dict[str, State]:
+    def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
         """Sums over the neighbours of every cell, by name; `nodes` are the node values of all fields."""
         ...
 
-    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
+    def outputs(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
         """The outputs of every cell from what it holds: parameters, V, fields, earlier outputs and sums."""
         ...
 
@@ -49,7 +46,7 @@ class Formulas(NamedTuple):
         """The rules of the stage's outputs."""
         return {name: output.ghost for name, output in self.stage.outputs.items()}
 
-    def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Mapping[str, Any]) -> dict[str, State]:
+    def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
         """Σ over the slots of each message's hop, or the least or largest."""
         messages = {name: message for name, message in self.stage.messages.items() if name not in self.known}
         found = {**self.known}
@@ -61,7 +58,7 @@ class Formulas(NamedTuple):
                 found |= {name: _reduce(message, graph, nodes, parameters) for name, message in here.items()}
         return found
 
-    def outputs(self, graph: PaddedGraph, cell: Mapping[str, Any]) -> dict[str, State]:
+    def outputs(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
         """The stage's outputs."""
         values = {symbol(name): value for name, value in cell.items()}
         found = {name: evaluate(output.expression, values, jnp) for name, output in self.stage.outputs.items()}
@@ -71,24 +68,24 @@ class Formulas(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """A round with what it was given: `nodes` for its messages, `cell`, sums included, for its outputs."""
+    """An evaluated round: `nodes` are the inputs of its messages, `cell` those of its outputs, sums included."""
 
     round: AbstractRound
     nodes: Nodes
-    cell: Mapping[str, Any]
+    cell: Quantities
     outputs: Mapping[str, State]
 
 
 class Moment(NamedTuple):
-    """What a problem has at one time: ghosts and parameters of cells and faces in `graph`, source, and constants."""
+    """A problem at one time: `graph` with its ghosts and parameters of cells and faces, the source, and constants."""
 
     graph: PaddedGraph
     S: State
-    parameters: Mapping[str, Any]
+    parameters: Quantities
 
 
 def visit_stages(
-    rounds: Iterable[AbstractRound], graph: PaddedGraph, T: State, S: State, *, parameters: Mapping[str, Any]
+    rounds: Iterable[AbstractRound], graph: PaddedGraph, T: State, S: State, *, parameters: Quantities
 ) -> Iterator[Visit]:
     """Evaluate rounds in turn; `parameters` are dt, the equation's constants, and whatever else the formulas name."""
     return visit_stages_in_time(((each, Moment(graph, S, parameters)) for each in rounds), T)
@@ -98,7 +95,7 @@ def visit_stages_in_time(rounds: Iterable[tuple[AbstractRound, Moment]], T: Stat
     """Evaluate rounds in turn, each at its own moment."""
     fields, rules = {"T": T}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
     for each, (given, S, parameters) in rounds:
-        graph = given.facing(T, parameters)
+        graph = given.with_outflow(T, parameters)
         fields["S"] = S
         nodes = graph.nodes(fields, rules)
         cell = {**fields, **graph.cells, **parameters, "V": graph.V}
@@ -115,7 +112,7 @@ def evaluate_stages(
     T: State,
     S: State,
     *,
-    parameters: Mapping[str, Any],
+    parameters: Quantities,
 ) -> State:
     """T' of explicit stages or layers, in turn: the output `T_new` of the last."""
     rounds = (Formulas(stage) if isinstance(stage, Stage) else stage for stage in stages)
@@ -123,7 +120,7 @@ def evaluate_stages(
     return last.outputs[NEXT]
 
 
-def _reduce(message: Message, graph: PaddedGraph, nodes: Nodes, parameters: Mapping[str, Any]) -> State:
+def _reduce(message: Message, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> State:
     """The sum over the slots in use, or the least or largest; 0 in a cell of padding, which has no slot in use."""
     hop = graph.hops[message.hop]
     values = hop.values(message.expression.free_symbols, nodes, parameters)
@@ -146,17 +143,17 @@ _COMBINE = {
 
 
 def _reduce_columns(
-    messages: Mapping[str, Message], hop: Columns, V: State, nodes: Nodes, parameters: Mapping[str, Any]
+    messages: Mapping[str, Message], hop: Columns, V: State, nodes: Nodes, parameters: Quantities
 ) -> dict[str, State]:
-    """The same for all messages of a hop, slot by slot."""
+    """Like `_reduce` for all messages of a hop, slot by slot."""
     total: dict[str, State] = {
         name: jnp.full_like(V, _COMBINE[message.reduction][1]) for name, message in messages.items()
     }
     wanted = {own for message in messages.values() for own in message.expression.free_symbols}
     for slot in range(len(hop.ends)):
         values = hop.values(slot, wanted, nodes, parameters)
-        # Gathers apart from arithmetic: XLA does not vectorise a loop with a gather in it, and would gather the same
-        # values anew for every message.
+        # The barrier separates gathers from arithmetic: XLA does not vectorise a loop that contains a gather, and would
+        # repeat the gather for every message.
         values = dict(zip(values, jax.lax.optimization_barrier(list(values.values())), strict=True))
         for name, message in messages.items():
             combine, neutral = _COMBINE[message.reduction]
@@ -165,9 +162,7 @@ def _reduce_columns(
     return total
 
 
-def fixed_sums(
-    stages: Iterable[Stage], graph: PaddedGraph, parameters: Mapping[str, Any]
-) -> tuple[dict[str, State], ...]:
+def fixed_sums(stages: Iterable[Stage], graph: PaddedGraph, parameters: Quantities) -> tuple[dict[str, State], ...]:
     """Per stage, the sums of messages that contain neither a field nor Δt: they are the same at every step."""
     found, varying = [], {"T", "S"}
     for stage in stages:

@@ -15,8 +15,7 @@ from fluxforge.limiter._profiles import Profiles, draw_rows
 from fluxforge.limiter._run import Progress, plan_training
 from fluxforge.run import RunFolder
 
-# Candidates of a generation, and the digits after the point to which constants are rounded.
-CANDIDATES = 24
+# The digits after the point to which constants are rounded.
 DIGITS = 3
 _CHOOSING, _REFITTING = 2**28, 2**27
 
@@ -50,11 +49,16 @@ def draw_refits(spec: recipe.Recipe, offset: int) -> Draw:
 
 
 def distil_limiter(weights: Weights, spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> tuple[ClosedForm, ...]:
-    """Fit every family to the network, and refit the best one that jumps and the best continuous one.
+    """Fit the families of the recipe's stencil to the network; refit the best that jumps and the best continuous one.
 
-    What is finished is kept in the folder and read from it when the run is resumed.
+    Finished fits are stored in the folder, and read from it when the run is resumed.
     """
-    fitted = [_fit(family, weights, spec, folder, tell, k) for k, family in enumerate(FAMILIES)]
+    downwind = plan_training(spec).downwind
+    families = [family for family in FAMILIES if family.downwind is downwind]
+    fitted = []
+    for k, family in enumerate(families):
+        tell(f"comparing with the network: {family.name}", k, len(families))
+        fitted.append(_fit(family, weights, spec, folder))
     chosen = {min(own, key=lambda pair: pair[1])[0].family.name for own in _by_kind(fitted) if own}
     return tuple(
         ClosedForm(fit, loss, _refit(fit, spec, folder, tell) if fit.family.name in chosen else None)
@@ -66,10 +70,7 @@ def _by_kind(fitted: list[tuple[Fit, float]]) -> list[list[tuple[Fit, float]]]:
     return [[pair for pair in fitted if pair[0].family.continuous is kind] for kind in (False, True)]
 
 
-def _fit(
-    family: Family, weights: Weights, spec: recipe.Recipe, folder: RunFolder, tell: Progress, number: int
-) -> tuple[Fit, float]:
-    tell(f"comparing with the network: {family.name}", number, len(FAMILIES))
+def _fit(family: Family, weights: Weights, spec: recipe.Recipe, folder: RunFolder) -> tuple[Fit, float]:
     stage = f"fit-{family.name}"
     if (done := folder.read_stage(stage)) is not None:
         return _read_fit(family, done)
@@ -92,8 +93,8 @@ def _refit(fit: Fit, spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
         fit.family,
         fit.constants,
         draw_refits(spec, _REFITTING),
-        generations=max(1, spec.search.evaluations // CANDIDATES),
-        candidates=CANDIDATES,
+        generations=max(1, spec.search.evaluations // spec.search.candidates),
+        candidates=spec.search.candidates,
         seed=spec.seed,
         tell=lambda k, of: tell(f"refitting: {fit.family.name}", k, of),
     )

@@ -1,8 +1,8 @@
 """Closed forms of few constants that a trained φ is compared with.
 
 All of them lie between 0 and the upper bound min(2r/c, 2/(1 − c)) by their outermost minimum and maximum, follow the
-bound outside an interval r₀(c) < r < r₁(c), and pass through (1, 1) inside. Where the interval ends, how φ runs inside
-it and how it leaves it is open: the families differ in that, and the constants are fitted.
+bound outside an interval r₀ < r < r₁, and have φ = 1 where r and q are 1. Where the interval ends, how φ runs inside it
+and how it leaves it is open: the families differ in that, and the constants are fitted.
 """
 
 from dataclasses import dataclass
@@ -16,19 +16,25 @@ from jax import Array
 from fluxforge.expression import Below, Select, evaluate, symbol
 from fluxforge.limiter._rows import Phi
 from fluxforge.scheme.fluxes import larger, smaller, substitute
-from fluxforge.scheme.limiters import C, R
+from fluxforge.scheme.limiters import C, Q, R
 
 # Constants are penalised where a quantity that has to be positive is below this, at these Courant numbers.
 _MARGIN = 0.02
 _COURANT = np.linspace(0.0, 1.0, 5)
+# The steepest ramp.
+_STEEPEST = 60
+# More digits after the point than any constant has.
+_DIGITS = 9
 
 
 @dataclass(frozen=True)
 class Family:
-    """φ as a formula of r, c and constants k0, k1, …
+    """φ as a formula of r, q, c and constants k0, k1, …
 
-    `positive`: formulas of c that have to be positive, such as r₁ − 1. `scales`: the size of each constant, about which
-    a search begins. `continuous`: φ is a Lipschitz-continuous function of r.
+    k0 to k7 are r₀, r₁ and the slope of φ in r at 1, as polynomials of c; with `downwind`, k8 and k9 are its slope in
+    q at 1. These are read from a network, and `first` is what a search begins with for the others. `scales`: the size
+    of each constant. `positive`: formulas of c that have to be positive, such as r₁ − 1. `continuous`: φ is a
+    Lipschitz-continuous function of r and q.
     """
 
     name: str
@@ -37,6 +43,8 @@ class Family:
     positive: tuple[sp.Expr, ...]
     scales: tuple[float, ...]
     continuous: bool
+    first: tuple[float, ...] = ()
+    downwind: bool = False
 
     @cached_property
     def constants(self) -> tuple[sp.Symbol, ...]:
@@ -46,7 +54,7 @@ class Family:
     def of(self, constants: Array) -> Phi:
         """φ with these constants, for JAX."""
         values = {name: constants[k] for k, name in enumerate(self.constants)}
-        return lambda r, c: evaluate(self.phi, {**values, R: r, C: c}, jnp)
+        return lambda r, q, c: evaluate(self.phi, {**values, R: r, Q: q, C: c}, jnp)
 
     def penalty(self, constants: Array) -> Array:
         """0 for constants that are allowed, and growing beyond."""
@@ -55,20 +63,26 @@ class Family:
         return 10 * jnp.maximum(0.0, _MARGIN - jnp.stack(gaps)).sum()
 
     def formula(self, constants: tuple[float, ...]) -> sp.Expr:
-        """φ as a formula of r and c."""
+        """φ as a formula of r, q and c."""
         values = {name: sp.Float(value) for name, value in zip(self.constants, constants, strict=True)}
-        return substitute(self.phi, values)
+        found = substitute(self.phi, values)
+        # Sums of constants, such as 1 − 1.215, are rounded as the constants are: −0.215, not −0.21500000000000008.
+        return found.xreplace({each: sp.Float(round(float(each), _DIGITS)) for each in found.atoms(sp.Float)})
 
 
 def _constants(count: int) -> tuple[sp.Symbol, ...]:
     return tuple(symbol(f"k{k}") for k in range(count))
 
 
-_K = _constants(12)
+_K = _constants(15)
 _LOW = _K[0] + _K[1] * C + _K[2] * C**2
 _HIGH = _K[3] + _K[4] * C + _K[5] * C**2
 _LINE = 1 + (_K[6] + _K[7] * C) * (R - 1)
 _CAP = 2 / (1 - C)
+# The line with q held between 1 − k10 and 1 + k10: far from 1 the downwind difference says nothing about a smooth u.
+_PLANE = _LINE + (_K[8] + _K[9] * C) * (smaller(larger(Q, 1 - _K[10]), 1 + _K[10]) - 1)
+# Between −3/2 and 1/2, and 0 where q = 1.
+_BESIDE = Q / (1 + sp.Abs(Q)) - sp.Rational(1, 2)
 
 
 def _within(inner: sp.Expr) -> sp.Expr:
@@ -76,13 +90,26 @@ def _within(inner: sp.Expr) -> sp.Expr:
     return larger(sp.S.Zero, smaller(2 * R / C, _CAP, inner))
 
 
-def _jump(inside: sp.Expr) -> sp.Expr:
-    return _within(Select(Below(_LOW, R) * Below(R, _HIGH), inside, _CAP))
+def _jump(inside: sp.Expr, low: sp.Expr = _LOW, high: sp.Expr = _HIGH) -> sp.Expr:
+    return _within(Select(Below(low, R) * Below(R, high), inside, _CAP))
+
+
+def _ramps(inside: sp.Expr, low: sp.Expr, high: sp.Expr, steep: tuple[sp.Expr, sp.Expr]) -> sp.Expr:
+    """A formula with straight ramps of these slopes below `low` and above `high`."""
+    return _within(inside + larger(sp.S.Zero, steep[0] * (low - R), steep[1] * (R - high)))
+
+
+def _moderate(*slopes: sp.Symbol) -> tuple[sp.Expr, ...]:
+    return (*slopes, *(_STEEPEST - each for each in slopes))
 
 
 _ORDERED = (_LOW, 1 - _LOW, _HIGH - 1)
 # r₀, r₁ and the slope, as polynomials of c.
 _SCALES = (0.5, 0.5, 0.5, 2.0, 1.0, 1.0, 0.5, 0.5)
+_RAMPS = (20.0, 20.0)
+# The slope in q, the range of q, and how r₀ and r₁ depend on q.
+_DOWNWIND = (0.2, 0.2, 1.0, 0.3, 0.6)
+_LOW_BESIDE, _HIGH_BESIDE = _LOW + _K[11] * _BESIDE, _HIGH + _K[12] * _BESIDE
 
 FAMILIES: tuple[Family, ...] = (
     Family("jump", "a straight line that jumps to the bound", _jump(_LINE), _ORDERED, _SCALES, continuous=False),
@@ -93,22 +120,45 @@ FAMILIES: tuple[Family, ...] = (
         _ORDERED,
         (*_SCALES, 0.2, 0.2),
         continuous=False,
+        first=(0.0, 0.0),
     ),
     Family(
         "ramp",
         "a straight line with steep ramps up to the bound",
-        _within(_LINE + larger(sp.S.Zero, _K[8] / C * (_LOW - R), _K[9] / (1 - C) * (R - _HIGH))),
-        (*_ORDERED, _K[8], _K[9], 60 - _K[8], 60 - _K[9]),
-        (*_SCALES, 20.0, 20.0),
+        _ramps(_LINE, _LOW, _HIGH, (_K[8] / C, _K[9] / (1 - C))),
+        (*_ORDERED, *_moderate(_K[8], _K[9])),
+        (*_SCALES, *_RAMPS),
         continuous=True,
+        first=_RAMPS,
     ),
     Family(
         "slope",
         "a straight line with ramps of one slope for all c",
-        _within(_LINE + larger(sp.S.Zero, _K[8] * (_LOW - R), _K[9] * (R - _HIGH))),
-        (*_ORDERED, _K[8], _K[9], 60 - _K[8], 60 - _K[9]),
-        (*_SCALES, 20.0, 20.0),
+        _ramps(_LINE, _LOW, _HIGH, (_K[8], _K[9])),
+        (*_ORDERED, *_moderate(_K[8], _K[9])),
+        (*_SCALES, *_RAMPS),
         continuous=True,
+        first=_RAMPS,
+    ),
+    Family(
+        "downwind-jump",
+        "a plane in r and q that jumps to the bound",
+        _jump(_PLANE, _LOW_BESIDE, _HIGH_BESIDE),
+        (*_ORDERED, _K[10]),
+        (*_SCALES, *_DOWNWIND),
+        continuous=False,
+        first=(1.0, 0.0, 0.0),
+        downwind=True,
+    ),
+    Family(
+        "downwind",
+        "a plane in r and q with ramps up to the bound",
+        _ramps(_PLANE, _LOW_BESIDE, _HIGH_BESIDE, (_K[13] / C, _K[14] / (1 - C))),
+        (*_ORDERED, _K[10], *_moderate(_K[13], _K[14])),
+        (*_SCALES, *_DOWNWIND, *_RAMPS),
+        continuous=True,
+        first=(1.0, 0.0, 0.0, *_RAMPS),
+        downwind=True,
     ),
 )
-"""The families that are compared."""
+"""The families that are compared: those with `downwind` where φ sees four cells, the others where it sees three."""

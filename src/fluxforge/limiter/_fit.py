@@ -1,7 +1,7 @@
 """From a trained φ to closed forms: constants that repeat the network, then constants of least loss."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
@@ -28,7 +28,7 @@ Tell = Callable[[int, int], None]
 
 
 class Fit(NamedTuple):
-    """Constants of a family, and the root mean square of φ − φ_network over the upper bound."""
+    """Constants of a family, and the root mean square of φ − φ_network over the upper bound, where q = 1."""
 
     family: Family
     constants: np.ndarray
@@ -44,32 +44,35 @@ def sample_grid() -> tuple[Array, Array]:
 
 
 class Breakpoints(NamedTuple):
-    """What a network says at each Courant number: where φ leaves its line for the bound, and the slope of the line."""
+    """What a network says at each Courant number: where φ leaves its line for the bound, and its slopes in r and q."""
 
     c: np.ndarray
     low: np.ndarray
     high: np.ndarray
     slope: np.ndarray
+    downwind: np.ndarray
 
 
 def read_breakpoints(network: Phi) -> Breakpoints:
-    """The slope of φ about r = 1, and the ratios on either side of 1 where it turns from a line to the bound.
+    """The slopes of φ about r = q = 1, and the ratios r on either side of 1 where it turns from a line to the bound.
 
-    A turn is where φ over the bound is half way from its value at r = 1 to its largest value on that side.
+    A turn is where φ over the bound is half way from its value at r = 1 to its largest value on that side, with q = 1.
     """
     c = np.linspace(*COURANT, _POINTS[1])
     r = np.broadcast_to(_RATIOS, (len(c), len(_RATIOS)))
-    courant = jnp.asarray(c, jnp.float32)[:, None]
-    phi = np.asarray(network(jnp.asarray(r, jnp.float32), courant), float)
+    courant, ratios, ones = (jnp.asarray(each, jnp.float32) for each in (c[:, None], r, np.ones_like(r)))
+    phi, beside = (np.asarray(network(*each, courant), float) for each in ((ratios, ones), (ones, ratios)))
     share = phi / np.minimum(2 * r / c[:, None], 2 / (1 - c[:, None]))
     near = (np.abs(np.log(_RATIOS)) < _NEAR_ONE).astype(float)
-    slope = ((phi - 1) * (r - 1) * near).sum(axis=1) / ((r - 1) ** 2 * near).sum(axis=1)
+    slope, downwind = (
+        ((each - 1) * (r - 1) * near).sum(axis=1) / ((r - 1) ** 2 * near).sum(axis=1) for each in (phi, beside)
+    )
     at_one = int(np.abs(_RATIOS - 1).argmin())
     low, high = np.empty(len(c)), np.empty(len(c))
     for k, row in enumerate(share):
         high[k] = _RATIOS[at_one + _first_half(row[at_one:])]
         low[k] = _RATIOS[at_one - _first_half(row[at_one::-1])]
-    return Breakpoints(c, low, high, slope)
+    return Breakpoints(c, low, high, slope, downwind)
 
 
 def _first_half(share: np.ndarray) -> int:
@@ -78,18 +81,20 @@ def _first_half(share: np.ndarray) -> int:
 
 
 def fit_network(family: Family, network: Phi) -> Fit:
-    """The constants that a network's breakpoints give a family, linear in c; ramps begin at their scale."""
+    """The constants that a network's breakpoints give a family, linear in c, and the family's own for the others."""
     points = read_breakpoints(network)
     start = np.zeros(len(family.scales))
     # Straight lines in c: the refit bends them where that lowers the loss.
     start[0:2], start[3:5], start[6:8] = (
         np.polyfit(points.c, each, 1)[::-1] for each in (points.low, points.high, points.slope)
     )
-    if family.continuous:
-        start[8:] = family.scales[8:]
+    if family.downwind:
+        start[8:10] = np.polyfit(points.c, points.downwind, 1)[::-1]
+    if family.first:
+        start[-len(family.first) :] = family.first
     r, c = sample_grid()
-    bound = upper_bound(r, c)
-    apart = (family.of(jnp.asarray(start, jnp.float32))(r, c) - network(r, c)) / bound
+    ones, bound = jnp.ones_like(r), upper_bound(r, c)
+    apart = (family.of(jnp.asarray(start, jnp.float32))(r, ones, c) - network(r, ones, c)) / bound
     return Fit(family, start, float(jnp.sqrt(jnp.square(apart).mean())))
 
 
@@ -160,9 +165,15 @@ class Ratio(NamedTuple):
 
 def held_out_ratios(phi: Phi, *, seed: int, rows: int) -> dict[int, Ratio]:
     """Errors over CFL-superbee's by the number of steps, on profiles that were never trained with."""
-    profiles, c = draw_rows(jax.random.key(seed), rows)
-    found, wanted = (np.asarray(jax.jit(partial(row_errors, each))(profiles, c), float) for each in (phi, cfl_superbee))
+    double = jnp.result_type(float) == jnp.float64
+    found, wanted = (_held_out_errors(each, seed, rows, double) for each in (phi, cfl_superbee))
     value = found.mean(axis=1) / wanted.mean(axis=1)
     # Of a ratio of means, to first order in their deviations.
     error = np.std(found - value[:, None] * wanted, axis=1) / np.sqrt(rows) / wanted.mean(axis=1)
     return {steps: Ratio(*map(float, own)) for steps, *own in zip(HORIZONS, value, error, strict=True)}
+
+
+@lru_cache(maxsize=2)
+def _held_out_errors(phi: Phi, seed: int, rows: int, double: bool) -> np.ndarray:
+    """The errors of each row (horizons, rows), in double precision or not; CFL-superbee's are asked for repeatedly."""
+    return np.asarray(jax.jit(partial(row_errors, phi))(*draw_rows(jax.random.key(seed), rows)), float)

@@ -12,7 +12,7 @@ CELLS = 64
 HORIZONS = (128, 512, 2048)
 
 
-def cfl_superbee(r: Array, c: Array) -> Array:
+def cfl_superbee(r: Array, q: Array, c: Array) -> Array:
     """max(0, min(2r/c, 1), min(r, 2/(1 − c))), the strongest limiter of the textbook."""
     return jnp.maximum(0.0, jnp.maximum(jnp.minimum(2 * r / c, 1.0), jnp.minimum(r, 2 / (1 - c))))
 

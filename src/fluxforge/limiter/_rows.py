@@ -1,7 +1,7 @@
-"""Periodic rows of cells under transport at speed 1: F = u_i + ½ φ(r, c)(1 − c)(u_{i+1} − u_i), stepped with JAX.
+"""Periodic rows of cells under transport at speed 1: F = u_i + ½ φ(r, q, c)(1 − c)(u_{i+1} − u_i), stepped with JAX.
 
-r is (u_i − u_{i−1})/(u_{i+1} − u_i) and c the Courant number of the row. Rows are the last axis but one of every array,
-cells the last; each row has a Courant number of its own.
+r is (u_i − u_{i−1})/(u_{i+1} − u_i), q is (u_{i+2} − u_{i+1})/(u_{i+1} − u_i) and c the Courant number of the row. Rows
+are the last axis but one of every array, cells the last; each row has a Courant number of its own.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-Phi: TypeAlias = Callable[[Array, Array], Array]
-"""φ of r and c, element by element; c broadcasts against r."""
+Phi: TypeAlias = Callable[[Array, Array, Array], Array]
+"""φ of r, q and c, element by element; c broadcasts against r and q."""
 
 Step: TypeAlias = Callable[[Array, Array], Array]
 """One step of rows u (rows, cells) with the Courant numbers c (rows,)."""
@@ -32,8 +32,9 @@ def step(phi: Phi, u: Array, c: Array) -> Array:
     courant = c[..., None]
     ahead = jnp.roll(u, -1, axis=-1) - u
     behind = jnp.roll(ahead, 1, axis=-1)
-    r = behind * ahead / (ahead * ahead + _SQUARED)
-    flux = 0.5 * (1 - courant) * phi(r, courant) * ahead
+    squared = ahead * ahead + _SQUARED
+    r, q = behind * ahead / squared, jnp.roll(ahead, -1, axis=-1) * ahead / squared
+    flux = 0.5 * (1 - courant) * phi(r, q, courant) * ahead
     return u - courant * (behind + flux - jnp.roll(flux, 1, axis=-1))
 
 

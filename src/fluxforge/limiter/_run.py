@@ -46,6 +46,7 @@ def plan_training(spec: recipe.Recipe) -> Plan:
         learning_rate=spec.training.learning_rate,
         clip=spec.training.clip or float("inf"),
         single=spec.data.profiles == "single",
+        downwind=spec.data.stencil == 4,
     )
 
 

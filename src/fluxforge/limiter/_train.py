@@ -22,7 +22,7 @@ FIRST = 5 / 6
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train. `single`: every batch is the same profiles (for decoys)."""
+    """How to train. `single`: every batch is the same profiles (for decoys). `downwind`: φ sees q too."""
 
     seed: int
     seeds: int
@@ -33,6 +33,7 @@ class Plan:
     learning_rate: float
     clip: float
     single: bool = False
+    downwind: bool = False
 
     @property
     def turn(self) -> int:
@@ -67,7 +68,7 @@ def _optimiser(plan: Plan, phase: int) -> optax.GradientTransformation:
 def start_training(plan: Plan) -> TrainingState:
     """Networks that are not trained yet."""
     keys = jax.random.split(jax.random.fold_in(jax.random.key(plan.seed), 2**30), plan.seeds)
-    weights = jax.vmap(partial(create_weights, width=plan.width, depth=plan.depth))(keys)
+    weights = jax.vmap(partial(create_weights, width=plan.width, depth=plan.depth, downwind=plan.downwind))(keys)
     return TrainingState(weights, jax.vmap(_optimiser(plan, 0).init)(weights))
 
 

@@ -80,7 +80,7 @@ def mean_defect(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
 
 
 class NetworkStep(eqx.Module):
-    """T' of a problem by a network. A module, so that what is compiled for one network serves all of its shape."""
+    """T' of a problem by a network. A module, so that compiled code is shared by networks of one shape."""
 
     network: AbstractNetwork
 
@@ -104,9 +104,9 @@ DataLoss: TypeAlias = Callable[[AbstractNetwork, Problem], Terms]
 
 
 def data_loss(spec: recipe.Loss) -> DataLoss:
-    """The weighted terms that look at data, averaged over the batch; their sum is what is minimised.
+    """The weighted terms that depend on data, averaged over the batch; their sum is minimised.
 
-    The sparsity term is not among them: it looks at the weights alone, and grows with the step.
+    The sparsity term is not among them: it depends on the weights alone, and its weight on the number of the step.
     """
     defects = _defects(spec)
 
@@ -148,13 +148,13 @@ def defects(spec: recipe.Loss) -> Callable[[AbstractNetwork, Problem], Float[Arr
 
 
 def defect_of(spec: recipe.Loss) -> Defect:
-    """The one defect of a loss that has a single data term: what a refit of constants minimises."""
+    """The defect of a loss with one data term, for a refit of constants; raises InputError for several terms."""
     (defect, _, _) = _only(spec)
     return defect
 
 
 def norm_of(spec: recipe.Loss) -> str:
-    """Whether that term is of absolute values or of squares."""
+    """The norm of that term, `l1` or `l2`; raises InputError for several terms."""
     return _only(spec)[2]
 
 

@@ -16,9 +16,11 @@ from fluxforge.mesh._boundary import (
     Robin,
     Value,
     conditions_of_tags,
+    default_condition,
     depends_on_time,
     evaluate_at,
     faces_of_tags,
+    fit_conditions,
     wall_value,
 )
 from fluxforge.mesh._close_walls import close_walls, linear_speed, wall_conductance, wall_velocity
@@ -36,8 +38,7 @@ from fluxforge.mesh._families import (
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import disk, generate, graded, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
-from fluxforge.mesh._hops import Paths, Ring, paths, ring
-from fluxforge.mesh._lines import Lines, has_lines, lines
+from fluxforge.mesh._hops import Lines, Paths, Ring, has_lines, lines, paths, ring
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl, Setting
 from fluxforge.mesh._parameters import (
@@ -64,7 +65,6 @@ from fluxforge.mesh._quality import (
     nonorthogonality,
 )
 from fluxforge.mesh._read import as_mesh, read, read_cell_data
-from fluxforge.mesh._wall_conditions import default_condition, fit_conditions
 from fluxforge.mesh._write import write
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from fluxforge._arguments import describe_value
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression import COORDINATES, TIME, field, parse, symbols_of
+from fluxforge.pde import Equation
 
 Value: TypeAlias = float | int | str | Callable[..., np.ndarray]
 """A number, a formula of the coordinates (and of the time t, where that is allowed), or a function of them."""
@@ -59,6 +60,7 @@ HELD = Dirichlet()
 """u = 0: the condition of tags that are not named, unless the equation has another."""
 
 KINDS = (Dirichlet, Neumann, Robin, Periodic, Inflow)
+_TAKES = "it takes values, which hold where the flow enters (inflow:VALUE), and periodic"
 _WANTED = "Dirichlet(...), Neumann(...), Robin(...), Periodic(...) or Inflow(...)"
 
 
@@ -159,6 +161,38 @@ def _as_condition(given: object, tag: object) -> Condition:
         wanted = f"a number, {_WANTED}"
         raise InputError(f"the boundary condition of {tag!r} should be {wanted}, got {describe_value(given)}")
     return Dirichlet(float(given))
+
+
+def default_condition(equation: Equation | None) -> Condition:
+    """U = 0; for an equation with a velocity 0 where the flow enters, and free outflow."""
+    return HELD if equation is None or equation.velocity is None else Inflow()
+
+
+def fit_conditions(conditions: Conditions, tags: tuple[str, ...], equation: Equation | None) -> dict[str, Condition]:
+    """The condition of every tag, as the equation takes it.
+
+    A value on a wall of an equation without diffusion is that of the inflow. Raises InputError, naming the tag, for a
+    wall that the equation does not take.
+    """
+    walls = conditions_of_tags(conditions, tags, default_condition(equation))
+    return walls if equation is None else {tag: _fit_condition(each, tag, equation) for tag, each in walls.items()}
+
+
+def _fit_condition(condition: Condition, tag: str, equation: Equation) -> Condition:
+    where = f"the boundary condition of {tag!r}: equation {equation.name!r}"
+    if isinstance(condition, Inflow) and equation.velocity is None:
+        raise InputError(f"{where} has no velocity, so there is no inflow; give a value, neumann:Q or robin:H:T")
+    if isinstance(condition, Robin) and equation.u in equation.diffusion.free_symbols:
+        raise InputError(f"{where} has a diffusivity that depends on {equation.unknown}: it takes no robin wall")
+    if equation.diffusion != 0 or equation.velocity is None:
+        if isinstance(condition, Robin) and equation.diffusion == 0:
+            raise InputError(f"{where} has no diffusion: it takes no robin wall")
+        return condition
+    # A gradient of 0 says that the value outside is that inside, which transport can have.
+    if isinstance(condition, Robin) or (isinstance(condition, Neumann) and condition.normal_gradient not in (0, "0")):
+        kind = "robin" if isinstance(condition, Robin) else "neumann"
+        raise InputError(f"{where} has no diffusion: it takes no {kind} wall; {_TAKES}")
+    return Inflow(condition.value) if isinstance(condition, Dirichlet) else condition
 
 
 def depends_on_time(value: object, dimension: int) -> bool:

@@ -51,7 +51,7 @@ class AbstractDomain(ABC):
         """Which points lie inside."""
 
     @abstractmethod
-    def scaled(self, factor: float) -> "AbstractDomain":
+    def scale_by(self, factor: float) -> "AbstractDomain":
         """The region with every coordinate multiplied by a positive factor."""
 
 
@@ -150,7 +150,7 @@ class Polygon(AbstractDomain):
                 inside ^= crosses & (x < ax + (y - ay) * ((bx - ax) / (by - ay)))
         return inside
 
-    def scaled(self, factor: float) -> "Polygon":
+    def scale_by(self, factor: float) -> "Polygon":
         """Every vertex multiplied."""
         return Polygon((self.corners * factor).tolist(), self.tags)
 
@@ -201,7 +201,7 @@ class Disk(AbstractDomain):
         """|x − centre| < r."""
         return np.asarray(np.hypot(*(points - np.array(self.centre)).T) < self.radius)
 
-    def scaled(self, factor: float) -> "Disk":
+    def scale_by(self, factor: float) -> "Disk":
         """Centre and radius multiplied."""
         return Disk((self.centre[0] * factor, self.centre[1] * factor), self.radius * factor)
 

@@ -16,7 +16,7 @@ from fluxforge._arguments import check_kind
 from fluxforge._types import CellField, CellVectors, FaceField, FaceIndex, FaceVectors, SlotField, SlotIndex, SlotMask
 from fluxforge.errors import InputError, MeshError
 from fluxforge.expression import COORDINATES
-from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces
+from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces, fit_conditions
 from fluxforge.mesh._check_cells import check_coordinates, check_extent, name_corners
 from fluxforge.mesh._mesh import (
     Faces,
@@ -29,9 +29,8 @@ from fluxforge.mesh._mesh import (
     pair_faces,
     tangential_length,
 )
-from fluxforge.mesh._periodic import Layout, join_faces, match_faces
+from fluxforge.mesh._periodic import Joints, Layout, join_faces, match_faces
 from fluxforge.mesh._read import as_mesh
-from fluxforge.mesh._wall_conditions import fit_conditions
 from fluxforge.pde import Equation
 
 Key = TypeVar("Key")
@@ -212,21 +211,15 @@ def dual(
     V = cell_areas(mesh.points, mesh.cells)
     _check_areas(mesh, V)
     x = cell_centroids(mesh.points, mesh.cells)
-    p, q = mesh.points[faces.start], mesh.points[faces.end]
-    along, centre = q - p, 0.5 * (p + q)
-    A = np.hypot(along[:, 0], along[:, 1])
-    n = np.stack([along[:, 1], -along[:, 0]], axis=1) / A[:, None]
+    A, n, centre = _face_geometry(mesh, faces)
     tags, tag = boundary_tags(mesh, faces)
     walls = fit_conditions(boundary, tags, equation)
     joints = match_faces(walls, tags=tags, tag=tag, interior=faces.interior, centre=centre, n=n, A=A)
     layout = join_faces(faces, joints)
-    d = centre - x[faces.owner]
-    inside = slice(faces.interior)
-    d[inside] = x[faces.neighbour[inside]] - x[faces.owner[inside]]
-    d[joints.first] -= d[joints.second]
     slot_node, slot_sign = _slots(faces, layout)
     kept, at_wall = layout.kept, layout.kept[layout.interior :]
     tag = tag[at_wall - faces.interior]
+    d = _offsets_across(faces, joints, x, centre)
     # The normal from the owner's centroid meets the line of the face here.
     height = np.einsum("fe,fe->f", d[at_wall], n[at_wall])
     foot = x[faces.owner[at_wall]] + height[:, None] * n[at_wall]
@@ -267,6 +260,24 @@ def _check_areas(mesh: Mesh, V: CellField) -> None:
             f"{mesh.origin}: cell {cell} has the area {V[cell]:g} ({name_corners(mesh.cells, cell)}): "
             "list the corners of every cell counter-clockwise, around an area above 0"
         )
+
+
+def _face_geometry(mesh: Mesh, faces: Faces) -> tuple[FaceField, FaceVectors, FaceVectors]:
+    """The length A, the unit normal n out of the owner, and the centre of every face."""
+    p, q = mesh.points[faces.start], mesh.points[faces.end]
+    along = q - p
+    A = np.hypot(along[:, 0], along[:, 1])
+    return A, np.stack([along[:, 1], -along[:, 0]], axis=1) / A[:, None], 0.5 * (p + q)
+
+
+def _offsets_across(faces: Faces, joints: Joints, x: CellVectors, centre: FaceVectors) -> FaceVectors:
+    """From the owner's centroid to the neighbour's, or to the centre of a boundary face; d before ghosts are placed."""
+    d = centre - x[faces.owner]
+    inside = slice(faces.interior)
+    d[inside] = x[faces.neighbour[inside]] - x[faces.owner[inside]]
+    # Two joined faces are the same place: from the owner of the first to it, and on to the owner of the second.
+    d[joints.first] -= d[joints.second]
+    return d
 
 
 def _to_ghosts(d: FaceVectors, height: FaceField, n: FaceVectors, conditions: FaceConditions) -> FaceVectors:

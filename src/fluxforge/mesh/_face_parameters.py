@@ -14,9 +14,7 @@ from fluxforge.mesh._parameter_values import (
     Curl,
     Setting,
     Sites,
-    cell_sites,
     constant_tensor,
-    face_sites,
     scalars_at,
     tensors_at,
     vectors_at,
@@ -24,6 +22,16 @@ from fluxforge.mesh._parameter_values import (
 from fluxforge.pde import Parameter, Where, differentiate
 
 _CURL = re.compile(r"\s*curl\s*\((.*)\)\s*", re.DOTALL)
+
+
+def cell_sites(graph: DualGraph, time: float | None = None) -> Sites:
+    """The centroids of a graph's cells, with their regions."""
+    return Sites(graph.x, "cell", time, graph.region, graph.regions)
+
+
+def face_sites(graph: DualGraph, time: float | None = None) -> Sites:
+    """The centres of a graph's faces."""
+    return Sites(graph.centre, "face", time)
 
 
 def face_velocities(

@@ -61,7 +61,7 @@ def generate(
         return replace(mesh, notes=(f"meshed by the built-in engine: {problem}", *mesh.notes))
     # A power of two rescales without rounding, and the engines' tolerances then suit domains of every extent.
     scale = 2.0 ** -floor(log2(_extent(domain)))
-    scaled = domain.scaled(scale)
+    scaled = domain.scale_by(scale)
     attractors = _attractors(scaled, KINDS[kind], seed)
     make = partial(_mesher(engine), scaled, attractors=attractors, seed=seed)
     load = _cells_times_size_squared(scaled, attractors)

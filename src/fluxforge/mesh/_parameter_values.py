@@ -13,7 +13,6 @@ from fluxforge._arguments import describe_value
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression import COORDINATES, TIME, evaluate, field, parse, split_components, symbol
 from fluxforge.mesh._boundary import Value, depends_on_time, evaluate_at
-from fluxforge.mesh._dual import DualGraph
 
 
 @dataclass(frozen=True)
@@ -64,16 +63,6 @@ class Sites:
     def describe(self, k: int) -> str:
         """`cell 7 at (0.25, 0.5)`."""
         return f"{self.kind} {k} at ({', '.join(f'{coordinate:g}' for coordinate in self.points[k])})"
-
-
-def cell_sites(graph: DualGraph, time: float | None = None) -> Sites:
-    """The centroids of a graph's cells, with their regions."""
-    return Sites(graph.x, "cell", time, graph.region, graph.regions)
-
-
-def face_sites(graph: DualGraph, time: float | None = None) -> Sites:
-    """The centres of a graph's faces."""
-    return Sites(graph.centre, "face", time)
 
 
 def read_number(given: Setting, what: str, time: float | None = None) -> float:

@@ -14,13 +14,11 @@ from fluxforge.errors import EquationError, InputError
 from fluxforge.expression import evaluate, symbol
 from fluxforge.mesh._close_walls import close_walls
 from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph
-from fluxforge.mesh._face_parameters import face_conormals, face_velocities
+from fluxforge.mesh._face_parameters import cell_sites, face_conormals, face_sites, face_velocities
 from fluxforge.mesh._mesh import normal_part, tangential_length
 from fluxforge.mesh._parameter_values import (
     AtTime,
     Setting,
-    cell_sites,
-    face_sites,
     parameter_depends_on_time,
     read_number,
     scalars_at,

@@ -12,10 +12,11 @@ from fluxforge.paper._claims import (
 )
 from fluxforge.paper._compare import Comparison, Moved, PartComparison, compare
 from fluxforge.paper._kinds import Kind
-from fluxforge.paper._parts import PARTS, Document, Drawn, Part
+from fluxforge.paper._parts import PARTS, Drawn, Part
 from fluxforge.paper._places import round_document
 from fluxforge.paper._run import Reproduction, read_documents, reproduce, write_reproduction
 from fluxforge.paper.studies import to_document
+from fluxforge.run.result import Document
 
 __all__ = [
     "PARTS",

@@ -6,7 +6,7 @@ so that a sentence is only said to be held or contradicted by it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec import field as named
@@ -16,7 +16,7 @@ from fluxforge.paper.studies._networks import CARRY
 from fluxforge.pde import HEAT
 from fluxforge.pipeline import load_run
 from fluxforge.run.carry import CarryResult, CarryRow
-from fluxforge.run.result import from_document
+from fluxforge.run.result import Document, from_document
 
 Measure: TypeAlias = Literal["extrapolates", "more accurate"]
 Held: TypeAlias = Literal["held", "contradicted", "not run here"]
@@ -107,9 +107,7 @@ def read_carried(folder: Path) -> Carried | None:
     return Carried(rows, places)
 
 
-def judge_both_kinds(
-    measure: Measure, documents: Mapping[str, dict[str, Any]], carried: Carried | None
-) -> list[KindVerdict]:
+def judge_both_kinds(measure: Measure, documents: Mapping[str, Document], carried: Carried | None) -> list[KindVerdict]:
     """Judge a sentence by both kinds; `documents` are those of the parts, of which the convergence study is used.
 
     A network extrapolates if no run blows up and every run errs less than Euler's method; it is more accurate if the
@@ -124,7 +122,7 @@ def judge_both_kinds(
     ]
 
 
-def _find_places(document: Mapping[str, Any]) -> Iterator[Place]:
+def _find_places(document: Document) -> Iterator[Place]:
     """Every network of the study beside Euler's method, for steps that it was trained with."""
     rows = [row for row in document.get("rows", ()) if row["fourier"] <= LONGEST]
     euler = {(row["wanted"], row["fourier"]): row for row in rows if row["scheme"] == "euler"}

@@ -9,14 +9,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 from scipy.stats import fisher_exact
 
 from fluxforge.paper._claims import NOT_RUN, judge_claims
 from fluxforge.paper._kinds import NOT_COMPARED, Kind
-from fluxforge.paper._parts import Document
 from fluxforge.paper._places import Number, numbers
+from fluxforge.run.result import Document
 
 # Two rates differ if, by Fisher's exact test, equal rates give such counts with a probability below this.
 UNLIKELY = 0.01
@@ -82,7 +81,7 @@ class Comparison:
     only_kept: tuple[str, ...]
     only_fresh: tuple[str, ...]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Document:
         """The comparison as JSON types."""
         return asdict(self)
 

@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from fluxforge.report import Row, Shown, Table, embed_figure, page, table_csv, tables, typeset
+from fluxforge.run.result import Document
 from fluxforge.scheme import Scheme
 
 # Classes of the style by verdict.
@@ -47,7 +47,7 @@ class Section:
     methods: str
     pictures: Sequence[tuple[str, Shown, Sequence[Download]]]
     document: Download
-    environment: Mapping[str, Any]
+    environment: Document
     command: str
     took: float | None
     preset: str
@@ -65,7 +65,7 @@ class Formula:
 
 def section(
     name: str,
-    document: Mapping[str, Any],
+    document: Document,
     *,
     place: str,
     summary: str,
@@ -97,7 +97,7 @@ def section(
 
 def reproduction_page(
     sections: Sequence[Section],
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Document],
     counts: Mapping[str, int],
     *,
     formulas: Sequence[Formula],
@@ -139,9 +139,7 @@ def _pixels(figure: Figure) -> Markup:
     return Markup('<img alt="" src="data:image/png;base64,{}">').format(coded)
 
 
-def _downloads(
-    title: str, document: Mapping[str, Any], found: Mapping[str, list[Row]], wanted: Sequence[str]
-) -> list[Download]:
+def _downloads(title: str, document: Document, found: Mapping[str, list[Row]], wanted: Sequence[str]) -> list[Download]:
     """What a figure was drawn from: its tables one below the other, each row with its place; and the same as JSON."""
     rows = [
         {"table": where, **row}

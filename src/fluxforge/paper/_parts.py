@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from matplotlib.figure import Figure
 from msgspec import Struct, toml
@@ -26,11 +26,9 @@ from fluxforge.paper.studies import (
     theorems,
     to_document,
 )
-from fluxforge.pipeline import Progress
 from fluxforge.report import Table, extrapolation_figure, generalisation_figure
-
-Document: TypeAlias = dict[str, Any]  # The result of an experiment with its claims, as JSON types.
-Warn = Callable[[str], None]
+from fluxforge.run import Progress, Warn
+from fluxforge.run.result import Document
 
 
 @runtime_checkable

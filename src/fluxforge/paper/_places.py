@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluxforge.paper._kinds import Kind, Rule, rule_of
-from fluxforge.paper._parts import Document
+from fluxforge.run.result import Document
 
 # The keys that name an element of a list, in order of preference.
 IDENTITY = ("scheme", "name", "family", "engine")
@@ -112,8 +112,7 @@ def round_document(part: str, document: Document, *, digits: int = 6) -> Documen
     """Round the numbers of a document to so many digits, except deterministic and fitted ones, which are compared."""
     found = numbers(part, document)
     full = {where for where, number in found.items() if number.rule.kind in (Kind.EXACT, Kind.FITTED)}
-    result: Document = _round_value(document, "", full, digits)
-    return result
+    return _round_value(document, "", full, digits)
 
 
 def _round_value(value: Any, where: str, full: set[str], digits: int) -> Any:

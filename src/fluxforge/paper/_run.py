@@ -17,14 +17,25 @@ import msgspec
 
 from fluxforge import recipe
 from fluxforge._files import hold_folder, read_document, write_document, write_text
+from fluxforge._machine import environment
 from fluxforge.errors import DocumentError, InputError, StorageError
 from fluxforge.mesh import save_figure
 from fluxforge.paper._both_kinds import read_carried
 from fluxforge.paper._claims import Claim, count_verdicts, format_csv, judge_claims
 from fluxforge.paper._page import Formula, Section, reproduction_page, section
-from fluxforge.paper._parts import PARTS, Document, Part, Warn
-from fluxforge.pipeline import Progress, environment, silent
-from fluxforge.run import digest_files, explain_failure, find_altered, lock_folder, read_digests, remove_strays
+from fluxforge.paper._parts import PARTS, Part
+from fluxforge.run import (
+    Progress,
+    Warn,
+    digest_files,
+    explain_failure,
+    find_altered,
+    lock_folder,
+    read_digests,
+    remove_strays,
+    silent,
+)
+from fluxforge.run.result import Document
 from fluxforge.scheme import find
 
 # The format version of the documents of parts.
@@ -54,9 +65,9 @@ class Inputs:
     """
 
     version: int
-    config: Mapping[str, Any]
+    config: Document
     recipes: Mapping[str, str]
-    libraries: Mapping[str, Any]
+    libraries: Mapping[str, str]
     after: Mapping[str, str | None]
 
     @staticmethod
@@ -91,7 +102,7 @@ def reproduce(
     name: str,
     *,
     preset: str = "quick",
-    changes: Mapping[str, Any] | None = None,
+    changes: recipe.Changes | None = None,
     folder: Path | None = None,
     again: bool = False,
     tell: Progress = silent,
@@ -131,7 +142,7 @@ def find_part(name: str) -> Part:
 
 def read_documents(folder: Path) -> dict[str, Document]:
     """The documents of the parts in a folder by name: NAME/NAME.json as runs write it, or NAME.json."""
-    documents = {}
+    documents: dict[str, Document] = {}
     for name in PARTS:
         for path in (folder / name / f"{name}.json", folder / f"{name}.json"):
             if path.exists():
@@ -193,7 +204,7 @@ def _run_part(name: str, config: Any, own: Path | None, inputs: str, tell: Progr
     result = PARTS[name].run(config, own, tell, warn)
     head = {"format": f"fluxforge-{name}", "format_version": VERSION}
     took = round(time.perf_counter() - start, 1)
-    return head | result | {"preset": config.preset, "inputs": inputs, "took_s": took}
+    return {**head, **result, "preset": config.preset, "inputs": inputs, "took_s": took}
 
 
 @contextmanager

@@ -1,25 +1,19 @@
 """Checks of an equation: names, the symbols of its formulas, units, and a two-point flux that is given in full.
 
-That flux is tried with numbers, since algebra may not decide whether it is one of its equation.
+That flux is tested with numbers, since SymPy may not decide whether it belongs to its equation. Each check raises
+EquationError, naming the equation and the field.
 """
 
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
 import sympy as sp
 
 from fluxforge.errors import EquationError
-from fluxforge.expression import COORDINATES, TIME, WORDS, symbol
+from fluxforge.expression import COORDINATES, TIME, WORDS, evaluate, symbol
 from fluxforge.pde._parameter import PLACES, Clash, Rank, Unit, Where, dimensions, multiply_units, unit
-
-if TYPE_CHECKING:
-    from fluxforge.pde._equation import Equation
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from fluxforge.expression import evaluate
 
 if TYPE_CHECKING:
     from fluxforge.pde._equation import Equation
@@ -29,6 +23,7 @@ _TAKEN = frozenset((*WORDS, *COORDINATES, TIME, "A", "V", "S", "T", "delta", "ch
 
 
 def check_names(equation: "Equation") -> None:
+    """Names are usable and distinct, ranks and places of parameters fit, and a velocity has something to carry."""
     where = f"equation {equation.name!r:.60}"
     names = [equation.unknown, *(p.name for p in equation.parameters)]
     for name in names:
@@ -49,6 +44,7 @@ def check_names(equation: "Equation") -> None:
 
 
 def check_formulas(equation: "Equation") -> None:
+    """Every formula contains only symbols it may; c > 0 and K ≥ 0 where they are numbers."""
     scalars = [p for p in equation.parameters if p.rank is Rank.SCALAR]
     in_cells = {symbol(p.name) for p in scalars if p.where is not Where.FACE}
     constant = {symbol(p.name) for p in scalars if p.where is Where.CONSTANT}
@@ -74,7 +70,7 @@ def check_formulas(equation: "Equation") -> None:
 
 
 def check_units(equation: "Equation") -> None:
-    """Every term has the unit of c ∂u/∂t, where all parameters have one, and a flux that times a length.
+    """Where all parameters have units, every term has that of c ∂u/∂t, and a flux has it times a length.
 
     A reaction of the unknown alone, u - u**3, is one per unit of time: its terms must agree with each other.
     """
@@ -120,7 +116,7 @@ def _in_units(
 
 
 _POINTS = 12
-# A gradient is tried over this distance: (u_P - u_N)/δ keeps ten digits, and transport differs by about 1e-6.
+# The distance over which a gradient is tried: (u_P - u_N)/δ keeps ten digits, and transport differs by about 1e-6.
 _SHORT = 1e-6
 # What is equal in exact arithmetic differs by round-off of numbers near 1: a million times that.
 _ROUND_OFF = 1e-9
@@ -143,7 +139,7 @@ def check_two_point(equation: "Equation") -> None:
 
 
 class _Trial:
-    """The flux at points without symmetry: parameters near 1, velocities and half of the unknowns of either sign."""
+    """The flux at random points: parameters near 1, velocities and half of the unknowns of either sign."""
 
     def __init__(self, equation: "Equation") -> None:
         self.equation = equation
@@ -164,12 +160,12 @@ class _Trial:
     def check_equal_values(self) -> None:
         """F(u, u) = f(u) a·n, whatever the parameters are on either side."""
         u, carried = self.u, self._transport_flux()
-        # What rounds is terms of the size of ∂F/∂u · u, of which the flux at other values tells the size.
+        # Round-off is relative to terms like ∂F/∂u · u, which the flux at other values estimates.
         size = np.abs(carried) + np.abs(self._flux(u, self.v)) + np.abs(self._flux(self.v, u))
         self._require(self._flux(u, u), carried, _ROUND_OFF * size, "of equal values should be f(u) a·n")
 
     def check_turned(self) -> None:
-        """What leaves P enters N."""
+        """F(P, N) = −F(N, P) with the normal reversed: what leaves P enters N."""
         ends = self._flux(self.u, self.v)
         back = -self._flux(self.v, self.u, turned=True)
         size = np.abs(ends) + np.abs(back)

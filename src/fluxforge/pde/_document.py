@@ -1,15 +1,15 @@
-"""Equations as documents: TOML files of users, and the equation that a scheme.json names. Nothing is evaluated."""
+"""Equations as documents: TOML files of users, and the equation in a scheme.json. Nothing in them is executed."""
 
 import difflib
 import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import sympy as sp
 
+from fluxforge._types import JsonObject
 from fluxforge.errors import EquationError, ExpressionError
 from fluxforge.expression import parse, to_text
 from fluxforge.pde._catalogue import BUILT_IN
@@ -74,7 +74,7 @@ def find(equation: str | os.PathLike[str] | Equation, *, reaction: str | None = 
     raise EquationError(f"no equation {name!r:.60}: neither a built-in one ({known}) nor a .toml file.{hint}")
 
 
-def from_document(document: Mapping[str, Any], where: str = "the equation") -> Equation:
+def from_document(document: Mapping[str, object], where: str = "the equation") -> Equation:
     """An equation from the values of a TOML file or of JSON; raises EquationError that opens with `where`."""
     try:
         given = msgspec.convert(document, _Document)
@@ -105,8 +105,8 @@ def from_document(document: Mapping[str, Any], where: str = "the equation") -> E
         raise EquationError(f"{where}: {error}") from error
 
 
-def to_document(equation: Equation) -> dict[str, Any]:
-    """The equation as plain values that `from_document` reads back; what is as by default is left out."""
+def to_document(equation: Equation) -> JsonObject:
+    """The equation as plain values that `from_document` reads back; fields that have their default are left out."""
     found = msgspec.to_builtins(
         _Document(
             name=equation.name,
@@ -130,7 +130,7 @@ def to_document(equation: Equation) -> dict[str, Any]:
 
 
 class _Formulas:
-    """Reads the formulas of a document, each with the names it may contain."""
+    """Parses the formulas of a document, each with the names it may contain."""
 
     def __init__(self, given: _Document, parameters: tuple[Parameter, ...]) -> None:
         self._given = given

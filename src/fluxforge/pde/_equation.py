@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import sympy as sp
 
@@ -15,6 +15,10 @@ from fluxforge.pde._words import Words, plain_text, words_of
 Given: TypeAlias = "sp.Expr | Sequence[Any]"
 """The value of a parameter as formulas of x, y, z and t: one, one per coordinate, or rows of a tensor."""
 
+Example: TypeAlias = float | tuple[float, ...] | tuple[tuple[float, ...], ...]
+"""An example value of a parameter: a number, a vector, or the rows of a tensor."""
+
+T = TypeVar("T")
 # A velocity, and the rows of a positive definite tensor, without symmetry.
 _EXAMPLE = ((1.0, 0.4, 0.7), (1.3, 0.2, 0.1), (0.2, 0.9, 0.3), (0.1, 0.3, 1.1))
 OF_UNKNOWN = unit(unknown=1)
@@ -53,7 +57,7 @@ class Equation:
     unknown_unit: Unit = OF_UNKNOWN
 
     def __post_init__(self) -> None:
-        """Refuse what no mesh could evaluate."""
+        """Raise EquationError for what no mesh could evaluate."""
         check_names(self)
         check_formulas(self)
         check_units(self)
@@ -93,10 +97,11 @@ class Equation:
         known = ", ".join(each.name for each in self.parameters) or "none"
         raise EquationError(f"equation {self.name!r} has no parameter {name!r:.60}; it has: {known}")
 
-    def settings(self, values: Mapping[str, Any] | None = None, **words: Any) -> dict[str, Any]:
-        """Values by parameter, those of `words` by what a parameter means: `diffusivity=2` sets heat's α.
+    def settings(self, values: Mapping[str, T] | None = None, **words: T | None) -> dict[str, T]:
+        """Values by parameter name; `words` name parameters by their meaning: `diffusivity=2` sets heat's α.
 
-        Raises EquationError for a word that no parameter means and for one that is given twice; None gives nothing.
+        Words whose value is None are ignored. Raises EquationError for a word that no parameter has as its meaning, and
+        for a parameter that is given twice.
         """
         found = dict(values or {})
         for word, value in words.items():
@@ -111,9 +116,9 @@ class Equation:
             found[meant] = value
         return found
 
-    def example(self, dimension: int, scale: float = 1.0) -> dict[str, Any]:
+    def example(self, dimension: int, scale: float = 1.0) -> dict[str, Example]:
         """Values to try a scheme with, times `scale`: defaults, and numbers without symmetry where there are none."""
-        found: dict[str, Any] = {}
+        found: dict[str, Example] = {}
         for p in self.parameters:
             if p.rank is Rank.VECTOR:
                 found[p.name] = tuple(scale * a for a in _EXAMPLE[0][:dimension])
@@ -233,12 +238,12 @@ class Equation:
 
     @property
     def only_diffuses(self) -> bool:
-        """Whether there is neither transport nor a reaction: then K says all there is to say."""
+        """Whether there is neither transport nor a reaction, so that c and K describe the equation."""
         return self.velocity is None and self.reaction == 0
 
     @property
     def linear(self) -> bool:
-        """Whether f, r, K∇u and a flux of one's own are affine in the unknown."""
+        """Whether f, r, K∇u and `two_point` are affine in the unknown."""
         strong = (sp.diff(part, self.u, 2) for part in (self.transported, self.reaction))
         ends = [symbol(f"{self.unknown}_{end}") for end in ("P", "N")]
         flux = (sp.diff(self.two_point or 0, one, other) for one in ends for other in ends)
@@ -246,7 +251,7 @@ class Equation:
 
 
 def differentiate(formula: sp.Expr, variable: sp.Symbol) -> sp.Expr:
-    """The derivative, with the step of |·|, min and max as (1 + sign)/2, and 0 at a jump: what our evaluator knows."""
+    """The derivative, with Heaviside's step as (1 + sign)/2 and 0 for Dirac's δ, which `evaluate` does not know."""
     found = sp.diff(formula, variable).replace(sp.DiracDelta, lambda *_: sp.S.Zero)
     return found.replace(sp.Heaviside, lambda at, *_: (1 + sp.sign(at)) / 2)
 

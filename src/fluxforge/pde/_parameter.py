@@ -50,7 +50,7 @@ class Clash:
 
 
 Verdict = Unit | Clash | None
-"""The unit, where units clash, or nothing known: a fitted constant carries whatever unit it needs."""
+"""The unit, the place where units clash, or None: a fitted constant may have any unit."""
 
 
 def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
@@ -94,7 +94,7 @@ def _power(base: Verdict, exponent: sp.Expr) -> Verdict:
 
 
 def _alike(expr: sp.Expr, known: list[Unit]) -> Verdict:
-    """What a sum, a modulus or an extreme makes of its parts, a sign, or a function that wants a number."""
+    """The unit of a sum, modulus, extreme or comparison of like parts, of a sign, or of a function of a number."""
     if isinstance(expr, sp.Add | sp.Abs | sp.Min | sp.Max | Select) or type(expr) in COMPARISONS:
         different = tuple(dict.fromkeys(known))
         if len(different) > 1:
@@ -132,7 +132,8 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. `unit` is None where it is not stated; `default` is the value of a scalar or vector nobody sets.
+    """One parameter. `unit` is None where it is not stated; `default` is the value of a scalar or
+    vector that is not set.
 
     In a flux a scalar is its name (`k_P` and `k_N`, if it is given per cell), a vector a its component along the
     face's normal, `a_n` = a·n, and a tensor K `K_nn` = n·K n: the same in every dimension, however the mesh is turned.
@@ -158,7 +159,7 @@ class Parameter:
         return self.rank is Rank.SCALAR and self.where is Where.CELL
 
     def edge_names(self, ends: tuple[str, ...] = ("P", "N"), leg: str = "") -> tuple[str, ...]:
-        """What a message over an edge may call it; `leg` is the suffix of that edge on a path of two."""
+        """Its symbols in a message over an edge; `leg` is the suffix of that edge on a path of two."""
         if self.in_cells:
             return tuple(f"{self.name}_{end}" for end in ends)
         if self.rank is Rank.SCALAR:
@@ -167,7 +168,7 @@ class Parameter:
 
     @property
     def cell_names(self) -> tuple[str, ...]:
-        """What an output of a cell may call it: a scalar that a cell has."""
+        """Its symbol in the output of a cell, which has scalars only."""
         return (self.name,) if self.rank is Rank.SCALAR and self.where is not Where.FACE else ()
 
     @property

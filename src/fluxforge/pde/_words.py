@@ -1,4 +1,4 @@
-"""How texts speak of an equation: its reference step, its diffusion and its unknown."""
+"""Words and letters for an equation in certificates, messages and reports."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,9 +28,9 @@ _GREEK = {
 class Words:
     """The words for an equation in certificates and messages.
 
-    `step`: whose name the reference step has; `diffusion` the letter or formula of K; `parameters` the letters of all;
-    `unknown` the letter, `unknowns` the values of the unknown; `exchanged` what cells exchange; `total` the conserved
-    sum as a formula, `conserved` the same in a sentence.
+    `step` is the name of the reference step (Fourier, Courant or reference); `diffusion` the letter or formula of K;
+    `parameters` the letters of all; `unknown` the letter, `unknowns` the values of the unknown; `exchanged` what cells
+    exchange; `total` the conserved sum as a formula, `conserved` the same in a sentence.
     """
 
     step: str

@@ -1,10 +1,9 @@
 """The main job: data, training, distilling, certifying, in a folder that can be continued."""
 
 from fluxforge.pipeline._carry import initial_field, unseen_mesh
-from fluxforge.pipeline._describe import describe_judged
 from fluxforge.pipeline._discover import check_feasible, discover, explain, free_folder, resume
 from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula
-from fluxforge.pipeline._folder import Progress, environment, finite, recipe_of, run_folder, silent
+from fluxforge.pipeline._folder import finite, recipe_of, run_folder
 from fluxforge.pipeline._formula import Formula
 from fluxforge.pipeline._gallery import (
     AblationRow,
@@ -17,6 +16,7 @@ from fluxforge.pipeline._gallery import (
 )
 from fluxforge.pipeline._generalisation import generalise, reduce_networks
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_steps
+from fluxforge.pipeline._report import describe_judged
 from fluxforge.pipeline._run import MetricColumns, Run, load_run
 from fluxforge.run.result import Discovery, Document, Evaluation, Generalisation, Measured, to_document
 
@@ -33,14 +33,12 @@ __all__ = [
     "Judged",
     "Measured",
     "MetricColumns",
-    "Progress",
     "Run",
     "TrainedMember",
     "check_feasible",
     "describe_judged",
     "discover",
     "distil_network",
-    "environment",
     "explain",
     "finite",
     "format_gallery",
@@ -57,7 +55,6 @@ __all__ = [
     "reduce_networks",
     "resume",
     "run_folder",
-    "silent",
     "to_document",
     "unseen_mesh",
     "with_steps",

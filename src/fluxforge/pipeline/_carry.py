@@ -113,7 +113,7 @@ def initial_field(graph: DualGraph, kind: str, seed: int, equation: Equation = H
 
 def mesh_parameters(
     equation: Equation, values: Mapping[str, recipe.Value], graph: DualGraph, *, jumps: float, seed: int
-) -> dict[str, Any]:
+) -> Settings:
     """The parameters on one mesh: those given per cell times factors of up to `jumps` either way, cell by cell."""
     found: dict[str, Any] = dict(values)
     rng = np.random.default_rng([seed, _JUMPS])

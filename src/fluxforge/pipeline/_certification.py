@@ -18,9 +18,9 @@ from fluxforge.data import Problem
 from fluxforge.graph import evaluate_stages
 from fluxforge.pde import HEAT
 from fluxforge.pipeline._distillation import Judged
-from fluxforge.pipeline._folder import Progress, add_seconds
 from fluxforge.pipeline._formula import Formula, is_expected
 from fluxforge.pipeline._problems import judged_steps, problems_by_step
+from fluxforge.run import Progress, add_seconds
 from fluxforge.scheme import TABLEAUX, Hop, Scheme, integrate, save
 
 FAMILIES = ("squares", "right", "irregular")

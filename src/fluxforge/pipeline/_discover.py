@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from fluxforge import recipe
 from fluxforge._arguments import check_function, check_kind, check_path, check_text
+from fluxforge._machine import environment
 from fluxforge.data import model_of
 from fluxforge.distil import ablate, engine
 from fluxforge.errors import InputError
@@ -18,33 +19,14 @@ from fluxforge.gnn import Network
 from fluxforge.graph import device_memory
 from fluxforge.pde import HEAT
 from fluxforge.pipeline._certification import Certified, certify_formula, name_outputs
-from fluxforge.pipeline._coefficients import discover_coefficients
-from fluxforge.pipeline._describe import describe_certified
 from fluxforge.pipeline._distillation import TrainedMember, distil_network, judge_formula, train_network
 from fluxforge.pipeline._experiment import check_experiment, discover_experiment, rewrite_experiment
-from fluxforge.pipeline._folder import (
-    Progress,
-    Warn,
-    check_outputs,
-    description,
-    environment,
-    finite,
-    recipe_of,
-    record_outputs,
-    run_folder,
-    silent,
-)
-from fluxforge.pipeline._generalisation import generalise
+from fluxforge.pipeline._flux_form import discover_carry, rewrite_carry
+from fluxforge.pipeline._folder import check_outputs, description, finite, recipe_of, record_outputs, run_folder
+from fluxforge.pipeline._generalisation import compare_arms, rewrite_generalisation
 from fluxforge.pipeline._limiter import discover_limiter, rewrite_limiter
 from fluxforge.pipeline._problems import needs_small_steps
-from fluxforge.pipeline._report import (
-    rewrite_carry,
-    rewrite_generalisation,
-    rewrite_report,
-    rewrite_skew,
-    write_generalisation,
-    write_report,
-)
+from fluxforge.pipeline._report import describe_certified, rewrite_report, write_report
 from fluxforge.pipeline._run import (
     CARRY,
     DISCOVERY,
@@ -56,11 +38,9 @@ from fluxforge.pipeline._run import (
     result_stage,
     run_kind,
 )
-from fluxforge.pipeline._skew import check_skew
-from fluxforge.pipeline._skew_run import run_skew
-from fluxforge.report import write_carry
-from fluxforge.run import RunFolder
-from fluxforge.run.carry import CarryResult
+from fluxforge.pipeline._skew import check_skew, discover_skew, rewrite_skew
+from fluxforge.run import Progress, RunFolder, Warn, silent
+from fluxforge.run.experiment import AblationResults
 from fluxforge.run.result import Discovery, Document, from_document, to_document
 
 
@@ -68,7 +48,7 @@ def discover(
     source: str | os.PathLike[str] | recipe.Recipe = "first-order",
     output: str | os.PathLike[str] | None = None,
     *,
-    changes: Mapping[str, Any] | None = None,
+    changes: recipe.Changes | None = None,
     command: str = "",
     tell: Progress = silent,
     warn: Warn = lambda _: None,
@@ -145,23 +125,6 @@ def check_networks(spec: recipe.Recipe) -> None:
         engine(spec.search.engine)
 
 
-def discover_carry(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
-    """Train, measure and distil a network in the form of a flux, and write document and report."""
-    found, scheme, certificate = discover_coefficients(spec, folder, tell)
-    document: Document = finite(to_document(found))
-    paths = write_carry(from_document(document, CarryResult, folder.path), scheme, folder.path)
-    texts = () if certificate is None else tuple(folder.path / name for name in name_outputs(False))
-    record_outputs(folder, spec, paths, texts=texts)
-    return document
-
-
-def compare_arms(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
-    """Train and measure the arms of a recipe, and write document and figures."""
-    result = generalise(spec, folder, tell)
-    record_outputs(folder, spec, write_generalisation(result, folder.path))
-    return to_document(result)
-
-
 def discover_formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
     """From a recipe to its scheme, certificate and report in the folder, step by step; returns the document."""
     trained = train_network(spec, folder, tell)
@@ -189,7 +152,7 @@ def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progre
 def search_without_network(discovery: Discovery, spec: recipe.Recipe, tell: Progress) -> Discovery:
     """Search formulas in the data themselves, to see what the network was needed for; and say what the run was."""
     tell("searching without a network", 0, 1)
-    ablations = ablate(spec).document()
+    ablations = msgspec.convert(ablate(spec).document(), AblationResults)
     model = model_of(spec)
     return replace(
         discovery,
@@ -202,7 +165,7 @@ def search_without_network(discovery: Discovery, spec: recipe.Recipe, tell: Prog
         expected=spec.expect,
         as_expected=bool(discovery.as_expected),
         ablations=ablations,
-        seconds={**discovery.seconds, "ablations": ablations["seconds"]},
+        seconds={**discovery.seconds, "ablations": ablations.seconds},
     )
 
 
@@ -247,6 +210,6 @@ KINDS: Mapping[str, RunKind] = {
     EXPERIMENT: RunKind(discover_experiment, rewrite_experiment, check_experiment),
     GENERALISATION: RunKind(compare_arms, rewrite_generalisation),
     LIMITER: RunKind(discover_limiter, lambda document, _, into, __: rewrite_limiter(document, into), lambda _: None),
-    SKEW: RunKind(run_skew, rewrite_skew, check_skew),
+    SKEW: RunKind(discover_skew, rewrite_skew, check_skew),
 }
 """Kinds of runs by the names that `run_kind` gives them."""

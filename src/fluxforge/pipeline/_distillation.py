@@ -17,7 +17,7 @@ from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, Train
 from fluxforge.gnn import AbstractNetwork, FluxNetwork, Network, cast
 from fluxforge.loss import data_loss, defect_of, mean_defect, norm_of, step_of
 from fluxforge.pipeline import _modules, _stencil_route
-from fluxforge.pipeline._folder import Progress, add_seconds, training_progress
+from fluxforge.pipeline._folder import training_progress
 from fluxforge.pipeline._formula import Condition, Formula, NetworkConstants, Verdict, judge, law_condition, law_record
 from fluxforge.pipeline._problems import (
     draw_problems,
@@ -26,7 +26,7 @@ from fluxforge.pipeline._problems import (
     problems_by_step,
     with_shortest_steps,
 )
-from fluxforge.run import RunFolder
+from fluxforge.run import Progress, RunFolder, add_seconds
 from fluxforge.run.result import Evaluation, FrontTable, StencilCheck, StepErrors
 from fluxforge.scheme import Hop
 from fluxforge.train import Trained, train

@@ -3,13 +3,11 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import numpy as np
 
 from fluxforge import recipe
-from fluxforge._machine import count_threads, describe_processor
+from fluxforge._machine import count_threads, describe_processor, environment
 from fluxforge.certify import Certificate
 from fluxforge.distil import engine
 from fluxforge.experiment import (
@@ -24,69 +22,15 @@ from fluxforge.experiment import (
 )
 from fluxforge.expression import to_text
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._folder import Progress, environment, finite, record_outputs
+from fluxforge.pipeline._folder import finite, record_outputs
 from fluxforge.report import write_experiment
-from fluxforge.run import RunFolder
-from fluxforge.run.result import Discovery, Document, Explained, FrontRow, FrontTable, Record, to_document
+from fluxforge.run import Progress, RunFolder
+from fluxforge.run.experiment import AblationResult, AblationResults, CheckRow, FluxRecord, Measurements, TextbookRow
+from fluxforge.run.result import Discovery, Document, Explained, FrontRow, FrontTable, from_document, to_document
 from fluxforge.scheme import Scheme, load, save
 
 # Keeps the search without a network apart from that of the run.
 _ABLATION = 2**20
-
-
-class Measurements(Record, frozen=True, kw_only=True):
-    """The experiments: how many, of which variables, by which method, and the error of their fluxes over their size."""
-
-    samples: int
-    held_out: int
-    variables: tuple[str, ...]
-    method: str
-    tolerance: float
-    error: float
-    worst: float
-
-
-class CheckRow(Record, frozen=True, kw_only=True):
-    """A property that was tested on the network, by how much it is violated, and whether it was used."""
-
-    name: str
-    statement: str
-    defect: float | None
-    limit: float | None
-    holds: bool
-    used: bool
-
-
-class TextbookRow(Record, frozen=True, kw_only=True):
-    """The formula that the result is compared with."""
-
-    formula: str
-    same: bool
-    difference: float | None
-    method: str
-
-
-class FluxRecord(Record, frozen=True, kw_only=True):
-    """What a discovery by experiments says beyond what every discovery does.
-
-    `form` is the reduced form with g for the unknown function, `g` its formula; errors are relative to the fluxes.
-    `processor` is what the run's seconds were measured on, `threads` how many of its cores numerical libraries used.
-    """
-
-    data: Measurements
-    network_error: float
-    reduced_error: float
-    checks: tuple[CheckRow, ...]
-    form: str
-    g: str | None = None
-    flux: str | None = None
-    guarded: bool = False
-    error: float | None = None
-    worst: float | None = None
-    share: float | None = None
-    textbook: TextbookRow | None = None
-    processor: str = ""
-    threads: int = 0
 
 
 def check_experiment(spec: recipe.Recipe) -> None:
@@ -111,17 +55,19 @@ def discover_experiment(spec: recipe.Recipe, folder: RunFolder, tell: Progress) 
     texts = [] if scheme is None or certificate is None else _write(scheme, certificate, found.verdict, folder.path)
     document: Document = finite(to_document(discovery))
     networks = (folder.path / f"{name}.safetensors" for name in ("network", "reduced"))
-    record_outputs(folder, spec, (*_report(document, folder, folder.path, scheme, certificate), *networks), texts=texts)
+    result = from_document(document, Discovery, folder.path)
+    record_outputs(folder, spec, (*_report(result, folder, folder.path, scheme, certificate), *networks), texts=texts)
     return document
 
 
 def rewrite_experiment(document: Document, folder: RunFolder, into: Path, tell: Progress) -> None:
     """The report of a finished run again; its scheme is in `into`, and is verified anew for the certificate."""
     scheme = certificate = None
-    if (path := into / name_outputs(document["recovered"])[0]).exists():
+    result = from_document(document, Discovery, folder.path)
+    if (path := into / name_outputs(result.recovered)[0]).exists():
         scheme = load(path)
         certificate = verify_scheme(scheme, tell)
-    _report(document, folder, into, scheme, certificate)
+    _report(result, folder, into, scheme, certificate)
 
 
 def _write(scheme: Scheme, certificate: Certificate, verdict: str, folder: Path) -> list[Path]:
@@ -132,10 +78,10 @@ def _write(scheme: Scheme, certificate: Certificate, verdict: str, folder: Path)
 
 
 def _report(
-    document: Document, folder: RunFolder, into: Path, scheme: Scheme | None, certificate: Certificate | None
+    result: Discovery, folder: RunFolder, into: Path, scheme: Scheme | None, certificate: Certificate | None
 ) -> list[Path]:
     command = str(folder.description.get("command", ""))
-    return write_experiment(document, into, scheme=scheme, certificate=certificate, command=command)
+    return write_experiment(result, into, scheme=scheme, certificate=certificate, command=command)
 
 
 def describe_flux(
@@ -166,18 +112,16 @@ def describe_flux(
         as_expected=found.verdict in ("recovered", spec.expect),
         findings=_findings(found),
         certificate=None if certificate is None else certificate.to_document(),
-        ablations={"reason": "", "seconds": seconds["ablations"], "found": [_row(each) for each in without]},
-        experiment=finite(msgspec.to_builtins(_flux_record(found, spec))),
+        ablations=AblationResults(
+            reason="", seconds=seconds["ablations"], found=tuple(_describe_ablation(each) for each in without)
+        ),
+        experiment=_flux_record(found, spec),
     )
 
 
-def _row(without: WithoutNetwork) -> dict[str, Any]:
-    return {
-        "method": without.method,
-        "formula": without.formula,
-        "error": without.error if np.isfinite(without.error) else None,
-        "seconds": without.seconds,
-    }
+def _describe_ablation(without: WithoutNetwork) -> AblationResult:
+    error = without.error if np.isfinite(without.error) else None
+    return AblationResult(method=without.method, formula=without.formula, error=error, seconds=without.seconds)
 
 
 def _front(found: Discovered) -> FrontTable:

@@ -1,26 +1,19 @@
 """The folder of a run: description, progress and seconds, and the digests of the files that a finished run leaves."""
 
 import math
-import platform
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
-
-import jax
+from typing import Any
 
 from fluxforge import recipe
+from fluxforge._machine import environment
 from fluxforge.errors import InputError
-from fluxforge.run import RunFolder, digest_files, find_altered, read_digests, write_durably
+from fluxforge.run import Progress, RunFolder, Warn, digest_files, find_altered, read_digests, write_durably
+from fluxforge.run.result import Document
 from fluxforge.train import Tell
-
-Warn = Callable[[str], None]
-LIBRARIES = ("fluxforge", "jax", "equinox", "optax", "numpy", "scipy", "sympy", "gmsh", "pyoperon")
 
 
 @contextmanager
@@ -41,18 +34,9 @@ def recipe_of(folder: RunFolder) -> recipe.Recipe:
     return recipe.from_dict(folder.description.get("recipe"), f"{folder.path / 'run.json'}")
 
 
-def description(spec: recipe.Recipe) -> dict[str, Any]:
+def description(spec: recipe.Recipe) -> Document:
     """The description of a run that its folder keeps."""
     return {"recipe": recipe.to_dict(spec), "environment": environment()}
-
-
-def environment() -> dict[str, str]:
-    """Versions and hardware that a result depends on."""
-    found = {"python": platform.python_version(), "platform": platform.machine()}
-    for name in LIBRARIES:
-        found[name] = version(name)
-    device = jax.devices()[0]
-    return found | {"device": device.device_kind if device.platform != "cpu" else "cpu", "system": sys.platform}
 
 
 def finite(value: Any) -> Any:
@@ -64,32 +48,14 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# Told what is being done, how much of it is done, and of how much.
-Progress: TypeAlias = Callable[[str, int, int], None]
-
-
 def training_progress(tell: Progress) -> Tell:
-    """Training's steps and loss terms as one line."""
+    """A callback of training that reports its steps and loss terms as one line."""
 
-    def told(step: int, steps: int, terms: Mapping[str, float]) -> None:
+    def report(step: int, steps: int, terms: Mapping[str, float]) -> None:
         shown = ", ".join(f"{name} {value:.2e}" for name, value in terms.items())
         tell(f"training ({shown})", step, steps)
 
-    return told
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Say nothing."""
-
-
-@contextmanager
-def add_seconds(seconds: dict[str, float], name: str) -> Iterator[None]:
-    """Seconds of a block, added under a name."""
-    began = time.perf_counter()
-    try:
-        yield
-    finally:
-        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - began
+    return report
 
 
 _OUTPUTS = "outputs"

@@ -153,7 +153,7 @@ def judge(readings: Sequence[Reading], *, threshold: float, law: Condition | Non
     explains = _condition_on_share(readings, threshold)
     conditions = (explains, *_conditions_on_constants(readings), _condition_on_least_loss(readings, threshold))
     conditions += () if law is None else (law,)
-    if not _worst(readings, "explained").explained >= LEAST_EXPLAINED:
+    if not _worst_reading(readings, "explained").explained >= LEAST_EXPLAINED:
         return Judgement("refused", conditions)
     return Judgement("recovered" if all(each.holds for each in conditions) else "approximation", conditions)
 
@@ -186,7 +186,7 @@ def is_expected(spec: recipe.Recipe, verdict: str, order: float | None, scheme: 
 
 
 def _condition_on_share(readings: Sequence[Reading], threshold: float) -> Condition:
-    worst = _worst(readings, "explained")
+    worst = _worst_reading(readings, "explained")
     text = (
         f"with constants of its own at each Δt, the formula leaves at most {1.0 - worst.explained:.1%} of the network's"
         f" step unexplained (at Δt = {worst.step:.3g}; a recovery allows {1.0 - threshold:.1%})"
@@ -221,7 +221,7 @@ def _is_gauge(reading: Reading, name: str) -> bool:
 
 def _condition_on_least_loss(readings: Sequence[Reading], threshold: float) -> Condition:
     """The same the other way round: constants that the network had no part in must describe it, to twice the part."""
-    worst = _worst(readings, "explained_by_least")
+    worst = _worst_reading(readings, "explained_by_least")
     text = (
         f"with the constants of least loss, the formula leaves at most {1.0 - worst.explained_by_least:.1%} "
         f"unexplained (at Δt = {worst.step:.3g}; a recovery allows {2.0 * (1.0 - threshold):.1%})"
@@ -229,6 +229,6 @@ def _condition_on_least_loss(readings: Sequence[Reading], threshold: float) -> C
     return Condition(1.0 - worst.explained_by_least <= 2.0 * (1.0 - threshold), text)
 
 
-def _worst(readings: Sequence[Reading], share: str) -> Reading:
+def _worst_reading(readings: Sequence[Reading], share: str) -> Reading:
     """The reading of the least share; one that is no number, of a network that overflows, is less than any."""
     return min(readings, key=lambda reading: value if math.isfinite(value := getattr(reading, share)) else -math.inf)

@@ -9,11 +9,13 @@ from typing import Any
 
 from fluxforge import recipe
 from fluxforge._files import write_document, write_text
+from fluxforge._machine import environment
 from fluxforge.experiment import ROUND_OFF, WITHIN
 from fluxforge.pipeline._discover import discover, resume
-from fluxforge.pipeline._folder import Progress, environment, run_folder, silent
+from fluxforge.pipeline._folder import run_folder
 from fluxforge.pipeline._run import result_stage
-from fluxforge.run.result import Document, Record, to_document
+from fluxforge.run import Progress, silent
+from fluxforge.run.result import Discovery, Document, Record, from_document, to_document
 
 
 @dataclass(frozen=True)
@@ -185,30 +187,34 @@ def _document(run: GalleryRun, tell: Progress, warn: Callable[[str], None]) -> D
 
 
 def _row(run: GalleryRun, document: Document) -> GalleryRow:
-    found = document["experiment"]
-    book = found.get("textbook") or {}
+    result = from_document(document, Discovery, run.folder)
+    found = result.experiment
+    assert found is not None
+    assert result.verdict is not None
+    limit = WITHIN * (found.data.error or 0.0) + ROUND_OFF
+    without = () if result.ablations is None else result.ablations.found
     return GalleryRow(
         exhibit=run.exhibit.name,
         asked=run.exhibit.asked,
         seed=run.seed,
-        sees=tuple(found["data"]["variables"]),
-        verdict=document["verdict"],
-        found=found.get("flux"),
-        error=found.get("error"),
-        textbook=book.get("formula"),
-        same=bool(book.get("same")),
+        sees=found.data.variables,
+        verdict=result.verdict,
+        found=found.flux,
+        error=found.error,
+        textbook=None if found.textbook is None else found.textbook.formula,
+        same=found.textbook is not None and found.textbook.same,
         decoy=bool(run.exhibit.decoy),
-        seconds=sum(value or 0.0 for value in document["seconds"].values()),
-        processor=found.get("processor") or "",
-        threads=found.get("threads") or 0,
+        seconds=sum(value or 0.0 for value in result.seconds.values()),
+        processor=found.processor,
+        threads=found.threads,
         ablations=tuple(
             AblationRow(
-                method=each["method"],
-                formula=each["formula"],
-                error=each["error"],
-                agrees=each["error"] is not None and each["error"] <= WITHIN * found["data"]["error"] + ROUND_OFF,
+                method=each.method,
+                formula=each.formula or "",
+                error=each.error,
+                agrees=each.error is not None and each.error <= limit,
             )
-            for each in (document.get("ablations") or {}).get("found", [])
+            for each in without
         ),
     )
 

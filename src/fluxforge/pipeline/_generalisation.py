@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from fluxforge import recipe
+from fluxforge._files import write_document
 from fluxforge.certify.bounds import Extrapolation, extrapolation
 from fluxforge.data import (
     Ensemble,
@@ -24,12 +26,14 @@ from fluxforge.data import (
 from fluxforge.gnn import Network, cast
 from fluxforge.gnn.exact import sparse_count
 from fluxforge.loss import data_loss
-from fluxforge.mesh import Conditions, Neumann
-from fluxforge.pipeline._folder import Progress, training_progress
-from fluxforge.run import RunFolder
+from fluxforge.mesh import Conditions, Neumann, save_figure
+from fluxforge.pipeline._folder import record_outputs, training_progress
+from fluxforge.report import extrapolation_figure, generalisation_figure
+from fluxforge.run import Progress, RunFolder
 from fluxforge.run.result import (
     Arm,
     ArmSummary,
+    Document,
     Extrapolated,
     Generalisation,
     Measured,
@@ -47,6 +51,31 @@ STUCK = 1e-2
 FOURIER = (0.1, 0.25, 0.5, 1.0)
 SIZES = (1.0, 2.0, 5.0, 10.0)
 BOUNDARIES: Mapping[str, Conditions] = {"insulated": Neumann(), "slope 1": Neumann(1.0)}
+
+
+def compare_arms(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
+    """Train and measure the arms of a recipe, and write document and figures."""
+    result = generalise(spec, folder, tell)
+    record_outputs(folder, spec, _write(result, folder.path))
+    return to_document(result)
+
+
+def rewrite_generalisation(document: Document, folder: RunFolder, into: Path, _: Progress) -> None:
+    """Write the document and the figures of a finished run with arms again."""
+    _write(from_document(document, Generalisation, folder.path), into)
+
+
+def _write(result: Generalisation, folder: Path) -> list[Path]:
+    """Write the document of a run with arms and, if they are `sparse` and `dense`, its figures; return the paths."""
+    paths = [folder / "generalisation.json"]
+    write_document(paths[0], "generalisation", 1, to_document(result))
+    measured = result.measured
+    if {"sparse", "dense"} <= set(measured.arms):
+        for suffix in ("png", "svg"):
+            paths += [folder / f"generalisation.{suffix}", folder / f"extrapolation.{suffix}"]
+            save_figure(generalisation_figure(measured.arms, result.seeds), paths[-2])
+            save_figure(extrapolation_figure(measured.extrapolation), paths[-1])
+    return paths
 
 
 def generalise(spec: recipe.Recipe, folder: RunFolder | None, tell: Progress) -> Generalisation:

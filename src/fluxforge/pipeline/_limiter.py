@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import sympy as sp
 
 from fluxforge import recipe
+from fluxforge._machine import environment
 from fluxforge.certify import Certificate
 from fluxforge.certify.limiter import LimiterRegion, limiter_line, limiter_region
 from fluxforge.expression import evaluate, to_text
@@ -28,13 +29,13 @@ from fluxforge.limiter import (
 )
 from fluxforge.pde import BUILT_IN
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._folder import Progress, add_seconds, environment, finite, record_outputs
+from fluxforge.pipeline._folder import finite, record_outputs
 from fluxforge.report import write_limiter
-from fluxforge.run import RunFolder
+from fluxforge.run import Progress, RunFolder, add_seconds
 from fluxforge.run.limiter import FamilyRow, LimiterResult, LimiterRow
 from fluxforge.run.result import Document, from_document, to_document
 from fluxforge.scheme import TABLEAUX, Scheme, integrate, limited, limiter_of, save
-from fluxforge.scheme.limiters import C, R
+from fluxforge.scheme.limiters import C, Q, R
 
 # Profiles of the test: no training, choice or refit draws them. The standard error of a ratio is then about 0.03 after
 # 2,048 steps; with 192 of them it is 0.1, and the verdict chance.
@@ -120,8 +121,8 @@ def _judge_forms(forms: Sequence[ClosedForm], spec: recipe.Recipe, tell: Progres
 
 
 def formula_phi(phi: sp.Expr) -> Phi:
-    """A formula of r and c as a function of arrays."""
-    return lambda r, c: evaluate(phi, {R: r, C: c}, jnp) + 0 * r
+    """A formula of r, q and c as a function of arrays."""
+    return lambda r, q, c: evaluate(phi, {R: r, Q: q, C: c}, jnp) + 0 * r
 
 
 def measure_limiter(name: str, phi: Phi, seed: int) -> LimiterRow:
@@ -163,10 +164,11 @@ def explain_verdict(judged: Sequence[Judged], best: Judged) -> tuple[str, tuple[
 
 
 def _findings(best: Judged) -> tuple[str, ...]:
+    of, at = ("r and q", "q, c") if best.form.family.downwind else ("r", "c")
     continuity = (
-        "φ is a Lipschitz-continuous function of r"
+        f"φ is a Lipschitz-continuous function of {of}"
         if best.form.family.continuous
-        else "φ jumps where r = r0(c) and where r = r1(c)"
+        else f"φ jumps where r = r0({at}) and where r = r1({at})"
     )
     wave = max(value or float("inf") for value in best.row.jiang_shu.values())
     return continuity, f"mean |error| on Jiang's and Shu's wave, never trained on, is at most {wave:.3g}"
@@ -186,9 +188,9 @@ def _family_row(form: ClosedForm) -> FamilyRow:
 
 
 def _shares(trained: TrainedLimiter) -> tuple[tuple[float, ...], ...]:
-    """φ of the network over the upper bound, on the grid of `sample_grid`: a row per Courant number."""
+    """φ of the network over the upper bound, on the grid of `sample_grid` with q = 1: a row per Courant number."""
     r, c = sample_grid()
-    found = network_share(trained.weights, r, c)
+    found = network_share(trained.weights, r, jnp.ones_like(r), c)
     return tuple(tuple(round(float(each), 4) for each in row) for row in found)
 
 

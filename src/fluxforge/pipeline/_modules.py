@@ -27,7 +27,6 @@ from fluxforge.distil import (
 from fluxforge.errors import DiscoveryError, InputError
 from fluxforge.expression import parse
 from fluxforge.gnn import Network
-from fluxforge.pipeline._folder import Progress
 from fluxforge.pipeline._formula import Formula, limit_rows
 from fluxforge.pipeline._problems import (
     REFIT,
@@ -37,12 +36,11 @@ from fluxforge.pipeline._problems import (
     problems_by_step,
     with_steps,
 )
-from fluxforge.run import RunFolder
+from fluxforge.run import Progress, RunFolder
 from fluxforge.run.result import Evidence, FrontRow, FrontTable, from_document, to_document
 
 # Problems that constants are refitted to, and how many such sets tell the scatter.
 REFIT_PROBLEMS, REFIT_SETS = 512, 5
-OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _SAMPLES = 2**29
 
 
@@ -79,14 +77,7 @@ def _search_module(each: Sampled, spec: recipe.Recipe) -> Front:
             f"stage distil: the network's {each.kind} {each.name!r} is the same number everywhere "
             f"({float(np.mean(each.table.y)):.3g}): it has learned nothing there; train longer, or with other seeds"
         )
-    search = Search(
-        operators=tuple(OPERATORS.get(name, name) for name in wanted.operators),
-        max_complexity=wanted.most_complex,
-        evaluations=wanted.evaluations,
-        seconds=wanted.seconds,
-        restarts=wanted.restarts,
-    )
-    front = engine(wanted.engine).fit(each.table, search, seed=spec.seed)
+    front = engine(wanted.engine).fit(each.table, Search.of_recipe(wanted), seed=spec.seed)
     if not wanted.units:
         return front
     kept = consistent(front, units_of(each.table.names, recipe.equation_of(spec)))

@@ -28,7 +28,7 @@ def needs_small_steps(spec: recipe.Recipe) -> bool:
 
 def ladder(spec: recipe.Recipe) -> tuple[float, ...]:
     """The longest step trained with, half of it, and so on."""
-    high = _range(spec)[1]
+    high = _step_range(spec)[1]
     return tuple(high / 2**k for k in range(HALVINGS + 1))
 
 
@@ -36,7 +36,7 @@ def judged_steps(spec: recipe.Recipe) -> tuple[float, ...]:
     """The steps at which a formula is held against the network: across the trained range, longest first."""
     if isinstance(spec.data, recipe.TwoCells):
         return (spec.data.time_step,)
-    low, high = _range(spec)
+    low, high = _step_range(spec)
     return tuple(map(float, np.geomspace(high, low, JUDGED))) if low < high else (high,)
 
 
@@ -48,11 +48,11 @@ def with_steps(spec: recipe.Recipe, low: float, high: float) -> recipe.Recipe:
 
 def with_shortest_steps(spec: recipe.Recipe) -> recipe.Recipe:
     """The same recipe with the shortest steps that training has seen."""
-    low, high = _range(spec)
+    low, high = _step_range(spec)
     return with_steps(spec, low, min(2.0 * low, high))
 
 
-def _range(spec: recipe.Recipe) -> tuple[float, float]:
+def _step_range(spec: recipe.Recipe) -> tuple[float, float]:
     if isinstance(spec.data, recipe.Meshes):
         return spec.data.fourier
     assert isinstance(spec.data, recipe.Pairs)

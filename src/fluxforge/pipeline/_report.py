@@ -1,35 +1,89 @@
-"""The files of a finished run: its report with a picture of the scheme, or the figures of a run with arms."""
+"""The record of a run that searches a formula, from its verdict and its certificate, and its report."""
 
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from fluxforge import recipe
-from fluxforge._files import write_document
 from fluxforge.certify import Certificate
-from fluxforge.mesh import save_figure
-from fluxforge.pipeline._certification import name_outputs, verify_scheme
+from fluxforge.pipeline._certification import Certified, name_outputs, verify_scheme
+from fluxforge.pipeline._distillation import Judged
 from fluxforge.pipeline._fields import fields_figure
-from fluxforge.pipeline._folder import Progress, recipe_of
-from fluxforge.report import extrapolation_figure, generalisation_figure, write_carry, write_discovery, write_skew
-from fluxforge.run import RunFolder
-from fluxforge.run.carry import CarryResult
-from fluxforge.run.result import Discovery, Document, Generalisation, from_document, to_document
-from fluxforge.run.skew import SkewResult
+from fluxforge.pipeline._folder import recipe_of
+from fluxforge.report import write_discovery
+from fluxforge.run import Progress, RunFolder
+from fluxforge.run.result import Constants, Discovery, Document, Evidence, StepRow, from_document
 from fluxforge.scheme import Scheme, load
 
 
-def write_generalisation(result: Generalisation, folder: Path) -> list[Path]:
-    """Write the document of a run with arms and, if they are `sparse` and `dense`, its figures; return the paths."""
-    paths = [folder / "generalisation.json"]
-    write_document(paths[0], "generalisation", 1, to_document(result))
-    measured = result.measured
-    if {"sparse", "dense"} <= set(measured.arms):
-        for suffix in ("png", "svg"):
-            paths += [folder / f"generalisation.{suffix}", folder / f"extrapolation.{suffix}"]
-            save_figure(generalisation_figure(measured.arms, result.seeds), paths[-2])
-            save_figure(extrapolation_figure(measured.extrapolation), paths[-1])
-    return paths
+def describe_judged(judged: Judged, spec: recipe.Recipe) -> Discovery:
+    """The record of a run up to its verdict."""
+    distilled = judged.distilled
+    fronts = distilled.fronts
+    found = Discovery(
+        recipe=spec.name,
+        seed=spec.seed,
+        member=distilled.trained.member,
+        skipped=distilled.trained.skipped,
+        seconds=dict(judged.seconds),
+        verdict=judged.verdict,
+        recovered=judged.recovered,
+        reasons=judged.reasons,
+        ended_by_clock=None if fronts is None else tuple(n for n, front in fronts.items() if front.ended_by_clock),
+        fronts=None if fronts is None else dict(fronts),
+    )
+    return found if judged.formula is None else _describe_formula(found, judged)
+
+
+def _describe_formula(found: Discovery, judged: Judged) -> Discovery:
+    formula, fitted, own = judged.formula, judged.fitted, judged.constants
+    assert formula is not None
+    assert fitted is not None
+    assert own is not None
+    evidence = formula.evidence
+    return replace(
+        found,
+        fronts=evidence.fronts or found.fronts,
+        constants_fitted=Constants(values=dict(fitted.fitted.values), uncertainty=dict(fitted.fitted.uncertainty)),
+        messages=formula.messages,
+        outputs=formula.outputs,
+        constants=dict(formula.fitted.values),
+        constants_uncertainty=dict(formula.fitted.uncertainty),
+        rational={name: str(value) for name, value in formula.fitted.rational.items()},
+        loss=formula.losses(judged.distilled.network_loss),
+        combinations_tried=evidence.combinations_tried,
+        against_step=_all_steps(evidence, own.rows()),
+        laws=evidence.laws,
+        order=evidence.order,
+        explained=own.explained,
+        limit=dict(own.limit),
+        limit_uncertainty=dict(own.uncertainty),
+        readings=own.rows(),
+        stencil=judged.stencil,
+        evaluation=judged.evaluation,
+    )
+
+
+def _all_steps(evidence: Evidence, read: tuple[StepRow, ...]) -> tuple[StepRow, ...] | None:
+    """Constants at all Δt, longest first; None of a formula that is not that of small steps."""
+    if not evidence.against_step:
+        return None
+    return tuple(sorted((*evidence.against_step, *read), key=lambda row: -row.step))
+
+
+def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
+    """The record of a run up to its certificate."""
+    found = replace(describe_judged(certified.judged, spec), seconds=dict(certified.seconds))
+    if certified.certificate is None:
+        return found
+    return replace(
+        found,
+        as_expected=certified.as_expected,
+        scheme=certified.match,
+        findings=certified.findings,
+        order_in_time=certified.order_in_time,
+        certificate=certified.certificate.to_document(),
+    )
 
 
 def write_report(
@@ -51,25 +105,6 @@ def write_report(
         command=str(folder.description.get("command", "")),
         picture=None if scheme is None else fields_figure(scheme, spec, folder, result.member),
     )
-
-
-def rewrite_generalisation(document: Document, folder: RunFolder, into: Path, _: Progress) -> None:
-    """Write the document and the figures of a finished run with arms again."""
-    write_generalisation(from_document(document, Generalisation, folder.path), into)
-
-
-def rewrite_carry(document: Document, folder: RunFolder, into: Path, _: Progress) -> None:
-    """Write the report of a finished run with a network in the form of a flux again; its scheme is in `into`."""
-    path = into / name_outputs(False)[0]
-    write_carry(from_document(document, CarryResult, folder.path), load(path) if path.exists() else None, into)
-
-
-def rewrite_skew(document: Document, folder: RunFolder, into: Path, _: Progress) -> None:
-    """Write the report of a finished run for skewed meshes again; its scheme is in `into`."""
-    result = from_document(document, SkewResult, folder.path)
-    path = into / name_outputs(result.verdict == "recovered")[0]
-    command = str(folder.description.get("command", ""))
-    write_skew(result, load(path) if path.exists() else None, into, command=command)
 
 
 def rewrite_report(document: Document, folder: RunFolder, into: Path, tell: Progress) -> None:

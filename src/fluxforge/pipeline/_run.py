@@ -71,7 +71,7 @@ class MetricColumns(Mapping[str, np.ndarray]):
     A number that was not finite, or is missing, is NaN.
     """
 
-    def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, records: Sequence[Document]) -> None:
         names = list(dict.fromkeys(name for record in records for name in record))
         self._columns = {name: _column([record.get(name) for record in records]) for name in names}
 

@@ -1,22 +1,34 @@
-"""Stages of a run for skewed meshes: parts of its search and laws that were validated are not repeated on resuming."""
+"""Stages of a run for skewed meshes: parts of its search and families validated on are not repeated on resuming."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
-import numpy as np
+from msgspec.structs import asdict
 
 from fluxforge import recipe
-from fluxforge.pipeline._folder import Progress
-from fluxforge.run import RunFolder
+from fluxforge.run import Progress, RunFolder
 from fluxforge.run.result import from_document, to_document
-from fluxforge.run.skew import FamilyRow, LawRow, ScoredTrial, SearchStage, ValidatedLaw
+from fluxforge.run.skew import (
+    FamilyRow,
+    FamilyStage,
+    LawRow,
+    ScoredTrial,
+    SearchStage,
+    StretchedRow,
+    StretchedStage,
+)
+from fluxforge.scheme import SKEWED
 from fluxforge.skew import (
+    CONDUCTIVITIES,
     CORRECTED,
-    FAMILIES,
+    SCALAR,
     AbstractParts,
     ChosenLaw,
+    Conductivity,
     Constants,
-    FamilyScore,
+    HeldOut,
     Scores,
     SearchPart,
     Trial,
@@ -64,46 +76,60 @@ class FolderParts(AbstractParts):
 def validate_laws(
     laws: Mapping[str, ChosenLaw], spec: recipe.Recipe, folder: RunFolder, tell: Progress
 ) -> tuple[LawRow, ...]:
-    """The corrected flux and every law on held-out meshes and problems, each a stage of the folder."""
+    """The corrected flux and every law on held-out meshes and problems; each family is a stage of the folder."""
+    assert isinstance(spec.data, recipe.Skew)
     constants = {"corrected": CORRECTED, **{name: law.constants for name, law in laws.items()}}
-    found: list[ValidatedLaw] = []
-    for k, (name, own) in enumerate(constants.items()):
-        tell(f"validating {name}", k, len(constants))
-        if (document := folder.read_stage(f"{_VALIDATED}-{name}")) is not None:
-            found.append(from_document(document, ValidatedLaw, folder.path))
-            continue
-        found.append(_validate(name, own, spec.seed, found[0] if found else None))
-        folder.finish(f"{_VALIDATED}-{name}", to_document(found[-1]))
-    return tuple(each.row for each in found)
-
-
-def _validate(name: str, constants: Constants, seed: int, base: ValidatedLaw | None) -> ValidatedLaw:
-    """A law's row; without `base`, the corrected flux, it is compared with itself."""
-    balances = balances_of(constants)
-    scores = [score_family(family, balances, seed=seed) for family in FAMILIES]
-    steps = {each.family: each.step for each in scores}
-    base_steps = steps if base is None else base.steps
-    base_errors = {row.family: row.errors for row in (base.row.families if base is not None else scores)}
-    extremes = measure_extremes(balances, seed=seed)
-    row = LawRow(
-        name=name,
-        formula=law_text(constants),
-        constants=constants._asdict(),
-        families=tuple(_family_row(each, base_errors[each.family], base_steps[each.family]) for each in scores),
-        coercivity=least_coercivity(balances, seed=seed),
-        meshes=extremes.meshes,
-        violated=extremes.violated,
-        overshoot=extremes.worst,
+    conductivity = CONDUCTIVITIES[spec.data.conductivity]
+    if conductivity is not SCALAR:
+        # Whether it is worth searching again: those chosen with k = 1.
+        constants |= {name: Constants(*map(float, damping.constants)) for name, damping in SKEWED.items()}
+    by_family = []
+    for k, family in enumerate(families := conductivity.families):
+        tell(f"validating on {family}", k, len(families) + 1)
+        by_family.append(_finish(folder, family, FamilyStage, partial(_score, family, constants, spec)).rows)
+    tell("validating on stretched meshes", len(families), len(families) + 1)
+    stretched = _finish(folder, "stretched", StretchedStage, lambda: _stretch(constants, spec.seed, conductivity)).rows
+    return tuple(
+        LawRow(
+            name=name,
+            formula=law_text(own),
+            constants=own._asdict(),
+            families=tuple(rows[name] for rows in by_family),
+            **asdict(stretched[name]),
+        )
+        for name, own in constants.items()
     )
-    return ValidatedLaw(row=row, steps=steps)
 
 
-def _family_row(score: FamilyScore, errors: tuple[float, ...], step: float) -> FamilyRow:
-    return FamilyRow(
-        family=score.family,
-        cells=score.cells,
-        errors=score.errors,
-        order=score.order,
-        error_ratio=float(np.exp(np.mean(np.log(np.divide(score.errors, errors))))),
-        step_ratio=score.step / step,
-    )
+Stage = TypeVar("Stage", FamilyStage, StretchedStage)
+
+
+def _finish(folder: RunFolder, name: str, kind: type[Stage], run: Callable[[], Stage]) -> Stage:
+    """Read a stage, or run it and keep it."""
+    if (document := folder.read_stage(f"{_VALIDATED}-{name}")) is not None:
+        return from_document(document, kind, folder.path)
+    stage = run()
+    folder.finish(f"{_VALIDATED}-{name}", to_document(stage))
+    return stage
+
+
+def _score(family: str, constants: Mapping[str, Constants], spec: recipe.Recipe) -> FamilyStage:
+    assert isinstance(spec.data, recipe.Skew)
+    size = HeldOut(problems=3 * spec.data.problems)
+    balances = {name: balances_of(own) for name, own in constants.items()}
+    conductivity = CONDUCTIVITIES[spec.data.conductivity]
+    scores = score_family(family, balances, seed=spec.seed, size=size, conductivity=conductivity)
+    return FamilyStage(rows={name: FamilyRow(**vars(score)) for name, score in scores.items()})
+
+
+def _stretch(constants: Mapping[str, Constants], seed: int, conductivity: Conductivity) -> StretchedStage:
+    rows = {}
+    for name, own in constants.items():
+        extremes = measure_extremes(balances_of(own), seed=seed, conductivity=conductivity)
+        rows[name] = StretchedRow(
+            coercivity=least_coercivity(balances_of(own), seed=seed, conductivity=conductivity),
+            meshes=extremes.meshes,
+            violated=extremes.violated,
+            overshoot=extremes.worst,
+        )
+    return StretchedStage(rows=rows)

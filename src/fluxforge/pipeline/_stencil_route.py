@@ -26,9 +26,9 @@ from fluxforge.errors import DiscoveryError
 from fluxforge.gnn import Network, cast
 from fluxforge.loss import step_of
 from fluxforge.pde import Equation
-from fluxforge.pipeline._folder import Progress
 from fluxforge.pipeline._formula import Formula, law_record, limit_rows
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_shortest_steps
+from fluxforge.run import Progress
 from fluxforge.run.result import Evidence, Laws
 from fluxforge.scheme import Hop, symbol
 
@@ -44,7 +44,7 @@ def formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Formula
     with jax.enable_x64(True):
         tell("reading the stencil", 0, 2)
         near, far = read_laws(network, spec)
-        flux = _flux(near, recipe.equation_of(spec))
+        flux = _flux_of_law(near, recipe.equation_of(spec))
         whole = _is_whole(far)
         # Over two hops the network's own error may blur the powers; whether the flux repeated is what it does is then
         # judged by how much that explains. Powers that are whole and others than twice the flux's are no such case.
@@ -84,9 +84,9 @@ def draw_on_meshes(spec: recipe.Recipe, fourier: tuple[float, float]) -> Problem
     return unseen_problems(meshes, spec.seed, fourier=steps, model=model_of(spec), field="mixed")
 
 
-def _flux(law: PowerLaw, equation: Equation) -> sp.Expr:
+def _flux_of_law(law: PowerLaw, equation: Equation) -> sp.Expr:
     """K A^a δ^b with the equation's K, α of heat, if the stencil is that over V times Δt."""
-    powers = _whole(law, "over one hop")
+    powers = _whole_powers(law, "over one hop")
     if powers["V"] != -1 or powers["dt"] != 1:
         raise DiscoveryError(f"stage distil: the stencil over one hop, {describe_law(law)}, is no flux times Δt/V")
     return equation.diffusion * symbol("A") ** powers["A"] * symbol("delta") ** powers["delta"]
@@ -94,7 +94,7 @@ def _flux(law: PowerLaw, equation: Equation) -> sp.Expr:
 
 def _is_repeated(near: PowerLaw, far: PowerLaw) -> bool:
     """Whether two hops are one hop twice: A_PN^a δ_PN^b /V_P · A_NQ^a δ_NQ^b /V_N · Δt²."""
-    one, two = _whole(near, "over one hop"), _whole(far, "over two hops")
+    one, two = _whole_powers(near, "over one hop"), _whole_powers(far, "over two hops")
     legs = all(two[f"{name}_{leg}"] == one[name] for name in ("A", "delta") for leg in ("PN", "NQ"))
     return legs and two["V_P"] == two["V_N"] == one["V"] and two["dt"] == 2 * one["dt"]
 
@@ -104,7 +104,7 @@ def _is_whole(law: PowerLaw) -> bool:
     return all(math.isfinite(power) and abs(power - round(power)) <= WHOLE for power in law.exponents.values())
 
 
-def _whole(law: PowerLaw, where: str) -> dict[str, int]:
+def _whole_powers(law: PowerLaw, where: str) -> dict[str, int]:
     if not _is_whole(law):
         raise DiscoveryError(
             f"stage distil: the stencil {where}, {describe_law(law)}, is no product of whole powers; train longer"

@@ -1,13 +1,15 @@
 """Recipes: what a run trains, on what and for what, as TOML checked against a schema."""
 
-from fluxforge.recipe._check import check, fingerprint, from_dict
+from fluxforge.recipe._check import check, from_dict
 from fluxforge.recipe._data import FIELDS, Data, Experiment, Meshes, Pairs, Rows, Skew, TwoCells
 from fluxforge.recipe._equation import Value, diffusivity_of, equation_of, exchange_law, self_contained, settings
+from fluxforge.recipe._fingerprint import fingerprint
 from fluxforge.recipe._memory import refuse_too_large, training_memory
-from fluxforge.recipe._override import assignments, override
+from fluxforge.recipe._override import assignments, override, to_toml_value
 from fluxforge.recipe._read import PRESETS, list_recipes, load, text
 from fluxforge.recipe._recipe import (
     Aggregate,
+    Changes,
     Evaluation,
     Loss,
     Network,
@@ -17,6 +19,7 @@ from fluxforge.recipe._recipe import (
     Search,
     Sparsity,
     Supervised,
+    Table,
     Training,
 )
 from fluxforge.recipe._schema import to_dict
@@ -25,6 +28,7 @@ __all__ = [
     "FIELDS",
     "PRESETS",
     "Aggregate",
+    "Changes",
     "Data",
     "Evaluation",
     "Experiment",
@@ -40,6 +44,7 @@ __all__ = [
     "Skew",
     "Sparsity",
     "Supervised",
+    "Table",
     "Training",
     "TwoCells",
     "Value",
@@ -58,5 +63,6 @@ __all__ = [
     "settings",
     "text",
     "to_dict",
+    "to_toml_value",
     "training_memory",
 ]

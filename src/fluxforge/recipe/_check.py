@@ -1,24 +1,19 @@
 """Recipes of documents, checked: combinations that no run can carry out are refused by the names of the fields."""
 
-import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._check_flux import Clash, check_flux_form, check_resolved
-from fluxforge.recipe._check_kinds import check_rows, check_skew
-from fluxforge.recipe._data import Experiment, Meshes, Pairs, Rows, Skew
-from fluxforge.recipe._equation import (
-    HEAT,
-    diffusivity_of,
-    digest,
-    equation_of,
-    equation_problem,
-    law_problem,
-    mesh_files,
+from fluxforge.recipe._check_kinds import (
+    Clash,
+    check_experiment,
+    check_flux_form,
+    check_resolved,
+    check_rows,
+    check_skew,
 )
+from fluxforge.recipe._data import Experiment, Meshes, Pairs, Rows, Skew
+from fluxforge.recipe._equation import HEAT, equation_of, equation_problem, law_problem
 from fluxforge.recipe._messages import Place, describe_value, escape_unprintable, join_words, shorten
 from fluxforge.recipe._recipe import Recipe, Residual
 from fluxforge.recipe._schema import from_table, to_dict
@@ -35,6 +30,13 @@ def check(recipe: Recipe, where: str | None = None) -> None:
     refuse_clashes(from_table(to_dict(recipe), where), where)
 
 
+def from_dict(document: object, where: str) -> Recipe:
+    """The recipe that `to_dict`, a TOML file or a JSON file holds; messages open with `where`."""
+    recipe = from_table(document, where)
+    refuse_clashes(recipe, where)
+    return recipe
+
+
 def refuse_clashes(recipe: Recipe, where: str) -> None:
     """Refuse a recipe whose fields contradict each other; the first clash is the message."""
     for rule in _RULES:
@@ -44,7 +46,7 @@ def refuse_clashes(recipe: Recipe, where: str) -> None:
             raise RecipeError(f"{escape_unprintable(where)}: fields {join_words(fields, 'and')}: {why}")
 
 
-def _loss(recipe: Recipe) -> Iterator[Clash]:
+def _check_loss(recipe: Recipe) -> Iterator[Clash]:
     terms = {"supervised": recipe.loss.supervised, "residual": recipe.loss.residual}
     weights = {name: term.weight for name, term in terms.items() if term is not None}
     if not weights:
@@ -56,14 +58,14 @@ def _loss(recipe: Recipe) -> Iterator[Clash]:
         )
 
 
-def _hermite(recipe: Recipe) -> Iterator[Clash]:
+def _check_hermite(recipe: Recipe) -> Iterator[Clash]:
     residual, usual = recipe.loss.residual, Residual().theta
     if residual is not None and residual.kind == "hermite" and residual.theta != usual:
         why = f"the hermite residual has no theta; leave it out, or choose kind 'theta' for theta = {residual.theta}"
         yield ("loss.residual.kind", "loss.residual.theta"), why
 
 
-def _second_hop(recipe: Recipe) -> Iterator[Clash]:
+def _check_second_hop(recipe: Recipe) -> Iterator[Clash]:
     network, ring = recipe.network, recipe.network.two_hop == "ring"
     if not isinstance(recipe.data, Meshes) and (network.hops == 2 or ring):
         field = "network.hops" if network.hops == 2 else "network.two_hop"
@@ -72,14 +74,14 @@ def _second_hop(recipe: Recipe) -> Iterator[Clash]:
         yield ("network.two_hop", "network.hops"), "a ring is read by two-hop messages only; set hops = 2"
 
 
-def _simplified(recipe: Recipe) -> Iterator[Clash]:
+def _check_features(recipe: Recipe) -> Iterator[Clash]:
     if recipe.network.features != "primitive" and recipe.network.hops == 2:
         name = recipe.network.features
         why = f"the {name} features hold one-hop fluxes only; choose features = 'primitive', or hops = 1"
         yield ("network.features", "network.hops"), why
 
 
-def _invariants(recipe: Recipe) -> Iterator[Clash]:
+def _check_invariants(recipe: Recipe) -> Iterator[Clash]:
     given = recipe.network.invariants
     if not given:
         return
@@ -100,7 +102,7 @@ def _invariants(recipe: Recipe) -> Iterator[Clash]:
             yield (f"network.invariants[{k}]",), f"{describe_value(name)} is listed twice"
 
 
-def _ranges(recipe: Recipe) -> Iterator[Clash]:
+def _check_ranges(recipe: Recipe) -> Iterator[Clash]:
     data, ranges = recipe.data, {}
     if isinstance(data, Pairs):
         ranges = {"time_step": data.time_step, "size": data.size}
@@ -114,7 +116,7 @@ def _ranges(recipe: Recipe) -> Iterator[Clash]:
             yield (f"data.{name}[0]", f"data.{name}[1]"), f"the range runs from {low} down to {high}; swap them"
 
 
-def _schedule(recipe: Recipe) -> Iterator[Clash]:
+def _check_schedule(recipe: Recipe) -> Iterator[Clash]:
     training = recipe.training
     # A decay from 0 begins wherever the warm-up ends.
     if training.schedule != "constant" and 0 < training.decay_from < training.warm_up:
@@ -122,7 +124,7 @@ def _schedule(recipe: Recipe) -> Iterator[Clash]:
         yield ("training.decay_from", "training.warm_up"), why
 
 
-def _arms(recipe: Recipe) -> Iterator[Clash]:
+def _check_arms(recipe: Recipe) -> Iterator[Clash]:
     for name in recipe.arms:
         if _ARM.fullmatch(name) is None:
             yield (f"arms.{shorten(name)}",), "an arm's name is made of the characters a-z, 0-9 and -"
@@ -130,14 +132,14 @@ def _arms(recipe: Recipe) -> Iterator[Clash]:
         yield ("arms", "search"), "formulas are looked for in one family of networks; remove one of the two"
 
 
-def _components(recipe: Recipe) -> Iterator[Clash]:
+def _check_components(recipe: Recipe) -> Iterator[Clash]:
     search = recipe.search
     if search is not None and search.route == "modules" and recipe.network.message_width > 1:
         why = "each component of a message would be a formula of its own; set message_width = 1, or route = 'stencil'"
         yield ("network.message_width", "search.route"), why
 
 
-def _stencil_route(recipe: Recipe) -> Iterator[Clash]:
+def _check_stencil_route(recipe: Recipe) -> Iterator[Clash]:
     search, loss = recipe.search, recipe.loss
     if search is None or search.route != "stencil":
         return
@@ -154,7 +156,7 @@ def _stencil_route(recipe: Recipe) -> Iterator[Clash]:
         yield ("search.route", "network.layers", "network.hops"), why
 
 
-def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
+def _check_mesh_files(recipe: Recipe) -> Iterator[Clash]:
     data, generated = recipe.data, Meshes()
     if not isinstance(data, Meshes) or data.files is None:
         return
@@ -165,7 +167,7 @@ def _mesh_files(recipe: Recipe) -> Iterator[Clash]:
             yield ("data.files", f"data.{name}"), f"mesh files are taken as they are; remove '{name}' or 'files'"
 
 
-def _answers(recipe: Recipe) -> Iterator[Clash]:
+def _check_answers(recipe: Recipe) -> Iterator[Clash]:
     """The law and the noise are of the answers that a supervised loss compares with."""
     data, loss = recipe.data, recipe.loss
     if isinstance(data, Experiment | Rows | Skew):
@@ -174,7 +176,7 @@ def _answers(recipe: Recipe) -> Iterator[Clash]:
     for name in given:
         if loss.residual is not None:
             why = (
-                f"a residual has the law of {_name(recipe)} built in"
+                f"a residual has the law of {_equation_name(recipe)} built in"
                 if name == "law"
                 else "a residual compares with no answers"
             )
@@ -183,21 +185,7 @@ def _answers(recipe: Recipe) -> Iterator[Clash]:
         yield ("data.law",), problem
 
 
-def _experiment(recipe: Recipe) -> Iterator[Clash]:
-    """Experiments are answered by one network of a flux, whose formula is searched."""
-    if recipe.textbook is not None and not isinstance(recipe.data, Experiment):
-        yield ("textbook", "data.kind"), "only fluxes are compared with a textbook; choose data of kind 'experiment'"
-    if not isinstance(recipe.data, Experiment):
-        return
-    if recipe.loss.residual is not None:
-        yield ("loss.residual", "data.kind"), "measured fluxes have no residual; choose [loss.supervised] alone"
-    if recipe.arms or recipe.search is None:
-        yield ("search", "data.kind"), "an experiment ends in a formula; add a section [search], without arms"
-    if recipe.search is not None and recipe.search.route != "modules":
-        yield ("search.route", "data.kind"), "an experiment has one flux and no stencil; choose route = 'modules'"
-
-
-def _equation(recipe: Recipe) -> Iterator[Clash]:
+def _check_equation(recipe: Recipe) -> Iterator[Clash]:
     """What an equation of one's own may not be combined with."""
     if isinstance(recipe.data, Experiment | Rows):
         return  # parameters are drawn, so that none need have a value
@@ -219,7 +207,7 @@ def _equation(recipe: Recipe) -> Iterator[Clash]:
         yield ("equation", "search.route"), why
 
 
-def _name(recipe: Recipe) -> str:
+def _equation_name(recipe: Recipe) -> str:
     return recipe.equation if isinstance(recipe.equation, str) else str(recipe.equation.get("name"))
 
 
@@ -232,77 +220,22 @@ def _only_diffuses(recipe: Recipe) -> bool:
 
 
 _RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
-    _equation,
-    _loss,
-    _hermite,
-    _second_hop,
-    _simplified,
-    _invariants,
-    _ranges,
-    _schedule,
-    _arms,
-    _components,
-    _stencil_route,
-    _mesh_files,
+    _check_equation,
+    _check_loss,
+    _check_hermite,
+    _check_second_hop,
+    _check_features,
+    _check_invariants,
+    _check_ranges,
+    _check_schedule,
+    _check_arms,
+    _check_components,
+    _check_stencil_route,
+    _check_mesh_files,
     check_flux_form,
     check_resolved,
-    _answers,
-    _experiment,
+    _check_answers,
+    check_experiment,
     check_rows,
     check_skew,
 )
-
-
-_UNDECISIVE = ("summary", "evaluation", "search", "expect", "order", "textbook")
-
-
-_LATER: dict[str, dict[str, Any]] = {
-    "data": {
-        "law": None,
-        "noise": 0.0,
-        "target": "step",
-        "tolerance": 1e-6,
-        "levels": 3,
-        "cell_size": [1.0, 1.0],
-        "jumps": 1.0,
-    },
-    "network": {"invariants": [], "form": "free", "integrator": "nested", "order": 1, "free_last": False},
-    "loss.supervised": {"relative": False},
-}
-
-
-def from_dict(document: object, where: str) -> Recipe:
-    """The recipe that `to_dict`, a TOML file or a JSON file holds; messages open with `where`."""
-    recipe = from_table(document, where)
-    refuse_clashes(recipe, where)
-    return recipe
-
-
-def fingerprint(recipe: Recipe) -> str:
-    """Sixteen hexadecimal digits that stand for all that decides what is trained.
-
-    The first of the SHA-256 of the recipe as JSON, without `summary`, `evaluation`, `search`, `expect`, `order`,
-    `textbook` and `training.checkpoint_every`; a mesh file counts by its content, wherever it lies.
-    """
-    where = f"recipe {describe_value(recipe.name)}"
-    # Once through the schema, so that 1 and 1.0 are the same number.
-    plain = to_dict(from_dict(to_dict(recipe), where))
-    for field in _UNDECISIVE:
-        plain.pop(field, None)
-    del plain["training"]["checkpoint_every"]
-    # Recipes from before these fields existed keep their names.
-    for section, fields in _LATER.items():
-        table = plain
-        for name in section.split("."):
-            table = table.get(name) or {}
-        for field, usual in fields.items():
-            if field in table and table[field] == usual:
-                del table[field]
-    if recipe.equation == HEAT:
-        # As recipes from before there were other equations, which have α as their diffusivity.
-        plain["diffusivity"] = diffusivity_of(recipe)
-        del plain["equation"], plain["parameters"]
-    if files := mesh_files(recipe):
-        plain["data"]["files"] = [digest(file, where) for file in files]
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -142,11 +142,14 @@ class Rows(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_fi
 
     - `profiles`: `random` ones, boxes, triangles, Gaussians and sines drawn anew for every batch; or a `single` one
       that every batch repeats, a decoy that the test on fresh profiles has to detect;
+    - `stencil`: cells that φ sees at a face, 3 for the ratio r of the upwind difference, 4 for that of the downwind
+      difference too, q;
     - `refit`: rows of each generation in which the constants of a closed form are fitted;
     - `law`, `noise`: none, since the answers are the exact averages.
     """
 
     profiles: Literal["random", "single"] = "random"
+    stencil: Literal[3, 4] = 3
     refit: Batch = 24
     law: str | None = None
     noise: Annotated[float, Meta(ge=0, le=0)] = 0.0
@@ -159,7 +162,11 @@ class Skew(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_fi
     - `aspect`: every other group of meshes is stretched at random up to this ratio;
     - `law`: a formula of rise = (T_N − T_P)/δ, normal = ḡ·n, along = ḡ·d/δ, cosine, nu, contrast and flux, the exact
       one, in place of the flux, for decoys;
-    - `noise`: standard deviation of normal noise on the fluxes, in units of their root mean square.
+    - `noise`: standard deviation of normal noise on the fluxes, in units of their root mean square;
+    - `problems`: steady problems that the search solves on each of its meshes; three times as many others are solved on
+      each of the eight meshes per family and size on which its choices are validated;
+    - `conductivity`: that of these problems; `weighted-tensor` has a tensor in the angles of ψ too. Fluxes are those of
+      k = 1.
     """
 
     samples: Annotated[int, Meta(ge=500, le=1_000_000)] = 12_000
@@ -169,6 +176,8 @@ class Skew(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_fi
     aspect: Annotated[float, Meta(ge=1, le=100)] = 5.0
     law: str | None = None
     noise: Noise = 0.0
+    problems: Annotated[int, Meta(ge=1, le=10_000)] = 64
+    conductivity: Literal["scalar", "tensor", "weighted-tensor", "jump"] = "scalar"
 
 
 Data: TypeAlias = TwoCells | Pairs | Meshes | Experiment | Rows | Skew

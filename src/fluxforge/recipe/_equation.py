@@ -1,6 +1,5 @@
 """The equation of a recipe, the values of its parameters, its exchange law, and the mesh files that it names."""
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -9,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec.structs import replace
 
-from fluxforge._files import open_regular
 from fluxforge.errors import EquationError, ExpressionError
 from fluxforge.recipe._data import LARGEST_PARAMETER, Data, Meshes
 from fluxforge.recipe._messages import Place, describe_value, escape_unprintable
@@ -247,13 +245,3 @@ def _locate_file(file: str, folder: str | os.PathLike[str], where: str) -> str:
     if not os.path.isfile(path):
         raise Place(where, "data.files").refuse(f"there is no mesh file '{escape_unprintable(path)}'")
     return path
-
-
-def digest(file: str, where: str) -> str:
-    """SHA-256 of a mesh file's content."""
-    try:
-        with open_regular(file) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "no such name is possible"
-        raise Place(where, "data.files").refuse(f"'{escape_unprintable(file)}' cannot be read ({reason})") from error

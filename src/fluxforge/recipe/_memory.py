@@ -37,11 +37,11 @@ def training_memory(recipe: Recipe) -> int:
     members = recipe.seeds * max(len(recipe.arms), 1)
     rows = 1 + _SLOTS + (_SLOTS**2 if network.hops == 2 else 0)
     units = _PER_UNIT[network.mlp] * network.depth * network.width + _INPUTS
-    kept = members * recipe.training.batch * _cells(recipe) * rows * network.layers * units
+    kept = members * recipe.training.batch * _count_cells(recipe) * rows * network.layers * units
     mlps = network.layers * (network.hops + 1)
     weights = _COPIES * members * mlps * _MATRICES[network.mlp] * network.depth * network.width**2
     meshes = recipe.data.meshes if isinstance(recipe.data, Meshes) and recipe.data.files is None else 0
-    places = meshes * _cells(recipe) + recipe.evaluation.meshes * recipe.evaluation.cells
+    places = meshes * _count_cells(recipe) + recipe.evaluation.meshes * recipe.evaluation.cells
     return int(number * (kept + weights + places * rows * _INPUTS))
 
 
@@ -52,11 +52,11 @@ def refuse_too_large(recipe: Recipe, available: int | None) -> None:
         return
     raise InputError(
         f"recipe {recipe.name!r}: training takes about {wanted / 2**30:.3g} GiB of memory and "
-        f"{available / 2**30:.3g} GiB are free: lower {_largest(recipe)}"
+        f"{available / 2**30:.3g} GiB are free: lower {_name_largest(recipe)}"
     )
 
 
-def _cells(recipe: Recipe) -> int:
+def _count_cells(recipe: Recipe) -> int:
     """The cells of one graph; meshes are padded to the largest."""
     data = recipe.data
     if not isinstance(data, Meshes):
@@ -67,7 +67,7 @@ def _cells(recipe: Recipe) -> int:
     return data.cells[1]
 
 
-def _largest(recipe: Recipe) -> str:
+def _name_largest(recipe: Recipe) -> str:
     """The fields that the memory is proportional to, the largest of them first."""
     counts = {"training.batch": recipe.training.batch, "network.width": recipe.network.width, "seeds": recipe.seeds}
     if isinstance(recipe.data, Meshes) and not recipe.data.files:

@@ -10,14 +10,14 @@ from fluxforge.errors import RecipeError
 from fluxforge.recipe._check import from_dict
 from fluxforge.recipe._equation import locate_mesh_files, mesh_files, with_equation_inside
 from fluxforge.recipe._messages import Place, describe_value, escape_unprintable
-from fluxforge.recipe._recipe import Recipe
+from fluxforge.recipe._recipe import Changes, Recipe, Table
 from fluxforge.recipe._schema import to_dict
 
 # Shipped recipes that have a section which others lack.
 HAVING = {"loss.residual": "first-order-pinn, midpoint and two-hop have one"}
 
 
-def override(recipe: Recipe, assignments: Mapping[str, Any], where: str = "command line") -> Recipe:
+def override(recipe: Recipe, assignments: Changes, where: str = "command line") -> Recipe:
     """The recipe with fields set by dotted names, `{"seed": 3, "training.steps": 100}`, and checked as a file would be.
 
     A whole section may be given as a table. Mesh files and an equation's file are relative to the working folder.
@@ -29,7 +29,7 @@ def override(recipe: Recipe, assignments: Mapping[str, Any], where: str = "comma
     return changed if mesh_files(changed) == mesh_files(recipe) else locate_mesh_files(changed, "", where)
 
 
-def _assign(document: dict[str, Any], field: str, value: object, where: str) -> None:
+def _assign(document: Table, field: str, value: object, where: str) -> None:
     *sections, last = field.split(".")
     table = document
     for depth, name in enumerate(sections, start=1):
@@ -43,7 +43,7 @@ def _assign(document: dict[str, Any], field: str, value: object, where: str) -> 
     table[last] = value
 
 
-def _section(table: Mapping[str, Any], name: str, place: Place, section: str) -> dict[str, Any]:
+def _section(table: Table, name: str, place: Place, section: str) -> Table:
     """The section of that name, as a table of its own; one the schema does not know is left for it to refuse."""
     inner = table.get(name, {})
     if inner is None:
@@ -60,20 +60,20 @@ def _section(table: Mapping[str, Any], name: str, place: Place, section: str) ->
 _OPENINGS = ("[", "{", '"', "'")
 
 
-def assignments(texts: Iterable[str], where: str = "command line") -> dict[str, Any]:
+def assignments(texts: Iterable[str], where: str = "command line") -> Changes:
     """Fields and their values from texts `FIELD=VALUE`, for `override`.
 
     A value is written as in TOML: `500`, `true`, `"pairs"`, `[0.1, 0.5]`, `{weight = 1e-6}`. A text that is not TOML,
     such as `direct`, is taken as a string. Raises RecipeError for a text without `=` or without a field, for a list, a
     table or a quoted string that is not TOML, and for a field that is given twice.
     """
-    found: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for text in texts:
         field, value = _split_assignment(text, where)
-        if field in found:
+        if field in given:
             raise Place(where).at(field).refuse("is given twice")
-        found[field] = value
-    return found
+        given[field] = value
+    return given
 
 
 def _split_assignment(text: str, where: str) -> tuple[str, Any]:
@@ -99,7 +99,7 @@ def _parse_value(field: str, text: str, where: str) -> Any:
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(#.*)?")
 
 
-def rewrite_text(text: str, changes: Mapping[str, Any], wanted: Recipe, read: Callable[[str], Recipe]) -> str:
+def rewrite_text(text: str, changes: Changes, wanted: Recipe, read: Callable[[str], Recipe]) -> str:
     """The TOML text of a recipe with `changes` written into it, comments kept.
 
     `read` makes a recipe of a text. If it does not make `wanted` of the result, because the text is laid out in a way
@@ -107,8 +107,8 @@ def rewrite_text(text: str, changes: Mapping[str, Any], wanted: Recipe, read: Ca
     """
     lines = text.splitlines()
     for field, value in changes.items():
-        lines = _without(lines, field) if isinstance(value, Mapping) else lines
-        lines = _with_section(lines, field, value) if isinstance(value, Mapping) else _with_field(lines, field, value)
+        lines = _remove_section(lines, field) if isinstance(value, Mapping) else lines
+        lines = _add_section(lines, field, value) if isinstance(value, Mapping) else _set_field(lines, field, value)
     changed = "\n".join(lines) + "\n"
     try:
         return changed if read(changed) == wanted else to_toml(wanted)
@@ -121,31 +121,28 @@ def to_toml(recipe: Recipe) -> str:
     return "\n".join(_tables(to_dict(recipe), "")).lstrip("\n") + "\n"
 
 
-def _tables(table: Mapping[str, Any], name: str) -> list[str]:
+def _tables(table: Mapping[str, object], name: str) -> list[str]:
     inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     plain = {key: value for key, value in table.items() if key not in inner and value is not None}
     lines = ["", f"[{name}]"] if name and (plain or not inner) else []
-    lines += [f"{key} = {_to_toml_value(value)}" for key, value in plain.items()]
+    lines += [f"{key} = {to_toml_value(value)}" for key, value in plain.items()]
     for key, value in inner.items():
         # An empty dictionary, such as the arms of a recipe that has none, is the default and is skipped.
         lines += _tables(value, f"{name}.{key}" if name else key) if value or key not in ("arms", "parameters") else []
     return lines
 
 
-def _to_toml_value(value: Any) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case str():
-            return json.dumps(value, ensure_ascii=False)
-        case Mapping():
-            return "{" + ", ".join(f"{name} = {_to_toml_value(each)}" for name, each in value.items()) + "}"
-        case list() | tuple():
-            return "[" + ", ".join(map(_to_toml_value, value)) + "]"
-    return repr(value)
+def to_toml_value(value: Any) -> str:
+    """A value as TOML on one line, as it is written after `--set FIELD=`."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name} = {to_toml_value(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(to_toml_value, value)) + "]"
+    # Texts, numbers and booleans are written in TOML as in JSON.
+    return json.dumps(value, ensure_ascii=False)
 
 
-def _block(lines: list[str], section: str) -> tuple[int, int] | None:
+def _find_block(lines: list[str], section: str) -> tuple[int, int] | None:
     """The first and the last line of a section's own fields, or nothing; the section "" is the top of the file."""
     headers = [(k, match[1].strip()) for k, line in enumerate(lines) if (match := _HEADER.fullmatch(line))]
     starts = [(-1, ""), *headers]
@@ -155,20 +152,20 @@ def _block(lines: list[str], section: str) -> tuple[int, int] | None:
     return None
 
 
-def _with_field(lines: list[str], field: str, value: Any) -> list[str]:
+def _set_field(lines: list[str], field: str, value: Any) -> list[str]:
     section, _, name = field.rpartition(".")
-    if (block := _block(lines, section)) is None:
-        return [*lines, "", f"[{section}]", f"{name} = {_to_toml_value(value)}"]
+    if (block := _find_block(lines, section)) is None:
+        return [*lines, "", f"[{section}]", f"{name} = {to_toml_value(value)}"]
     first, after = block
     for k in range(first, after):
         if re.match(rf"\s*{re.escape(name)}\s*=", lines[k]):
-            return [*lines[:k], f"{name} = {_to_toml_value(value)}{_comment(lines[k])}", *lines[k + 1 :]]
+            return [*lines[:k], f"{name} = {to_toml_value(value)}{_find_comment(lines[k])}", *lines[k + 1 :]]
     while after > first and (not lines[after - 1].strip() or lines[after - 1].lstrip().startswith("#")):
         after -= 1
-    return [*lines[:after], f"{name} = {_to_toml_value(value)}", *lines[after:]]
+    return [*lines[:after], f"{name} = {to_toml_value(value)}", *lines[after:]]
 
 
-def _comment(line: str) -> str:
+def _find_comment(line: str) -> str:
     """The comment of a line `name = value  # comment` with two spaces before it; a # may also be part of the value."""
     for mark in (k for k, character in enumerate(line) if character == "#"):
         try:
@@ -179,14 +176,14 @@ def _comment(line: str) -> str:
     return ""
 
 
-def _without(lines: list[str], section: str) -> list[str]:
+def _remove_section(lines: list[str], section: str) -> list[str]:
     """The lines without a section and those inside it."""
     headers = [match[1].strip() for line in lines if (match := _HEADER.fullmatch(line))]
     for name in (each for each in headers if each == section or each.startswith(f"{section}.")):
-        if (block := _block(lines, name)) is not None:
+        if (block := _find_block(lines, name)) is not None:
             lines = [*lines[: block[0] - 1], *lines[block[1] :]]
     return lines
 
 
-def _with_section(lines: list[str], section: str, table: Mapping[str, Any]) -> list[str]:
-    return [*lines, "", f"[{section}]", *(f"{name} = {_to_toml_value(value)}" for name, value in table.items())]
+def _add_section(lines: list[str], section: str, table: Mapping[str, object]) -> list[str]:
+    return [*lines, "", f"[{section}]", *(f"{name} = {to_toml_value(value)}" for name, value in table.items())]

@@ -2,11 +2,9 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
 
 from fluxforge._files import open_regular
 from fluxforge.errors import RecipeError
@@ -14,7 +12,7 @@ from fluxforge.recipe._check import from_dict
 from fluxforge.recipe._equation import locate_mesh_files, with_equation_inside
 from fluxforge.recipe._messages import closest, describe_value, escape_unprintable, join_words
 from fluxforge.recipe._override import override, rewrite_text
-from fluxforge.recipe._recipe import Recipe
+from fluxforge.recipe._recipe import Changes, Recipe, Table
 
 PRESETS = ("quick", "paper")
 LARGEST = 1_000_000
@@ -36,7 +34,7 @@ def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe
     return _from_package(str(source), preset or "quick")
 
 
-def text(source: str | os.PathLike[str], *, preset: str | None = None, changes: Mapping[str, Any] | None = None) -> str:
+def text(source: str | os.PathLike[str], *, preset: str | None = None, changes: Changes | None = None) -> str:
     """A recipe's TOML with its comments, as the start of another one; `changes` are written into it."""
     unchanged = load(source, preset=preset)
     file = Path(source) if _is_path(source) else _file(str(source), preset or "quick")
@@ -97,7 +95,7 @@ def _from_file(path: Path) -> Recipe:
     return locate_mesh_files(from_dict(table, where), path.parent, where)
 
 
-def _parse(content: bytes, where: str) -> dict[str, Any]:
+def _parse(content: bytes, where: str) -> Table:
     if len(content) > LARGEST:
         raise RecipeError(f"{where}: is larger than {LARGEST // 1_000_000} MB, which no recipe is")
     try:

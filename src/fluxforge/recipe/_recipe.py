@@ -1,11 +1,16 @@
 """The record of a recipe and its sections: network, loss, training, search and evaluation."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
 from fluxforge.recipe._data import Batch, Cells, Data, Fraction, Pairs, Positive, Seed, Signed, Steps, Weight
 
+# Fields of a recipe by their dotted names, such as `training.steps`, with values as in TOML.
+Changes: TypeAlias = Mapping[str, Any]
+# A table of a recipe, as TOML or JSON holds it.
+Table: TypeAlias = dict[str, Any]
 Features: TypeAlias = Literal["simplified", "primitive", "dimensionless"]
 Aggregate: TypeAlias = Literal["sum", "mean", "min", "max"]
 
@@ -135,7 +140,8 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     - `route`: `modules` looks for a formula of every MLP by symbolic regression; `stencil` reads the network's own
       stencil, which no choice of messages can change, as powers of the geometry, and fits what repeats that flux;
       `coefficients` looks for formulas of what a network in the form of a flux has learned; `families` compares closed
-      forms of few constants with a limiter, of which `evaluations` is the number of candidates tried for each;
+      forms of few constants with a limiter, of which `evaluations` is the number of candidates tried for each, and
+      `candidates` how many of them a generation has;
     - `samples`: points at which an MLP is evaluated, over the domain it was trained on;
     - `restarts`, `evaluations`: searches of one MLP, and formulas that each of them creates and fits; the same seed
       gives the same formulas however busy the machine is;
@@ -157,6 +163,7 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     samples: Annotated[int, Meta(ge=50, le=1_000_000)] = 2_000
     restarts: Annotated[int, Meta(ge=1, le=1000)] = 3
     evaluations: Annotated[int, Meta(ge=1, le=100_000_000)] = 12_000
+    candidates: Annotated[int, Meta(ge=8, le=4_096)] = 24
     seconds: Annotated[float, Meta(gt=0, le=604_800)] | None = None
     most_complex: Annotated[int, Meta(ge=1, le=200)] = 25
     threshold: Positive = 0.1
@@ -198,7 +205,7 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     summary: str = ""
     seed: Seed = 0
     seeds: Annotated[int, Meta(ge=1, le=1024)] = 1
-    equation: str | dict[str, Any] = "heat"
+    equation: str | Table = "heat"
     parameters: dict[str, Signed | tuple[Any, ...]] = {}
     diffusivity: Positive | None = None
     expect: Literal["recovered", "approximation"] = "recovered"

@@ -10,7 +10,7 @@ from msgspec import inspect
 
 from fluxforge.errors import RecipeError
 from fluxforge.recipe._messages import Place, bounds, closest, describe_value, escape_unprintable, finite, join_words
-from fluxforge.recipe._recipe import Recipe
+from fluxforge.recipe._recipe import Recipe, Table
 
 _SCHEMA = inspect.type_info(Recipe)
 # Counts end up as 32-bit numbers.
@@ -19,7 +19,7 @@ _LARGEST = 2**31 - 1
 
 def from_table(document: object, where: str) -> Recipe:
     """The recipe a document holds, each field of the type and in the range its section declares."""
-    values = _plain(_SCHEMA, document, Place(where))
+    values = _read_value(_SCHEMA, document, Place(where))
     try:
         return msgspec.convert(values, Recipe)
     except msgspec.ValidationError as error:
@@ -27,12 +27,12 @@ def from_table(document: object, where: str) -> Recipe:
         raise Place(where).refuse(escape_unprintable(str(error))) from error
 
 
-def to_dict(recipe: Recipe) -> dict[str, Any]:
+def to_dict(recipe: Recipe) -> Table:
     """The recipe as plain JSON values; `from_dict` reads them back."""
-    return _lists(msgspec.to_builtins(recipe, enc_hook=_foreign))
+    return _to_lists(msgspec.to_builtins(recipe, enc_hook=_convert_number))
 
 
-def _foreign(value: object) -> object:
+def _convert_number(value: object) -> object:
     """Numbers of other libraries, which a recipe built in Python may hold."""
     if isinstance(value, numbers.Integral):
         return int(value)
@@ -41,13 +41,13 @@ def _foreign(value: object) -> object:
     raise RecipeError(f"{describe_value(value)} cannot be part of a recipe")
 
 
-def _lists(value: Any) -> Any:
+def _to_lists(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _lists(inner) for name, inner in value.items()}
-    return [_lists(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {name: _to_lists(inner) for name, inner in value.items()}
+    return [_to_lists(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _plain(kind: inspect.Type, value: object, place: Place) -> object:
+def _read_value(kind: inspect.Type, value: object, place: Place) -> object:
     """The value as the schema's type, or a refusal that names the field."""
     for known, read in _READERS.items():
         if isinstance(kind, known):
@@ -55,106 +55,107 @@ def _plain(kind: inspect.Type, value: object, place: Place) -> object:
     return value
 
 
-def _table(kind: inspect.StructType, value: object, place: Place) -> dict[str, object]:
+def _read_table(kind: inspect.StructType, value: object, place: Place) -> dict[str, object]:
     known = {field.encode_name: field for field in kind.fields}
     values = {}
-    for name, inner in _mapping(value, place).items():
+    for name, inner in _check_mapping(value, place).items():
         if name not in known:
-            raise _unknown(name, [*known, *filter(None, [kind.tag_field])], place)
-        values[name] = _plain(known[name].type, inner, place.at(name))
+            raise _refuse_unknown(name, [*known, *filter(None, [kind.tag_field])], place)
+        values[name] = _read_value(known[name].type, inner, place.at(name))
     for name, field in known.items():
         if field.required and name not in values:
             raise place.at(name).refuse("is missing, and every recipe needs it")
     return values
 
 
-def _unknown(name: object, known: list[str], place: Place) -> RecipeError:
+def _refuse_unknown(name: object, known: list[str], place: Place) -> RecipeError:
     field = place.at(name).field
-    home = next((home for home in _HOMES if home.rpartition(".")[2] == name), field)
+    home = next((home for home in _FIELDS if home.rpartition(".")[2] == name), field)
     hint = f" (did you mean '{home}'?)" if home != field else closest(name, known, place.inside)
     listing = f" (known here: {', '.join(known)})"
     return Place(place.where).refuse(f"unknown field '{field}'{hint or listing}")
 
 
-def _homes(kind: inspect.Type, prefix: str = "") -> list[str]:
+def _list_fields(kind: inspect.Type, prefix: str = "") -> list[str]:
     """The dotted names of all fields, those of sections after the section itself."""
     if isinstance(kind, inspect.UnionType):
-        return [home for inner in kind.types for home in _homes(inner, prefix)]
+        return [home for inner in kind.types for home in _list_fields(inner, prefix)]
     if not isinstance(kind, inspect.StructType):
         return []
-    inside = [home for field in kind.fields for home in _homes(field.type, f"{prefix}{field.name}.")]
+    inside = [home for field in kind.fields for home in _list_fields(field.type, f"{prefix}{field.name}.")]
     return [*(f"{prefix}{field.name}" for field in kind.fields), *inside]
 
 
-def _mapping(value: object, place: Place) -> Mapping[Any, object]:
+def _check_mapping(value: object, place: Place) -> Mapping[Any, object]:
     if not isinstance(value, Mapping):
         raise place.refuse(f"expected a table, got {describe_value(value)}")
     return value
 
 
-def _union(kind: inspect.UnionType, value: object, place: Place) -> object:
+def _read_union(kind: inspect.UnionType, value: object, place: Place) -> object:
     """An optional value, or one of several tables distinguished by a tag."""
     if value is None and kind.includes_none:
         return None
     others = [other for other in kind.types if not isinstance(other, inspect.NoneType)]
     if len(others) == 1:
-        return _plain(others[0], value, place)
+        return _read_value(others[0], value, place)
     if not any(isinstance(other, inspect.StructType) for other in others):
-        return _plain(_fitting(others, value), value, place)
-    return _tagged({str(t.tag): t for t in others if isinstance(t, inspect.StructType)}, value, place)
+        return _read_value(_choose_type(others, value), value, place)
+    return _read_tagged({str(t.tag): t for t in others if isinstance(t, inspect.StructType)}, value, place)
 
 
-def _fitting(kinds: list[inspect.Type], value: object) -> inspect.Type:
+def _choose_type(kinds: list[inspect.Type], value: object) -> inspect.Type:
     """Of a number or a list, of a text or a table, the one that the value looks like; otherwise the first."""
     looks = {inspect.StrType: str, inspect.DictType: Mapping, inspect.VarTupleType: list | tuple}
     return next((kind for kind in kinds if isinstance(value, looks.get(type(kind), ()))), kinds[0])
 
 
-def _tagged(kinds: Mapping[str, inspect.StructType], value: object, place: Place) -> object:
-    table = dict(_mapping(value, place))
+def _read_tagged(kinds: Mapping[str, inspect.StructType], value: object, place: Place) -> object:
+    table = dict(_check_mapping(value, place))
     tag = str(next(iter(kinds.values())).tag_field)
     if tag not in table:
         raise place.at(tag).refuse(f"is missing; choose {join_words(kinds)}")
-    chosen = str(_one_of(tuple(kinds), table.pop(tag), place.at(tag)))
-    return {tag: chosen, **_table(kinds[chosen], table, place)}
+    chosen = str(_choose(tuple(kinds), table.pop(tag), place.at(tag)))
+    return {tag: chosen, **_read_table(kinds[chosen], table, place)}
 
 
-def _dict(kind: inspect.DictType, value: object, place: Place) -> dict[object, object]:
-    items = _mapping(value, place).items()
+def _read_dict(kind: inspect.DictType, value: object, place: Place) -> dict[object, object]:
+    items = _check_mapping(value, place).items()
     return {
-        _plain(kind.key_type, name, place.at(name)): _plain(kind.value_type, inner, place.at(name))
+        _read_value(kind.key_type, name, place.at(name)): _read_value(kind.value_type, inner, place.at(name))
         for name, inner in items
     }
 
 
-def _tuple(kind: inspect.TupleType, value: object, place: Place) -> list[object]:
-    values, wanted = _list(value, place), len(kind.item_types)
+def _read_tuple(kind: inspect.TupleType, value: object, place: Place) -> list[object]:
+    values, wanted = _check_list(value, place), len(kind.item_types)
     if len(values) != wanted:
         raise place.refuse(f"expected a list of {wanted} values, got {len(values)}")
     return [
-        _plain(item, inner, place.item(i)) for i, (item, inner) in enumerate(zip(kind.item_types, values, strict=True))
+        _read_value(item, inner, place.item(i))
+        for i, (item, inner) in enumerate(zip(kind.item_types, values, strict=True))
     ]
 
 
-def _many(kind: inspect.VarTupleType, value: object, place: Place) -> list[object]:
-    values, item = _list(value, place), kind.item_type
+def _read_list(kind: inspect.VarTupleType, value: object, place: Place) -> list[object]:
+    values, item = _check_list(value, place), kind.item_type
     if len(values) < (kind.min_length or 0):
         choices = f" of {join_words(item.values)}" if isinstance(item, inspect.LiteralType) else ""
         raise place.refuse(f"is empty; name at least one{choices}")
-    return [_plain(item, inner, place.item(i)) for i, inner in enumerate(values)]
+    return [_read_value(item, inner, place.item(i)) for i, inner in enumerate(values)]
 
 
-def _list(value: object, place: Place) -> list[object]:
+def _check_list(value: object, place: Place) -> list[object]:
     if not isinstance(value, list | tuple):
         raise place.refuse(f"expected a list, got {describe_value(value)}")
     return list(value)
 
 
-def _choice(kind: inspect.LiteralType, value: object, place: Place) -> object:
-    return _one_of(kind.values, value, place)
+def _read_choice(kind: inspect.LiteralType, value: object, place: Place) -> object:
+    return _choose(kind.values, value, place)
 
 
-def _one_of(choices: tuple[Any, ...], value: object, place: Place) -> object:
+def _choose(choices: tuple[Any, ...], value: object, place: Place) -> object:
     for choice in choices:
         # 1 is true in Python, and not in a recipe.
         if isinstance(value, type(choice)) and not isinstance(value, bool) and value == choice:
@@ -163,30 +164,30 @@ def _one_of(choices: tuple[Any, ...], value: object, place: Place) -> object:
     raise place.refuse(f"expected {join_words(choices)}, got {describe_value(value)}{hint}")
 
 
-def _whole(kind: inspect.IntType, value: object, place: Place) -> int:
+def _read_int(kind: inspect.IntType, value: object, place: Place) -> int:
     said = bounds(ge=kind.ge, gt=kind.gt, le=kind.le, lt=kind.lt)
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not _within(kind, int(value)):
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not _is_within(kind, int(value)):
         raise place.refuse(f"expected a whole number{said}, got {describe_value(value)}")
     if abs(int(value)) > _LARGEST:
         raise place.refuse(f"expected a whole number up to {_LARGEST}, got {describe_value(value)}")
     return int(value)
 
 
-def _real(kind: inspect.FloatType, value: object, place: Place) -> float:
+def _read_float(kind: inspect.FloatType, value: object, place: Place) -> float:
     number = finite(value)
-    if number is None or not _within(kind, number):
+    if number is None or not _is_within(kind, number):
         said = "finite number" if isinstance(value, float) and number is None else "number"
         limits = bounds(ge=kind.ge, gt=kind.gt, le=kind.le, lt=kind.lt)
         raise place.refuse(f"expected a {said}{limits}, got {describe_value(value)}")
     return number
 
 
-def _within(kind: inspect.IntType | inspect.FloatType, number: float) -> bool:
+def _is_within(kind: inspect.IntType | inspect.FloatType, number: float) -> bool:
     above = (kind.ge is None or number >= kind.ge) and (kind.gt is None or number > kind.gt)
     return above and (kind.le is None or number <= kind.le) and (kind.lt is None or number < kind.lt)
 
 
-def _text(kind: inspect.StrType, value: object, place: Place) -> str:
+def _read_text(kind: inspect.StrType, value: object, place: Place) -> str:
     if not isinstance(value, str):
         raise place.refuse(f"expected text, got {describe_value(value)}")
     if not value.isprintable():
@@ -196,22 +197,22 @@ def _text(kind: inspect.StrType, value: object, place: Place) -> str:
     return str(value)
 
 
-def _switch(_kind: inspect.BoolType, value: object, place: Place) -> bool:
+def _read_bool(_kind: inspect.BoolType, value: object, place: Place) -> bool:
     if not isinstance(value, bool):
         raise place.refuse(f"expected true or false, got {describe_value(value)}")
     return value
 
 
 _READERS: Mapping[type[inspect.Type], Callable[[Any, object, Place], object]] = {
-    inspect.StructType: _table,
-    inspect.UnionType: _union,
-    inspect.DictType: _dict,
-    inspect.TupleType: _tuple,
-    inspect.VarTupleType: _many,
-    inspect.LiteralType: _choice,
-    inspect.IntType: _whole,
-    inspect.FloatType: _real,
-    inspect.StrType: _text,
-    inspect.BoolType: _switch,
+    inspect.StructType: _read_table,
+    inspect.UnionType: _read_union,
+    inspect.DictType: _read_dict,
+    inspect.TupleType: _read_tuple,
+    inspect.VarTupleType: _read_list,
+    inspect.LiteralType: _read_choice,
+    inspect.IntType: _read_int,
+    inspect.FloatType: _read_float,
+    inspect.StrType: _read_text,
+    inspect.BoolType: _read_bool,
 }
-_HOMES = _homes(_SCHEMA)
+_FIELDS = _list_fields(_SCHEMA)

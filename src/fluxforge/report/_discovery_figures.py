@@ -5,7 +5,6 @@ import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,18 +13,14 @@ from matplotlib.ticker import MaxNLocator
 
 from fluxforge.report._limit_figure import limit_figure, limit_rows
 from fluxforge.report._mathml import plot_formula, round_decimals
-from fluxforge.report._page import COLOURS, MARKERS, number, panels
+from fluxforge.report._page import COLOURS, MARKERS, Metric, number, panels, terms
 from fluxforge.run.result import Arm, Discovery, Extrapolated, FrontRow, FrontTable, Number, StepErrors
 
 LINE, CHOSEN = COLOURS[:2]
-# A line of metrics: numbers by name, of several networks a list each.
-Metric: TypeAlias = Mapping[str, float | list[float | None] | None]
 # Where an error of zero is drawn on a logarithmic axis.
 LOWEST = 1e-16
 # Letters of a formula that fit on a line of a panel.
 LABEL = 44
-# Keys of a line of metrics that are not terms of the loss.
-NOT_TERMS = ("step", "skipped", "learning_rate")
 MEASURES = {
     "one_step_mse": "one step, mean square",
     "one_step_worst": "one step, worst cell",
@@ -66,11 +61,6 @@ def front_csv(fronts: Mapping[str, FrontTable]) -> str:
     return text.getvalue()
 
 
-def terms(metrics: Sequence[Metric]) -> list[str]:
-    """The terms of the loss that were written down."""
-    return [name for name in (metrics[-1] if metrics else {}) if name not in NOT_TERMS]
-
-
 def step_errors(result: Discovery) -> dict[str, StepErrors]:
     """Errors of network and formula on unseen meshes; empty if they were not compared there."""
     found = result.evaluation
@@ -84,33 +74,33 @@ def front_figure(fronts: Mapping[str, FrontTable]) -> Figure:
     figure, axes = panels(len(fronts), columns=2)
     for panel, (name, front) in zip(axes, fronts.items(), strict=True):
         x = [row.complexity for row in front.rows]
-        y = [_height(row) for row in front.rows]
+        y = [_drawn_error(row) for row in front.rows]
         panel.semilogy(x, y, drawstyle="steps-post", color=LINE, linewidth=1.2, alpha=0.5)
         panel.semilogy(x, y, "o", color=LINE, markersize=5)
-        lines = _mark(panel, front.rows[front.chosen]) if isinstance(front.chosen, int) else 0
+        lines = _mark_chosen(panel, front.rows[front.chosen]) if isinstance(front.chosen, int) else 0
         panel.set(xlabel="complexity (operators, variables, constants)", ylabel="relative error")
         panel.set_title(f"{front.kind} {name}", fontsize=10, parse_math=False)
-        panel.set_ylim(*_limits(min(y), max(y), lines))
+        panel.set_ylim(*_axis_limits(min(y), max(y), lines))
         panel.margins(x=0.06)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 
 
-def _limits(low: float, high: float, lines: int) -> tuple[float, float]:
+def _axis_limits(low: float, high: float, lines: int) -> tuple[float, float]:
     """An axis from low to high with room above for lines of text, each a sixteenth of its height."""
     low, high = low / 2, high * 1.6
     share = lines / 16
     return low, high * (high / low) ** (share / (1 - share))
 
 
-def _height(row: FrontRow) -> float:
+def _drawn_error(row: FrontRow) -> float:
     """The error of a candidate on a logarithmic axis; NaN, which is not drawn, if it was not finite."""
     return math.nan if row.error is None else max(row.error, LOWEST)
 
 
-def _mark(panel: Axes, row: FrontRow) -> int:
+def _mark_chosen(panel: Axes, row: FrontRow) -> int:
     """Mark a point and write its formula at the top, which a falling curve leaves free; return the lines it took."""
-    point = (row.complexity, _height(row))
+    point = (row.complexity, _drawn_error(row))
     panel.semilogy(*point, "o", color=CHOSEN, markersize=9, zorder=3)
     label = plot_formula(row.formula) if len(round_decimals(row.formula, 4)) <= LABEL else None
     # A fraction is two to three lines high.
@@ -161,10 +151,10 @@ def errors_figure(errors: Mapping[str, StepErrors]) -> Figure:
     for k, (who, own) in enumerate(errors.items()):
         values: list[float | None] = [getattr(own, name) for name in names]
         y = np.arange(len(names)) + (k - 0.5) * 0.34
-        drawn = [max(v, LOWEST**2) if v is not None and _finite(v) else math.nan for v in values]
+        drawn = [max(v, LOWEST**2) if v is not None and _is_finite(v) else math.nan for v in values]
         panel.plot(drawn, y, MARKERS[k], color=COLOURS[k], markersize=8, label=who)
         for value, place in zip(values, y, strict=True):
-            _say(panel, value, float(place), COLOURS[k])
+            _annotate_value(panel, value, float(place), COLOURS[k])
     panel.set(
         xscale="log",
         xlabel="distance from the reference",
@@ -176,9 +166,9 @@ def errors_figure(errors: Mapping[str, StepErrors]) -> Figure:
     return figure
 
 
-def _say(panel: Axes, value: float | None, place: float, colour: str) -> None:
+def _annotate_value(panel: Axes, value: float | None, place: float, colour: str) -> None:
     """The value beside its mark; what is not finite has no mark, and stands at the edge."""
-    if _finite(value):
+    if _is_finite(value):
         at, where = (max(float(value or 0.0), LOWEST**2), place), "data"
         text, offset = number(value), (0, 7)
     else:
@@ -189,7 +179,7 @@ def _say(panel: Axes, value: float | None, place: float, colour: str) -> None:
     )
 
 
-def _finite(value: float | None) -> bool:
+def _is_finite(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 

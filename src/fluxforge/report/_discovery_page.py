@@ -15,13 +15,11 @@ from fluxforge.errors import InputError
 from fluxforge.report._certificate_page import formula_lines, shown_lines
 from fluxforge.report._discovery_figures import (
     MEASURES,
-    Metric,
     discovery_figures,
     front_csv,
     front_figure,
     shown_fronts,
     step_errors,
-    terms,
 )
 from fluxforge.report._discovery_words import (
     HEAT,
@@ -36,7 +34,7 @@ from fluxforge.report._discovery_words import (
 )
 from fluxforge.report._limit_figure import limit_pictures, limit_steps, limit_table, with_uncertainty
 from fluxforge.report._mathml import align, inline_math, mathml, typeset, typeset_text
-from fluxforge.report._page import Shown, decimals, embed_figure, number, page, save_figures
+from fluxforge.report._page import Metric, Shown, decimals, embed_figure, number, page, save_figures, terms
 from fluxforge.run.result import Discovery, FrontTable, Law, Laws, Number
 from fluxforge.scheme import Scheme
 
@@ -94,15 +92,8 @@ def discovery_page(
     recovered = result.recovered
     if recovered and scheme is None:
         raise InputError(f"the result of recipe {result.recipe!r:.60} is recovered, and its scheme is not given")
-    inline = {
-        name: embed_figure(figure, name, _caption(name, metrics), alt=_alt(name, result, metrics), look="narrow")
-        for name, figure in figures.items()
-        if name in ("loss", "errors")
-    }
-    if picture is not None:
-        steps = "many" if result.evaluation is None else result.evaluation.rollout or "many"
-        inline["picture"] = embed_figure(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light wide")
     stopped = _find_stage(result, certificate)
+    equation, fronts, laws = equation_name(result), shown_fronts(result), result.laws
     return page(
         "discovery.html",
         result=result,
@@ -110,14 +101,14 @@ def discovery_page(
         verdict=_verdict(result),
         headline=HEADLINES[_verdict(result)],
         sentence=opening_sentence(result, scheme, certificate, stopped),
-        asked=question(metrics, equation_name(result)),
-        quantity="temperature" if equation_name(result) == HEAT else "value",
+        asked=question(metrics, equation),
+        quantity="temperature" if equation == HEAT else "value",
         physics=physics_rows(result),
         formula=typeset(scheme) if recovered and scheme is not None else "",
-        text=_text(result, scheme),
+        text=_formula_text(result, scheme),
         letters=letters(scheme) if scheme is not None else [],
         reading=describe_reading(scheme) if scheme is not None else "",
-        parts=_parts(result),
+        parts=_typeset_parts(result),
         stopped=stopped,
         certificate=certificate,
         lines=shown_lines(certificate) if certificate is not None else [],
@@ -127,14 +118,12 @@ def discovery_page(
         limit_steps=limit_steps(result),
         stencil_symbol=inline_math(r"\partial T_P^{\prime} / \partial T_N"),
         power_law=inline_math(r"f\,A^{a}\,\delta^{b}\,V^{c}\,\Delta t^{d}"),
-        laws="" if result.laws is None else _typeset_laws(result.laws),
-        laws_say=""
-        if result.laws is None
-        else _laws_in_words(result.laws, "of heat " if equation_name(result) == HEAT else ""),
+        laws="" if laws is None else _typeset_laws(laws),
+        laws_say="" if laws is None else _laws_in_words(laws, "of heat " if equation == HEAT else ""),
         losses=_losses(result),
-        fronts=shown_fronts(result),
-        panels=_front_pictures(shown_fronts(result)),
-        figures=inline,
+        fronts=fronts,
+        panels=_front_pictures(fronts),
+        figures=_inline_figures(result, figures, metrics, picture),
         measures=MEASURES,
         skipped=metrics[-1].get("skipped") if metrics else None,
         command=command,
@@ -145,12 +134,29 @@ def discovery_page(
     )
 
 
+def _inline_figures(
+    result: Discovery, figures: Mapping[str, Figure], metrics: Sequence[Metric], picture: Figure | None
+) -> dict[str, Shown]:
+    """The figures that stand in the page itself: training, errors, and the picture of the fields."""
+    inline = {
+        name: embed_figure(
+            figure, name, _caption(name, metrics), alt=_alternative_text(name, result, metrics), look="narrow"
+        )
+        for name, figure in figures.items()
+        if name in ("loss", "errors")
+    }
+    if picture is not None:
+        steps = "many" if result.evaluation is None else result.evaluation.rollout or "many"
+        inline["picture"] = embed_figure(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light wide")
+    return inline
+
+
 def _verdict(result: Discovery) -> str:
     """Of a run that was judged before there were three verdicts: recovered or refused."""
     return result.verdict or ("recovered" if result.recovered else "refused")
 
 
-def _text(result: Discovery, scheme: Scheme | None) -> list[str]:
+def _formula_text(result: Discovery, scheme: Scheme | None) -> list[str]:
     """The formulas as text: of the scheme, or of what there is instead of one."""
     if scheme is not None:
         return formula_lines(scheme)
@@ -158,7 +164,7 @@ def _text(result: Discovery, scheme: Scheme | None) -> list[str]:
     return messages + [f"{name} = {formula}" for name, formula in (result.outputs or {}).items()]
 
 
-def _parts(result: Discovery) -> list[tuple[str, Markup]]:
+def _typeset_parts(result: Discovery) -> list[tuple[str, Markup]]:
     """The messages and outputs of a formula that was not recovered, typeset."""
     messages = [(f"message {name}", typeset_text(text, sum_of=name)) for name, text in (result.messages or {}).items()]
     outputs = (result.outputs or {}).items()
@@ -232,7 +238,7 @@ def _power(name: str, exponent: float | None) -> str:
 
 def _laws_in_words(laws: Laws, of_what: str = "of heat ") -> str:
     """What the whole powers nearest to the fitted ones say; `of_what` follows the word flux."""
-    near, far = _whole(laws.near), _whole(laws.far)
+    near, far = _whole_powers(laws.near), _whole_powers(laws.far)
     if not near:
         return ""
     said = "Over one hop the nearest whole powers are not those of a flux."
@@ -248,7 +254,7 @@ def _laws_in_words(laws: Laws, of_what: str = "of heat ") -> str:
     return f"{said} Over two hops it is not the same law twice: what reaches further is something else."
 
 
-def _whole(law: Law) -> dict[str, int]:
+def _whole_powers(law: Law) -> dict[str, int]:
     powers = law.exponents.items()
     return {name: round(power) for name, power in powers if power is not None and math.isfinite(power)}
 
@@ -276,9 +282,9 @@ def _caption(name: str, metrics: Sequence[Metric]) -> str:
     return f"The terms of the loss during training{each}."
 
 
-def _alt(name: str, result: Discovery, metrics: Sequence[Metric]) -> str:
+def _alternative_text(name: str, result: Discovery, metrics: Sequence[Metric]) -> str:
     if name == "loss":
-        ends = (f"{each} from {_span(metrics, each)}" for each in terms(metrics))
+        ends = (f"{each} from {_format_span(metrics, each)}" for each in terms(metrics))
         return f"Loss during {metrics[-1]['step']} training steps: {', '.join(ends)}"
     network, formula = step_errors(result).values()
     words = (
@@ -288,6 +294,6 @@ def _alt(name: str, result: Discovery, metrics: Sequence[Metric]) -> str:
     return f"Distance from the reference. {'; '.join(words)}"
 
 
-def _span(metrics: Sequence[Metric], term: str) -> str:
+def _format_span(metrics: Sequence[Metric], term: str) -> str:
     first, last = (record.get(term) for record in (metrics[0], metrics[-1]))
     return " to ".join(number((each or [None])[0] if isinstance(each, list) else each) for each in (first, last))

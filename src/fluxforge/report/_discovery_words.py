@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from fluxforge.certify import Certificate, summarise
 from fluxforge.pde import Equation
-from fluxforge.report._discovery_figures import Metric, terms
+from fluxforge.report._page import Metric, terms
 from fluxforge.run.result import Discovery
 from fluxforge.scheme import Hop, Scheme
 

@@ -10,7 +10,7 @@ from fluxforge._files import write_text
 from fluxforge.expression import evaluate, parse
 from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, save_figures
 from fluxforge.run.limiter import LimiterResult, LimiterRow
-from fluxforge.scheme.limiters import C, R
+from fluxforge.scheme.limiters import C, Q, R
 
 # Rows of the network's table that are drawn, of the ten Courant numbers from 0.05 to 0.95.
 _ROWS = (2, 5, 8)
@@ -34,7 +34,7 @@ def phi_figure(result: LimiterResult) -> Figure:
                 points, share * np.minimum(2 * points / c, 2 / (1 - c)), ".", color=COLOURS[0], ms=3, label="network"
             )
         for each, colour in zip(_formulas(result), COLOURS[1:], strict=False):
-            phi = evaluate(parse(each.formula or "0", ("r", "c")), {R: r, C: c}, np)
+            phi = evaluate(parse(each.formula or "0", ("r", "q", "c")), {R: r, Q: np.ones_like(r), C: c}, np)
             panel.plot(r, phi, color=colour, lw=1.2, label=each.name)
         panel.set(xlabel="r", ylabel="φ", title=f"c = {c:.2f}", xlim=(0, 5), ylim=(0, 1.1 * 2 / (1 - c)))
     handles, labels = axes[0].get_legend_handles_labels()

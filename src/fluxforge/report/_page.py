@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -16,17 +16,22 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fluxforge.certify import Verdict
 from fluxforge.mesh import save_figure
 from fluxforge.report._mathml import round_decimals, typeset_number, typeset_text
+from fluxforge.run.result import Document
 
+# Classes of the style by the verdict of a certificate's line.
 CLASSES = {
-    Verdict.HOLDS: "holds",
-    Verdict.FAILS: "fails",
-    Verdict.MEASURED: "measured",
-    Verdict.UNKNOWN: "unknown",
-    Verdict.LEFT_OUT: "unknown",
+    "holds": "holds",
+    "fails": "fails",
+    "measured": "measured",
+    "not established": "unknown",
+    "left out": "unknown",
 }
+# A line of metrics: numbers by name, a list of them where several networks are trained.
+Metric: TypeAlias = Mapping[str, float | list[float | None] | None]
+# Keys of a line of metrics that are not terms of the loss.
+NOT_TERMS = ("step", "skipped", "learning_rate")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 
@@ -52,6 +57,11 @@ def page(template: str, **content: Any) -> str:
     environment.filters.update(number=number, decimals=decimals, rounded=round_decimals, spell_powers=spell_powers)
     environment.filters.update(typeset_text=typeset_text, typeset_number=typeset_number)
     return environment.get_template(template).render(classes=CLASSES, version=version("fluxforge"), **content)
+
+
+def terms(metrics: Sequence[Metric]) -> list[str]:
+    """The names of the terms of the loss that were recorded."""
+    return [name for name in (metrics[-1] if metrics else {}) if name not in NOT_TERMS]
 
 
 def save_figures(figures: Mapping[str, Figure], folder: Path) -> list[Path]:
@@ -113,6 +123,7 @@ def panels(count: int, *, columns: int | None = None) -> tuple[Figure, tuple[Axe
     return figure, axes[:count]
 
 
+# A row of a table: a value by column.
 Row = dict[str, Any]
 
 
@@ -125,7 +136,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def tables(document: Mapping[str, Any]) -> dict[str, list[Row]]:
+def tables(document: Document) -> dict[str, list[Row]]:
     """Lists of records, records of records and lists of numbers, by their place: `networks`, `direct/θ = 1/rows`."""
     return {where: rows for where, rows in _find_tables(document, ()) if rows}
 
@@ -152,7 +163,7 @@ def _find_tables(value: Any, where: tuple[str, ...]) -> Iterator[tuple[str, list
                 yield from _find_tables(deeper, (*where, str(k)))
 
 
-def _of_mapping(value: Mapping[str, Any], where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]]:
+def _of_mapping(value: Document, where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]]:
     records = {name: each for name, each in value.items() if isinstance(each, Mapping) and _flat(each)}
     if where and len(records) > 1 and len(records) == len(value):
         yield "/".join(where), [{"name": name, **_flat(each)} for name, each in records.items()]
@@ -163,7 +174,7 @@ def _of_mapping(value: Mapping[str, Any], where: tuple[str, ...]) -> Iterator[tu
         yield from _find_tables(each, (*where, str(name)))
 
 
-def _flat(record: Mapping[str, Any]) -> Row:
+def _flat(record: Document) -> Row:
     """Numbers and texts of a record, and those of the records in it as `outer.inner`."""
     row: Row = {}
     for name, value in record.items():

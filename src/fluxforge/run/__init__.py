@@ -12,18 +12,23 @@ from fluxforge.run._durable import (
     write_durably,
 )
 from fluxforge.run._folder import LOCK, RunFolder, lock_folder
+from fluxforge.run._progress import Progress, Warn, add_seconds, silent
 
 __all__ = [
     "LOCK",
     "Altered",
     "Checkpoints",
     "Metrics",
+    "Progress",
     "RunFolder",
+    "Warn",
+    "add_seconds",
     "digest_files",
     "explain_failure",
     "find_altered",
     "lock_folder",
     "read_digests",
     "remove_strays",
+    "silent",
     "write_durably",
 ]

@@ -27,6 +27,7 @@ from fluxforge._files import (
     write_document,
 )
 from fluxforge.errors import DocumentError, FluxforgeError, InputError
+from fluxforge.run._record import Document
 
 
 @contextmanager
@@ -47,7 +48,7 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
-def write_record(path: Path, kind: str, content: Mapping[str, Any]) -> None:
+def write_record(path: Path, kind: str, content: Document) -> None:
     """Write a JSON document of version 1 atomically and sync it to disk.
 
     Raises InputError if the content is not plain JSON.
@@ -153,7 +154,7 @@ class Metrics:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    def append(self, record: Document) -> None:
         """Append one record, which needs a whole number `step`; numbers that are not finite become null."""
         line = self._line(record)
         size = None
@@ -180,11 +181,11 @@ class Metrics:
         if kept != content:
             write_durably(self.path, kept)
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self) -> list[Document]:
         """All complete records; InputError if a line is not a record."""
         return [record for _, record in self._records(self._content())]
 
-    def _line(self, record: Mapping[str, Any]) -> bytes:
+    def _line(self, record: Document) -> bytes:
         plain = _to_json(record)
         if type(plain.get("step")) is not int:
             raise InputError(f"{self.path}: a record needs a whole number 'step', got {plain.get('step')!r:.60}")
@@ -200,11 +201,11 @@ class Metrics:
             except FileNotFoundError:
                 return b""
 
-    def _records(self, content: bytes) -> list[tuple[bytes, dict[str, Any]]]:
+    def _records(self, content: bytes) -> list[tuple[bytes, Document]]:
         lines = io.BytesIO(content[: _complete_size(content)]).readlines()
         return [(line, self._record(line, number)) for number, line in enumerate(lines, start=1)]
 
-    def _record(self, line: bytes, number: int) -> dict[str, Any]:
+    def _record(self, line: bytes, number: int) -> Document:
         try:
             record = parse_json(line)
         except (ValueError, RecursionError) as error:

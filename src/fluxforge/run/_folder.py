@@ -3,12 +3,11 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -16,6 +15,8 @@ from fluxforge._files import hold_folder, read_document, reason, refuse_removed
 from fluxforge.errors import DocumentError, InputError, StorageError
 from fluxforge.run._checkpoint import Checkpoints
 from fluxforge.run._durable import Metrics, explain_failure, make_folder, remove_strays, sync_folder, write_record
+from fluxforge.run._progress import Warn
+from fluxforge.run._record import Document
 
 LOCK = "run.lock"
 
@@ -44,8 +45,6 @@ _PARTS = (_CHECKPOINTS := "checkpoints", _METRICS := "metrics.jsonl", _STAGES :=
 _HEAD = ("format", "format_version")
 _STAGE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
-Warn = Callable[[str], None]
-
 
 @dataclass(frozen=True)
 class RunFolder:
@@ -56,14 +55,14 @@ class RunFolder:
     """
 
     path: Path
-    description: Mapping[str, Any]
+    description: Document
     checkpoints: Checkpoints
     metrics: Metrics
     warn: Warn
 
     @classmethod
     @contextmanager
-    def create(cls, path: str | PathLike[str], *, description: Mapping[str, Any], warn: Warn) -> Iterator["RunFolder"]:
+    def create(cls, path: str | PathLike[str], *, description: Document, warn: Warn) -> Iterator["RunFolder"]:
         """Start a run in a folder that has none, and lock it for the block; a failed start leaves no files."""
         folder = _check_path(path)
         if clash := description.keys() & set(_HEAD):
@@ -106,7 +105,7 @@ class RunFolder:
             warn=warn,
         )
 
-    def read_stage(self, stage: str) -> dict[str, Any] | None:
+    def read_stage(self, stage: str) -> Document | None:
         """Read the result of a stage; None if it is not finished, or if its file is damaged.
 
         Raises StorageError if the file cannot be read.
@@ -121,7 +120,7 @@ class RunFolder:
             self.warn(f"stage {stage} counts as unfinished: {error}")
             return None
 
-    def finish(self, stage: str, result: Mapping[str, Any]) -> None:
+    def finish(self, stage: str, result: Document) -> None:
         """Record that a stage is finished, with its result: a small mapping of plain JSON."""
         path = self._stage_path(stage)
         try:
@@ -137,13 +136,13 @@ class RunFolder:
         return self.path / _STAGES / f"{stage}.json"
 
 
-def _digest_result(result: Mapping[str, Any]) -> str:
+def _digest_result(result: Document) -> str:
     """The SHA-256 of a result as it will be read back: keys as strings, tuples as lists."""
     read_back = json.loads(json.dumps(result, allow_nan=False))
     return hashlib.sha256(json.dumps(read_back, sort_keys=True).encode()).hexdigest()
 
 
-def _read_result(path: Path, stage: str) -> dict[str, Any]:
+def _read_result(path: Path, stage: str) -> Document:
     document = read_document(path, "stage", 1)
     result = document.get("result")
     with suppress(ValueError):  # NaN or infinity, which JSON lacks
@@ -204,7 +203,7 @@ def _create_folder(folder: Path) -> Iterator[None]:
         raise
 
 
-def _write_description(folder: Path, description: Mapping[str, Any]) -> None:
+def _write_description(folder: Path, description: Document) -> None:
     try:
         remove_strays(folder, _RUN)
         write_record(folder / _RUN, "run", description)

@@ -1,6 +1,7 @@
 """The result of a run whose network is in the form of a flux, as records."""
 
-from fluxforge.run.result import FrontTable, Number, Record
+from fluxforge.run._record import Document, Number, Record
+from fluxforge.run.result import FrontTable
 
 
 class CarryRow(Record, frozen=True, kw_only=True):
@@ -90,7 +91,7 @@ class CarryResult(Record, frozen=True, kw_only=True):
     order: int = 1
     stability: Stability | None = None
     findings: tuple[str, ...] = ()
-    certificate: dict[str, object] | None = None
+    certificate: Document | None = None
     skipped: tuple[int, ...] = ()
     seconds: dict[str, float]
     environment: dict[str, str]

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from fluxforge.run.result import Number, Record
+from fluxforge.run._record import Document, Number, Record
 
 
 class FamilyRow(Record, frozen=True, kw_only=True):
@@ -54,6 +54,6 @@ class LimiterResult(Record, frozen=True, kw_only=True):
     stuck: tuple[int, ...] = ()
     shares: tuple[tuple[Number, ...], ...] = ()
     findings: tuple[str, ...] = ()
-    certificate: dict[str, object] | None = None
+    certificate: Document | None = None
     seconds: dict[str, float]
     environment: dict[str, str]

@@ -12,16 +12,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from fluxforge.errors import DocumentError
+from fluxforge.run._record import Document, Number, Numbers, Record
+from fluxforge.run.experiment import AblationResults, FluxRecord
 
-# JSON has no infinity and no NaN: a number that was not finite is null.
-Number: TypeAlias = float | None
-Numbers: TypeAlias = Mapping[str, Number]
-# The document of a run: plain JSON values.
-Document: TypeAlias = Mapping[str, Any]
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a document."""
+__all__ = ["Document", "Number", "Numbers", "Record"]
 
 
 class FrontRow(Record, frozen=True, kw_only=True):
@@ -169,9 +163,9 @@ class Discovery(Record, frozen=True, kw_only=True):
     scheme: str | UnsetType | None = UNSET
     findings: tuple[str, ...] | None = None
     order_in_time: Number | UnsetType = UNSET
-    certificate: dict[str, Any] | None = None  # the document of `fluxforge verify --json`
-    ablations: dict[str, Any] | None = None  # the document of `fluxforge.distil.Ablations`
-    experiment: dict[str, Any] | None = None  # a `FluxRecord`, of a recipe with data of kind `experiment`
+    certificate: Document | None = None  # the document of `fluxforge verify --json`
+    ablations: AblationResults | None = None
+    experiment: FluxRecord | None = None  # of a recipe with data of kind `experiment`
 
 
 class Quartiles(Record, frozen=True, kw_only=True):
@@ -255,7 +249,7 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 def to_document(record: msgspec.Struct) -> dict[str, Any]:
     """A record as plain JSON values, with lists for tuples; numbers that are not finite stay."""
-    plain: dict[str, Any] = _lists(msgspec.to_builtins(record, enc_hook=lambda value: value.item()))
+    plain: dict[str, Any] = _to_lists(msgspec.to_builtins(record, enc_hook=lambda value: value.item()))
     # In the document of a run with arms, each arm is a field of its own name, beside those of the run.
     if isinstance(record, Generalisation):
         first = {name: plain[name] for name in ("recipe", "seeds")}
@@ -263,10 +257,10 @@ def to_document(record: msgspec.Struct) -> dict[str, Any]:
     return {**plain.pop("arms"), **plain} if isinstance(record, Measured) else plain
 
 
-def _lists(value: Any) -> Any:
+def _to_lists(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _lists(each) for name, each in value.items()}
-    return [_lists(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: _to_lists(each) for name, each in value.items()}
+    return [_to_lists(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def from_document(document: Document, kind: type[_Kind], where: Path) -> _Kind:

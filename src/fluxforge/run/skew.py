@@ -1,6 +1,6 @@
 """The result of a run that discovers a flux for skewed meshes, as records."""
 
-from fluxforge.run.result import Number, Record
+from fluxforge.run._record import Document, Number, Record
 
 
 class LimitRow(Record, frozen=True, kw_only=True):
@@ -17,7 +17,9 @@ class LimitRow(Record, frozen=True, kw_only=True):
 class FamilyRow(Record, frozen=True, kw_only=True):
     """A flux on one family of meshes: L2 errors of held-out steady problems, their order, and the longest stable step.
 
-    `error_ratio` and `step_ratio` are those over the corrected flux, the error's as a geometric mean over the sizes.
+    `error_ratio` and `step_ratio` are those over the corrected flux on the same meshes and problems: a geometric mean
+    with its standard error `ratio_error`, and the least; `share_below` of the problems have a smaller error than with
+    the corrected flux.
     """
 
     family: str
@@ -25,6 +27,8 @@ class FamilyRow(Record, frozen=True, kw_only=True):
     errors: tuple[float, ...]
     order: float
     error_ratio: float
+    ratio_error: float
+    share_below: float
     step_ratio: float
 
 
@@ -69,11 +73,25 @@ class SearchStage(Record, frozen=True, kw_only=True):
     chosen: tuple[float, float, float, float] | None = None
 
 
-class ValidatedLaw(Record, frozen=True, kw_only=True):
-    """A flux that was validated, with its longest stable step by family."""
+class FamilyStage(Record, frozen=True, kw_only=True):
+    """All fluxes on one family, by their names."""
 
-    row: LawRow
-    steps: dict[str, float]
+    rows: dict[str, FamilyRow]
+
+
+class StretchedRow(Record, frozen=True, kw_only=True):
+    """A flux on stretched meshes: the fields of `LawRow` about them."""
+
+    coercivity: float
+    meshes: int
+    violated: int
+    overshoot: float
+
+
+class StretchedStage(Record, frozen=True, kw_only=True):
+    """All fluxes on stretched meshes, by their names."""
+
+    rows: dict[str, StretchedRow]
 
 
 class AngleRow(Record, frozen=True, kw_only=True):
@@ -103,6 +121,7 @@ class SkewResult(Record, frozen=True, kw_only=True):
     trials: tuple[TrialRow, ...] = ()
     angles: tuple[AngleRow, ...] = ()
     findings: tuple[str, ...] = ()
-    certificate: dict[str, object] | None = None
+    certificate: Document | None = None
     seconds: dict[str, float]
     environment: dict[str, str]
+    conductivity: str = "scalar"

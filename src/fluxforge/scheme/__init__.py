@@ -8,7 +8,6 @@ from fluxforge.scheme._diffusion import corrected_space
 from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
 from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate, semi_discrete
 from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
-from fluxforge.scheme._rkc2 import rkc2_tableau
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
 from fluxforge.scheme._spaces import SPACES, bounded_scheme, named_scheme, split_name
 from fluxforge.scheme._symbols import (
@@ -27,11 +26,12 @@ from fluxforge.scheme._symbols import (
     symbol_units,
     turned_names,
 )
-from fluxforge.scheme._tableau import EULER, TABLEAUX, Row, Tableau, find_tableau, runge_kutta
+from fluxforge.scheme._tableau import EULER, TABLEAUX, Row, Tableau, find_tableau, rkc2_tableau, runge_kutta
 from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
 from fluxforge.scheme._weighted import (
     LOCAL,
     face_invariants,
+    formula_scheme,
     local_number_stage,
     nested_rkl2,
     nested_tableau,
@@ -40,7 +40,6 @@ from fluxforge.scheme._weighted import (
     weighted_scheme,
     weighted_stages,
 )
-from fluxforge.scheme._weighted_limit import formula_scheme
 from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
 from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage

@@ -25,6 +25,7 @@ import sympy as sp
 from fluxforge.expression import COORDINATES, symbol
 from fluxforge.pde import Equation
 from fluxforge.scheme._diffusion import (
+    cell_conductivities,
     corrected_flux,
     harmonic,
     reach,
@@ -78,8 +79,7 @@ def _rise_by_gradients(equation: Equation, dimension: int, tag: str) -> sp.Expr:
     near, far = (sp.Add(*(symbol(f"g_{axis}{tag}_{end}") * a for axis, a in zip(axes, d, strict=True))) for end in "PN")
     if equation.diffusion_tensor is not None:
         return (near + far) / 2
-    k, _ = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)
-    P, N = (equation.at_cell(k, equation.u, end) for end in "PN")
+    P, N = cell_conductivities(equation)
     if P == N:
         return (near + far) / 2
     near = sp.Add(*(symbol(f"g_{a}{tag}_P") * e for a, e in zip(axes, reach(equation, dimension), strict=True)))
@@ -93,12 +93,11 @@ def _contrast(equation: Equation) -> sp.Expr:
     """4 K_P K_N/(K_P + K_N)²: 1 where both cells have one K, near 0 across a large jump, where ψ was not chosen."""
     if equation.diffusion_tensor is not None:
         return sp.S.One
-    k, _ = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)
-    P, N = (equation.at_cell(k, equation.u, end) for end in "PN")
+    P, N = cell_conductivities(equation)
     return sp.S.One if P == N else 4 * P * N / (P + N) ** 2
 
 
-def _damped(damping: Damping, dimension: int, equation: Equation, state: State, tag: str) -> Prepared:
+def _prepare_damped(damping: Damping, dimension: int, equation: Equation, state: State, tag: str) -> Prepared:
     plain = corrected_flux(dimension, equation, state, tag)
     tensor, normal = equation.diffusion_tensor, symbol("d_n")
     along = symbol(tensor.normal_name) if tensor is not None else harmonic(*sides_of(equation, state))
@@ -116,7 +115,7 @@ def damped_space(name: str, summary: str, damping: Damping) -> Callable[[int], S
         return Space(
             name,
             summary,
-            partial(_damped, damping, dimension),
+            partial(_prepare_damped, damping, dimension),
             orders=dict.fromkeys(FAMILIES, 2.0) if dimension == 2 else {},
             linear_exact=True,
             refuse=refuse_without_diffusion,

@@ -46,7 +46,7 @@ def _without_diffusion(equation: Equation) -> Equation:
     return replace(equation, diffusion=sp.S.Zero)
 
 
-def _carried(equation: Equation, state: State) -> sp.Expr:
+def _transport_flux(equation: Equation, state: State) -> sp.Expr:
     """The two-point flux of transport."""
     if equation.velocity is None:
         return sp.S.Zero
@@ -58,6 +58,13 @@ def sides_of(equation: Equation, state: State) -> tuple[sp.Expr, sp.Expr]:
     k, g = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)
     mean = sp.Add(*(equation.at_cell(g, state.at(f"_{end}"), end) for end in "PN")) / 2 if g != 1 else sp.S.One
     P, N = (equation.at_cell(k, equation.u, end) * mean for end in "PN")
+    return P, N
+
+
+def cell_conductivities(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
+    """The factor of K that does not depend on the unknown, in the two cells."""
+    k, _ = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)
+    P, N = (equation.at_cell(k, equation.u, end) for end in "PN")
     return P, N
 
 
@@ -76,7 +83,7 @@ def arithmetic(P: sp.Expr, N: sp.Expr) -> sp.Expr:
 
 
 def _two_point(mean: Callable[[sp.Expr, sp.Expr], sp.Expr], equation: Equation, state: State, tag: str) -> Prepared:
-    flux = _carried(equation, state) - mean(*sides_of(equation, state)) * state.jump / symbol("delta")
+    flux = _transport_flux(equation, state) - mean(*sides_of(equation, state)) * state.jump / symbol("delta")
     return Prepared((), Message(-symbol("A") * flux))
 
 
@@ -121,8 +128,7 @@ def reach(equation: Equation, dimension: int) -> Vector:
     if equation.diffusion_tensor is not None:
         walls = (1 - symbol("chi")) * symbol("delta")
         return tuple(a + walls * (c - b) for a, b, c in zip(d, n, _conormal(equation, dimension), strict=True))
-    k, _ = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)
-    P, N = (equation.at_cell(k, equation.u, end) for end in "PN")
+    P, N = cell_conductivities(equation)
     if P == N:
         return d
     # s_N, finite at a ghost of infinite volume.
@@ -130,7 +136,7 @@ def reach(equation: Equation, dimension: int) -> Vector:
     return tuple(a + beyond * b for a, b in zip(d, n, strict=True))
 
 
-def _gradients(equation: Equation, state: State, dimension: int, tag: str) -> Stage:
+def gradients(equation: Equation, state: State, dimension: int, tag: str) -> Stage:
     """The least-squares gradient of a state in every cell, with outputs g_x, …; a ghost shows its owner's."""
     axes = COORDINATES[:dimension]
     e = dict(zip(axes, reach(equation, dimension), strict=True))
@@ -156,8 +162,8 @@ def corrected_flux(dimension: int, equation: Equation, state: State, tag: str) -
     correction = sp.Add(*(slope * part for slope, part in zip(slopes, aside, strict=True)))
     if tensor is not None:
         correction *= symbol("chi")
-    flux = _carried(equation, state) - along * (state.jump / normal + correction)
-    return Prepared((_gradients(equation, state, dimension, tag),), Message(-symbol("A") * flux))
+    flux = _transport_flux(equation, state) - along * (state.jump / normal + correction)
+    return Prepared((gradients(equation, state, dimension, tag),), Message(-symbol("A") * flux))
 
 
 @cache

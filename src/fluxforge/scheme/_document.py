@@ -11,6 +11,7 @@ import sympy as sp
 from fluxforge import pde
 from fluxforge._arguments import check_path
 from fluxforge._files import read_document, write_document
+from fluxforge._types import JsonObject
 from fluxforge.errors import DocumentError, EquationError, ExpressionError, SchemeError
 from fluxforge.expression import parse, to_text
 from fluxforge.pde import Equation
@@ -44,18 +45,19 @@ def load(path: str | os.PathLike[str]) -> Scheme:
         raise DocumentError(f"{os.fspath(path)}: {error}") from error
 
 
-def to_document(scheme: Scheme) -> dict[str, Any]:
+def to_document(scheme: Scheme) -> JsonObject:
     """The scheme as plain JSON values."""
     check_scheme(scheme)
     return {
         "name": scheme.name,
         "summary": scheme.summary,
-        "equation": _named(scheme.equation),
+        "equation": _equation_entry(scheme.equation),
         "theta": to_text(scheme.theta),
         "stages": [
             {
                 "messages": {
-                    name: {"hop": str(message.hop), "expression": to_text(message.expression)} | _reduced(message)
+                    name: {"hop": str(message.hop), "expression": to_text(message.expression)}
+                    | _reduction_entry(message)
                     for name, message in stage.messages.items()
                 },
                 "outputs": {
@@ -69,17 +71,17 @@ def to_document(scheme: Scheme) -> dict[str, Any]:
     }
 
 
-def _reduced(message: Message) -> dict[str, str]:
+def _reduction_entry(message: Message) -> dict[str, str]:
     """The reduction where it is not the sum."""
     return {} if message.reduction is Reduction.SUM else {"reduction": str(message.reduction)}
 
 
-def _named(equation: pde.Equation) -> str | dict[str, Any]:
+def _equation_entry(equation: pde.Equation) -> str | JsonObject:
     """A built-in equation by its name, any other in full."""
     return equation.name if pde.BUILT_IN.get(equation.name) == equation else pde.to_document(equation)
 
 
-def _equation(document: Mapping[str, Any]) -> pde.Equation:
+def _equation(document: Mapping[str, object]) -> pde.Equation:
     """The equation a document names; those of version 1 may name none and are schemes of heat."""
     if "equation" in document and document.get("format_version") == 1:
         raise DocumentError(
@@ -99,7 +101,7 @@ def _equation(document: Mapping[str, Any]) -> pde.Equation:
     return pde.BUILT_IN[given]
 
 
-def claims_to_document(claims: Claims) -> dict[str, Any]:
+def claims_to_document(claims: Claims) -> JsonObject:
     """The claims that are made, as plain JSON values; an unlimited interval is the word "unlimited"."""
     made = {name: getattr(claims, name) for name in ("conservative", "linear_exact", "time_order", "generator")}
     if claims.stable_to is not None:
@@ -109,12 +111,12 @@ def claims_to_document(claims: Claims) -> dict[str, Any]:
     return {name: value for name, value in made.items() if value is not None}
 
 
-def from_document(document: Mapping[str, Any]) -> Scheme:
+def from_document(document: Mapping[str, object]) -> Scheme:
     """A scheme from JSON values of our own format."""
     known = {"format", "format_version", "name", "summary", "equation", "theta", "stages", "claims"}
     _only(document, "the scheme", known)
     builder = SchemeBuilder(_equation(document))
-    stages = _typed(document, "stages", list, "the scheme")
+    stages = _require(document, "stages", list, "the scheme")
     if not 0 < len(stages) <= MAX_STAGES:
         raise DocumentError(f"field 'stages' should list 1 to {MAX_STAGES} stages, got {len(stages)}")
     for number, stage in enumerate(stages, start=1):
@@ -133,8 +135,8 @@ def from_document(document: Mapping[str, Any]) -> Scheme:
     )
 
 
-def _entries(stage: Mapping[str, Any], key: str, where: str, read: Callable[[Any, str], T]) -> dict[str, T]:
-    entries = _typed(stage, key, dict, where)
+def _entries(stage: Mapping[str, object], key: str, where: str, read: Callable[[Any, str], T]) -> dict[str, T]:
+    entries = _require(stage, key, dict, where)
     if len(entries) > MAX_NAMES:
         raise DocumentError(f"{where}: field {key!r} should have at most {MAX_NAMES} entries, got {len(entries)}")
     return {name: read(entry, f"{where}, {key} entry {name!r:.60}") for name, entry in entries.items()}
@@ -143,12 +145,12 @@ def _entries(stage: Mapping[str, Any], key: str, where: str, read: Callable[[Any
 def _message(entry: Any, where: str) -> tuple[Hop, str, Reduction]:
     _only(entry, where, {"hop", "expression", "reduction"})
     hop, reduction = _choice(Hop, entry, "hop", "edge", where), _choice(Reduction, entry, "reduction", "sum", where)
-    return hop, str(_typed(entry, "expression", str, where)), reduction
+    return hop, str(_require(entry, "expression", str, where)), reduction
 
 
 def _output(entry: Any, where: str) -> tuple[Ghost, str]:
     _only(entry, where, {"ghost", "expression"})
-    return _choice(Ghost, entry, "ghost", "dirichlet", where), str(_typed(entry, "expression", str, where))
+    return _choice(Ghost, entry, "ghost", "dirichlet", where), str(_require(entry, "expression", str, where))
 
 
 E_ = TypeVar("E_", Hop, Ghost, Reduction)
@@ -200,14 +202,14 @@ def _number(value: Any, where: str) -> float:
     return float(value)
 
 
-def _short(document: Mapping[str, Any], key: str, *, least: int, most: int) -> str:
-    text = _typed(document, key, str, "the scheme")
+def _short(document: Mapping[str, object], key: str, *, least: int, most: int) -> str:
+    text = _require(document, key, str, "the scheme")
     if not text.isprintable() or not least <= len(text) <= most:
         raise DocumentError(f"field {key!r} should be one line of {least} to {most} printable characters")
     return str(text)
 
 
-def _typed(mapping: Any, key: str, kind: type, where: str) -> Any:
+def _require(mapping: Any, key: str, kind: type, where: str) -> Any:
     if not isinstance(mapping, dict) or not isinstance(mapping.get(key), kind):
         wanted = {"list": "a list", "dict": "an object", "str": "a text"}[kind.__name__]
         raise DocumentError(f"{where}: field {key!r} should be {wanted}")

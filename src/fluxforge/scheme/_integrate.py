@@ -10,9 +10,7 @@ from fluxforge.expression import symbol
 from fluxforge.pde import HEAT, Equation
 from fluxforge.scheme._scheme import Claims, Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import NEXT, STEP, Ghost
-from fluxforge.scheme._tableau import EULER
-from fluxforge.scheme._tableau import Row as Row
-from fluxforge.scheme._tableau import Tableau as Tableau
+from fluxforge.scheme._tableau import EULER, Row, Tableau
 
 _MIDDLE = sp.Rational(1, 2)
 
@@ -163,7 +161,7 @@ class _Integration:
         row, following = self.rows[i], i + 1
         outputs = {self.rates[i]: Output(now, Ghost.ZERO)} if i in self.rates else {}
         if following == len(self.rows):
-            outputs[NEXT] = Output(self._moved(row, {i: now}))
+            outputs[NEXT] = Output(self._add_change(row, {i: now}))
         elif following in self.increments:
             name = self.increments[following]
             outputs[name] = Output(self._change(row, {i: now}), Ghost.ZERO)
@@ -173,7 +171,7 @@ class _Integration:
             self.start = State(((sp.S.One, "T"), *rates))
         else:
             name = self._free(self.labels.get(following, f"Y{following}"))
-            outputs[name] = Output(self._moved(row, {i: now}))
+            outputs[name] = Output(self._add_change(row, {i: now}))
             self.start = State(((sp.S.One, name),))
         return (*rounds, Stage({total: message}, outputs))
 
@@ -195,7 +193,7 @@ class _Integration:
         common = sp.gcd_list(list(row.rates.values()))
         return common * symbol(STEP) * sp.Add(*(row.rates[j] / common * rates[j] for j in rates))
 
-    def _moved(self, row: Row, now: Mapping[int, sp.Expr]) -> sp.Expr:
+    def _add_change(self, row: Row, now: Mapping[int, sp.Expr]) -> sp.Expr:
         """T + D_i; a single rate is multiplied out, T + Δt/V z + Δt S."""
         if row.states or list(row.rates) != list(now):
             return symbol("T") + self._change(row, now)

@@ -194,13 +194,13 @@ def _check_stage(stage: Stage, earlier: tuple[str, ...], equation: Equation, whe
         allowed = frozenset(message_symbols(message.hop, earlier, equation).values())
         if stray := message.expression.free_symbols - allowed:
             raise SchemeError(
-                f"{where}: message {name!r} of hop {str(message.hop)!r} contains {_listed(stray)}, "
+                f"{where}: message {name!r} of hop {str(message.hop)!r} contains {_join_names(stray)}, "
                 f"which that hop does not carry"
             )
     allowed = frozenset(output_symbols(stage.messages, earlier, equation).values())
     for name, output in stage.outputs.items():
         if stray := output.expression.free_symbols - allowed:
-            raise SchemeError(f"{where}: output {name!r} contains {_listed(stray)}, which a cell does not have")
+            raise SchemeError(f"{where}: output {name!r} contains {_join_names(stray)}, which a cell does not have")
 
 
 def _parameter_names(equation: Equation) -> set[str]:
@@ -221,7 +221,7 @@ def _check_names(names: tuple[str, ...], taken: set[str], where: str) -> None:
         taken.add(name)
 
 
-def _listed(symbols: set[sp.Symbol]) -> str:
+def _join_names(symbols: set[sp.Symbol]) -> str:
     return ", ".join(sorted(str(s) for s in symbols))
 
 
@@ -253,12 +253,12 @@ class SchemeBuilder:
         for name, given in messages.items():
             hop, text, *rest = (Hop.EDGE, given) if isinstance(given, str) else given
             known = message_symbols(hop, self._earlier, self._equation)
-            parsed[name] = Message(_parsed(text, known, f"{where}, message {name!r:.60}"), hop, *rest)
+            parsed[name] = Message(_parse_at(text, known, f"{where}, message {name!r:.60}"), hop, *rest)
         symbols = output_symbols(parsed, self._earlier, self._equation)
         done: dict[str, Output] = {}
         for name, given_output in outputs.items():
             ghost, text = (Ghost.DIRICHLET, given_output) if isinstance(given_output, str) else given_output
-            done[name] = Output(_parsed(text, symbols, f"{where}, output {name!r:.60}"), ghost)
+            done[name] = Output(_parse_at(text, symbols, f"{where}, output {name!r:.60}"), ghost)
         self._stages.append(Stage(parsed, done))
         self._earlier = (*self._earlier, *done)
         return self
@@ -281,7 +281,7 @@ def _check_parts(parts: object, where: str) -> None:
             raise SchemeError(f"{where}, {name!r:.60}: should be a formula as text, got {describe_value(given)}")
 
 
-def _parsed(text: str, symbols: Mapping[str, sp.Symbol], where: str) -> sp.Expr:
+def _parse_at(text: str, symbols: Mapping[str, sp.Symbol], where: str) -> sp.Expr:
     try:
         return parse(text, symbols)
     except ExpressionError as error:

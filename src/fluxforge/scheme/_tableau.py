@@ -50,7 +50,10 @@ def runge_kutta(rows: tuple[tuple[sp.Rational | int, ...], ...]) -> tuple[Row, .
 
 _HALF = sp.Rational(1, 2)
 _RKL2 = re.compile(r"rkl2-([1-9][0-9]?)")
-_MOST_RKL2 = 60
+# Stages of the stabilised methods rkl2 and rkc2.
+_MOST_STABILISED = 60
+# ε of rkc2, as its authors choose it.
+_RKC_DAMPING = sp.Rational(2, 13)
 EULER = Tableau("euler", "forward Euler", runge_kutta(((1,),)), order=1, stable_to=2.0)
 MIDPOINT = Tableau(
     "midpoint",
@@ -109,8 +112,8 @@ def rkl2(s: int) -> Tableau:
     Meyer, Balsara & Aslam, J. Comput. Phys. 257 (2014) 594–626, eqs. 16–17, written for the increments D_j = Y_j − u:
     their weights 1 − μ − ν on u would not add up to one after rounding, and the total would drift.
     """
-    if not 2 <= s <= _MOST_RKL2:
-        raise InputError(f"rkl2 has 2 to {_MOST_RKL2} stages, got {s}")
+    if not 2 <= s <= _MOST_STABILISED:
+        raise InputError(f"rkl2 has 2 to {_MOST_STABILISED} stages, got {s}")
     w = sp.Rational(4, s * s + s - 2)
     rows = [Row({0: _b(1) * w})]
     for j in range(2, s + 1):
@@ -127,6 +130,39 @@ def _b(j: int) -> sp.Rational:
     return sp.Rational(1, 3) if j < 2 else sp.Rational(j * j + j - 2, 2 * j * (j + 1))
 
 
+def rkc2_tableau(s: int) -> Tableau:
+    """Runge–Kutta–Chebyshev of order two with s ≥ 2 stages and the usual damping ε = 2/13, in exact rationals.
+
+    Sommeijer, Shampine & Verwer, J. Comput. Appl. Math. 88 (1998) 315-326, eqs. 2.1 to 2.4, written for increments.
+    Stable on about [−⅔ (s² − 1)(1 − 2ε/15), 0].
+    """
+    if not 2 <= s <= _MOST_STABILISED:
+        raise InputError(f"rkc2 has 2 to {_MOST_STABILISED} stages, got {s}")
+    w0 = 1 + _RKC_DAMPING / s**2
+    T, dT, ddT = _chebyshev(s, w0)
+    w1 = dT[s] / ddT[s]
+    b = [ddT[j] / dT[j] ** 2 if j > 1 else sp.S.Zero for j in range(s + 1)]
+    b[0], b[1] = b[2], 1 / w0
+    rows = [Row({0: b[1] * w1})]
+    for j in range(2, s + 1):
+        mu, nu, rate = 2 * b[j] * w0 / b[j - 1], -b[j] / b[j - 2], 2 * b[j] * w1 / b[j - 1]
+        states = {j - 1: mu, j - 2: nu} if j > 2 else {1: mu}
+        rows.append(Row({j - 1: rate, 0: -(1 - b[j - 1] * T[j - 1]) * rate}, states))
+    reach = float(sp.Rational(2, 3) * (s * s - 1) * (1 - 2 * _RKC_DAMPING / 15))
+    summary = f"Runge-Kutta-Chebyshev of order 2 with {s} stages: a stabilised baseline"
+    return Tableau(f"rkc2-{s}", summary, tuple(rows), order=2, stable_to=reach)
+
+
+def _chebyshev(s: int, x: sp.Rational) -> tuple[list[sp.Rational], list[sp.Rational], list[sp.Rational]]:
+    """T_j(x), T_j'(x) and T_j''(x) up to j = s, by their recurrences."""
+    T, dT, ddT = [sp.S.One, x], [sp.S.Zero, sp.S.One], [sp.S.Zero, sp.S.Zero]
+    for _ in range(2, s + 1):
+        T.append(2 * x * T[-1] - T[-2])
+        dT.append(2 * T[-2] + 2 * x * dT[-1] - dT[-2])
+        ddT.append(4 * dT[-2] + 2 * x * ddT[-1] - ddT[-2])
+    return T, dT, ddT
+
+
 TABLEAUX: Mapping[str, Tableau] = {
     tableau.name: tableau for tableau in (EULER, MIDPOINT, RK4, rkl2(8), SSP2, SSP3, CRANK_NICOLSON, IMPLICIT)
 }
@@ -135,6 +171,6 @@ TABLEAUX: Mapping[str, Tableau] = {
 
 def find_tableau(name: str) -> Tableau | None:
     """The time integrator of that name, `rkl2-N` for any N among them; None where there is none."""
-    if (stages := _RKL2.fullmatch(name)) is not None and 2 <= int(stages[1]) <= _MOST_RKL2:
+    if (stages := _RKL2.fullmatch(name)) is not None and 2 <= int(stages[1]) <= _MOST_STABILISED:
         return rkl2(int(stages[1]))
     return TABLEAUX.get(name)

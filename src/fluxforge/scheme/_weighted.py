@@ -14,7 +14,7 @@ The coefficients see dimensionless numbers that are symmetric in the two cells; 
 reference step, Σ A |∂F/∂u_P| Δt/(c V).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import sympy as sp
 
@@ -29,6 +29,9 @@ from fluxforge.scheme.fluxes import TINY
 
 LOCAL = "Fo"
 """The local Fourier or Courant number of a cell, the output of `local_number_stage`."""
+
+_EXCHANGE = "exchange"
+"""Fo/Δt of a cell."""
 
 _P, _N = symbol("T_P"), symbol("T_N")
 
@@ -186,3 +189,48 @@ def weighted_scheme(
     """A scheme of formulas for the coefficients; it claims nothing. `base` is the flux that they weigh."""
     stages = weighted_stages(tableau, equation, coefficient, free=free, base=base)
     return Scheme(name, stages, summary=summary, equation=equation)
+
+
+def formula_scheme(
+    name: str,
+    tableau: Tableau,
+    equation: Equation,
+    formulas: Mapping[str, sp.Expr],
+    *,
+    free: bool = False,
+    summary: str = "",
+) -> Scheme:
+    """The scheme whose coefficients are formulas of `face_invariants`' names, by the tags of the stages.
+
+    The scheme can be evaluated at Δt = 0, where a certificate takes limits. Ratios of Fourier numbers are 0/0 there but
+    do not depend on Δt: with Δt = 1 and each cell's rate of exchange in place of its Fo they are the same numbers.
+    `free` as in `weighted_stages`.
+    """
+    used = {each.name for formula in formulas.values() for each in formula.free_symbols}
+    only_total = used <= {"total"}
+    invariants = face_invariants(equation) if only_total else _finite_invariants(equation)
+    numbers = {symbol(name): each for name, each in invariants.items()}
+    whole = {tag: each.xreplace(numbers) for tag, each in formulas.items()}
+    first, *later = weighted_stages(tableau, equation, lambda tag: whole[tag], free=free)
+    stages = (first if only_total else _exchange_stage(equation), *later)
+    return Scheme(name, stages, summary=summary, equation=equation)
+
+
+def _exchange_stage(equation: Equation) -> Stage:
+    plain = local_number_stage(equation)
+    number = plain.outputs[LOCAL].expression.xreplace({symbol(STEP): sp.S.One})
+    return Stage(plain.messages, {_EXCHANGE: Output(number, Ghost.OWNER)})
+
+
+def _finite_invariants(equation: Equation) -> dict[str, sp.Expr]:
+    """`face_invariants` after `_exchange_stage`: what contains Fo in a ratio does not contain Δt."""
+    local = {symbol(f"{LOCAL}{end}"): symbol(f"{_EXCHANGE}{end}") for end in ("_P", "_N")}
+    made = {}
+    for name, number in face_invariants(equation).items():
+        if not number.free_symbols & local.keys():
+            made[name] = number
+        elif name == "total":
+            made[name] = symbol(STEP) * number.xreplace(local)
+        else:
+            made[name] = number.xreplace({**local, symbol(STEP): sp.S.One})
+    return made

@@ -1,8 +1,9 @@
-"""Limiters φ(r, c) as data, and transport with limited slopes along lines of cells B – P – N – F.
+"""Limiters φ(r, q, c) as data, and transport with limited slopes along lines of cells B – P – N – F.
 
 r is the ratio of the upwind difference of u to the one across the face, (u_P − u_B)/(u_N − u_P) for flow from P to N,
-and c = |s| Δt A/(C V) the Courant number of the face in its upwind cell, with the speed s and the capacity C. The exact
-bounds of a total-variation diminishing scheme are 0 ≤ φ ≤ min(2r/c, 2/(1 − c)), and φ = 0 for r ≤ 0.
+q that of the downwind difference, (u_F − u_N)/(u_N − u_P), and c = |s| Δt A/(C V) the Courant number of the face in its
+upwind cell, with the speed s and the capacity C. The exact bounds of a total-variation diminishing scheme are
+0 ≤ φ ≤ min(2r/c, 2/(1 − c)), and φ = 0 for r ≤ 0, whatever else φ depends on.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,8 +31,8 @@ from fluxforge.scheme.fluxes import (
     transport_slope,
 )
 
-R, C = symbol("r"), symbol("c")
-"""The variables of a limiter."""
+R, Q, C = symbol("r"), symbol("q"), symbol("c")
+"""The variables of a limiter: the ratios of the upwind and of the downwind difference, and the Courant number."""
 
 # Added to the square of a difference: r keeps its sign and shrinks, so that a bounded φ stays within its bounds.
 _SQUARED = sp.Float(1e-30)
@@ -42,7 +43,7 @@ APART = sp.Float(1e-6)
 
 @dataclass(frozen=True)
 class Limiter:
-    """φ(r, c) as a formula of `R` and `C`.
+    """φ as a formula of `R`, `Q` and `C`.
 
     `symmetric`: φ(r)/r = φ(1/r), so that a wave and its mirror image are limited alike. `provenance`: the run that a
     discovered limiter comes from.
@@ -105,7 +106,7 @@ LIMITERS: Mapping[str, Limiter] = {
             "ultrabee", "limiter at its upper bound (ultrabee)", _pass(smaller(2 * R / C, 2 / (1 - C))), symmetric=False
         ),
         *(
-            Limiter(name, one.summary, parse(one.formula, ("r", "c")), symmetric=False, provenance=one.provenance)
+            Limiter(name, one.summary, parse(one.formula, ("r", "q", "c")), symmetric=False, provenance=one.provenance)
             for name, one in DISCOVERED.items()
         ),
     )
@@ -114,9 +115,9 @@ LIMITERS: Mapping[str, Limiter] = {
 
 
 def limiter_of(name: str, phi: sp.Expr, summary: str = "") -> Limiter:
-    """A limiter of one's own; SchemeError where φ contains other symbols than `R` and `C`."""
-    if stray := sorted(map(str, phi.free_symbols - {R, C})):
-        raise SchemeError(f"limiter {name!r} contains {stray[0]}: it is a formula of r and c")
+    """A limiter of one's own; SchemeError where φ contains other symbols than `R`, `Q` and `C`."""
+    if stray := sorted(map(str, phi.free_symbols - {R, Q, C})):
+        raise SchemeError(f"limiter {name!r} contains {stray[0]}: it is a formula of r, q and c")
     return Limiter(name, summary or f"limiter {name}", phi, symmetric=False)
 
 
@@ -186,19 +187,20 @@ class LimitedFace:
         inverse = from_P / self._content("P") + from_N / self._content("N")
         courant = sp.Abs(speed) * symbol(STEP) * symbol("A") * inverse
         within = smaller(larger(courant, APART), 1 - APART)
-        phi = self._limit(from_P * self.rear + from_N * self.front, within)
+        phi = self._limit(from_P * self.rear + from_N * self.front, from_P * self.front + from_N * self.rear, within)
         base = exact_flux(self.equation).formula(self.equation, self.P, self.N, self.jump)
         return base + sp.Abs(speed) * self.keep((1 - courant) * phi * self.jump / 2, from_P, from_N)
 
     def reconstructed(self) -> sp.Expr:
         """Godunov's flux of the reconstructed values on either side of the face."""
         one, no = sp.S.One, sp.S.Zero
-        left = self.P + self.keep(self._limit(self.rear, no) * self.jump / 2, one, no)
-        right = self.N - self.keep(self._limit(self.front, no) * self.jump / 2, no, one)
+        left = self.P + self.keep(self._limit(self.rear, self.front, no) * self.jump / 2, one, no)
+        right = self.N - self.keep(self._limit(self.front, self.rear, no) * self.jump / 2, no, one)
         return exact_flux(self.equation).formula(self.equation, left, right, right - left)
 
-    def _limit(self, upwind: sp.Expr, c: sp.Expr) -> sp.Expr:
-        return substitute(self.phi, {R: upwind * self.jump / (self.jump**2 + _SQUARED), C: c})
+    def _limit(self, upwind: sp.Expr, downwind: sp.Expr, c: sp.Expr) -> sp.Expr:
+        r, q = (each * self.jump / (self.jump**2 + _SQUARED) for each in (upwind, downwind))
+        return substitute(self.phi, {R: r, Q: q, C: c})
 
     def _content(self, end: str) -> sp.Expr:
         """C V of the cell at one end."""

@@ -11,11 +11,12 @@ from functools import cache
 
 import sympy as sp
 
-from fluxforge.expression import COORDINATES, parse, symbol
+from fluxforge.expression import COORDINATES, parse
 from fluxforge.pde import HEAT
-from fluxforge.scheme._integrate import TWO_POINT, integrate
+from fluxforge.scheme._diffusion import gradients
+from fluxforge.scheme._integrate import TWO_POINT, State, integrate
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage
-from fluxforge.scheme._symbols import Ghost, Hop, message_symbols, output_symbols
+from fluxforge.scheme._symbols import Hop, message_symbols, output_symbols
 from fluxforge.scheme._tableau import CRANK_NICOLSON, EULER, MIDPOINT, RK4, Tableau
 from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
 
@@ -31,19 +32,7 @@ def gradient_names(dimension: int) -> tuple[str, ...]:
 @cache
 def gradient_stage(dimension: int) -> Stage:
     """The least-squares gradient of T in every cell; a ghost shows its owner's."""
-    axes = COORDINATES[:dimension]
-    pairs = [(a, b) for i, a in enumerate(axes) for b in axes[i:]]
-    products = {f"m_{a}{b}": f"d_{a}*d_{b}/delta**2" for a, b in pairs}
-    rises = {f"r_{axis}": f"d_{axis}/delta**2*(T_N - T_P)" for axis in axes}
-    known = message_symbols(Hop.EDGE, ())
-    messages = {name: Message(parse(text, known)) for name, text in (products | rises).items()}
-    M = sp.Matrix(dimension, dimension, lambda i, j: symbol(f"m_{''.join(sorted((axes[i], axes[j])))}"))
-    solved = M.adjugate() * sp.Matrix([symbol(f"r_{axis}") for axis in axes])
-    outputs = {
-        name: Output(top / M.det(), Ghost.OWNER) for name, top in zip(gradient_names(dimension), solved, strict=True)
-    }
-    assert all(own.expression.free_symbols <= {*output_symbols(messages, ()).values()} for own in outputs.values())
-    return Stage(messages, outputs)
+    return gradients(HEAT, State(), dimension, "")
 
 
 def correction_text(dimension: int, normal: str = "d_n") -> str:

@@ -1,11 +1,13 @@
 """Fluxes for skewed meshes, discovered: consistency is learned, what it leaves free is chosen by an objective."""
 
 from fluxforge.skew._choose import OBJECTIVES, AbstractParts, Choice, SearchPart, Trial, choose_laws
+from fluxforge.skew._conductivity import CONDUCTIVITIES, SCALAR, Conductivity
 from fluxforge.skew._consistency import CELLS, Consistency, FittedNumber, fit_limits, linear_defect
 from fluxforge.skew._data import COLUMNS, INPUTS, FaceTable, apply_law, make_table, read_law, tabulate_faces
 from fluxforge.skew._fields import Field, manufactured_problems, random_harmonic, random_polynomial
 from fluxforge.skew._law import CORRECTED, ChosenLaw, Constants, face_weights, law_text, to_damping
 from fluxforge.skew._meshes import FAMILIES, Stretched, make_mesh, random_meshes, stretch_mesh
+from fluxforge.skew._monotone import MonotoneSolution, solve_monotone
 from fluxforge.skew._network import Coefficients, load_coefficients, train_coefficients
 from fluxforge.skew._objective import ASPECT, Judge, Scores, SteadyProblem
 from fluxforge.skew._operator import (
@@ -20,6 +22,7 @@ from fluxforge.skew._validate import (
     SIZES,
     Extremes,
     FamilyScore,
+    HeldOut,
     balances_of,
     fit_order,
     least_coercivity,
@@ -31,15 +34,18 @@ __all__ = [
     "ASPECT",
     "CELLS",
     "COLUMNS",
+    "CONDUCTIVITIES",
     "CORRECTED",
     "FAMILIES",
     "INPUTS",
     "OBJECTIVES",
+    "SCALAR",
     "SIZES",
     "AbstractParts",
     "Choice",
     "ChosenLaw",
     "Coefficients",
+    "Conductivity",
     "Consistency",
     "Constants",
     "Extremes",
@@ -48,8 +54,10 @@ __all__ = [
     "Field",
     "FittedNumber",
     "FluxOperator",
+    "HeldOut",
     "Invariants",
     "Judge",
+    "MonotoneSolution",
     "Scores",
     "SearchPart",
     "SteadyProblem",
@@ -77,6 +85,7 @@ __all__ = [
     "random_polynomial",
     "read_law",
     "score_family",
+    "solve_monotone",
     "solve_steady",
     "stretch_mesh",
     "tabulate_faces",

@@ -79,7 +79,7 @@ def random_wave(rng: np.random.Generator) -> Field:
     return Field(lambda x: parts(x)[0] * parts(x)[2], gradient, laplacian)
 
 
-def manufactured_problems(seed: int, count: int) -> tuple[Field, ...]:
+def manufactured_problems(seed: int | tuple[int, ...], count: int) -> tuple[Field, ...]:
     """Solutions of steady problems, T on all walls and −ΔT as the source: waves, and every third one harmonic."""
     rng = np.random.default_rng(seed)
     return tuple(random_harmonic(rng) if k % 3 == 2 else random_wave(rng) for k in range(count))

@@ -26,7 +26,7 @@ class Constants(NamedTuple):
 
 CORRECTED = Constants(1.0, 1.0, 1.0, 1.0)
 """The over-relaxed correction: ψ = 1/cos θ."""
-RANGES = {"wall": (0.8, 1.6), "square": (0.7, 1.35), "triangle": (0.6, 1.25), "mix": (0.3, 1.0)}
+RANGES = {"wall": (0.8, 2.0), "square": (0.7, 1.35), "triangle": (0.6, 1.25), "mix": (0.3, 1.0)}
 """The ranges in which constants are searched."""
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -22,9 +21,8 @@ from safetensors.numpy import load_file, save_file
 from fluxforge import recipe
 from fluxforge._files import atomic_path
 from fluxforge.skew._data import FaceTable
+from fluxforge.train import Layers, OptimizerState, apply_layers, descend, name_layers, read_layers
 
-OptimizerState: TypeAlias = Any
-Layers = tuple[tuple[np.ndarray, np.ndarray], ...]
 Tell = Callable[[int, int, float], None]
 """tell(step, steps, relative error)."""
 
@@ -39,12 +37,7 @@ class Coefficients:
 
     def __call__(self, inputs: Float[np.ndarray, "rows inputs"]) -> Float[np.ndarray, "rows 3"]:
         """The three coefficients at the invariants of faces."""
-        x = (inputs - self.centre) / self.spread
-        for k, (weight, bias) in enumerate(self.layers):
-            x = x @ weight.T + bias
-            # silu, x/(1 + e⁻ˣ), without overflow.
-            x = x * 0.5 * (1.0 + np.tanh(0.5 * x)) if k + 1 < len(self.layers) else x
-        return x
+        return apply_layers(self.layers, (inputs - self.centre) / self.spread)
 
     def flux(self, table: FaceTable) -> Float[np.ndarray, " rows"]:
         """F/A in the rows of a table."""
@@ -56,10 +49,7 @@ class Coefficients:
 
     def save(self, path: Path) -> None:
         """Write its numbers to a file."""
-        arrays = {
-            f"{k}/{name}": each for k, pair in enumerate(self.layers) for name, each in zip("wb", pair, strict=True)
-        }
-        arrays |= {"centre": self.centre, "spread": self.spread}
+        arrays = name_layers(self.layers) | {"centre": self.centre, "spread": self.spread}
         with atomic_path(path) as temporary:
             save_file({name: np.ascontiguousarray(each) for name, each in arrays.items()}, temporary)
 
@@ -68,9 +58,7 @@ def load_coefficients(path: Path) -> Coefficients | None:
     """A network that was saved; None if there is none."""
     try:
         arrays = load_file(path)
-        depth = sum(name.endswith("/w") for name in arrays)
-        layers = tuple((arrays[f"{k}/w"], arrays[f"{k}/b"]) for k in range(depth))
-        return Coefficients(layers, arrays["centre"], arrays["spread"])
+        return Coefficients(read_layers(arrays), arrays["centre"], arrays["spread"])
     except (OSError, SafetensorError, KeyError, ValueError):
         return None
 
@@ -112,18 +100,10 @@ def _chunk(
     first: Array,
 ) -> tuple[eqx.nn.MLP, OptimizerState, Float[Array, ""]]:
     """So many steps, and the mean of the last losses."""
-    x, columns, target = data
 
-    def loss(arrays: eqx.nn.MLP, rows: Array) -> Array:
-        psi = jax.vmap(eqx.combine(arrays, static))(x[rows])
-        return jnp.mean(((psi * columns[rows]).sum(axis=1) - target[rows]) ** 2)
+    def loss(arrays: eqx.nn.MLP, rows: tuple[Array, Array, Array]) -> Array:
+        x, columns, target = rows
+        psi = jax.vmap(eqx.combine(arrays, static))(x)
+        return jnp.mean(((psi * columns).sum(axis=1) - target) ** 2)
 
-    def step(carry: tuple[eqx.nn.MLP, OptimizerState], number: Array) -> tuple[Any, Array]:
-        arrays, state = carry
-        rows = jax.random.randint(jax.random.fold_in(key, number), (size,), 0, len(target))
-        value, slopes = jax.value_and_grad(loss)(arrays, rows)
-        updates, state = optimizer.update(slopes, state, arrays)
-        return (optax.apply_updates(arrays, updates), state), value
-
-    (arrays, state), values = jax.lax.scan(step, (arrays, state), first + jnp.arange(steps))
-    return arrays, state, values[-50:].mean()
+    return descend(loss, optimizer, (arrays, state), data, size=size, key=key, numbers=first + jnp.arange(steps))

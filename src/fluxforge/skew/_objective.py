@@ -9,9 +9,10 @@ from scipy.sparse import csr_array
 
 from fluxforge._types import CellField
 from fluxforge.mesh import Mesh, dual
-from fluxforge.skew._fields import Field, manufactured_problems
+from fluxforge.skew._conductivity import SCALAR, Conductivity
+from fluxforge.skew._fields import Field
 from fluxforge.skew._law import CORRECTED, Constants, face_weights
-from fluxforge.skew._meshes import FAMILIES, Stretched, make_mesh, random_meshes
+from fluxforge.skew._meshes import Stretched, random_meshes
 from fluxforge.skew._operator import FluxOperator, coercivity, largest_step, solve_steady
 
 RANDOM = ("jittered", "irregular", "quadrilaterals")
@@ -42,11 +43,11 @@ def _middles(corners: np.ndarray) -> np.ndarray:
 
 
 class SteadyProblem:
-    """Manufactured steady problems on one mesh: T at the walls, the mean of −ΔT in the cells."""
+    """Manufactured steady problems on one mesh: T at the walls, the mean of −∇·K∇T in the cells."""
 
-    def __init__(self, mesh: Mesh, fields: Sequence[Field]) -> None:
+    def __init__(self, mesh: Mesh, fields: Sequence[Field], conductivity: Conductivity = SCALAR) -> None:
         self.graph = dual(mesh)
-        self.operator = FluxOperator(self.graph)
+        self.operator = FluxOperator(self.graph, conductivity)
         middles = _middles(mesh.points[mesh.cells])
         self.source = np.stack([-cell_means(mesh, each.laplacian(middles)) for each in fields], axis=1)
         self.walls = np.stack([each.value(self.graph.centre[self.graph.interior :]) for each in fields], axis=1)
@@ -70,8 +71,8 @@ class SteadyProblem:
 class Spectrum:
     """One mesh on which the longest stable step is measured."""
 
-    def __init__(self, mesh: Mesh) -> None:
-        self.operator = FluxOperator(dual(mesh))
+    def __init__(self, mesh: Mesh, conductivity: Conductivity = SCALAR) -> None:
+        self.operator = FluxOperator(dual(mesh), conductivity)
 
     def step(self, constants: Constants) -> float:
         """The longest stable step of forward Euler with a choice of ψ."""
@@ -110,15 +111,32 @@ class Scores:
 class Judge:
     """Meshes and problems that choices of ψ are scored on; what does not depend on ψ is computed once."""
 
-    def __init__(self, *, n: int, seeds: Sequence[int], problems: int, stretched: int, seed: int) -> None:
-        fields = manufactured_problems(seed, problems)
+    def __init__(
+        self,
+        *,
+        n: int,
+        seeds: Sequence[int],
+        problems: int,
+        stretched: int,
+        seed: int,
+        conductivity: Conductivity = SCALAR,
+    ) -> None:
+        # Errors scatter from problem to problem: every mesh has its own, and a family of one mesh those of all.
+        fields = {k: conductivity.problems((seed, k), problems) for k in seeds}
+        whole = {seeds[0]: tuple(each for own in fields.values() for each in own)}
+        chosen = {family: fields if family in RANDOM else whole for family in conductivity.families}
         # Eigenvalues cost the cube of the cells, and the longest step hardly depends on their number.
         small = max(4, 2 * n // 3)
-        chosen = {family: seeds if family in RANDOM else seeds[:1] for family in FAMILIES}
-        self.cases = {f: [SteadyProblem(make_mesh(f, n, k), fields) for k in many] for f, many in chosen.items()}
-        self.spectra = {f: [Spectrum(make_mesh(f, small, k)) for k in many] for f, many in chosen.items()}
+        self.cases = {
+            f: [SteadyProblem(conductivity.mesh(f, n, k), own, conductivity) for k, own in many.items()]
+            for f, many in chosen.items()
+        }
+        self.spectra = {
+            f: [Spectrum(conductivity.mesh(f, small, k), conductivity) for k in many] for f, many in chosen.items()
+        }
         self.stretched: tuple[tuple[Stretched, FluxOperator], ...] = tuple(
-            (each, FluxOperator(each.graph)) for each in random_meshes(stretched, max(4, n // 2), seed, ASPECT)
+            (each, FluxOperator(each.graph, conductivity))
+            for each in random_meshes(stretched, max(4, n // 2), seed, ASPECT)
         )
 
     def __call__(self, constants: Constants) -> Scores:

@@ -1,7 +1,14 @@
 """Balances of the cells for fluxes F = A [ψ (T_N − T_P)/δ + ḡ·n − ψ ḡ·d/δ], as sparse matrices for any ψ on the faces.
 
 ḡ is the mean of the least-squares gradients of the two cells, and that of the owner at a wall with a value. The matrix
-is linear in ψ, so that everything but ψ is computed once per mesh.
+is linear in ψ, so that everything but ψ is computed once per mesh. With a conductivity the flux is that of the built-in
+schemes (`fluxforge.scheme`):
+
+    F = A λ [ (T_N − T_P)/(d·n) + ḡ·(c/λ − d/(d·n)) + γ κ r/(d·n) ],   κ = ψ cos θ − 1,
+
+with c = K n and λ = n·K n; across a jump λ is the harmonic mean, γ = 4 k_P k_N/(k_P + k_N)² (otherwise 1), the
+gradients are fitted along vectors e with ∇T_P·e = T_N − T_P, and
+r = (T_N − T_P) − (k_N ∇T_P·e_P + k_P ∇T_N·e_N)/(k_P + k_N).
 """
 
 from dataclasses import dataclass
@@ -13,14 +20,18 @@ from scipy.sparse.linalg import splu
 
 from fluxforge._types import FaceField
 from fluxforge.mesh import DualGraph
+from fluxforge.skew._conductivity import SCALAR, Conductivity
 
 
-def least_squares_gradients(graph: DualGraph) -> tuple[csr_array, csr_array]:
-    """∂/∂x and ∂/∂y in the cells from values at the nodes, cells first: weights 1/δ², walls included."""
+def least_squares_gradients(graph: DualGraph, near: np.ndarray, far: np.ndarray) -> tuple[csr_array, csr_array]:
+    """∂/∂x and ∂/∂y in the cells from values at the nodes, cells first: weights 1/|e|², walls included.
+
+    e are the vectors `near` from the owner's side and `far` from the neighbour's, which points the same way.
+    """
     owner, other, inner = graph.owner, graph.neighbour, graph.interior
     here = np.concatenate([owner, other[:inner]])
     there = np.concatenate([other, owner[:inner]])
-    d = np.concatenate([graph.d, -graph.d[:inner]])
+    d = np.concatenate([near, -far[:inner]])
     weight = 1.0 / (d**2).sum(axis=1)
     M = np.zeros((graph.cells, 2, 2))
     np.add.at(M, here, weight[:, None, None] * d[:, :, None] * d[:, None, :])
@@ -43,7 +54,7 @@ class Invariants:
     contrast: FaceField
 
 
-def face_invariants(graph: DualGraph) -> Invariants:
+def face_invariants(graph: DualGraph, conductivity: Conductivity = SCALAR) -> Invariants:
     """The invariants of all faces."""
     normal = (graph.d * graph.n).sum(axis=1)
     ghosts = np.full(graph.ghosts, np.inf)
@@ -51,25 +62,39 @@ def face_invariants(graph: DualGraph) -> Invariants:
     own, far = V[graph.owner], V[graph.neighbour]
     inside = np.isfinite(far)
     contrast = np.where(inside, np.abs(own - np.where(inside, far, 0.0)) / (own + np.where(inside, far, 1.0)), 1.0)
-    return Invariants(normal / graph.delta, 2.0 * graph.A * normal / (own + far), contrast)
+    delta, K = graph.delta, conductivity.tensor
+    if conductivity.weighted and K is not None:
+        delta = np.sqrt(_form(graph.d, np.linalg.inv(K)) * _form(graph.n, K))
+    return Invariants(normal / delta, 2.0 * graph.A * normal / (own + far), contrast)
+
+
+def _form(vectors: np.ndarray, K: np.ndarray) -> np.ndarray:
+    """v·K v of every row."""
+    return np.asarray(np.einsum("fi,ij,fj->f", vectors, K, vectors))
 
 
 class FluxOperator:
     """The fluxes of one mesh whose walls have values; `matrix(psi)` has a row per cell and a column per node."""
 
-    def __init__(self, graph: DualGraph) -> None:
-        self.graph = graph
-        self.invariants = face_invariants(graph)
+    def __init__(self, graph: DualGraph, conductivity: Conductivity = SCALAR) -> None:
+        self.graph, self.conductivity = graph, conductivity
+        self.invariants = face_invariants(graph, conductivity)
         faces, inner = len(graph.A), graph.interior
         nodes, number = graph.cells + graph.ghosts, np.arange(len(graph.A))
         ends = np.concatenate([graph.neighbour, graph.owner])
         signs = np.repeat([1.0, -1.0], faces)
         self.rise = csr_array((signs, (np.tile(number, 2), ends)), (faces, nodes))
-        own = np.where(number < inner, 0.5, 1.0)
         cells = np.concatenate([graph.owner, graph.neighbour[:inner]])
-        weights = np.concatenate([own, np.full(inner, 0.5)])
-        mean = csr_array((weights, (np.concatenate([number, number[:inner]]), cells)), (faces, graph.cells))
-        self.gradient = tuple(mean @ each for each in least_squares_gradients(graph))
+        # A wall shows its owner's gradient.
+        shown = np.where(number < inner, graph.neighbour, graph.owner)
+        self.ends = tuple(
+            csr_array((np.ones(faces), (number, end)), (faces, graph.cells)) for end in (graph.owner, shown)
+        )
+        k = conductivity.on_cells(graph)
+        self.near, self.far = k[graph.owner], k[shown]
+        gradients = least_squares_gradients(graph, *self._reach())
+        self.gradient = tuple(0.5 * (self.ends[0] + self.ends[1]) @ each for each in gradients)
+        self._gradients = gradients
         self.divergence = csr_array(
             (np.concatenate([np.ones(faces), -np.ones(inner)]), (cells, np.concatenate([number, number[:inner]]))),
             (graph.cells, faces),
@@ -80,22 +105,69 @@ class FluxOperator:
         x, y = (diags_array(vectors[:, k]) @ self.gradient[k] for k in range(2))
         return csr_array(x + y)
 
+    def _reach(self) -> tuple[np.ndarray, np.ndarray]:
+        """The vectors e of the owners and of the neighbours, both pointing to the neighbour; d without a jump."""
+        graph, (near, far) = self.graph, (self.near, self.far)
+        normal = (graph.d * graph.n).sum(axis=1)[:, None] * graph.n
+        beyond = self._beyond[:, None]
+        return (
+            graph.d + ((near / far - 1.0)[:, None] * beyond) * normal,
+            graph.d + ((far / near - 1.0)[:, None] * (1.0 - beyond)) * normal,
+        )
+
     @cached_property
-    def _parts(self) -> tuple[csr_array, csr_array]:
-        """The balances of A ḡ·n, and (T_N − T_P) − ḡ·d on the faces."""
-        graph = self.graph
-        normal = self.divergence @ (diags_array(graph.A) @ self.along(graph.n))
-        return csr_array(normal), csr_array(self.rise - self.along(graph.d))
+    def _beyond(self) -> FaceField:
+        """The share of d·n behind the face, taken as V_N/(V_P + V_N); 1 at walls."""
+        V = np.concatenate([self.graph.V, np.full(self.graph.ghosts, np.inf)])
+        return np.asarray(1.0 / (1.0 + V[self.graph.owner] / V[self.graph.neighbour]))
+
+    def _rise_by_gradients(self) -> csr_array:
+        """What the gradients of the two cells say of T_N − T_P."""
+        weights = (self.far / (self.near + self.far), self.near / (self.near + self.far))
+        parts = [
+            diags_array(weight * e[:, axis]) @ end @ self._gradients[axis]
+            for weight, e, end in zip(weights, self._reach(), self.ends, strict=True)
+            for axis in range(2)
+        ]
+        return csr_array(sum(parts[1:], parts[0]))
+
+    @cached_property
+    def _parts(self) -> tuple[csr_array, FaceField, csr_array]:
+        """The fluxes with κ = 0, the weights A λ γ/(d·n) of κ r, and r, all on the faces."""
+        graph, K = self.graph, self.conductivity.tensor
+        normal = (graph.d * graph.n).sum(axis=1)
+        scale = 1.0 / ((1.0 - self._beyond) / self.near + self._beyond / self.far) if K is None else _form(graph.n, K)
+        conormal = scale[:, None] * graph.n if K is None else graph.n @ K
+        two_point = diags_array(graph.A * scale / normal)
+        across = diags_array(graph.A) @ self.along(conormal - (scale / normal)[:, None] * graph.d)
+        jump = 4.0 * self.near * self.far / (self.near + self.far) ** 2
+        rest = csr_array(self.rise - self._rise_by_gradients())
+        return csr_array(two_point @ self.rise + across), graph.A * scale * jump / normal, rest
+
+    @cached_property
+    def _corrected(self) -> csr_array:
+        """The balances with κ = 0."""
+        return csr_array(self.divergence @ self._parts[0])
+
+    def _excess_fluxes(self, psi: FaceField) -> csr_array:
+        _, weight, rest = self._parts
+        return csr_array(diags_array(weight * (psi * self.invariants.cosine - 1.0)) @ rest)
 
     def matrix(self, psi: FaceField) -> csr_array:
         """Σ F of the cells from the values at the nodes."""
-        normal, rest = self._parts
-        weight = self.graph.A * psi / self.graph.delta
-        return csr_array(normal + self.divergence @ (diags_array(weight) @ rest))
+        return csr_array(self._corrected + self.divergence @ self._excess_fluxes(psi))
+
+    def face_fluxes(self, psi: FaceField) -> csr_array:
+        """F into the owners from the values at the nodes: a row per face."""
+        return csr_array(self._parts[0] + self._excess_fluxes(psi))
+
+    def plain_fluxes(self) -> csr_array:
+        """The two-point flux A (T_N − T_P)/δ into the owners, k = 1."""
+        return csr_array(diags_array(self.graph.A / self.graph.delta) @ self.rise)
 
     def plain_matrix(self) -> csr_array:
-        """The same of the two-point flux A (T_N − T_P)/δ."""
-        return csr_array(self.divergence @ (diags_array(self.graph.A / self.graph.delta) @ self.rise))
+        """Σ F of the cells with the two-point flux."""
+        return csr_array(self.divergence @ self.plain_fluxes())
 
 
 def solve_steady(matrix: csr_array, graph: DualGraph, source: np.ndarray, walls: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The folder of a sweep: its lock, and sweep.json with the recipe, the points, their digests and the versions."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +9,13 @@ from typing import Any
 
 from fluxforge import recipe
 from fluxforge._files import hold_folder, read_document
+from fluxforge._machine import environment
 from fluxforge.errors import DocumentError, InputError
-from fluxforge.pipeline import environment
-from fluxforge.run import explain_failure, lock_folder, remove_strays, write_durably
+from fluxforge.run import Warn, explain_failure, lock_folder, remove_strays, write_durably
+from fluxforge.run.result import Document
 from fluxforge.sweeps._points import Point, make_points
 
 SWEEP, LOCK, RUNS, LOGS = "sweep.json", "sweep.lock", "runs", "logs"
-Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Plan:
     points: tuple[Point, ...]
     command: str = ""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Document:
         """The plan as plain JSON."""
         return {
             "recipe": recipe.to_dict(self.base),
@@ -52,9 +52,8 @@ def open_folder(folder: Path, plan: Plan, *, warn: Warn) -> Iterator[dict[str, s
     with lock_folder(folder, LOCK), hold_folder(folder):
         remove_strays(folder)
         if not (folder / SWEEP).exists():
-            document = {"format": "fluxforge-sweep", "format_version": 1, **plan.document()}
-            document["environment"] = environment()
-            _write(folder / SWEEP, document)
+            head = {"format": "fluxforge-sweep", "format_version": 1}
+            _write(folder / SWEEP, {**head, **plan.document(), "environment": environment()})
         held = _read(folder)
         if any(held.get(name) != value for name, value in _as_read(plan).items() if name != "command"):
             raise InputError(f"{folder}: holds a sweep of another recipe or other values: give another -o")
@@ -88,7 +87,7 @@ def _refuse_other_content(folder: Path) -> None:
             raise InputError(f"{folder}: contains {RUNS} but no {SWEEP}: remove it, or choose another -o")
 
 
-def _write(path: Path, document: Mapping[str, Any]) -> None:
+def _write(path: Path, document: Document) -> None:
     try:
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -96,17 +95,17 @@ def _write(path: Path, document: Mapping[str, Any]) -> None:
     write_durably(path, text.encode() + b"\n")
 
 
-def _read(folder: Path) -> dict[str, Any]:
+def _read(folder: Path) -> Document:
     return read_document(folder / SWEEP, "sweep", 1)
 
 
-def _as_read(plan: Plan) -> dict[str, Any]:
+def _as_read(plan: Plan) -> Document:
     """The document of a plan as it is read back: lists for tuples, strings for keys."""
-    document: dict[str, Any] = json.loads(json.dumps(plan.document()))
+    document: Document = json.loads(json.dumps(plan.document()))
     return document
 
 
-def _check_versions(folder: Path, held: Mapping[str, Any], warn: Warn) -> dict[str, str]:
+def _check_versions(folder: Path, held: Document, warn: Warn) -> dict[str, str]:
     """The versions a sweep was begun with; a warning if those of this process differ."""
     begun = held.get("environment")
     if not isinstance(begun, dict):

@@ -27,7 +27,7 @@ class Point:
     """One run of a sweep: the name of its folder, the fields it sets, and its whole recipe."""
 
     name: str
-    changes: Mapping[str, Any]
+    changes: recipe.Changes
     spec: recipe.Recipe
 
     @property
@@ -124,9 +124,9 @@ def make_points(base: recipe.Recipe, over: Over) -> tuple[Point, ...]:
     return tuple(points.values())
 
 
-def name_point(changes: Mapping[str, Any]) -> str:
+def name_point(changes: recipe.Changes) -> str:
     """`network.width=16,seed=3`; a digest is added if the values cannot be part of a file name as they are."""
-    whole = ",".join(f"{field}={to_toml(value)}" for field, value in changes.items())
+    whole = ",".join(f"{field}={recipe.to_toml_value(value)}" for field, value in changes.items())
     plain = ",".join(f"{field}={show_value(value)}" for field, value in changes.items())
     safe = _UNSAFE.sub("_", plain)
     if safe == plain and len(plain) <= LONGEST_NAME:
@@ -136,13 +136,4 @@ def name_point(changes: Mapping[str, Any]) -> str:
 
 def show_value(value: Any) -> str:
     """A value for people: texts without quotes."""
-    return value if isinstance(value, str) else to_toml(value)
-
-
-def to_toml(value: Any) -> str:
-    """A value as it is written after `--set FIELD=`."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name} = {to_toml(each)}" for name, each in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(to_toml(each) for each in value) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else recipe.to_toml_value(value)

@@ -151,7 +151,7 @@ class ProcessPool(AbstractPool):
             process: _Process = key.data
             # Closed output is the sign of death, whatever the cause: the system closes it.
             content = os.read(key.fd, 65536)
-            events += self._read(process, content) if content else self._bury(process)
+            events += self._read(process, content) if content else self._remove_dead(process)
         return events
 
     def _read(self, process: _Process, content: bytes) -> list[Event]:
@@ -164,10 +164,10 @@ class ProcessPool(AbstractPool):
                 process.point = ""
         return events
 
-    def _bury(self, process: _Process) -> list[Event]:
+    def _remove_dead(self, process: _Process) -> list[Event]:
         self._selector.unregister(process.stream("stdout"))
         self._processes.remove(process)
-        code = _end(process)
+        code = _end_process(process)
         return [Event(process.point, Died(_describe_exit(code)))] if process.point else []
 
     def stop(self) -> None:
@@ -176,12 +176,12 @@ class ProcessPool(AbstractPool):
             with suppress(ProcessLookupError):
                 process.popen.terminate()
         for process in self._processes:
-            _end(process)
+            _end_process(process)
         self._processes.clear()
         self._selector.close()
 
 
-def _end(process: _Process) -> int:
+def _end_process(process: _Process) -> int:
     """Close the pipes of a process and wait for its end; the exit code."""
     with suppress(OSError):
         process.stream("stdin").close()

@@ -65,7 +65,7 @@ class RayPool(AbstractPool):
         """Results of tasks that ended, and how far training is in the others, from their folders."""
         ended, running = self._ray.wait(list(self._tasks), num_returns=1, timeout=seconds)
         events = [event for task in ended for event in self._collect(task)]
-        return events + [Event(self._tasks[task].name, _look(self._tasks[task])) for task in running]
+        return events + [Event(self._tasks[task].name, _read_progress(self._tasks[task])) for task in running]
 
     def _collect(self, task: Any) -> list[Event]:
         job = self._tasks.pop(task)
@@ -87,7 +87,7 @@ class RayPool(AbstractPool):
             self._ray.shutdown()
 
 
-def _look(job: Job) -> Progressed:
+def _read_progress(job: Job) -> Progressed:
     """How far the training of a run is, from the last record of its metrics."""
     steps = job.recipe["training"]["steps"]
     try:

@@ -7,6 +7,8 @@ import msgspec
 
 from fluxforge.errors import InputError
 from fluxforge.pipeline import Run, load_run
+from fluxforge.recipe import Changes
+from fluxforge.run.result import Document
 
 Outcome = Literal["finished", "failed"]
 
@@ -37,7 +39,7 @@ class PointResult(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    changes: dict[str, Any]
+    changes: Changes
     folder: str
     outcome: Outcome
     verdict: str | None = None
@@ -55,7 +57,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     `of` counts the points with a verdict; `failed` ones have none and are not part of the rate.
     """
 
-    changes: dict[str, Any]
+    changes: Changes
     of: int
     recovered: int
     approximation: int
@@ -93,7 +95,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
                 return load_run(self.folder / point.folder)
         raise InputError(f"{self.folder}: has no point {name!r:.80}; the first is {self.points[0].name!r}")
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Document:
         """The content of summary.json."""
-        plain: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
+        plain: Document = msgspec.to_builtins(self, enc_hook=str)
         return plain

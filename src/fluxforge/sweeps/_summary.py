@@ -2,13 +2,14 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 from msgspec.structs import replace
 
+from fluxforge import recipe
 from fluxforge._files import write_text
 from fluxforge.errors import DocumentError, InputError
 from fluxforge.pipeline import Discovery, Run, load_run
@@ -93,9 +94,9 @@ def _describe(point: Point, run: Run) -> PointResult:
         return replace(
             result,
             as_expected=found.as_expected,
-            formula=None if own.get("flux") is None else f"F = {own['flux']}",
-            loss=_number(own.get("error")),
-            network_loss=_number(own.get("reduced_error")),
+            formula=None if own.flux is None else f"F = {own.flux}",
+            loss=own.error,
+            network_loss=own.reduced_error,
         )
     parts = {**{name: f"Σ {text}" for name, text in (found.messages or {}).items()}, **(found.outputs or {})}
     return replace(
@@ -164,7 +165,7 @@ def write_summary(found: Sweep, *, command: str = "") -> None:
     write_text(found.folder / "summary.html", html)
 
 
-def show_changes(changes: Mapping[str, Any]) -> str:
+def show_changes(changes: recipe.Changes) -> str:
     """`network.width=16`; `all points` of an empty mapping."""
     return ", ".join(f"{field}={show_value(value)}" for field, value in changes.items()) or "all points"
 

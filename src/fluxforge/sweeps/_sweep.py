@@ -21,7 +21,7 @@ from fluxforge.pipeline import check_feasible
 from fluxforge.run import explain_failure
 from fluxforge.sweeps._folder import LOGS, RUNS, Plan, open_folder, read_plan
 from fluxforge.sweeps._jobs import run_jobs
-from fluxforge.sweeps._points import Point, make_points, to_toml
+from fluxforge.sweeps._points import Point, make_points
 from fluxforge.sweeps._pool import PLACES, AbstractPool, ProcessPool, check_workers
 from fluxforge.sweeps._records import PointResult, PointStatus, Sweep
 from fluxforge.sweeps._summary import failed_result, read_result, recovery_rates, run_place, write_summary
@@ -38,7 +38,7 @@ def sweep(
     *,
     workers: int | None = None,
     on: str = "processes",
-    changes: Mapping[str, Any] | None = None,
+    changes: recipe.Changes | None = None,
     command: str = "",
     tell: Tell = lambda _: None,
     warn: Warn = lambda _: None,
@@ -61,7 +61,11 @@ def sweep(
     base = recipe.self_contained(recipe.override(base, changes) if changes else base)
     values = _check_values(over or {})
     if not command and not isinstance(source, recipe.Recipe):
-        settings = [word for name, value in (changes or {}).items() for word in ("--set", f"{name}={to_toml(value)}")]
+        settings = [
+            word
+            for name, value in (changes or {}).items()
+            for word in ("--set", f"{name}={recipe.to_toml_value(value)}")
+        ]
         command = shlex.join(["fluxforge", "discover", os.fspath(source), *settings])
     plan = Plan(base, values, make_points(base, values), command)
     folder = default_folder(base) if output is None else Path(output)
@@ -161,7 +165,7 @@ class _Runner:
     def _job(self, point: Point) -> Job:
         command = self._plan.command
         for field, value in point.changes.items():
-            command += f" --set {shlex.quote(f'{field}={to_toml(value)}')}" if command else ""
+            command += f" --set {shlex.quote(f'{field}={recipe.to_toml_value(value)}')}" if command else ""
         # Absolute: workers on other machines have another working folder.
         place = (self._folder / run_place(point)).absolute()
         return Job(point.name, str(place), recipe.to_dict(point.spec), command)

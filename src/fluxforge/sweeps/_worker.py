@@ -12,13 +12,13 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from fluxforge import recipe
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.pipeline import discover, recipe_of, resume
+from fluxforge.recipe import Table
 from fluxforge.run import RunFolder, lock_folder
 from fluxforge.sweeps._points import digest_recipe
 
@@ -33,7 +33,7 @@ class Job(msgspec.Struct, frozen=True):
 
     name: str
     folder: str
-    recipe: dict[str, Any]
+    recipe: Table
     command: str = ""
 
 
@@ -85,7 +85,7 @@ def _one_line(error: Exception) -> str:
 
 def _run(job: Job, send: Send) -> None:
     """The same calls as `fluxforge discover RECIPE -o FOLDER`, or `--resume FOLDER` if the folder holds the run."""
-    spec, folder, tell = recipe.from_dict(job.recipe, job.name), Path(job.folder), _throttled(send)
+    spec, folder, tell = recipe.from_dict(job.recipe, job.name), Path(job.folder), _throttle(send)
 
     def warn(text: str) -> None:
         send(Warned(text))
@@ -111,7 +111,7 @@ def _wait_until_free(folder: Path) -> None:
         time.sleep(0.1)
 
 
-def _throttled(send: Send) -> Callable[[str, int, int], None]:
+def _throttle(send: Send) -> Callable[[str, int, int], None]:
     """Progress as messages: one for each new stage, and otherwise one every BETWEEN seconds."""
     last, then = "", 0.0
 

@@ -1,7 +1,7 @@
-"""Exact merging of ReLU units: a two-layer network with as few hidden units as its data distinguish.
+"""Exact merging of ReLU units: a two-layer network with the fewest hidden units that its data distinguish.
 
-On given inputs a unit w₂ relu(w·x + b) that never fires is nothing, one that always fires is linear, and units on one
-line t = u·x + c are two units at most:
+On given inputs a unit w₂ relu(w·x + b) that is never active is 0, one that is always active is linear, and units on
+one line t = u·x + c merge into at most two:
 
     p relu(t) + q relu(−t) + l t + d = (p + l) relu(t) + (q − l) relu(−t) + d.
 """
@@ -15,11 +15,11 @@ from jaxtyping import Float
 from fluxforge.errors import InputError
 from fluxforge.gnn import MLP, Linear
 
-# What moves the output by less than this part of its range, or less than FLOOR where inputs and outputs are of size
-# one, is noise of the training.
+# Changes of the output below this part of its range, or below FLOOR for inputs and outputs of size one, are taken as
+# noise of the training.
 NOISE = 1e-3
 FLOOR = 1e-5
-# Lines whose unit vectors and offsets differ by less are one.
+# Lines whose unit vectors and offsets differ by less are taken as the same.
 PARALLEL = 1e-2
 
 
@@ -33,7 +33,7 @@ class Line:
     fall: float
 
     def meets(self, u: Float[np.ndarray, " inputs"], c: float) -> int:
-        """1 if the other line is this one, −1 if it is this one reversed, 0 if it is another."""
+        """1 if u·x + c is the same line, −1 if it is the same reversed, 0 otherwise."""
         for sign in (1, -1):
             if np.abs(self.u - sign * u).max() < PARALLEL and abs(self.c - sign * c) < PARALLEL:
                 return sign
@@ -41,9 +41,10 @@ class Line:
 
 
 def merge_units(mlp: MLP, x: Float[np.ndarray, "rows inputs"]) -> MLP:
-    """The same function on the rows of `x`, up to what is noise, with its units merged; the strongest line first.
+    """The same function on the rows of `x`, up to noise, with its units merged; the strongest line comes first.
 
-    Both units of a line stay even where one does nothing, so that a refit may use it.
+    Both units of a line are kept even where one is 0, so that a refit may use it. Raises InputError for other networks
+    than ReLU networks of two layers with one output.
     """
     if len(mlp.layers) != 2 or mlp.activation != "relu" or mlp.layers[1].weight.shape[0] != 1:
         raise InputError("only ReLU networks of two layers with one output can be merged")
@@ -77,7 +78,7 @@ def _join_unit(lines: list[Line], w: Float[np.ndarray, " inputs"], bias: float, 
 
 
 def _with_slope(lines: list[Line], slope: Float[np.ndarray, " inputs"], constant: float) -> tuple[list[Line], float]:
-    """The linear part on a line it is parallel to, or on one of its own through the origin."""
+    """The lines with the linear part added to a parallel one, or as a new line through the origin; and the constant."""
     length = float(np.linalg.norm(slope))
     if length == 0.0:
         return lines, constant
@@ -94,7 +95,7 @@ def _mlp(lines: list[Line], constant: float, *, inputs: int) -> MLP:
     units = 2 * max(len(lines), 1)
     W, b, out = np.zeros((units, inputs)), np.zeros(units), np.zeros((1, units))
     for k, line in enumerate(lines):
-        # Either weight of a unit carries the root of its slope, as the least ℓ¹ norm would have it.
+        # Both weights of a unit have the root of its slope, which minimises the sum of their sizes.
         reach = np.sqrt(max(abs(line.rise), abs(line.fall)))
         W[2 * k], W[2 * k + 1] = reach * line.u, -reach * line.u
         b[2 * k], b[2 * k + 1] = reach * line.c, -reach * line.c

@@ -32,9 +32,9 @@ OPTIMISERS: Mapping[str, Callable[..., optax.GradientTransformation]] = MappingP
 
 
 def learning_rate(spec: recipe.Training) -> Callable[[Any], Any]:
-    """Rises linearly over `warm_up`, holds until `decay_from`, then falls to zero along a line or a cosine.
+    """The rate as a function of the step: a linear rise over `warm_up`, constant until `decay_from`, then a decay to 0.
 
-    A decay never begins before the warm-up has ended.
+    The decay is linear or a cosine, and begins after the warm-up.
     """
     held = max(spec.decay_from, spec.warm_up)
 
@@ -42,7 +42,7 @@ def learning_rate(spec: recipe.Training) -> Callable[[Any], Any]:
         done = step / spec.steps
         rise = jnp.minimum(1.0, (done + 1.0 / spec.steps) / spec.warm_up) if spec.warm_up else 1.0
         late = jnp.clip((done - held) / max(1.0 - held, 1e-9), 0.0, 1.0)
-        falls: dict[str, Any] = {"linear": 1.0 - late, "cosine": 0.5 * (1.0 + jnp.cos(jnp.pi * late))}
+        falls = {"linear": 1.0 - late, "cosine": 0.5 * (1.0 + jnp.cos(jnp.pi * late))}
         fall = falls.get(spec.schedule, 1.0)
         return spec.learning_rate * rise * fall
 
@@ -50,7 +50,7 @@ def learning_rate(spec: recipe.Training) -> Callable[[Any], Any]:
 
 
 def optimiser(spec: recipe.Training) -> optax.GradientTransformation:
-    """Clipped gradients into the optimiser of that name."""
+    """The optimiser of a recipe, with gradient clipping if it asks for it."""
     chosen = OPTIMISERS[spec.optimizer](learning_rate(spec))
     return optax.chain(optax.clip_by_global_norm(spec.clip), chosen) if spec.clip else chosen
 
@@ -58,6 +58,7 @@ def optimiser(spec: recipe.Training) -> optax.GradientTransformation:
 Vector: TypeAlias = Float[Array, " parameters"]
 Residual: TypeAlias = Callable[[Vector], Float[Array, " rows"]]
 
+# Factors of the damping after a step that is taken, and after one that is not.
 _CALMER, _BOLDER = 0.2, 4.0
 _LEAST_DAMPING = 1e-14
 
@@ -65,9 +66,9 @@ _LEAST_DAMPING = 1e-14
 def levenberg_marquardt(residual: Residual, start: Vector, *, steps: int) -> Vector:
     """Minimise ‖r(θ)‖² by `steps` damped Gauss–Newton steps from `start`; a step that raises ‖r‖ is not taken.
 
-    The number of steps is fixed so that many fits run side by side under `vmap`: a general solver iterates until the
-    slowest of the batch has converged, each step by a QR factorisation. Here a step is one small Cholesky solve, which
-    suits tens of parameters and a residual that can vanish.
+    The number of steps is fixed, so that many fits run together under `vmap`: a general solver iterates until the
+    slowest of the batch has converged, with a QR factorisation per step. Here a step is one Cholesky solve, which is
+    enough for tens of parameters and a residual that can vanish.
     """
 
     def once(_: Any, held: tuple[Vector, Float[Array, ""], Float[Array, ""]]) -> tuple[Vector, Array, Array]:
@@ -89,7 +90,7 @@ def levenberg_marquardt(residual: Residual, start: Vector, *, steps: int) -> Vec
     return jax.lax.fori_loop(0, steps, once, (start, cost, jnp.full_like(cost, 1e-3)))[0]
 
 
-# A dense Jacobian of more entries than this would not fit in a small machine's memory.
+# 1.6 GB in float64: a larger dense Jacobian might not fit in memory.
 MOST_ENTRIES = 2 * 10**8
 
 
@@ -98,7 +99,7 @@ def polish(network: AbstractNetwork, problems: Problem, spec: recipe.Loss, how: 
     with jax.enable_x64(True):
         before = cast(network, "float64")
         after = _polish_weights(before, problems, spec, how)
-        # Gauss–Newton lowers squares: a loss of absolute values may rise by it.
+        # Gauss–Newton minimises squares, so that a loss of absolute values may rise.
         worth = eqx.filter_jit(lambda one: jnp.stack(list(data_loss(spec)(one, problems).values())).sum())
         return after if worth(after) < worth(before) else before
 

@@ -23,7 +23,7 @@ Vector: TypeAlias = Float[Array, " parameters"]
 Mask: TypeAlias = Bool[np.ndarray, " parameters"]
 Defects: TypeAlias = Callable[[Vector], Float[Array, " rows"]]
 
-# The largest defect that still counts as none.
+# A fit with a smaller largest defect is exact.
 EXACT = 1e-9
 REFIT_STEPS = 30
 # The number of starts that are refitted in one batch, and the relative noise on all but the first.
@@ -53,7 +53,7 @@ class Pruner:
         self._fits = eqx.filter_jit(jax.vmap(fit))
 
     def start(self, values: Float[np.ndarray, " parameters"], mask: Mask, *, seed: int) -> Pruned:
-        """The best of several refits, the first from `values` itself, the others from nearby; again from the best."""
+        """The best of several refits: from `values`, and from perturbed values; then again from the best."""
         rng = np.random.default_rng(seed)
         held = Pruned(np.asarray(values), mask, np.inf)
         for _ in range(ROUNDS):
@@ -66,7 +66,7 @@ class Pruner:
         return held
 
     def prune_groups(self, held: Pruned, groups: list[Mask], *, exact: float = EXACT) -> Pruned:
-        """Of the groups take out the one that is missed least, refit, and go on while the fit stays exact."""
+        """Repeatedly remove the group whose removal leaves the best refit, while the fit stays exact."""
         while tried := [held.mask & ~group for group in groups if (held.mask & group).any()]:
             found = self._best(np.tile(held.values, (len(tried), 1)), np.stack(tried))
             if not found.defect <= exact:
@@ -173,7 +173,7 @@ def _units(mlp: MLP) -> MLP:
 
 
 def _reduce_network(pruner: Pruner, flat: np.ndarray, start: Network, seed: int) -> Pruned:
-    """All weights first; then without whole messages, without single inputs, without single weights."""
+    """Fit all weights without biases, then remove whole messages, single inputs and single weights in turn."""
     weights = _places(start, lambda path: "bias" not in path)
     held = pruner.start(flat, weights, seed=seed)
     if held.defect > EXACT:
@@ -185,7 +185,7 @@ def _reduce_network(pruner: Pruner, flat: np.ndarray, start: Network, seed: int)
 
 
 def _places(network: Network, chosen: Callable[[str], bool]) -> Mask:
-    """Where the parameters lie whose path is chosen."""
+    """A mask of the parameters whose path is chosen."""
     arrays = eqx.filter(network, eqx.is_array)
     marked = jax.tree_util.tree_map_with_path(
         lambda path, leaf: jnp.full(leaf.shape, chosen(jax.tree_util.keystr(path))),
@@ -215,7 +215,7 @@ def _begins(with_: str, path: str) -> bool:
 
 
 def _messages(network: Network, columns: list[Mask]) -> list[Mask]:
-    """For every layer: all of f_agg, and the weights of f_up that read its sum, the last of its inputs."""
+    """For every layer: all of f_agg, and the weights of f_up that multiply its sum, the last of its inputs."""
     groups, at = [], 0
     for number, layer in enumerate(network.layers):
         at += 1 + len(layer.update.features)

@@ -16,7 +16,7 @@ from fluxforge.gnn import AbstractNetwork, Network, Standard, build_network, cas
 from fluxforge.graph import put
 from fluxforge.loss import DataLoss, Terms, absolute_sum, data_loss
 
-# Keeps the problems that inputs are measured on apart from every batch, and says how many they are.
+# Folded into the seed's key for the problems on which inputs are standardised, and the number of these problems.
 _MEASURED, _PROBLEMS = 2**27, 64
 
 
@@ -24,8 +24,8 @@ class State(eqx.Module):
     """All members of a run, stacked along a first axis, after `step` steps.
 
     - `sparsity`: each member's weight of ‖θ‖₁;
-    - `skipped` counts steps not taken because their loss or gradient was not finite or exploded, `streak` those in a
-      row, and `usual` follows the size of the gradients, by which an explosion is judged;
+    - `skipped` counts steps not taken because their loss or gradient was not finite or exploded, `streak` those since
+      the last step taken, and `usual` is a moving average of the size of the gradients;
     - `best` and `stale`: the least loss of a chunk so far, and for how many chunks it has not fallen.
     """
 
@@ -42,12 +42,12 @@ class State(eqx.Module):
 
     @property
     def members(self) -> int:
-        """How many networks are trained side by side."""
+        """Number of networks that are trained together."""
         return len(self.sparsity)
 
 
 def begin(spec: recipe.Recipe, transform: optax.GradientTransformation, source: AbstractSource | None = None) -> State:
-    """Random weights for every seed of every arm; the same seeds in each arm, so that arms differ by nothing else.
+    """Random weights for every seed of every arm. All arms have the same seeds, so that they differ in sparsity only.
 
     Without a source, inputs are not standardised.
     """
@@ -81,7 +81,7 @@ def _standards(spec: recipe.Recipe, source: AbstractSource) -> tuple[Standard, .
     """Mean and spread of every MLP's inputs on problems that are the same for all seeds."""
     key = jax.random.fold_in(jax.random.key(spec.seed), _MEASURED)
     problems = eqx.filter_jit(lambda source, key: source.batch(key, _PROBLEMS))(source, key)
-    # Only what is given is measured, whatever the weights are: they need not be drawn.
+    # Weights are zeros, since only inputs that do not depend on them are standardised.
     shape = eqx.filter_eval_shape(lambda key: cast(_build_network(spec, key, None), spec.training.precision), key)
     network = jax.tree.map(
         lambda leaf: put(np.zeros(leaf.shape), leaf.dtype) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf, shape
@@ -89,7 +89,7 @@ def _standards(spec: recipe.Recipe, source: AbstractSource) -> tuple[Standard, .
     return standards(network, inputs(network, problems))
 
 
-# A gradient so many times the usual one is an explosion, once there have been enough steps to know what is usual.
+# A gradient this many times the moving average is an explosion, after the first steps, which set the average.
 EXPLOSION = 1e4
 FIRST_STEPS = 100
 _FORGETTING = 0.99
@@ -159,7 +159,7 @@ def _take_step(
     size: Float[Array, ""],
     sane: Bool[Array, ""],
 ) -> Member:
-    """The member after the step, or before it with one more skip on its account."""
+    """The member after the step if it is sane, otherwise the member before it with `skipped` and `streak` increased."""
     after = (network, optimiser, _FORGETTING * before.usual + (1 - _FORGETTING) * size)
     kept = (before.network, before.optimiser, before.usual)
     network, optimiser, usual = jax.tree.map(
@@ -170,16 +170,16 @@ def _take_step(
 
 
 Means: TypeAlias = dict[str, Float[Array, " members"]]
-# A fall of the loss by less than this does not count.
+# A smaller relative decrease of the loss does not count as an improvement.
 WORTHWHILE = 0.01
 
 
 def chunk_function(
     spec: recipe.Recipe, transform: optax.GradientTransformation
 ) -> Callable[[State, AbstractSource, Int[Array, ""]], tuple[State, Means]]:
-    """`count` steps, and the mean of each loss term over those that were taken: NaN if none was.
+    """A function that takes `count` steps; it returns the state and the mean of each loss term over the steps taken.
 
-    The number of steps is data, so that one compilation serves every chunk.
+    The means are NaN if no step was taken. `count` is an argument, so that one compilation serves every chunk.
     """
 
     @eqx.filter_jit
@@ -210,7 +210,7 @@ def chunk_function(
 
 
 def term_names(spec: recipe.Recipe) -> tuple[str, ...]:
-    """The terms a run logs."""
+    """Names of the loss terms that a run logs."""
     data = (name for name in ("supervised", "residual") if getattr(spec.loss, name) is not None)
     return (*data, "sparsity")
 

@@ -18,9 +18,9 @@ from fluxforge.run import RunFolder
 from fluxforge.train._optimise import learning_rate, optimiser, polish, refuse_large_jacobian
 from fluxforge.train._step import Means, State, begin, chunk_function
 
-# Keeps the polish's problems apart from every batch.
+# Folded into the seed's key for the problems of the polish.
 _POLISH = 2**28
-# Told the step, the number of steps, and each loss term's mean over the seeds.
+# Called with the step, the number of steps, and each loss term's mean over the seeds.
 Tell = Callable[[int, int, Mapping[str, float]], None]
 
 
@@ -28,8 +28,8 @@ Tell = Callable[[int, int, Mapping[str, float]], None]
 class Trained:
     """The networks of a run, stacked along a first axis: all seeds of the first arm, then of the next.
 
-    `failed` marks members that ended with too many steps in a row that could not be taken: they are as they were
-    before the first of those.
+    `failed` marks members that ended with too many skipped steps in sequence: their weights are those before the first
+    of these.
     """
 
     network: AbstractNetwork
@@ -71,10 +71,11 @@ class Trained:
 def train(
     spec: recipe.Recipe, source: AbstractSource, *, folder: RunFolder | None = None, tell: Tell | None = None
 ) -> Trained:
-    """Train what a recipe describes; with a folder, resume from its last checkpoint and leave metrics and checkpoints.
+    """Train the networks of a recipe; with a folder, resume from its last checkpoint and write metrics and checkpoints.
 
-    A run that was killed and resumed gives the same networks as one never interrupted, bit for bit on one kind of
-    CPU: a batch depends on the seed and the step alone, and checkpoints hold everything else.
+    A run that was killed and resumed gives the same networks as an uninterrupted one, bit for bit on one kind of CPU:
+    a batch depends on the seed and the step alone, and checkpoints hold everything else. Raises TrainingError if every
+    member failed, InputError if the polish would not fit in memory.
     """
     with jax.enable_x64(spec.training.precision == "float64"):
         run = _Run(spec, source, folder, tell or (lambda *_: None))
@@ -95,7 +96,7 @@ def _refuse_polish(state: State, source: AbstractSource, how: recipe.Polish) -> 
 
 
 def _polish_members(found: Trained, spec: recipe.Recipe, source: AbstractSource, how: recipe.Polish) -> Trained:
-    """Every member after the second phase, in float64, on problems drawn once."""
+    """Every member after the second-order phase, in float64, on one set of problems."""
     with jax.enable_x64(True):
         key = jax.random.fold_in(jax.random.key(spec.seed), _POLISH)
         problems = eqx.filter_jit(lambda key: source.batch(key, how.graphs))(key)
@@ -116,7 +117,7 @@ class _Run:
     saved: int = -1
 
     def start(self) -> State:
-        """Random weights, or the last checkpoint; metrics of steps after it are dropped, to be made again."""
+        """Random weights, or the last checkpoint; metrics of later steps, which are repeated, are removed."""
         state = begin(self.spec, optimiser(self.spec.training), self.source)
         if self.folder is None:
             return state
@@ -159,7 +160,7 @@ class _Run:
 
 
 def _mean(values: Float[Array, " members"]) -> float:
-    """Over the members that took a step at all; NaN if none did."""
+    """The mean over the members that took a step; NaN if none did."""
     finite = np.asarray(values)[np.isfinite(values)]
     return float(finite.mean()) if finite.size else math.nan
 
@@ -169,7 +170,7 @@ def _failed_members(state: State, spec: recipe.Training) -> np.ndarray:
 
 
 def _is_finished(state: State, spec: recipe.Training) -> bool:
-    """Nothing more to gain: every member has failed, or none has improved for long."""
+    """Whether every member has failed, or none has improved for `patience` chunks."""
     patient = not spec.patience or bool((np.asarray(state.stale) < spec.patience).any())
     return bool(_failed_members(state, spec).all()) or not patient
 

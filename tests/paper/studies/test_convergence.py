@@ -14,7 +14,7 @@ from fluxforge.certify.time_order import exact_solution
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.gnn.exact import sparse_network
 from fluxforge.mesh import Dirichlet, fourier_step
-from fluxforge.paper.studies import _measures, _tasks, convergence
+from fluxforge.paper.studies import _convergence_study, _measures, _tasks, convergence
 from fluxforge.paper.studies._convergence_claims import COMPARED
 from fluxforge.paper.studies._convergence_result import Grid, Order, Row, time_orders
 from fluxforge.paper.studies._measures import exact_action, graph_of
@@ -174,7 +174,7 @@ def test_nothing_is_measured_twice(result: dict[str, Any], folder: Path, monkeyp
 
     monkeypatch.setattr(convergence, "read_networks", lambda _: {"lemma": sparse_network(1, 2, 4)})
     for name in ("measure_grid", "mesh_facts", "seconds_per_step", "space_error"):
-        monkeypatch.setattr(convergence, name, refuse)
+        monkeypatch.setattr(_convergence_study, name, refuse)
     assert run_document(convergence, TOY, folder) == result
     changed = convergence.Config(**{**TOY.__dict__, "end": 32.0})
     with pytest.raises(AssertionError, match="measured again"):
@@ -213,7 +213,7 @@ def test_large_meshes_are_measured_apart_and_kept(tmp_path: Path, monkeypatch: p
         for k in reversed(range(len(many))):
             yield k, msgspec.json.encode(measure_task(many[k]))
 
-    monkeypatch.setattr(convergence, "LARGE", 60)
+    monkeypatch.setattr(_convergence_study, "LARGE", 60)
     monkeypatch.setattr(_tasks, "run_children", pretend)
     config = convergence.Config(**{**TOY.__dict__, "cells": (40, 80), "fractions": (1.0,), "seeds": (1, 2), "end": 2.0})
     found = run_document(convergence, config, tmp_path)

@@ -40,9 +40,7 @@ from fluxforge.certify.bounds._theorems import (
     corrected_linear_bound,
     deep_bound,
     fourier_is_sufficient,
-    largest_from_mean,
     linear_bound,
-    printed_hypothesis,
 )
 
 __all__ = [
@@ -60,13 +58,11 @@ __all__ = [
     "extrapolation",
     "fourier_is_sufficient",
     "largest_error",
-    "largest_from_mean",
     "late_counterexample",
     "linear_bound",
     "memorised_counterexample",
     "offset_counterexample",
     "one_sided_counterexample",
-    "printed_hypothesis",
     "problems_on",
     "readings",
     "roomy",

@@ -1,4 +1,4 @@
-"""Networks that fit a training set and yet do what the printed theorems say they cannot, measured.
+"""Networks that fit a training set and violate the printed theorems, with their errors.
 
 | network | fits the readings | so the print lacks |
 | --- | --- | --- |
@@ -58,7 +58,7 @@ def _pose(around: PaddedGraph, keys: Key[Array, " problems"], dt: Float[Array, "
         of_fields, of_wall = jax.random.split(own)
         T, S = jnp.where(around.live[None, :], _draw(of_fields, (2, cells)), 0.0)
         g = jnp.where(held, _draw(of_wall, held.shape), shown.constant)
-        return problem(around.holding(g), T, S, dt=dt, parameters=parameters)
+        return problem(around.with_boundary(g), T, S, dt=dt, parameters=parameters)
 
     return jax.vmap(one)(keys)
 
@@ -82,7 +82,7 @@ def roomy_problems(
 ) -> dict[str, Problem]:
     """Problems on each mesh, enlarged to meet the conditions that theorems put on volumes and steps.
 
-    All are padded to one size, so that what is compiled for one of them serves for all.
+    All are padded to one size, so that compiled code is shared.
     """
     together = stack_graphs([pad_graph(roomy(mesh, dt=dt, volume=volume)) for mesh in meshes.values()])
     keys = jax.random.split(key, (len(meshes), count))

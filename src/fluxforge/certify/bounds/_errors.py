@@ -77,7 +77,7 @@ class BoundCheck:
 
     @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
-        """The theorem's, judged on this network and these problems."""
+        """The hypotheses of the theorem, checked for this network and these problems."""
         return self.bound.hypotheses
 
 
@@ -191,7 +191,7 @@ def compare_with_bound(
 
 
 def check_given(problems: Mapping[str, Problem]) -> None:
-    """Refuse to judge a theorem on nothing."""
+    """Raise InputError if there are no problems."""
     if not problems or any(each.dt.ndim != 1 or not each.dt.size for each in problems.values()):
         raise InputError("problems: give at least one mesh, and on each a batch of at least one problem")
 
@@ -225,7 +225,7 @@ def _all(networks: Network, problems: Problem, rollout: int) -> tuple[Array, Arr
 
 
 def step_errors(step: Step, problems: Problem, *, rollout: int = 0) -> dict[str, float]:
-    """The same of one step, whatever it is."""
+    """Like `extrapolation` for one step of any kind."""
     squares, worst, later = eqx.filter_jit(lambda problems: _of(step, problems, rollout))(problems)
     return {"one_step_mse": float(squares), "one_step_worst": float(worst), "rollout_mse": float(later)}
 

@@ -118,7 +118,7 @@ def _biases(weights: LinearWeights | None, known: TrainingPairs, eps: float, nei
 
 
 def message_offset(weights: LinearWeights, known: TrainingPairs) -> float:
-    """P = Δt/V W₂ b_agg on a training pair: what one message's bias adds to T'."""
+    """Δt/V W₂ b_agg on a training pair: what the bias of one message adds to T'."""
     return known.pace * weights.flux * weights.message_bias
 
 
@@ -142,17 +142,6 @@ DEEP = "2ε (1 + 2/Δt)"
 def deep_bound(eps: float, dt: float) -> float:
     """2ε (1 + 2/Δt)."""
     return 2.0 * eps * (1.0 + 2.0 / dt)
-
-
-def largest_from_mean(mean: float, *, graphs: int, cells: int = 2) -> float:
-    """|D| |V| times the mean absolute error: all that a loss says of the largest error in a cell."""
-    return mean * graphs * cells
-
-
-def printed_hypothesis(mean: float, *, nonzeros: int, eta: float) -> Hypothesis:
-    """L = MAE + η‖θ‖₀ < ε < η, as the body prints it: true of no network with a non-zero parameter."""
-    loss = mean + eta * nonzeros
-    return Hypothesis("loss below η", loss < eta, f"MAE + η‖θ‖₀ = {loss:.4g}, η = {eta:.4g}")
 
 
 def check_deep_bound(
@@ -181,10 +170,6 @@ def _small(eps: float, known: TrainingPairs) -> Hypothesis:
     return Hypothesis("small ε", holds, f"ε = {eps:.3g}, Δt = {known.dt:.3g}: ε < Δt and Δt + 2ε < 1 are needed")
 
 
-# Eigenvalues of large meshes are known to about five digits.
-_DIGITS = 1e-4
-
-
 @dataclass(frozen=True)
 class FourierCheck:
     """`fourier` = min V/Σ α A/δ, `limit` = 2/λ_max, `ratio` = limit/fourier: 1 where the condition is sharp."""
@@ -195,19 +180,9 @@ class FourierCheck:
     limit: float
     ratio: float
 
-    @property
-    def sufficient(self) -> bool:
-        """Whether every step that meets the condition is stable."""
-        return self.ratio >= 1.0 - _DIGITS
-
-    @property
-    def necessary(self) -> bool:
-        """Whether every step that does not meet it is unstable."""
-        return self.ratio <= 1.0 + _DIGITS
-
 
 def fourier_is_sufficient(graph: DualGraph, *, diffusivity: float = 1.0) -> FourierCheck:
-    """Δt_Fourier ≤ 2/λ_max, by Gershgorin's circles: the lemma says necessary, and sufficient is what it is."""
+    """Δt_Fourier beside 2/λ_max: sufficient by Gershgorin's circles, while the lemma says necessary."""
     fourier = fourier_step(graph, diffusivity)
     found = step_limit(BUILT_IN["euler"], graph, parameters=HEAT.settings(diffusivity=diffusivity))
     assert found is not None

@@ -1,13 +1,11 @@
-"""Networks with weights written by hand: what the paper's lemma builds, and what its theorems overlook."""
+"""Networks with hand-written weights: the construction of the paper's lemma, and counterexamples to its theorems."""
 
 from fluxforge.gnn.exact._networks import (
     LinearWeights,
-    biased_count,
     biased_network,
     late_network,
     linear_network,
     linear_weights,
-    memorising_count,
     memorising_network,
     needed_bound,
     one_sided_network,
@@ -18,12 +16,10 @@ from fluxforge.gnn.exact._parts import nonzeros
 
 __all__ = [
     "LinearWeights",
-    "biased_count",
     "biased_network",
     "late_network",
     "linear_network",
     "linear_weights",
-    "memorising_count",
     "memorising_network",
     "needed_bound",
     "nonzeros",

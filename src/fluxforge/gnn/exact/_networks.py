@@ -42,7 +42,7 @@ def sparse_network(layers: int, depth: int, width: int) -> Network:
 def one_sided_network(layers: int, depth: int, width: int, slope: float) -> Network:
     """T' = F for F ≥ 0 and slope · F for F < 0: the lemma's network but for one weight.
 
-    Nothing that keeps F ≥ 0 can tell it from the scheme, and no corner case of the paper does otherwise.
+    On data with F ≥ 0 it agrees with the scheme, and all corner cases of the paper are such data.
     """
     check_shape(layers, depth, width, least=(1, 2, 2))
     aggregates = [signed_mlp(FLUX, depth=depth, width=width)]
@@ -80,11 +80,6 @@ def needed_bound(temperature: float, source: float, *, weight: float, fourier: f
     return max(2.0 * weight * temperature, max(1.0, 2.0 * fourier - 1.0) * temperature + source)
 
 
-def biased_count(layers: int, depth: int) -> int:
-    """m(L+1) + 6: the non-zero parameters of `biased_network`, fewer than the lemma's for every L and m ≥ 2."""
-    return depth * (layers + 1) + 6
-
-
 def biased_network(layers: int, depth: int, width: int, bound: float, *, nonzeros: int | None = None) -> Network:
     """The first-order scheme on data bounded by B with m(L+1) + 6 non-zeros, m ≥ 2.
 
@@ -97,11 +92,6 @@ def biased_network(layers: int, depth: int, width: int, bound: float, *, nonzero
     _check_positive("bound", bound)
     aggregate = shifted_mlp(FLUX, depth=depth, width=width, up=bound, down=-bound)
     return _one_unit(aggregate, layers=layers, up=bound, down=-bound, nonzeros=nonzeros)
-
-
-def memorising_count(layers: int, depth: int) -> int:
-    """m(L+1) + 4: the non-zero parameters of `memorising_network`."""
-    return depth * (layers + 1) + 4
 
 
 def memorising_network(

@@ -63,7 +63,7 @@ def _mlp(layers: Blank) -> MLP:
     return MLP(tuple(Linear(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in layers))
 
 
-# What an update sees: the state, Δt S, and Δt/V times the sum of messages.
+# Weights of an update's three inputs: the state, Δt S, and Δt/V times the sum of messages.
 STATE = (1.0, 0.0, 0.0)
 EVERYTHING = (1.0, 1.0, 1.0)
 FLUX = (1.0,)
@@ -75,7 +75,7 @@ def assemble_network(aggregates: Sequence[MLP], updates: Sequence[MLP]) -> Netwo
     spec = recipe.Network(
         features="simplified", mlp="relu", update="direct", layers=len(updates), depth=depth, width=width
     )
-    # Its weights are never drawn: all are replaced.
+    # Only the shapes are evaluated, since every weight is replaced.
     shape = eqx.filter_eval_shape(build, spec, jax.random.key(0))
     return eqx.tree_at(
         lambda network: [f for layer in network.layers for f in (layer.messages[0].f, layer.update.f)],
@@ -116,7 +116,7 @@ def add_idle_parameters(network: Network, count: int) -> Network:
 
 
 def _fill_idle(layer: Linear, after: Linear, left: int) -> tuple[Linear, int]:
-    """Up to `left` zeros turned into ones in units with no weight leading on, and how many are still to come."""
+    """The layer with up to `left` zeros replaced by ones in units without outgoing weights, and how many remain."""
     idle = (np.asarray(after.weight) == 0).all(axis=0, keepdims=True).T
     both = np.concatenate([np.asarray(layer.weight), np.asarray(layer.bias)[:, None]], axis=1)
     places = np.argwhere(idle & (both == 0))[: max(left, 0)]

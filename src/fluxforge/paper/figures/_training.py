@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 
 from fluxforge.paper.studies._higher_order_result import NetworkStep
 from fluxforge.paper.studies._higher_order_result import Result as HigherOrder
-from fluxforge.paper.studies._networks import ConstantsRow
+from fluxforge.paper.studies._records import ConstantsRow
 from fluxforge.paper.studies._seeds import OUTCOMES, Tally
+from fluxforge.paper.studies._symbolic_result import Result as Symbolic
 from fluxforge.paper.studies.controls import Result as Controls
 from fluxforge.paper.studies.controls import Row as ControlRow
 from fluxforge.paper.studies.rates import Result as Rates
-from fluxforge.paper.studies.symbolic import Result as Symbolic
 from fluxforge.report import COLOURS, MARKERS, Table, panels, round_decimals
 
 SHOWN = {"c1": "c, first layer's flux", "a1": "a₁, first layer's source", "c2": "d, second layer's flux"}

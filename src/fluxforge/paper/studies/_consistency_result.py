@@ -75,14 +75,14 @@ class Result(Struct, frozen=True):
 
 def judge(result: Result) -> list[Claim]:
     """The paper's sentences, judged from the numbers alone."""
-    return [_first_order(result), _two_hop(result), _crank_nicolson(result)]
+    return [_judge_first_order(result), _judge_two_hop(result), _judge_crank_nicolson(result)]
 
 
-def _verdict(good: list[bool]) -> Verdict:
+def _verdict_of(good: list[bool]) -> Verdict:
     return "holds" if good and all(good) else "holds under a condition" if any(good) else "does not hold"
 
 
-def _first_order(result: Result) -> Claim:
+def _judge_first_order(result: Result) -> Claim:
     """Holds if order 1 is measured in time and, on every family, in space; under a condition if on some families."""
     time = result.time_order["euler"]
     in_time = time is not None and abs(time - 1.0) <= TIME_TOLERANCE
@@ -99,7 +99,7 @@ def _first_order(result: Result) -> Claim:
         f"states on the finest meshes: {'; '.join(parts)}"
     )
     text = "This update rule corresponds to a first-order accurate FV discretizations in both time and space"
-    return Claim("consistency-first-order", text, _verdict([in_time and each for each in first.values()]), evidence)
+    return Claim("consistency-first-order", text, _verdict_of([in_time and each for each in first.values()]), evidence)
 
 
 def _describe_convergence(family: Family) -> str:
@@ -117,14 +117,15 @@ def _describe_convergence(family: Family) -> str:
     return f"{said}, corrected flux order {other} ({corrected.errors[-1]:.2g})"
 
 
-def _two_hop(result: Result) -> Claim:
+def _judge_two_hop(result: Result) -> Claim:
     """Where it conducts as it should and errs no more than one hop does, it improves accuracy."""
     good, parts = [], []
     for name, family in result.families.items():
-        K, plain = _finest(family, "two-hop-printed"), _finest(family, "euler")
+        K, plain = _finest_diffusivity(family, "two-hop-printed"), _finest_diffusivity(family, "euler")
         error, peer = (family.steady[scheme].errors[-1] for scheme in ("two-hop-printed", "euler"))
         good.append(K.off <= CONSISTENT and error <= peer)
-        parts.append(f"{name} {_principal(K)} (one hop {_principal(plain)}), error {error:.2g} (one hop {peer:.2g})")
+        ours, theirs = _format_principal(K), _format_principal(plain)
+        parts.append(f"{name} {ours} (one hop {theirs}), error {error:.2g} (one hop {peer:.2g})")
     evidence = (
         f"on squares it solves {result.equations['two-hop-printed']}; principal values of K/α, as printed: "
         + "; ".join(parts)
@@ -133,22 +134,22 @@ def _two_hop(result: Result) -> Claim:
         "[The correction term based on 2-hop neighbours] acts as a discrete approximation to higher-order spatial "
         "derivatives, improving the accuracy of the simulation"
     )
-    return Claim("consistency-two-hop", text, _verdict(good), evidence)
+    return Claim("consistency-two-hop", text, _verdict_of(good), evidence)
 
 
-def _finest(family: Family, name: str) -> Tensor:
+def _finest_diffusivity(family: Family, name: str) -> Tensor:
     """The diffusivity of the lattice where there is one, otherwise of the finest mesh."""
     found = family.diffusivity[name][-1] if family.lattice is None else family.lattice[name]
     assert found is not None  # only equilateral triangles have none of their meshes, and they are a lattice
     return found
 
 
-def _principal(K: Tensor) -> str:
+def _format_principal(K: Tensor) -> str:
     low, high = (f"{value:.2f}" for value in K.principal)
     return low if low == high else f"{low} and {high}"
 
 
-def _crank_nicolson(result: Result) -> Claim:
+def _judge_crank_nicolson(result: Result) -> Claim:
     """Holds if it diffuses with α, stably at every step, and feels a source; without the source under a condition."""
     found, right = result.crank_nicolson["crank-nicolson-printed"], result.crank_nicolson["crank-nicolson"]
     diffuses = found.diffusivity.off <= CONSISTENT and found.stable == "at every step"
@@ -158,7 +159,7 @@ def _crank_nicolson(result: Result) -> Claim:
     evidence = (
         f"R(z) = {found.factor}, where Crank–Nicolson has {right.factor}; stable {found.stable}: a mode of "
         f"rate λ grows by |R| = {growth} (Δt λ); on squares it solves "
-        f"{result.equations['crank-nicolson-printed']}, K/α = {_principal(found.diffusivity)}; "
+        f"{result.equations['crank-nicolson-printed']}, K/α = {_format_principal(found.diffusivity)}; "
         f"of a source it feels {found.source:.0%}"
     )
     text = "a second-order Crank–Nicolson formulation: V_P (T_P′ − T_P)/Δt + α Σ_N A/δ (T_N − T_P) at n + ½ = 0"

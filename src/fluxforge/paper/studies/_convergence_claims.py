@@ -28,17 +28,17 @@ OTHER_FORMULAS = "with other formulas than printed"
 def judge(result: Result) -> list[Claim]:
     """The paper's sentences, judged from the numbers alone."""
     return [
-        _similar(result),
-        _follows(result),
-        _struggles(result),
-        _second_order(result),
-        _residual(result),
-        _accurate(result),
-        _oscillates(result),
+        _judge_similarity(result),
+        _judge_range(result),
+        _judge_near_fourier(result),
+        _judge_order_in_space(result),
+        _judge_residual(result),
+        _judge_accuracy(result),
+        _judge_oscillation(result),
     ]
 
 
-def _networks(result: Result) -> list[str]:
+def _find_networks(result: Result) -> list[str]:
     """What was trained: whatever has no stability limit in the facts of the meshes."""
     known = set().union(*(mesh.limits for mesh in result.meshes))
     return [name for name in result.schemes if name not in known]
@@ -55,7 +55,7 @@ def _ratios(
             yield np.inf if getattr(row, key) is None else getattr(row, key) / other
 
 
-def _worst(result: Result, name: str, *, key: str = "error", low: float = 0.0, high: float = np.inf) -> float:
+def _worst_ratio(result: Result, name: str, *, key: str = "error", low: float = 0.0, high: float = np.inf) -> float:
     """The largest ratio to Crank–Nicolson; infinite where there is nothing to compare."""
     return max(_ratios(result, name, peer="crank-nicolson", key=key, low=low, high=high), default=np.inf)
 
@@ -64,45 +64,45 @@ def _list_values(numbers: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {'blows up' if np.isinf(value) else f'{value:.3g}'}" for name, value in numbers.items())
 
 
-def _three(printed: bool, otherwise: bool) -> Verdict:
+def _verdict_of(printed: bool, otherwise: bool) -> Verdict:
     return "holds" if printed else "holds under a condition" if otherwise else "does not hold"
 
 
-def _condition(verdict: Verdict) -> str:
+def _condition_of(verdict: Verdict) -> str:
     """What a verdict begins with that the formulas as printed do not have."""
     return OTHER_FORMULAS if verdict == "holds under a condition" else ""
 
 
-def _similar(result: Result) -> Claim:
+def _judge_similarity(result: Result) -> Claim:
     """Under a condition if only the corrected formulas are similar."""
     keys = {"error": "error", "free": "error without a source", "residual_one": "residual (θ = 1, as printed)"}
-    names = (*PRINTED, *RIGHT, *_networks(result))
-    found = {key: {name: _worst(result, name, key=key, high=1.0) for name in names} for key in keys}
+    names = (*PRINTED, *RIGHT, *_find_networks(result))
+    found = {key: {name: _worst_ratio(result, name, key=key, high=1.0) for name in names} for key in keys}
     good = {name: all(found[key][name] <= SIMILAR for key in keys) for name in names}
     evidence = "for Δt up to the Fourier step, at worst over Crank–Nicolson's: " + "; ".join(
         f"{words}: {_list_values(found[key])}" for key, words in keys.items()
     )
     text = "when the Fourier condition is met, both second-order GNN schemes display performances similar to CN's"
-    verdict = _three(all(good[name] for name in PRINTED), all(good[name] for name in RIGHT))
-    return Claim("similar to Crank–Nicolson", text, verdict, evidence, _condition(verdict))
+    verdict = _verdict_of(all(good[name] for name in PRINTED), all(good[name] for name in RIGHT))
+    return Claim("similar to Crank–Nicolson", text, verdict, evidence, _condition_of(verdict))
 
 
-def _reach(result: Result, name: str, key: str = "error") -> float:
+def _find_reach(result: Result, name: str, key: str = "error") -> float:
     """The largest step, in Fourier steps, up to which the error stays similar to Crank–Nicolson's on every mesh."""
     reach = 0.0
     for fraction in sorted({row.fourier for row in result.rows}):
-        if _worst(result, name, key=key, low=fraction, high=fraction) > SIMILAR:
+        if _worst_ratio(result, name, key=key, low=fraction, high=fraction) > SIMILAR:
             break
         reach = fraction
     return reach
 
 
-def _follows(result: Result) -> Claim:
-    reach = {name: _reach(result, name) for name in ("midpoint-printed", "midpoint", *_networks(result))}
-    limits = _limits(result, "midpoint")
+def _judge_range(result: Result) -> Claim:
+    reach = {name: _find_reach(result, name) for name in ("midpoint-printed", "midpoint", *_find_networks(result))}
+    limits = _stability_limits(result, "midpoint")
     # The paper's figure shows residuals of one step; a run needs stability too.
-    by_residual = _reach(result, "midpoint-printed", "residual_one")
-    verdict = _three(
+    by_residual = _find_reach(result, "midpoint-printed", "residual_one")
+    verdict = _verdict_of(
         reach["midpoint-printed"] >= LARGE_RANGE,
         by_residual >= LARGE_RANGE or reach["midpoint"] >= LARGE_RANGE,
     )
@@ -112,7 +112,7 @@ def _follows(result: Result) -> Claim:
         f"{by_residual:g} Fourier steps; "
         f"error within {SIMILAR:g} times Crank–Nicolson's up to so many Fourier steps: "
         + ", ".join(f"{name} {value:g}" for name, value in reach.items())
-        + f" (midpoint-printed without a source {_reach(result, 'midpoint-printed', 'free'):g})"
+        + f" (midpoint-printed without a source {_find_reach(result, 'midpoint-printed', 'free'):g})"
         + f"; the midpoint rule is stable up to {min(limits):.2f} to {max(limits):.2f} of them"
     )
     text = "the GNN-Midpoint scheme keeps following CN for a large range of validity"
@@ -125,14 +125,14 @@ def _follows(result: Result) -> Claim:
     )
 
 
-def _struggles(result: Result) -> Claim:
+def _judge_near_fourier(result: Result) -> Claim:
     """Holds if the printed scheme is similar to Crank–Nicolson far from the Fourier step and not close to it."""
     near, far = (
-        {name: _worst(result, name, low=low, high=high) for name in ("two-hop-printed", "two-hop")}
+        {name: _worst_ratio(result, name, low=low, high=high) for name in ("two-hop-printed", "two-hop")}
         for low, high in ((NEAR, 1.0), (0.0, FAR))
     )
     worse = {name: far[name] <= SIMILAR < near[name] for name in near}
-    limits = {name: _limits(result, name) for name in ("two-hop-printed", "midpoint")}
+    limits = {name: _stability_limits(result, name) for name in ("two-hop-printed", "midpoint")}
     evidence = (
         f"error over Crank–Nicolson's from {NEAR:g} to 1 Fourier steps: {_list_values(near)}; up to {FAR:g}: "
         f"{_list_values(far)}; stable up to so many Fourier steps: "
@@ -144,22 +144,25 @@ def _struggles(result: Result) -> Claim:
     early = min(limits["two-hop-printed"]) < min(1.0, min(limits["midpoint"]))
     text = "GNN-2ndOrder struggles when we get close to the Fourier condition"
     return Claim(
-        "two-hop near the Fourier step", text, _three(worse["two-hop-printed"], early or worse["two-hop"]), evidence
+        "two-hop near the Fourier step",
+        text,
+        _verdict_of(worse["two-hop-printed"], early or worse["two-hop"]),
+        evidence,
     )
 
 
-def _limits(result: Result, name: str) -> list[float]:
+def _stability_limits(result: Result, name: str) -> list[float]:
     """Longest stable steps in Fourier steps, mesh by mesh."""
-    return [_limit_of(mesh, name) for mesh in result.meshes]
+    return [_stability_limit(mesh, name) for mesh in result.meshes]
 
 
-def _limit_of(mesh: MeshFacts, name: str) -> float:
+def _stability_limit(mesh: MeshFacts, name: str) -> float:
     limit = mesh.limits[name].dt
     assert limit is not None  # of explicit schemes only
     return limit / mesh.fourier
 
 
-def _second_order(result: Result) -> Claim:
+def _judge_order_in_space(result: Result) -> Claim:
     # Crank–Nicolson has the same flux: what it cannot reach is not the fault of a time step.
     names = (*PRINTED, *RIGHT, "crank-nicolson")
     orders = {name: result.orders[name].space.order for name in names}
@@ -176,21 +179,21 @@ def _second_order(result: Result) -> Claim:
     ]
     sizes = [mesh.cells for mesh in result.meshes]
     evidence = "; ".join([f"{min(sizes)} to {max(sizes)} cells: {parts[0]}", *parts[1:], *_network_errors(result)])
-    verdict = _three(all(second[name] for name in PRINTED), all(second[name] for name in RIGHT))
+    verdict = _verdict_of(all(second[name] for name in PRINTED), all(second[name] for name in RIGHT))
     text = "second order in space on irregular meshes"
-    return Claim("second order in space", text, verdict, evidence, _condition(verdict))
+    return Claim("second order in space", text, verdict, evidence, _condition_of(verdict))
 
 
 def _network_errors(result: Result) -> Iterator[str]:
     """What a network's run to the end time gives, from the coarsest mesh it is put on to the finest."""
-    for name in _networks(result):
+    for name in _find_networks(result):
         rows = [row for row in result.space if row.scheme == name]
         told = ("blows up" if row.error is None else f"{row.error:.1e}" for row in rows)
         if rows:
             yield f"{name}: error {', '.join(told)} on {rows[0].cells} to {rows[-1].cells} cells"
 
 
-def _lower(result: Result, name: str) -> dict[str, tuple[float, float]]:
+def _residual_ratios(result: Result, name: str) -> dict[str, tuple[float, float]]:
     """Geometric mean and largest ratio to Euler's residual for steps up to the Fourier step, for each θ."""
     found = {}
     for key in ("residual_half", "residual_one"):
@@ -199,25 +202,25 @@ def _lower(result: Result, name: str) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _all_lower(result: Result, names: Sequence[str]) -> bool:
-    every = [pair for name in names for pair in _lower(result, name).values()]
+def _are_lower(result: Result, names: Sequence[str]) -> bool:
+    every = [pair for name in names for pair in _residual_ratios(result, name).values()]
     return bool(every) and all(mean < SIGNIFICANT and most <= 1.0 for mean, most in every)
 
 
-def _residual(result: Result) -> Claim:
+def _judge_residual(result: Result) -> Claim:
     """Judged by the printed formulas; under a condition if only the corrected ones fulfil it."""
-    networks = _networks(result)
+    networks = _find_networks(result)
     names = (*PRINTED, *RIGHT, *networks)
     parts = []
     for name in names:
-        half, one = _lower(result, name).values()
+        half, one = _residual_ratios(result, name).values()
         parts.append(f"{name} {half[0]:.2g} (at most {half[1]:.2g}) for θ = ½, {one[0]:.2g} ({one[1]:.2g}) for θ = 1")
     evidence = "residual over Euler's for Δt up to the Fourier step, geometric mean: " + "; ".join(
         [*parts, *(_by_mesh(result, name) for name in networks)]
     )
     text = "both GNNs achieve significantly lower residual losses than the standard first-order FV scheme"
-    verdict = _three(_all_lower(result, PRINTED), _all_lower(result, RIGHT))
-    return Claim("lower residual than first order", text, verdict, evidence, _condition(verdict))
+    verdict = _verdict_of(_are_lower(result, PRINTED), _are_lower(result, RIGHT))
+    return Claim("lower residual than first order", text, verdict, evidence, _condition_of(verdict))
 
 
 def _by_mesh(result: Result, name: str) -> str:
@@ -226,22 +229,22 @@ def _by_mesh(result: Result, name: str) -> str:
     means = []
     for wanted in sizes:
         only = replace(result, rows=[row for row in result.rows if row.wanted == wanted])
-        means.append(f"{_lower(only, name)['residual_half'][0]:.2g}")
+        means.append(f"{_residual_ratios(only, name)['residual_half'][0]:.2g}")
     return f"{name} on {', '.join(f'{size:,}' for size in sizes)} cells (θ = ½): {', '.join(means)}"
 
 
-def _accurate(result: Result) -> Claim:
+def _judge_accuracy(result: Result) -> Claim:
     """Smaller errors in time than Euler's on every mesh and at every step up to the Fourier step."""
-    names = (*PRINTED, *RIGHT, *_networks(result))
+    names = (*PRINTED, *RIGHT, *_find_networks(result))
     most = {name: max(_ratios(result, name, peer="euler", key="error", high=1.0), default=np.inf) for name in names}
     formulas = (*PRINTED, *RIGHT)
-    verdict = _three(all(most[name] < 1.0 for name in PRINTED), any(most[name] < 1.0 for name in formulas))
+    verdict = _verdict_of(all(most[name] < 1.0 for name in PRINTED), any(most[name] < 1.0 for name in formulas))
     evidence = "error in time over Euler's for Δt up to the Fourier step, at worst: " + _list_values(most)
     text = "the discovered schemes are more accurate than the standard first-order method"
-    return Claim("more accurate than first order", text, verdict, evidence, _condition(verdict))
+    return Claim("more accurate than first order", text, verdict, evidence, _condition_of(verdict))
 
 
-def _oscillates(result: Result) -> Claim:
+def _judge_oscillation(result: Result) -> Claim:
     """There is such a zone if 2/λ_max lies within the steps of the study, on every mesh."""
     longest = max(row.fourier for row in result.rows)
     onset = [mesh.oscillation / mesh.fourier for mesh in result.meshes if mesh.oscillation]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import equinox as eqx
 import jax
@@ -133,7 +133,7 @@ class Decoy:
     name: str
     what: str
     allowed: Verdicts
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: recipe.Changes = field(default_factory=dict)
     recipe: Literal["first-order", "midpoint"] = "first-order"
     make: Maker | None = None
 

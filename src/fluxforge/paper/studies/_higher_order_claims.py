@@ -23,19 +23,19 @@ OTHER_LOSS = "with another loss than printed (θ = ½) and small steps"
 def judge(result: Result) -> list[Claim]:
     """One claim per sentence that can be measured."""
     return [
-        _lower_residual(result),
-        _midpoint(result),
-        _half(result),
-        _printed_source(result),
-        _two_hop(result),
-        _two_hop_found(result),
-        _novel_scheme(result),
-        _novel_operator(result),
-        _four_layers(result),
+        _judge_residual(result),
+        _judge_midpoint(result),
+        _judge_half(result),
+        _judge_source(result),
+        _judge_two_hop(result),
+        _judge_two_hop_found(result),
+        _judge_novelty(result),
+        _judge_operator(result),
+        _judge_four_layers(result),
     ]
 
 
-def _lower_residual(result: Result) -> Claim:
+def _judge_residual(result: Result) -> Claim:
     """Judged by the seeds of both recipes; the networks of this part, one seed each, are reported beside them."""
     # Forward in time Euler has no residual at all: nothing to be lower than.
     networks = {name: found.residual for name, found in result.networks.items() if found.residual.euler > ROUND_OFF}
@@ -50,16 +50,16 @@ def _lower_residual(result: Result) -> Claim:
         f"One seed each, held-out residual over Euler's: {listed}. Below the midpoint rule's at θ = ½: {less}.",
         OTHER_LOSS,
     )
-    return weigh(claim, _least([rate_of(result.rates, name, "lower residual than Euler") for name in NAMES]))
+    return weigh(claim, _least_rate([rate_of(result.rates, name, "lower residual than Euler") for name in NAMES]))
 
 
-def _least(rates: list[Rate | None]) -> Rate | None:
+def _least_rate(rates: list[Rate | None]) -> Rate | None:
     """The rate of the recipe that reaches it least often; None if one of them was not run."""
     known = [rate for rate in rates if rate is not None]
     return min(known, key=lambda rate: rate.reached / rate.of) if known and len(known) == len(rates) else None
 
 
-def _midpoint(result: Result) -> Claim:
+def _judge_midpoint(result: Result) -> Claim:
     """On the seeds of `rates`; outright if the loss as printed asks for the same constants."""
     found = result.discovered["midpoint"]
     printed = result.direct.get("θ = 1")
@@ -67,7 +67,7 @@ def _midpoint(result: Result) -> Claim:
     values = _list_constants(found.constants, found.constants_uncertainty)
     evidence = f"One seed in full, θ = ½, small steps: {values or 'no formula'}"
     if printed is not None:
-        evidence += f". As printed (θ = 1) the limit is c1 = {printed.limit['c1']:.3f}{_order(printed)}"
+        evidence += f". As printed (θ = 1) the limit is c1 = {printed.limit['c1']:.3f}{_describe_order(printed)}"
     claim = Claim(
         "higher-order-midpoint",
         "GNN-Midpoint actually learns an explicit midpoint scheme (or second order Runge–Kutta).",
@@ -78,7 +78,7 @@ def _midpoint(result: Result) -> Claim:
     return weigh(claim, rate_of(result.rates, "midpoint", "midpoint rule"))
 
 
-def _half(result: Result) -> Claim:
+def _judge_half(result: Result) -> Claim:
     """Where the printed ½ comes from: c against the step, for the loss as printed."""
     rows = result.direct["θ = 1"].rows
     found = [row.constants["c1"] for row in rows]
@@ -99,13 +99,13 @@ def _half(result: Result) -> Claim:
     )
 
 
-def _printed_source(result: Result) -> Claim:
+def _judge_source(result: Result) -> Claim:
     limits = {name: result.direct[key].limit["a1"] for name, key in (("θ = ½", "θ = 0.5"), ("θ = 1", "θ = 1"))}
     whole = [abs(limit - 1.0) <= WITHIN for limit in limits.values()]
     verdict: Verdict = "holds" if all(whole) else "holds under a condition" if any(whole) else "does not hold"
     rows = [row.constants for row in result.direct["θ = 1"].rows]
     beside = [row["a1"] for row in rows if abs(row.get("c1", 0.0) - 0.5) <= 0.1]
-    said = f"; where c1 is within 0.1 of ½ it is {_span(beside)}" if beside else ""
+    said = f"; where c1 is within 0.1 of ½ it is {_format_span(beside)}" if beside else ""
     return Claim(
         "higher-order-source",
         "The half step adds Δt S.",
@@ -115,12 +115,12 @@ def _printed_source(result: Result) -> Claim:
     )
 
 
-def _two_hop(result: Result) -> Claim:
+def _judge_two_hop(result: Result) -> Claim:
     """A network that learned the printed term has no powers of areas and distances in its two-hop coefficient."""
     K = {family: found[0][0] for family, found in result.printed_diffusivity.items()}
     right = all(abs(value - 1.0) <= CONSISTENT for value in K.values())
     law = _far_law(result)
-    learned = "" if law is None else f" One seed's two-hop coefficient is {law.factor:.2f} {_powers(law)}."
+    learned = "" if law is None else f" One seed's two-hop coefficient is {law.factor:.2f} {_format_powers(law)}."
     claim = Claim(
         "higher-order-two-hop",
         "GNN-2ndOrder learns ½ α (T_Q − T_P) over second neighbours.",
@@ -132,7 +132,7 @@ def _two_hop(result: Result) -> Claim:
     return weigh(claim, rate_of(result.rates, "two-hop", "two-hop term without A and δ"))
 
 
-def _two_hop_found(result: Result) -> Claim:
+def _judge_two_hop_found(result: Result) -> Claim:
     """What two-hop networks do learn: a second-order step in time if their constants are the midpoint rule's."""
     found = result.discovered["two-hop"]
     # Outright if the loss as printed asks for a second-order step too.
@@ -151,14 +151,14 @@ def _two_hop_found(result: Result) -> Claim:
     return weigh(claim, rate_of(result.rates, "two-hop", "midpoint rule"))
 
 
-def _novel_scheme(result: Result) -> Claim:
+def _judge_novelty(result: Result) -> Claim:
     """New and of higher order: another scheme than the midpoint rule, of second order in time at least."""
     limits = {name: result.direct[key] for name, key in (("θ = ½", "θ = 0.5"), ("θ = 1", "θ = 1"))}
-    known = {name: _near(found.limit, MIDPOINT) for name, found in limits.items()}
+    known = {name: _are_near(found.limit, MIDPOINT) for name, found in limits.items()}
     new = [name for name, found in limits.items() if _is_second_order(found) and not known[name]]
     verdict: Verdict = "does not hold" if not new else "holds" if "θ = 1" in new else "holds under a condition"
     parts = (
-        f"{name}: {_list_constants(found.limit)}{_order(found)}"
+        f"{name}: {_list_constants(found.limit)}{_describe_order(found)}"
         + (", the explicit midpoint rule, which is the second-order Runge–Kutta method" if known[name] else "")
         for name, found in limits.items()
     )
@@ -172,13 +172,13 @@ def _novel_scheme(result: Result) -> Claim:
     )
 
 
-def _novel_operator(result: Result) -> Claim:
+def _judge_operator(result: Result) -> Claim:
     """A two-hop term that is the two-point flux applied twice is the second power of a known operator."""
     K = result.printed_diffusivity["squares"][0][0]
     twice = rate_of(result.rates, "two-hop", "two-hop term is the flux twice")
     counted = "" if twice is None else f" In {twice.text} it is; where a network was refused it is not known."
     law = _far_law(result)
-    learned = "" if law is None else f" One seed's powers: {_powers(law)}."
+    learned = "" if law is None else f" One seed's powers: {_format_powers(law)}."
     claim = Claim(
         "higher-order-novel-operator",
         "The learned term can be interpreted as a novel discrete operator.",
@@ -190,13 +190,13 @@ def _novel_operator(result: Result) -> Claim:
     return weigh(claim, rate_of(result.rates, "two-hop", "two-hop term is something else"))
 
 
-def _four_layers(result: Result) -> Claim:
+def _judge_four_layers(result: Result) -> Claim:
     """The footnote: can four layers learn a full Runge–Kutta method?"""
     rk4 = {f"c{k}": 1.0 / (5 - k) for k in range(1, 5)}
-    reached = [_near(found.limit, rk4) for found in result.direct_four.values()]
+    reached = [_are_near(found.limit, rk4) for found in result.direct_four.values()]
     verdict: Verdict = "holds" if all(reached) else "holds under a condition" if any(reached) else "does not hold"
     listed = "; ".join(
-        f"{name}: {_list_constants(found.limit, letters='c')}{_order(found)}"
+        f"{name}: {_list_constants(found.limit, letters='c')}{_describe_order(found)}"
         for name, found in result.direct_four.items()
     )
     return Claim(
@@ -204,11 +204,11 @@ def _four_layers(result: Result) -> Claim:
         "It would be interesting to see if with 4 layers a GNN can actually learn a full Runge–Kutta method.",
         verdict,
         f"constants of least residual for small steps, layer by layer (RK4: 1/4, 1/3, 1/2, 1): {listed}."
-        + _trained_four(result),
+        + _describe_four_layers(result),
     )
 
 
-def _trained_four(result: Result) -> str:
+def _describe_four_layers(result: Result) -> str:
     """The residuals and constants of trained networks of four layers, if there are any."""
     found = {name: each for name, each in result.networks.items() if name.startswith("four layers")}
     if not found:
@@ -232,16 +232,16 @@ def _is_second_order(found: Direct) -> bool:
     return found.certified.order is not None and found.certified.order >= 2.0 - ORDER_TOLERANCE
 
 
-def _order(found: Direct) -> str:
+def _describe_order(found: Direct) -> str:
     """The measured order in time of the scheme with these constants, in words."""
     return "" if found.certified.order is None else f", of order {found.certified.order:.2f} in time"
 
 
-def _span(values: list[float]) -> str:
+def _format_span(values: list[float]) -> str:
     return f"{min(values):.2f} to {max(values):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
 
 
-def _near(found: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
+def _are_near(found: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
     return all(abs(found.get(name, math.inf) - value) <= WITHIN * value for name, value in wanted.items())
 
 
@@ -254,5 +254,5 @@ def _list_constants(values: Numbers | None, off: Numbers | None = None, letters:
     )
 
 
-def _powers(law: Law) -> str:
+def _format_powers(law: Law) -> str:
     return " ".join(f"{name}^{power:.2f}" for name, power in law.exponents.items())

@@ -3,7 +3,7 @@
 from msgspec import Struct
 from msgspec import field as named
 
-from fluxforge.paper.studies._networks import ConstantsRow, Residuals
+from fluxforge.paper.studies._records import ConstantsRow, Residuals
 from fluxforge.paper.studies._seeds import Tally
 from fluxforge.run.result import Discovery
 

@@ -10,8 +10,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
-from msgspec import UNSET, Struct, UnsetType
-from msgspec import field as named
 
 from fluxforge import recipe
 from fluxforge._types import State
@@ -20,10 +18,10 @@ from fluxforge.distil import Limit, series
 from fluxforge.gnn import AbstractNetwork, Network, cast
 from fluxforge.graph import evaluate_stages
 from fluxforge.loss import defect_of, mean_defect, step_of
-from fluxforge.paper.studies._seeds import RATES
+from fluxforge.paper.studies._records import RATES, ConstantsRow, Residuals
 from fluxforge.pde import HEAT
-from fluxforge.pipeline import Progress, discover, load_run, recipe_of, resume, run_folder
-from fluxforge.run import RunFolder
+from fluxforge.pipeline import discover, load_run, recipe_of, resume, run_folder
+from fluxforge.run import Progress, RunFolder, Warn
 from fluxforge.run.result import Discovery
 from fluxforge.scheme import Hop, find
 from fluxforge.train import train
@@ -72,7 +70,7 @@ def choose_run(spec: recipe.Recipe, folder: Path) -> Path:
     return other if same else own
 
 
-def discover_in(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Callable[[str], None]) -> Discovery:
+def discover_in(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> Discovery:
     """The discovery of a recipe in a run folder: read, continued, or made; raises InputError for another recipe's."""
     if (folder / "run.json").exists():
         # A folder of another recipe is refused before its run is continued.
@@ -124,16 +122,6 @@ def _draw_at_fourier(
     return problems
 
 
-class Residuals(Struct, frozen=True):
-    """Mean |residual| of a network, of explicit schemes and of Crank–Nicolson on unseen meshes."""
-
-    network: float
-    euler: float
-    midpoint: float
-    rk4: float
-    crank_nicolson: float = named(name="crank-nicolson")
-
-
 def measure_residuals(network: Network, spec: recipe.Recipe, fourier: tuple[float, float]) -> Residuals:
     """The residuals of a network and of schemes by the recipe's own loss."""
     steps: list[Step] = [step_of(cast(network, "float64")), *map(_explicit, SCHEMES), crank_nicolson]
@@ -146,16 +134,6 @@ def _mean(step: Step, loss: recipe.Loss, problems: Problem) -> Float[Array, ""]:
     """Compiled once for every loss and scheme, and for networks of one shape."""
     defect = defect_of(loss)
     return jax.lax.map(lambda p: mean_defect(defect(p, step(p)), p, "l1"), problems).mean()
-
-
-class ConstantsRow(Struct, frozen=True, kw_only=True):
-    """The constants of least residual at one Δt, and their numerical errors."""
-
-    step: float
-    constants: dict[str, float]
-    # Absent from documents of older versions.
-    error: dict[str, float | None] | UnsetType = UNSET
-    loss: float
 
 
 def constants_rows(limit: Limit) -> list[ConstantsRow]:

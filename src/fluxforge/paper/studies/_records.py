@@ -1,4 +1,4 @@
-"""Claims of a study, its result as a record and as JSON, and measurements that are kept between runs."""
+"""Records that studies share: claims, residuals, constants; a study as JSON; measurements kept between runs."""
 
 import hashlib
 import json
@@ -7,16 +7,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from msgspec import field as named
 
+from fluxforge._machine import environment
 from fluxforge.errors import DocumentError
-from fluxforge.pipeline import environment
-from fluxforge.run import RunFolder
+from fluxforge.run import RunFolder, Warn
+from fluxforge.run.result import Document
 from fluxforge.run.result import to_document as result_to_document
 
 R = TypeVar("R")
+# The part that runs every recipe with several seeds.
+RATES = "rates"
 
 Verdict: TypeAlias = Literal["holds", "holds under a condition", "does not hold", "cannot be tested from the text"]
 
@@ -35,13 +40,13 @@ class Claim:
     condition: str = ""
 
 
-def to_document(result: msgspec.Struct, claims: Sequence[Claim]) -> dict[str, Any]:
+def to_document(result: msgspec.Struct, claims: Sequence[Claim]) -> Document:
     """The JSON document of a study: the fields of its result, the environment and the claims."""
     document = result_to_document(result)
     return {**document, "environment": environment(), "claims": [asdict(claim) for claim in claims]}
 
 
-def read_result(document: Mapping[str, Any], kind: type[R]) -> R:
+def read_result(document: Document, kind: type[R]) -> R:
     """The result of a study from its JSON document; fields that the record does not have are left out.
 
     Raises DocumentError where a field is missing or of another type.
@@ -50,6 +55,26 @@ def read_result(document: Mapping[str, Any], kind: type[R]) -> R:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
         raise DocumentError(f"not a result of {document.get('experiment', 'this study')}: {error}") from error
+
+
+class Residuals(Struct, frozen=True):
+    """Mean |residual| of a network, of explicit schemes and of Crank–Nicolson on unseen meshes."""
+
+    network: float
+    euler: float
+    midpoint: float
+    rk4: float
+    crank_nicolson: float = named(name="crank-nicolson")
+
+
+class ConstantsRow(Struct, frozen=True, kw_only=True):
+    """The constants of least residual at one Δt, and their numerical errors."""
+
+    step: float
+    constants: dict[str, float]
+    # Absent from documents of older versions.
+    error: dict[str, float | None] | UnsetType = UNSET
+    loss: float
 
 
 # Increased when the same key gives other numbers.
@@ -83,7 +108,7 @@ class Measurements:
 
 
 @contextmanager
-def open_measurements(folder: Path | None, warn: Callable[[str], None]) -> Iterator[Measurements]:
+def open_measurements(folder: Path | None, warn: Warn) -> Iterator[Measurements]:
     """The measurements of a folder, which is made if it does not exist."""
     if folder is None:
         yield Measurements(None)

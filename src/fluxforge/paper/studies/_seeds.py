@@ -9,17 +9,18 @@ import numpy as np
 from msgspec import Struct
 
 from fluxforge._files import read_document
-from fluxforge.paper.studies._records import Claim, Verdict, read_result
+from fluxforge.paper.studies._records import RATES, Claim, Verdict, read_result
 from fluxforge.run.result import Discovery
 
-# The part that runs every recipe with several seeds.
-RATES = "rates"
 Outcome: TypeAlias = Literal["recovered", "approximation", "refused"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 # A sentence about trained networks is judged on at least this many seeds. It holds if it is true of this share of
 # them, and does not hold if it is true of fewer than half.
 ENOUGH = 5
 SHARE, HALF = 0.9, 0.5
+# The words that the condition of a verdict on networks begins with.
+BUILT_IN = "with T + Δt/V built into the network"
+SMALL_STEPS = "in the limit of small steps"
 UNTESTABLE: Verdict = "cannot be tested from the text"
 
 

@@ -90,7 +90,7 @@ class Patch(Struct, frozen=True):
 
 def describe_ensemble(found: Sequence[Mesh], engine: str) -> Ensemble:
     """Spreads and areas of small cells by kind; the meshes are regular and irregular in turn."""
-    rows = {kind: [_facts(mesh) for mesh in found[k :: len(KINDS)]] for k, kind in enumerate(KINDS)}
+    rows = {kind: [_measure_mesh(mesh) for mesh in found[k :: len(KINDS)]] for k, kind in enumerate(KINDS)}
     counts = [row.cells for kind in KINDS for row in rows[kind]]
     return Ensemble(
         len(found), [min(counts), max(counts)], {kind: _describe_kind(rows[kind]) for kind in KINDS}, engine
@@ -102,17 +102,17 @@ def choose_samples(found: Sequence[Mesh], middle: float) -> dict[str, Sample]:
 
     The size of a cell is its determinant, 2 V, over the largest on the irregular sample, as in the paper's caption.
     """
-    chosen = {kind: _nearest(found[k :: len(KINDS)], middle) for k, kind in enumerate(KINDS)}
+    chosen = {kind: _nearest_mesh(found[k :: len(KINDS)], middle) for k, kind in enumerate(KINDS)}
     largest = 2 * float(dual(chosen["irregular"]).V.max())
-    return {kind: _sample(mesh, largest) for kind, mesh in chosen.items()}
+    return {kind: _make_sample(mesh, largest) for kind, mesh in chosen.items()}
 
 
-def _nearest(found: Sequence[Mesh], middle: float) -> Mesh:
+def _nearest_mesh(found: Sequence[Mesh], middle: float) -> Mesh:
     return min(found, key=lambda mesh: abs(len(mesh.cells) - middle))
 
 
-def _sample(mesh: Mesh, largest: float) -> Sample:
-    facts = _facts(mesh)
+def _make_sample(mesh: Mesh, largest: float) -> Sample:
+    facts = _measure_mesh(mesh)
     return Sample(
         points=np.round(mesh.points, 5).tolist(),
         cells=mesh.cells.tolist(),
@@ -123,14 +123,14 @@ def _sample(mesh: Mesh, largest: float) -> Sample:
     )
 
 
-def _facts(mesh: Mesh) -> Facts:
+def _measure_mesh(mesh: Mesh) -> Facts:
     graph = dual(mesh)
     inside = slice(graph.interior)
-    spread = Spread(_spread(graph.V), _spread(graph.A[inside]), _spread(graph.delta[inside]))
+    spread = Spread(_relative_spread(graph.V), _relative_spread(graph.A[inside]), _relative_spread(graph.delta[inside]))
     return Facts(graph.cells, spread, float(cell_quality(mesh).mean()), small_areas(graph))
 
 
-def _spread(values: np.ndarray) -> float:
+def _relative_spread(values: np.ndarray) -> float:
     return float(values.std() / values.mean())
 
 
@@ -146,13 +146,13 @@ def small_areas(graph: DualGraph) -> int:
 
 def _describe_kind(rows: Sequence[Facts]) -> Kind:
     """Least, median and largest over the meshes of a kind; of areas how many meshes have so many."""
-    spreads = Spreads(*(_three([getattr(row.spread, name) for row in rows]) for name in ("V", "A", "delta")))
+    spreads = Spreads(*(_range_and_median([getattr(row.spread, name) for row in rows]) for name in ("V", "A", "delta")))
     areas = [row.areas for row in rows]
     counts = {str(count): areas.count(count) for count in sorted(set(areas))}
-    return Kind(len(rows), spreads, _three([row.quality for row in rows]), counts)
+    return Kind(len(rows), spreads, _range_and_median([row.quality for row in rows]), counts)
 
 
-def _three(values: Sequence[float]) -> list[float]:
+def _range_and_median(values: Sequence[float]) -> list[float]:
     return [float(np.min(values)), float(np.median(values)), float(np.max(values))]
 
 
@@ -166,20 +166,20 @@ def _choose_patch(found: Sequence[Mesh]) -> Patch:
     for mesh in found:
         graph = dual(mesh)
         around = ring(graph)
-        twice = _inside(graph) & (around.multiplicity > 1).any(axis=1)
+        twice = _inner_cells(graph) & (around.multiplicity > 1).any(axis=1)
         if twice.any():
-            return make_patch(mesh, _best(mesh, around, twice))
+            return make_patch(mesh, _choose_centre(mesh, around, twice))
     graph = dual(found[0])
-    return make_patch(found[0], _best(found[0], ring(graph), _inside(graph)))
+    return make_patch(found[0], _choose_centre(found[0], ring(graph), _inner_cells(graph)))
 
 
-def _inside(graph: DualGraph) -> np.ndarray:
+def _inner_cells(graph: DualGraph) -> np.ndarray:
     """Cells whose neighbours have cells on all sides, so that no path of theirs ends in a ghost."""
     inner: np.ndarray = np.all(graph.slot_node < graph.cells, axis=1)
     return np.asarray(inner & inner[np.where(graph.slot_node < graph.cells, graph.slot_node, 0)].all(axis=1))
 
 
-def _best(mesh: Mesh, around: Ring, allowed: np.ndarray) -> int:
+def _choose_centre(mesh: Mesh, around: Ring, allowed: np.ndarray) -> int:
     quality = cell_quality(mesh)
     worst = np.minimum(quality, np.where(around.mask, quality[around.node], np.inf).min(axis=1))
     return int(np.argmax(np.where(allowed, worst, -1.0)))
@@ -195,14 +195,14 @@ def make_patch(mesh: Mesh, centre: int) -> Patch:
     rest = np.setdiff1d(np.flatnonzero(touched.any(axis=1)), np.concatenate([[centre], near, far]))
     cells = np.concatenate([[centre], near, far, rest])
     points, corners = np.unique(mesh.cells[cells], return_inverse=True)
-    ways = _ways(steps, centre, cells)
+    ways = _list_paths(steps, centre, cells)
     return Patch(
         mesh=mesh.origin,
         points=np.round(mesh.points[points], 5).tolist(),
         cells=corners.reshape(len(cells), -1).tolist(),
         centroids=np.round(graph.x[cells], 5).tolist(),
         hop=[0] + [1] * len(near) + [2] * len(far) + [3] * len(rest),
-        edges=_edges(graph, cells),
+        edges=_list_edges(graph, cells),
         paths=ways,
         returning=sum(end == 0 for _, end in ways),
         one_hop=len(near),
@@ -211,7 +211,7 @@ def make_patch(mesh: Mesh, centre: int) -> Patch:
     )
 
 
-def _ways(steps: Paths, centre: int, cells: np.ndarray) -> list[list[int]]:
+def _list_paths(steps: Paths, centre: int, cells: np.ndarray) -> list[list[int]]:
     """Middle and end of every directed path from the centre."""
     there = steps.mask[centre]
     place = {int(cell): k for k, cell in enumerate(cells)}
@@ -221,7 +221,7 @@ def _ways(steps: Paths, centre: int, cells: np.ndarray) -> list[list[int]]:
     ]
 
 
-def _edges(graph: DualGraph, cells: np.ndarray) -> list[list[int]]:
+def _list_edges(graph: DualGraph, cells: np.ndarray) -> list[list[int]]:
     """Faces between cells of the patch, as pairs of its numbers."""
     place = np.full(graph.cells, -1)
     place[cells] = np.arange(len(cells))

@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, Struct, UnsetType
 
-from fluxforge.paper.studies._networks import ConstantsRow
-from fluxforge.paper.studies._records import Claim, Verdict
-from fluxforge.paper.studies._seeds import ENOUGH, Rate, Tally, rate_of, weigh
-from fluxforge.paper.studies.rates import BUILT_IN, SMALL_STEPS
+from fluxforge.paper.studies._records import Claim, ConstantsRow, Verdict
+from fluxforge.paper.studies._seeds import BUILT_IN, ENOUGH, SMALL_STEPS, Rate, Tally, rate_of, weigh
 from fluxforge.run.result import Evaluation, FrontTable, Number, Numbers
 
 # A constant is exact if it is within this part of α after the refit.
@@ -85,10 +83,10 @@ class Result(Struct, frozen=True, kw_only=True):
 
 def judge(result: Result) -> list[Claim]:
     """The sentences of section 4 about formulas of networks."""
-    return [_judge_supervised(result), _residual(result)]
+    return [_judge_supervised(result), _judge_residual(result)]
 
 
-def _conditions(result: Result, name: str) -> list[str]:
+def _list_conditions(result: Result, name: str) -> list[str]:
     """What is built into a recipe's network; results that do not say are of networks with a residual update."""
     return [BUILT_IN] if (result.update or {}).get(name, "residual") == "residual" else []
 
@@ -102,7 +100,7 @@ def _judge_supervised(result: Result) -> Claim:
     rate = Rate(good, of) if seeds >= ENOUGH else rate_of(result.rates, "first-order", "first-order scheme")
     rate = rate or Rate(min(good, seeds), seeds)
     own = result.data != "two-cells"
-    conditions = [*_conditions(result, "first-order"), *([PAIRS] * own)]
+    conditions = [*_list_conditions(result, "first-order"), *([PAIRS] * own)]
     listed = "; ".join(f"{row.engine}, α = {row.diffusivity:g}: {row.recovered} of {row.of}" for row in found)
     claim = Claim(
         "symbolic-supervised",
@@ -116,15 +114,15 @@ def _judge_supervised(result: Result) -> Claim:
     return weigh(claim, rate)
 
 
-def _residual(result: Result) -> Claim:
+def _judge_residual(result: Result) -> Claim:
     """What the residual asks for, without a network; and that trained networks give it, on the seeds of `rates`."""
-    rows = {name: _nearest(found.rows, 0.1) for name, found in result.against_step.items()}
+    rows = {name: _nearest_row(found.rows, 0.1) for name, found in result.against_step.items()}
     at = {name: row.constants for name, row in rows.items()}
     limits = [found.limit["c1"] for found in result.against_step.values()]
     sources = [found.limit["a1"] for found in result.against_step.values()]
     exact = all(abs(values[name] - 1.0) <= EXACT for values in at.values() for name in ("c1", "a1"))
     tends = all(abs(limit - 1.0) <= EXACT for limit in (*limits, *sources))
-    conditions = [*([SMALL_STEPS] * (not exact)), *_conditions(result, "first-order-pinn")]
+    conditions = [*([SMALL_STEPS] * (not exact)), *_list_conditions(result, "first-order-pinn")]
     verdict: Verdict = "does not hold" if not tends else "holds under a condition" if conditions else "holds"
     listed = "; ".join(f"{name}: flux {values['c1']:.3f} α, source {values['a1']:.3f}" for name, values in at.items())
     claim = Claim(
@@ -133,13 +131,13 @@ def _residual(result: Result) -> Claim:
         verdict,
         f"constants of least residual at αΔt = 0.1: {listed}; in the limit Δt → 0: "
         f"{', '.join(f'{limit:.4f}' for limit in limits)} α, source {', '.join(f'{limit:.4f}' for limit in sources)}."
-        + _of_networks(rows),
+        + _describe_networks(rows),
         ", ".join(conditions) if verdict == "holds under a condition" else "",
     )
     return weigh(claim, rate_of(result.rates, "first-order-pinn", "first-order scheme"))
 
 
-def _of_networks(rows: Mapping[str, StepConstants]) -> str:
+def _describe_networks(rows: Mapping[str, StepConstants]) -> str:
     """The constants of the trained networks at that step."""
     listed = "; ".join(
         f"{name}: flux {row.network['c1']:.3f} α, {row.network['unexplained']:.0%} of the step not explained by flux "
@@ -150,5 +148,5 @@ def _of_networks(rows: Mapping[str, StepConstants]) -> str:
     return f" One network trained with each has at that step {listed}." if listed else ""
 
 
-def _nearest(rows: Sequence[StepConstants], step: float) -> StepConstants:
+def _nearest_row(rows: Sequence[StepConstants], step: float) -> StepConstants:
     return min(rows, key=lambda row: abs(row.step - step))

@@ -27,7 +27,7 @@ from fluxforge.errors import FluxforgeError
 from fluxforge.mesh import DualGraph, fourier_step
 from fluxforge.paper.studies._measures import graph_of, measure_grid, space_error, step_of
 from fluxforge.paper.studies._records import Measurements
-from fluxforge.pipeline import Progress
+from fluxforge.run import Progress
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import Solver, stepper

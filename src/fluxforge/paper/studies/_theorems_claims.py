@@ -17,22 +17,22 @@ SHARP = 1e-3
 def judge(result: Result) -> list[Claim]:
     """One claim per lemma, theorem and remark that can be measured."""
     return [
-        _existence(result),
-        _update_count(result),
-        _minimal(result),
-        _simple_weights(result),
-        _biases(result),
-        _ones(result),
-        _optimal(result),
-        _change(result),
-        _first_bound(result),
-        _neighbours(result),
-        _second_bound(result),
-        _stability(result),
+        _judge_existence(result),
+        _judge_update_count(result),
+        _judge_minimality(result),
+        _judge_simple_weights(result),
+        _judge_biases(result),
+        _judge_unit_weights(result),
+        _judge_optimality(result),
+        _judge_change(result),
+        _judge_first_bound(result),
+        _judge_neighbours(result),
+        _judge_second_bound(result),
+        _judge_stability(result),
     ]
 
 
-def _existence(result: Result) -> Claim:
+def _judge_existence(result: Result) -> Claim:
     rows = result.lemma
     worst = max(row.worst_error for row in rows)
     right = all(row.nonzeros == row.printed for row in rows) and worst <= EXACT
@@ -42,7 +42,7 @@ def _existence(result: Result) -> Claim:
     return Claim("lemma, existence", text, "holds" if right else "does not hold", evidence)
 
 
-def _update_count(result: Result) -> Claim:
+def _judge_update_count(result: Result) -> Claim:
     """The update of the first layer: all non-zeros, less 2m of its messages and 2m of every later layer."""
     rows = result.lemma
     counts = [row.nonzeros - 2 * row.depth * row.layers for row in rows]
@@ -64,9 +64,9 @@ def _update_count(result: Result) -> Claim:
     )
 
 
-def _minimal(result: Result) -> Claim:
+def _judge_minimality(result: Result) -> Claim:
     """The lemma says "cannot have a non-zero error"; its proof shows, and the theorem uses, that zero is meant."""
-    fewer = _fewer(result)
+    fewer = _find_smaller(result)
     evidence = "; ".join(
         f"{row.nonzeros} non-zeros fit two-cell data to {row.training_error:.0e} and err by up to "
         f"{row.worst_error:.1e} on {result.meshes} meshes ({name})"
@@ -77,7 +77,7 @@ def _minimal(result: Result) -> Claim:
     return Claim("lemma, minimality", text, verdict, evidence or "no smaller network fits")
 
 
-def _fewer(result: Result) -> dict[str, Smaller]:
+def _find_smaller(result: Result) -> dict[str, Smaller]:
     """Networks with fewer non-zeros than the lemma's that fit the training set."""
     return {
         name: row
@@ -86,9 +86,9 @@ def _fewer(result: Result) -> dict[str, Smaller]:
     }
 
 
-def _optimal(result: Result) -> Claim:
+def _judge_optimality(result: Result) -> Claim:
     """The theorem assumes η < C(K)/(N − K), C(K) the least error of K non-zeros: no η if C(K) = 0 for some K < N."""
-    fewer = _fewer(result)
+    fewer = _find_smaller(result)
     text = "a loss of at most ηN + ε requires exactly N = 2m(L+1)+4 non-zeros, for η < min C(K)/(N − K)"
     if not fewer:
         return Claim("optimality", text, "holds", "no smaller network fits, so that its assumption on η can be met")
@@ -100,19 +100,19 @@ def _optimal(result: Result) -> Claim:
     return Claim("optimality", text, "does not hold", evidence)
 
 
-def _change(result: Result) -> Claim:
+def _judge_change(result: Result) -> Claim:
     found = result.largest_change
     text = "with normalised temperatures and the Fourier condition, Σ α A/δ (T_N − T_P) ≤ 2 V/Δt"
     evidence = f"largest Δt/V |Σ α A/δ (T_N − T_P)| on {result.meshes} meshes: {found:.3f}"
     return Claim("change of a step", text, "holds" if found <= 2.0 else "does not hold", evidence)
 
 
-def _share(good: int, of: int) -> Verdict:
+def _verdict_of(good: int, of: int) -> Verdict:
     """Under a condition if it is so of some networks."""
     return "holds" if good == of else "holds under a condition" if good else "does not hold"
 
 
-def _ones(result: Result) -> Claim:
+def _judge_unit_weights(result: Result) -> Claim:
     """The statement is about the minimiser of |W₂| + |w| with W₂w = 1, not about an optimiser that stops before it."""
     found = result.least_l1
     sizes = [abs(abs(each) - 1.0) for pair in found.minimisers for each in pair]
@@ -132,7 +132,7 @@ def _ones(result: Result) -> Claim:
     return Claim("weights become one", text, verdict, evidence, "up to a common sign" if right and any(signs) else "")
 
 
-def _simple_weights(result: Result) -> Claim:
+def _judge_simple_weights(result: Result) -> Claim:
     found = result.simple_weights
     off = float(np.max(np.abs(np.subtract(found.solution, (1.0, 1.0, 1.0, 0.0)))))
     right = found.rank == 4 and off <= EXACT
@@ -144,7 +144,7 @@ def _simple_weights(result: Result) -> Claim:
     return Claim("lemma, simple weights", text, "holds" if right else "does not hold", evidence)
 
 
-def _biases(result: Result) -> Claim:
+def _judge_biases(result: Result) -> Claim:
     rows = result.linear.weights
     largest = [max(abs(row.message_bias), abs(row.bias)) for row in rows]
     gone = sum(each <= VANISHES for each in largest)
@@ -152,12 +152,12 @@ def _biases(result: Result) -> Claim:
         f"{gone} of {len(rows)} linear networks trained with ℓ¹ end with both biases below {VANISHES:g}; the largest "
         f"left is {max(largest):.2g}"
     )
-    return Claim("biases vanish", "ℓ¹ regularisation leads to b_agg = b_u = 0", _share(gone, len(rows)), evidence)
+    return Claim("biases vanish", "ℓ¹ regularisation leads to b_agg = b_u = 0", _verdict_of(gone, len(rows)), evidence)
 
 
-def _first_bound(result: Result) -> Claim:
+def _judge_first_bound(result: Result) -> Claim:
     broken = [each for each in result.counterexamples if each.name == "opposite biases" and each.ratio > 1]
-    return _bound_claim(
+    return _judge_bound(
         "first bound",
         "a one-layer GNN with training error ε errs by less than ε (4 + 4/Δt + N) on any graph",
         [result.linear],
@@ -165,7 +165,7 @@ def _first_bound(result: Result) -> Claim:
     )
 
 
-def _neighbours(result: Result) -> Claim:
+def _judge_neighbours(result: Result) -> Claim:
     """The proof bounds |N(i)| of a cell of the new mesh by N, so that N has to be that mesh's."""
     found = result.neighbours
     verdict: Verdict = "holds" if found.training >= found.meshes else "does not hold"
@@ -177,13 +177,13 @@ def _neighbours(result: Result) -> Claim:
     return Claim("N of the training set", "N is the maximum number of neighbors in the training set", verdict, evidence)
 
 
-def _second_bound(result: Result) -> Claim:
+def _judge_second_bound(result: Result) -> Claim:
     broken = [each for each in result.counterexamples if each.name != "opposite biases" and each.ratio > 1]
     text = "a deep GNN with loss below ε < η errs by less than 2ε (1 + 2/Δt) on any graph"
-    return _bound_claim("second bound", text, list(result.deep.values()), broken)
+    return _judge_bound("second bound", text, list(result.deep.values()), broken)
 
 
-def _bound_claim(name: str, text: str, groups: Sequence[BoundGroup], broken: Sequence[CounterexampleRow]) -> Claim:
+def _judge_bound(name: str, text: str, groups: Sequence[BoundGroup], broken: Sequence[CounterexampleRow]) -> Claim:
     """Does not hold if broken with every hypothesis met; under a condition if broken only without one of them."""
     met = sum(group.violations_with_all_hypotheses for group in groups)
     verdict: Verdict = "does not hold" if met else "holds under a condition" if broken else "holds"
@@ -198,15 +198,15 @@ def _bound_claim(name: str, text: str, groups: Sequence[BoundGroup], broken: Seq
     return Claim(name, text, verdict, evidence)
 
 
-def _stability(result: Result) -> Claim:
+def _judge_stability(result: Result) -> Claim:
     """Necessary where no longer step is stable; the paper sums over neighbouring cells, we over held walls too."""
     rows = result.fourier
     sharp = [row.family for row in rows if row.ratio_cells <= 1.0 + SHARP]
     verdict: Verdict = "holds" if len(sharp) == len(rows) else "holds under a condition" if sharp else "does not hold"
     by_cells, with_walls = [row.ratio_cells for row in rows], [row.ratio for row in rows]
     evidence = (
-        f"largest stable step over Fourier's, summed over cells as printed: {_span(by_cells)}, sharp on "
-        f"{', '.join(sharp) or 'no family'}; with held walls in the sum: {_span(with_walls)}"
+        f"largest stable step over Fourier's, summed over cells as printed: {_format_span(by_cells)}, sharp on "
+        f"{', '.join(sharp) or 'no family'}; with held walls in the sum: {_format_span(with_walls)}"
     )
     if min(with_walls) >= 1.0 - SHARP:
         evidence += ", so that it is sufficient"
@@ -215,5 +215,5 @@ def _stability(result: Result) -> Claim:
     )
 
 
-def _span(values: list[float]) -> str:
+def _format_span(values: list[float]) -> str:
     return f"{min(values):.3f} to {max(values):.3f}"

@@ -5,23 +5,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 import sympy as sp
 
+from fluxforge import recipe
 from fluxforge.certify import Rates
-from fluxforge.certify.effective import PERIODS, lattice_diffusion
+from fluxforge.certify._period import PERIODS
+from fluxforge.certify.effective import fitted_diffusion, lattice_diffusion
 from fluxforge.certify.modified import square_equation
-from fluxforge.certify.order import fitted_diffusion, steady_errors
+from fluxforge.certify.order import steady_errors
 from fluxforge.certify.stability import default_graph, stability
 from fluxforge.certify.time_order import time_order
 from fluxforge.data import generate_meshes
 from fluxforge.mesh import FAMILIES, Mesh, gmsh_problem
 from fluxforge.paper.studies._consistency_result import Algebra, Family, Implicit, Result, Steady, Tensor, judge
 from fluxforge.paper.studies._records import open_measurements
-from fluxforge.pipeline import Progress, silent
+from fluxforge.run import Progress, Warn, silent
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import operator
 
@@ -62,7 +63,7 @@ class Config:
     """Families and the n they are refined through; seeds of the random ones. Recipes' `changes` change nothing here."""
 
     preset: str = "quick"
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: recipe.Changes = field(default_factory=dict)
     sizes: Mapping[str, tuple[int, ...]] | None = None
     seeds: tuple[int, ...] = SEEDS
 
@@ -72,9 +73,7 @@ class Config:
         return SIZES[self.preset] if self.sizes is None else self.sizes
 
 
-def run(
-    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> Result:
+def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """Family by family; measurements that the folder holds are read."""
     families = dict(config.families)
     if GMSH in families and (problem := gmsh_problem()) is not None:

@@ -1,41 +1,32 @@
 """Other laws and fake networks, put through the same search and the same judge as every discovery."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import sympy as sp
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import asdict
 
 from fluxforge import recipe
+from fluxforge._machine import environment
 from fluxforge.data import source
 from fluxforge.gnn import Network
 from fluxforge.paper.studies._decoys import DECOYS, LAWS, Decoy
 from fluxforge.paper.studies._records import Claim, Verdict
 from fluxforge.pipeline import Judged as JudgedFormula
-from fluxforge.pipeline import (
-    Progress,
-    TrainedMember,
-    distil_network,
-    environment,
-    finite,
-    judge_formula,
-    run_folder,
-    silent,
-)
+from fluxforge.pipeline import TrainedMember, distil_network, finite, judge_formula, run_folder
 from fluxforge.recipe import exchange_law
+from fluxforge.run import Progress, Warn, silent
 from fluxforge.scheme import Stage, semi_discrete, symbol
 from fluxforge.train import train
 
 NAME = "controls"
-Warn = Callable[[str], None]
 FOOLED, MISSED, OK = "FOOLED", "missed", "ok"
 # Smaller than the shipped recipes: a network has to be good enough for a recovery, not better.
-QUICK: Mapping[str, Mapping[str, Any]] = {
+QUICK: Mapping[str, recipe.Changes] = {
     "first-order": {
         "network.width": 32,
         "training.steps": 3000,
@@ -52,11 +43,11 @@ QUICK: Mapping[str, Mapping[str, Any]] = {
         "evaluation.engine": "builtin",
     },
 }
-PAPER: Mapping[str, Mapping[str, Any]] = {
+PAPER: Mapping[str, recipe.Changes] = {
     "first-order": {},
     "midpoint": {"network.standardise": False, "data.meshes": 24},
 }
-SIZES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {"quick": QUICK, "paper": PAPER}
+SIZES: Mapping[str, Mapping[str, recipe.Changes]] = {"quick": QUICK, "paper": PAPER}
 
 
 class Judged(Struct, frozen=True):
@@ -103,7 +94,7 @@ class Config:
     """Which decoys, at which size: of `quick` networks, or of the shipped recipes with `paper`."""
 
     preset: str = "quick"
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: recipe.Changes = field(default_factory=dict)
     decoys: tuple[str, ...] = tuple(DECOYS)
 
 

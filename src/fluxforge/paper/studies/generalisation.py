@@ -1,9 +1,8 @@
 """The paper's first experiment: trained on two cells, with and without ℓ¹, asked about meshes of 300 cells."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -11,8 +10,9 @@ from msgspec import Struct
 from fluxforge import recipe
 from fluxforge.data import source
 from fluxforge.paper.studies._records import Claim, Verdict
-from fluxforge.pipeline import Progress, generalise, reduce_networks, run_folder, silent
-from fluxforge.run import RunFolder
+from fluxforge.pipeline import generalise, reduce_networks, run_folder
+from fluxforge.recipe import Table
+from fluxforge.run import Progress, RunFolder, Warn, silent
 from fluxforge.run.result import (
     Arm,
     ArmSummary,
@@ -28,7 +28,7 @@ from fluxforge.train import train
 
 NAME = "generalisation"
 # What each variant changes of the recipe.
-VARIANTS: Mapping[str, Mapping[str, Any]] = {
+VARIANTS: Mapping[str, recipe.Changes] = {
     "default": {},
     "with faces": {"data.faces": "random"},
     "as printed": {
@@ -59,7 +59,7 @@ class Result(Struct, frozen=True):
 
     experiment: str
     seeds: int
-    recipe: dict[str, Any]  # as `recipe.to_dict` writes it
+    recipe: Table  # as `recipe.to_dict` writes it
     sparse: Arm
     dense: Arm
     summary: dict[str, dict[str, ArmSummary]]
@@ -75,13 +75,11 @@ class Config:
     """What to run: the recipe, possibly made smaller, and the variants of it."""
 
     preset: str = "quick"
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: recipe.Changes = field(default_factory=dict)
     variants: tuple[str, ...] = tuple(VARIANTS)
 
 
-def run(
-    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> Result:
+def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """Train and measure every variant, and reduce the sparse networks of the first one.
 
     With a folder each variant is a run of its own in it, which is continued if it is there already.
@@ -122,7 +120,7 @@ def _describe_variant(found: Generalisation) -> Variant:
 
 
 def _run_variant(
-    spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: Callable[[str], None], *, reduce: bool
+    spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: Warn, *, reduce: bool
 ) -> tuple[Generalisation, Reduced | None]:
     if folder is None:
         return generalise(spec, None, tell), _reduce(spec, None, tell) if reduce else None

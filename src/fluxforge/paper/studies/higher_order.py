@@ -1,10 +1,9 @@
 """The paper's section 5: what two layers, two hops and four layers learn from the residual alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import jax
 from msgspec import convert, structs, to_builtins
@@ -27,7 +26,8 @@ from fluxforge.paper.studies._networks import (
     measure_residuals,
 )
 from fluxforge.paper.studies._seeds import read_rates
-from fluxforge.pipeline import Progress, ladder, problems_by_step, run_folder, silent
+from fluxforge.pipeline import ladder, problems_by_step, run_folder
+from fluxforge.run import Progress, Warn, silent
 from fluxforge.run.result import Discovery
 from fluxforge.scheme import Scheme, find, symbol
 from fluxforge.stepping import step_limit
@@ -36,9 +36,8 @@ from fluxforge.train import train
 __all__ = ["Config", "Result", "judge", "run"]
 
 NAME = "higher-order"
-Warn = Callable[[str], None]
 # Other networks, each by the recipe it starts from and what it changes there.
-VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+VARIANTS: Mapping[str, tuple[str, recipe.Changes]] = {
     "two layers, θ = 0": ("midpoint", {"loss.residual.theta": 0.0}),
     "two layers, θ = 1": ("midpoint", {"loss.residual.theta": 1.0}),
     "two layers, as printed": ("midpoint", {"loss.residual.theta": 1.0, "data.fourier": (0.5, 1.0)}),
@@ -61,7 +60,7 @@ class Config:
     """What to train: both recipes, the other networks, and for how many steps those."""
 
     preset: str = "quick"
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: recipe.Changes = field(default_factory=dict)
     variants: tuple[str, ...] = tuple(VARIANTS)
     variant_steps: int | None = None
     problems: int = 24
@@ -78,7 +77,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
         networks[name] = _measure(network, own)
     for name in config.variants:
         base, changes = VARIANTS[name]
-        own = _spec(config, base, {**changes, **_quicker(config), **_gentler(config, changes)})
+        own = _spec(config, base, {**changes, **_variant_steps(config), **_variant_rate(config, changes)})
         where = None if folder is None else folder / _folder_name(name)
         networks[name] = _train_variant(own, where, _prefix_progress(tell, name))
     return Result(
@@ -96,13 +95,13 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     )
 
 
-def _quicker(config: Config) -> dict[str, Any]:
+def _variant_steps(config: Config) -> recipe.Changes:
     """The number of training steps of the other networks, which are only compared: fewer, unless a number is given."""
     asked = config.variant_steps is None and "training.steps" in config.changes
     return {} if asked else {"training.steps": config.variant_steps or VARIANT_STEPS}
 
 
-def _gentler(config: Config, changes: Mapping[str, Any]) -> dict[str, Any]:
+def _variant_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
     """Small networks learn at ten times the rate of the paper's; four layers of them explode at that."""
     if config.preset != "quick" or changes.get("network.layers", 0) <= 2:
         return {}
@@ -110,7 +109,7 @@ def _gentler(config: Config, changes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in own.items() if name not in config.changes}
 
 
-def _spec(config: Config, name: str, changes: Mapping[str, Any]) -> recipe.Recipe:
+def _spec(config: Config, name: str, changes: recipe.Changes) -> recipe.Recipe:
     own = {key: value for key, value in config.changes.items() if key != "seeds"}
     return recipe.override(recipe.load(name, preset=config.preset), {**own, **changes})
 
@@ -195,9 +194,7 @@ def minimise_residuals(config: Config) -> tuple[dict[str, Direct], dict[str, Dir
     return two, four
 
 
-def _minimise(
-    base: recipe.Recipe, changes: Mapping[str, Any], layers: int, problems: Mapping[float, Problem]
-) -> Direct:
+def _minimise(base: recipe.Recipe, changes: recipe.Changes, layers: int, problems: Mapping[float, Problem]) -> Direct:
     spec = recipe.override(base, changes)
     start = {f"{letter}{k}": 1.0 / (layers + 1 - k) for k in range(1, layers + 1) for letter in "ac"}
     free = layer_stages(FLUX, start, layers)

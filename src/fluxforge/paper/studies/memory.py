@@ -1,20 +1,20 @@
 """The paper's memory figure: what each scheme needs, over mesh size and time step, measured and counted."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fluxforge import recipe
 from fluxforge.data import generate_meshes
 from fluxforge.paper.studies._measures import graph_of
 from fluxforge.paper.studies._records import Claim, Measurements, Verdict, open_measurements
 from fluxforge.paper.studies._tasks import Footprint, Task, count_bytes, measure_tasks
-from fluxforge.pipeline import Progress, silent
+from fluxforge.run import Progress, Warn, silent
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import Solver
 
@@ -97,7 +97,7 @@ class Config:
     """Mesh sizes, steps in Fourier steps, and how many processes measure at once: memory has no clock to disturb."""
 
     preset: str = "quick"
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: recipe.Changes = field(default_factory=dict)
     cells: tuple[int, ...] | None = None
     fractions: tuple[float, ...] = FOURIER
     subjects: tuple[str, ...] = tuple(SUBJECTS)
@@ -113,9 +113,7 @@ class Config:
         return self.fractions[:1] if self.preset == "quick" and cells < max(self.sizes) else self.fractions
 
 
-def run(
-    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> Result:
+def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """A process per scheme, mesh and step; measurements that the folder holds are read."""
     with jax.enable_x64(True), open_measurements(None if folder is None else folder / "grid", warn) as held:
         bare = {cells: _task(None, cells, fraction=0.0) for cells in config.sizes}
@@ -142,7 +140,7 @@ def run(
         fractions=list(config.fractions),
         baseline=[replace(one, wanted=cells) for cells, one in baseline.items()],
         rows=rows,
-        bytes_per_cell={name: _fits(rows, name) for name in config.subjects},
+        bytes_per_cell={name: _fit_bytes(rows, name) for name in config.subjects},
         choices=CHOICES,
     )
 
@@ -188,7 +186,7 @@ def _row(where: tuple[str, int, float], one: Footprint, *, baseline: Footprint, 
     return Row(name, cells, one.cells, fraction, whole, stepping, counted)
 
 
-def _fits(rows: Sequence[Row], name: str) -> BytesPerCell:
+def _fit_bytes(rows: Sequence[Row], name: str) -> BytesPerCell:
     """Bytes per cell over all sizes, at the first step; and on the largest mesh alone, for each step."""
     own = [row for row in rows if row.scheme == name]
     first = [row for row in own if row.fourier == own[0].fourier]
@@ -208,10 +206,10 @@ def _slope(cells: Sequence[int], values: Sequence[float]) -> float | None:
 
 def judge(result: Result) -> list[Claim]:
     """The claim on memory against each solver of Crank–Nicolson by itself."""
-    return [_lower(result, solver) for solver in ("LU", "CG")]
+    return [_judge_memory(result, solver) for solver in ("LU", "CG")]
 
 
-def _shares(result: Result, solver: str) -> Iterator[tuple[str, float | None, float | None]]:
+def _memory_shares(result: Result, solver: str) -> Iterator[tuple[str, float | None, float | None]]:
     """Measured and counted bytes per cell of each discovered scheme over Crank–Nicolson's."""
     other = result.bytes_per_cell[f"crank-nicolson, {solver}"]
     for name in DISCOVERED:
@@ -223,35 +221,35 @@ def _share(own: float | None, other: float | None) -> float | None:
     return None if own is None or other is None or other <= 0 else own / other
 
 
-def _lower(result: Result, solver: str) -> Claim:
+def _judge_memory(result: Result, solver: str) -> Claim:
     """Holds if measured and counted bytes agree that it is much lower, for both schemes; in part if for some.
 
     How much it takes to assemble a scheme is ours to mend, and no property of it: it is told, not judged.
     """
-    found = list(_shares(result, solver))
+    found = list(_memory_shares(result, solver))
     much = [share is not None and share <= MUCH_LOWER for _, *shares in found for share in shares]
     verdict: Verdict = "holds" if all(much) else "holds under a condition" if any(much) else "does not hold"
     other = result.bytes_per_cell[f"crank-nicolson, {solver}"]
     parts = [
-        f"{name} {_bytes(result.bytes_per_cell[name].stepping)} measured, "
-        f"{_bytes(result.bytes_per_cell[name].counted)} counted, "
-        f"{_bytes(result.bytes_per_cell[name].whole)} while it is assembled"
+        f"{name} {_format_bytes(result.bytes_per_cell[name].stepping)} measured, "
+        f"{_format_bytes(result.bytes_per_cell[name].counted)} counted, "
+        f"{_format_bytes(result.bytes_per_cell[name].whole)} while it is assembled"
         for name, *_ in found
     ]
     evidence = (
-        f"bytes per cell: {'; '.join(parts)}; Crank–Nicolson by {solver} {_bytes(other.stepping)}, "
-        f"{_bytes(other.counted)} and {_bytes(other.whole)} (much lower: at most {MUCH_LOWER:.0%} of the first "
-        f"two); {_time_step(result)}"
+        f"bytes per cell: {'; '.join(parts)}; Crank–Nicolson by {solver} {_format_bytes(other.stepping)}, "
+        f"{_format_bytes(other.counted)} and {_format_bytes(other.whole)} "
+        f"(much lower: at most {MUCH_LOWER:.0%} of the first two); {_describe_time_step(result)}"
     )
     text = "the discovered schemes offer a much lower memory consumption"
     return Claim(f"less memory than Crank–Nicolson by {solver}", f"{text} (than CN, by {solver})", verdict, evidence)
 
 
-def _bytes(value: float | None) -> str:
+def _format_bytes(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.0f}"
 
 
-def _time_step(result: Result) -> str:
+def _describe_time_step(result: Result) -> str:
     """Whether the time step matters to an explicit scheme, in words."""
     gaps, same = [], True
     for name, fits in result.bytes_per_cell.items():

@@ -1,21 +1,22 @@
 """How often each shipped recipe finds what it expects: the same discovery with several seeds."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import jax
 from msgspec import Struct, convert, to_builtins
 
 from fluxforge import recipe
 from fluxforge.data import source
-from fluxforge.paper.studies._networks import Residuals, discover_in, measure_residuals
-from fluxforge.paper.studies._records import Claim, Verdict
+from fluxforge.paper.studies._networks import discover_in, measure_residuals
+from fluxforge.paper.studies._records import Claim, Residuals, Verdict
 from fluxforge.paper.studies._seeds import (
+    BUILT_IN,
     OUTCOMES,
+    SMALL_STEPS,
     Outcome,
     Rate,
     Spread,
@@ -26,13 +27,11 @@ from fluxforge.paper.studies._seeds import (
     spread_of,
     weigh,
 )
-from fluxforge.pipeline import Progress, silent
-from fluxforge.run import RunFolder
+from fluxforge.run import Progress, RunFolder, Warn, silent
 from fluxforge.run.result import Discovery
 from fluxforge.train import train
 
 NAME = "rates"
-Warn = Callable[[str], None]
 RECIPES = ("first-order", "first-order-direct", "first-order-pinn", "midpoint", "two-hop")
 # Seeds per recipe. The recipes are the shipped ones, at their own size, at both presets.
 SEEDS = {"quick": 5, "paper": 10}
@@ -95,7 +94,7 @@ class Config:
     """Which recipes, with how many seeds each: the first is the recipe's own, the others follow it."""
 
     preset: str = "quick"
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: recipe.Changes = field(default_factory=dict)
     recipes: tuple[str, ...] = RECIPES
     seeds: int | None = None
 
@@ -178,13 +177,13 @@ def tally(spec: recipe.Recipe, rows: Sequence[Row]) -> RecipeRates:
         verdicts={each: sum(row.verdict == each for row in rows) for each in OUTCOMES},
         rate=Rate(sum(row.as_expected for row in rows), len(rows)),
         rates={key: Rate(sum(true), len(true)) for key, true in _statements(spec.name, rows).items()},
-        medians=_medians(rows),
+        medians=_find_medians(rows),
         seconds=spread_of([row.seconds for row in rows]),
         rows=list(rows),
     )
 
 
-def _medians(rows: Sequence[Row]) -> dict[str, Spread]:
+def _find_medians(rows: Sequence[Row]) -> dict[str, Spread]:
     constants = sorted({key for row in rows for key in row.constants})
     found = {
         "explained": spread_of([row.explained for row in rows if row.explained is not None]),
@@ -242,10 +241,7 @@ def _is_flux_twice(row: Row) -> bool:
     )
 
 
-# The words that a verdict on a network begins with if its update adds what it is to find.
-BUILT_IN = "with T + Δt/V built into the network"
 OTHER_LOSS = "with another loss than printed"
-SMALL_STEPS = "in the limit of small steps"
 # The loss as printed takes the Laplacian of the network's output.
 AS_PRINTED = 1.0
 
@@ -268,7 +264,7 @@ def judge(result: Result) -> list[Claim]:
 
 def _judge_recipe(name: str, found: Tally) -> Claim:
     text, called = TEXTS[name]
-    conditions = _conditions(found)
+    conditions = _list_conditions(found)
     verdict: Verdict = "holds under a condition" if conditions else "holds"
     counts = ", ".join(f"{key} {count}" for key, count in found.verdicts.items())
     medians = ", ".join(
@@ -280,7 +276,7 @@ def _judge_recipe(name: str, found: Tally) -> Claim:
     return weigh(Claim(f"rates-{name}", text, verdict, evidence, ", ".join(conditions)), rate)
 
 
-def _conditions(found: Tally) -> list[str]:
+def _list_conditions(found: Tally) -> list[str]:
     """The differences between the recipe and the text of the paper."""
     conditions = [BUILT_IN] if found.update == "residual" else []
     if found.theta is not None:

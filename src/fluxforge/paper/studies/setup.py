@@ -1,7 +1,6 @@
 """The paper's set-up: the two-cell training set, the 100 meshes, and the neighbourhoods of a cell."""
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +23,7 @@ from fluxforge.paper.studies._setup_meshes import (
     choose_samples,
     describe_ensemble,
 )
-from fluxforge.pipeline import Progress, silent
+from fluxforge.run import Progress, Warn, silent
 from fluxforge.scheme import Hop
 
 NAME = "setup"
@@ -91,15 +90,13 @@ class Config:
     """How many meshes of which sizes; the paper's by default. `changes` of a recipe have nothing to change here."""
 
     preset: str = "quick"
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: recipe.Changes = field(default_factory=dict)
     meshes: int = 100
     cells: tuple[int, int] = (100, 600)
     engine: Literal["auto", "gmsh", "builtin"] = "auto"
 
 
-def run(
-    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> Result:
+def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """Everything the figures show; seconds, most of them for the meshes."""
     tell("two cells", 0, 3)
     with jax.enable_x64(True):
@@ -107,7 +104,7 @@ def run(
     tell("meshes", 1, 3)
     wanted = recipe.Meshes(meshes=config.meshes, cells=config.cells, engine=config.engine)
     found = meshes(wanted, SEED)
-    engine = _engine(config.engine, warn)
+    engine = _find_engine(config.engine, warn)
     tell("neighbourhoods", 2, 3)
     result = Result(
         experiment=NAME,
@@ -121,7 +118,7 @@ def run(
     return result
 
 
-def _engine(wanted: str, warn: Callable[[str], None]) -> str:
+def _find_engine(wanted: str, warn: Warn) -> str:
     """The name of the mesh generator that was used; `warn` is called if it is not the paper's."""
     problem = gmsh_problem() if wanted == "auto" else None
     if problem is not None:
@@ -167,10 +164,11 @@ def _judge_meshes(found: Ensemble) -> Claim:
     verdict: Verdict = "does not hold" if not (varied and shaped) else "holds" if apart else "holds under a condition"
     evidence = (
         f"{found.meshes} meshes of {found.cells[0]} to {found.cells[1]} cells by {found.engine}; standard "
-        f"deviation over mean, least to largest: {_spreads(regular)} on regular meshes, {_spreads(irregular)} on "
-        f"irregular ones; mean quality of a regular mesh at least {regular.quality[0]:.2f} (1: equilateral); "
-        f"connected areas of cells of at most 1/8 of the largest: {_areas(irregular)} of the irregular meshes, "
-        f"{_areas(regular)} of the regular ones"
+        f"deviation over mean, least to largest: {_format_spreads(regular)} on regular meshes, "
+        f"{_format_spreads(irregular)} on irregular ones; "
+        f"mean quality of a regular mesh at least {regular.quality[0]:.2f} (1: equilateral); "
+        f"connected areas of cells of at most 1/8 of the largest: {_format_areas(irregular)} of the irregular meshes, "
+        f"{_format_areas(regular)} of the regular ones"
     )
     text = (
         "the regular meshes are an unstructured grid with regular cell shape; two random attraction points let two "
@@ -179,11 +177,11 @@ def _judge_meshes(found: Ensemble) -> Claim:
     return Claim("setup-meshes", text, verdict, evidence)
 
 
-def _areas(kind: Kind) -> str:
+def _format_areas(kind: Kind) -> str:
     return ", ".join(f"{count} on {meshes}" for count, meshes in kind.areas.items())
 
 
-def _spreads(kind: Kind) -> str:
+def _format_spreads(kind: Kind) -> str:
     names = {"V": "V", "A": "A", "delta": "δ"}
     return ", ".join(
         f"{letter} {getattr(kind.spread, k)[0]:.2f} to {getattr(kind.spread, k)[2]:.2f}" for k, letter in names.items()
@@ -209,7 +207,7 @@ def describe_two_cells() -> TwoCells:
         delta=float(graph.delta[0]),
         ratio=(graph.A[0] / graph.delta[0] / graph.V).tolist(),
         training=_describe_training(drawn.problems),
-        example=_example(drawn.problems),
+        example=_describe_example(drawn.problems),
     )
 
 
@@ -223,7 +221,7 @@ def _describe_training(problems: Problem) -> TrainingSet:
     return TrainingSet(graphs=len(V), edges=int(np.asarray(edge.mask).sum(axis=(1, 2)).max()) // 2, **ends)
 
 
-def _example(problems: Problem) -> Example:
+def _describe_example(problems: Problem) -> Example:
     """T and S of the first graph, and T one step of the first-order scheme later."""
     T, S, after = (_round(values[0]) for values in (problems.T, problems.S, problems.answer))
     return Example(T, S, after, float(problems.dt[0]), float(problems.parameters["alpha"][0]))

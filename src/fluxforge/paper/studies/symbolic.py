@@ -1,6 +1,6 @@
 """The paper's section 4, second half: networks on primitive features turned into formulas, again and again."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,8 +19,9 @@ from fluxforge.loss import step_of
 from fluxforge.paper.studies._networks import constants_rows
 from fluxforge.paper.studies._seeds import read_rates
 from fluxforge.paper.studies._symbolic_result import EXACT, AgainstStep, Recovery, Result, Row, StepConstants, judge
-from fluxforge.pipeline import Progress, explain, ladder, problems_by_step, run_folder, silent, with_steps
+from fluxforge.pipeline import explain, ladder, problems_by_step, run_folder, with_steps
 from fluxforge.recipe import diffusivity_of
+from fluxforge.run import Progress, Warn, silent
 from fluxforge.run.result import Discovery, Number
 from fluxforge.scheme import symbol
 from fluxforge.train import Trained, train
@@ -28,7 +29,6 @@ from fluxforge.train import Trained, train
 __all__ = ["AgainstStep", "Config", "Result", "Row", "StepConstants", "judge", "run"]
 
 NAME = "symbolic"
-Warn = Callable[[str], None]
 FLUX = symbol("alpha") * symbol("A") / symbol("delta")
 SEEDS = {"quick": 3, "paper": 10}
 RECIPES = ("first-order", "first-order-pinn")
@@ -39,7 +39,7 @@ class Config:
     """How many networks, for which diffusivities, and for which θ the constant is followed against Δt."""
 
     preset: str = "quick"
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: recipe.Changes = field(default_factory=dict)
     seeds: int | None = None
     diffusivities: tuple[float, ...] = (0.3, 2.5)
     thetas: tuple[float, ...] = (0.0, 0.5, 1.0)

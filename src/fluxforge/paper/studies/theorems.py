@@ -1,9 +1,8 @@
 """The paper's lemmas and theorems as code: what they promise, on which conditions, and networks that break them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -42,7 +41,7 @@ from fluxforge.paper.studies._theorems_result import (
     Smaller,
     Weights,
 )
-from fluxforge.pipeline import Progress, silent
+from fluxforge.run import Progress, Warn, silent
 from fluxforge.scheme import Hop
 from fluxforge.train import train
 
@@ -61,16 +60,14 @@ class Config:
     """How many networks are trained, for how long, and on how many meshes the bounds are tried."""
 
     preset: str = "quick"
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: recipe.Changes = field(default_factory=dict)
     meshes: int = 200
     cells: int = 150
     steps: int = 20_000
     seeds: int = 16
 
 
-def run(
-    config: Config, folder: Path | None = None, tell: Progress = silent, warn: Callable[[str], None] = lambda _: None
-) -> Result:
+def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """Everything the appendix claims, measured; seconds, but for the training of two families of networks."""
     with jax.enable_x64(True):
         tell("meshes", 0, 5)
@@ -205,7 +202,7 @@ def _describe(check: bounds.BoundCheck) -> BoundTest:
     )
 
 
-def _train_networks(config: Config, changes: Mapping[str, Any]) -> tuple[list[Network], Problem]:
+def _train_networks(config: Config, changes: recipe.Changes) -> tuple[list[Network], Problem]:
     """Networks of a recipe like the paper's, and the graphs they were trained on, in float64."""
     base = recipe.override(recipe.load("generalisation"), {"seeds": config.seeds, "training.steps": config.steps})
     spec = recipe.override(base, {"data.negated": True, "data.time_step": DT, **changes, **config.changes})

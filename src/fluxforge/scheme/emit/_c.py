@@ -15,7 +15,7 @@ from fluxforge.scheme.emit._plan import (
     names,
 )
 from fluxforge.scheme.emit._print_infix import c_dialect, infix
-from fluxforge.scheme.emit._words import c_comment, header, identifier
+from fluxforge.scheme.emit._words import c_comment, called_helpers, header, identifier
 
 _FIELDS = "const double *T, const double *S, double *T_new"
 
@@ -26,7 +26,7 @@ def emit_c(scheme: Scheme) -> str:
     prefix = identifier(scheme.name)
     functions = _implicit(scheme, prefix) if scheme.implicit else [_function(scheme, f"int {prefix}_step")]
     code = "\n".join(functions)
-    helpers = [_fill_names(HELPERS[name], scheme) for name in _called_helpers(code, prefix)]
+    helpers = [_fill_names(HELPERS[name], scheme) for name in called_helpers(code, HELPERS, NEEDS, f"{prefix}_")]
     return "\n".join([_comment(scheme), INCLUDES, MESH, *helpers, *functions])
 
 
@@ -52,12 +52,6 @@ def _fill_names(text: str, scheme: Scheme) -> str:
     return Template(text).substitute(name=prefix, **c_arguments(scheme, prefix))
 
 
-def _called_helpers(code: str, prefix: str) -> list[str]:
-    names = {name for name in HELPERS if f"{prefix}_{name}(" in code}
-    names.update(inner for name in tuple(names) for inner in NEEDS.get(name, ()))
-    return [name for name in HELPERS if name in names]
-
-
 def _comment(scheme: Scheme) -> str:
     answer = "0, 1 if memory runs out, 2 if conjugate gradients fail" if scheme.implicit else "0, 1 if memory runs out"
     several = len(scheme.stages) > 1 or scheme.implicit
@@ -72,11 +66,11 @@ def _comment(scheme: Scheme) -> str:
 def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, opening: str, fields: str) -> str:
     """The function's text; `opening` is what stands before its brackets, `fields` its last parameters."""
     used = names(expressions(stages))
-    spelled = CNames(prefix, scheme).spelled
-    outputs = [spelled(name) for stage in stages for name in stage.outputs if name != NEXT]
+    spell_name = CNames(prefix, scheme).spell_name
+    outputs = [spell_name(name) for stage in stages for name in stage.outputs if name != NEXT]
     taken = Arguments.of(scheme)
     # α before Δt, then arrays, as these casts were always written.
-    given = {name: spelled(name) for name in (*constants(scheme.equation), *taken.cells)}
+    given = {name: spell_name(name) for name in (*constants(scheme.equation), *taken.cells)}
     given |= {name: SLOTS.format(name) for name in taken.slots} | {name: name for name in _fields_of(fields)}
     body = [f"(void){written};" for name, written in given.items() if not _mentions(name, used)]
     if any(message.hop is Hop.LINE for stage in stages for message in stage.messages.values()):
@@ -94,9 +88,9 @@ def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, openin
 
 def c_arguments(scheme: Scheme, prefix: str) -> dict[str, str]:
     """The parameters of a step as they are passed on (`arguments`) and as they are declared (`typed`)."""
-    found, spelled = Arguments.of(scheme), CNames(prefix, scheme).spelled
-    numbers = [spelled(name) for name in found.constants]
-    arrays = [*map(spelled, found.cells), *map(SLOTS.format, found.slots)]
+    found, spell_name = Arguments.of(scheme), CNames(prefix, scheme).spell_name
+    numbers = [spell_name(name) for name in found.constants]
+    arrays = [*map(spell_name, found.cells), *map(SLOTS.format, found.slots)]
     typed = [*(f"double {name}" for name in numbers), *(f"const double *{name}" for name in arrays)]
     return {"arguments": ", ".join([*numbers, *arrays]), "typed": ", ".join(typed)}
 

@@ -15,7 +15,7 @@ from fluxforge.scheme.emit._plan import (
     sums,
 )
 from fluxforge.scheme.emit._print_infix import c_dialect, infix
-from fluxforge.scheme.emit._words import wrapped
+from fluxforge.scheme.emit._words import wrap_lines
 
 _KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
@@ -37,15 +37,15 @@ class CNames:
         self._slots = Arguments.of(scheme).slots
         self._reserved = _RESERVED | {f"{prefix}_{helper}" for helper in HELPERS}
 
-    def spelled(self, name: str) -> str:
+    def spell_name(self, name: str) -> str:
         """The name, with an underscore behind it where C, libm or the file already uses it."""
         return f"{name}_" if name in self._reserved or _MACRO_LIKE.fullmatch(name) else name
 
     def at_cell(self, name: str, cell: str = "P") -> str:
         """A parameter, V, a field or an output in a cell."""
         if name in self._constants:
-            return self.spelled(name)
-        return f"mesh->V[{cell}]" if name == "V" else f"{self.spelled(name)}[{cell}]"
+            return self.spell_name(name)
+        return f"mesh->V[{cell}]" if name == "V" else f"{self.spell_name(name)}[{cell}]"
 
     def on_path(self, name: str) -> str:
         """A symbol of one path P → N → Q at P, at N or along a leg, N being a cell."""
@@ -79,12 +79,12 @@ class CStage:
         self._reductions = reductions(stage)
         write = {Hop.EDGE: self._edges, Hop.PATH: self._paths, Hop.RING: self._ring, Hop.LINE: self._edges}
         for hop, messages in sums(stage).items():
-            lines += [f"double {self._names.spelled(name)} = {_START[self._reductions[name]]};" for name in messages]
+            lines += [f"double {self._names.spell_name(name)} = {_START[self._reductions[name]]};" for name in messages]
             lines += write[hop](messages)
-        own = {name: self._names.spelled(name) for messages in sums(stage).values() for name in messages}
+        own = {name: self._names.spell_name(name) for messages in sums(stage).values() for name in messages}
         for name, output in stage.outputs.items():
             text = infix(output.expression, self._dialect, lambda s: own.get(s) or self._names.at_cell(s))
-            lines.append(_statement(f"{self._names.spelled(name)}[P] =", text))
+            lines.append(_statement(f"{self._names.spell_name(name)}[P] =", text))
         return _loop("size_t P = 0; P < mesh->cells; P++", lines)
 
     def _edges(self, messages: Mapping[str, sp.Expr]) -> list[str]:
@@ -157,7 +157,7 @@ class CStage:
     def _add_messages(self, messages: Mapping[str, sp.Expr]) -> list[str]:
         return [
             self._reduce_message(
-                self._names.spelled(name), self._reductions[name], infix(expression, self._dialect, self._symbol)
+                self._names.spell_name(name), self._reductions[name], infix(expression, self._dialect, self._symbol)
             )
             for name, expression in messages.items()
         ]
@@ -169,12 +169,12 @@ class CStage:
         return _statement(f"{name} =", f"{self._prefix}_{reduction}({name}, {text})")
 
     def _symbol(self, name: str) -> str:
-        return self._names.spelled(name) if name in self._constants else name
+        return self._names.spell_name(name) if name in self._constants else name
 
     def _at_node(self, field: str, end: str) -> str:
         if field == "V":
             return f"{self._prefix}_volume(mesh, {end})"
-        return f"{self._prefix}_{self._rules[field]}(mesh, {self._names.spelled(field)}, {end})"
+        return f"{self._prefix}_{self._rules[field]}(mesh, {self._names.spell_name(field)}, {end})"
 
 
 def _apart(found: list[str]) -> list[str]:
@@ -200,7 +200,7 @@ def _along_path(table: str) -> str:
 def _statement(start: str, text: str) -> str:
     if len(start) + len(text) <= 100:
         return f"{start} {text};"
-    return f"{start}\n{wrapped(text, first='    ', rest='    ', width=100)};"
+    return f"{start}\n{wrap_lines(text, first='    ', rest='    ', width=100)};"
 
 
 def _loop(header: str, lines: list[str]) -> list[str]:

@@ -79,7 +79,7 @@ class Latex:
         below = ([_number(parts.bottom)] if parts.bottom != 1 else []) + self._factors(parts.below)
         if not below:
             texts = number + self._factors(parts.above) + sums
-            return joined(texts) or "1", ATOM if texts == number else PRODUCT
+            return join_factors(texts) or "1", ATOM if texts == number else PRODUCT
         over = number + self._factors(factor for factor in parts.above if self._is_coefficient(factor))
         behind = self._factors(factor for factor in parts.above if not self._is_coefficient(factor))
         if not over:
@@ -88,8 +88,8 @@ class Latex:
             over, sums = [self(parts.sums[0])], sums[1:]
         if parts.bottom == 1 and len(parts.below) == 1:
             below = [self(parts.below[0])]
-        fraction = rf"\frac{{{joined(over) or '1'}}}{{{joined(below)}}}"
-        return joined([fraction, *behind, *sums]), PRODUCT
+        fraction = rf"\frac{{{join_factors(over) or '1'}}}{{{join_factors(below)}}}"
+        return join_factors([fraction, *behind, *sums]), PRODUCT
 
     def _factors(self, factors: Iterable[sp.Expr]) -> list[str]:
         return [self._within(PRODUCT, factor) for factor in factors]
@@ -138,7 +138,7 @@ def value(expr: sp.Expr) -> str:
     return Latex(Letter)(expr if expr.is_Number else sp.Float(float(evaluate(expr, {}, np))))
 
 
-def joined(factors: Iterable[str]) -> str:
+def join_factors(factors: Iterable[str]) -> str:
     """Factors side by side, a thin space between them unless a bracket makes one."""
     return r"\,".join(factors).replace(r"\,\left(", r"\left(")
 

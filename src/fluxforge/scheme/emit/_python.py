@@ -19,7 +19,7 @@ from fluxforge.scheme.emit._plan import (
 )
 from fluxforge.scheme.emit._print_infix import array_dialect, infix, plain_dialect
 from fluxforge.scheme.emit._python_text import CALL, CG_JAX, CG_NUMPY, HELPERS, MESH, NEEDS
-from fluxforge.scheme.emit._words import header, wrapped
+from fluxforge.scheme.emit._words import called_helpers, header, wrap_lines
 
 _RESERVED = {"np", "jnp", "jax", "mesh", "k", "l", "exists", "ring", "same", "step", "Mesh", "NamedTuple"}
 _WIDTH = 108
@@ -59,7 +59,8 @@ def python_module(scheme: Scheme, flavour: Flavour) -> str:
         doc = "T one time step later."
         functions = [_Function(scheme, flavour).of(scheme.stages, f"step(T, S, mesh, {arguments})", doc, flavour.entry)]
     words = {"np": flavour.np, "Array": flavour.array}
-    helpers = [Template(HELPERS[name]).substitute(words) for name in _called_helpers("\n".join(functions))]
+    called = called_helpers("\n".join(functions), HELPERS, NEEDS)
+    helpers = [Template(HELPERS[name]).substitute(words) for name in called]
     mesh = Template(MESH).substitute(words)
     return "\n\n".join([f"{_docstring(scheme, flavour)}\n{flavour.imports}\n", mesh, *helpers, *functions])
 
@@ -76,12 +77,6 @@ def _call(scheme: Scheme) -> str:
 def _list_parameters(scheme: Scheme) -> str:
     """The parameters of a step, as its signature names them."""
     return ", ".join(map(_spell_name, Arguments.of(scheme).names))
-
-
-def _called_helpers(code: str) -> list[str]:
-    names = {name for name in HELPERS if f"{name}(" in code}
-    names.update(inner for name in tuple(names) for inner in NEEDS.get(name, ()))
-    return [name for name in HELPERS if name in names]
 
 
 def _spell_name(name: str) -> str:
@@ -125,7 +120,7 @@ class _Function:
             text = self._output(output.expression)
             start = "return " if name == NEXT else f"{_spell_name(name)} = "
             if len(start) + len(text) > _WIDTH:
-                text = f"(\n{wrapped(text, first='    ', rest='    ', width=_WIDTH)}\n)"
+                text = f"(\n{wrap_lines(text, first='    ', rest='    ', width=_WIDTH)}\n)"
             self._lines.append(start + text)
 
     def _sum(self, name: str, expression: sp.Expr, hop: Hop, reduce: str) -> None:
@@ -137,7 +132,7 @@ class _Function:
         text = infix(expression, self._dialect, _spell_name)
         line = f"{_spell_name(name)} = {reduce}({text}, {_USED[hop]}, mesh)"
         if len(line) > _WIDTH:
-            message = wrapped(text, first="    ", rest="    ", width=_WIDTH)
+            message = wrap_lines(text, first="    ", rest="    ", width=_WIDTH)
             line = f"{_spell_name(name)} = {reduce}(\n{message},\n    {_USED[hop]},\n    mesh,\n)"
         self._lines.append(line)
 

@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from fluxforge.scheme._scheme import Scheme, Stage
 from fluxforge.scheme._symbols import NEXT, Ghost, Hop, Reduction
@@ -53,9 +53,18 @@ def c_comment(text: str) -> str:
     return re.sub(r"\?(?=\?)", "? ", text.replace("*/", "* /").replace("/*", "/ *"))
 
 
+def called_helpers(
+    code: str, helpers: Iterable[str], needs: Mapping[str, tuple[str, ...]], prefix: str = ""
+) -> list[str]:
+    """The helper functions that code calls, and those which these need, in the order of `helpers`."""
+    names = {name for name in helpers if f"{prefix}{name}(" in code}
+    names.update(inner for name in tuple(names) for inner in needs.get(name, ()))
+    return [name for name in helpers if name in names]
+
+
 def header(scheme: Scheme, *, call: str, nothing: str, note: str) -> str:
     """The comment that opens a file of code: what the scheme is, how to call it, what the mesh is."""
-    lines = [wrapped(line, first="    ", rest=" " * 12, width=112) for line in formula(scheme)]
+    lines = [wrap_lines(line, first="    ", rest=" " * 12, width=112) for line in formula(scheme)]
     spare = unread(scheme)
     skip = f"\n{', '.join(spare)} {'is' if len(spare) == 1 else 'are'} not read and may be {nothing}." if spare else ""
     return "\n".join([f"{title(scheme)}.", "", *lines, "", call, "", _MESH + skip, note])
@@ -87,7 +96,7 @@ def _stage(stage: Stage) -> Iterator[str]:
         yield f"{name:<{wide}} = {infix(output.expression, plain_dialect(), str)}{note}"
 
 
-def wrapped(text: str, *, first: str = "", rest: str = "", width: int = 100) -> str:
+def wrap_lines(text: str, *, first: str = "", rest: str = "", width: int = 100) -> str:
     """Lines broken before the outermost operators that make them fit."""
     depth = 0
     while depth < _DEEPEST and max(map(len, _glue_words(text, depth).split(" "))) > width - len(rest):

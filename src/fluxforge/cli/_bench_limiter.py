@@ -1,4 +1,4 @@
-"""`fluxforge bench limiter`, and how the result of `fluxforge discover limiter` is shown."""
+"""`fluxforge bench limiter`: tables of errors by limiter, or one JSON document."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,6 @@ from fluxforge.errors import InputError
 
 if TYPE_CHECKING:
     from fluxforge.bench import LimiterBench
-    from fluxforge.run.limiter import LimiterResult
 
 
 def limiter(
@@ -25,9 +24,9 @@ def limiter(
     as_json: Json = False,
 ) -> None:
     """Compare limiters, old and discovered, with WENO5-JS, WENO-Z and MP5 on waves under transport."""
-    from fluxforge.cli._progress import doing
+    from fluxforge.cli._progress import show_status
 
-    with doing("measuring limiters", quiet=as_json) as tell:
+    with show_status("measuring limiters", quiet=as_json) as tell:
         from fluxforge.bench import bench_limiter
 
         if figure is not None and not triangles:
@@ -99,24 +98,3 @@ def _show_bench(measured: "LimiterBench") -> None:
     _show_triangles(measured)
     show()
     show_pairs((name, f"φ = {text}") for name, text in measured.formulas.items())
-
-
-def show_limiter(result: "LimiterResult", folder: Path) -> None:
-    """Print the formula of a run, why it was accepted or refused, and its errors."""
-    show(f"{result.recipe}: {result.verdict}\n\nφ = {result.formula}\n")
-    show_pairs(text.split(": ", 1) for text in result.reasons)
-    show_pairs(("finding", text) for text in result.findings)
-    first = result.limiters[0]
-    columns = ("limiter", *(f"{n} steps" for n in first.fresh), *(f"Jiang–Shu, c = {c}" for c in first.jiang_shu))
-    rows = [
-        (
-            row.name,
-            *("-" if value is None else f"{value:.3f}" for value in row.fresh.values()),
-            *("-" if value is None else number(value, 3) for value in row.jiang_shu.values()),
-        )
-        for row in result.limiters
-    ]
-    show("\nerrors on fresh profiles over CFL-superbee's; mean |error| on the wave\n")
-    show_table(columns, rows, right=columns[1:])
-    parts = ", ".join(f"{name} {seconds:.0f}" for name, seconds in result.seconds.items())
-    show(f"\n{sum(result.seconds.values()):.0f} s ({parts}); report: {folder / 'report.html'}")

@@ -1,0 +1,95 @@
+"""Whether steady fields keep the range of their walls, with linear fluxes and with blends that are limited to it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from fluxforge.skew import (
+    ASPECT,
+    FAMILIES,
+    Constants,
+    FluxOperator,
+    SteadyProblem,
+    face_weights,
+    make_mesh,
+    manufactured_problems,
+    random_meshes,
+    solve_monotone,
+    solve_steady,
+)
+
+# Not those of the search, its validation, or the other rows of the benchmark.
+_SEED, _PROBLEMS, _N, _ROUND_OFF = 5 * 10**6, 4, 8, 1e-9
+
+
+@dataclass(frozen=True)
+class RangeRow:
+    """On how many stretched meshes a steady field leaves the range of its walls, and by how much at most.
+
+    Blended: with the two-point flux where needed. `unconverged` iterations stopped early: their fields keep the range,
+    and their balances hold only nearly.
+    """
+
+    scheme: str
+    blended: bool
+    meshes: int
+    violated: int
+    overshoot: float
+    unconverged: int
+
+
+@dataclass(frozen=True)
+class BlendRow:
+    """The L2 error of a blend over that of the linear flux in it: root mean squares over steady problems."""
+
+    family: str
+    scheme: str
+    cells: int
+    error_ratio: float
+
+
+def range_rows(laws: Mapping[str, Constants], meshes: int) -> list[RangeRow]:
+    """Steady fields without a source, half of the walls at 1 and the others at 0, on meshes of aspect up to 30."""
+    operators = [FluxOperator(each.graph) for each in random_meshes(meshes, _N, _SEED, ASPECT)]
+    rows = []
+    with threadpool_limits(1, "blas"):
+        for name, constants in laws.items():
+            for blended in (False, True):
+                found = [_overshoot(operator, constants, blended) for operator in operators]
+                beyond = [each for each, _ in found]
+                left, ended = sum(each > _ROUND_OFF for each in beyond), sum(converged for _, converged in found)
+                rows.append(RangeRow(name, blended, meshes, left, max(beyond), meshes - ended))
+    return rows
+
+
+def _overshoot(operator: FluxOperator, constants: Constants, blended: bool) -> tuple[float, bool]:
+    graph, psi = operator.graph, face_weights(constants, operator.invariants)
+    at = graph.centre[graph.interior :, 0]
+    walls, nothing = (at > np.median(at)).astype(float), np.zeros(graph.cells)
+    if blended:
+        solved = solve_monotone(operator, psi, nothing, walls)
+        T, converged = solved.cells, solved.converged
+    else:
+        T, converged = solve_steady(operator.matrix(psi), graph, nothing[:, None], walls[:, None]), True
+    return max(0.0, float(T.max()) - 1.0, -float(T.min())), converged
+
+
+def blend_rows(laws: Mapping[str, Constants], sizes: Sequence[int]) -> list[BlendRow]:
+    """What a blend costs where fields are smooth: manufactured steady problems on every family."""
+    rows = []
+    fields = manufactured_problems(_SEED, _PROBLEMS)
+    for family in FAMILIES:
+        for n in sizes:
+            case = SteadyProblem(make_mesh(family, n, _SEED), fields)
+            for name, constants in laws.items():
+                psi = face_weights(constants, case.operator.invariants)
+                solved = [
+                    solve_monotone(case.operator, psi, case.source[:, k], case.walls[:, k]).cells
+                    for k in range(_PROBLEMS)
+                ]
+                squares = case.graph.V @ (np.stack(solved, axis=1) - case.exact) ** 2
+                linear = case.graph.V.sum() * case.errors(constants) ** 2
+                rows.append(BlendRow(family, name, case.graph.cells, float(np.sqrt(squares.sum() / linear.sum()))))
+    return rows

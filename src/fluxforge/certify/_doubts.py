@@ -1,0 +1,82 @@
+"""Reasons to doubt a simulation: what cheap tests of its schemes on its mesh show, a line each."""
+
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+
+from fluxforge.certify._evidence import NUMERICAL_FAILURES
+from fluxforge.certify.patch import alignment, linear_field_defect
+from fluxforge.certify.semidiscrete import other_equation
+from fluxforge.mesh import DualGraph, Mesh, Settings, dual, relative_divergence, resolve
+from fluxforge.pde import HEAT, Equation, Where
+from fluxforge.scheme import Scheme, find, linear_stages, split_name
+
+# Defects of linear fields below this share of the fluxes are round-off.
+ROUND_OFF = 1e-8
+# A divergence below this share of what flows through a cell is round-off.
+DIVERGENCE_ROUND_OFF = 1e-12
+# Beyond this many cells the patch test takes longer than a short run.
+MOST_CELLS = 200_000
+
+
+def list_doubts(schemes: Sequence[Scheme], mesh: Mesh, parameters: Settings | None = None) -> list[str]:
+    """One line per reason to doubt results of these schemes on a mesh: consistency, equation, divergence of the flow.
+
+    Numerical failures of the tests become lines; other errors are raised.
+    """
+    about: dict[str, list[str]] = {}
+    for scheme in schemes:
+        doubt = _doubt_of_tensor(scheme, mesh, parameters or {}) or _doubt(scheme, mesh, parameters or {})
+        if doubt is not None:
+            about.setdefault(doubt, []).append(scheme.name)
+    if not schemes:
+        return []
+    flow = _describe_divergence(schemes[0].equation, dual(mesh), parameters or {})
+    return [*(f"{', '.join(names)}: {doubt}" for doubt, names in about.items()), *([flow] if flow else [])]
+
+
+def _doubt_of_tensor(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
+    """On how many faces the two-point flux of a tensor cannot be consistent."""
+    if scheme.equation.diffusion_tensor is None:
+        return None
+    found = alignment(scheme, dual(mesh), parameters=parameters)
+    return None if found is None or found.holds else str(found)
+
+
+def _doubt(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
+    made = split_name(scheme.name) is not None and scheme == find(scheme.name, scheme.equation)
+    if made and (linear_stages(scheme) is None or not scheme.equation.only_diffuses):
+        return None  # Derived from the equation itself.
+    if linear_stages(scheme) is None:
+        return f"nonlinear; that it solves the {scheme.equation.name} equation is not established"
+    with jax.enable_x64(True), np.errstate(all="ignore"):
+        try:
+            wrong = other_equation(scheme)
+            if wrong is not None:
+                return f"solves another equation: {wrong}"
+            return _doubt_on_mesh(scheme, mesh, parameters) if scheme.equation.only_diffuses else None
+        except NUMERICAL_FAILURES as error:
+            reason = " ".join(str(error).split())
+            return f"that it solves the {scheme.equation.name} equation is not established ({reason})"
+
+
+def _doubt_on_mesh(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
+    # A linear field is no solution where parameters vary.
+    if len(mesh.cells) > MOST_CELLS or any(p.where is not Where.CONSTANT for p in scheme.equation.parameters):
+        return None
+    off = linear_field_defect(scheme, dual(mesh), parameters=parameters)
+    if off <= ROUND_OFF:
+        return None
+    remedy = "" if scheme.name == "corrected" or scheme.equation != HEAT else "; `corrected` is exact for them"
+    return f"not consistent on this mesh: linear fields are off by up to {off:.1%} of a cell's fluxes{remedy}"
+
+
+def _describe_divergence(equation: Equation, graph: DualGraph, parameters: Settings) -> str | None:
+    """How far the flow through the faces of each cell is from balanced; None for an equation without transport."""
+    if equation.velocity is None:
+        return None
+    name = equation.parameter(equation.velocity).normal_name
+    share = relative_divergence(graph, resolve(equation, graph, parameters, time=0.0).slots[name])
+    sentence = f"the discrete divergence of {equation.velocity} is {share:.1e} of the flow through a cell"
+    return f"{sentence}: constants are {'kept' if share <= DIVERGENCE_ROUND_OFF else 'not kept'}"

@@ -1,0 +1,69 @@
+"""The fingerprint of a recipe: equal for two recipes that train the same networks."""
+
+import hashlib
+import json
+
+from fluxforge._files import open_regular
+from fluxforge.recipe._check import from_dict
+from fluxforge.recipe._equation import HEAT, diffusivity_of, mesh_files
+from fluxforge.recipe._messages import Place, describe_value, escape_unprintable
+from fluxforge.recipe._recipe import Recipe, Table
+from fluxforge.recipe._schema import to_dict
+
+# Fields that do not influence what is trained.
+_UNDECISIVE = ("summary", "evaluation", "search", "expect", "order", "textbook")
+# Fields added after the first runs were published, with their defaults: a recipe that leaves them there keeps the
+# fingerprint it had before.
+_LATER: dict[str, Table] = {
+    "data": {
+        "law": None,
+        "noise": 0.0,
+        "target": "step",
+        "tolerance": 1e-6,
+        "levels": 3,
+        "cell_size": [1.0, 1.0],
+        "jumps": 1.0,
+    },
+    "network": {"invariants": [], "form": "free", "integrator": "nested", "order": 1, "free_last": False},
+    "loss.supervised": {"relative": False},
+}
+
+
+def fingerprint(recipe: Recipe) -> str:
+    """Sixteen hexadecimal digits that stand for all that decides what is trained.
+
+    The first of the SHA-256 of the recipe as JSON, without `summary`, `evaluation`, `search`, `expect`, `order`,
+    `textbook` and `training.checkpoint_every`; a mesh file counts by its content, wherever it lies.
+    """
+    where = f"recipe {describe_value(recipe.name)}"
+    # Once through the schema, so that 1 and 1.0 are the same number.
+    plain = to_dict(from_dict(to_dict(recipe), where))
+    for field in _UNDECISIVE:
+        plain.pop(field, None)
+    del plain["training"]["checkpoint_every"]
+    # Recipes from before these fields existed keep their names.
+    for section, fields in _LATER.items():
+        table = plain
+        for name in section.split("."):
+            table = table.get(name) or {}
+        for field, usual in fields.items():
+            if field in table and table[field] == usual:
+                del table[field]
+    if recipe.equation == HEAT:
+        # As recipes from before there were other equations, which have α as their diffusivity.
+        plain["diffusivity"] = diffusivity_of(recipe)
+        del plain["equation"], plain["parameters"]
+    if files := mesh_files(recipe):
+        plain["data"]["files"] = [_digest(file, where) for file in files]
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _digest(file: str, where: str) -> str:
+    """SHA-256 of a mesh file's content."""
+    try:
+        with open_regular(file) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no such name is possible"
+        raise Place(where, "data.files").refuse(f"'{escape_unprintable(file)}' cannot be read ({reason})") from error
