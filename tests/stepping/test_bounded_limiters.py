@@ -27,7 +27,7 @@ from fluxforge.scheme import LIMITERS, Hop, Scheme, SchemeBuilder, find, integra
 from fluxforge.scheme import _bounded as module
 from fluxforge.scheme._bounded import unbounded
 from fluxforge.scheme._tableau import EULER
-from fluxforge.scheme.limiters import C, R
+from fluxforge.scheme.limiters import C, Q, R
 from fluxforge.stepping._stepper import general_stepper
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned
 from strategies import few, seeds
@@ -36,7 +36,7 @@ from transport_rows import ALONG, advance, averages, bump, on_row, row
 
 ADVECTION = find("upwind").equation
 VORTEX = {"velocity": Curl("sin(pi*x)*sin(pi*y) + 0.3*x - 0.2*y")}
-TAKEN = ("van-leer", "cfl-superbee", "discovered-jump", "discovered-ramp")
+TAKEN = ("van-leer", "cfl-superbee", "discovered-ramp", "discovered-downwind")
 
 
 def take(scheme: Scheme, graph: DualGraph, u: np.ndarray, dt: float, steps: int = 1, **values: object) -> np.ndarray:
@@ -71,7 +71,9 @@ def plain_step(graph: DualGraph, u: np.ndarray, phi: sp.Expr, dt: float, paramet
                 continue
             rise = around[i, k] - u[i]
             r, c = 2 * gradient[i] @ d[i, k] / rise - 1, flow[i, k] / graph.V[i]
-            e = 0.5 * (1 - c) * float(evaluate(phi, {R: np.float64(r), C: np.float64(c)}, np)) * rise
+            # A ghost has its owner's gradient.
+            q = 2 * gradient[j if j < graph.cells else i] @ d[i, k] / rise - 1
+            e = 0.5 * (1 - c) * float(evaluate(phi, {R: np.float64(r), Q: np.float64(q), C: np.float64(c)}, np)) * rise
             room = (1 - leaving[i]) / leaving[i]
             e = min(max(e, room * (u[i] - high[i])), room * (u[i] - low[i]))
             new[i] -= flow[i, k] * (u[i] + e) / graph.V[i]
@@ -90,7 +92,6 @@ def test_a_step_is_that_of_a_plain_loop_over_faces(name: str) -> None:
     graph, u = triangles()
     dt = 0.6 * courant_step(graph, VORTEX)
     wanted = plain_step(graph, u, LIMITERS[name].phi, dt, VORTEX)
-    # A formula that jumps could jump on either side of a rounded r: in this field no r is that near.
     assert np.abs(take(find(f"bounded-{name}"), graph, u, dt) - wanted).max() < 1e-12
     assert np.abs(wanted - take(find("upwind"), graph, u, dt)).max() > 0.02
 

@@ -59,7 +59,8 @@ def _show_triangles(measured: "LimiterBench") -> None:
                 row.scheme,
                 *(number(value, 3) for value in (row.coarse_l1, row.l1)),
                 f"{row.rate:.2f}",
-                *(f"{value:.3f}" for value in (row.total_variation, row.minimum, row.maximum)),
+                # Rounded first: −0.0004 would be shown as −0.000.
+                *(f"{round(value, 3) + 0.0:.3f}" for value in (row.total_variation, row.minimum, row.maximum)),
             )
             for row in alike
         ]
