@@ -36,6 +36,7 @@ from fluxforge.skew import (
     fit_limits,
     load_coefficients,
     make_table,
+    missed_by,
     read_law,
     train_coefficients,
 )
@@ -240,8 +241,14 @@ def _limit_rows(consistency: Consistency) -> tuple[LimitRow, ...]:
 
 
 def _trial_rows(choice: Choice) -> tuple[TrialRow, ...]:
+    corrected = next(each.scores for each in choice.trials if each.constants == CORRECTED)
     return tuple(
-        TrialRow(error=each.scores.mean_error, step=each.scores.mean_step, coercivity=each.scores.coercivity)
+        TrialRow(
+            error=each.scores.mean_error,
+            step=each.scores.mean_step,
+            coercivity=each.scores.coercivity,
+            allowed=missed_by(each.scores, corrected) == 0.0,
+        )
         for each in choice.trials
     )
 

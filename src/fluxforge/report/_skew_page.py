@@ -29,25 +29,45 @@ def angle_figure(result: SkewResult) -> Figure:
 
 
 def trade_off_figure(result: SkewResult) -> Figure:
-    """Mean error against mean stable step of everything that was tried, the coercive ones filled, and the choices."""
-    figure, (left, right) = panels(2)
-    usable = [row for row in result.trials if row.error and row.step and row.coercivity is not None]
-    for panel, field, label in ((left, "step", "stable step / corrected's"), (right, "coercivity", "least coercivity")):
-        for coercive, colour in ((True, COLOURS[5]), (False, "#bbbbbb")):
-            chosen = [row for row in usable if ((row.coercivity or 0.0) > 0) is coercive]
-            points = [(getattr(row, field), row.error) for row in chosen]
-            words = "coercive" if coercive else "not coercive"
+    """Mean error against mean stable step and least coercivity of what was tried, and of the choices.
+
+    The line joins the tried ones that meet the conditions and that no other one of them beats in both.
+    """
+    figure, axes = panels(2)
+    labels = ("mean stable step / corrected's", "least coercivity / corrected's")
+    # The corrected flux is the first that is tried.
+    scales = {"step": (1.0, 1.0), "coercivity": (result.trials[0].coercivity or 1.0, result.laws[0].coercivity)}
+    for panel, field, label in zip(axes, ("step", "coercivity"), labels, strict=True):
+        usable = [row for row in result.trials if row.error and row.step and row.coercivity is not None]
+        for allowed, colour, words in ((False, "#cccccc", "misses a condition"), (True, COLOURS[5], "meets them all")):
+            chosen = [row for row in usable if row.allowed is allowed]
+            points = [(float(getattr(row, field)) / scales[field][0], float(row.error or 0.0)) for row in chosen]
             if points:
                 panel.plot(*zip(*points, strict=True), ls="", marker=".", color=colour, label=words)
+            if allowed and points:
+                front = _front(points)
+                panel.plot(*zip(*front, strict=True), color=COLOURS[5], lw=1, label="best of these")
         for k, law in enumerate(result.laws):
-            step = _mean([row.step_ratio for row in law.families])
+            own = _mean([row.step_ratio for row in law.families]) if field == "step" else law.coercivity
+            at = own / scales[field][1]
             error = _mean([row.error_ratio for row in law.families])
-            at = step if field == "step" else law.coercivity
-            panel.plot([at], [error], color=COLOURS[k], marker=MARKERS[k], ms=8, ls="", mec="k", label=law.name)
-        panel.set(xlabel=label, ylabel="error / corrected's")
-    right.set_xlim(left=-0.5)
-    left.legend(fontsize=8)
+            panel.plot([at], [error], color=COLOURS[k], marker=MARKERS[k], ms=9, ls="", mec="k")
+            panel.annotate(law.name, (at, error), xytext=(7, 5), textcoords="offset points", fontsize=9)
+        panel.set(xlabel=f"{label} (more is better)", ylabel="mean error / corrected's (less is better)")
+        panel.set_ylim(0.5, 1.4)
+    axes[0].set_xlim(0.8, 1.25)
+    axes[1].set_xlim(left=-0.3)
+    axes[0].legend(fontsize=8, loc="upper right")
     return figure
+
+
+def _front(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points (more, less) that no other beats in both, by their first coordinate."""
+    front: list[tuple[float, float]] = []
+    for x, y in sorted(points, reverse=True):
+        if not front or y < front[-1][1]:
+            front.append((x, y))
+    return front
 
 
 def _mean(values: list[float]) -> float:
@@ -78,7 +98,7 @@ def write_skew(result: SkewResult, scheme: Scheme | None, folder: Path, *, comma
         figures |= {"trade-off": trade_off_figure(result), "cells": cells_figure(result)}
         captions["trade-off"] = (
             "Error, stable step and coercivity of every choice that the search tried (dots, on its own meshes) and of "
-            "the chosen ones (on held-out meshes), relative to the corrected flux."
+            "the chosen ones (named, on held-out meshes), over those of the corrected flux on the same meshes."
         )
         captions["cells"] = "Error of steady problems that the search did not see, on meshes that it did not see."
     text = page(

@@ -50,11 +50,15 @@ class LawRow(Record, frozen=True, kw_only=True):
 
 
 class TrialRow(Record, frozen=True, kw_only=True):
-    """A choice that the search tried: mean error and mean step over the corrected flux, and the least coercivity."""
+    """A choice that the search tried: mean error and mean step over the corrected flux, and the least coercivity.
+
+    `allowed`: whether it meets the conditions of the search.
+    """
 
     error: Number
     step: Number
     coercivity: Number
+    allowed: bool = True
 
 
 class ScoredTrial(Record, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """Fluxes for skewed meshes, discovered: consistency is learned, what it leaves free is chosen by an objective."""
 
-from fluxforge.skew._choose import OBJECTIVES, AbstractParts, Choice, SearchPart, Trial, choose_laws
+from fluxforge.skew._choose import OBJECTIVES, AbstractParts, Choice, SearchPart, Trial, choose_laws, missed_by
 from fluxforge.skew._conductivity import CONDUCTIVITIES, SCALAR, Conductivity
 from fluxforge.skew._consistency import CELLS, Consistency, FittedNumber, fit_limits, linear_defect
 from fluxforge.skew._data import COLUMNS, INPUTS, FaceTable, apply_law, make_table, read_law, tabulate_faces
@@ -80,6 +80,7 @@ __all__ = [
     "make_table",
     "manufactured_problems",
     "measure_extremes",
+    "missed_by",
     "random_harmonic",
     "random_meshes",
     "random_polynomial",

@@ -77,17 +77,21 @@ class Choice:
     trials: tuple[Trial, ...]
 
 
-def cost(objective: str, scores: Scores, corrected: Scores) -> float:
-    """What is minimised: the objective, and the conditions that are missed."""
+def missed_by(scores: Scores, corrected: Scores) -> float:
+    """By how much the conditions are missed, added up; 0 if all hold."""
     missed = sum(max(0.0, each - MOST_ERROR) for each in scores.error.values())
     missed += sum(max(0.0, LEAST_STEP - each) for each in scores.step.values())
-    missed += max(0.0, LEAST_COERCIVITY * corrected.coercivity - scores.coercivity)
+    return missed + max(0.0, LEAST_COERCIVITY * corrected.coercivity - scores.coercivity)
+
+
+def cost(objective: str, scores: Scores, corrected: Scores) -> float:
+    """What is minimised: the objective, and the conditions that are missed."""
     wanted = {
         "error": np.log(scores.mean_error),
         "step": -np.log(max(scores.mean_step, 1e-12)),
         "coercivity": -scores.coercivity,
     }[objective]
-    return float(wanted + _PENALTY * missed)
+    return float(wanted + _PENALTY * missed_by(scores, corrected))
 
 
 def choose_laws(

@@ -35,6 +35,11 @@ class Conductivity:
         """The families that problems with it are solved on."""
         return FAMILIES if self.right == 1.0 else LINE_FAMILIES
 
+    @property
+    def on_random_meshes(self) -> "Conductivity":
+        """Itself, or k = 1 where it jumps: no line of faces of a random mesh could follow the jump."""
+        return self if self.right == 1.0 else SCALAR
+
     def on_cells(self, graph: DualGraph) -> CellField:
         """K in the cells; 1 where K is a tensor."""
         return np.where(graph.x[:, 0] < 0.5, 1.0, self.right)

@@ -135,7 +135,7 @@ class Judge:
             f: [Spectrum(conductivity.mesh(f, small, k), conductivity) for k in many] for f, many in chosen.items()
         }
         self.stretched: tuple[tuple[Stretched, FluxOperator], ...] = tuple(
-            (each, FluxOperator(each.graph, conductivity))
+            (each, FluxOperator(each.graph, conductivity.on_random_meshes))
             for each in random_meshes(stretched, max(4, n // 2), seed, ASPECT)
         )
 
