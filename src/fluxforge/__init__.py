@@ -13,13 +13,17 @@ __version__ = version("fluxforge")
 
 if TYPE_CHECKING:
     from fluxforge import mesh, scheme
-    from fluxforge.certify import verify
-    from fluxforge.mesh import Dirichlet, Inflow, Neumann, Periodic, Robin, dual
+    from fluxforge.certify._verify import verify
+    from fluxforge.mesh._boundary import Dirichlet, Inflow, Neumann, Periodic, Robin
+    from fluxforge.mesh._dual import dual
     from fluxforge.pde import equation
-    from fluxforge.pipeline import discover, load_run
-    from fluxforge.scheme.emit import mesh_arrays
-    from fluxforge.stepping import compare, simulate, steady, stepper
-    from fluxforge.sweeps import sweep
+    from fluxforge.pipeline._discover import discover
+    from fluxforge.pipeline._run import load_run
+    from fluxforge.scheme.emit._mesh_arrays import mesh_arrays
+    from fluxforge.stepping._build import stepper
+    from fluxforge.stepping._run import compare, simulate
+    from fluxforge.stepping._steady import steady
+    from fluxforge.sweeps._sweep import sweep
 
 __all__ = [
     "Dirichlet",

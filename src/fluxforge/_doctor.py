@@ -117,7 +117,7 @@ def _try_check(name: str, probe: Callable[[], str], advice: str) -> Check:
 
 
 def _gmsh() -> Check:
-    from fluxforge.mesh import gmsh_problem
+    from fluxforge.mesh._generate_gmsh import gmsh_problem
 
     problem = gmsh_problem()
     if problem is None:

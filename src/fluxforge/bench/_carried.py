@@ -14,14 +14,19 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge._types import SlotField
 from fluxforge.errors import InputError
-from fluxforge.expression import evaluate, parse, symbol
-from fluxforge.gnn import FluxNetwork
-from fluxforge.mesh import DualGraph
-from fluxforge.pde import HEAT
-from fluxforge.pipeline import load_run
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._parse import parse
+from fluxforge.expression._symbols import symbol
+from fluxforge.gnn._flux_form import FluxNetwork
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pipeline._run import load_run
 from fluxforge.run.carry import CarryResult
-from fluxforge.scheme import Scheme, Tableau, formula_scheme, nested_rkl2, nested_tableau, rkl2_tableau
-from fluxforge.stepping import face_coefficients, face_numbers
+from fluxforge.scheme import rkl2_tableau
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._tableau import Tableau
+from fluxforge.scheme._weighted import formula_scheme, nested_rkl2, nested_tableau
+from fluxforge.stepping._frozen_flux import face_coefficients, face_numbers
 
 NAMES = ("total", "contrast", "share")
 

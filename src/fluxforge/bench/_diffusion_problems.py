@@ -15,10 +15,15 @@ from fluxforge.bench._rows import (
     row_of_squares,
     with_orders,
 )
-from fluxforge.expression import symbol
-from fluxforge.mesh import Condition, Dirichlet, Mesh, Neumann, dual, fourier_step, jittered, squares
-from fluxforge.pde import ANISOTROPIC
-from fluxforge.stepping import overshoot, simulate, steady
+from fluxforge.expression._symbols import symbol
+from fluxforge.mesh._boundary import Condition, Dirichlet, Neumann
+from fluxforge.mesh._dual import dual
+from fluxforge.mesh._families import jittered, squares
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import fourier_step
+from fluxforge.pde._catalogue import ANISOTROPIC
+from fluxforge.stepping._run import simulate
+from fluxforge.stepping._steady import overshoot, steady
 
 KERNEL_START, KERNEL_TIME = 0.02, 0.005
 K1, K2 = 1.0, 100.0

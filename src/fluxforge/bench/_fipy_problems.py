@@ -19,10 +19,11 @@ from scipy.optimize import brentq
 from fluxforge._types import CellField
 from fluxforge.bench._fipy import load_fipy
 from fluxforge.bench._rows import Row, Sizes, relative_l2, with_orders
-from fluxforge.expression import symbol
-from fluxforge.mesh import Condition, Neumann, Robin, Value, squares
-from fluxforge.pde import CONDUCTION
-from fluxforge.stepping import simulate
+from fluxforge.expression._symbols import symbol
+from fluxforge.mesh._boundary import Condition, Neumann, Robin, Value
+from fluxforge.mesh._families import squares
+from fluxforge.pde._catalogue import CONDUCTION
+from fluxforge.stepping._run import simulate
 
 Exact = Callable[[np.ndarray, np.ndarray, float], np.ndarray]
 # FiPy's equation of a mesh and an unknown, and what has to be done before each step at its new time.

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import splu
 
 from fluxforge._types import CellField
-from fluxforge.mesh import DualGraph
+from fluxforge.mesh._dual import DualGraph
 
 
 @dataclass(frozen=True)

@@ -13,22 +13,13 @@ from jax import Array
 
 from fluxforge.bench._limiter_triangles import TriangleBench, bench_triangles, schemes_on_triangles
 from fluxforge.bench._weno import PEERS
-from fluxforge.expression import evaluate, to_text
-from fluxforge.limiter import (
-    CELLS,
-    COURANT_NUMBERS,
-    HORIZONS,
-    Step,
-    advance_each,
-    average_cells,
-    cell_averages,
-    draw_rows,
-    jiang_shu,
-    jiang_shu_rows,
-    limited_step,
-)
-from fluxforge.scheme import LIMITERS
-from fluxforge.scheme.limiters import C, Limiter, Q, R
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._print import to_text
+from fluxforge.limiter._measure import CELLS, HORIZONS
+from fluxforge.limiter._profiles import cell_averages, draw_rows
+from fluxforge.limiter._rows import Step, limited_step
+from fluxforge.limiter._waves import COURANT_NUMBERS, advance_each, average_cells, jiang_shu, jiang_shu_rows
+from fluxforge.scheme.limiters import LIMITERS, C, Limiter, Q, R
 
 # Speed, end and Courant number of the sine, the square and the composite wave.
 SPEED, END, COURANT = 8.0, 1.0, 0.4

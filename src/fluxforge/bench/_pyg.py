@@ -15,9 +15,9 @@ import jax
 import numpy as np
 
 from fluxforge import recipe
-from fluxforge.data import Problem
-from fluxforge.gnn import Network
-from fluxforge.scheme import Hop
+from fluxforge.data._problem import Problem
+from fluxforge.gnn._network import Network
+from fluxforge.scheme._symbols import Hop
 
 
 @dataclass(frozen=True)

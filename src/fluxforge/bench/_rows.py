@@ -9,7 +9,8 @@ import numpy as np
 
 from fluxforge._types import CellField
 from fluxforge.errors import NumericalError
-from fluxforge.mesh import DualGraph, Mesh
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._mesh import Mesh
 
 Profile = Callable[[np.ndarray, np.ndarray], np.ndarray]
 SAMPLES = 8

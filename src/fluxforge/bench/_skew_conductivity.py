@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fluxforge.mesh import Dirichlet, Mesh
-from fluxforge.scheme import SKEWED
-from fluxforge.skew import make_mesh
-from fluxforge.stepping import steady
+from fluxforge.mesh._boundary import Dirichlet
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.scheme._damped import SKEWED
+from fluxforge.skew._meshes import make_mesh
+from fluxforge.stepping._steady import steady
 
 # Not those of the search, its validation, or the other rows of the benchmark.
 _SEED, _PROBLEMS = 4 * 10**6, 2

@@ -15,10 +15,16 @@ from scipy.sparse import csr_array
 from fluxforge.bench._carried import kept_formulas
 from fluxforge.bench._fipy import load_fipy
 from fluxforge.errors import InputError
-from fluxforge.mesh import DualGraph, Mesh, dual, fourier_step, right_triangles
-from fluxforge.scheme import find
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._families import right_triangles
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import fourier_step
+from fluxforge.scheme._document import find
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import STEPS_PER_TURN, AbstractStepper, KernelStepper, bytes_per_cell, operator, run_stepper
+from fluxforge.stepping._assemble import operator
+from fluxforge.stepping._build import bytes_per_cell, run_stepper
+from fluxforge.stepping._kernel_stepper import KernelStepper
+from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper
 
 SCHEMES = tuple(name for name, scheme in BUILT_IN.items() if not scheme.name.endswith("-printed"))
 SLOPE_CELLS = (10_000, 100_000, 1_000_000, 10_000_000)

@@ -9,11 +9,14 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.linalg import eigsh
 
 from fluxforge._types import CellField
-from fluxforge.mesh import DualGraph, dual, fourier_step, graded
-from fluxforge.pde import HEAT
-from fluxforge.pipeline import initial_field, unseen_mesh
-from fluxforge.scheme import find
-from fluxforge.stepping import Polynomial, chebyshev_exponential, operator
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._generate import graded
+from fluxforge.mesh._parameters import fourier_step
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pipeline._carry import initial_field, unseen_mesh
+from fluxforge.scheme._document import find
+from fluxforge.stepping._assemble import operator
+from fluxforge.stepping._stability_polynomial import Polynomial, chebyshev_exponential
 
 MESHES = ("irregular", "graded")
 FIELDS = ("smooth", "noise")

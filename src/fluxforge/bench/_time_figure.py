@@ -31,7 +31,7 @@ def work_precision_figure(rows: Sequence[TimeRow], *, fourier: float, against: s
 
     Steps with local coefficients are filled stars, a line per formula or network.
     """
-    from fluxforge.report import panels
+    from fluxforge.report._page import panels
 
     rows = [row for row in rows if row.fourier == fourier and row.error is not None]
     keys = list(dict.fromkeys((row.mesh, row.field) for row in rows))

@@ -9,16 +9,16 @@ import numpy as np
 from fluxforge.bench._carried import Carried
 from fluxforge.bench._time_case import Step, TimeCase
 from fluxforge.bench._time_fit import fitted_polynomial
-from fluxforge.pde import HEAT
-from fluxforge.scheme import TABLEAUX, Tableau, rkc2_tableau, rkl2_tableau
-from fluxforge.stepping import (
-    FrozenFlux,
-    ImplicitStep,
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.scheme import rkl2_tableau
+from fluxforge.scheme._tableau import TABLEAUX, Tableau, rkc2_tableau
+from fluxforge.stepping._frozen_flux import FrozenFlux, freeze_flux
+from fluxforge.stepping._lanczos import krylov_exponential
+from fluxforge.stepping._second_order_implicit import ImplicitStep
+from fluxforge.stepping._stability_polynomial import (
     Polynomial,
     amplification,
     chebyshev_exponential,
-    freeze_flux,
-    krylov_exponential,
     nearest_polynomial,
     optimal_polynomial,
 )

@@ -20,9 +20,10 @@ from fluxforge.bench._time_methods import (
     tableau_method,
 )
 from fluxforge.bench._time_rows import RunRow
-from fluxforge.scheme import TABLEAUX, rkc2_tableau, rkl2_tableau
-from fluxforge.stepping import (
-    ImplicitStep,
+from fluxforge.scheme import rkl2_tableau
+from fluxforge.scheme._tableau import TABLEAUX, rkc2_tableau
+from fluxforge.stepping._second_order_implicit import ImplicitStep
+from fluxforge.stepping._stability_polynomial import (
     chebyshev_exponential,
     nearest_polynomial,
     optimal_interval,

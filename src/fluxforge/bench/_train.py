@@ -13,10 +13,13 @@ import jax.numpy as jnp
 from fluxforge import recipe
 from fluxforge.bench._pyg import pyg_device_name, pyg_installed, pyg_thread_counts, pyg_training, with_threads
 from fluxforge.bench._step import best_seconds
-from fluxforge.data import AbstractSource, FixedSource, source
+from fluxforge.data._build import source
+from fluxforge.data._problem import AbstractSource, FixedSource
 from fluxforge.errors import InputError
-from fluxforge.gnn import Network, parameters
-from fluxforge.train import State, begin, chunk_function, optimiser
+from fluxforge.gnn._mlp import parameters
+from fluxforge.gnn._network import Network
+from fluxforge.train._optimise import optimiser
+from fluxforge.train._step import State, begin, chunk_function
 
 ROUNDS = 15
 # A step of PyTorch Geometric's lasts about so many of ours: rounds should last alike, or noise would not be shared.

@@ -19,8 +19,12 @@ from fluxforge.bench._rows import (
     total_variation,
     with_orders_along_a_row,
 )
-from fluxforge.mesh import Curl, Inflow, Mesh, right_triangles, squares
-from fluxforge.stepping import Simulation, simulate
+from fluxforge.mesh._boundary import Inflow
+from fluxforge.mesh._families import right_triangles, squares
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameter_values import Curl
+from fluxforge.stepping._run import simulate
+from fluxforge.stepping._simulation import Simulation
 
 # Once around the centre in the time 1.
 ROTATION = Curl("-pi*((x - 0.5)**2 + (y - 0.5)**2)")

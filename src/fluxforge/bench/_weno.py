@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import Array
 
-from fluxforge.limiter import Step
+from fluxforge.limiter._rows import Step
 
 Face = Callable[[Array], Array]
 """The value on the right face of every cell, from the averages of a periodic row."""

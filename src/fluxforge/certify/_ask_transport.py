@@ -22,8 +22,10 @@ from fluxforge.certify.transport import (
     named_flux,
     named_limiter,
 )
-from fluxforge.pde import Equation
-from fluxforge.scheme import Scheme, linear_stages, split_name
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._spaces import split_name
 
 T = TypeVar("T")
 

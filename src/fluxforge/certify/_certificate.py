@@ -24,7 +24,7 @@ from fluxforge.certify.time_order import TimeStudy
 from fluxforge.certify.transport import TransportProperties
 from fluxforge.certify.units import Units
 from fluxforge.certify.waves import WaveLimit
-from fluxforge.stepping import limit_kind
+from fluxforge.stepping._simulation import limit_kind
 
 KIND, VERSION = "certificate", 1
 

@@ -12,8 +12,8 @@ from fluxforge.certify.rate import Rate
 from fluxforge.certify.semidiscrete import SemiDiscrete
 from fluxforge.certify.stability import Stability
 from fluxforge.certify.units import Units
-from fluxforge.mesh import Mesh
-from fluxforge.scheme import Claims, Scheme
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.scheme._scheme import Claims, Scheme
 
 # How far measured orders may be from claimed ones, and intervals relative to claimed ones. Observed orders in space are
 # less certain than those in time; intervals are roots of R, computed to round-off.

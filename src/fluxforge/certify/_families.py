@@ -8,8 +8,10 @@ import numpy as np
 from fluxforge._arguments import check_kind, check_whole
 from fluxforge.errors import InputError
 from fluxforge.mesh import FAMILIES as GENERATORS
-from fluxforge.mesh import DualGraph, Mesh, generate
-from fluxforge.scheme import FAMILIES
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import generate
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.scheme._scheme import FAMILIES
 
 
 def cubes(n: int) -> DualGraph:

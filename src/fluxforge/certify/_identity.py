@@ -7,7 +7,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.certify._pieces import Range, pieces
-from fluxforge.expression import evaluate
+from fluxforge.expression._evaluate import evaluate
 
 # Random points at which formulas are compared.
 POINTS = 400

@@ -9,9 +9,12 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import NumericalError
-from fluxforge.expression import COORDINATES, symbol
-from fluxforge.pde import Equation, Parameter, Rank
-from fluxforge.scheme import NEXT, Affine, Hop, LinearStage, Scheme, linear_stages
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Parameter, Rank
+from fluxforge.scheme._linear import Affine, LinearStage, linear_stages
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._symbols import NEXT, Hop
 
 h = symbol("h", "positive")
 

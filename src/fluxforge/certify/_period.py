@@ -6,9 +6,9 @@ import numpy as np
 
 from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import as_graph
-from fluxforge.mesh import Settings
-from fluxforge.scheme import Scheme
-from fluxforge.stepping import generator
+from fluxforge.mesh._parameters import Settings
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._assemble import generator
 
 # Cells per period of each lattice, and a size whose middle period sees no boundary through any scheme of few hops.
 PERIODS = {"squares": 1, "right": 2, "cross": 4, "equilateral": 2}

@@ -8,9 +8,11 @@ from scipy.sparse.linalg import LinearOperator, gmres
 
 from fluxforge.certify._problems import study_step
 from fluxforge.errors import NumericalError
-from fluxforge.mesh import DualGraph, Settings
-from fluxforge.scheme import Scheme
-from fluxforge.stepping import apply, assemble, factorise, generator, operator
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._assemble import apply, assemble, generator, operator
+from fluxforge.stepping._implicit import factorise
 
 # With more stages than this, the matrix of a step is too full to be factorised.
 MOST_STAGES_FORMED = 2

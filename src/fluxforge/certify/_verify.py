@@ -31,9 +31,19 @@ from fluxforge.certify.conservation import (
 from fluxforge.certify.cost import Linearity, hops_used, linearity_defects, linearity_line
 from fluxforge.certify.order import check_sequence
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.mesh import DualGraph, Mesh, Neumann, as_mesh, dual, fourier_step, generate, jittered, squares
-from fluxforge.pde import HEAT, Equation
-from fluxforge.scheme import Hop, Scheme, find, linear_stages
+from fluxforge.mesh._boundary import Neumann
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._families import jittered, squares
+from fluxforge.mesh._generate import generate
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import fourier_step
+from fluxforge.mesh._read import as_mesh
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._document import find
+from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._symbols import Hop
 
 # Limits of a certificate, which factorises matrices of its meshes.
 MOST_CELLS = 20_000

@@ -11,11 +11,19 @@ from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._identity import Identity, compare_formulas
 from fluxforge.certify._problems import as_graph, study_step, varies, varying_settings
 from fluxforge.certify.time_order import march
-from fluxforge.expression import COORDINATES
-from fluxforge.mesh import DualGraph, Mesh, Neumann, Settings, dual, jittered
-from fluxforge.pde import Where
-from fluxforge.scheme import Hop, Message, Scheme, linear_stages, message_symbols, symbol, turned_names
-from fluxforge.stepping import cell_capacity, general_stepper, operator
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.mesh._boundary import Neumann
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._families import jittered
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._parameter import Where
+from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._scheme import Message, Scheme
+from fluxforge.scheme._symbols import Hop, message_symbols, turned_names
+from fluxforge.stepping._assemble import operator
+from fluxforge.stepping._field import cell_capacity
+from fluxforge.stepping._stepper import general_stepper
 
 # Round-off of a column sum, and of each of the steps of a rollout.
 TOLERANCE = 1e-12

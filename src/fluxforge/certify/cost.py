@@ -10,20 +10,18 @@ from scipy.sparse import csr_array, eye_array
 from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._problems import strength, study_step
 from fluxforge.certify.time_order import exact_solution, march
-from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, jittered
-from fluxforge.scheme import Scheme, find, linear_stages
-from fluxforge.stepping import (
-    LinearStepper,
-    Operator,
-    bytes_per_cell,
-    factorise,
-    general_stepper,
-    generator,
-    operator,
-    sides,
-    step_matrix,
-    stepper,
-)
+from fluxforge.mesh._boundary import Dirichlet
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._families import jittered
+from fluxforge.mesh._parameters import Settings
+from fluxforge.scheme._document import find
+from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._assemble import Operator, generator, operator
+from fluxforge.stepping._build import bytes_per_cell, stepper
+from fluxforge.stepping._implicit import factorise, sides, step_matrix
+from fluxforge.stepping._linear import LinearStepper
+from fluxforge.stepping._stepper import general_stepper
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,17 @@ from fluxforge.certify._period import Period, lattice_size, middle_period
 from fluxforge.certify._problems import capacity, strength
 from fluxforge.certify._steady import steady_solver
 from fluxforge.errors import NumericalError
-from fluxforge.expression import COORDINATES, field, parse, symbol, to_text
-from fluxforge.mesh import Mesh, Settings, dual
-from fluxforge.pde import HEAT, Equation, Rank
-from fluxforge.scheme import Scheme
+from fluxforge.expression._fields import field
+from fluxforge.expression._parse import parse
+from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.mesh._dual import dual
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Rank
+from fluxforge.scheme._scheme import Scheme
 
 Derivatives = Mapping[tuple[int, ...], sp.Expr]
 """Coefficients by the orders of the derivatives: {(2, 0): c} is c T_xx."""

@@ -15,9 +15,12 @@ from fluxforge.certify._identity import Identity, compare_formulas
 from fluxforge.certify._intervals import Interval
 from fluxforge.certify._pieces import Range, Ranges, settle
 from fluxforge.errors import EquationError, NumericalError
-from fluxforge.expression import evaluate, symbol
-from fluxforge.pde import Equation, Rank
-from fluxforge.scheme import Hop, Scheme
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Rank
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._symbols import Hop
 
 P, N, STEP = symbol("u_P"), symbol("u_N"), symbol("dt")
 # States between which a flux is examined, unless the equation says otherwise: densities lie between 0 and 1.

@@ -17,10 +17,15 @@ from fluxforge.certify.stability import (
     stability,
 )
 from fluxforge.errors import NumericalError
-from fluxforge.mesh import DualGraph, Settings, dual, jittered
-from fluxforge.pde import HEAT, Words
-from fluxforge.scheme import Scheme
-from fluxforge.stepping import operator, sides, step_limit, step_matrix
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._families import jittered
+from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._words import Words
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._assemble import operator
+from fluxforge.stepping._implicit import sides, step_matrix
+from fluxforge.stepping._limit import step_limit
 
 # Weights this far below 0 are round-off; and the largest step tried, in Fourier steps.
 TOLERANCE = 1e-12

@@ -18,7 +18,7 @@ from fluxforge.certify._enclose import enclose, slope_or_zero
 from fluxforge.certify._intervals import Interval
 from fluxforge.certify.flux import STEP, Flux, N, P, is_antisymmetric, largest_speed, one_dimensional
 from fluxforge.errors import NumericalError
-from fluxforge.expression import evaluate
+from fluxforge.expression._evaluate import evaluate
 
 # Intervals per side into which the range of u is divided.
 PARTS = 256

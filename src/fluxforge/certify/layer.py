@@ -6,10 +6,11 @@ import numpy as np
 
 from fluxforge.certify.riemann import rows
 from fluxforge.errors import NumericalError
-from fluxforge.mesh import Conditions, Dirichlet, Neumann, dual
-from fluxforge.pde import Rank
-from fluxforge.scheme import Scheme
-from fluxforge.stepping import generator
+from fluxforge.mesh._boundary import Conditions, Dirichlet, Neumann
+from fluxforge.mesh._dual import dual
+from fluxforge.pde._parameter import Rank
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._assemble import generator
 
 # The row of cells, and the cell Péclet numbers tried: central differences oscillate beyond 2.
 CELLS = 24

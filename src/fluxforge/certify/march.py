@@ -15,11 +15,12 @@ from fluxforge.certify._families import Levels, count_cells
 from fluxforge.certify._problems import Problem, problems_of
 from fluxforge.certify.order import LARGEST_ERROR, SpaceStudy
 from fluxforge.errors import NumericalError
-from fluxforge.expression import evaluate
-from fluxforge.mesh import DualGraph, reference_step
-from fluxforge.pde import differentiate
-from fluxforge.scheme import Scheme
-from fluxforge.stepping import general_stepper
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import reference_step
+from fluxforge.pde._equation import differentiate
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._stepper import general_stepper
 
 # Crossings of the domain after which the initial state has left it.
 CROSSINGS = 2.0

@@ -26,10 +26,15 @@ from fluxforge.certify._lattice import (
 )
 from fluxforge.certify.effective import Derivatives, own_derivatives, wave_symbols
 from fluxforge.errors import NumericalError
-from fluxforge.expression import COORDINATES, to_text
-from fluxforge.pde import HEAT, Equation
-from fluxforge.scheme import Scheme, amplification, find, linear_stages, symbol
-from fluxforge.stepping import is_one_operator
+from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._amplification import amplification
+from fluxforge.scheme._document import find
+from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._limit import is_one_operator
 
 EPS = symbol("epsilon")
 DT = symbol("dt")

@@ -17,7 +17,7 @@ from fluxforge.certify._intervals import Interval
 from fluxforge.certify._pieces import Ranges, pieces
 from fluxforge.certify.flux import STEP, Flux, N, P, is_antisymmetric, is_proportional, largest_speed, one_dimensional
 from fluxforge.errors import NumericalError
-from fluxforge.expression import evaluate
+from fluxforge.expression._evaluate import evaluate
 
 # Cell Péclet numbers |a·n| δ/K up to this one, where a flux depends on them.
 LARGEST_PECLET = 1000.0

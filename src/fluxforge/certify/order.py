@@ -11,9 +11,12 @@ from fluxforge.certify._families import Levels, count_cells
 from fluxforge.certify._problems import SINES, Problem, problems_of, scaled_to
 from fluxforge.certify._steady import steady_state
 from fluxforge.errors import InputError
-from fluxforge.mesh import DualGraph, Mesh, Settings
-from fluxforge.pde import HEAT, Equation
-from fluxforge.scheme import Scheme
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._scheme import Scheme
 
 # An order is quoted only if the error at the finest level is below this share of the solution.
 LARGEST_ERROR = 0.1

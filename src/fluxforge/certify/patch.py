@@ -7,11 +7,16 @@ import numpy as np
 
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._problems import Problem, capacity, strength, with_walls
-from fluxforge.expression import COORDINATES
-from fluxforge.mesh import DualGraph, Mesh, Settings, check_graph, face_conormals
-from fluxforge.pde import HEAT, Words
-from fluxforge.scheme import Hop, Scheme, check_scheme, symbol
-from fluxforge.stepping import generator
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.mesh._dual import DualGraph, check_graph
+from fluxforge.mesh._face_parameters import face_conormals
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._words import Words
+from fluxforge.scheme._scheme import Scheme, check_scheme
+from fluxforge.scheme._symbols import Hop
+from fluxforge.stepping._assemble import generator
 
 # Residuals below this are round-off: sums of some dozen terms over differences of nearby values.
 EXACT = 1e-10

@@ -9,9 +9,11 @@ from fluxforge.certify._evidence import FALLS, Line, verdict_of
 from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import problems_of
 from fluxforge.errors import NumericalError
-from fluxforge.mesh import DualGraph, Settings, reference_step
-from fluxforge.scheme import Scheme, find
-from fluxforge.stepping import general_stepper
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings, reference_step
+from fluxforge.scheme._document import find
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._stepper import general_stepper
 
 # Steps of this part of the reference step: (T' − T)/Δt at Δt and Δt/2 extrapolate to 0 with an error of the order of
 # its square, 1e-10, and of round-off, 2ε/SHORT = 1e-10 of T over the reference step.

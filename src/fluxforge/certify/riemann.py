@@ -14,11 +14,13 @@ import sympy as sp
 from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._pieces import Range
 from fluxforge.errors import InputError
-from fluxforge.expression import evaluate
-from fluxforge.mesh import Dirichlet, Mesh, Neumann
-from fluxforge.pde import Equation, Rank, differentiate
-from fluxforge.scheme import Scheme
-from fluxforge.stepping import simulate
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.mesh._boundary import Dirichlet, Neumann
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.pde._equation import Equation, differentiate
+from fluxforge.pde._parameter import Rank
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._run import simulate
 
 # The jump is in the middle of a row of unit length, and no wave comes nearer to an end than a tenth of it.
 MIDDLE, REACH = 0.5, 0.4

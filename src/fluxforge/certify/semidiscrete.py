@@ -19,10 +19,15 @@ from fluxforge.certify.effective import (
 )
 from fluxforge.certify.flux import has_flux_of_equation
 from fluxforge.certify.patch import PatchTest
-from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, squares
-from fluxforge.pde import HEAT, Words
-from fluxforge.scheme import Scheme, check_scheme, find
-from fluxforge.stepping import Operator, generator
+from fluxforge.mesh._boundary import Dirichlet
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._families import squares
+from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._words import Words
+from fluxforge.scheme._document import find
+from fluxforge.scheme._scheme import Scheme, check_scheme
+from fluxforge.stepping._assemble import Operator, generator
 
 # Relative differences of matrices and vectors below this are round-off.
 SAME = 1e-10

@@ -10,18 +10,19 @@ from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._families import tetrahedra
 from fluxforge.certify._problems import study_step
 from fluxforge.certify.waves import WaveLimit, spectral_limit, wave_limit
-from fluxforge.mesh import DualGraph, Settings, dual, generate
-from fluxforge.pde import HEAT, Words
-from fluxforge.scheme import Scheme, amplification, linear_stages
-from fluxforge.stepping import (
-    fastest_eigenvalues,
-    generator,
-    is_one_operator,
-    linear_reaction,
-    real_interval,
-    step_limit,
-    step_matrix,
-)
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._generate import generate
+from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._words import Words
+from fluxforge.scheme._amplification import amplification
+from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._assemble import generator
+from fluxforge.stepping._field import linear_reaction
+from fluxforge.stepping._implicit import step_matrix
+from fluxforge.stepping._limit import fastest_eigenvalues, is_one_operator, step_limit
+from fluxforge.stepping._stable_region import real_interval
 
 # Steps of a rollout, the size at which it has diverged, and its last steps over which growth is measured.
 STEPS = 3000

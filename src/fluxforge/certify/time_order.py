@@ -10,9 +10,14 @@ from fluxforge.certify._evidence import Line, Rates, Verdict, number, rates_in_w
 from fluxforge.certify._families import rough_tetrahedra
 from fluxforge.certify._problems import functions, study_step, with_mixed_walls, with_walls
 from fluxforge.errors import NumericalError
-from fluxforge.mesh import Dirichlet, DualGraph, Settings, dual, jittered
-from fluxforge.scheme import HIGHEST_ORDER, OneCellOrder, Scheme, one_cell_order
-from fluxforge.stepping import Operator, factorise, generator, operator, sides
+from fluxforge.mesh._boundary import Dirichlet
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._families import jittered
+from fluxforge.mesh._parameters import Settings
+from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, one_cell_order
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._assemble import Operator, generator, operator
+from fluxforge.stepping._implicit import factorise, sides
 
 # Values of Δt, each half of the one before; the finest may reach round-off.
 LEVELS = 7

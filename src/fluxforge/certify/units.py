@@ -19,12 +19,20 @@ from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._problems import functions, study_step, times, with_mixed_walls
 from fluxforge.certify.time_order import study_graph
 from fluxforge.errors import EquationError
-from fluxforge.expression import parse, symbol
-from fluxforge.graph import evaluate_stages, pad_graph
-from fluxforge.mesh import DualGraph, Settings, resolve
-from fluxforge.pde import HEAT, NUMBER, Equation, Unit, Words
-from fluxforge.scheme import Scheme, linear_stages, message_symbols, output_symbols, symbol_units
-from fluxforge.stepping import apply, assemble
+from fluxforge.expression._parse import parse
+from fluxforge.expression._symbols import symbol
+from fluxforge.graph._padded_graph import pad_graph
+from fluxforge.graph._stages import evaluate_stages
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings, resolve
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import NUMBER, Unit
+from fluxforge.pde._words import Words
+from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._symbols import message_symbols, output_symbols, symbol_units
+from fluxforge.stepping._assemble import apply, assemble
 
 # Factors λ of lengths and times, factors of the unknown, and constants added to it: small, large, and no powers of
 # two, which would scale without rounding.

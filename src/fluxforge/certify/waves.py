@@ -16,10 +16,10 @@ from fluxforge.certify._families import Levels
 from fluxforge.certify._period import lattice_size, middle_period
 from fluxforge.certify._problems import as_graph
 from fluxforge.errors import NumericalError
-from fluxforge.expression import symbol
-from fluxforge.mesh import Settings, exchange_weights
-from fluxforge.scheme import Scheme
-from fluxforge.stepping import linear_reaction
+from fluxforge.expression._symbols import symbol
+from fluxforge.mesh._parameters import Settings, exchange_weights
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._field import linear_reaction
 
 # Wave numbers along each axis in [−π, π]/h: even steps, and for long waves, whose growth limits the step of central
 # fluxes with little diffusion, steps that shrink to this share of π.

@@ -34,7 +34,7 @@ def step(
     from fluxforge.cli._progress import show_status
 
     with show_status(f"measuring a step on {cells:,} cells", quiet=as_json) as tell:
-        from fluxforge.bench import bench_step
+        from fluxforge.bench._step import bench_step
         from fluxforge.cli._progress import use_64_bits
 
         use_64_bits()
@@ -83,7 +83,7 @@ def train(
     from fluxforge.cli._progress import show_status
 
     with show_status("measuring the toy training", quiet=as_json) as tell:
-        from fluxforge.bench import bench_train
+        from fluxforge.bench._train import bench_train
 
         measured = bench_train(seeds, steps=steps, progress=lambda what: tell(f"measuring: {what}"))
     if as_json:

@@ -10,7 +10,8 @@ from fluxforge.cli._arguments import Json, split_names
 from fluxforge.cli._output import duration, number, show, show_json, show_table
 
 if TYPE_CHECKING:
-    from fluxforge.bench import Row, Validation
+    from fluxforge.bench._equations import Validation
+    from fluxforge.bench._rows import Row
 
 
 class Size(StrEnum):
@@ -34,7 +35,7 @@ def equations(
     from fluxforge.cli._progress import show_status
 
     with show_status("solving problems with known solutions", quiet=as_json) as tell:
-        from fluxforge.bench import bench_equations
+        from fluxforge.bench._equations import bench_equations
         from fluxforge.cli._progress import use_64_bits
 
         use_64_bits()
@@ -47,7 +48,7 @@ def equations(
 
 
 def _show(measured: "Validation") -> None:
-    from fluxforge.bench import GROUPS
+    from fluxforge.bench._equations import GROUPS
 
     for name, rows in measured.groups.items():
         for problem in dict.fromkeys(row.problem for row in rows):
@@ -57,7 +58,7 @@ def _show(measured: "Validation") -> None:
             _show_rows(alike)
             show()
     if measured.fipy is None:
-        from fluxforge.bench import HOW_TO_INSTALL
+        from fluxforge.bench._fipy import HOW_TO_INSTALL
 
         show(f"FiPy: {HOW_TO_INSTALL}")
 

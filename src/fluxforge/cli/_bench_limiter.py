@@ -10,7 +10,7 @@ from fluxforge.cli._output import number, show, show_json, show_pairs, show_tabl
 from fluxforge.errors import InputError
 
 if TYPE_CHECKING:
-    from fluxforge.bench import LimiterBench
+    from fluxforge.bench._limiter import LimiterBench
 
 
 def limiter(
@@ -27,7 +27,7 @@ def limiter(
     from fluxforge.cli._progress import show_status
 
     with show_status("measuring limiters", quiet=as_json) as tell:
-        from fluxforge.bench import bench_limiter
+        from fluxforge.bench._limiter import bench_limiter
 
         if figure is not None and not triangles:
             raise InputError("--figure draws fields on triangles: leave --no-triangles out")
@@ -41,7 +41,7 @@ def limiter(
 
 
 def _save_figure(measured: "LimiterBench", path: Path) -> None:
-    from fluxforge.bench import triangle_figure
+    from fluxforge.bench._limiter_figure import triangle_figure
     from fluxforge.mesh import save_figure
 
     save_figure(triangle_figure(measured.triangles), path, dpi=80)

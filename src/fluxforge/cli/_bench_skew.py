@@ -10,7 +10,8 @@ from fluxforge.cli._arguments import Json
 from fluxforge.cli._output import number, show, show_json, show_table
 
 if TYPE_CHECKING:
-    from fluxforge.bench import ConductivityRow, SkewBench
+    from fluxforge.bench._skew import SkewBench
+    from fluxforge.bench._skew_conductivity import ConductivityRow
 
 
 class SkewSize(StrEnum):
@@ -30,7 +31,7 @@ def skew(
     from fluxforge.cli._progress import show_status
 
     with show_status("solving steady problems", quiet=as_json) as tell:
-        from fluxforge.bench import bench_skew
+        from fluxforge.bench._skew import bench_skew
 
         measured = bench_skew(size=size.value, progress=lambda family: tell(f"solving: {family}"))
     if as_json:

@@ -10,7 +10,7 @@ from fluxforge.cli._arguments import Json, check_writable, count, split_names
 from fluxforge.cli._output import duration, number, show, show_json, show_table
 
 if TYPE_CHECKING:
-    from fluxforge.bench import TimeBench
+    from fluxforge.bench._time import TimeBench
 
 
 def time(
@@ -36,7 +36,8 @@ def time(
     from fluxforge.cli._progress import show_status
 
     with show_status(f"measuring steps on {cells:,} cells", quiet=as_json) as tell:
-        from fluxforge.bench import MESHES, bench_time
+        from fluxforge.bench._time import bench_time
+        from fluxforge.bench._time_case import MESHES
         from fluxforge.cli._progress import use_64_bits
 
         use_64_bits()
@@ -61,7 +62,8 @@ def time(
 
 
 def _save_figure(measured: "TimeBench", path: Path) -> None:
-    from fluxforge.bench import FOURIER, work_precision_figure
+    from fluxforge.bench._time import FOURIER
+    from fluxforge.bench._time_figure import work_precision_figure
     from fluxforge.mesh import save_figure
 
     for fourier in FOURIER:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fluxforge.errors import InputError
 
 if TYPE_CHECKING:
-    from fluxforge.mesh import Condition, Conditions
+    from fluxforge.mesh._boundary import Condition, Conditions
 
 
 REST = "rest"
@@ -50,7 +50,7 @@ def _for_the_rest(
     condition: "Condition", named: "dict[str, Condition]", tags: Callable[[], Iterable[str]]
 ) -> "dict[str, Condition]":
     """The condition on all tags that are neither named nor the partner of a periodic tag."""
-    from fluxforge.mesh import Periodic
+    from fluxforge.mesh._boundary import Periodic
 
     partners = {each.partner for each in named.values() if isinstance(each, Periodic)}
     return {tag: condition for tag in tags() if tag not in partners} | named
@@ -70,7 +70,7 @@ def _split_outside(text: str, separator: str) -> list[str]:
 
 def _parse_condition(text: str, spec: str) -> "Condition":
     # A shell that completes a word cannot wait for the library.
-    from fluxforge.mesh import Dirichlet, Inflow, Neumann, Periodic, Robin
+    from fluxforge.mesh._boundary import Dirichlet, Inflow, Neumann, Periodic, Robin
 
     where = f"--boundary {spec.strip()!r:.80}"
     if text == INSULATED:

@@ -5,13 +5,15 @@ from pathlib import Path
 
 from rich.text import Text
 
-from fluxforge.certify import Certificate, Verdict, verify
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._evidence import Verdict
+from fluxforge.certify._verify import verify
 from fluxforge.cli._output import command_line, printable, show, show_json, show_pairs
 from fluxforge.cli._progress import question_bar
 from fluxforge.errors import FluxforgeError, InputError
-from fluxforge.mesh import read
-from fluxforge.report import write_certificate
-from fluxforge.scheme import find
+from fluxforge.mesh._read import read
+from fluxforge.report._certificate_page import write_certificate
+from fluxforge.scheme._document import find
 
 STYLES = {
     Verdict.HOLDS: "green",

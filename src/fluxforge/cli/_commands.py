@@ -13,7 +13,7 @@ from rich.text import Text
 from fluxforge.cli._arguments import RECIPES, Json, Preset, RecipeName, check_folder, count, scheme_argument
 
 if TYPE_CHECKING:
-    from fluxforge.recipe import Changes
+    from fluxforge.recipe._recipe import Changes
 
 
 def discover(
@@ -208,7 +208,8 @@ def schemes(
     backward Euler.
     """
     from fluxforge.cli._scheme_text import list_parts, show_list, show_scheme, to_record
-    from fluxforge.scheme import find, reference
+    from fluxforge.scheme import reference
+    from fluxforge.scheme._document import find
 
     chosen = list(reference.BUILT_IN.values()) if name is None else [find(name)]
     if as_json:

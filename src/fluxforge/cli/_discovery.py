@@ -9,8 +9,10 @@ from fluxforge import recipe
 from fluxforge.cli._output import command_line, say, show_json, warn
 from fluxforge.cli._progress import count_done, offer_resume, question_bar
 from fluxforge.cli._results import explain_failure, show_result
-from fluxforge.pipeline import Discovery, Run, discover, free_folder, resume
-from fluxforge.run import Progress
+from fluxforge.pipeline._discover import discover, free_folder, resume
+from fluxforge.pipeline._run import Run
+from fluxforge.run._progress import Progress
+from fluxforge.run.result import Discovery
 
 
 def start_run(name: str, output: Path | None, preset: str | None, changes: recipe.Changes, as_json: bool) -> None:

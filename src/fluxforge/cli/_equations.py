@@ -8,7 +8,8 @@ import typer
 from fluxforge.cli._arguments import EQUATIONS, Json, complete_one
 
 if TYPE_CHECKING:
-    from fluxforge.pde import Equation, Parameter
+    from fluxforge.pde._equation import Equation
+    from fluxforge.pde._parameter import Parameter
 
 COLUMNS = ("parameter", "meaning", "kind", "unit", "default")
 
@@ -26,7 +27,8 @@ def equations(
 ) -> None:
     """List the built-in equations and their parameters; with a name, show that one in full."""
     from fluxforge.cli._output import show_json
-    from fluxforge.pde import BUILT_IN, find
+    from fluxforge.pde._catalogue import BUILT_IN
+    from fluxforge.pde._document import find
 
     if name is not None:
         found = find(name)
@@ -89,7 +91,8 @@ def _default(p: "Parameter") -> str:
 
 def _show_one(equation: "Equation") -> None:
     from fluxforge.cli._output import show, show_pairs, show_table
-    from fluxforge.expression import symbol, to_text
+    from fluxforge.expression._print import to_text
+    from fluxforge.expression._symbols import symbol
 
     ends = [symbol(f"{equation.unknown}_{end}") for end in ("P", "N")]
     pairs = [

@@ -11,7 +11,7 @@ from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, Overwri
 from fluxforge.cli._output import show
 
 if TYPE_CHECKING:
-    from fluxforge.mesh import DualGraph
+    from fluxforge.mesh._dual import DualGraph
 
 
 class Target(StrEnum):
@@ -59,8 +59,9 @@ def export(
 
     from fluxforge._files import atomic_path, write_text
     from fluxforge.errors import InputError
-    from fluxforge.scheme import find
-    from fluxforge.scheme.emit import check_lines, emit_c_mesh, example_arrays, python_main
+    from fluxforge.scheme._document import find
+    from fluxforge.scheme.emit._c_text import emit_c_mesh
+    from fluxforge.scheme.emit._mesh_arrays import check_lines, example_arrays, python_main
 
     beside = None if output is None else output.with_name(f"{output.stem}_mesh.{BESIDE.get(to, 'h')}")
     if output is not None and output.name in ("numpy.py", "jax.py"):
@@ -96,15 +97,16 @@ def export(
 
 def _read_graph(file: Path, boundary: list[str]) -> "DualGraph":
     from fluxforge.cli._boundary import parse_boundary
-    from fluxforge.mesh import dual, read
+    from fluxforge.mesh._dual import dual
+    from fluxforge.mesh._read import read
 
     mesh = read(file)
     return dual(mesh, parse_boundary(boundary, lambda: dual(mesh).tags))
 
 
 def _code(scheme: Any, to: Target) -> str:
-    from fluxforge.scheme import emit, to_document
-    from fluxforge.scheme._document import KIND, VERSION
+    from fluxforge.scheme import emit
+    from fluxforge.scheme._document import KIND, VERSION, to_document
 
     if to is Target.JSON:
         document = {"format": f"fluxforge-{KIND}", "format_version": VERSION, **to_document(scheme)}

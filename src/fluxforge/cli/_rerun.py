@@ -9,7 +9,7 @@ import typer
 from fluxforge.cli._arguments import Gif, Json, Output, OutputFolder, Overwrite, Times
 
 if TYPE_CHECKING:
-    from fluxforge.stepping import Problem
+    from fluxforge.stepping._problem import Problem
 
 
 def rerun(
@@ -24,14 +24,14 @@ def rerun(
     On the same machine, with the same versions, the fields are equal bit for bit. Without -o it is said whether they
     are, and nothing is written.
     """
-    from fluxforge.stepping import read_problem
+    from fluxforge.stepping._problem_file import read_problem
 
     _run(read_problem(folder), Output(output, overwrite, gif, as_json), before=folder)
 
 
 def continue_run(folder: Path, output: Output, times: Times) -> None:
     """Go on from the last field of a folder."""
-    from fluxforge.stepping import continue_problem
+    from fluxforge.stepping._run import continue_problem
 
     _run(continue_problem(folder, **vars(times)), output, before=None)
 
@@ -41,7 +41,8 @@ def _run(problem: "Problem", output: Output, *, before: Path | None) -> None:
     from fluxforge.cli._progress import progress_bar, use_64_bits
     from fluxforge.cli._simulation import describe, list_files
     from fluxforge.errors import InstabilityError
-    from fluxforge.stepping import prepare_folder, run_problem, write_run
+    from fluxforge.stepping._output import prepare_folder, write_run
+    from fluxforge.stepping._run import run_problem
 
     name = problem.scheme.name
     if output.folder is not None:
@@ -67,6 +68,6 @@ def _run(problem: "Problem", output: Output, *, before: Path | None) -> None:
 def _same_field(folder: Path, field: Any) -> bool:
     import numpy as np
 
-    from fluxforge.stepping import read_final
+    from fluxforge.stepping._problem_file import read_final
 
     return bool(np.array_equal(read_final(folder), field))

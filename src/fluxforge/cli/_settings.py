@@ -7,9 +7,11 @@ from typing import TypeAlias
 import numpy as np
 
 from fluxforge.errors import InputError
-from fluxforge.mesh import Mesh, dual
-from fluxforge.pde import Equation, find
-from fluxforge.stepping import read_array
+from fluxforge.mesh._dual import dual
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.pde._document import find
+from fluxforge.pde._equation import Equation
+from fluxforge.stepping._field import read_array
 
 Given: TypeAlias = str | np.ndarray
 REACTION = "reaction"

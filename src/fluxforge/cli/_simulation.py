@@ -9,28 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from fluxforge.certify import list_doubts
+from fluxforge.certify._doubts import list_doubts
 from fluxforge.cli._arguments import Output, Times
 from fluxforge.cli._boundary import parse_boundary
 from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
 from fluxforge.cli._progress import progress_bar, show_status, use_64_bits
 from fluxforge.cli._settings import read_settings
 from fluxforge.errors import InputError, InstabilityError
-from fluxforge.mesh import Conditions, Mesh, dual, read
-from fluxforge.pde import Equation
-from fluxforge.scheme import Scheme, find
-from fluxforge.stepping import (
-    SOLVERS_OF_STEADY_STATES,
-    Comparison,
-    Simulation,
-    TrainedNetwork,
-    compare,
-    prepare_folder,
-    read_field,
-    steady,
-    write_comparison,
-    write_run,
-)
+from fluxforge.mesh._boundary import Conditions
+from fluxforge.mesh._dual import dual
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._read import read
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._document import find
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._field import read_field
+from fluxforge.stepping._output import prepare_folder, write_comparison, write_run
+from fluxforge.stepping._run import compare
+from fluxforge.stepping._simulation import Comparison, Simulation
+from fluxforge.stepping._steady import SOLVERS_OF_STEADY_STATES, steady
+from fluxforge.stepping._trained import TrainedNetwork
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | 
     if not (Path(name) / "run.json").is_file():
         return find(name, equation)
     # Imported here, with all that trains: few simulations need it.
-    from fluxforge.pipeline import load_run
+    from fluxforge.pipeline._run import load_run
 
     return load_run(name).network
 

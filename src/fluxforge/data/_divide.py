@@ -6,7 +6,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluxforge.errors import InputError
-from fluxforge.mesh import DualGraph, Mesh, dual, unit_volume
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import unit_volume
 
 
 def divide_cells(mesh: Mesh) -> Mesh:

@@ -13,8 +13,11 @@ from safetensors.numpy import load_file, save_file
 from fluxforge import recipe
 from fluxforge._files import atomic_path, open_regular, parse_json
 from fluxforge.errors import InputError, StorageError
-from fluxforge.mesh import Mesh, generate, gmsh_problem, read
-from fluxforge.run import remove_strays
+from fluxforge.mesh._generate import generate
+from fluxforge.mesh._generate_gmsh import gmsh_problem
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._read import read
+from fluxforge.run._durable import remove_strays
 
 # Part of the cache's key; incremented whenever the same arguments give other meshes.
 VERSION = 2

@@ -9,10 +9,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from fluxforge import recipe
-from fluxforge.expression import COORDINATES
-from fluxforge.graph import PaddedGraph
-from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where
-from fluxforge.scheme import Ghost, Hop
+from fluxforge.expression._symbols import COORDINATES
+from fluxforge.graph._padded_graph import PaddedGraph
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Parameter, Rank, Where
+from fluxforge.scheme._symbols import Ghost, Hop
 
 
 @dataclass(frozen=True)

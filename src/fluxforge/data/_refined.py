@@ -38,10 +38,15 @@ from fluxforge.data._problem import (
     rate_on,
 )
 from fluxforge.errors import InputError, StorageError
-from fluxforge.graph import PaddedGraph, evaluate_stages, pad_graph, pad_to_size, put, size
-from fluxforge.mesh import Mesh
-from fluxforge.pde import Equation, to_document
-from fluxforge.scheme import Scheme, find
+from fluxforge.graph._outflow import put
+from fluxforge.graph._pad import pad_to_size, size
+from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._stages import evaluate_stages
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.pde._document import to_document
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._document import find
+from fluxforge.scheme._scheme import Scheme
 
 # Part of the cache's key; incremented whenever the same recipe gives other answers.
 VERSION = 1

@@ -12,15 +12,17 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge._types import JsonObject
-from fluxforge.data import Problem, source
+from fluxforge.data._build import source
+from fluxforge.data._problem import Problem
 from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
 from fluxforge.distil._front import Front, knee, merge
 from fluxforge.distil._sparse import EDGE_NAMES, Edges, edges_of, fit_sparse, held_out_error
 from fluxforge.distil._table import Table, tabulate
 from fluxforge.errors import DiscoveryError
-from fluxforge.expression import to_text
-from fluxforge.scheme import Message, Output, Stage, symbol
+from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import symbol
+from fluxforge.scheme._scheme import Message, Output, Stage
 
 # Folded into the seed's key for these problems; training, refits and evaluation use other keys.
 _KEY = 2**29 + 2**20

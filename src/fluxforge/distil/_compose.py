@@ -13,17 +13,21 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.data import Model, Problem, model_of
+from fluxforge.data._model import Model, model_of
+from fluxforge.data._problem import Problem
 from fluxforge.distil._constants import Fitted, refit
 from fluxforge.distil._front import Candidate, Front
 from fluxforge.distil._objective import Free, set_free
 from fluxforge.distil._table import Sampled
 from fluxforge.errors import DiscoveryError, SchemeError
-from fluxforge.expression import evaluate
-from fluxforge.gnn import F, Network
-from fluxforge.pde import Equation, Rank, Where
-from fluxforge.scheme import Hop, Message, Output, Stage, gradient_names, symbol
-from fluxforge.scheme._symbols import ENDS
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.gnn._network import F, Network
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Rank, Where
+from fluxforge.scheme._scheme import Message, Output, Stage
+from fluxforge.scheme._symbols import ENDS, Hop
+from fluxforge.scheme.reference import gradient_names
 
 # A message is a difference of fields if its value for equal fields is below this share of its terms.
 DIFFERENCE = 0.1

@@ -9,9 +9,11 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.data import Problem
+from fluxforge.data._problem import Problem
 from fluxforge.distil._objective import Free, Objective, name_values
-from fluxforge.scheme import Ghost, Hop, Message, Output, Stage, symbol
+from fluxforge.expression._symbols import symbol
+from fluxforge.scheme._scheme import Message, Output, Stage
+from fluxforge.scheme._symbols import Ghost, Hop
 
 
 def layer_stages(flux: sp.Expr, start: Mapping[str, float], layers: int) -> Free:

@@ -17,8 +17,8 @@ from fluxforge.distil._backend import AbstractBackend, Explored, Search
 from fluxforge.distil._operon import Operon
 from fluxforge.distil._table import Table
 from fluxforge.errors import ExpressionError, FluxforgeError, InputError, StorageError
-from fluxforge.expression import parse
-from fluxforge.scheme import symbol
+from fluxforge.expression._parse import parse
+from fluxforge.expression._symbols import symbol
 
 _BINARY = ("+", "-", "*", "/", "min", "max")
 _ISLAND = 27

@@ -10,9 +10,11 @@ from jaxtyping import Float
 
 from fluxforge.distil._table import Table, predict
 from fluxforge.errors import InputError
-from fluxforge.expression import to_text
-from fluxforge.pde import HEAT, Clash, Equation, Unit, dimensions
-from fluxforge.scheme import symbol_units
+from fluxforge.expression._print import to_text
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Clash, Unit, dimensions
+from fluxforge.scheme._symbols import symbol_units
 
 
 def complexity(expr: sp.Expr) -> int:

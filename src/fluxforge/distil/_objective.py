@@ -13,11 +13,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.data import Problem
+from fluxforge.data._problem import Problem
 from fluxforge.distil._solvers import gauss_newton, least_absolute
-from fluxforge.graph import evaluate_stages
-from fluxforge.loss import Defect, defect_of, mean_defect, norm_of
-from fluxforge.scheme import Message, Output, Stage, symbol
+from fluxforge.expression._symbols import symbol
+from fluxforge.graph._stages import evaluate_stages
+from fluxforge.loss._loss import Defect, defect_of, mean_defect, norm_of
+from fluxforge.scheme._scheme import Message, Output, Stage
 
 Constants = Float[np.ndarray, " constants"]
 # Rounds of a fit by least squares: poorly determined constants converge very slowly.

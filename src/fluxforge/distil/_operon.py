@@ -16,7 +16,7 @@ import sympy as sp
 from fluxforge.distil._backend import AbstractBackend, Explored, Search
 from fluxforge.distil._table import Table, exponential, fit_scale
 from fluxforge.errors import FluxforgeError
-from fluxforge.scheme import symbol
+from fluxforge.expression._symbols import symbol
 
 OPERATIONS: Mapping[str, Callable[..., sp.Expr]] = {
     "Add": lambda a, b: a + b,

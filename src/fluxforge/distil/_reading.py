@@ -17,10 +17,10 @@ from jaxtyping import Float
 
 from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.data import Problem
+from fluxforge.data._problem import Problem
 from fluxforge.distil._constants import Fitted, nearest_fractions
 from fluxforge.distil._objective import Free, Minimum, Objective, name_values
-from fluxforge.loss import Defect, defect_of, norm_of
+from fluxforge.loss._loss import Defect, defect_of, norm_of
 
 # Points an extrapolation goes through, and the degree of the polynomial in Δt.
 POINTS, DEGREE = 5, 3

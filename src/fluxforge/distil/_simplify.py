@@ -9,8 +9,9 @@ import sympy as sp
 from fluxforge.distil._front import Candidate, Front, complexity, front_of, measure, merge
 from fluxforge.distil._table import Table, fit_constants, structure
 from fluxforge.errors import ExpressionError
-from fluxforge.expression import parse, to_text
-from fluxforge.scheme import symbol
+from fluxforge.expression._parse import parse
+from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import symbol
 
 # Formulas with more terms when multiplied out are not: factoring them again takes SymPy long.
 _MOST_TERMS = 24

@@ -14,11 +14,13 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Bool, Float
 
-from fluxforge.data import Problem
+from fluxforge.data._problem import Problem
 from fluxforge.errors import NumericalError
-from fluxforge.expression import evaluate
-from fluxforge.graph import evaluate_stages
-from fluxforge.scheme import Ghost, Hop, Message, Output, Stage, symbol
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.graph._stages import evaluate_stages
+from fluxforge.scheme._scheme import Message, Output, Stage
+from fluxforge.scheme._symbols import Ghost, Hop
 
 EDGE_NAMES = ("T_P", "T_N", "A", "delta", "V_P", "S_P", "dt")
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.data import Problem, linearise
+from fluxforge.data._problem import Problem, linearise
 from fluxforge.errors import DiscoveryError
 
 Step = Callable[[Problem], State]

@@ -12,11 +12,14 @@ import sympy as sp
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from fluxforge.data import Problem
+from fluxforge.data._problem import Problem
 from fluxforge.distil._solvers import gauss_newton
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression import WORDS, evaluate, symbol
-from fluxforge.gnn import Network, inputs
+from fluxforge.expression import WORDS
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.gnn._network import Network
+from fluxforge.gnn._standard import inputs
 
 # Fewer rows cannot tell formulas apart.
 FEWEST_ROWS = 10

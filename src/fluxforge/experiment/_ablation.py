@@ -9,12 +9,16 @@ import sympy as sp
 from jaxtyping import Float
 
 from fluxforge import recipe
-from fluxforge.distil import Search, engine, tabulate
+from fluxforge.distil._backend import Search
+from fluxforge.distil._engines import engine
+from fluxforge.distil._table import tabulate
 from fluxforge.errors import DiscoveryError
 from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._network import relative_error
 from fluxforge.experiment._setup import Variable
-from fluxforge.expression import evaluate, symbol, to_text
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import symbol
 
 # Thresholds below which a term of a sparse regression is dropped, in units of the fluxes.
 THRESHOLDS = tuple(float(each) for each in np.geomspace(1e-4, 0.3, 12))

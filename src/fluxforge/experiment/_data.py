@@ -13,13 +13,14 @@ from safetensors.numpy import load_file, save_file
 
 from fluxforge import recipe
 from fluxforge._files import atomic_path, open_regular
-from fluxforge.data import cache_folder
+from fluxforge.data._meshes import cache_folder
 from fluxforge.errors import InputError, StorageError
 from fluxforge.experiment._riemann import riemann_flux
 from fluxforge.experiment._setup import Experiment, Samples, design_experiment, parse_flux
 from fluxforge.experiment._steady import Measured, steady_flux
-from fluxforge.expression import evaluate, symbol
-from fluxforge.pde import to_document
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._document import to_document
 
 # Raised when the same words would give other fluxes.
 VERSION = 1

@@ -10,7 +10,8 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.distil import Candidate, Front, Table, merge
+from fluxforge.distil._front import Candidate, Front, merge
+from fluxforge.distil._table import Table
 from fluxforge.experiment._data import Dataset, make_dataset
 from fluxforge.experiment._fit import ROUND_OFF, FittedFormula, fit_formula
 from fluxforge.experiment._form import Form, whole_form
@@ -20,8 +21,10 @@ from fluxforge.experiment._scheme import Comparison, compare_flux, guard_formula
 from fluxforge.experiment._search import PER_SYMBOL, search_parts, search_rounds, tabulate_network
 from fluxforge.experiment._separate import Separation, find_separation, separate
 from fluxforge.experiment._symmetry import Check, Probe
-from fluxforge.expression import evaluate, symbol
-from fluxforge.run import Checkpoints, Progress, Warn, add_seconds
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.run._checkpoint import Checkpoints
+from fluxforge.run._progress import Progress, Warn, add_seconds
 
 # A reduced network that errs by more than this multiple of the whole one's error contradicts the reduction.
 WORSE = 1.5

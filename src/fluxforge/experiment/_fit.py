@@ -9,11 +9,14 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Float
 
-from fluxforge.distil import gauss_newton, nearest_fraction, parametrise, put_numbers
+from fluxforge.distil._constants import nearest_fraction
+from fluxforge.distil._solvers import gauss_newton
+from fluxforge.distil._table import parametrise, put_numbers
 from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._form import Form
 from fluxforge.experiment._network import relative_error
-from fluxforge.expression import evaluate, symbol
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
 
 # Errors below this part of the fluxes weigh the same: estimates of errors are not that good.
 FLOOR = 1e-6

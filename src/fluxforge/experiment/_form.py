@@ -8,7 +8,8 @@ import sympy as sp
 from jaxtyping import Float
 
 from fluxforge.experiment._setup import Experiment, Samples
-from fluxforge.expression import evaluate, symbol
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
 
 
 @dataclass(frozen=True)

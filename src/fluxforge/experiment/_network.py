@@ -21,8 +21,8 @@ from fluxforge._files import atomic_path
 from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._form import Form
 from fluxforge.experiment._setup import Samples
-from fluxforge.run import Checkpoints
-from fluxforge.train import Layers, OptimizerState, apply_layers, descend, name_layers, read_layers
+from fluxforge.run._checkpoint import Checkpoints
+from fluxforge.train._small import Layers, OptimizerState, apply_layers, descend, name_layers, read_layers
 
 Tell = Callable[[int, int, float], None]
 """tell(step, steps, relative error)."""

@@ -11,8 +11,9 @@ import sympy as sp
 from fluxforge.experiment._form import Form, Term, whole_form
 from fluxforge.experiment._setup import Experiment, Variable
 from fluxforge.experiment._symmetry import Check, Probe, logarithmic_slopes
-from fluxforge.expression import symbol
-from fluxforge.pde import Unit, differentiate
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._equation import differentiate
+from fluxforge.pde._parameter import Unit
 
 # Slopes are parallel if their scatter around one direction is below this part of them: networks' slopes err by
 # several times what their values do. The form is tested again on the data.

@@ -18,8 +18,8 @@ from jaxtyping import Array, Float
 
 from fluxforge.experiment._setup import Experiment, Samples
 from fluxforge.experiment._steady import Measured
-from fluxforge.expression import evaluate
-from fluxforge.pde import differentiate
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.pde._equation import differentiate
 
 COARSEST, FINEST = 128, 1024
 COURANT = 0.4  # the staggered scheme is stable up to 1/2

@@ -7,9 +7,13 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.experiment._setup import Experiment, parse_flux
-from fluxforge.expression import evaluate, symbol
-from fluxforge.pde import Equation, Rank, Where
-from fluxforge.scheme import EULER, Message, Prepared, Scheme, Space, State, integrate
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Rank, Where
+from fluxforge.scheme._integrate import Prepared, Space, State, integrate
+from fluxforge.scheme._scheme import Message, Scheme
+from fluxforge.scheme._tableau import EULER
 
 # In place of a smaller argument of a formula that is 0/0 at 0: there 1 − e⁻ˣ has lost eleven of sixteen digits, and
 # what is even in x has changed by x², the eleventh.

@@ -9,12 +9,15 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.distil import Candidate, Front, Search, Table, engine, fit_constants, front_of, measure, merge, tabulate
+from fluxforge.distil._backend import Search
+from fluxforge.distil._engines import engine
+from fluxforge.distil._front import Candidate, Front, front_of, measure, merge
+from fluxforge.distil._table import Table, fit_constants, tabulate
 from fluxforge.errors import DiscoveryError
 from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._network import FluxNetwork
 from fluxforge.experiment._separate import Separation
-from fluxforge.expression import symbol
+from fluxforge.expression._symbols import symbol
 
 # The outermost part of the rows, where few samples trained the network.
 TAIL = 0.01

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Float
 
-from fluxforge.distil import Table
+from fluxforge.distil._table import Table
 from fluxforge.experiment._symmetry import SLACK, Check
 
 # Values of either group that stand for its whole range.

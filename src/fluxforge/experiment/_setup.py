@@ -10,9 +10,11 @@ from jaxtyping import Float
 
 from fluxforge import recipe
 from fluxforge.errors import EquationError, ExpressionError, InputError, SchemeError
-from fluxforge.expression import parse, symbol
-from fluxforge.pde import Equation, Parameter, Rank, Unit, Where, differentiate, multiply_units, unit
-from fluxforge.scheme import FLUXES
+from fluxforge.expression._parse import parse
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._equation import Equation, differentiate
+from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, multiply_units, unit
+from fluxforge.scheme.fluxes import FLUXES
 
 Samples: TypeAlias = Mapping[str, Float[np.ndarray, " samples"]]
 """The value of each variable, by name."""

@@ -12,8 +12,10 @@ import sympy as sp
 
 from fluxforge.errors import NumericalError
 from fluxforge.experiment._setup import Experiment, Samples
-from fluxforge.expression import evaluate, symbol
-from fluxforge.pde import Rank, Where, differentiate
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._equation import differentiate
+from fluxforge.pde._parameter import Rank, Where
 
 COARSEST, FINEST = 16, 1024
 _NEWTON = 40

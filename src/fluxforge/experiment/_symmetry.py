@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fluxforge.experiment._setup import Experiment, Samples, Variable
-from fluxforge.expression import evaluate
+from fluxforge.expression._evaluate import evaluate
 
 POINTS = 2_000
 # A property holds if it is violated by no more than this multiple of the network's own error.

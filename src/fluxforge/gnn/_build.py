@@ -11,26 +11,18 @@ from jaxtyping import PRNGKeyArray
 
 from fluxforge import recipe
 from fluxforge.errors import InputError
-from fluxforge.expression import parse, to_text
+from fluxforge.expression._parse import parse
+from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._flux_form import build_flux_network
 from fluxforge.gnn._mlp import MLP, AbstractMLP, GatedMLP
 from fluxforge.gnn._network import AbstractNetwork, Gradient, Layer, Messages, Network, Update
-from fluxforge.pde import HEAT, Equation
-from fluxforge.scheme import (
-    CORRECTION,
-    NEXT,
-    Ghost,
-    Hop,
-    correction_text,
-    gradient_names,
-    invariant_names,
-    message_symbols,
-    nested_rkl2,
-    nested_tableau,
-    output_symbols,
-    rkl2_tableau,
-    symbol,
-)
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme import rkl2_tableau
+from fluxforge.scheme._symbols import NEXT, Ghost, Hop, invariant_names, message_symbols, output_symbols
+from fluxforge.scheme._weighted import nested_rkl2, nested_tableau
+from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names
 
 # Features per hop. {h} is the state at the start of a layer: T, or the output of the layer before.
 EDGE: Mapping[str, tuple[str, ...]] = MappingProxyType(

@@ -17,20 +17,18 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from fluxforge._types import State
 from fluxforge.errors import InputError
-from fluxforge.expression import evaluate, symbol
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._mlp import MLP
 from fluxforge.gnn._network import AbstractNetwork
-from fluxforge.graph import AbstractRound, Formulas, Nodes, PaddedGraph, Quantities
-from fluxforge.pde import Equation
-from fluxforge.scheme import (
-    Ghost,
-    Hop,
-    Stage,
-    Tableau,
-    face_invariants,
-    refuse_flux_form,
-    weighted_stages,
-)
+from fluxforge.graph._outflow import Nodes, Quantities
+from fluxforge.graph._padded_graph import PaddedGraph
+from fluxforge.graph._stages import AbstractRound, Formulas
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._scheme import Stage
+from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._tableau import Tableau
+from fluxforge.scheme._weighted import face_invariants, refuse_flux_form, weighted_stages
 
 # Added to `total` inside the logarithm, which then has a limit as Δt goes to 0.
 _LEAST_TOTAL = sp.Rational(1, 100)

@@ -11,11 +11,16 @@ from jaxtyping import Array, Bool, Float
 
 from fluxforge._types import State
 from fluxforge.errors import SchemeError
-from fluxforge.expression import COORDINATES, evaluate
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.gnn._mlp import AbstractMLP
-from fluxforge.graph import AbstractRound, Formulas, Nodes, PaddedGraph, Quantities, evaluate_stages
-from fluxforge.recipe import Aggregate
-from fluxforge.scheme import Ghost, Hop, Stage, gradient_stage, symbol
+from fluxforge.graph._outflow import Nodes, Quantities
+from fluxforge.graph._padded_graph import PaddedGraph
+from fluxforge.graph._stages import AbstractRound, Formulas, evaluate_stages
+from fluxforge.recipe._recipe import Aggregate
+from fluxforge.scheme._scheme import Stage
+from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme.reference import gradient_stage
 
 # Stands for ±∞ in unused slots of a minimum or maximum.
 _FAR = 1e30

@@ -12,12 +12,13 @@ import sympy as sp
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.expression import symbol
+from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._mlp import AbstractMLP
 from fluxforge.gnn._network import Layer, Messages, Network, Update, rows
-from fluxforge.graph import PaddedGraph, Quantities, put, visit_stages
-from fluxforge.scheme import Hop
-from fluxforge.scheme._symbols import ENDS
+from fluxforge.graph._outflow import Quantities, put
+from fluxforge.graph._padded_graph import PaddedGraph
+from fluxforge.graph._stages import visit_stages
+from fluxforge.scheme._symbols import ENDS, Hop
 
 
 @runtime_checkable

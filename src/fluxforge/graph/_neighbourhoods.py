@@ -10,9 +10,12 @@ import sympy as sp
 from jaxtyping import Bool, Float, Inexact, Int
 
 from fluxforge.errors import SchemeError
-from fluxforge.expression import COORDINATES, symbol
-from fluxforge.mesh import NO_PARAMETERS, DualGraph, OnDemand, ParameterFields, Paths, Ring, lines, paths, ring
-from fluxforge.scheme import Ghost, Hop, Scheme
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.mesh._dual import DualGraph, OnDemand
+from fluxforge.mesh._hops import Paths, Ring, lines, paths, ring
+from fluxforge.mesh._parameters import NO_PARAMETERS, ParameterFields
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._symbols import Ghost, Hop
 
 
 class View(NamedTuple):

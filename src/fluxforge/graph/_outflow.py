@@ -12,9 +12,12 @@ from jax.typing import ArrayLike, DTypeLike
 from jaxtyping import Array, Bool, Float
 
 from fluxforge._types import Precision
-from fluxforge.expression import evaluate, symbol
-from fluxforge.mesh import DualGraph, ParameterFields, linear_speed, wall_velocity
-from fluxforge.pde import Equation, differentiate
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.mesh._close_walls import linear_speed, wall_velocity
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import ParameterFields
+from fluxforge.pde._equation import Equation, differentiate
 
 Quantities: TypeAlias = Mapping[str, ArrayLike]
 """Numbers and arrays by name: Δt, the constants of an equation, and in cells also fields and sums."""

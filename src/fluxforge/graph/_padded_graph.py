@@ -18,8 +18,9 @@ from fluxforge._types import Precision, State
 from fluxforge.errors import SchemeError
 from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, view
 from fluxforge.graph._outflow import Nodes, Outflow, Quantities, put
-from fluxforge.mesh import NO_PARAMETERS, DualGraph, ParameterFields
-from fluxforge.scheme import Ghost, Hop
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import NO_PARAMETERS, ParameterFields
+from fluxforge.scheme._symbols import Ghost, Hop
 
 _NAMES = ("tags", "origin", "wrapped", "regions")
 _ARRAYS = tuple(field.name for field in fields(DualGraph) if field.name not in _NAMES)

@@ -8,10 +8,12 @@ import jax
 import jax.numpy as jnp
 
 from fluxforge._types import State
-from fluxforge.expression import evaluate, symbol
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
 from fluxforge.graph._outflow import Nodes, Quantities
 from fluxforge.graph._padded_graph import Columns, PaddedGraph
-from fluxforge.scheme import ALL_ENDS, NEXT, STEP, Ghost, Message, Output, Reduction, Stage
+from fluxforge.scheme._scheme import Message, Output, Stage
+from fluxforge.scheme._symbols import ALL_ENDS, NEXT, STEP, Ghost, Reduction
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from fluxforge.limiter._fit import Draw, Fit, fit_network, measure_loss, refit
 from fluxforge.limiter._network import Weights, network_phi
 from fluxforge.limiter._profiles import Profiles, draw_rows
 from fluxforge.limiter._run import Progress, plan_training
-from fluxforge.run import RunFolder
+from fluxforge.run._folder import RunFolder
 
 # The digits after the point to which constants are rounded.
 DIGITS = 3

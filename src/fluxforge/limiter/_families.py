@@ -13,7 +13,9 @@ import numpy as np
 import sympy as sp
 from jax import Array
 
-from fluxforge.expression import Below, Select, evaluate, symbol
+from fluxforge.expression._conditions import Below, Select
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
 from fluxforge.limiter._rows import Phi
 from fluxforge.scheme.fluxes import larger, smaller, substitute
 from fluxforge.scheme.limiters import C, Q, R

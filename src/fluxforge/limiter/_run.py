@@ -13,7 +13,7 @@ from fluxforge.limiter._measure import ratios
 from fluxforge.limiter._network import Weights, network_phi
 from fluxforge.limiter._profiles import draw_rows
 from fluxforge.limiter._train import Plan, begin_phase, member, start_training, train_chunk
-from fluxforge.run import RunFolder
+from fluxforge.run._folder import RunFolder
 
 Progress = Callable[[str, int, int], None]
 

@@ -10,9 +10,10 @@ from jaxtyping import Array, Float
 
 from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.data import Problem, linearise, reference_number
+from fluxforge.data._problem import Problem, linearise, reference_number
 from fluxforge.errors import InputError
-from fluxforge.gnn import AbstractNetwork, parameters
+from fluxforge.gnn._mlp import parameters
+from fluxforge.gnn._network import AbstractNetwork
 
 # From a problem and the step's result to one number per cell, zero at an ideal step.
 Defect = Callable[[Problem, State], State]

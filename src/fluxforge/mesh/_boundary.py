@@ -10,8 +10,10 @@ from jaxtyping import Bool, Float, Int
 
 from fluxforge._arguments import describe_value
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression import COORDINATES, TIME, field, parse, symbols_of
-from fluxforge.pde import Equation
+from fluxforge.expression._fields import field
+from fluxforge.expression._parse import parse
+from fluxforge.expression._symbols import COORDINATES, TIME, symbols_of
+from fluxforge.pde._equation import Equation
 
 Value: TypeAlias = float | int | str | Callable[..., np.ndarray]
 """A number, a formula of the coordinates (and of the time t, where that is allowed), or a function of them."""

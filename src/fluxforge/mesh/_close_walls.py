@@ -8,9 +8,10 @@ import sympy as sp
 from jaxtyping import Float
 
 from fluxforge.errors import InputError
-from fluxforge.expression import evaluate, symbol
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._dual import DualGraph
-from fluxforge.pde import Equation, differentiate
+from fluxforge.pde._equation import Equation, differentiate
 
 if TYPE_CHECKING:
     from fluxforge.mesh._parameters import ParameterFields

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from fluxforge._arguments import check_kind
 from fluxforge._types import CellField, CellVectors, FaceField, FaceIndex, FaceVectors, SlotField, SlotIndex, SlotMask
 from fluxforge.errors import InputError, MeshError
-from fluxforge.expression import COORDINATES
+from fluxforge.expression._symbols import COORDINATES
 from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces, fit_conditions
 from fluxforge.mesh._check_cells import check_coordinates, check_extent, name_corners
 from fluxforge.mesh._mesh import (
@@ -31,7 +31,7 @@ from fluxforge.mesh._mesh import (
 )
 from fluxforge.mesh._periodic import Joints, Layout, join_faces, match_faces
 from fluxforge.mesh._read import as_mesh
-from fluxforge.pde import Equation
+from fluxforge.pde._equation import Equation
 
 Key = TypeVar("Key")
 

@@ -7,7 +7,10 @@ import numpy as np
 
 from fluxforge._types import CellField, FaceField, FaceVectors, SlotField
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression import COORDINATES, TIME, field, parse, symbol, to_text
+from fluxforge.expression._fields import field
+from fluxforge.expression._parse import parse
+from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import COORDINATES, TIME, symbol
 from fluxforge.mesh._dual import DualGraph, check_graph
 from fluxforge.mesh._mesh import normal_part, tangential_length
 from fluxforge.mesh._parameter_values import (
@@ -19,7 +22,8 @@ from fluxforge.mesh._parameter_values import (
     tensors_at,
     vectors_at,
 )
-from fluxforge.pde import Parameter, Where, differentiate
+from fluxforge.pde._equation import differentiate
+from fluxforge.pde._parameter import Parameter, Where
 
 _CURL = re.compile(r"\s*curl\s*\((.*)\)\s*", re.DOTALL)
 

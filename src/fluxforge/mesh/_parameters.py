@@ -11,7 +11,8 @@ import sympy as sp
 from fluxforge._arguments import check_number
 from fluxforge._types import CellField, SlotField
 from fluxforge.errors import EquationError, InputError
-from fluxforge.expression import evaluate, symbol
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._close_walls import close_walls
 from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph
 from fluxforge.mesh._face_parameters import cell_sites, face_conormals, face_sites, face_velocities
@@ -23,7 +24,9 @@ from fluxforge.mesh._parameter_values import (
     read_number,
     scalars_at,
 )
-from fluxforge.pde import HEAT, Equation, Parameter, Rank, Where, differentiate
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import Equation, differentiate
+from fluxforge.pde._parameter import Parameter, Rank, Where
 
 Settings: TypeAlias = Mapping[str, Setting]
 """The parameters of an equation by name; those left out take their defaults."""

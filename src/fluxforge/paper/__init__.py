@@ -15,8 +15,8 @@ from fluxforge.paper._kinds import Kind
 from fluxforge.paper._parts import PARTS, Drawn, Part
 from fluxforge.paper._places import round_document
 from fluxforge.paper._run import Reproduction, read_documents, reproduce, write_reproduction
-from fluxforge.paper.studies import to_document
-from fluxforge.run.result import Document
+from fluxforge.paper.studies._records import to_document
+from fluxforge.run._record import Document
 
 __all__ = [
     "PARTS",

@@ -13,10 +13,11 @@ from msgspec import field as named
 
 from fluxforge._files import read_document
 from fluxforge.paper.studies._networks import CARRY
-from fluxforge.pde import HEAT
-from fluxforge.pipeline import load_run
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pipeline._run import load_run
+from fluxforge.run._record import Document
 from fluxforge.run.carry import CarryResult, CarryRow
-from fluxforge.run.result import Document, from_document
+from fluxforge.run.result import from_document
 
 Measure: TypeAlias = Literal["extrapolates", "more accurate"]
 Held: TypeAlias = Literal["held", "contradicted", "not run here"]

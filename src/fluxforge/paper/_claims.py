@@ -9,8 +9,8 @@ import msgspec
 
 from fluxforge.paper._both_kinds import Carried, KindVerdict, Measure, judge_both_kinds
 from fluxforge.paper._parts import PARTS
-from fluxforge.paper.studies import Verdict
-from fluxforge.run.result import Document
+from fluxforge.paper.studies._records import Verdict
+from fluxforge.run._record import Document
 
 # From the least favourable to the most.
 RANKED: tuple[Verdict, ...] = ("does not hold", "holds under a condition", "holds")

@@ -15,7 +15,7 @@ from scipy.stats import fisher_exact
 from fluxforge.paper._claims import NOT_RUN, judge_claims
 from fluxforge.paper._kinds import NOT_COMPARED, Kind
 from fluxforge.paper._places import Number, numbers
-from fluxforge.run.result import Document
+from fluxforge.run._record import Document
 
 # Two rates differ if, by Fisher's exact test, equal rates give such counts with a probability below this.
 UNLIKELY = 0.01

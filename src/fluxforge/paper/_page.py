@@ -12,9 +12,10 @@ from urllib.parse import quote
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from fluxforge.report import Row, Shown, Table, embed_figure, page, table_csv, tables, typeset
-from fluxforge.run.result import Document
-from fluxforge.scheme import Scheme
+from fluxforge.report._mathml import typeset
+from fluxforge.report._page import Row, Shown, Table, embed_figure, page, table_csv, tables
+from fluxforge.run._record import Document
+from fluxforge.scheme._scheme import Scheme
 
 # Classes of the style by verdict.
 LOOKS = {

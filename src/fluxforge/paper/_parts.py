@@ -12,7 +12,6 @@ from msgspec import Struct, toml
 
 from fluxforge.paper import figures
 from fluxforge.paper.studies import (
-    Claim,
     consistency,
     controls,
     convergence,
@@ -20,15 +19,15 @@ from fluxforge.paper.studies import (
     higher_order,
     memory,
     rates,
-    read_result,
     setup,
     symbolic,
     theorems,
-    to_document,
 )
-from fluxforge.report import Table, extrapolation_figure, generalisation_figure
-from fluxforge.run import Progress, Warn
-from fluxforge.run.result import Document
+from fluxforge.paper.studies._records import Claim, read_result, to_document
+from fluxforge.report._discovery_figures import extrapolation_figure, generalisation_figure
+from fluxforge.report._page import Table
+from fluxforge.run._progress import Progress, Warn
+from fluxforge.run._record import Document
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluxforge.paper._kinds import Kind, Rule, rule_of
-from fluxforge.run.result import Document
+from fluxforge.run._record import Document
 
 # The keys that name an element of a list, in order of preference.
 IDENTITY = ("scheme", "name", "family", "engine")

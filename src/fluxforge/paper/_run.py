@@ -24,19 +24,11 @@ from fluxforge.paper._both_kinds import read_carried
 from fluxforge.paper._claims import Claim, count_verdicts, format_csv, judge_claims
 from fluxforge.paper._page import Formula, Section, reproduction_page, section
 from fluxforge.paper._parts import PARTS, Part
-from fluxforge.run import (
-    Progress,
-    Warn,
-    digest_files,
-    explain_failure,
-    find_altered,
-    lock_folder,
-    read_digests,
-    remove_strays,
-    silent,
-)
-from fluxforge.run.result import Document
-from fluxforge.scheme import find
+from fluxforge.run._durable import digest_files, explain_failure, find_altered, read_digests, remove_strays
+from fluxforge.run._folder import lock_folder
+from fluxforge.run._progress import Progress, Warn, silent
+from fluxforge.run._record import Document
+from fluxforge.scheme._document import find
 
 # The format version of the documents of parts.
 VERSION = 1

@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from fluxforge.expression import symbol
+from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
 from fluxforge.pde._parameter import NUMBER, Parameter, Rank, Where, unit
 

@@ -12,7 +12,9 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import EquationError
-from fluxforge.expression import COORDINATES, TIME, WORDS, evaluate, symbol
+from fluxforge.expression import WORDS
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import COORDINATES, TIME, symbol
 from fluxforge.pde._parameter import PLACES, Clash, Rank, Unit, Where, dimensions, multiply_units, unit
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import sympy as sp
 
 from fluxforge._types import JsonObject
 from fluxforge.errors import EquationError, ExpressionError
-from fluxforge.expression import parse, to_text
+from fluxforge.expression._parse import parse
+from fluxforge.expression._print import to_text
 from fluxforge.pde._catalogue import BUILT_IN
 from fluxforge.pde._equation import OF_UNKNOWN, Equation
 from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, unit

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias, TypeVar
 import sympy as sp
 
 from fluxforge.errors import EquationError, ExpressionError
-from fluxforge.expression import COORDINATES, TIME, parse, symbol
+from fluxforge.expression._parse import parse
+from fluxforge.expression._symbols import COORDINATES, TIME, symbol
 from fluxforge.pde._check import check_formulas, check_names, check_two_point, check_units
 from fluxforge.pde._parameter import Parameter, Rank, Unit, unit
 from fluxforge.pde._words import Words, plain_text, words_of

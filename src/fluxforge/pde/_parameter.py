@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import sympy as sp
 
-from fluxforge.expression import COMPARISONS, COORDINATES, Select, to_text
+from fluxforge.expression._conditions import COMPARISONS, Select
+from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import COORDINATES
 
 
 class Unit(NamedTuple):

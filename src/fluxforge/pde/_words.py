@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from fluxforge.expression import to_text
+from fluxforge.expression._print import to_text
 
 if TYPE_CHECKING:
     from fluxforge.pde._equation import Equation

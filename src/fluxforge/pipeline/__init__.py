@@ -18,7 +18,8 @@ from fluxforge.pipeline._generalisation import generalise, reduce_networks
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_steps
 from fluxforge.pipeline._report import describe_judged
 from fluxforge.pipeline._run import MetricColumns, Run, load_run
-from fluxforge.run.result import Discovery, Document, Evaluation, Generalisation, Measured, to_document
+from fluxforge.run._record import Document
+from fluxforge.run.result import Discovery, Evaluation, Generalisation, Measured, to_document
 
 __all__ = [
     "AblationRow",

@@ -13,14 +13,24 @@ from scipy.optimize import minimize
 
 from fluxforge import recipe
 from fluxforge._types import CellField, SlotField
-from fluxforge.data import count_substeps, meshes, smooth_field
-from fluxforge.expression import evaluate, symbol
-from fluxforge.gnn import FluxNetwork
-from fluxforge.mesh import Conditions, Curl, Dirichlet, DualGraph, Inflow, Mesh, Neumann, Settings, dual, reference_step
-from fluxforge.pde import HEAT, Equation, Where
+from fluxforge.data._ensemble import smooth_field
+from fluxforge.data._meshes import meshes
+from fluxforge.data._problem import count_substeps
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.gnn._flux_form import FluxNetwork
+from fluxforge.mesh._boundary import Conditions, Dirichlet, Inflow, Neumann
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameter_values import Curl
+from fluxforge.mesh._parameters import Settings, reference_step
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Where
 from fluxforge.run.carry import CarryRow
-from fluxforge.scheme import TABLEAUX
-from fluxforge.stepping import FrozenFlux, cell_capacity, face_coefficients, face_numbers, freeze_flux
+from fluxforge.scheme._tableau import TABLEAUX
+from fluxforge.stepping._field import cell_capacity
+from fluxforge.stepping._frozen_flux import FrozenFlux, face_coefficients, face_numbers, freeze_flux
 
 CELLS = (100, 1_000, 10_000, 100_000)
 FIELDS = ("smooth", "noise")

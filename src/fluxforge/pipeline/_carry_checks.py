@@ -6,13 +6,16 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.certify import Certificate
-from fluxforge.expression import evaluate, symbol
-from fluxforge.gnn import FluxNetwork
-from fluxforge.mesh import DualGraph, Settings, dual, squares
+from fluxforge.certify._certificate import Certificate
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.gnn._flux_form import FluxNetwork
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._families import squares
+from fluxforge.mesh._parameters import Settings
 from fluxforge.pipeline._carry import FIELDS, Case, initial_field, relative_error
 from fluxforge.run.carry import CarryRow, CoefficientPoints, EffectiveRow, StepRow
-from fluxforge.stepping import face_coefficients, face_numbers
+from fluxforge.stepping._frozen_flux import face_coefficients, face_numbers
 
 # Cells per side of squares, on which the two-point flux is consistent.
 SIDES = (8, 16, 32, 64)

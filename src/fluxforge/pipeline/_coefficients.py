@@ -15,18 +15,23 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge._types import CellField
-from fluxforge.distil import Candidate, Front, Search, Table, engine
+from fluxforge.distil._backend import Search
+from fluxforge.distil._engines import engine
+from fluxforge.distil._front import Candidate, Front
+from fluxforge.distil._table import Table
 from fluxforge.errors import DiscoveryError
-from fluxforge.expression import evaluate, symbol
-from fluxforge.gnn import FluxNetwork, learned_part
-from fluxforge.mesh import DualGraph, Settings, dual
-from fluxforge.pde import Equation
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.gnn._flux_form import FluxNetwork, learned_part
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._equation import Equation
 from fluxforge.pipeline._carry import FIELDS, Case, initial_field, mesh_parameters, relative_error, unseen_mesh
 from fluxforge.pipeline._carry_checks import LEAST_KEPT
-from fluxforge.run import Progress
+from fluxforge.run._progress import Progress
 from fluxforge.run.result import FrontRow, FrontTable
-from fluxforge.scheme import face_invariants
-from fluxforge.stepping import face_coefficients, face_numbers
+from fluxforge.scheme._weighted import face_invariants
+from fluxforge.stepping._frozen_flux import face_coefficients, face_numbers
 
 # Formulas are chosen on a mesh of its own: neither trained on nor among those of the table.
 _CHOOSING, _CHOICE_CELLS = 7, 400

@@ -12,12 +12,13 @@ from msgspec.structs import replace
 from fluxforge import recipe
 from fluxforge._arguments import check_function, check_kind, check_path, check_text
 from fluxforge._machine import environment
-from fluxforge.data import model_of
-from fluxforge.distil import ablate, engine
+from fluxforge.data._model import model_of
+from fluxforge.distil._ablation import ablate
+from fluxforge.distil._engines import engine
 from fluxforge.errors import InputError
-from fluxforge.gnn import Network
-from fluxforge.graph import device_memory
-from fluxforge.pde import HEAT
+from fluxforge.gnn._network import Network
+from fluxforge.graph._padded_graph import device_memory
+from fluxforge.pde._catalogue import HEAT
 from fluxforge.pipeline._certification import Certified, certify_formula, name_outputs
 from fluxforge.pipeline._distillation import TrainedMember, distil_network, judge_formula, train_network
 from fluxforge.pipeline._experiment import check_experiment, discover_experiment, rewrite_experiment
@@ -39,9 +40,11 @@ from fluxforge.pipeline._run import (
     run_kind,
 )
 from fluxforge.pipeline._skew import check_skew, discover_skew, rewrite_skew
-from fluxforge.run import Progress, RunFolder, Warn, silent
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress, Warn, silent
+from fluxforge.run._record import Document
 from fluxforge.run.experiment import AblationResults
-from fluxforge.run.result import Discovery, Document, from_document, to_document
+from fluxforge.run.result import Discovery, from_document, to_document
 
 
 def discover(

@@ -10,12 +10,17 @@ import numpy as np
 
 from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.certify.bounds import step_errors
-from fluxforge.data import Problem, exact_step, source
-from fluxforge.distil import Objective, geometry, own_limit, power_law, read_constants, stencil
+from fluxforge.certify.bounds._errors import step_errors
+from fluxforge.data._build import source
+from fluxforge.data._problem import Problem, exact_step
+from fluxforge.distil._objective import Objective
+from fluxforge.distil._reading import own_limit, read_constants
+from fluxforge.distil._stencil import geometry, power_law, stencil
 from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, TrainingError
-from fluxforge.gnn import AbstractNetwork, FluxNetwork, Network, cast
-from fluxforge.loss import data_loss, defect_of, mean_defect, norm_of, step_of
+from fluxforge.gnn._build import cast
+from fluxforge.gnn._flux_form import FluxNetwork
+from fluxforge.gnn._network import AbstractNetwork, Network
+from fluxforge.loss._loss import data_loss, defect_of, mean_defect, norm_of, step_of
 from fluxforge.pipeline import _modules, _stencil_route
 from fluxforge.pipeline._folder import training_progress
 from fluxforge.pipeline._formula import Condition, Formula, NetworkConstants, Verdict, judge, law_condition, law_record
@@ -27,9 +32,10 @@ from fluxforge.pipeline._problems import (
     problems_by_step,
     with_shortest_steps,
 )
-from fluxforge.run import Progress, RunFolder, add_seconds
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.run.result import Evaluation, FrontTable, StencilCheck, StepErrors
-from fluxforge.train import Trained, train
+from fluxforge.train._train import Trained, train
 
 # Stencils of formula and network are called alike if they differ by less than this, in the mean.
 AGREEMENT = 0.1

@@ -8,26 +8,23 @@ import numpy as np
 
 from fluxforge import recipe
 from fluxforge._machine import count_threads, describe_processor, environment
-from fluxforge.certify import Certificate
-from fluxforge.distil import engine
-from fluxforge.experiment import (
-    Discovered,
-    WithoutNetwork,
-    design_experiment,
-    discover_flux,
-    make_scheme,
-    regress_sparsely,
-    search_without_network,
-    train_and_reduce,
-)
-from fluxforge.expression import to_text
+from fluxforge.certify._certificate import Certificate
+from fluxforge.distil._engines import engine
+from fluxforge.experiment._ablation import WithoutNetwork, regress_sparsely, search_without_network
+from fluxforge.experiment._discover import Discovered, discover_flux, train_and_reduce
+from fluxforge.experiment._scheme import make_scheme
+from fluxforge.experiment._setup import design_experiment
+from fluxforge.expression._print import to_text
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._folder import finite, record_outputs
-from fluxforge.report import write_experiment
-from fluxforge.run import Progress, RunFolder
+from fluxforge.report._experiment_page import write_experiment
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress
+from fluxforge.run._record import Document
 from fluxforge.run.experiment import AblationResult, AblationResults, CheckRow, FluxRecord, Measurements, TextbookRow
-from fluxforge.run.result import Discovery, Document, Explained, FrontRow, FrontTable, from_document, to_document
-from fluxforge.scheme import Scheme, load, save
+from fluxforge.run.result import Discovery, Explained, FrontRow, FrontTable, from_document, to_document
+from fluxforge.scheme._document import load, save
+from fluxforge.scheme._scheme import Scheme
 
 # Keeps the search without a network apart from that of the run.
 _ABLATION = 2**20

@@ -12,17 +12,20 @@ from matplotlib.figure import Figure
 
 from fluxforge import recipe
 from fluxforge._types import CellField, State
-from fluxforge.data import Problem, evaluation_meshes, exact_step, source
+from fluxforge.data._build import evaluation_meshes, source
+from fluxforge.data._problem import Problem, exact_step
 from fluxforge.errors import FluxforgeError, InputError, InstabilityError
-from fluxforge.gnn import Network, cast
-from fluxforge.graph import evaluate_stages
-from fluxforge.loss import step_of
-from fluxforge.mesh import Mesh
+from fluxforge.gnn._build import cast
+from fluxforge.gnn._network import Network
+from fluxforge.graph._stages import evaluate_stages
+from fluxforge.loss._loss import step_of
+from fluxforge.mesh._mesh import Mesh
 from fluxforge.pipeline._problems import evaluation_problems
-from fluxforge.run import RunFolder
-from fluxforge.scheme import Scheme
-from fluxforge.stepping import comparison_figure
-from fluxforge.train import begin, optimiser
+from fluxforge.run._folder import RunFolder
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._picture import comparison_figure
+from fluxforge.train._optimise import optimiser
+from fluxforge.train._step import begin
 
 # Evaluation meshes are regular and irregular in turn: the first irregular one is drawn.
 DRAWN = 1

@@ -8,12 +8,16 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge._machine import environment
-from fluxforge.certify import Certificate, summarise
-from fluxforge.data import AbstractSource, RefinedSource, model_of, source
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._summary import summarise
+from fluxforge.data._build import source
+from fluxforge.data._model import model_of
+from fluxforge.data._problem import AbstractSource
+from fluxforge.data._refined import RefinedSource
 from fluxforge.errors import DiscoveryError
-from fluxforge.expression import to_text
-from fluxforge.gnn import FluxNetwork
-from fluxforge.mesh import dual
+from fluxforge.expression._print import to_text
+from fluxforge.gnn._flux_form import FluxNetwork
+from fluxforge.mesh._dual import dual
 from fluxforge.pipeline._carry import FIELDS, measure_carry, mesh_parameters, unseen_mesh
 from fluxforge.pipeline._carry_checks import (
     coefficient_points,
@@ -27,12 +31,16 @@ from fluxforge.pipeline._coefficients import Distilled, choose_mesh, distil_coef
 from fluxforge.pipeline._distillation import choose_flux_member
 from fluxforge.pipeline._folder import finite, record_outputs, training_progress
 from fluxforge.pipeline._stability import measure_stability
-from fluxforge.report import write_carry
-from fluxforge.run import Progress, RunFolder, add_seconds
+from fluxforge.report._carry_page import write_carry
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress, add_seconds
+from fluxforge.run._record import Document
 from fluxforge.run.carry import CarryResult, CarryRow, CoefficientPoints, EffectiveRow, StepRow
-from fluxforge.run.result import Document, from_document, to_document
-from fluxforge.scheme import Scheme, formula_scheme, load, save
-from fluxforge.train import train
+from fluxforge.run.result import from_document, to_document
+from fluxforge.scheme._document import load, save
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._weighted import formula_scheme
+from fluxforge.train._train import train
 
 Values = Mapping[str, recipe.Value]
 

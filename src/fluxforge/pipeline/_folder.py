@@ -11,9 +11,11 @@ from typing import Any
 from fluxforge import recipe
 from fluxforge._machine import environment
 from fluxforge.errors import InputError
-from fluxforge.run import Progress, RunFolder, Warn, digest_files, find_altered, read_digests, write_durably
-from fluxforge.run.result import Document
-from fluxforge.train import Tell
+from fluxforge.run._durable import digest_files, find_altered, read_digests, write_durably
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress, Warn
+from fluxforge.run._record import Document
+from fluxforge.train._train import Tell
 
 
 @contextmanager

@@ -10,13 +10,16 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 from fluxforge import recipe
-from fluxforge.data import Problem
-from fluxforge.distil import HIDDEN, Fitted, Free, Limit, PowerLaw, Reading
-from fluxforge.expression import to_text
-from fluxforge.graph import evaluate_stages
-from fluxforge.pde import Equation
+from fluxforge.data._problem import Problem
+from fluxforge.distil._constants import Fitted
+from fluxforge.distil._objective import Free
+from fluxforge.distil._reading import HIDDEN, Limit, Reading
+from fluxforge.distil._stencil import PowerLaw
+from fluxforge.expression._print import to_text
+from fluxforge.graph._stages import evaluate_stages
+from fluxforge.pde._equation import Equation
 from fluxforge.run.result import Evidence, Explained, Law, Loss, StepRow
-from fluxforge.scheme import Scheme, Stage
+from fluxforge.scheme._scheme import Scheme, Stage
 
 Verdict: TypeAlias = Literal["recovered", "approximation", "refused"]
 # What explains less of the network's step than this is no approximation of it.

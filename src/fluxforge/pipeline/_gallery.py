@@ -10,12 +10,13 @@ from typing import Any
 from fluxforge import recipe
 from fluxforge._files import write_document, write_text
 from fluxforge._machine import environment
-from fluxforge.experiment import ROUND_OFF, WITHIN
+from fluxforge.experiment._fit import ROUND_OFF, WITHIN
 from fluxforge.pipeline._discover import discover, resume
 from fluxforge.pipeline._folder import run_folder
 from fluxforge.pipeline._run import result_stage
-from fluxforge.run import Progress, prefix_progress, silent
-from fluxforge.run.result import Discovery, Document, Record, from_document, to_document
+from fluxforge.run._progress import Progress, prefix_progress, silent
+from fluxforge.run._record import Document, Record
+from fluxforge.run.result import Discovery, from_document, to_document
 
 
 @dataclass(frozen=True)

@@ -12,28 +12,25 @@ from jaxtyping import Array
 
 from fluxforge import recipe
 from fluxforge._files import write_document
-from fluxforge.certify.bounds import Extrapolation, extrapolation
-from fluxforge.data import (
-    Ensemble,
-    FixedSource,
-    Problem,
-    model_of,
-    source,
-    stability_limits,
-    unseen_meshes,
-    unseen_problems,
-)
-from fluxforge.gnn import Network, cast
-from fluxforge.gnn.exact import sparse_count
-from fluxforge.loss import data_loss
-from fluxforge.mesh import Conditions, Neumann, save_figure
+from fluxforge.certify.bounds._errors import Extrapolation, extrapolation
+from fluxforge.data._build import source, stability_limits, unseen_meshes, unseen_problems
+from fluxforge.data._ensemble import Ensemble
+from fluxforge.data._model import model_of
+from fluxforge.data._problem import FixedSource, Problem
+from fluxforge.gnn._build import cast
+from fluxforge.gnn._network import Network
+from fluxforge.gnn.exact._networks import sparse_count
+from fluxforge.loss._loss import data_loss
+from fluxforge.mesh import save_figure
+from fluxforge.mesh._boundary import Conditions, Neumann
 from fluxforge.pipeline._folder import record_outputs, training_progress
-from fluxforge.report import extrapolation_figure, generalisation_figure
-from fluxforge.run import Progress, RunFolder
+from fluxforge.report._discovery_figures import extrapolation_figure, generalisation_figure
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress
+from fluxforge.run._record import Document
 from fluxforge.run.result import (
     Arm,
     ArmSummary,
-    Document,
     Extrapolated,
     Generalisation,
     Measured,
@@ -42,7 +39,8 @@ from fluxforge.run.result import (
     from_document,
     to_document,
 )
-from fluxforge.train import Trained, sparsify, train
+from fluxforge.train._sparsify import sparsify
+from fluxforge.train._train import Trained, train
 
 # A weight smaller than this counts as zero: the penalty leaves weights jittering about zero at the size of a step.
 ZERO = 1e-3

@@ -10,32 +10,31 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge._machine import environment
-from fluxforge.certify import Certificate
+from fluxforge.certify._certificate import Certificate
 from fluxforge.certify.limiter import LimiterRegion, limiter_line, limiter_region
-from fluxforge.expression import evaluate, to_text
-from fluxforge.limiter import (
-    HORIZONS,
-    ClosedForm,
-    Phi,
-    TrainedLimiter,
-    cfl_superbee,
-    distil_limiter,
-    held_out_ratios,
-    jiang_shu_errors,
-    network_phi,
-    network_share,
-    sample_grid,
-    train_limiter,
-)
-from fluxforge.pde import BUILT_IN
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._print import to_text
+from fluxforge.limiter._distil import ClosedForm, distil_limiter
+from fluxforge.limiter._fit import held_out_ratios, sample_grid
+from fluxforge.limiter._measure import HORIZONS, cfl_superbee
+from fluxforge.limiter._network import network_phi, network_share
+from fluxforge.limiter._rows import Phi
+from fluxforge.limiter._run import TrainedLimiter, train_limiter
+from fluxforge.limiter._waves import jiang_shu_errors
+from fluxforge.pde._catalogue import BUILT_IN
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._folder import finite, record_outputs
-from fluxforge.report import write_limiter
-from fluxforge.run import Progress, RunFolder, add_seconds
+from fluxforge.report._limiter_page import write_limiter
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress, add_seconds
+from fluxforge.run._record import Document
 from fluxforge.run.limiter import FamilyRow, LimiterResult, LimiterRow
-from fluxforge.run.result import Document, from_document, to_document
-from fluxforge.scheme import TABLEAUX, Scheme, integrate, limited, limiter_of, save
-from fluxforge.scheme.limiters import C, Q, R
+from fluxforge.run.result import from_document, to_document
+from fluxforge.scheme._document import save
+from fluxforge.scheme._integrate import integrate
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._tableau import TABLEAUX
+from fluxforge.scheme.limiters import C, Q, R, limited, limiter_of
 
 # Profiles of the test: no training, choice or refit draws them. The standard error of a ratio is then about 0.03 after
 # 2,048 steps; with 192 of them it is 0.1, and the verdict chance.

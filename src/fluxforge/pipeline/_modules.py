@@ -8,25 +8,17 @@ import jax
 import numpy as np
 
 from fluxforge import recipe
-from fluxforge.data import source
-from fluxforge.distil import (
-    Candidate,
-    Choice,
-    Fitted,
-    Front,
-    Limit,
-    Sampled,
-    Search,
-    choose,
-    consistent,
-    engine,
-    sample,
-    small_steps,
-    units_of,
-)
+from fluxforge.data._build import source
+from fluxforge.distil._backend import Search
+from fluxforge.distil._compose import Choice, choose
+from fluxforge.distil._constants import Fitted
+from fluxforge.distil._engines import engine
+from fluxforge.distil._front import Candidate, Front, consistent, units_of
+from fluxforge.distil._reading import Limit, small_steps
+from fluxforge.distil._table import Sampled, sample
 from fluxforge.errors import DiscoveryError, InputError
-from fluxforge.expression import parse
-from fluxforge.gnn import Network
+from fluxforge.expression._parse import parse
+from fluxforge.gnn._network import Network
 from fluxforge.pipeline._formula import Formula, limit_rows
 from fluxforge.pipeline._problems import (
     REFIT,
@@ -36,7 +28,8 @@ from fluxforge.pipeline._problems import (
     problems_by_step,
     with_steps,
 )
-from fluxforge.run import Progress, RunFolder
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress
 from fluxforge.run.result import Evidence, FrontRow, FrontTable, from_document, to_document
 
 # Problems that constants are refitted to, and how many such sets tell the scatter.

@@ -10,17 +10,10 @@ from jaxtyping import PRNGKeyArray
 from msgspec.structs import replace
 
 from fluxforge import recipe
-from fluxforge.data import (
-    AbstractSource,
-    Problem,
-    hops_of,
-    model_of,
-    scale_step,
-    source,
-    unseen_meshes,
-    unseen_problems,
-)
-from fluxforge.scheme import Hop
+from fluxforge.data._build import hops_of, source, unseen_meshes, unseen_problems
+from fluxforge.data._model import model_of
+from fluxforge.data._problem import AbstractSource, Problem, scale_step
+from fluxforge.scheme._symbols import Hop
 
 # Halvings of the longest step trained with.
 HALVINGS = 7

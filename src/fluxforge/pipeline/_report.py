@@ -5,15 +5,18 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from fluxforge import recipe
-from fluxforge.certify import Certificate
+from fluxforge.certify._certificate import Certificate
 from fluxforge.pipeline._certification import Certified, name_outputs, verify_scheme
 from fluxforge.pipeline._distillation import Judged
 from fluxforge.pipeline._fields import fields_figure
 from fluxforge.pipeline._folder import recipe_of
-from fluxforge.report import write_discovery
-from fluxforge.run import Progress, RunFolder
-from fluxforge.run.result import Constants, Discovery, Document, Evidence, StepRow, from_document
-from fluxforge.scheme import Scheme, load
+from fluxforge.report._discovery_page import write_discovery
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress
+from fluxforge.run._record import Document
+from fluxforge.run.result import Constants, Discovery, Evidence, StepRow, from_document
+from fluxforge.scheme._document import load
+from fluxforge.scheme._scheme import Scheme
 
 
 def describe_judged(judged: Judged, spec: recipe.Recipe) -> Discovery:

@@ -14,19 +14,23 @@ from markupsafe import Markup
 
 from fluxforge import recipe
 from fluxforge._arguments import check_path
-from fluxforge.data import model_of, source
+from fluxforge.data._build import source
+from fluxforge.data._model import model_of
 from fluxforge.errors import InputError
 from fluxforge.pipeline._certification import name_outputs
 from fluxforge.pipeline._folder import recipe_of
-from fluxforge.report import typeset
-from fluxforge.run import Metrics, RunFolder
+from fluxforge.report._mathml import typeset
+from fluxforge.run._durable import Metrics
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._record import Document, Record
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.limiter import LimiterResult
-from fluxforge.run.result import Discovery, Document, Generalisation, Record, from_document
+from fluxforge.run.result import Discovery, Generalisation, from_document
 from fluxforge.run.skew import SkewResult
-from fluxforge.scheme import Scheme, load
-from fluxforge.stepping import TrainedNetwork
-from fluxforge.train import Trained, train
+from fluxforge.scheme._document import load
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._trained import TrainedNetwork
+from fluxforge.train._train import Trained, train
 
 # Kinds of runs. The stage that holds the document of a finished run has the name of its kind, that of an experiment
 # the name `discovery`.

@@ -9,37 +9,27 @@ from threadpoolctl import threadpool_limits
 
 from fluxforge import recipe
 from fluxforge._machine import environment
-from fluxforge.certify import Certificate, summarise
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._summary import summarise
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._folder import finite, record_outputs
 from fluxforge.pipeline._skew_stages import FolderParts, validate_laws
-from fluxforge.report import write_skew
-from fluxforge.run import Progress, RunFolder, add_seconds
-from fluxforge.run.result import Document, from_document, to_document
+from fluxforge.report._skew_page import write_skew
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress, add_seconds
+from fluxforge.run._record import Document
+from fluxforge.run.result import from_document, to_document
 from fluxforge.run.skew import AngleRow, LawRow, LimitRow, SkewResult, TrialRow
-from fluxforge.scheme import Scheme, load, save
-from fluxforge.skew import (
-    CELLS,
-    CONDUCTIVITIES,
-    CORRECTED,
-    OBJECTIVES,
-    Choice,
-    ChosenLaw,
-    Coefficients,
-    Consistency,
-    Constants,
-    FaceTable,
-    Invariants,
-    Judge,
-    choose_laws,
-    face_weights,
-    fit_limits,
-    load_coefficients,
-    make_table,
-    missed_by,
-    read_law,
-    train_coefficients,
-)
+from fluxforge.scheme._document import load, save
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.skew._choose import OBJECTIVES, Choice, choose_laws, missed_by
+from fluxforge.skew._conductivity import CONDUCTIVITIES
+from fluxforge.skew._consistency import CELLS, Consistency, fit_limits
+from fluxforge.skew._data import FaceTable, make_table, read_law
+from fluxforge.skew._law import CORRECTED, ChosenLaw, Constants, face_weights
+from fluxforge.skew._network import Coefficients, load_coefficients, train_coefficients
+from fluxforge.skew._objective import Judge
+from fluxforge.skew._operator import Invariants
 
 # What a flux has to reach, as a share of the corrected flux's; margins of the search are narrower.
 MOST_ERROR, LEAST_STEP, LEAST_ORDER = 1.02, 0.8, 1.9

@@ -8,7 +8,8 @@ from typing import TypeVar
 from msgspec.structs import asdict
 
 from fluxforge import recipe
-from fluxforge.run import Progress, RunFolder
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress
 from fluxforge.run.result import from_document, to_document
 from fluxforge.run.skew import (
     FamilyRow,
@@ -19,25 +20,12 @@ from fluxforge.run.skew import (
     StretchedRow,
     StretchedStage,
 )
-from fluxforge.scheme import SKEWED
-from fluxforge.skew import (
-    CONDUCTIVITIES,
-    CORRECTED,
-    SCALAR,
-    AbstractParts,
-    ChosenLaw,
-    Conductivity,
-    Constants,
-    HeldOut,
-    Scores,
-    SearchPart,
-    Trial,
-    balances_of,
-    law_text,
-    least_coercivity,
-    measure_extremes,
-    score_family,
-)
+from fluxforge.scheme._damped import SKEWED
+from fluxforge.skew._choose import AbstractParts, SearchPart, Trial
+from fluxforge.skew._conductivity import CONDUCTIVITIES, SCALAR, Conductivity
+from fluxforge.skew._law import CORRECTED, ChosenLaw, Constants, law_text
+from fluxforge.skew._objective import Scores
+from fluxforge.skew._validate import HeldOut, balances_of, least_coercivity, measure_extremes, score_family
 
 _SEARCH, _VALIDATED = "skew-search", "skew-validated"
 

@@ -10,27 +10,23 @@ import jax
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.data import Problem, hops_of, model_of, unseen_meshes, unseen_problems
-from fluxforge.distil import (
-    PowerLaw,
-    far_stencil,
-    geometry,
-    layer_stages,
-    power_law,
-    series,
-    small_steps,
-    stencil,
-    two_hop,
-)
+from fluxforge.data._build import hops_of, unseen_meshes, unseen_problems
+from fluxforge.data._model import model_of
+from fluxforge.data._problem import Problem
+from fluxforge.distil._constants import layer_stages, two_hop
+from fluxforge.distil._reading import small_steps
+from fluxforge.distil._stencil import PowerLaw, far_stencil, geometry, power_law, series, stencil
 from fluxforge.errors import DiscoveryError
-from fluxforge.gnn import Network, cast
-from fluxforge.loss import step_of
-from fluxforge.pde import Equation
+from fluxforge.expression._symbols import symbol
+from fluxforge.gnn._build import cast
+from fluxforge.gnn._network import Network
+from fluxforge.loss._loss import step_of
+from fluxforge.pde._equation import Equation
 from fluxforge.pipeline._formula import Formula, law_record, limit_rows
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_shortest_steps
-from fluxforge.run import Progress
+from fluxforge.run._progress import Progress
 from fluxforge.run.result import Evidence, Laws
-from fluxforge.scheme import Hop, symbol
+from fluxforge.scheme._symbols import Hop
 
 # A power that is this near to a whole number is that number.
 WHOLE = 0.25

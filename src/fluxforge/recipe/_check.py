@@ -86,7 +86,8 @@ def _check_invariants(recipe: Recipe) -> Iterator[Clash]:
     if not given:
         return
     # Imported here, with SymPy: few recipes need it.
-    from fluxforge.scheme import CORRECTION, INVARIANTS, invariant_names
+    from fluxforge.scheme._symbols import INVARIANTS, invariant_names
+    from fluxforge.scheme.reference import CORRECTION
 
     if CORRECTION in given and not isinstance(recipe.data, Meshes):
         why = "cells of a pair have too few neighbours for a gradient; choose data of kind 'meshes'"
@@ -198,7 +199,7 @@ def _check_equation(recipe: Recipe) -> Iterator[Clash]:
         yield ("equation", "network.features"), why
     if recipe.network.features == "dimensionless":
         # Imported here, with SymPy: few recipes need it.
-        from fluxforge.scheme import refuse_flux_form
+        from fluxforge.scheme._weighted import refuse_flux_form
 
         if (refusal := refuse_flux_form(equation_of(recipe))) is not None:
             yield ("equation", "network.features"), refusal.replace("the form 'flux' is", "dimensionless features need")

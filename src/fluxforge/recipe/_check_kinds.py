@@ -49,7 +49,7 @@ def check_flux_form(recipe: Recipe) -> Iterator[Clash]:
     if recipe.equation == HEAT:
         return
     # Imported here, with SymPy: few recipes need it.
-    from fluxforge.scheme import refuse_flux_form
+    from fluxforge.scheme._weighted import refuse_flux_form
 
     if (why := refuse_flux_form(equation_of(recipe))) is not None:
         yield ("equation", "network.form"), why

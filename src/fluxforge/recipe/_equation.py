@@ -14,7 +14,8 @@ from fluxforge.recipe._messages import Place, describe_value, escape_unprintable
 from fluxforge.recipe._recipe import Recipe
 
 if TYPE_CHECKING:
-    from fluxforge.pde import Equation, Parameter
+    from fluxforge.pde._equation import Equation
+    from fluxforge.pde._parameter import Parameter
 
 Value: TypeAlias = float | tuple[Any, ...]
 """A parameter's value: a number, the components of a vector, or the rows of a tensor; the same everywhere."""
@@ -117,7 +118,7 @@ def _to_tuples(given: Any, size: tuple[int, ...]) -> Value | None:
 if TYPE_CHECKING:
     import sympy as sp
 
-    from fluxforge.pde import Equation
+    from fluxforge.pde._equation import Equation
 
 # How many random edges a law is tried on before it is accepted.
 _TRIALS = 256
@@ -135,9 +136,10 @@ def exchange_law(data: Data, equation: "Equation | None" = None) -> "sp.Expr | N
 @lru_cache(maxsize=64)
 def _parse_law(text: str, equation: "Equation | None") -> "sp.Expr":
     # Imported here, like NumPy below: recipes are read without them, and few have a law.
-    from fluxforge.expression import parse
-    from fluxforge.pde import HEAT
-    from fluxforge.scheme import IN_SPACE, Hop, message_symbols, symbol
+    from fluxforge.expression._parse import parse
+    from fluxforge.expression._symbols import symbol
+    from fluxforge.pde._catalogue import HEAT
+    from fluxforge.scheme._symbols import IN_SPACE, Hop, message_symbols
 
     # The volume of a boundary face's far side is infinite, so that a law of it would not be finite there;
     # data are made in the plane.
@@ -161,7 +163,7 @@ def equation_problem(recipe: Recipe) -> tuple[str, str] | None:
     """The field and the reason for which a recipe's equation cannot be trained on; None where it can."""
     if recipe.equation == HEAT and not recipe.parameters:  # whose parameter has a range of its own
         return None
-    from fluxforge.scheme import symbol
+    from fluxforge.expression._symbols import symbol
 
     try:
         equation = equation_of(recipe)
@@ -191,7 +193,7 @@ def _is_finite(formula: "sp.Expr", recipe: Recipe) -> bool:
     """Whether a law is finite on random edges of about the sizes that data have."""
     import numpy as np
 
-    from fluxforge.expression import evaluate
+    from fluxforge.expression._evaluate import evaluate
 
     edges = _random_edges(recipe)
     try:

@@ -8,7 +8,7 @@ from fluxforge._files import write_text
 from fluxforge.report._mathml import typeset
 from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, save_figures
 from fluxforge.run.carry import CarryResult
-from fluxforge.scheme import Scheme
+from fluxforge.scheme._scheme import Scheme
 
 METHODS = {
     "midpoint": "the integrator itself",

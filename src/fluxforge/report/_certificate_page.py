@@ -12,11 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fluxforge._files import write_text
-from fluxforge.certify import Certificate, summarise
-from fluxforge.expression import to_text
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._summary import summarise
+from fluxforge.expression._print import to_text
 from fluxforge.report._mathml import typeset, typeset_text
 from fluxforge.report._page import CLASSES, COLOURS, MARKERS, embed_figure, page, panels, save_figures, spell_powers
-from fluxforge.scheme import Scheme
+from fluxforge.scheme._scheme import Scheme
 
 CAPTIONS = {
     "convergence": "Relative error of the steady state against the number of cells, per mesh family: the worse of two "

@@ -14,7 +14,8 @@ from matplotlib.ticker import MaxNLocator
 from fluxforge.report._limit_figure import limit_figure, limit_rows
 from fluxforge.report._mathml import plot_formula, round_decimals
 from fluxforge.report._page import COLOURS, MARKERS, Metric, number, panels, terms
-from fluxforge.run.result import Arm, Discovery, Extrapolated, FrontRow, FrontTable, Number, StepErrors
+from fluxforge.run._record import Number
+from fluxforge.run.result import Arm, Discovery, Extrapolated, FrontRow, FrontTable, StepErrors
 
 LINE, CHOSEN = COLOURS[:2]
 # Where an error of zero is drawn on a logarithmic axis.

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from msgspec import UnsetType
 
 from fluxforge._files import write_text
-from fluxforge.certify import Certificate
+from fluxforge.certify._certificate import Certificate
 from fluxforge.errors import InputError
 from fluxforge.report._certificate_page import formula_lines, shown_lines
 from fluxforge.report._discovery_figures import (
@@ -35,8 +35,9 @@ from fluxforge.report._discovery_words import (
 from fluxforge.report._limit_figure import limit_pictures, limit_steps, limit_table, with_uncertainty
 from fluxforge.report._mathml import align, inline_math, mathml, typeset, typeset_text
 from fluxforge.report._page import Metric, Shown, decimals, embed_figure, number, page, save_figures, terms
-from fluxforge.run.result import Discovery, FrontTable, Law, Laws, Number
-from fluxforge.scheme import Scheme
+from fluxforge.run._record import Number
+from fluxforge.run.result import Discovery, FrontTable, Law, Laws
+from fluxforge.scheme._scheme import Scheme
 
 HEADLINES = {
     "recovered": "a formula was recovered",

@@ -4,11 +4,13 @@ import math
 import shlex
 from collections.abc import Iterable, Sequence
 
-from fluxforge.certify import Certificate, summarise
-from fluxforge.pde import Equation
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._summary import summarise
+from fluxforge.pde._equation import Equation
 from fluxforge.report._page import Metric, terms
 from fluxforge.run.result import Discovery
-from fluxforge.scheme import Hop, Scheme
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._symbols import Hop
 
 LEARNED_FROM = {
     frozenset({"supervised"}): "was shown examples of single steps",

@@ -5,12 +5,13 @@ from pathlib import Path
 from markupsafe import Markup
 
 from fluxforge._files import write_text
-from fluxforge.certify import Certificate, summarise
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._summary import summarise
 from fluxforge.report._certificate_page import formula_lines, shown_lines
 from fluxforge.report._mathml import typeset, typeset_text
 from fluxforge.report._page import page
 from fluxforge.run.result import Discovery
-from fluxforge.scheme import Scheme
+from fluxforge.scheme._scheme import Scheme
 
 _SENTENCES = {
     "recovered": "A formula of the flux was recovered: it agrees with the experiments within their errors.",

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from fluxforge.report._page import COLOURS, MARKERS, Shown, decimals, embed_figure, number, panels
-from fluxforge.run.result import Discovery, Numbers, StepRow
+from fluxforge.run._record import Numbers
+from fluxforge.run.result import Discovery, StepRow
 
 # The network's constants are shown up to so many times the range of the formula's beyond it.
 BEYOND = 1.5

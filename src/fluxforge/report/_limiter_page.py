@@ -7,7 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fluxforge._files import write_text
-from fluxforge.expression import evaluate, parse
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._parse import parse
 from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, save_figures
 from fluxforge.run.limiter import LimiterResult
 from fluxforge.scheme.limiters import C, Q, R

@@ -7,9 +7,10 @@ from markupsafe import Markup
 from matplotlib.mathtext import MathTextParser
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression import WORDS, parse
-from fluxforge.scheme import Scheme
-from fluxforge.scheme.emit import emit_latex, formula_latex
+from fluxforge.expression import WORDS
+from fluxforge.expression._parse import parse
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme.emit._latex import emit_latex, formula_latex
 
 _DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 _FRACTION = re.compile(r"-?\d+/\d+")

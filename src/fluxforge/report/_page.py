@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from fluxforge.mesh import save_figure
 from fluxforge.report._mathml import round_decimals, typeset_number, typeset_text
-from fluxforge.run.result import Document
+from fluxforge.run._record import Document
 
 # Classes of the style by the verdict of a certificate's line.
 CLASSES = {

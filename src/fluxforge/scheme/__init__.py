@@ -1,6 +1,6 @@
 """Schemes as algebra: stages of messages and outputs, built in, from a file, or discovered."""
 
-from fluxforge.expression import symbol
+from fluxforge.expression._symbols import symbol
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
 from fluxforge.scheme._bounded import bounded, unbounded
 from fluxforge.scheme._damped import SKEWED, Damping, damped_space

@@ -8,8 +8,9 @@ from functools import lru_cache
 
 import sympy as sp
 
-from fluxforge.expression import COORDINATES, symbol
-from fluxforge.pde import Equation, Rank
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Rank
 from fluxforge.scheme._linear import affine_form, linear_stages
 from fluxforge.scheme._scheme import Scheme, Stage
 from fluxforge.scheme._symbols import NEXT, Ghost, Hop

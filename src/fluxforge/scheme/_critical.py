@@ -6,7 +6,7 @@ from itertools import pairwise
 import sympy as sp
 
 from fluxforge.errors import SchemeError
-from fluxforge.pde import differentiate
+from fluxforge.pde._equation import differentiate
 
 # Distances from a critical point at which the sign of f′ is tried, since functions such as log(u) end near some.
 _DISTANCES = tuple(sp.Rational(1, 4**k) for k in range(6))

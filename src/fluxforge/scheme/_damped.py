@@ -22,8 +22,8 @@ from functools import cache, partial
 
 import sympy as sp
 
-from fluxforge.expression import COORDINATES, symbol
-from fluxforge.pde import Equation
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.pde._equation import Equation
 from fluxforge.scheme._diffusion import (
     cell_conductivities,
     corrected_flux,

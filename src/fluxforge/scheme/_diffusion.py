@@ -20,8 +20,8 @@ from functools import cache, partial
 
 import sympy as sp
 
-from fluxforge.expression import COORDINATES, symbol
-from fluxforge.pde import Equation
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.pde._equation import Equation
 from fluxforge.scheme._integrate import Prepared, Space, State
 from fluxforge.scheme._scheme import FAMILIES, Message, Output, Stage
 from fluxforge.scheme._symbols import Ghost

@@ -13,9 +13,10 @@ from fluxforge._arguments import check_path
 from fluxforge._files import read_document, write_document
 from fluxforge._types import JsonObject
 from fluxforge.errors import DocumentError, EquationError, ExpressionError, SchemeError
-from fluxforge.expression import parse, to_text
-from fluxforge.pde import Equation
-from fluxforge.pde import find as find_equation
+from fluxforge.expression._parse import parse
+from fluxforge.expression._print import to_text
+from fluxforge.pde._document import find as find_equation
+from fluxforge.pde._equation import Equation
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Scheme, SchemeBuilder, check_scheme
 from fluxforge.scheme._spaces import named_scheme, nearest_name
 from fluxforge.scheme._symbols import Ghost, Hop, Reduction

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import sympy as sp
 
-from fluxforge.expression import symbol
+from fluxforge.expression._symbols import symbol
 from fluxforge.scheme._scheme import Scheme, Stage
 from fluxforge.scheme._symbols import ALL_ENDS, NODE_FIELDS, Hop, Reduction
 

@@ -9,8 +9,11 @@ import sympy as sp
 
 from fluxforge._arguments import check_kind, check_text, describe_value
 from fluxforge.errors import ExpressionError, SchemeError
-from fluxforge.expression import COORDINATES, WORDS, parse
-from fluxforge.pde import HEAT, Equation
+from fluxforge.expression import WORDS
+from fluxforge.expression._parse import parse
+from fluxforge.expression._symbols import COORDINATES
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import Equation
 from fluxforge.scheme._symbols import (
     ENDS,
     GEOMETRY,
@@ -139,7 +142,7 @@ class Scheme:
     def _repr_latex_(self) -> str | None:
         """The formulas of the stages for a notebook; None where they are longer than 20,000 characters."""
         # `emit` imports this module.
-        from fluxforge.scheme.emit import emit_latex
+        from fluxforge.scheme.emit._latex import emit_latex
 
         text = emit_latex(self)
         formula = text[text.index(r"\begin{aligned}") : text.index(r"\]")].strip()

@@ -19,8 +19,9 @@ from collections.abc import Callable, Mapping
 import sympy as sp
 
 from fluxforge.errors import EquationError
-from fluxforge.expression import symbol
-from fluxforge.pde import Equation, dimensionless_groups
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._groups import dimensionless_groups
 from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import STEP, Ghost

@@ -11,8 +11,8 @@ from functools import cache
 import sympy as sp
 
 from fluxforge.errors import SchemeError
-from fluxforge.expression import symbol
-from fluxforge.pde import Equation
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._equation import Equation
 from fluxforge.scheme._critical import critical_points, is_linear, slope_of, slope_signs
 from fluxforge.scheme._symbols import STEP
 

@@ -6,8 +6,9 @@ Diffusion, reaction and capacity are as in the equation's two-point flux. All of
 from functools import partial
 
 from fluxforge.errors import SchemeError
-from fluxforge.expression import symbol
-from fluxforge.pde import BUILT_IN, Equation
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._catalogue import BUILT_IN
+from fluxforge.pde._equation import Equation
 from fluxforge.scheme._bounded import bounded
 from fluxforge.scheme._integrate import Prepared, Space, State
 from fluxforge.scheme._scheme import Message

@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from fluxforge._types import CellField
-from fluxforge.mesh import DualGraph, Mesh
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._mesh import Mesh
 from fluxforge.skew._fields import Field, manufactured_problems, random_wave
 from fluxforge.skew._meshes import FAMILIES, make_mesh
 

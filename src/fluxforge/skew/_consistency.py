@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fluxforge.distil import nearest_fraction
+from fluxforge.distil._constants import nearest_fraction
 from fluxforge.skew._data import FaceTable
 from fluxforge.skew._network import Coefficients
 

@@ -7,8 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fluxforge._types import FaceField
-from fluxforge.pde import HEAT
-from fluxforge.scheme import EULER, Damping, Scheme, damped_space, integrate
+from fluxforge.pde._catalogue import HEAT
+from fluxforge.scheme._damped import Damping, damped_space
+from fluxforge.scheme._integrate import integrate
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._tableau import EULER
 from fluxforge.skew._operator import Invariants
 
 DIGITS = 2

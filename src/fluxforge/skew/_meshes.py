@@ -7,7 +7,9 @@ from jaxtyping import Float
 
 from fluxforge.errors import InputError
 from fluxforge.mesh import FAMILIES as STRUCTURED
-from fluxforge.mesh import DualGraph, Mesh, dual, generate
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._generate import generate
+from fluxforge.mesh._mesh import Mesh
 
 FAMILIES = ("squares", "right", "jittered", "regular", "irregular", "quadrilaterals")
 """Squares, right triangles, the same with moved points, two kinds of unstructured triangles, and squares with moved

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import splu
 
 from fluxforge._types import CellField, FaceField
-from fluxforge.mesh import DualGraph
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.skew._operator import FluxOperator
 
 # Shares of the step to the next solution that are taken, and for how many iterations: shorter ones end cycles.

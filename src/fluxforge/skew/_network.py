@@ -21,7 +21,7 @@ from safetensors.numpy import load_file, save_file
 from fluxforge import recipe
 from fluxforge._files import atomic_path
 from fluxforge.skew._data import FaceTable
-from fluxforge.train import Layers, OptimizerState, apply_layers, descend, name_layers, read_layers
+from fluxforge.train._small import Layers, OptimizerState, apply_layers, descend, name_layers, read_layers
 
 Tell = Callable[[int, int, float], None]
 """tell(step, steps, relative error)."""

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import splu
 
 from fluxforge._types import FaceField
-from fluxforge.mesh import DualGraph
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.skew._conductivity import SCALAR, Conductivity
 
 

@@ -10,10 +10,16 @@ from jaxtyping import Inexact
 from scipy.sparse import csr_array, diags_array, eye_array
 
 from fluxforge.errors import SchemeError
-from fluxforge.expression import AtMost, Below, Select, evaluate
-from fluxforge.graph import Neighbourhood, Neighbourhoods, View, check_dimension, view
-from fluxforge.mesh import DualGraph, Settings, check_graph, close_walls, resolve
-from fluxforge.scheme import Affine, Ghost, Hop, LinearStage, Scheme, check_scheme, linear_stages, symbol
+from fluxforge.expression._conditions import AtMost, Below, Select
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, View, check_dimension, view
+from fluxforge.mesh._close_walls import close_walls
+from fluxforge.mesh._dual import DualGraph, check_graph
+from fluxforge.mesh._parameters import Settings, resolve
+from fluxforge.scheme._linear import Affine, LinearStage, linear_stages
+from fluxforge.scheme._scheme import Scheme, check_scheme
+from fluxforge.scheme._symbols import Ghost, Hop
 
 Column = Inexact[np.ndarray, " cells"]
 

@@ -10,18 +10,14 @@ from fluxforge._arguments import check_text, check_whole
 from fluxforge._files import SpecialFileError, open_regular
 from fluxforge._types import CellField
 from fluxforge.errors import InputError
-from fluxforge.expression import evaluate, symbol
-from fluxforge.mesh import (
-    DualGraph,
-    Settings,
-    Value,
-    close_walls,
-    evaluate_at,
-    exchange_weights,
-    read_cell_data,
-    resolve,
-)
-from fluxforge.pde import Equation, differentiate
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.mesh._boundary import Value, evaluate_at
+from fluxforge.mesh._close_walls import close_walls
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings, exchange_weights, resolve
+from fluxforge.mesh._read import read_cell_data
+from fluxforge.pde._equation import Equation, differentiate
 
 
 def field_on_cells(value: Value | np.ndarray, graph: DualGraph, what: str) -> np.ndarray:

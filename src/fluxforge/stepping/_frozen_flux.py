@@ -17,12 +17,21 @@ from scipy.sparse import csr_array, diags_array, eye_array
 
 from fluxforge._types import CellField, SlotField
 from fluxforge.errors import InputError
-from fluxforge.expression import evaluate, symbol
-from fluxforge.gnn import FluxNetwork, cast
-from fluxforge.graph import Formulas, PaddedGraph, pad_graph, view, visit_stages
-from fluxforge.mesh import DualGraph, ParameterFields, Settings, close_walls, flux_slopes, resolve
-from fluxforge.pde import Equation
-from fluxforge.scheme import Ghost, Hop, Tableau, face_invariants, find, local_number_stage, refuse_flux_form
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.gnn._build import cast
+from fluxforge.gnn._flux_form import FluxNetwork
+from fluxforge.graph._neighbourhoods import view
+from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._stages import Formulas, visit_stages
+from fluxforge.mesh._close_walls import close_walls
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import ParameterFields, Settings, flux_slopes, resolve
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._document import find
+from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._tableau import Tableau
+from fluxforge.scheme._weighted import face_invariants, local_number_stage, refuse_flux_form
 from fluxforge.stepping._assemble import operator
 from fluxforge.stepping._field import cell_capacity
 

@@ -18,9 +18,10 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from fluxforge._types import State
 from fluxforge.errors import InputError, NumericalError
-from fluxforge.graph import put
-from fluxforge.mesh import DualGraph, Settings
-from fluxforge.scheme import Scheme
+from fluxforge.graph._outflow import put
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings
+from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import AffineMap, Operator, operator
 from fluxforge.stepping._linear import StageRows, stage_rows
 from fluxforge.stepping._stepper import AbstractStepper, Order, repeat_steps, to_mesh_order, to_stepper_order

@@ -16,9 +16,12 @@ from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.linalg import LinearOperator, bicgstab, gmres, spilu
 
 from fluxforge.errors import NumericalError
-from fluxforge.mesh import DualGraph, Settings
-from fluxforge.pde import Equation
-from fluxforge.scheme import TABLEAUX, Scheme, integrate
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._integrate import integrate
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._tableau import TABLEAUX
 from fluxforge.stepping._assemble import Operator, generator
 from fluxforge.stepping._field import cell_capacity
 from fluxforge.stepping._implicit import CG_TOLERANCE, HostExchange, sides

@@ -13,8 +13,13 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.linalg import ArpackError, eigs, eigsh
 
 from fluxforge.errors import NumericalError
-from fluxforge.mesh import DualGraph, Neumann, Settings, check_graph, dual, jittered, reference_step, squares
-from fluxforge.scheme import Scheme, amplification, check_scheme, linear_stages
+from fluxforge.mesh._boundary import Neumann
+from fluxforge.mesh._dual import DualGraph, check_graph, dual
+from fluxforge.mesh._families import jittered, squares
+from fluxforge.mesh._parameters import Settings, reference_step
+from fluxforge.scheme._amplification import amplification
+from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.stepping._assemble import generator
 from fluxforge.stepping._field import cell_capacity, linear_reaction
 from fluxforge.stepping._implicit import step_matrix

@@ -15,8 +15,9 @@ import numpy as np
 from fluxforge._arguments import check_flag, check_kind, check_path
 from fluxforge._files import TEMPORARY, write_document, write_text
 from fluxforge.errors import InputError
-from fluxforge.mesh import write
-from fluxforge.run import LOCK, explain_failure, lock_folder
+from fluxforge.mesh._write import write
+from fluxforge.run._durable import explain_failure
+from fluxforge.run._folder import LOCK, lock_folder
 from fluxforge.stepping._field import CELL
 from fluxforge.stepping._problem_file import ARRAYS, FILE, write_problem
 from fluxforge.stepping._simulation import Comparison, Simulation, animation, field_picture, side_by_side

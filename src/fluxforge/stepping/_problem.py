@@ -6,8 +6,10 @@ from typing import Literal
 import numpy as np
 
 from fluxforge._types import Precision
-from fluxforge.mesh import Conditions, Mesh, Settings, Value
-from fluxforge.scheme import Scheme
+from fluxforge.mesh._boundary import Conditions, Value
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import Settings
+from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._build import Solver
 from fluxforge.stepping._trained import TrainedNetwork
 

@@ -14,8 +14,11 @@ from fluxforge._arguments import check_path
 from fluxforge._files import atomic_path, read_document, write_document
 from fluxforge._types import Precision
 from fluxforge.errors import DocumentError, EquationError, ExpressionError, InputError, SchemeError
-from fluxforge.mesh import Condition, Curl, Dirichlet, Inflow, Mesh, Neumann, Periodic, Robin
-from fluxforge.scheme import Scheme, from_document, to_document
+from fluxforge.mesh._boundary import Condition, Dirichlet, Inflow, Neumann, Periodic, Robin
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameter_values import Curl
+from fluxforge.scheme._document import from_document, to_document
+from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._build import Solver
 from fluxforge.stepping._problem import Problem
 

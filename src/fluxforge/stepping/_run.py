@@ -13,9 +13,13 @@ import numpy as np
 from fluxforge._arguments import check_flag, check_function, describe_value
 from fluxforge._types import Precision
 from fluxforge.errors import InputError, InstabilityError
-from fluxforge.mesh import Conditions, Mesh, Settings, Value, as_mesh
-from fluxforge.pde import Equation
-from fluxforge.scheme import Scheme, find
+from fluxforge.mesh._boundary import Conditions, Value
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import Settings
+from fluxforge.mesh._read import as_mesh
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._document import find
+from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._build import Solver, check_diffusivity, check_precision
 from fluxforge.stepping._field import cell_capacity
 from fluxforge.stepping._march import check_fits, march, raise_memory_error

@@ -14,23 +14,17 @@ from jaxtyping import Array, Float
 
 from fluxforge._types import Precision, State
 from fluxforge.errors import InputError
-from fluxforge.graph import Moment, Neighbourhoods, PaddedGraph, Shown, Slots, outflow_rule, pad_graph, put
-from fluxforge.mesh import (
-    Condition,
-    DualGraph,
-    ParameterFields,
-    Settings,
-    Value,
-    close_walls,
-    depends_on_time,
-    evaluate_at,
-    resolve,
-    settings_at,
-    varies_in_time,
-    wall_conductance,
-)
-from fluxforge.pde import Equation
-from fluxforge.scheme import Ghost, Scheme
+from fluxforge.graph._neighbourhoods import Neighbourhoods
+from fluxforge.graph._outflow import outflow_rule, put
+from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots, pad_graph
+from fluxforge.graph._stages import Moment
+from fluxforge.mesh._boundary import Condition, Value, depends_on_time, evaluate_at
+from fluxforge.mesh._close_walls import close_walls, wall_conductance
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import ParameterFields, Settings, resolve, settings_at, varies_in_time
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._symbols import Ghost
 from fluxforge.stepping._varying import Time, Varying, Walls, varying_walls
 
 

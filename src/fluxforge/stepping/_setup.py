@@ -7,20 +7,12 @@ from typing import Any
 import numpy as np
 
 from fluxforge.errors import InputError
-from fluxforge.mesh import (
-    Condition,
-    DualGraph,
-    Robin,
-    depends_on_time,
-    dual,
-    evaluate_at,
-    fit_conditions,
-    resolve,
-    settings_at,
-    varies_in_time,
-    wall_value,
-)
-from fluxforge.scheme import Scheme, linear_stages, named_scheme
+from fluxforge.mesh._boundary import Condition, Robin, depends_on_time, evaluate_at, fit_conditions, wall_value
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._parameters import resolve, settings_at, varies_in_time
+from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._spaces import named_scheme
 from fluxforge.stepping._build import run_stepper, scheme_for_cells, stepper
 from fluxforge.stepping._field import Envelope, data_envelope, field_on_cells
 from fluxforge.stepping._problem import Problem

@@ -8,9 +8,13 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression import COORDINATES, TIME, evaluate, parse, symbol, symbols_of
-from fluxforge.mesh import DualGraph, Settings, resolve
-from fluxforge.pde import Equation, Parameter, Where
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._parse import parse
+from fluxforge.expression._symbols import COORDINATES, TIME, symbol, symbols_of
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings, resolve
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Parameter, Where
 
 # Parameters of the equation that is made: the coordinates of cells, and the time.
 CLOCK = "sourcet"

@@ -17,7 +17,7 @@ from scipy.special import ive
 
 from fluxforge._types import CellField
 from fluxforge.errors import InputError, NumericalError
-from fluxforge.scheme import Tableau
+from fluxforge.scheme._tableau import Tableau
 
 MOST_STAGES = 32
 # Points per degree at which |p| is bounded: between two of them it may exceed the bound by (π/(2·200))²/2 ≈ 3e-5.

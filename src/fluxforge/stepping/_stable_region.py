@@ -7,7 +7,8 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import NumericalError
-from fluxforge.expression import evaluate, symbol
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
 
 # Of a modulus of 1.
 _ROUNDED = 1e-12

@@ -19,9 +19,18 @@ from fluxforge._arguments import check_choice, check_path
 from fluxforge._files import write_document
 from fluxforge._types import CellField
 from fluxforge.errors import InputError, NumericalError
-from fluxforge.mesh import Conditions, DualGraph, Mesh, Settings, Value, as_mesh, dual, save_figure, write
-from fluxforge.pde import Equation, Words
-from fluxforge.scheme import Scheme, find, linear_stages
+from fluxforge.mesh import save_figure
+from fluxforge.mesh._boundary import Conditions, Value
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import Settings
+from fluxforge.mesh._read import as_mesh
+from fluxforge.mesh._write import write
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._words import Words
+from fluxforge.scheme._document import find
+from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import generator
 from fluxforge.stepping._build import DIRECT_MOST_CELLS, check_diffusivity
 from fluxforge.stepping._field import cell_capacity, field_on_cells

@@ -9,8 +9,9 @@ import numpy as np
 from fluxforge._arguments import check_number, check_positive, check_whole
 from fluxforge._types import Precision
 from fluxforge.errors import InputError, NumericalError
-from fluxforge.mesh import DualGraph, Settings, reference_step
-from fluxforge.scheme import Scheme
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings, reference_step
+from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._limit import StepLimit, step_limit
 from fluxforge.stepping._trained import TrainedNetwork
 

@@ -10,18 +10,14 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from fluxforge._types import State
-from fluxforge.graph import (
-    Formulas,
-    PaddedGraph,
-    check_dimension,
-    evaluate_stages,
-    fixed_sums,
-    outflow_rule,
-    pad_graph,
-    put,
-)
-from fluxforge.mesh import DualGraph, Settings, close_walls, resolve
-from fluxforge.scheme import Scheme
+from fluxforge.graph._neighbourhoods import check_dimension
+from fluxforge.graph._outflow import outflow_rule, put
+from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._stages import Formulas, evaluate_stages, fixed_sums
+from fluxforge.mesh._close_walls import close_walls
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings, resolve
+from fluxforge.scheme._scheme import Scheme
 
 
 class AbstractStepper(eqx.Module):

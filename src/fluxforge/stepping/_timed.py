@@ -15,9 +15,13 @@ from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.errors import InputError, SchemeError
-from fluxforge.graph import Formulas, evaluate_stages, put, visit_stages_in_time
-from fluxforge.mesh import DualGraph, Settings, resolve, settings_at
-from fluxforge.scheme import NEXT, Ghost, Scheme, named_scheme
+from fluxforge.graph._outflow import put
+from fluxforge.graph._stages import Formulas, evaluate_stages, visit_stages_in_time
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings, resolve, settings_at
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._spaces import named_scheme
+from fluxforge.scheme._symbols import NEXT, Ghost
 from fluxforge.stepping._assemble import Operator, operator
 from fluxforge.stepping._implicit import HostExchange, factorise, sides
 from fluxforge.stepping._schedule import Schedule

@@ -10,21 +10,18 @@ import numpy as np
 from fluxforge._arguments import check_positive
 from fluxforge._types import CellField, Precision
 from fluxforge.errors import InputError
-from fluxforge.gnn import AbstractNetwork, FluxNetwork, cast
-from fluxforge.graph import pad_graph, put
-from fluxforge.mesh import (
-    Conditions,
-    DualGraph,
-    Mesh,
-    Settings,
-    Value,
-    as_mesh,
-    close_walls,
-    dual,
-    resolve,
-    unit_volume,
-)
-from fluxforge.pde import Equation
+from fluxforge.gnn._build import cast
+from fluxforge.gnn._flux_form import FluxNetwork
+from fluxforge.gnn._network import AbstractNetwork
+from fluxforge.graph._outflow import put
+from fluxforge.graph._padded_graph import pad_graph
+from fluxforge.mesh._boundary import Conditions, Value
+from fluxforge.mesh._close_walls import close_walls
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import Settings, resolve, unit_volume
+from fluxforge.mesh._read import as_mesh
+from fluxforge.pde._equation import Equation
 from fluxforge.stepping._build import NetworkStepper
 from fluxforge.stepping._field import field_on_cells
 

@@ -11,8 +11,10 @@ from fluxforge import recipe
 from fluxforge._files import hold_folder, read_document
 from fluxforge._machine import environment
 from fluxforge.errors import DocumentError, InputError
-from fluxforge.run import Warn, explain_failure, lock_folder, remove_strays, write_durably
-from fluxforge.run.result import Document
+from fluxforge.run._durable import explain_failure, remove_strays, write_durably
+from fluxforge.run._folder import lock_folder
+from fluxforge.run._progress import Warn
+from fluxforge.run._record import Document
 from fluxforge.sweeps._points import Point, make_points
 
 SWEEP, LOCK, RUNS, LOGS = "sweep.json", "sweep.lock", "runs", "logs"

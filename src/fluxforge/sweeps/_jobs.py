@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fluxforge.run import explain_failure
+from fluxforge.run._durable import explain_failure
 from fluxforge.sweeps._pool import AbstractPool, Died, Event, ProcessPool
 from fluxforge.sweeps._worker import Failed, Finished, Job, Progressed, Warned
 

@@ -12,7 +12,7 @@ from typing import Any, final
 import msgspec
 
 from fluxforge.errors import InputError
-from fluxforge.run import Metrics
+from fluxforge.run._durable import Metrics
 from fluxforge.sweeps._pool import AbstractPool, Died, Event, share_cores
 from fluxforge.sweeps._worker import Failed, Finished, Job, Message, Progressed, Warned, run_job
 

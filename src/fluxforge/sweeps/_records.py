@@ -6,9 +6,9 @@ from typing import Any, Literal
 import msgspec
 
 from fluxforge.errors import InputError
-from fluxforge.pipeline import Run, load_run
-from fluxforge.recipe import Changes
-from fluxforge.run.result import Document
+from fluxforge.pipeline._run import Run, load_run
+from fluxforge.recipe._recipe import Changes
+from fluxforge.run._record import Document
 
 Outcome = Literal["finished", "failed"]
 

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from fluxforge import recipe
 from fluxforge._files import write_text
 from fluxforge.errors import DocumentError, InputError
-from fluxforge.pipeline import Discovery, Run, load_run
-from fluxforge.report import page, table_csv
+from fluxforge.pipeline._run import Run, load_run
+from fluxforge.report._page import page, table_csv
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.limiter import LimiterResult
+from fluxforge.run.result import Discovery
 from fluxforge.run.skew import SkewResult
 from fluxforge.sweeps._points import Point, digest_recipe, show_value
 from fluxforge.sweeps._records import PointResult, Rate, Sweep

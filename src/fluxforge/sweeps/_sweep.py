@@ -17,8 +17,8 @@ from fluxforge._arguments import (
 )
 from fluxforge._machine import count_cores
 from fluxforge.errors import InputError
-from fluxforge.pipeline import check_feasible
-from fluxforge.run import explain_failure
+from fluxforge.pipeline._discover import check_feasible
+from fluxforge.run._durable import explain_failure
 from fluxforge.sweeps._folder import LOGS, RUNS, Plan, open_folder, read_plan
 from fluxforge.sweeps._jobs import run_jobs
 from fluxforge.sweeps._points import Point, make_points

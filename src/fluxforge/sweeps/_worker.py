@@ -17,9 +17,10 @@ import msgspec
 
 from fluxforge import recipe
 from fluxforge.errors import FluxforgeError, InputError
-from fluxforge.pipeline import discover, recipe_of, resume
-from fluxforge.recipe import Table
-from fluxforge.run import RunFolder, lock_folder
+from fluxforge.pipeline._discover import discover, resume
+from fluxforge.pipeline._folder import recipe_of
+from fluxforge.recipe._recipe import Table
+from fluxforge.run._folder import RunFolder, lock_folder
 from fluxforge.sweeps._points import digest_recipe
 
 # Seconds between two messages about progress.

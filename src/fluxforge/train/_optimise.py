@@ -13,10 +13,11 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from fluxforge import recipe
-from fluxforge.data import Problem
+from fluxforge.data._problem import Problem
 from fluxforge.errors import InputError
-from fluxforge.gnn import AbstractNetwork, cast
-from fluxforge.loss import data_loss, defects
+from fluxforge.gnn._build import cast
+from fluxforge.gnn._network import AbstractNetwork
+from fluxforge.loss._loss import data_loss, defects
 
 OPTIMISERS: Mapping[str, Callable[..., optax.GradientTransformation]] = MappingProxyType(
     {

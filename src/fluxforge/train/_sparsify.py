@@ -12,10 +12,12 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
-from fluxforge.data import Problem
+from fluxforge.data._problem import Problem
 from fluxforge.errors import InputError
-from fluxforge.gnn import MLP, Linear, Network, inputs
-from fluxforge.loss import step_of
+from fluxforge.gnn._mlp import MLP, Linear
+from fluxforge.gnn._network import Network
+from fluxforge.gnn._standard import inputs
+from fluxforge.loss._loss import step_of
 from fluxforge.train._merge import merge_units
 from fluxforge.train._optimise import levenberg_marquardt
 

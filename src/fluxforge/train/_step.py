@@ -11,10 +11,12 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from fluxforge import recipe
-from fluxforge.data import AbstractSource, Problem
-from fluxforge.gnn import AbstractNetwork, Network, Standard, build_network, cast, inputs, standardise, standards
-from fluxforge.graph import put
-from fluxforge.loss import DataLoss, Terms, absolute_sum, data_loss
+from fluxforge.data._problem import AbstractSource, Problem
+from fluxforge.gnn._build import build_network, cast
+from fluxforge.gnn._network import AbstractNetwork, Network
+from fluxforge.gnn._standard import Standard, inputs, standardise, standards
+from fluxforge.graph._outflow import put
+from fluxforge.loss._loss import DataLoss, Terms, absolute_sum, data_loss
 
 # Folded into the seed's key for the problems on which inputs are standardised, and the number of these problems.
 _MEASURED, _PROBLEMS = 2**27, 64

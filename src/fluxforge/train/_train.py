@@ -11,10 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge import recipe
-from fluxforge.data import AbstractSource
+from fluxforge.data._problem import AbstractSource
 from fluxforge.errors import TrainingError
-from fluxforge.gnn import AbstractNetwork, FluxNetwork, Network
-from fluxforge.run import RunFolder
+from fluxforge.gnn._flux_form import FluxNetwork
+from fluxforge.gnn._network import AbstractNetwork, Network
+from fluxforge.run._folder import RunFolder
 from fluxforge.train._optimise import learning_rate, optimiser, polish, refuse_large_jacobian
 from fluxforge.train._step import Means, State, begin, chunk_function
 

@@ -23,9 +23,11 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray
 from fluxforge import recipe
 from fluxforge.certify.bounds._errors import BoundCheck, Counterexample, largest_error
 from fluxforge.certify.bounds._theorems import check_deep_bound, check_linear_bound
-from fluxforge.data import CORNER_CASES, EQUILATERAL, PLAIN_HEAT, Parameters, Problem, pair, problem, two_cells
-from fluxforge.gnn import Network
-from fluxforge.gnn.exact import (
+from fluxforge.data._model import PLAIN_HEAT
+from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, pair, two_cells
+from fluxforge.data._problem import Parameters, Problem, problem
+from fluxforge.gnn._network import Network
+from fluxforge.gnn.exact._networks import (
     LinearWeights,
     biased_network,
     late_network,
@@ -33,13 +35,17 @@ from fluxforge.gnn.exact import (
     linear_weights,
     memorising_network,
     needed_bound,
-    nonzeros,
     one_sided_network,
     sparse_count,
 )
-from fluxforge.graph import PaddedGraph, pad_graph, stack_graphs
-from fluxforge.mesh import Conditions, DualGraph, Mesh, dual, fourier_step
-from fluxforge.scheme import Ghost
+from fluxforge.gnn.exact._parts import nonzeros
+from fluxforge.graph._pad import stack_graphs
+from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.mesh._boundary import Conditions
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import fourier_step
+from fluxforge.scheme._symbols import Ghost
 
 READINGS = ("corners", "negated", "positive", "signed", "faces")
 

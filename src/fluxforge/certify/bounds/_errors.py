@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.data import Problem, exact_step
+from fluxforge.data._problem import Problem, exact_step
 from fluxforge.errors import InputError
-from fluxforge.gnn import Network
-from fluxforge.graph import put
-from fluxforge.loss import step_of
-from fluxforge.scheme import Ghost, Hop
+from fluxforge.gnn._network import Network
+from fluxforge.graph._outflow import put
+from fluxforge.loss._loss import step_of
+from fluxforge.scheme._symbols import Ghost, Hop
 
 
 @dataclass(frozen=True)

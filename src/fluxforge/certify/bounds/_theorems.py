@@ -55,13 +55,15 @@ from fluxforge.certify.bounds._premises import (
     unit_pair,
     volumes,
 )
-from fluxforge.data import CORNER_CASES, Problem
-from fluxforge.gnn import Network
-from fluxforge.gnn.exact import LinearWeights, linear_weights
-from fluxforge.mesh import DualGraph, fourier_step
-from fluxforge.pde import HEAT
+from fluxforge.data._pairs import CORNER_CASES
+from fluxforge.data._problem import Problem
+from fluxforge.gnn._network import Network
+from fluxforge.gnn.exact._networks import LinearWeights, linear_weights
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import fourier_step
+from fluxforge.pde._catalogue import HEAT
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import step_limit
+from fluxforge.stepping._limit import step_limit
 
 LINEAR = "ε (4 + 4/Δt + N)"
 

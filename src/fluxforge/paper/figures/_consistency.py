@@ -13,7 +13,7 @@ from fluxforge.paper.studies._consistency_result import Family, Tensor
 from fluxforge.paper.studies._consistency_result import Result as Consistency
 from fluxforge.paper.studies._theorems_result import BoundGroup, CounterexampleRow, FourierRow
 from fluxforge.paper.studies._theorems_result import Result as Theorems
-from fluxforge.report import COLOURS, MARKERS, panels
+from fluxforge.report._page import COLOURS, MARKERS, panels
 
 COLUMNS = 3
 # Principal values nearer than this are given as one number.

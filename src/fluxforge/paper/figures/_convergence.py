@@ -17,7 +17,7 @@ from fluxforge.paper.studies._convergence_result import Result as Convergence
 from fluxforge.paper.studies.memory import BytesPerCell
 from fluxforge.paper.studies.memory import Result as Memory
 from fluxforge.paper.studies.memory import Row as MemoryRow
-from fluxforge.report import COLOURS, MARKERS, panels
+from fluxforge.report._page import COLOURS, MARKERS, panels
 
 # Below the least and above the most, colours say no more.
 LEAST, MOST = 1e-4, 1e1

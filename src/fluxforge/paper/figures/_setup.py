@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch
 from matplotlib.patheffects import Normal, Stroke
 
-from fluxforge.mesh import Mesh, draw_field
+from fluxforge.mesh import draw_field
+from fluxforge.mesh._mesh import Mesh
 from fluxforge.paper.studies._setup_meshes import Patch
 from fluxforge.paper.studies.setup import Result, TwoCells
 

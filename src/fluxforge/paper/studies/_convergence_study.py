@@ -9,12 +9,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from fluxforge import recipe
-from fluxforge.gnn import AbstractNetwork, parameters
+from fluxforge.gnn._mlp import parameters
+from fluxforge.gnn._network import AbstractNetwork
 from fluxforge.paper.studies._convergence_result import Clock, Grid, MeshFacts, SpaceError
 from fluxforge.paper.studies._measures import Subject, graph_of, measure_grid, mesh_facts, seconds_per_step, space_error
 from fluxforge.paper.studies._records import Measurements
 from fluxforge.paper.studies._tasks import Task, measure_tasks
-from fluxforge.run import Progress
+from fluxforge.run._progress import Progress
 from fluxforge.scheme.reference import BUILT_IN
 
 R = TypeVar("R")

@@ -11,8 +11,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from fluxforge import recipe
-from fluxforge.gnn import AbstractMLP, Network, build
-from fluxforge.recipe import diffusivity_of
+from fluxforge.gnn._build import build
+from fluxforge.gnn._mlp import AbstractMLP
+from fluxforge.gnn._network import Network
+from fluxforge.recipe._equation import diffusivity_of
 
 
 class StageUpdate(AbstractMLP):

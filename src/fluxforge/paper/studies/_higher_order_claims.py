@@ -7,7 +7,8 @@ from fluxforge.paper.studies._higher_order_result import Direct, Result
 from fluxforge.paper.studies._networks import NAMES
 from fluxforge.paper.studies._records import Claim, Verdict
 from fluxforge.paper.studies._seeds import Rate, rate_of, weigh
-from fluxforge.run.result import Law, Numbers
+from fluxforge.run._record import Numbers
+from fluxforge.run.result import Law
 
 # A constant is a number if it is within this part of it.
 WITHIN = 0.02

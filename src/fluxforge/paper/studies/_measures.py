@@ -13,24 +13,23 @@ import numpy as np
 from scipy.sparse import block_array, csr_array, diags_array
 from scipy.sparse.linalg import expm_multiply
 
-from fluxforge.data import PLAIN_HEAT, generate_meshes, problem
-from fluxforge.gnn import AbstractNetwork
-from fluxforge.graph import pad_graph
-from fluxforge.loss import mean_defect, theta_residual
-from fluxforge.mesh import Conditions, Dirichlet, DualGraph, dual, fourier_step
+from fluxforge.data._meshes import generate_meshes
+from fluxforge.data._model import PLAIN_HEAT
+from fluxforge.data._problem import problem
+from fluxforge.gnn._network import AbstractNetwork
+from fluxforge.graph._padded_graph import pad_graph
+from fluxforge.loss._loss import mean_defect, theta_residual
+from fluxforge.mesh._boundary import Conditions, Dirichlet
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._parameters import fourier_step
 from fluxforge.paper.studies._convergence_result import Grid, GridRow, Limit, MeshFacts, SpaceError, TimeErrors
-from fluxforge.scheme import Scheme
+from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import (
-    AbstractStepper,
-    Operator,
-    Solver,
-    field_on_cells,
-    generator,
-    network_stepper,
-    step_limit,
-    stepper,
-)
+from fluxforge.stepping._assemble import Operator, generator
+from fluxforge.stepping._build import Solver, network_stepper, stepper
+from fluxforge.stepping._field import field_on_cells
+from fluxforge.stepping._limit import step_limit
+from fluxforge.stepping._stepper import AbstractStepper
 
 Subject: TypeAlias = Scheme | AbstractNetwork
 

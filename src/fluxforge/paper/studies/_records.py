@@ -15,8 +15,9 @@ from msgspec import field as named
 
 from fluxforge._machine import environment
 from fluxforge.errors import DocumentError
-from fluxforge.run import RunFolder, Warn
-from fluxforge.run.result import Document
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Warn
+from fluxforge.run._record import Document
 from fluxforge.run.result import to_document as result_to_document
 
 R = TypeVar("R")

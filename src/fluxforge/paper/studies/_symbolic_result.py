@@ -6,7 +6,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from fluxforge.paper.studies._records import Claim, ConstantsRow, Verdict
 from fluxforge.paper.studies._seeds import BUILT_IN, ENOUGH, SMALL_STEPS, Rate, Tally, rate_of, weigh
-from fluxforge.run.result import Evaluation, FrontTable, Number, Numbers
+from fluxforge.run._record import Number, Numbers
+from fluxforge.run.result import Evaluation, FrontTable
 
 # A constant is exact if it is within this part of α after the refit.
 EXACT = 1e-3

@@ -22,15 +22,16 @@ import numpy as np
 from msgspec import Struct
 
 from fluxforge.certify.cost import cost
-from fluxforge.data import generate_meshes
+from fluxforge.data._meshes import generate_meshes
 from fluxforge.errors import FluxforgeError
-from fluxforge.mesh import DualGraph, fourier_step
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import fourier_step
 from fluxforge.paper.studies._measures import graph_of, measure_grid, space_error, step_of
 from fluxforge.paper.studies._records import Measurements
-from fluxforge.run import Progress
-from fluxforge.scheme import Scheme
+from fluxforge.run._progress import Progress
+from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import Solver, stepper
+from fluxforge.stepping._build import Solver, stepper
 
 STEPS = 3
 R = TypeVar("R")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from fluxforge.certify.bounds import Hypothesis
+from fluxforge.certify.bounds._errors import Hypothesis
 
 
 class LemmaRow(Struct, frozen=True):

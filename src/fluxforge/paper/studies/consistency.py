@@ -11,20 +11,22 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.certify import Rates
+from fluxforge.certify._evidence import Rates
 from fluxforge.certify._period import PERIODS
 from fluxforge.certify.effective import fitted_diffusion, lattice_diffusion
 from fluxforge.certify.modified import square_equation
 from fluxforge.certify.order import steady_errors
 from fluxforge.certify.stability import default_graph, stability
 from fluxforge.certify.time_order import time_order
-from fluxforge.data import generate_meshes
-from fluxforge.mesh import FAMILIES, Mesh, gmsh_problem
+from fluxforge.data._meshes import generate_meshes
+from fluxforge.mesh import FAMILIES
+from fluxforge.mesh._generate_gmsh import gmsh_problem
+from fluxforge.mesh._mesh import Mesh
 from fluxforge.paper.studies._consistency_result import Algebra, Family, Implicit, Result, Steady, Tensor, judge
 from fluxforge.paper.studies._records import open_measurements
-from fluxforge.run import Progress, Warn, silent
+from fluxforge.run._progress import Progress, Warn, silent
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import operator
+from fluxforge.stepping._assemble import operator
 
 __all__ = ["Config", "Result", "judge", "run"]
 

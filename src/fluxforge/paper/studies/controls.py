@@ -12,16 +12,19 @@ from msgspec.structs import asdict
 
 from fluxforge import recipe
 from fluxforge._machine import environment
-from fluxforge.data import source
-from fluxforge.gnn import Network
+from fluxforge.data._build import source
+from fluxforge.expression._symbols import symbol
+from fluxforge.gnn._network import Network
 from fluxforge.paper.studies._decoys import DECOYS, LAWS, Decoy
 from fluxforge.paper.studies._records import Claim, Verdict
-from fluxforge.pipeline import Judged as JudgedFormula
-from fluxforge.pipeline import TrainedMember, distil_network, finite, judge_formula, run_folder
-from fluxforge.recipe import exchange_law
-from fluxforge.run import Progress, Warn, prefix_progress, silent
-from fluxforge.scheme import Stage, semi_discrete, symbol
-from fluxforge.train import train
+from fluxforge.pipeline._distillation import Judged as JudgedFormula
+from fluxforge.pipeline._distillation import TrainedMember, distil_network, judge_formula
+from fluxforge.pipeline._folder import finite, run_folder
+from fluxforge.recipe._equation import exchange_law
+from fluxforge.run._progress import Progress, Warn, prefix_progress, silent
+from fluxforge.scheme._integrate import semi_discrete
+from fluxforge.scheme._scheme import Stage
+from fluxforge.train._train import train
 
 NAME = "controls"
 FOOLED, MISSED, OK = "FOOLED", "missed", "ok"

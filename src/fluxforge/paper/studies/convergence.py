@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from fluxforge.errors import InputError
-from fluxforge.gnn import AbstractNetwork
+from fluxforge.gnn._network import AbstractNetwork
 from fluxforge.paper.studies._convergence_claims import COMPARED, judge
 from fluxforge.paper.studies._convergence_result import (
     Choices,
@@ -34,7 +34,7 @@ from fluxforge.paper.studies._convergence_study import (
 from fluxforge.paper.studies._measures import FIELD, GROWN, SOURCE
 from fluxforge.paper.studies._networks import CARRY, read_networks
 from fluxforge.paper.studies._records import open_measurements
-from fluxforge.run import Progress, Warn, silent
+from fluxforge.run._progress import Progress, Warn, silent
 from fluxforge.scheme.reference import BUILT_IN
 
 __all__ = ["Config", "Result", "judge", "run"]

@@ -8,23 +8,16 @@ import numpy as np
 from msgspec import Struct
 
 from fluxforge import recipe
-from fluxforge.data import source
+from fluxforge.data._build import source
 from fluxforge.paper.studies._records import Claim, Verdict
-from fluxforge.pipeline import generalise, reduce_networks, run_folder
-from fluxforge.recipe import Table
-from fluxforge.run import Progress, RunFolder, Warn, prefix_progress, silent
-from fluxforge.run.result import (
-    Arm,
-    ArmSummary,
-    Extrapolated,
-    Generalisation,
-    Number,
-    Numbers,
-    Reduced,
-    from_document,
-    to_document,
-)
-from fluxforge.train import train
+from fluxforge.pipeline._folder import run_folder
+from fluxforge.pipeline._generalisation import generalise, reduce_networks
+from fluxforge.recipe._recipe import Table
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress, Warn, prefix_progress, silent
+from fluxforge.run._record import Number, Numbers
+from fluxforge.run.result import Arm, ArmSummary, Extrapolated, Generalisation, Reduced, from_document, to_document
+from fluxforge.train._train import train
 
 NAME = "generalisation"
 # What each variant changes of the recipe.

@@ -11,10 +11,13 @@ from msgspec import convert, structs, to_builtins
 from fluxforge import recipe
 from fluxforge.certify.effective import lattice_diffusion
 from fluxforge.certify.time_order import study_graph, time_order
-from fluxforge.data import Problem, source
-from fluxforge.distil import layer_stages, small_steps
-from fluxforge.gnn import Network
-from fluxforge.mesh import fourier_step
+from fluxforge.data._build import source
+from fluxforge.data._problem import Problem
+from fluxforge.distil._constants import layer_stages
+from fluxforge.distil._reading import small_steps
+from fluxforge.expression._symbols import symbol
+from fluxforge.gnn._network import Network
+from fluxforge.mesh._parameters import fourier_step
 from fluxforge.paper.studies._higher_order_claims import judge
 from fluxforge.paper.studies._higher_order_result import Certified, Direct, NetworkRow, NetworkStep, Result
 from fluxforge.paper.studies._networks import (
@@ -26,12 +29,14 @@ from fluxforge.paper.studies._networks import (
     measure_residuals,
 )
 from fluxforge.paper.studies._seeds import read_rates
-from fluxforge.pipeline import ladder, problems_by_step, run_folder
-from fluxforge.run import Progress, Warn, prefix_progress, silent
+from fluxforge.pipeline._folder import run_folder
+from fluxforge.pipeline._problems import ladder, problems_by_step
+from fluxforge.run._progress import Progress, Warn, prefix_progress, silent
 from fluxforge.run.result import Discovery
-from fluxforge.scheme import Scheme, find, symbol
-from fluxforge.stepping import step_limit
-from fluxforge.train import train
+from fluxforge.scheme._document import find
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._limit import step_limit
+from fluxforge.train._train import train
 
 __all__ = ["Config", "Result", "judge", "run"]
 

@@ -10,13 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fluxforge import recipe
-from fluxforge.data import generate_meshes
+from fluxforge.data._meshes import generate_meshes
 from fluxforge.paper.studies._measures import graph_of
 from fluxforge.paper.studies._records import Claim, Measurements, Verdict, open_measurements
 from fluxforge.paper.studies._tasks import Footprint, Task, count_bytes, measure_tasks
-from fluxforge.run import Progress, Warn, silent
+from fluxforge.run._progress import Progress, Warn, silent
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import Solver
+from fluxforge.stepping._build import Solver
 
 NAME = "memory"
 SEED = 1

@@ -10,7 +10,7 @@ import jax
 from msgspec import Struct, convert, to_builtins
 
 from fluxforge import recipe
-from fluxforge.data import source
+from fluxforge.data._build import source
 from fluxforge.paper.studies._networks import discover_in, measure_residuals
 from fluxforge.paper.studies._records import Claim, Residuals, Verdict
 from fluxforge.paper.studies._seeds import (
@@ -27,9 +27,10 @@ from fluxforge.paper.studies._seeds import (
     spread_of,
     weigh,
 )
-from fluxforge.run import Progress, RunFolder, Warn, prefix_progress, silent
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress, Warn, prefix_progress, silent
 from fluxforge.run.result import Discovery
-from fluxforge.train import train
+from fluxforge.train._train import train
 
 NAME = "rates"
 RECIPES = ("first-order", "first-order-direct", "first-order-pinn", "midpoint", "two-hop")

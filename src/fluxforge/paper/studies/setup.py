@@ -10,8 +10,14 @@ import numpy as np
 from msgspec import Struct
 
 from fluxforge import recipe
-from fluxforge.data import EQUILATERAL, FixedSource, Problem, meshes, source
-from fluxforge.mesh import Mesh, Neumann, dual, gmsh_problem
+from fluxforge.data._build import source
+from fluxforge.data._meshes import meshes
+from fluxforge.data._pairs import EQUILATERAL
+from fluxforge.data._problem import FixedSource, Problem
+from fluxforge.mesh._boundary import Neumann
+from fluxforge.mesh._dual import dual
+from fluxforge.mesh._generate_gmsh import gmsh_problem
+from fluxforge.mesh._mesh import Mesh
 from fluxforge.paper.studies._records import Claim, Verdict
 from fluxforge.paper.studies._setup_meshes import (
     KINDS,
@@ -23,8 +29,8 @@ from fluxforge.paper.studies._setup_meshes import (
     choose_samples,
     describe_ensemble,
 )
-from fluxforge.run import Progress, Warn, silent
-from fluxforge.scheme import Hop
+from fluxforge.run._progress import Progress, Warn, silent
+from fluxforge.scheme._symbols import Hop
 
 NAME = "setup"
 SEED = 0

@@ -12,19 +12,25 @@ from msgspec import UNSET, UnsetType, convert
 from msgspec.structs import asdict, replace
 
 from fluxforge import recipe
-from fluxforge.data import source
-from fluxforge.distil import ENGINES, layer_stages, series, small_steps
-from fluxforge.gnn import cast
-from fluxforge.loss import step_of
+from fluxforge.data._build import source
+from fluxforge.distil._constants import layer_stages
+from fluxforge.distil._engines import ENGINES
+from fluxforge.distil._reading import small_steps
+from fluxforge.distil._stencil import series
+from fluxforge.expression._symbols import symbol
+from fluxforge.gnn._build import cast
+from fluxforge.loss._loss import step_of
 from fluxforge.paper.studies._networks import constants_rows
 from fluxforge.paper.studies._seeds import read_rates
 from fluxforge.paper.studies._symbolic_result import EXACT, AgainstStep, Recovery, Result, Row, StepConstants, judge
-from fluxforge.pipeline import explain, ladder, problems_by_step, run_folder, with_steps
-from fluxforge.recipe import diffusivity_of
-from fluxforge.run import Progress, Warn, silent
-from fluxforge.run.result import Discovery, Number
-from fluxforge.scheme import symbol
-from fluxforge.train import Trained, train
+from fluxforge.pipeline._discover import explain
+from fluxforge.pipeline._folder import run_folder
+from fluxforge.pipeline._problems import ladder, problems_by_step, with_steps
+from fluxforge.recipe._equation import diffusivity_of
+from fluxforge.run._progress import Progress, Warn, silent
+from fluxforge.run._record import Number
+from fluxforge.run.result import Discovery
+from fluxforge.train._train import Trained, train
 
 __all__ = ["AgainstStep", "Config", "Result", "Row", "StepConstants", "judge", "run"]
 

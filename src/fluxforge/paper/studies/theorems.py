@@ -13,19 +13,25 @@ from msgspec import structs
 
 from fluxforge import recipe
 from fluxforge.certify import bounds
-from fluxforge.data import Problem, meshes, source
-from fluxforge.expression import symbol
-from fluxforge.gnn import Network, cast
-from fluxforge.gnn.exact import (
+from fluxforge.data._build import source
+from fluxforge.data._meshes import meshes
+from fluxforge.data._problem import Problem
+from fluxforge.expression._symbols import symbol
+from fluxforge.gnn._build import cast
+from fluxforge.gnn._network import Network
+from fluxforge.gnn.exact._networks import (
     biased_network,
     linear_weights,
     memorising_network,
     needed_bound,
-    nonzeros,
     sparse_count,
     sparse_network,
 )
-from fluxforge.mesh import FAMILIES, Neumann, dual, fourier_step
+from fluxforge.gnn.exact._parts import nonzeros
+from fluxforge.mesh import FAMILIES
+from fluxforge.mesh._boundary import Neumann
+from fluxforge.mesh._dual import dual
+from fluxforge.mesh._parameters import fourier_step
 from fluxforge.paper.studies._theorems_claims import judge
 from fluxforge.paper.studies._theorems_result import (
     BoundGroup,
@@ -41,9 +47,9 @@ from fluxforge.paper.studies._theorems_result import (
     Smaller,
     Weights,
 )
-from fluxforge.run import Progress, Warn, silent
-from fluxforge.scheme import Hop
-from fluxforge.train import train
+from fluxforge.run._progress import Progress, Warn, silent
+from fluxforge.scheme._symbols import Hop
+from fluxforge.train._train import train
 
 __all__ = ["Config", "Result", "judge", "run"]
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from fluxforge.errors import InputError, MeshError
-from fluxforge.expression import COORDINATES
-from fluxforge.mesh import DualGraph, lines
+from fluxforge.expression._symbols import COORDINATES
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._hops import lines
 from fluxforge.scheme.emit._words import c_comment, identifier
 
 CALL = """\

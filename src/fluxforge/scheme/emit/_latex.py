@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import sympy as sp
 
-from fluxforge.pde import Rank
+from fluxforge.pde._parameter import Rank
 from fluxforge.scheme._scheme import Scheme, Stage
 from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop, constants
 from fluxforge.scheme.emit._plan import Arguments, expressions, names

@@ -6,8 +6,12 @@ import os
 import numpy as np
 
 from fluxforge.errors import InputError
-from fluxforge.expression import COORDINATES
-from fluxforge.mesh import DualGraph, Mesh, as_mesh, dual, lines, reference_step, resolve
+from fluxforge.expression._symbols import COORDINATES
+from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._hops import lines
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameters import reference_step, resolve
+from fluxforge.mesh._read import as_mesh
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._symbols import Hop
 from fluxforge.scheme.emit._c_text import c_tables

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import sympy as sp
 
 from fluxforge.errors import SchemeError
-from fluxforge.expression import symbol
-from fluxforge.pde import Equation, Parameter
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Parameter
 from fluxforge.scheme._amplification import Z, amplification, may_grow
 from fluxforge.scheme._linear import LinearStage, linear_stages
 from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
