@@ -6,6 +6,7 @@ u_left < u_right, and largest otherwise.
 
 from typing import Any
 
+import jax
 import numpy as np
 import sympy as sp
 
@@ -20,7 +21,7 @@ from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._parameter import Rank
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import generator
-from fluxforge.stepping._run import simulate
+from fluxforge.stepping._build import stepper
 
 # The jump is in the middle of a row of unit length, and no wave comes nearer to an end than a tenth of it.
 MIDDLE, REACH = 0.5, 0.4
@@ -118,7 +119,6 @@ def _run(
     scheme: Scheme, problems: tuple[RiemannProblem, ...], *, n: int, end: float, steps: int
 ) -> list[tuple[float, float, float]]:
     """Per problem the L1 error, the speed of the middle value, and how far beyond the two states u has gone."""
-    mesh = rows(len(problems), n)
     left, right = (np.array([getattr(one, side) for one in problems]) for side in ("left", "right"))
 
     def initial(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -126,19 +126,12 @@ def _run(
         return np.where(x < MIDDLE, left[row], right[row])
 
     vector = {p.name: (1.0, 0.0) for p in scheme.equation.parameters if p.rank is Rank.VECTOR}
-    run = simulate(
-        scheme,
-        mesh,
-        parameters={**scheme.equation.example(2), **vector},
-        initial=initial,
-        boundary={"left": Dirichlet(initial), "right": Dirichlet(initial), "sides": Neumann()},
-        dt=end / steps,
-        steps=steps,
-        save_every=steps,
-        force=True,
-        throw=False,
-    )
-    fields = np.asarray(run.fields[-1]).reshape(len(problems), n)
+    walls: Conditions = {"left": Dirichlet(initial), "right": Dirichlet(initial), "sides": Neumann()}
+    graph = dual(rows(len(problems), n), walls, equation=scheme.equation)
+    parameters = {**scheme.equation.example(2), **vector}
+    with jax.enable_x64(True):
+        march = stepper(scheme, graph, end / steps, parameters=parameters)
+        fields = np.asarray(march.rollout(initial(*graph.x.T), steps)).reshape(len(problems), n)
     fine = (np.arange(n * SAMPLES) + 0.5) / (n * SAMPLES)
     found = []
     for u, problem in zip(fields, problems, strict=True):
