@@ -21,7 +21,7 @@ from fluxforge.limiter._network import network_phi, network_share
 from fluxforge.limiter._rows import Phi
 from fluxforge.limiter._run import TrainedLimiter, train_limiter
 from fluxforge.limiter._waves import jiang_shu_errors
-from fluxforge.pde._catalogue import BUILT_IN
+from fluxforge.pde._equation import BUILT_IN
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._folder import finite, record_outputs
 from fluxforge.report._limiter_page import write_limiter
