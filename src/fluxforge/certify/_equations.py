@@ -9,7 +9,7 @@ import sympy as sp
 
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import COORDINATES, symbol
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 
 # Halving h halves the error of a first-order flux; on coarse meshes, where several terms count, a little less.
 FALLS = 0.7

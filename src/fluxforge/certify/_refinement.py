@@ -20,7 +20,7 @@ from fluxforge.certify.order import (
     study_in_words,
 )
 from fluxforge.certify.patch import patch_tests, residuals_line, worse
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 
 # K is measured with parameters of this size, so that a scheme which omits a factor α is seen to.

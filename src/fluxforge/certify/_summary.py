@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from fluxforge.certify._certificate import Certificate, FamilyResult
 from fluxforge.certify._properties import Stability
 from fluxforge.certify._studies import Rates
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._scheme import Scheme
 
 # On these families the line between two centroids is normal to the face between them; on the others it is not.

@@ -24,7 +24,7 @@ from fluxforge.mesh._generate import generate
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.mesh._read import as_mesh
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 
 # From a graph and a time step to one step T ↦ T', differentiable by JAX.
 MakeStep = Callable[[DualGraph, float], Callable[[Float[Array, " cells"]], Float[Array, " cells"]]]

@@ -22,8 +22,7 @@ from fluxforge.certify.transport import (
     LimiterRegion,
     Range,
 )
-from fluxforge.expression._conditions import Select
-from fluxforge.expression._symbols import symbol
+from fluxforge.expression._symbols import Select, symbol
 
 R, Q, C = symbol("r"), symbol("q"), symbol("c")
 # q = t/(1 − |t|), so that bisection has sides of one scale.

@@ -17,8 +17,7 @@ from fluxforge.expression._evaluate import evaluate
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings, reference_step
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation, differentiate
+from fluxforge.pde._equation import HEAT, Equation, differentiate
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._stepper import general_stepper
 

@@ -27,8 +27,8 @@ def equations(
 ) -> None:
     """List the built-in equations and their parameters; with a name, show that one in full."""
     from fluxforge.cli._output import show_json
-    from fluxforge.pde._catalogue import BUILT_IN
     from fluxforge.pde._document import find
+    from fluxforge.pde._equation import BUILT_IN
 
     if name is not None:
         found = find(name)
