@@ -21,7 +21,7 @@ from fluxforge.certify._families import (
     study_graph,
 )
 from fluxforge.certify._problems import differentiate_solution
-from fluxforge.certify._properties import TransientGrowth
+from fluxforge.certify._properties import Stability, TransientGrowth
 from fluxforge.certify._refinement import refine_family, refine_own_meshes
 from fluxforge.certify._studies import PatchTest
 from fluxforge.certify._summary import summarise
@@ -182,39 +182,19 @@ class Verification:
 
     def _ask_operator(self, certificate: Certificate) -> Certificate:
         """Linearity, conservation and units of one step."""
-        s, where, p, ask = self.scheme, self.where, self.parameters, self.recorder.ask
-        return replace(
-            certificate,
-            linearity=ask(
-                "linearity",
-                lambda: measure_linearity(s, self.graph, parameters=p),
-                lambda answer: linearity_line(answer, where),
-                always=True,
-            ),
-            conservation=ask(
-                "conservation",
-                lambda: measure_conservation(s, self.rough, parameters=p),
-                lambda answer: conservation_line(answer, where),
-                always=True,
-            ),
-            units=ask(
-                "units",
-                lambda: measure_units(s, self.dimension, self._study_graph()),
-                lambda answer: units_line(answer, self.words),
-                always=True,
-            ),
-        )
+        s, where, p, ask = self.scheme, self.where, self.parameters, partial(self.recorder.ask, always=True)
+        linear = ask("linearity", lambda: measure_linearity(s, self.graph, parameters=p), linearity_line, where)
+        kept = ask("conservation", lambda: measure_conservation(s, self.rough, parameters=p), conservation_line, where)
+        same = ask("units", lambda: measure_units(s, self.dimension, self._study_graph()), units_line, self.words)
+        return replace(certificate, linearity=linear, conservation=kept, units=same)
 
     def _ask_small_steps(self, certificate: Certificate) -> Certificate:
         """The limit of small steps: patch tests, the semi-discrete system, and the fluxes of transport."""
         s, p, ask = self.scheme, self.parameters, self.recorder.ask
         patch, system, rate = self._ask_patch(), None, None
         if patch is not None:
-            system = ask(
-                "generator",
-                lambda: compare_system(s, study_graph(self.dimension), patch, parameters=p),
-                lambda answer: generator_line(answer, self.words),
-            )
+            graph = study_graph(self.dimension)
+            system = ask("generator", lambda: compare_system(s, graph, patch, parameters=p), generator_line, self.words)
         if not self.linear and (not s.equation.linear or s.equation.velocity is not None):
             rate = ask("generator", lambda: compare_rate(s, self._study_graph(), parameters=p), rate_line, always=True)
         tensor = self.recorder.attempt("flux of the tensor", lambda: alignment(s, self.graph, parameters=p))
@@ -248,51 +228,40 @@ class Verification:
 
     def _ask_flux(self, flux: Flux) -> TransportProperties:
         """Consistency, monotonicity, E-condition and total variation of a two-point flux."""
-        ask, states, limit = partial(self.recorder.ask, always=True), flux.states, None
+        ask, states = partial(self.recorder.ask, always=True), flux.states
         both = ask("flux", lambda: (is_consistent(flux), is_antisymmetric(flux)), lambda answer: identity_line(*answer))
         consistent, antisymmetric = (None, None) if both is None else both
 
-        def measure() -> Monotonicity:
-            nonlocal limit
+        def measure() -> tuple[Monotonicity, float | None]:
             answer = examine_monotonicity(flux)
-            limit = find_peclet_limit(flux) if answer.holds is False and flux.diffuses else None
-            return answer
+            return answer, find_peclet_limit(flux) if answer.holds is False and flux.diffuses else None
 
-        monotone = ask("monotonicity", measure, lambda answer: monotone_line(answer, states, limit))
+        slopes = ask("monotonicity", measure, lambda answer: monotone_line(answer[0], answer[1], states))
+        monotone, limit = (None, None) if slopes is None else slopes
         entropy = bound = None
         if monotone is not None and not flux.diffuses:
             entropy = ask("E-flux", lambda: examine_e_condition(flux, monotone), entropy_line)
             if monotone.holds and steps_like_euler(self.scheme):
-                swaps = antisymmetric is not None and antisymmetric.holds
-                bound = ask(
-                    "total variation",
-                    lambda: bound_step(flux, monotone.scale, antisymmetric=swaps),
-                    lambda answer: bound_line(answer, states),
-                )
+                swaps, top = antisymmetric is not None and antisymmetric.holds, monotone.scale
+                bound = ask("total variation", lambda: bound_step(flux, top, antisymmetric=swaps), bound_line, states)
         return TransportProperties(states, consistent, antisymmetric, monotone, limit, entropy, bound)
 
     def _ask_steps(self, certificate: Certificate) -> Certificate:
         """What depends on Δt: order in time, largest stable step, transient growth, maximum principle."""
-        s, p, ask = self.scheme, self.parameters, self.recorder.ask
+        s, p, where, words, ask = self.scheme, self.parameters, self.where, self.words, self.recorder.ask
         if self.mesh is None:
             graph = study_graph(self.dimension)
             order = ask("order in time", lambda: measure_time_order(s, graph, parameters=p), time_line)
             certificate = replace(certificate, time=order)
-        certificate = replace(
-            certificate,
-            stability=ask(
-                "stability",
-                lambda: measure_stability(s, self.graph, parameters=p),
-                lambda answer: stability_line(answer, self.where, self.words),
-            ),
-        )
-        certificate = self._ask_transient(certificate)
+        stable = ask("stability", lambda: measure_stability(s, self.graph, parameters=p), stability_line, where, words)
+        growth = self._ask_transient(stable)
         maximum = ask(
             "maximum principle",
             lambda: measure_maximum_principle(s, self.graph, parameters=p),
-            lambda answer: maximum_line(answer, self.where, self.words),
+            maximum_line,
+            *(where, words),
         )
-        return replace(certificate, maximum=maximum)
+        return replace(certificate, stability=stable, transient=growth, maximum=maximum)
 
     def _ask_refinement(self, certificate: Certificate) -> Certificate:
         """Modified equations on lattices, errors on families of meshes and on the user's own sequence."""
@@ -316,7 +285,8 @@ class Verification:
         price = self.recorder.ask(
             "cost of a step",
             lambda: measure_cost(s, self.graph, parameters=p),
-            lambda answer: cost_line(answer, curves or (), s.name),
+            cost_line,
+            *(curves or (), s.name),
         )
         return replace(certificate, cost=price, curves=curves or ())
 
@@ -327,19 +297,17 @@ class Verification:
     def _ask_patch(self) -> PatchTest | None:
         """The worse of held and mixed walls; residuals get a line of their own."""
         mesh = Levels("irregular", (9,)).mesh(9) if self.rough is None else self.rough
-        tests = self.recorder.ask(
-            "patch tests", lambda: run_patch_tests(self.scheme, mesh), lambda answer: patch_line(answer, self.where)
-        )
+        tests = self.recorder.ask("patch tests", lambda: run_patch_tests(self.scheme, mesh), patch_line, self.where)
         if tests is None:
             return None
         self.recorder.lines.append(residuals_line(tests, self.where, self.words))
         return choose_worse(*tests)
 
-    def _ask_transient(self, certificate: Certificate) -> Certificate:
+    def _ask_transient(self, stable: Stability | None) -> TransientGrowth | None:
         """Transient growth on the given mesh if it is small enough for a dense matrix, otherwise on a small one."""
         p = self.parameters
         if self.mesh is not None and self.graph.cells <= MOST_CELLS:
-            graph, limit, where = self.graph, certificate.stability, self.where
+            graph, limit, where = self.graph, stable, self.where
         else:
             graph, limit = small_graph(self.dimension), None
             where = "on 72 jittered triangles" if self.dimension == 2 else f"on {graph.cells} jittered tetrahedra"
@@ -348,10 +316,7 @@ class Verification:
             largest = find_largest_step(self.scheme, graph, parameters=p) if limit is None else limit.dt_max
             return measure_transient_growth(self.scheme, graph, largest=largest, parameters=p)
 
-        growth = self.recorder.ask(
-            "transient growth", measure, lambda answer: transient_line(answer, where, self.words)
-        )
-        return replace(certificate, transient=growth)
+        return self.recorder.ask("transient growth", measure, transient_line, where, self.words)
 
     def _ask_modified(self) -> dict[str, ModifiedEquation]:
         """The modified equation on every lattice, as far as the scheme has one."""

@@ -167,7 +167,7 @@ def identity_line(consistent: Identity, antisymmetric: Identity) -> Line:
     return Line("consistent flux", verdict_of(consistent.holds and antisymmetric.holds), "; ".join(parts), method)
 
 
-def monotone_line(found: Monotonicity, states: Range, limit: float | None) -> Line:
+def monotone_line(found: Monotonicity, limit: float | None, states: Range) -> Line:
     """Whether ∂F/∂u_P ≥ 0 ≥ ∂F/∂u_N, with the worst point where it is not."""
     method = f"interval bisection over {range_words(states)}"
     method += "" if found.peclet is None else f" and cell Péclet numbers |a·n| δ/K up to {found.peclet:g}"
