@@ -20,7 +20,7 @@ from fluxforge.bench._rows import (
     with_orders_along_a_row,
 )
 from fluxforge.mesh._boundary import Inflow
-from fluxforge.mesh._families import right_triangles, squares
+from fluxforge.mesh._generate import right_triangles, squares
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl
 from fluxforge.stepping._run import simulate

@@ -23,9 +23,9 @@ from fluxforge.certify.transport import (
     named_limiter,
 )
 from fluxforge.pde._equation import Equation
+from fluxforge.scheme._document import split_name
 from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._spaces import split_name
 
 T = TypeVar("T")
 

@@ -36,12 +36,13 @@ from fluxforge.certify.semidiscrete import generator_line, semidiscrete
 from fluxforge.certify.stability import default_graph, stability, stability_line
 from fluxforge.certify.time_order import study_graph, time_line, time_order
 from fluxforge.certify.units import units, units_line
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import squares
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import squares
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.pde._equation import HEAT
 from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 
 
 class Verification:

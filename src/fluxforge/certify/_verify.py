@@ -32,17 +32,16 @@ from fluxforge.certify.cost import Linearity, hops_used, linearity_defects, line
 from fluxforge.certify.order import check_sequence
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.mesh._boundary import Neumann
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered, squares
-from fluxforge.mesh._generate import generate
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import generate, jittered, squares
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.mesh._read import as_mesh
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme
 
 # Limits of a certificate, which factorises matrices of its meshes.
 MOST_CELLS = 20_000

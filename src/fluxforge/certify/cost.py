@@ -11,8 +11,9 @@ from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._problems import strength, study_step
 from fluxforge.certify.time_order import exact_solution, march
 from fluxforge.mesh._boundary import Dirichlet
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import jittered
 from fluxforge.mesh._parameters import Settings
 from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages

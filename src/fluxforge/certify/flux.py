@@ -19,8 +19,7 @@ from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
 from fluxforge.pde._parameter import Rank
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme
 
 P, N, STEP = symbol("u_P"), symbol("u_N"), symbol("dt")
 # States between which a flux is examined, unless the equation says otherwise: densities lie between 0 and 1.

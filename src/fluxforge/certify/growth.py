@@ -17,8 +17,9 @@ from fluxforge.certify.stability import (
     stability,
 )
 from fluxforge.errors import NumericalError
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import jittered
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words

@@ -7,7 +7,7 @@ import numpy as np
 from fluxforge.certify.riemann import rows
 from fluxforge.errors import NumericalError
 from fluxforge.mesh._boundary import Conditions, Dirichlet, Neumann
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.pde._parameter import Rank
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import generator

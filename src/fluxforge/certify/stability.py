@@ -10,13 +10,13 @@ from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._families import tetrahedra
 from fluxforge.certify._problems import study_step
 from fluxforge.certify.waves import WaveLimit, spectral_limit, wave_limit
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._generate import generate
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
-from fluxforge.scheme._amplification import amplification
-from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._linear import amplification, linear_stages
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import generator
 from fluxforge.stepping._field import linear_reaction

@@ -11,10 +11,11 @@ from fluxforge.certify._families import rough_tetrahedra
 from fluxforge.certify._problems import functions, study_step, with_mixed_walls, with_walls
 from fluxforge.errors import NumericalError
 from fluxforge.mesh._boundary import Dirichlet
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import jittered
 from fluxforge.mesh._parameters import Settings
-from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, one_cell_order
+from fluxforge.scheme._linear import HIGHEST_ORDER, OneCellOrder, one_cell_order
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import Operator, generator, operator
 from fluxforge.stepping._implicit import factorise, sides

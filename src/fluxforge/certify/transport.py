@@ -13,9 +13,8 @@ from fluxforge.certify.limiter import LimiterRegion
 from fluxforge.certify.monotone import EFlux, Monotonicity
 from fluxforge.certify.riemann import RiemannStudy
 from fluxforge.errors import SchemeError
-from fluxforge.scheme._document import find
+from fluxforge.scheme._document import find, split_name
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._spaces import split_name
 from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
 from fluxforge.scheme.limiters import LIMITERS, Limiter
 

@@ -10,12 +10,9 @@ from rich.text import Text
 
 from fluxforge.cli._output import console, show, show_pairs, show_table
 from fluxforge.expression._print import to_text
-from fluxforge.scheme._amplification import Z, amplification
-from fluxforge.scheme._document import to_document
-from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._scheme import FAMILIES, Claims, Scheme, Stage
-from fluxforge.scheme._spaces import SPACES
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._document import SPACES, to_document
+from fluxforge.scheme._linear import Z, amplification, linear_stages
+from fluxforge.scheme._scheme import FAMILIES, Claims, Ghost, Hop, Scheme, Stage
 from fluxforge.scheme._tableau import TABLEAUX
 
 # Narrower terminals get a paragraph per scheme instead of a table.

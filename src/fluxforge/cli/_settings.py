@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fluxforge.errors import InputError
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.pde._document import find
 from fluxforge.pde._equation import Equation

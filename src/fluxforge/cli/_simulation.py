@@ -17,7 +17,7 @@ from fluxforge.cli._progress import progress_bar, show_status, use_64_bits
 from fluxforge.cli._settings import read_settings
 from fluxforge.errors import InputError, InstabilityError
 from fluxforge.mesh._boundary import Conditions
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import read
 from fluxforge.pde._equation import Equation

@@ -12,8 +12,7 @@ from fluxforge import recipe
 from fluxforge.data._problem import Problem
 from fluxforge.distil._objective import Free, Objective, name_values
 from fluxforge.expression._symbols import symbol
-from fluxforge.scheme._scheme import Message, Output, Stage
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop, Message, Output, Stage
 
 
 def layer_stages(flux: sp.Expr, start: Mapping[str, float], layers: int) -> Free:

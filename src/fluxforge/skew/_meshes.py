@@ -7,7 +7,8 @@ from jaxtyping import Float
 
 from fluxforge.errors import InputError
 from fluxforge.mesh import FAMILIES as STRUCTURED
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._generate import generate
 from fluxforge.mesh._mesh import Mesh
 

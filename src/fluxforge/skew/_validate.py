@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.sparse import csr_array
 
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.skew._conductivity import SCALAR, Conductivity
 from fluxforge.skew._law import CORRECTED, Constants, face_weights
 from fluxforge.skew._meshes import Stretched, random_meshes
