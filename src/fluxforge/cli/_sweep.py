@@ -18,7 +18,7 @@ from fluxforge.cli._output import console, number, one_line, printable, say, sho
 from fluxforge.cli._progress import offer_resume, raise_lost_signal, show_status
 
 if TYPE_CHECKING:
-    from fluxforge.sweeps._records import PointResult, PointStatus, Sweep
+    from fluxforge.sweeps._summary import PointResult, PointStatus, Sweep
 
 COLUMNS = ("point", "stage", "verdict", "formula", "loss", "seconds")
 RATE_COLUMNS = ("setting", "recovered", "rate", "95 % interval", "approximation", "refused", "failed")
