@@ -19,7 +19,7 @@ from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._flux_form import FluxNetwork
 from fluxforge.mesh._dual import DualGraph
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._run import load_run
 from fluxforge.run.carry import CarryResult
 from fluxforge.scheme._scheme import Scheme

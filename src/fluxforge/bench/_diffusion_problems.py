@@ -22,7 +22,7 @@ from fluxforge.mesh._dual import dual
 from fluxforge.mesh._families import jittered, squares
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
-from fluxforge.pde._catalogue import ANISOTROPIC
+from fluxforge.pde._equation import ANISOTROPIC
 from fluxforge.stepping._run import simulate
 from fluxforge.stepping._steady import overshoot, steady
 

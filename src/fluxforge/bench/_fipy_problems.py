@@ -21,7 +21,7 @@ from fluxforge.bench._rows import Row, Sizes, load_fipy, relative_l2, with_order
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._boundary import Condition, Neumann, Robin, Value
 from fluxforge.mesh._families import squares
-from fluxforge.pde._catalogue import CONDUCTION
+from fluxforge.pde._equation import CONDUCTION
 from fluxforge.stepping._run import simulate
 
 Exact = Callable[[np.ndarray, np.ndarray, float], np.ndarray]

@@ -31,7 +31,7 @@ from fluxforge.mesh._generate import square
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl
 from fluxforge.mesh._parameters import reference_step, resolve
-from fluxforge.pde._catalogue import ADVECTION
+from fluxforge.pde._equation import ADVECTION
 from fluxforge.scheme._bounded import bounded, unbounded
 from fluxforge.scheme._document import find
 from fluxforge.scheme._integrate import integrate

@@ -12,7 +12,7 @@ from fluxforge._types import CellField
 from fluxforge.mesh._dual import DualGraph, dual
 from fluxforge.mesh._generate import graded
 from fluxforge.mesh._parameters import fourier_step
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._carry import initial_field, unseen_mesh
 from fluxforge.scheme._document import find
 from fluxforge.stepping._assemble import operator

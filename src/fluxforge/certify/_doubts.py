@@ -12,8 +12,7 @@ from fluxforge.mesh._dual import DualGraph, dual
 from fluxforge.mesh._face_parameters import relative_divergence
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings, resolve
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Where
 from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages

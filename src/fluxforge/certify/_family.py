@@ -10,7 +10,7 @@ from fluxforge.certify._families import LATTICES
 from fluxforge.certify.effective import EffectiveEquation
 from fluxforge.certify.order import LARGEST_ERROR, SpaceStudy, study_in_words
 from fluxforge.certify.patch import PatchTest
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 
 # How far K over the equation's own may be from 1 where it is exact (lattices), and where it is fitted to steady states.

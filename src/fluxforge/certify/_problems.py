@@ -10,18 +10,15 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression._conditions import AtMost, Below, Select
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._fields import field, parse_components
-from fluxforge.expression._parse import parse
+from fluxforge.expression._parse import field, parse, parse_components
 from fluxforge.expression._print import to_text
-from fluxforge.expression._symbols import COORDINATES, symbol, symbols_of
+from fluxforge.expression._symbols import COORDINATES, AtMost, Below, Select, symbol, symbols_of
 from fluxforge.mesh._dual import DualGraph, dual
 from fluxforge.mesh._face_parameters import face_conormals
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings, reference_step
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Rank, Where
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._field import linear_reaction

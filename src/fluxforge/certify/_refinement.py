@@ -11,7 +11,7 @@ from fluxforge.certify.effective import EffectiveEquation, effective_diffusion, 
 from fluxforge.certify.march import marched_studies
 from fluxforge.certify.order import SpaceStudy, mesh_line, mesh_studies, space_studies
 from fluxforge.certify.patch import PatchTest, patch_tests, residuals_line, worse
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 
 # K is measured with parameters of this size, so that a scheme which omits a factor α is seen to.
 SCALE = PROBLEMS[-1].scale

@@ -39,7 +39,7 @@ from fluxforge.certify.units import units, units_line
 from fluxforge.mesh._dual import DualGraph, dual
 from fluxforge.mesh._families import squares
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._symbols import Hop
 

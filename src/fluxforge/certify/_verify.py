@@ -38,8 +38,7 @@ from fluxforge.mesh._generate import generate
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.mesh._read import as_mesh
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._scheme import Scheme

@@ -25,15 +25,13 @@ from fluxforge.certify._period import Period, lattice_size, middle_period
 from fluxforge.certify._problems import capacity, strength
 from fluxforge.certify._steady import steady_solver
 from fluxforge.errors import NumericalError
-from fluxforge.expression._fields import field
-from fluxforge.expression._parse import parse
+from fluxforge.expression._parse import field, parse
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.mesh._dual import dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Rank
 from fluxforge.scheme._scheme import Scheme
 

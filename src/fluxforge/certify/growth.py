@@ -20,7 +20,7 @@ from fluxforge.errors import NumericalError
 from fluxforge.mesh._dual import DualGraph, dual
 from fluxforge.mesh._families import jittered
 from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import operator

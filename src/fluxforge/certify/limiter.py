@@ -19,8 +19,7 @@ from fluxforge.certify._enclose import enclose
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._intervals import Interval
 from fluxforge.certify._pieces import Range, settle
-from fluxforge.expression._conditions import Select
-from fluxforge.expression._symbols import symbol
+from fluxforge.expression._symbols import Select, symbol
 
 R, Q, C = symbol("r"), symbol("q"), symbol("c")
 # q = t/(1 − |t|), so that bisection has sides of one scale.

@@ -28,8 +28,7 @@ from fluxforge.certify.effective import Derivatives, own_derivatives, wave_symbo
 from fluxforge.errors import NumericalError
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import COORDINATES, symbol
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._amplification import amplification
 from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages

@@ -14,8 +14,7 @@ from fluxforge.errors import InputError
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._scheme import Scheme
 
 # An order is quoted only if the error at the finest level is below this share of the solution.

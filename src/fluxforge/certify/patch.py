@@ -12,7 +12,7 @@ from fluxforge.mesh._dual import DualGraph, check_graph
 from fluxforge.mesh._face_parameters import face_conormals
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.scheme._symbols import Hop

@@ -23,7 +23,7 @@ from fluxforge.mesh._boundary import Dirichlet
 from fluxforge.mesh._dual import DualGraph, dual
 from fluxforge.mesh._families import squares
 from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 from fluxforge.scheme._document import find
 from fluxforge.scheme._scheme import Scheme, check_scheme

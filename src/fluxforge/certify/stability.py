@@ -13,7 +13,7 @@ from fluxforge.certify.waves import WaveLimit, spectral_limit, wave_limit
 from fluxforge.mesh._dual import DualGraph, dual
 from fluxforge.mesh._generate import generate
 from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 from fluxforge.scheme._amplification import amplification
 from fluxforge.scheme._linear import linear_stages

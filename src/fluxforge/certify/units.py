@@ -25,8 +25,7 @@ from fluxforge.graph._padded_graph import pad_graph
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings, resolve
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import NUMBER, Unit
 from fluxforge.pde._words import Words
 from fluxforge.scheme._linear import linear_stages

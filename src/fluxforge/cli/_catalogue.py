@@ -11,9 +11,8 @@ from rich.text import Text
 from fluxforge.cli._output import console, show, show_json, show_pairs, show_table
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import symbol
-from fluxforge.pde import _catalogue as pde_catalogue
 from fluxforge.pde._document import find as find_equation
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import BUILT_IN, Equation
 from fluxforge.scheme import reference
 from fluxforge.scheme._amplification import Z, amplification
 from fluxforge.scheme._document import find, to_document
@@ -202,7 +201,7 @@ PARAMETER_COLUMNS = ("parameter", "meaning", "kind", "unit", "default")
 
 def list_equations(*, as_json: bool) -> None:
     """Print the built-in equations and their parameters."""
-    known = list(pde_catalogue.BUILT_IN.values())
+    known = list(BUILT_IN.values())
     show_json({"equations": [_equation_record(each) for each in known]}) if as_json else _show_equations(known)
 
 

@@ -24,9 +24,8 @@ from fluxforge.recipe._schema import to_dict
 from fluxforge.run._progress import Progress
 from fluxforge.run._record import Document
 from fluxforge.run.result import to_document
-from fluxforge.sweeps._jobs import run_processes
-from fluxforge.sweeps._points import parse_seeds
-from fluxforge.sweeps._pool import check_workers
+from fluxforge.sweeps._plan import parse_seeds
+from fluxforge.sweeps._pool import check_workers, run_processes
 from fluxforge.sweeps._worker import Job
 
 # The most differing numbers shown per part.

@@ -30,7 +30,7 @@ from fluxforge.cli._output import (
 from fluxforge.cli._signals import raise_lost_signal
 
 if TYPE_CHECKING:
-    from fluxforge.sweeps._records import PointResult, PointStatus, Sweep
+    from fluxforge.sweeps._summary import PointResult, PointStatus, Sweep
 
 COLUMNS = ("point", "stage", "verdict", "formula", "loss", "seconds")
 RATE_COLUMNS = ("setting", "recovered", "rate", "95 % interval", "approximation", "refused", "failed")

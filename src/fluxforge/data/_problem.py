@@ -19,8 +19,7 @@ from fluxforge.graph._outflow import Quantities
 from fluxforge.graph._padded_graph import PaddedGraph
 from fluxforge.graph._stages import Formulas, visit_stages
 from fluxforge.mesh._parameters import cell_slopes, exchange_slopes
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._integrate import semi_discrete
 from fluxforge.scheme._scheme import Message, Stage
 from fluxforge.scheme._symbols import Ghost, Hop

@@ -11,8 +11,7 @@ from jaxtyping import Float
 from fluxforge.distil._table import Table, predict
 from fluxforge.errors import InputError
 from fluxforge.expression._print import to_text
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Clash, Unit, dimensions
 from fluxforge.scheme._symbols import symbol_units
 

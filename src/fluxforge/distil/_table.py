@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike
 from fluxforge.data._problem import Problem
 from fluxforge.distil._solvers import gauss_newton
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression import WORDS
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._symbols import symbol
+from fluxforge.expression._symbols import WORDS, symbol
 from fluxforge.gnn._network import Network
 from fluxforge.gnn._standard import inputs
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from fluxforge._types import CellField, FaceField, FaceVectors, SlotField
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression._fields import field
-from fluxforge.expression._parse import parse
+from fluxforge.expression._parse import field, parse
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol
 from fluxforge.mesh._dual import DualGraph, check_graph

@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 from fluxforge._arguments import describe_value
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._fields import field, split_components
-from fluxforge.expression._parse import parse
+from fluxforge.expression._parse import field, parse
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol
+from fluxforge.expression._tokens import split_components
 from fluxforge.mesh._boundary import Value, depends_on_time, evaluate_at
 
 

@@ -24,8 +24,7 @@ from fluxforge.mesh._parameter_values import (
     read_number,
     scalars_at,
 )
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation, differentiate
+from fluxforge.pde._equation import HEAT, Equation, differentiate
 from fluxforge.pde._parameter import Parameter, Rank, Where
 
 Settings: TypeAlias = Mapping[str, Setting]

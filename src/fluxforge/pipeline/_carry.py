@@ -24,8 +24,7 @@ from fluxforge.mesh._dual import DualGraph, dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl
 from fluxforge.mesh._parameters import Settings, reference_step
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Where
 from fluxforge.run.carry import CarryRow
 from fluxforge.scheme._tableau import TABLEAUX

@@ -18,7 +18,7 @@ from fluxforge.certify._verify import verify
 from fluxforge.certify.time_order import time_order
 from fluxforge.data._problem import Problem
 from fluxforge.graph._stages import evaluate_stages
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._distillation import Judged
 from fluxforge.pipeline._formula import Formula, is_expected
 from fluxforge.pipeline._problems import judged_steps, problems_by_step

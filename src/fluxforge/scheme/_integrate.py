@@ -7,8 +7,7 @@ from typing import NamedTuple
 import sympy as sp
 
 from fluxforge.expression._symbols import symbol
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._scheme import Claims, Message, Output, Scheme, Stage
 from fluxforge.scheme._symbols import NEXT, STEP, Ghost
 from fluxforge.scheme._tableau import EULER, Row, Tableau

@@ -9,11 +9,9 @@ import sympy as sp
 
 from fluxforge._arguments import check_kind, check_text, describe_value
 from fluxforge.errors import ExpressionError, SchemeError
-from fluxforge.expression import WORDS
 from fluxforge.expression._parse import parse
-from fluxforge.expression._symbols import COORDINATES
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.expression._symbols import COORDINATES, WORDS
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._symbols import (
     ENDS,
     GEOMETRY,

@@ -15,8 +15,7 @@ from functools import cache, partial
 import sympy as sp
 
 from fluxforge.expression._symbols import COORDINATES, symbol
-from fluxforge.pde._catalogue import BUILT_IN
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import BUILT_IN, Equation
 from fluxforge.scheme._integrate import Prepared, Space, State
 from fluxforge.scheme._scheme import Message, Output, Stage
 from fluxforge.scheme._symbols import Ghost, Hop, Reduction

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from fluxforge.errors import SchemeError
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._bounded import BOUNDED
 from fluxforge.scheme._damped import DAMPED
 from fluxforge.scheme._diffusion import DIFFUSION

@@ -10,8 +10,7 @@ from functools import cache
 import sympy as sp
 
 from fluxforge.expression._symbols import COORDINATES, symbols_of
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import NUMBER, Rank, Unit, Where, dimensions, multiply_units, unit
 
 

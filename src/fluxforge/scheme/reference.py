@@ -13,7 +13,7 @@ import sympy as sp
 
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import COORDINATES
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.scheme._diffusion import gradients
 from fluxforge.scheme._integrate import TWO_POINT, State, integrate
 from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage

@@ -7,8 +7,7 @@ from functools import partial
 
 from fluxforge.errors import SchemeError
 from fluxforge.expression._symbols import symbol
-from fluxforge.pde._catalogue import BUILT_IN
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import BUILT_IN, Equation
 from fluxforge.scheme._bounded import bounded
 from fluxforge.scheme._integrate import Prepared, Space, State
 from fluxforge.scheme._scheme import Message

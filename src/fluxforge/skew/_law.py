@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fluxforge._types import FaceField
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.scheme._damped import Damping, damped_space
 from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._scheme import Scheme

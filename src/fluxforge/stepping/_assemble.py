@@ -10,9 +10,8 @@ from jaxtyping import Inexact
 from scipy.sparse import csr_array, diags_array, eye_array
 
 from fluxforge.errors import SchemeError
-from fluxforge.expression._conditions import AtMost, Below, Select
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._symbols import symbol
+from fluxforge.expression._symbols import AtMost, Below, Select, symbol
 from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, View, check_dimension, view
 from fluxforge.mesh._close_walls import close_walls
 from fluxforge.mesh._dual import DualGraph, check_graph

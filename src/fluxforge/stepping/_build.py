@@ -23,8 +23,7 @@ from fluxforge.mesh._hops import has_lines
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings, unit_volume
 from fluxforge.mesh._read import as_mesh
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._scheme import Scheme

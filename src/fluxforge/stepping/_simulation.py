@@ -16,13 +16,13 @@ from matplotlib.figure import Figure
 
 from fluxforge._files import atomic_path
 from fluxforge._types import CellField
-from fluxforge.expression._fields import field
+from fluxforge.expression._parse import field
 from fluxforge.expression._symbols import COORDINATES, TIME
 from fluxforge.mesh import save_figure
 from fluxforge.mesh._boundary import Value
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 from fluxforge.stepping._field import field_on_cells
 from fluxforge.stepping._picture import comparison_figure, draw_with_bar

@@ -24,7 +24,7 @@ from fluxforge.gnn._network import AbstractNetwork, Network
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.loss._loss import defect_of, mean_defect, step_of
 from fluxforge.paper.studies._records import RATES, ConstantsRow, Residuals
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._discover import discover, resume
 from fluxforge.pipeline._folder import recipe_of, run_folder
 from fluxforge.pipeline._run import load_run
