@@ -10,9 +10,9 @@ from fluxforge._arguments import check_kind, check_whole
 from fluxforge.errors import InputError
 from fluxforge.mesh import FAMILIES as GENERATORS
 from fluxforge.mesh._boundary import Dirichlet
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered
-from fluxforge.mesh._generate import generate
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import generate, jittered
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.scheme._scheme import FAMILIES
 

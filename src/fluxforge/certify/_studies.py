@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder
+from fluxforge.scheme._linear import HIGHEST_ORDER, OneCellOrder
 
 # How far the last two rates, and the last three, may differ where an order is quoted.
 AGREE = 0.15

@@ -57,15 +57,15 @@ from fluxforge.certify.time_order import measure_time_order, time_line
 from fluxforge.certify.transport import Monotonicity, TransportProperties
 from fluxforge.certify.units import measure_units, units_line
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import squares
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import squares
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import as_mesh
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme
 
 # Limits of a certificate, which factorises matrices of its meshes.
 LARGEST_MESH = 20_000

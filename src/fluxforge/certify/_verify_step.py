@@ -18,9 +18,9 @@ from fluxforge.certify._summary import summarise
 from fluxforge.certify.conservation import ROLLOUT, TOLERANCE, conservation_line, drift_between, signed_states
 from fluxforge.certify.cost import hops_used, linearity_defects, linearity_line
 from fluxforge.mesh._boundary import Neumann
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered, squares
-from fluxforge.mesh._generate import generate
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import generate, jittered, squares
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.mesh._read import as_mesh

@@ -15,14 +15,14 @@ from fluxforge.certify._systems import march, study_step
 from fluxforge.certify.transport import Identity
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.mesh._boundary import Neumann
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import jittered
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._parameter import Where
 from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._scheme import Message, Scheme
-from fluxforge.scheme._symbols import Hop, message_symbols, turned_names
+from fluxforge.scheme._scheme import Hop, Message, Scheme, message_symbols, turned_names
 from fluxforge.stepping._assemble import operator
 from fluxforge.stepping._field import cell_capacity
 from fluxforge.stepping._stepper import general_stepper

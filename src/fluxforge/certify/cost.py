@@ -11,8 +11,9 @@ from fluxforge.certify._problems import diffusion_strength
 from fluxforge.certify._properties import Cost, CostCurve, Linearity
 from fluxforge.certify._systems import exact_solution, march, study_step
 from fluxforge.mesh._boundary import Dirichlet
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import jittered
 from fluxforge.mesh._parameters import Settings
 from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages

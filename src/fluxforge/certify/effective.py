@@ -27,7 +27,7 @@ from fluxforge.errors import NumericalError
 from fluxforge.expression._parse import field, parse
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import COORDINATES, symbol
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import HEAT, Equation

@@ -13,10 +13,8 @@ from fluxforge.errors import EquationError, SchemeError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
-from fluxforge.scheme._document import find
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._spaces import split_name
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._document import find, split_name
+from fluxforge.scheme._scheme import Hop, Scheme
 from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
 from fluxforge.scheme.limiters import LIMITERS, Limiter
 

@@ -21,9 +21,8 @@ from fluxforge.errors import NumericalError
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
-from fluxforge.scheme._amplification import amplification
 from fluxforge.scheme._document import find
-from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._linear import amplification, linear_stages
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._limit import is_one_operator
 

@@ -10,13 +10,12 @@ from fluxforge.certify._problems import Problem, capacity_value, diffusion_stren
 from fluxforge.certify._studies import PatchTest
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.mesh._dual import DualGraph, check_graph
-from fluxforge.mesh._face_parameters import face_conormals
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameter_values import face_conormals
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
-from fluxforge.scheme._scheme import Scheme, check_scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme, check_scheme
 from fluxforge.stepping._assemble import generator
 
 

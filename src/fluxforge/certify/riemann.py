@@ -15,7 +15,7 @@ from fluxforge.certify.transport import BoundaryLayer, Range, RiemannProblem, Ri
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.mesh._boundary import Conditions, Dirichlet, Neumann
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._parameter import Rank

@@ -24,8 +24,9 @@ from fluxforge.certify.effective import lattice_equation, own_equation, relative
 from fluxforge.certify.flux import has_flux_of_equation
 from fluxforge.errors import NumericalError
 from fluxforge.mesh._boundary import Dirichlet
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import squares
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import squares
 from fluxforge.mesh._parameters import Settings, reference_step
 from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words

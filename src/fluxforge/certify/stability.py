@@ -13,8 +13,7 @@ from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
-from fluxforge.scheme._amplification import amplification
-from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._linear import amplification, linear_stages
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import generator
 from fluxforge.stepping._field import linear_reaction

@@ -11,7 +11,7 @@ from fluxforge.certify._studies import Rates, TimeStudy, describe_rates, format_
 from fluxforge.certify._systems import exact_solution, march, study_step
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
-from fluxforge.scheme._amplification import HIGHEST_ORDER, one_cell_order
+from fluxforge.scheme._linear import HIGHEST_ORDER, one_cell_order
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import generator, operator
 from fluxforge.stepping._implicit import sides

@@ -23,7 +23,7 @@ from fluxforge.certify._systems import study_step
 from fluxforge.errors import EquationError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import symbol
-from fluxforge.graph._padded_graph import pad_graph
+from fluxforge.graph._pad import pad_graph
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings, resolve
@@ -31,8 +31,7 @@ from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import NUMBER, Unit
 from fluxforge.pde._words import Words
 from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import message_symbols, output_symbols, symbol_units
+from fluxforge.scheme._scheme import Scheme, message_symbols, output_symbols, symbol_units
 from fluxforge.stepping._assemble import apply, assemble
 
 # Factors λ of lengths and times, factors of the unknown, and constants added to it: small, large, and no powers of

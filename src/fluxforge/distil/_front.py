@@ -17,7 +17,7 @@ from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Clash, Unit, dimensions
-from fluxforge.scheme._symbols import symbol_units
+from fluxforge.scheme._scheme import symbol_units
 
 
 def complexity(expr: sp.Expr) -> int:

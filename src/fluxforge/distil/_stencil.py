@@ -15,8 +15,7 @@ from fluxforge.data._problem import Problem, linearise
 from fluxforge.distil._objective import Free
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression._symbols import symbol
-from fluxforge.scheme._scheme import Message, Output, Stage
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop, Message, Output, Stage
 
 Step = Callable[[Problem], State]
 

@@ -24,7 +24,8 @@ from fluxforge.errors import DiscoveryError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._flux_form import FluxNetwork, learned_part
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import Equation
 from fluxforge.pipeline._carry import FIELDS, Case, initial_field, mesh_parameters, relative_error, unseen_mesh

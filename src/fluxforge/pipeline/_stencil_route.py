@@ -25,7 +25,7 @@ from fluxforge.pipeline._formula import Formula, law_record, limit_rows
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_shortest_steps
 from fluxforge.run._progress import Progress
 from fluxforge.run.result import Evidence, Laws
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 
 # A power that is this near to a whole number is that number.
 WHOLE = 0.25

@@ -32,7 +32,7 @@ from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, Warn
 from fluxforge.run.result import Discovery
 from fluxforge.scheme._document import find
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 from fluxforge.train._train import train
 
 # Where `higher-order` keeps its two networks, beside the other parts of a reproduction.
