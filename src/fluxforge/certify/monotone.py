@@ -63,18 +63,14 @@ def _slopes(formula: sp.Expr, ranges: Ranges, enough: float) -> tuple[Least, Lea
     return sides[0], sides[1]
 
 
-def _cancel_terms(formula: sp.Expr) -> tuple[sp.Expr, ...]:
-    """The formula as one polynomial or quotient, where it is rational: means of equal conductivities cancel."""
-    if formula.is_rational_function() and not formula.atoms(sp.Function, sp.Min, sp.Max):
-        return (sp.expand(sp.cancel(formula)),)
-    return ()
-
-
 def _least_slope(formula: sp.Expr, v: sp.Symbol, ranges: Ranges, enough: float) -> Least:
     """The least difference quotient along v, from slopes and, where these are unbounded, from values at the ends."""
     names = list(ranges)
     low, high = (np.array([ranges[name][k] for name in names]) for k in (0, 1))
-    forms = list(dict.fromkeys((formula, sp.expand(formula), *_cancel_terms(formula))))
+    forms = [formula, sp.expand(formula)]
+    if formula.is_rational_function() and not formula.atoms(sp.Function, sp.Min, sp.Max):
+        forms.append(sp.expand(sp.cancel(formula)))  # Means of equal conductivities cancel.
+    forms = list(dict.fromkeys(forms))
     fixed = _without_influence(forms[-1], v, ranges)
     high = np.where([name in fixed for name in names], low, high)
 

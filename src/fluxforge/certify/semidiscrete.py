@@ -13,11 +13,10 @@ from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import (
     Problem,
     capacity_value,
-    differentiate_solution,
     has_varying_parameters,
     problems_of,
     scale_parameter,
-    with_mixed_walls,
+    with_study_walls,
 )
 from fluxforge.certify._studies import PatchTest
 from fluxforge.certify.effective import lattice_equation, own_equation, relative_to_own, smooth_equation
@@ -51,7 +50,7 @@ def compare_system(
     """
     parameters = scheme.equation.example(graph.dimension) if parameters is None else parameters
     plain_flux = find("euler", scheme.equation)
-    graphs = (graph, with_mixed_walls(graph, differentiate_solution("1 + 2*x - 3*y + x*y", graph.dimension).gradient))
+    graphs = (graph, with_study_walls(graph))
     plain = walls = source = proportional = 0.0
     for walled in graphs:
         first, plain_first = (generator(one, walled, parameters=parameters) for one in (scheme, plain_flux))

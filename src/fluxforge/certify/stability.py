@@ -7,7 +7,7 @@ import sympy as sp
 
 from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._properties import Stability, WaveLimit
-from fluxforge.certify._systems import study_step
+from fluxforge.certify._systems import last_holding, study_step
 from fluxforge.certify.waves import spectral_limit, wave_limit
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
@@ -140,21 +140,7 @@ def _by_bisection(scheme: Scheme, graph: DualGraph, *, parameters: Settings | No
         values = fastest_eigenvalues(step_matrix(scheme, graph, dt, parameters=parameters))
         return bool(np.abs(values).max() <= 1 + 1e-10)
 
-    grid = start * np.geomspace(*TRIED)
-    last = 0.0
-    for dt in grid:
-        if not stable(dt):
-            break
-        last = float(dt)
-    else:
-        return math.inf
-    if last == 0.0:
-        return 0.0
-    low, high = last, float(last * (grid[1] / grid[0]))
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if stable(middle) else (low, middle)
-    return low
+    return last_holding(stable, start * np.geomspace(*TRIED), halvings=40)
 
 
 def stability_line(found: Stability, where: str, words: Words = HEAT.words) -> Line:

@@ -13,7 +13,7 @@ import sympy as sp
 
 from fluxforge.certify._families import lattice_graph
 from fluxforge.certify._properties import WaveLimit
-from fluxforge.certify._systems import period_rows
+from fluxforge.certify._systems import last_holding, period_rows
 from fluxforge.errors import NumericalError
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._parameters import Settings, exchange_weights
@@ -113,20 +113,7 @@ def spectral_limit(factor: sp.Expr, eigenvalues: np.ndarray) -> float:
         z = dt * eigenvalues
         return bool((excess(z) <= ROUNDED * np.minimum(np.abs(z) ** 2, 1.0) + 1e-300).all())
 
-    last = 0.0
-    for dt in np.geomspace(FIRST, LAST, 111) / largest:
-        if not stable(float(dt)):
-            break
-        last = float(dt)
-    else:
-        return math.inf
-    if last == 0.0:
-        return 0.0
-    low, high = last, last * 10**0.1
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if stable(middle) else (low, middle)
-    return low
+    return last_holding(stable, np.geomspace(FIRST, LAST, 111) / largest, halvings=50)
 
 
 def _excess(factor: sp.Expr) -> Callable[[np.ndarray], np.ndarray]:

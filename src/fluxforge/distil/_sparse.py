@@ -147,7 +147,10 @@ def fit_sparse(edges: Edges, judged: Edges, *, reacts: bool = False) -> Sparse:
     most `MOST_TERMS`, are fitted once more without the ridge. A model without terms predicts no change.
     """
     candidates = list_terms(reacts=reacts)
-    X, sizes = _scale_columns(evaluate_terms(edges, candidates))
+    X = evaluate_terms(edges, candidates)
+    sizes = np.sqrt(np.mean(X**2, axis=0))
+    sizes[sizes == 0] = 1.0
+    X = X / sizes
     y = edges.change / edges.dt
     size = _rms(y)
     Z, target = evaluate_terms(judged, candidates) / sizes, judged.change / judged.dt / size
@@ -203,12 +206,6 @@ def evaluate_terms(edges: Edges, terms: Sequence[Term]) -> Float[np.ndarray, "ce
 def _sum_message(message: sp.Expr, edges: Edges) -> Float[np.ndarray, " cells"]:
     sent = np.broadcast_to(evaluate(message, edges.values, np), edges.mask.shape)
     return np.asarray(np.where(edges.mask, sent, 0.0).sum(axis=1))
-
-
-def _scale_columns(X: Float[np.ndarray, "rows terms"]) -> tuple[np.ndarray, np.ndarray]:
-    sizes = np.sqrt(np.mean(X**2, axis=0))
-    sizes[sizes == 0] = 1.0
-    return X / sizes, sizes
 
 
 def _rms(values: np.ndarray) -> float:
