@@ -1,4 +1,4 @@
-"""Monotonicity and Osher's E-condition of a two-point flux, by interval bisection over a range of states.
+"""Consistency of a two-point flux by algebra; monotonicity and Osher's E-condition by intervals over a range of states.
 
 A flux is monotone if F does not fall with u_P nor rise with u_N, and an E-flux if sign(u_N − u_P)(F − f(u) a·n) ≤ 0 for
 every u between u_P and u_N.

@@ -1,4 +1,7 @@
-"""The system a scheme integrates: whether its operator G, boundary data r and source s are the equation's."""
+"""The limit Δt → 0 of a scheme: whether operator G, boundary data r and source s are the equation's.
+
+Of a scheme that is not linear, whether the rate of change over a short step is.
+"""
 
 import math
 from dataclasses import replace
