@@ -1,4 +1,7 @@
-"""The linear systems of a scheme on a graph: reference step, steady states, solutions in time, rows on a lattice."""
+"""The linear systems of a scheme on a graph: reference step, steady states, solutions in time, rows on a lattice.
+
+A steady state is solved for, (I − M) T = N S + b, and not marched to.
+"""
 
 import math
 from collections.abc import Callable

@@ -15,7 +15,7 @@ from fluxforge._types import State
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._evidence import NUMERICAL_FAILURES
 from fluxforge.certify._verify import verify
-from fluxforge.certify.time_order import measure_time_order
+from fluxforge.certify.order import measure_time_order
 from fluxforge.data._problem import Problem
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.pde._equation import HEAT
