@@ -8,10 +8,10 @@ import typer
 from fluxforge.cli._output import say, show, show_json, warn
 from fluxforge.cli._progress import count_done, question_bar
 from fluxforge.errors import DiscoveryError
-from fluxforge.pipeline._gallery import GalleryRun, format_gallery, make_gallery, plan_gallery
 from fluxforge.recipe._schema import to_dict
 from fluxforge.run._progress import Progress
 from fluxforge.run.result import to_document
+from fluxforge.sweeps._gallery import GalleryRun, format_gallery, make_gallery, plan_gallery
 from fluxforge.sweeps._jobs import run_processes
 from fluxforge.sweeps._points import parse_seeds
 from fluxforge.sweeps._pool import check_workers

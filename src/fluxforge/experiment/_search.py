@@ -14,9 +14,9 @@ from fluxforge.distil._engines import engine
 from fluxforge.distil._front import Candidate, Front, front_of, measure, merge
 from fluxforge.distil._table import Table, fit_constants, tabulate
 from fluxforge.errors import DiscoveryError
-from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._network import FluxNetwork
-from fluxforge.experiment._separate import Separation
+from fluxforge.experiment._properties import Separation
+from fluxforge.experiment._setup import Dataset
 from fluxforge.expression._symbols import symbol
 
 # The outermost part of the rows, where few samples trained the network.

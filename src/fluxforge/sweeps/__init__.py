@@ -1,5 +1,14 @@
 """Many discoveries of one recipe: the points of a sweep, in processes or on Ray, in one resumable folder."""
 
+from fluxforge.sweeps._gallery import (
+    AblationRow,
+    Gallery,
+    GalleryRow,
+    GalleryRun,
+    format_gallery,
+    make_gallery,
+    plan_gallery,
+)
 from fluxforge.sweeps._jobs import run_processes
 from fluxforge.sweeps._points import Point, parse_over, parse_seeds
 from fluxforge.sweeps._pool import PLACES, check_workers
@@ -10,6 +19,10 @@ from fluxforge.sweeps._worker import Job
 
 __all__ = [
     "PLACES",
+    "AblationRow",
+    "Gallery",
+    "GalleryRow",
+    "GalleryRun",
     "Job",
     "Point",
     "PointResult",
@@ -18,8 +31,11 @@ __all__ = [
     "Sweep",
     "check_workers",
     "default_folder",
+    "format_gallery",
+    "make_gallery",
     "parse_over",
     "parse_seeds",
+    "plan_gallery",
     "resume_sweep",
     "run_processes",
     "show_changes",
