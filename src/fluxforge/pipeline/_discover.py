@@ -15,7 +15,7 @@ from fluxforge.distil._ablation import ablate
 from fluxforge.distil._engines import engine
 from fluxforge.errors import InputError
 from fluxforge.gnn._network import Network
-from fluxforge.graph._padded_graph import device_memory
+from fluxforge.graph._pad import device_memory
 from fluxforge.pipeline._distillation import distil_network, train_network
 from fluxforge.pipeline._experiment import check_experiment, discover_experiment, report_experiment
 from fluxforge.pipeline._flux_form import discover_flux_form, report_flux_form

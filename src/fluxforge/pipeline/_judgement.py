@@ -18,14 +18,14 @@ from fluxforge.certify.bounds._errors import step_errors
 from fluxforge.certify.time_order import time_order
 from fluxforge.data._build import source
 from fluxforge.data._problem import Problem, exact_step
+from fluxforge.distil._constants import own_limit, read_constants
 from fluxforge.distil._objective import Objective
-from fluxforge.distil._reading import own_limit, read_constants
 from fluxforge.distil._stencil import geometry, power_law, stencil
 from fluxforge.errors import DiscoveryError
 from fluxforge.gnn._build import cast
 from fluxforge.gnn._network import Network
 from fluxforge.loss._loss import defect_of, mean_defect, norm_of, step_of
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._formula import (
     Certified,
     Condition,
@@ -53,8 +53,7 @@ from fluxforge.pipeline._problems import (
 from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.run.result import Evaluation, StencilCheck, StepErrors
 from fluxforge.scheme._integrate import integrate
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme
 from fluxforge.scheme._tableau import TABLEAUX
 
 # Stencils of formula and network are called alike if they differ by less than this, in the mean.

@@ -17,7 +17,7 @@ from fluxforge.data._problem import AbstractSource, Problem, scale_step
 from fluxforge.errors import TrainingError
 from fluxforge.gnn._network import AbstractNetwork
 from fluxforge.loss._loss import data_loss
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 from fluxforge.train._train import Trained
 
 # Halvings of the longest step trained with.

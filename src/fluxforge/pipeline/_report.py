@@ -24,7 +24,7 @@ from fluxforge.gnn._build import cast
 from fluxforge.gnn._network import Network
 from fluxforge.loss._loss import step_of
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._folder import command_of, recipe_of
 from fluxforge.pipeline._formula import Certified, take_step
 from fluxforge.pipeline._outcome import Outcome
