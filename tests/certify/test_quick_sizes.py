@@ -3,11 +3,10 @@
 import pytest
 
 from fluxforge.certify import _refinement
-from fluxforge.certify._claims import Request
-from fluxforge.certify._evidence import Rates
+from fluxforge.certify._certificate import Request
+from fluxforge.certify._evidence import Recorder
 from fluxforge.certify._families import FULL, QUICK, Levels, enlarge_levels
-from fluxforge.certify._recorder import Recorder
-from fluxforge.certify.order import SpaceStudy
+from fluxforge.certify._studies import Rates, SpaceStudy
 from fluxforge.scheme import find
 
 SETTLED = (1.0, 0.25, 0.0625, 0.015625)

@@ -244,12 +244,11 @@ def searched(monkeypatch: pytest.MonkeyPatch, *formulas: sp.Expr, units: bool) -
     rng = np.random.default_rng(0)
     each = Sampled("z1", "message", 0, tabulate(names, rng.random((20, 4)), rng.random(20)), tuple(map(symbol, names)))
 
-    class Engine:
-        def fit(self, table: object, search: object, *, seed: int) -> Front:
-            assert table is each.table
-            return Front(tuple(Candidate(formula, k + 1, 0.1 / (k + 1)) for k, formula in enumerate(formulas)))
+    def search_front(engine: object, table: object, search: object, *, seed: int) -> Front:
+        assert table is each.table
+        return Front(tuple(Candidate(formula, k + 1, 0.1 / (k + 1)) for k, formula in enumerate(formulas)))
 
-    monkeypatch.setattr(_modules, "engine", lambda _: Engine())
+    monkeypatch.setattr(_modules, "search_front", search_front)
     return _modules._search_module(each, recipe.override(recipe.load("first-order"), {"search.units": units}))
 
 

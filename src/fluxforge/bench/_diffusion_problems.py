@@ -18,8 +18,8 @@ from fluxforge.bench._rows import (
 )
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._boundary import Condition, Dirichlet, Neumann
-from fluxforge.mesh._dual import dual
-from fluxforge.mesh._families import jittered, squares
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._generate import jittered, squares
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.pde._equation import ANISOTROPIC

@@ -20,7 +20,7 @@ from fluxforge._types import CellField
 from fluxforge.bench._rows import Row, Sizes, load_fipy, relative_l2, run_row, with_orders
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._boundary import Condition, Neumann, Robin, Value
-from fluxforge.mesh._families import squares
+from fluxforge.mesh._generate import squares
 from fluxforge.pde._equation import CONDUCTION
 from fluxforge.stepping._run import simulate
 

@@ -15,8 +15,9 @@ from scipy.sparse import csr_array
 from fluxforge.bench._carried import kept_formulas
 from fluxforge.bench._rows import load_fipy
 from fluxforge.errors import InputError
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import right_triangles
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import right_triangles
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.scheme._document import find

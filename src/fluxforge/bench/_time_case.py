@@ -9,7 +9,8 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.linalg import eigsh
 
 from fluxforge._types import CellField
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._generate import graded
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.pde._equation import HEAT

@@ -20,7 +20,7 @@ from fluxforge.bench._rows import (
 )
 from fluxforge.bench._tracers import DEFORMATION, DEFORMATION_PERIOD, ROTATED, ROTATION, TRACERS, Profile
 from fluxforge.mesh._boundary import Inflow
-from fluxforge.mesh._families import right_triangles, squares
+from fluxforge.mesh._generate import right_triangles, squares
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.stepping._run import simulate
 from fluxforge.stepping._simulation import Simulation

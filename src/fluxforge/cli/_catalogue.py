@@ -14,12 +14,9 @@ from fluxforge.expression._symbols import symbol
 from fluxforge.pde._document import find as find_equation
 from fluxforge.pde._equation import BUILT_IN, Equation
 from fluxforge.scheme import reference
-from fluxforge.scheme._amplification import Z, amplification
-from fluxforge.scheme._document import find, to_document
-from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._scheme import FAMILIES, Claims, Scheme, Stage
-from fluxforge.scheme._spaces import SPACES
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._document import SPACES, find, to_document
+from fluxforge.scheme._linear import Z, amplification, linear_stages
+from fluxforge.scheme._scheme import FAMILIES, Claims, Ghost, Hop, Scheme, Stage
 from fluxforge.scheme._tableau import TABLEAUX
 
 # Narrower terminals get a paragraph per scheme instead of a table.

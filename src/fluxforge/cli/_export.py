@@ -60,8 +60,7 @@ def export(
     from fluxforge._files import atomic_path, write_text
     from fluxforge.errors import InputError
     from fluxforge.scheme._document import find
-    from fluxforge.scheme.emit._c_text import emit_c_mesh
-    from fluxforge.scheme.emit._mesh_arrays import check_lines, example_arrays, python_main
+    from fluxforge.scheme.emit._mesh_arrays import check_lines, emit_c_mesh, example_arrays, python_main
 
     beside = None if output is None else output.with_name(f"{output.stem}_mesh.{BESIDE.get(to, 'h')}")
     if output is not None and output.name in ("numpy.py", "jax.py"):
@@ -97,7 +96,7 @@ def export(
 
 def _read_graph(file: Path, boundary: list[str]) -> "DualGraph":
     from fluxforge.cli._problem import parse_boundary
-    from fluxforge.mesh._dual import dual
+    from fluxforge.mesh._build import dual
     from fluxforge.mesh._read import read
 
     mesh = read(file)

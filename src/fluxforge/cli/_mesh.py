@@ -12,8 +12,8 @@ from fluxforge.cli._output import number, show, show_json, show_pairs, show_stat
 from fluxforge.errors import InputError
 
 if TYPE_CHECKING:
+    from fluxforge.mesh._build import MeshInfo
     from fluxforge.mesh._mesh import Mesh
-    from fluxforge.mesh._quality import MeshInfo
 
 mesh = group(
     "Generate meshes, and inspect mesh files.",

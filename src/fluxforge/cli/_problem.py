@@ -9,7 +9,7 @@ import numpy as np
 
 from fluxforge.errors import InputError
 from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Inflow, Neumann, Periodic, Robin
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.pde._document import find
 from fluxforge.pde._equation import Equation

@@ -16,7 +16,7 @@ from fluxforge.cli._output import duration, number, progress_bar, show, show_jso
 from fluxforge.cli._problem import parse_boundary, read_settings
 from fluxforge.errors import InputError, InstabilityError
 from fluxforge.mesh._boundary import Conditions
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import read
 from fluxforge.pde._equation import Equation

@@ -20,7 +20,8 @@ from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._flux_form import FluxNetwork
 from fluxforge.mesh._boundary import Conditions, Dirichlet, Inflow, Neumann
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl
 from fluxforge.mesh._parameters import Settings, reference_step

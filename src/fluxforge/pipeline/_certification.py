@@ -25,8 +25,7 @@ from fluxforge.pipeline._problems import judged_steps, problems_by_step
 from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.scheme._document import save
 from fluxforge.scheme._integrate import integrate
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme
 from fluxforge.scheme._tableau import TABLEAUX
 
 FAMILIES = ("squares", "right", "irregular")

@@ -11,7 +11,8 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge._machine import environment
 from fluxforge.certify._certificate import Certificate
-from fluxforge.certify.limiter import LimiterRegion, limiter_line, limiter_region
+from fluxforge.certify.limiter import limiter_line, limiter_region
+from fluxforge.certify.transport import LimiterRegion
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._print import to_text
 from fluxforge.limiter._distil import ClosedForm, distil_limiter, sample_grid
