@@ -13,7 +13,7 @@ from fluxforge import recipe
 from fluxforge.data._build import hops_of, source, unseen_meshes, unseen_problems
 from fluxforge.data._model import model_of
 from fluxforge.data._problem import AbstractSource, Problem, scale_step
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 
 # Halvings of the longest step trained with.
 HALVINGS = 7

@@ -16,7 +16,8 @@ from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import symbols_of
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.skew._flux import FluxOperator
 from fluxforge.skew._problems import KINDS, Field, make_mesh, random_harmonic, random_polynomial, stretch_mesh

@@ -25,7 +25,7 @@ from scipy.sparse.linalg import splu
 
 from fluxforge._types import FaceField
 from fluxforge.mesh._dual import DualGraph
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.scheme._damped import Damping, damped_space
 from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._scheme import Scheme

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from fluxforge._types import CellField
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.skew._flux import (
     CORRECTED,

@@ -11,7 +11,8 @@ from jaxtyping import Float
 
 from fluxforge._types import CellField
 from fluxforge.errors import InputError
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._generate import ALL_FAMILIES, generate
 from fluxforge.mesh._mesh import Mesh
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.skew._flux import (
     CORRECTED,
     Balances,

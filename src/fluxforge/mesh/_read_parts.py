@@ -1,14 +1,21 @@
-"""Numbers and arrays from files, in text, binary, base64 or compressed, within a budget of memory.
+"""The parts of mesh files: numbers and arrays in text, binary, base64 or compressed; XML; blocks of elements.
 
-No count in a file is trusted: reading more numbers than there are is an error, not an allocation.
+No count in a file is trusted: reading more numbers than there are is an error, not an allocation, and what is not
+written out in the file is charged to a budget of memory.
 """
 
 import abc
 import binascii
+import importlib
 import lzma
+import re
 import warnings
 import zlib
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import NamedTuple, NoReturn
+from xml.etree import ElementTree
 
 import numpy as np
 from jaxtyping import Float, Int, Num
@@ -226,3 +233,99 @@ def unpack_block(block: memoryview, packer: str, most: int) -> bytes:
     if not unpacker.eof:
         raise UnreadableError("has an array whose packed blocks are cut short")
     return content
+
+
+USED = {"triangle": 3, "quad": 4}
+
+
+IGNORED = ("line", "vertex")
+
+
+# Fields in which formats store the tags of lines, in order of preference.
+TAG_FIELDS = ("gmsh:physical", "medit:ref", "cell_tags", "CellEntityIds")
+
+
+class Block(NamedTuple):
+    """Elements of one kind: their numbers in the file, their corners by node number, their physical tag (0: none)."""
+
+    kind: str
+    number: Int[np.ndarray, " n"]
+    corners: Int[np.ndarray, "n corners"]
+    physical: Int[np.ndarray, " n"]
+
+
+class Drawing(NamedTuple):
+    """The nodes of a file with their numbers, its elements, and the names of the physical tags of lines and cells."""
+
+    points: Float[np.ndarray, "points 3"]
+    number: Int[np.ndarray, " points"]
+    blocks: Sequence[Block]
+    names: Mapping[int, str]
+    notes: tuple[str, ...] = ()
+    regions: Mapping[int, str] = MappingProxyType({})
+
+
+def sort_nodes(drawing: Drawing) -> Drawing:
+    """The same drawing with its nodes in the order of their numbers; a number given twice is refused."""
+    order = np.argsort(drawing.number, kind="stable")
+    number = drawing.number[order]
+    if (twice := np.flatnonzero(np.diff(number) == 0)).size:
+        raise UnreadableError(f"lists node {number[twice[0]]} twice")
+    return drawing._replace(points=drawing.points[order], number=number)
+
+
+CORNERS = {"vertex": 1, "line": 2, "triangle": 3, "quad": 4, "tetra": 4, "pyramid": 5, "wedge": 6, "hexahedron": 8}
+
+
+@cache
+def find_kind(gmsh_type: int) -> tuple[str, int]:
+    """The name of an element type, as meshio has it, and its number of nodes: (triangle6, 6) for type 9."""
+    # meshio takes a while to import, and a mesh that is generated does not need it.
+    kind = importlib.import_module("meshio").gmsh.gmsh_to_meshio_type.get(gmsh_type)
+    if kind is None:
+        raise UnreadableError(f"has elements of type {gmsh_type}, which is unknown")
+    order = re.search(r"\d+$", kind)
+    return kind, int(order[0]) if order else CORNERS[kind]
+
+
+DEEPEST = 64
+
+
+MOST_ELEMENTS = 100_000
+
+
+class _CarefulBuilder(ElementTree.TreeBuilder):
+    """Builds the tree; UnreadableError for a document type (entities may expand without bound), depth or length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth = self.elements = 0
+
+    def doctype(self, name: str, *_: object) -> NoReturn:
+        raise UnreadableError(
+            f"declares the document type {name!r}, which a mesh does not need: remove the declaration"
+        )
+
+    def start(self, tag: str, attrs: dict[str, str]) -> ElementTree.Element:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise UnreadableError(f"has elements nested deeper than {DEEPEST}")
+        self.elements += 1
+        if self.elements > MOST_ELEMENTS:
+            raise UnreadableError(f"has more than {MOST_ELEMENTS} XML elements, which no mesh needs")
+        return super().start(tag, attrs)
+
+    def end(self, tag: str) -> ElementTree.Element:
+        self.depth -= 1
+        return super().end(tag)
+
+
+def parse_xml(data: bytes, root: str) -> ElementTree.Element:
+    """The tree of a document with this root element."""
+    try:
+        tree = ElementTree.fromstring(data, ElementTree.XMLParser(target=_CarefulBuilder()))
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise UnreadableError(f"is not well-formed XML ({error}): it is damaged or cut short") from error
+    if tree.tag != root:
+        raise UnreadableError(f"is a document of type <{tree.tag}>, and <{root}> was expected")
+    return tree
