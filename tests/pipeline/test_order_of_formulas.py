@@ -13,9 +13,14 @@ from fluxforge.errors import DiscoveryError
 from fluxforge.expression import parse, symbol
 from fluxforge.mesh import jittered
 from fluxforge.pde import HEAT
-from fluxforge.pipeline._carry_checks import judge_run
-from fluxforge.pipeline._coefficients import impose_order, is_bounded, is_consistent, learned_values
-from fluxforge.pipeline._stability import stability_interval
+from fluxforge.pipeline._carry import judge_run
+from fluxforge.pipeline._coefficients import (
+    impose_order,
+    is_bounded,
+    is_consistent,
+    learned_values,
+    stability_interval,
+)
 from fluxforge.scheme import formula_scheme, nested_tableau, rkl2_tableau
 
 NAMES = ("total", "contrast", "share")
