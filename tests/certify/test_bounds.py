@@ -17,6 +17,19 @@ from fluxforge.mesh import Neumann, dual, fourier_step, squares, two_cells
 from strategies import few, seeds
 
 
+def tight_linear_weights(eps: float, dt: float) -> LinearWeights:
+    """The linear network whose error comes nearest to the bound: ε (4/Δt + N) where Fo = 1, V = √3 and N ≥ 2.
+
+    It has |p| = ε and b_u = 0, and meets every corner case with an error of ε.
+    """
+    return LinearWeights(
+        temperature=1.0 - 2.0 * eps,
+        source=1.0 - 2.0 * eps / dt,
+        message=1.0 - 2.0 * eps / dt,
+        message_bias=eps * 3.0**0.5 / dt,
+    )
+
+
 def test_the_bounds_are_the_printed_ones():
     assert bounds.linear_bound(1e-3, 0.1, 3) == pytest.approx(47e-3)
     assert bounds.deep_bound(1e-3, 0.1) == pytest.approx(42e-3)
@@ -92,7 +105,7 @@ def test_a_counterexample_is_the_problem_on_which_the_bound_was_exceeded(problem
 
 
 def test_the_corrected_linear_bound_is_attained(problems, readings):
-    network = linear_network(bounds.tight_linear_weights(1e-3, DT))
+    network = linear_network(tight_linear_weights(1e-3, DT))
     assert bounds.largest_error(network, readings["corners"]) == pytest.approx(1e-3, rel=1e-9)
     found = bounds.check_linear_bound(network, readings["corners"], problems, eps=1e-3 * (1 + 1e-9))
     assert failing(found) == set()
@@ -107,7 +120,7 @@ def test_cells_smaller_than_those_of_training_break_the_printed_bound_and_not_th
         readings["corners"]
     )
     problems = bounds.roomy_problems(MESHES, KEY, count=64, dt=dt, volume=0.0)
-    network = linear_network(bounds.tight_linear_weights(1e-4, dt))
+    network = linear_network(tight_linear_weights(1e-4, dt))
     found = bounds.check_linear_bound(network, training, problems, eps=1e-4 * (1 + 1e-9))
     assert failing(found) == {"volumes"}
     assert found.ratio > 1.2

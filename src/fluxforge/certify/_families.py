@@ -135,24 +135,9 @@ def _graph(
 
 # Sizes n of the structured families; unstructured meshes have about as many cells as 2n² triangles.
 # Those of right triangles are the sizes of the published errors.
-FULL = {
-    "squares": (10, 20, 50, 100),
-    "right": (10, 20, 50, 100),
-    "cross": (6, 12, 30, 50),
-    "equilateral": (9, 18, 36, 72),
-    "jittered": (9, 18, 36, 72),
-    "regular": (9, 18, 36, 72),
-    "irregular": (9, 18, 36, 72),
-}
-QUICK = {
-    "squares": (8, 16, 32, 64),
-    "right": (6, 12, 24, 48),
-    "cross": (4, 8, 16, 32),
-    "equilateral": (6, 12, 24, 48),
-    "jittered": (6, 12, 24, 48),
-    "regular": (6, 12, 24, 48),
-    "irregular": (6, 12, 24, 48),
-}
+FULL = dict.fromkeys(FAMILIES, (9, 18, 36, 72))
+FULL |= {"squares": (10, 20, 50, 100), "right": (10, 20, 50, 100), "cross": (6, 12, 30, 50)}
+QUICK = dict.fromkeys(FAMILIES, (6, 12, 24, 48)) | {"squares": (8, 16, 32, 64), "cross": (4, 8, 16, 32)}
 # Families in space, whose graphs are made here.
 SPACE = {"cubes": (4, 6, 8, 12)}
 LATTICES = ("squares", "right", "cross", "equilateral", "cubes")

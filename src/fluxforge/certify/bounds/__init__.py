@@ -19,7 +19,6 @@ from fluxforge.certify.bounds._counterexamples import (
     problems_on,
     roomy_problems,
     saturated_counterexample,
-    tight_linear_weights,
     zero_pair,
 )
 from fluxforge.certify.bounds._errors import (
@@ -69,6 +68,5 @@ __all__ = [
     "roomy_problems",
     "saturated_counterexample",
     "step_errors",
-    "tight_linear_weights",
     "zero_pair",
 ]

@@ -166,19 +166,6 @@ VOLUME = 3.0**0.5
 LAYERS, DEPTH, WIDTH = 2, 2, 8
 
 
-def tight_linear_weights(eps: float, dt: float) -> LinearWeights:
-    """The linear network whose error comes nearest to the bound: ε (4/Δt + N) where Fo = 1, V = √3 and N ≥ 2.
-
-    It has |p| = ε and b_u = 0, and meets every corner case with an error of ε.
-    """
-    return LinearWeights(
-        temperature=1.0 - 2.0 * eps,
-        source=1.0 - 2.0 * eps / dt,
-        message=1.0 - 2.0 * eps / dt,
-        message_bias=eps * VOLUME / dt,
-    )
-
-
 def offset_counterexample(
     problems: Mapping[str, Problem], training: Mapping[str, Problem], *, size: float = 1.0
 ) -> Counterexample:
