@@ -50,7 +50,7 @@ def test_the_document_is_plain_and_nothing_is_measured_twice(
     result: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert json.loads(json.dumps(result, allow_nan=False)) == result
-    for name in ("steady_errors", "time_order", "stability"):
+    for name in ("measure_steady_errors", "measure_time_order", "measure_stability"):
         monkeypatch.setattr(consistency, name, lambda *_: pytest.fail("measured again"))
     assert run_document(consistency, CONFIG, folder) == result
 
