@@ -6,7 +6,18 @@ from string import Template
 
 import sympy as sp
 
-from fluxforge.scheme._scheme import ALL_ENDS, GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, Reduction, Scheme, Stage, constants
+from fluxforge.scheme._scheme import (
+    ALL_ENDS,
+    GEOMETRY,
+    IN_SPACE,
+    NEXT,
+    Ghost,
+    Hop,
+    Reduction,
+    Scheme,
+    Stage,
+    constants,
+)
 from fluxforge.scheme.emit._c_text import CALL, CG, HELPERS, INCLUDES, MESH, NEEDS
 from fluxforge.scheme.emit._plan import (
     Arguments,
