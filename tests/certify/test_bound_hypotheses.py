@@ -11,11 +11,7 @@ from fluxforge.certify import bounds
 from fluxforge.errors import InputError
 from fluxforge.gnn import cast
 from fluxforge.gnn.exact import LinearWeights, linear_network
-from fluxforge.mesh import (
-    Neumann,
-    dual,
-    squares,
-)
+from fluxforge.mesh import Neumann, dual, squares
 
 
 @pytest.mark.parametrize(

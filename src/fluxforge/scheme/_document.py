@@ -22,16 +22,7 @@ from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._damped import DAMPED
 from fluxforge.scheme._diffusion import DIFFUSION
 from fluxforge.scheme._integrate import TWO_POINT, Space, integrate
-from fluxforge.scheme._scheme import (
-    FAMILIES,
-    Claims,
-    Ghost,
-    Hop,
-    Message,
-    Reduction,
-    Scheme,
-    check_scheme,
-)
+from fluxforge.scheme._scheme import FAMILIES, Claims, Ghost, Hop, Message, Reduction, Scheme, check_scheme
 from fluxforge.scheme._tableau import EULER, TABLEAUX, Tableau, find_tableau
 from fluxforge.scheme.reference import BUILT_IN, PLAIN, SchemeBuilder
 from fluxforge.scheme.transport import BOUNDED, TRANSPORT
