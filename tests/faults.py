@@ -127,7 +127,7 @@ FAULTS = (
         "certify/test_black_box.py",
     ),
     Fault(
-        "certify/_steady.py",
+        "certify/_systems.py",
         "csr_array(eye_array(graph.cells) - step.M)",
         "csr_array(eye_array(graph.cells) + step.M)",
         "certify/test_space_order.py",

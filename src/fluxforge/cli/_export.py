@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, Overwrite, SchemeName, refuse_if
+from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, Overwrite, SchemeName, choice, refuse_if
 from fluxforge.cli._output import show
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ BESIDE = {Target.C: "h", Target.NUMPY: "npz", Target.JAX: "npz"}
 
 def export(
     scheme: SchemeName,
-    to: Annotated[Target, typer.Option(help="Output format; json is the scheme.json that other commands read.")],
+    to: Annotated[Target, choice(Target, "Output format; json is the scheme.json that other commands read.")],
     equation: EquationName = None,
     output: OutputFile = None,
     overwrite: Overwrite = False,
@@ -49,7 +49,7 @@ def export(
     """
     refuse_if(
         {
-            "--mesh is written beside C, NumPy or JAX code: give --to c and -o FILE with it": mesh is not None
+            "--mesh is written beside C, NumPy or JAX code: give --to c, numpy or jax, and -o FILE": mesh is not None
             and (to not in BESIDE or output is None),
             "--boundary belongs to a mesh: give --mesh FILE with it": boundary and mesh is None,
             "--overwrite is about a file to write: give -o FILE with it": overwrite and output is None,
@@ -95,7 +95,7 @@ def export(
 
 
 def _read_graph(file: Path, boundary: list[str]) -> "DualGraph":
-    from fluxforge.cli._boundary import parse_boundary
+    from fluxforge.cli._problem import parse_boundary
     from fluxforge.mesh._build import dual
     from fluxforge.mesh._read import read
 

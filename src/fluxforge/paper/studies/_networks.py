@@ -17,7 +17,7 @@ from fluxforge.data._build import hops_of, source, unseen_meshes
 from fluxforge.data._ensemble import EnsembleSource
 from fluxforge.data._model import Model, model_of
 from fluxforge.data._problem import Problem, scale_step
-from fluxforge.distil._reading import Limit
+from fluxforge.distil._constants import Limit
 from fluxforge.distil._stencil import series
 from fluxforge.gnn._build import cast
 from fluxforge.gnn._network import AbstractNetwork, Network

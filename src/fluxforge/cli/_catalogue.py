@@ -1,4 +1,4 @@
-"""What `fluxforge schemes` prints: schemes, their formulas and claims."""
+"""What `fluxforge schemes` and `fluxforge equations` print."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,9 +8,13 @@ import sympy as sp
 from rich.padding import Padding
 from rich.text import Text
 
-from fluxforge.cli._output import console, show, show_pairs, show_table
+from fluxforge.cli._output import console, show, show_json, show_pairs, show_table
 from fluxforge.expression._print import to_text
-from fluxforge.scheme._document import SPACES, to_document
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._document import find as find_equation
+from fluxforge.pde._equation import BUILT_IN, Equation
+from fluxforge.scheme import reference
+from fluxforge.scheme._document import SPACES, find, to_document
 from fluxforge.scheme._linear import Z, amplification, linear_stages
 from fluxforge.scheme._scheme import FAMILIES, Claims, Ghost, Hop, Scheme, Stage
 from fluxforge.scheme._tableau import TABLEAUX
@@ -26,7 +30,22 @@ GHOSTS = {Ghost.DIRICHLET: "the boundary's value", Ghost.OWNER: "its owner's val
 COLUMNS = ("scheme", "stages", "hops", "order in time", "stable to", "conserves heat", "order in space")
 
 
-def to_record(scheme: Scheme) -> dict[str, Any]:
+def list_schemes(*, as_json: bool) -> None:
+    """Print the built-in schemes and the parts that other names combine."""
+    chosen = list(reference.BUILT_IN.values())
+    if as_json:
+        show_json({"schemes": [_to_record(scheme) for scheme in chosen], **_list_parts()})
+    else:
+        _show_list(chosen)
+
+
+def print_scheme(name: str, *, as_json: bool) -> None:
+    """Print the formulas of a scheme, R(z), and its claims; InputError for a name that is none."""
+    scheme = find(name)
+    show_json(_to_record(scheme)) if as_json else _show_scheme(scheme)
+
+
+def _to_record(scheme: Scheme) -> dict[str, Any]:
     """A scheme as a JSON document, with its hops and amplification factor R(z)."""
     factor = amplification(scheme)
     more = {
@@ -37,7 +56,7 @@ def to_record(scheme: Scheme) -> dict[str, Any]:
     return to_document(scheme) | more
 
 
-def show_list(schemes: Sequence[Scheme]) -> None:
+def _show_list(schemes: Sequence[Scheme]) -> None:
     """Print a row per scheme, or a paragraph each if the terminal is narrow."""
     if console().width >= TABLE_FROM:
         show_pairs((scheme.name, scheme.summary) for scheme in schemes)
@@ -54,12 +73,12 @@ def show_list(schemes: Sequence[Scheme]) -> None:
     console().print("These are claims; a dash: no claim. `fluxforge schemes NAME` shows the formulas.")
     show()
     console().print("Names combine as SPACE, TIME or SPACE-TIME, as in corrected-implicit:")
-    for title, parts in list_parts().items():
+    for title, parts in _list_parts().items():
         show(f"\n{title}")
         show_pairs((f"  {part['name']}", part["summary"]) for part in parts)
 
 
-def list_parts() -> dict[str, list[dict[str, str]]]:
+def _list_parts() -> dict[str, list[dict[str, str]]]:
     """The discretisations in space and the time integrators that names of schemes combine, as JSON values."""
     return {
         "spaces": [
@@ -81,8 +100,7 @@ def _space_row(scheme: Scheme) -> tuple[str, ...]:
     return (scheme.name, *(f"{space[family]:g}" if family in space else "-" for family in FAMILIES))
 
 
-def show_scheme(scheme: Scheme) -> None:
-    """Print the formulas of a scheme, R(z), and its claims."""
+def _show_scheme(scheme: Scheme) -> None:
     console().print(Text.assemble((scheme.name, "bold cyan"), f": {scheme.summary}" if scheme.summary else ""))
     for number, stage, _ in scheme.walk():
         show(f"\nstage {number + 1}")
@@ -173,3 +191,76 @@ def _format_factor(factor: sp.Expr) -> str:
 def _format_ascending(polynomial: sp.Poly, scale: sp.Expr) -> str:
     terms = (to_text(c / scale * Z**k) for k, c in enumerate(reversed(polynomial.all_coeffs())) if c)
     return " + ".join(terms).replace("+ -", "- ")
+
+
+PARAMETER_COLUMNS = ("parameter", "meaning", "kind", "unit", "default")
+
+
+def list_equations(*, as_json: bool) -> None:
+    """Print the built-in equations and their parameters."""
+    known = list(BUILT_IN.values())
+    show_json({"equations": [_equation_record(each) for each in known]}) if as_json else _show_equations(known)
+
+
+def print_equation(name: str, *, as_json: bool) -> None:
+    """Print an equation in full; InputError for a name that is none."""
+    equation = find_equation(name)
+    show_json(_equation_record(equation)) if as_json else _show_equation(equation)
+
+
+def _equation_record(equation: Equation) -> dict[str, Any]:
+    """An equation as JSON values; units are powers of length L, time t and the unknown Θ."""
+    return {
+        "name": equation.name,
+        "summary": equation.summary,
+        "equation": equation.text,
+        "unknown": equation.unknown,
+        "linear": equation.linear,
+        "parameters": [
+            {
+                "name": p.name,
+                "meaning": p.meaning,
+                "rank": str(p.rank),
+                "where": str(p.where),
+                "unit": None if p.unit is None else str(p.unit),
+                "default": p.default,
+            }
+            for p in equation.parameters
+        ],
+    }
+
+
+def _show_equations(found: list[Equation]) -> None:
+    show_pairs((equation.name, equation.text) for equation in found)
+    show()
+    rows = [(equation.name, *row) for equation in found for row in _parameter_rows(equation)]
+    show_table(("equation", *PARAMETER_COLUMNS), rows)
+    show()
+    show(
+        "Units are powers of length L, time t and the unknown Θ; S is the source. `fluxforge equations NAME` shows one."
+    )
+
+
+def _parameter_rows(equation: Equation) -> Iterator[tuple[str, ...]]:
+    for p in equation.parameters:
+        kind = str(p.rank) if p.where == "constant" else f"{p.rank} per {p.where}"
+        if isinstance(p.default, tuple):
+            default = f"({', '.join(f'{part:g}' for part in p.default)})"
+        else:
+            default = "-" if p.default is None else f"{p.default:g}"
+        yield p.name, p.meaning, kind, "-" if p.unit is None else str(p.unit), default
+
+
+def _show_equation(equation: Equation) -> None:
+    ends = [symbol(f"{equation.unknown}_{end}") for end in ("P", "N")]
+    pairs = [
+        ("name", equation.name),
+        ("summary", equation.summary),
+        ("equation", equation.text),
+        ("unknown", f"{equation.unknown}, unit {equation.unknown_unit}"),
+        ("linear", "yes" if equation.linear else "no"),
+        ("two-point flux", to_text(equation.flux(*ends))),
+    ]
+    show_pairs(pair for pair in pairs if pair[1])
+    show()
+    show_table(PARAMETER_COLUMNS, list(_parameter_rows(equation)))

@@ -1,15 +1,19 @@
-"""The option --boundary: conditions from text."""
+"""Boundary conditions and parameters of an equation from the text of --boundary and --set."""
 
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
 
 from fluxforge.errors import InputError
-
-if TYPE_CHECKING:
-    from fluxforge.mesh._boundary import Condition, Conditions
-
+from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Inflow, Neumann, Periodic, Robin
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.pde._document import find
+from fluxforge.pde._equation import Equation
+from fluxforge.stepping._field import read_array
 
 REST = "rest"
 INSULATED = "insulated"
@@ -20,7 +24,7 @@ _FORMS = f"a value, neumann:Q, robin:H:T, periodic:TAG, inflow:VALUE or {INSULAT
 _EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
 
 
-def parse_boundary(specs: Sequence[str], tags: Callable[[], Iterable[str]]) -> "Conditions":
+def parse_boundary(specs: Sequence[str], tags: Callable[[], Iterable[str]]) -> Conditions:
     """Parse boundary conditions: comma-separated lists of TAG=CONDITION, or CONDITION for all faces.
 
     With both, the latter holds on all tags that are not named, as `rest=CONDITION` does. Commas and colons inside
@@ -43,17 +47,11 @@ def parse_boundary(specs: Sequence[str], tags: Callable[[], Iterable[str]]) -> "
             named[tag] = condition
     if not others:
         return named or None
-    return _for_the_rest(others[0], named, tags) if named else others[0]
-
-
-def _for_the_rest(
-    condition: "Condition", named: "dict[str, Condition]", tags: Callable[[], Iterable[str]]
-) -> "dict[str, Condition]":
-    """The condition on all tags that are neither named nor the partner of a periodic tag."""
-    from fluxforge.mesh._boundary import Periodic
-
+    if not named:
+        return others[0]
+    # The partner of a periodic tag has its condition from that tag.
     partners = {each.partner for each in named.values() if isinstance(each, Periodic)}
-    return {tag: condition for tag in tags() if tag not in partners} | named
+    return {tag: others[0] for tag in tags() if tag not in partners} | named
 
 
 def _split_outside(text: str, separator: str) -> list[str]:
@@ -68,10 +66,7 @@ def _split_outside(text: str, separator: str) -> list[str]:
     return parts
 
 
-def _parse_condition(text: str, spec: str) -> "Condition":
-    # A shell that completes a word cannot wait for the library.
-    from fluxforge.mesh._boundary import Dirichlet, Inflow, Neumann, Periodic, Robin
-
+def _parse_condition(text: str, spec: str) -> Condition:
     where = f"--boundary {spec.strip()!r:.80}"
     if text == INSULATED:
         return Neumann(0.0)
@@ -90,3 +85,49 @@ def _parse_condition(text: str, spec: str) -> "Condition":
         raise InputError(f"{where}: is no condition; write {_FORMS}")
     kinds: dict[str, Callable[..., Condition]] = {"robin": Robin, "periodic": Periodic, "inflow": Inflow}
     return kinds.get(word, Neumann)(*formulas)
+
+
+Given: TypeAlias = str | np.ndarray
+REACTION = "reaction"
+
+
+class EquationSettings(NamedTuple):
+    """An equation, or None for that of the scheme, and the values of its parameters."""
+
+    equation: str | Equation | None
+    parameters: dict[str, Given]
+
+
+def read_settings(texts: Sequence[str], equation: str | None, mesh: Mesh) -> EquationSettings:
+    """Read `NAME=VALUE`, `NAME=@file` and `reaction=FORMULA`, which replaces the reaction of the equation.
+
+    Raises InputError, naming the parameter, for a text that is no setting, a name given twice, and a file that cannot
+    be read or has neither a value per cell nor one per face.
+    """
+    found: dict[str, Given] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (equals and name and value):
+            raise InputError(f"--set {text!r:.60} should be NAME=VALUE")
+        if name in found:
+            raise InputError(f"--set {name} is given twice")
+        found[name] = _read_file(value[1:], name, mesh) if value.startswith("@") else value
+    own = equation is not None and any(p.name == REACTION for p in find(equation).parameters)
+    if REACTION not in found or own:
+        return EquationSettings(equation, found)
+    reaction = found.pop(REACTION)
+    if equation is None or not isinstance(reaction, str):
+        raise InputError(f"--set {REACTION} should be a formula of the unknown, with --equation NAME")
+    return EquationSettings(find(equation, reaction=reaction), found)
+
+
+def _read_file(spec: str, name: str, mesh: Mesh) -> np.ndarray:
+    try:
+        values = read_array(spec, name)
+    except InputError as error:
+        raise InputError(f"--set {name}: {error}") from error
+    cells, faces = len(mesh.cells), len(dual(mesh).A)
+    if values.shape[:1] not in ((cells,), (faces,)):
+        sizes = f"the mesh has {cells} cells and {faces} faces"
+        raise InputError(f"--set {name}: {spec}: holds values of shape {values.shape}, and {sizes}")
+    return values

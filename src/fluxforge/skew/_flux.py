@@ -9,10 +9,15 @@ schemes (`fluxforge.scheme`):
 with c = K n and λ = n·K n; across a jump λ is the harmonic mean, γ = 4 k_P k_N/(k_P + k_N)² (otherwise 1), the
 gradients are fitted along vectors e with ∇T_P·e = T_N − T_P, and
 r = (T_N − T_P) − (k_N ∇T_P·e_P + k_P ∇T_N·e_N)/(k_P + k_N).
+
+The free coefficient is chosen among ψ = (c₀ + c₁ ν + c₂ ν²) (σ/cos θ + (1 − σ) cos θ).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -20,7 +25,30 @@ from scipy.sparse.linalg import splu
 
 from fluxforge._types import FaceField
 from fluxforge.mesh._dual import DualGraph
-from fluxforge.skew._conductivity import SCALAR, Conductivity
+from fluxforge.pde._equation import HEAT
+from fluxforge.scheme._damped import Damping, damped_space
+from fluxforge.scheme._integrate import integrate
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._tableau import EULER
+from fluxforge.skew._problems import SCALAR, Conductivity
+
+DIGITS = 2
+"""Digits that the constants are rounded to once they are chosen."""
+
+
+class Constants(NamedTuple):
+    """c₀ + c₁ ν + c₂ ν² at walls (ν = 0), between rectangles (ν = 1) and between triangles (ν = 4/3), and σ."""
+
+    wall: float
+    square: float
+    triangle: float
+    mix: float
+
+
+CORRECTED = Constants(1.0, 1.0, 1.0, 1.0)
+"""The over-relaxed correction: ψ = 1/cos θ."""
+RANGES = {"wall": (0.8, 2.0), "square": (0.7, 1.35), "triangle": (0.6, 1.25), "mix": (0.3, 1.0)}
+"""The ranges in which constants are searched."""
 
 
 def least_squares_gradients(graph: DualGraph, near: np.ndarray, far: np.ndarray) -> tuple[csr_array, csr_array]:
@@ -66,6 +94,19 @@ def face_invariants(graph: DualGraph, conductivity: Conductivity = SCALAR) -> In
     if conductivity.weighted and K is not None:
         delta = np.sqrt(_form(graph.d, np.linalg.inv(K)) * _form(graph.n, K))
     return Invariants(normal / delta, 2.0 * graph.A * normal / (own + far), contrast)
+
+
+def face_weights(constants: Constants, invariants: Invariants) -> FaceField:
+    """ψ on the faces."""
+    c0, c1, c2 = _polynomial(constants)
+    nu, cosine = invariants.nu, invariants.cosine
+    return np.asarray((c0 + c1 * nu + c2 * nu**2) * (constants.mix / cosine + (1.0 - constants.mix) * cosine))
+
+
+def _polynomial(constants: Constants) -> tuple[float, float, float]:
+    rise, on = constants.square - constants.wall, constants.triangle - constants.wall
+    c2 = 2.25 * on - 3.0 * rise
+    return constants.wall, rise - c2, c2
 
 
 def _form(vectors: np.ndarray, K: np.ndarray) -> np.ndarray:
@@ -170,6 +211,14 @@ class FluxOperator:
         return csr_array(self.divergence @ self.plain_fluxes())
 
 
+Balances = Callable[[FluxOperator], csr_array]
+
+
+def balances_of(constants: Constants) -> Balances:
+    """The balances of a law on any mesh."""
+    return lambda operator: operator.matrix(face_weights(constants, operator.invariants))
+
+
 def solve_steady(matrix: csr_array, graph: DualGraph, source: np.ndarray, walls: np.ndarray) -> np.ndarray:
     """T with Σ F + V S = 0 in every cell; T, sources and wall values have a column per problem."""
     system = splu(csr_array(-matrix[:, : graph.cells]).tocsc())
@@ -193,3 +242,33 @@ def coercivity(matrix: csr_array, graph: DualGraph, width: float) -> float:
     scale = 1.0 / np.sqrt(graph.V)
     W = -matrix[:, : graph.cells].toarray() * scale[:, None] * scale[None, :]
     return float(np.linalg.eigvalsh(0.5 * (W + W.T))[0]) * width**2 / np.pi**2
+
+
+def to_damping(constants: Constants) -> Damping:
+    """The constants as fractions of a power of ten, for a scheme."""
+    return Damping(*(Fraction(round(value * 10**DIGITS), 10**DIGITS) for value in constants))
+
+
+def round_constants(constants: Constants) -> Constants:
+    """The constants with `DIGITS` digits."""
+    return Constants(*(round(value, DIGITS) for value in constants))
+
+
+def law_text(constants: Constants) -> str:
+    """ψ as a formula of ν and cos θ."""
+    c0, c1, c2 = _polynomial(constants)
+    return f"({c0:.4g} {c1:+.4g} ν {c2:+.4g} ν²) ({constants.mix:.4g}/cos θ {1.0 - constants.mix:+.4g} cos θ)"
+
+
+@dataclass(frozen=True)
+class ChosenLaw:
+    """Constants with the name of what they were chosen for."""
+
+    objective: str
+    constants: Constants
+
+    def scheme(self, name: str) -> Scheme:
+        """The scheme of the heat equation with forward Euler."""
+        summary = f"flux for skewed meshes, its free coefficient chosen for {self.objective}"
+        space = damped_space(name, summary, to_damping(self.constants))
+        return integrate(EULER, HEAT, space(2), name=name)
