@@ -28,7 +28,7 @@ from fluxforge.bench._time_rows import RunRow, TimeRow
 from fluxforge.bench._time_runs import measure_runs
 from fluxforge.bench._time_verdicts import conclude
 from fluxforge.errors import InputError
-from fluxforge.stepping._second_order_implicit import ImplicitStep
+from fluxforge.stepping._exponential import ImplicitStep
 
 FOURIER = (0.5, 4.0)
 END_TIME = 0.02

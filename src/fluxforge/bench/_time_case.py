@@ -16,7 +16,7 @@ from fluxforge.pde._catalogue import HEAT
 from fluxforge.pipeline._carry import initial_field, unseen_mesh
 from fluxforge.scheme._document import find
 from fluxforge.stepping._assemble import operator
-from fluxforge.stepping._stability_polynomial import Polynomial, chebyshev_exponential
+from fluxforge.stepping._exponential import Polynomial, chebyshev_exponential
 
 MESHES = ("irregular", "graded")
 FIELDS = ("smooth", "noise")

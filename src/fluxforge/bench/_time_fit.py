@@ -7,7 +7,7 @@ import numpy as np
 
 from fluxforge._types import CellField
 from fluxforge.bench._time_case import FIELDS, TimeCase, make_case
-from fluxforge.stepping._stability_polynomial import Polynomial, corrected_euler
+from fluxforge.stepping._exponential import Polynomial, corrected_euler
 
 # The mesh that constants are fitted on: as many cells as networks are chosen on, another seed than the table's.
 _CELLS, _SEED = 400, 7

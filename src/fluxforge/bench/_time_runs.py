@@ -22,8 +22,8 @@ from fluxforge.bench._time_methods import (
 from fluxforge.bench._time_rows import RunRow
 from fluxforge.scheme import rkl2_tableau
 from fluxforge.scheme._tableau import TABLEAUX, rkc2_tableau
-from fluxforge.stepping._second_order_implicit import ImplicitStep
-from fluxforge.stepping._stability_polynomial import (
+from fluxforge.stepping._exponential import (
+    ImplicitStep,
     chebyshev_exponential,
     nearest_polynomial,
     optimal_interval,

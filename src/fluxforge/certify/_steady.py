@@ -12,7 +12,7 @@ from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import apply, assemble, generator, operator
-from fluxforge.stepping._implicit import factorise
+from fluxforge.stepping._solvers import factorise
 
 # With more stages than this, the matrix of a step is too full to be factorised.
 MOST_STAGES_FORMED = 2

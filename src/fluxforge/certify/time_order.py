@@ -16,8 +16,8 @@ from fluxforge.mesh._families import jittered
 from fluxforge.mesh._parameters import Settings
 from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, one_cell_order
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._assemble import Operator, generator, operator
-from fluxforge.stepping._implicit import factorise, sides
+from fluxforge.stepping._assemble import Operator, generator, operator, sides
+from fluxforge.stepping._solvers import factorise
 
 # Values of Δt, each half of the one before; the finest may reach round-off.
 LEVELS = 7

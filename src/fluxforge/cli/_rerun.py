@@ -24,7 +24,7 @@ def rerun(
     On the same machine, with the same versions, the fields are equal bit for bit. Without -o it is said whether they
     are, and nothing is written.
     """
-    from fluxforge.stepping._problem_file import read_problem
+    from fluxforge.stepping._problem import read_problem
 
     _run(read_problem(folder), Output(output, overwrite, gif, as_json), before=folder)
 
@@ -41,8 +41,9 @@ def _run(problem: "Problem", output: Output, *, before: Path | None) -> None:
     from fluxforge.cli._progress import progress_bar, use_64_bits
     from fluxforge.cli._simulation import describe, list_files
     from fluxforge.errors import InstabilityError
-    from fluxforge.stepping._output import prepare_folder, write_run
+    from fluxforge.stepping._folder import prepare_folder
     from fluxforge.stepping._run import run_problem
+    from fluxforge.stepping._simulation import write_run
 
     name = problem.scheme.name
     if output.folder is not None:
@@ -68,6 +69,6 @@ def _run(problem: "Problem", output: Output, *, before: Path | None) -> None:
 def _same_field(folder: Path, field: Any) -> bool:
     import numpy as np
 
-    from fluxforge.stepping._problem_file import read_final
+    from fluxforge.stepping._problem import read_final
 
     return bool(np.array_equal(read_final(folder), field))

@@ -7,9 +7,8 @@ from pathlib import Path
 from fluxforge.cli._output import number, show, show_pairs, show_table
 from fluxforge.pipeline._run import Run
 from fluxforge.run.carry import CarryResult
-from fluxforge.run.experiment import CheckRow, FluxRecord
 from fluxforge.run.limiter import LimiterResult
-from fluxforge.run.result import ArmSummary, Discovery, Evaluation, Generalisation, Quartiles
+from fluxforge.run.result import ArmSummary, CheckRow, Discovery, Evaluation, FluxRecord, Generalisation, Quartiles
 from fluxforge.run.skew import SkewResult
 
 

@@ -1,9 +1,18 @@
 """Training and test problems: pure functions of a spec and a key."""
 
-from fluxforge.data._build import evaluation_meshes, hops_of, source, stability_limits, unseen_meshes, unseen_problems
-from fluxforge.data._divide import Divided, divide, divide_cells
-from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose, random_field, smooth_field
-from fluxforge.data._meshes import cache_folder, generate_meshes, meshes
+from fluxforge.data._ensemble import (
+    Ensemble,
+    EnsembleSource,
+    ensemble,
+    evaluation_meshes,
+    pose,
+    random_field,
+    smooth_field,
+    stability_limits,
+    unseen_meshes,
+    unseen_problems,
+)
+from fluxforge.data._meshes import Divided, cache_folder, divide, divide_cells, generate_meshes, meshes
 from fluxforge.data._model import PLAIN_HEAT, Model, heat, model_of
 from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, PairSource, pair, random_pair, two_cells
 from fluxforge.data._problem import (
@@ -20,7 +29,7 @@ from fluxforge.data._problem import (
     scale_step,
     with_noise,
 )
-from fluxforge.data._refined import RefinedSource, refined_source
+from fluxforge.data._source import RefinedSource, hops_of, refined_source, source
 
 __all__ = [
     "CORNER_CASES",

@@ -11,15 +11,14 @@ import numpy as np
 from fluxforge import recipe
 from fluxforge._types import State
 from fluxforge.certify.bounds._errors import step_errors
-from fluxforge.data._build import source
 from fluxforge.data._problem import Problem, exact_step
+from fluxforge.data._source import source
 from fluxforge.distil._objective import Objective
 from fluxforge.distil._reading import own_limit, read_constants
 from fluxforge.distil._stencil import geometry, power_law, stencil
 from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, TrainingError
-from fluxforge.gnn._build import cast
 from fluxforge.gnn._flux_form import FluxNetwork
-from fluxforge.gnn._network import AbstractNetwork, Network
+from fluxforge.gnn._network import AbstractNetwork, Network, cast
 from fluxforge.loss._loss import data_loss, defect_of, mean_defect, norm_of, step_of
 from fluxforge.pipeline import _modules, _stencil_route
 from fluxforge.pipeline._folder import training_progress

@@ -21,8 +21,20 @@ from fluxforge.report._experiment_page import write_experiment
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress
 from fluxforge.run._record import Document
-from fluxforge.run.experiment import AblationResult, AblationResults, CheckRow, FluxRecord, Measurements, TextbookRow
-from fluxforge.run.result import Discovery, Explained, FrontRow, FrontTable, from_document, to_document
+from fluxforge.run.result import (
+    AblationResult,
+    AblationResults,
+    CheckRow,
+    Discovery,
+    Explained,
+    FluxRecord,
+    FrontRow,
+    FrontTable,
+    Measurements,
+    TextbookRow,
+    from_document,
+    to_document,
+)
 from fluxforge.scheme._document import load, save
 from fluxforge.scheme._scheme import Scheme
 

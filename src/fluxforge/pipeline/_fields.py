@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 
 from fluxforge import recipe
 from fluxforge._types import CellField, State
-from fluxforge.data._build import evaluation_meshes, source
+from fluxforge.data._ensemble import evaluation_meshes
 from fluxforge.data._problem import Problem, exact_step
+from fluxforge.data._source import source
 from fluxforge.errors import FluxforgeError, InputError, InstabilityError
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import Network
+from fluxforge.gnn._network import Network, cast
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.loss._loss import step_of
 from fluxforge.mesh._mesh import Mesh

@@ -10,10 +10,9 @@ from fluxforge import recipe
 from fluxforge._machine import environment
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
-from fluxforge.data._build import source
 from fluxforge.data._model import model_of
 from fluxforge.data._problem import AbstractSource
-from fluxforge.data._refined import RefinedSource
+from fluxforge.data._source import RefinedSource, source
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression._print import to_text
 from fluxforge.gnn._flux_form import FluxNetwork

@@ -13,16 +13,15 @@ from jaxtyping import Array
 from fluxforge import recipe
 from fluxforge._files import write_document
 from fluxforge.certify.bounds._errors import Extrapolation, extrapolation
-from fluxforge.data._build import source, stability_limits, unseen_meshes, unseen_problems
-from fluxforge.data._ensemble import Ensemble
+from fluxforge.data._ensemble import Ensemble, stability_limits, unseen_meshes, unseen_problems
 from fluxforge.data._model import model_of
 from fluxforge.data._problem import FixedSource, Problem
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import Network
-from fluxforge.gnn.exact._networks import sparse_count
+from fluxforge.data._source import source
+from fluxforge.gnn._network import Network, cast
+from fluxforge.gnn.exact import sparse_count
 from fluxforge.loss._loss import data_loss
-from fluxforge.mesh import save_figure
 from fluxforge.mesh._boundary import Conditions, Neumann
+from fluxforge.mesh._picture import save_figure
 from fluxforge.pipeline._folder import record_outputs, training_progress
 from fluxforge.report._discovery_figures import extrapolation_figure, generalisation_figure
 from fluxforge.run._folder import RunFolder

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from fluxforge import recipe
-from fluxforge.data._build import source
+from fluxforge.data._source import source
 from fluxforge.distil._backend import Search
 from fluxforge.distil._compose import Choice, choose
 from fluxforge.distil._constants import Fitted

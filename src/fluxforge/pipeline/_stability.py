@@ -9,12 +9,12 @@ import sympy as sp
 
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._build import cast
 from fluxforge.gnn._flux_form import FluxNetwork, learned_part, log_of_total
+from fluxforge.gnn._network import cast
 from fluxforge.run.carry import Stability
 from fluxforge.scheme._tableau import Tableau
 from fluxforge.scheme._weighted import face_invariants
-from fluxforge.stepping._stability_polynomial import amplification, optimal_interval
+from fluxforge.stepping._exponential import amplification, optimal_interval
 
 # A mesh of equilateral triangles: both cells alike, and three faces of equal share.
 _CONTRAST, _SHARE = 0.0, 1.0 / 6.0

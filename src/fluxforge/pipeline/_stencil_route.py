@@ -10,16 +10,16 @@ import jax
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.data._build import hops_of, unseen_meshes, unseen_problems
+from fluxforge.data._ensemble import unseen_meshes, unseen_problems
 from fluxforge.data._model import model_of
 from fluxforge.data._problem import Problem
+from fluxforge.data._source import hops_of
 from fluxforge.distil._constants import layer_stages, two_hop
 from fluxforge.distil._reading import small_steps
 from fluxforge.distil._stencil import PowerLaw, far_stencil, geometry, power_law, series, stencil
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import Network
+from fluxforge.gnn._network import Network, cast
 from fluxforge.loss._loss import step_of
 from fluxforge.pde._equation import Equation
 from fluxforge.pipeline._formula import Formula, law_record, limit_rows

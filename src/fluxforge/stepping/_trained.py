@@ -1,33 +1,83 @@
 """A trained network as a method of its own: on a mesh and a field, and in `simulate`."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
-from fluxforge._arguments import check_positive
-from fluxforge._types import CellField, Precision
+from fluxforge._arguments import check_kind, check_positive
+from fluxforge._types import CellField, Precision, State
 from fluxforge.errors import InputError
-from fluxforge.gnn._build import cast
 from fluxforge.gnn._flux_form import FluxNetwork
-from fluxforge.gnn._network import AbstractNetwork
+from fluxforge.gnn._network import AbstractNetwork, cast
 from fluxforge.graph._outflow import put
-from fluxforge.graph._padded_graph import pad_graph
+from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
 from fluxforge.mesh._boundary import Conditions, Value
 from fluxforge.mesh._close_walls import close_walls
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._dual import DualGraph, check_graph, dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings, resolve, unit_volume
 from fluxforge.mesh._read import as_mesh
+from fluxforge.pde._catalogue import HEAT
 from fluxforge.pde._equation import Equation
-from fluxforge.stepping._build import NetworkStepper
+from fluxforge.stepping._build import check_64_bits, check_precision
 from fluxforge.stepping._field import field_on_cells
+from fluxforge.stepping._stepper import (
+    AbstractMethod,
+    DeviceStepper,
+)
+
+
+class NetworkStepper(DeviceStepper):
+    """T' = M_θ(T) on one graph. Steppers of graphs padded to one size share a compilation."""
+
+    network: AbstractNetwork
+    graph: PaddedGraph
+    S: Float[Array, " cells"]
+    dt: Float[Array, ""]
+    parameters: dict[str, Float[Array, ""]]
+
+    @eqx.filter_jit
+    def advance(self, T: State) -> State:
+        """One step."""
+        return self.network(self.graph, T, self.S, dt=self.dt, parameters=self.parameters)
+
+
+def network_stepper(
+    network: AbstractNetwork,
+    graph: DualGraph,
+    dt: float,
+    *,
+    diffusivity: float = 1.0,
+    source: float | str | Float[np.ndarray, " cells"] = 0.0,
+    precision: Precision = "float64",
+) -> NetworkStepper:
+    """Put a network on a graph. Lengths and times are scaled to the units networks are trained in; T is not.
+
+    With x ↦ x/ℓ, Δt ↦ Δt/ℓ², S ↦ S ℓ² and ℓ² the mean cell volume, the heat equation and α stay as they are.
+    """
+    check_kind(network, "network", AbstractNetwork, "a network")
+    check_graph(graph)
+    dt, diffusivity = check_positive(dt, "dt"), check_positive(diffusivity, "diffusivity")
+    check_64_bits(check_precision(precision, "precision"), "precision")
+    given = HEAT.settings(diffusivity=diffusivity)
+    scaled, length = unit_volume(graph)
+    S = field_on_cells(source, graph, "the source") * length**2
+    return NetworkStepper(
+        network=cast(network, precision),
+        graph=pad_graph(scaled, network.hops, dtype=precision),
+        S=put(S, precision),
+        dt=jnp.asarray(dt / length**2, precision),
+        parameters={name: jnp.asarray(value, precision) for name, value in given.items()},
+        dtype=precision,
+    )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TrainedNetwork:
+class TrainedNetwork(AbstractMethod):
     """A network with the equation it was trained for and the values of its parameters, which are in its weights.
 
     `network(mesh, T, dt=1e-4)` is one step, and `ff.simulate(network, mesh, …)` runs it. Its stability limit is not
@@ -44,7 +94,6 @@ class TrainedNetwork:
     equation: Equation
     parameters: Settings
     fourier: tuple[float, float] | None = None
-    implicit: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name} = {value}" for name, value in self.parameters.items())
@@ -96,6 +145,7 @@ class TrainedNetwork:
             S=put(S * length**2, dtype),
             dt=jnp.asarray(check_positive(dt, "dt") / length**2, dtype),
             parameters={name: jnp.asarray(value, dtype) for name, value in numbers.items()},
+            dtype=dtype,
         )
 
     def _flux_stepper(
@@ -115,6 +165,7 @@ class TrainedNetwork:
             S=put(field_on_cells(source, graph, "the source"), dtype),
             dt=jnp.asarray(check_positive(dt, "dt"), dtype),
             parameters={name: jnp.asarray(value, dtype) for name, value in fields.constants.items()},
+            dtype=dtype,
         )
 
     def range_notes(self, fourier: float) -> tuple[str, ...]:

@@ -9,10 +9,8 @@ from jaxtyping import Array, Float
 from fluxforge.certify.bounds._errors import Conditions, Hypothesis, conditions, worst
 from fluxforge.data._pairs import CORNER_CASES
 from fluxforge.data._problem import Problem
-from fluxforge.gnn._mlp import MLP, AbstractMLP
-from fluxforge.gnn._network import Network
-from fluxforge.gnn.exact._networks import sparse_count, sparse_network
-from fluxforge.gnn.exact._parts import nonzeros
+from fluxforge.gnn._network import MLP, AbstractMLP, Network
+from fluxforge.gnn.exact import nonzeros, sparse_count, sparse_network
 
 
 def on_simplified_features(network: Network) -> bool:

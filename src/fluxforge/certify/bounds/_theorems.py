@@ -58,7 +58,7 @@ from fluxforge.certify.bounds._premises import (
 from fluxforge.data._pairs import CORNER_CASES
 from fluxforge.data._problem import Problem
 from fluxforge.gnn._network import Network
-from fluxforge.gnn.exact._networks import LinearWeights, linear_weights
+from fluxforge.gnn.exact import LinearWeights, linear_weights
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.pde._catalogue import HEAT

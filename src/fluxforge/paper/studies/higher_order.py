@@ -11,8 +11,8 @@ from msgspec import convert, structs, to_builtins
 from fluxforge import recipe
 from fluxforge.certify.effective import lattice_diffusion
 from fluxforge.certify.time_order import study_graph, time_order
-from fluxforge.data._build import source
 from fluxforge.data._problem import Problem
+from fluxforge.data._source import source
 from fluxforge.distil._constants import layer_stages
 from fluxforge.distil._reading import small_steps
 from fluxforge.expression._symbols import symbol
