@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fluxforge.certify.flux import (
-    Flux,
-    N,
-    P,
-    flux_of,
-    has_flux_of_equation,
+from fluxforge.certify.flux import Flux, N, P, flux_of, has_flux_of_equation, states_of
+from fluxforge.certify.harten import step_bound
+from fluxforge.certify.monotone import (
+    e_condition,
     is_antisymmetric,
     is_consistent,
     largest_speed,
-    states_of,
+    monotonicity,
+    peclet_limit,
 )
-from fluxforge.certify.harten import step_bound
-from fluxforge.certify.monotone import e_condition, monotonicity, peclet_limit
 from fluxforge.errors import NumericalError
 from fluxforge.expression import parse, symbol
 from fluxforge.pde import find as find_equation
@@ -141,15 +138,17 @@ def test_steps_are_bounded_by_hartens_coefficients() -> None:
         ("engquist-osher", BURGERS, 0.9),
         ("rusanov", BURGERS, 0.85),
     ):
-        found = step_bound(flux(name, equation))
+        own = flux(name, equation)
+        found = step_bound(own, largest_speed(own), antisymmetric=is_antisymmetric(own).holds)
         assert least <= found.variation <= 1.0
         assert found.extrema <= 1.0
         # What is proved is never contradicted by a step.
         assert found.measured_variation >= found.variation
         assert found.measured_extrema >= found.extrema
         assert found.measured_extrema == pytest.approx(1.0, rel=0.01)
-    with pytest.raises(NumericalError, match="without diffusion"):
-        step_bound(flux("upwind", BOTH))
+    for name, equation, antisymmetric in (("upwind", BOTH, True), ("upwind", ADVECTION, False)):
+        with pytest.raises(NumericalError, match="without diffusion"):
+            step_bound(flux(name, equation), 1.0, antisymmetric=antisymmetric)
 
 
 def test_the_flux_of_a_scheme_is_what_its_message_says() -> None:

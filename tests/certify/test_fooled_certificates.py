@@ -9,8 +9,9 @@ from fooling_schemes import DECOYS, FLUX, one_stage
 
 from fluxforge.certify import Certificate, FamilyResult, Line, Rates, Verdict, verify, verify_step
 from fluxforge.certify._families import Levels
+from fluxforge.certify._studies import SpaceStudy
 from fluxforge.certify.effective import lattice_equation
-from fluxforge.certify.order import SpaceStudy, space_studies
+from fluxforge.certify.order import space_studies
 from fluxforge.mesh import jittered
 from fluxforge.scheme import Claims, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN

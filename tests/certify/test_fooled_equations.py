@@ -6,14 +6,15 @@ import pytest
 
 from fluxforge.certify import Verdict, verify
 from fluxforge.certify._claims import generator_holds
-from fluxforge.certify._families import Levels
+from fluxforge.certify._equations import SmoothEquation
+from fluxforge.certify._families import Levels, study_graph
 from fluxforge.certify.conservation import conservation
-from fluxforge.certify.effective import SmoothEquation, own_equation
+from fluxforge.certify.effective import own_equation
 from fluxforge.certify.modified import is_own_symbolically, lattice_equations
 from fluxforge.certify.order import space_studies
 from fluxforge.certify.patch import patch_tests, worse
 from fluxforge.certify.semidiscrete import falls_with_size, semidiscrete
-from fluxforge.certify.time_order import study_graph, time_order
+from fluxforge.certify.time_order import time_order
 from fluxforge.mesh import jittered
 from fluxforge.pde import Equation, from_document
 from fluxforge.scheme import Claims, Scheme, SchemeBuilder

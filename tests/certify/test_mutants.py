@@ -3,11 +3,12 @@
 import pytest
 
 from fluxforge.certify import verify
+from fluxforge.certify._families import study_graph
 from fluxforge.certify.conservation import conservation
 from fluxforge.certify.patch import patch_test
 from fluxforge.certify.semidiscrete import semidiscrete
 from fluxforge.certify.stability import stability
-from fluxforge.certify.time_order import study_graph, time_order
+from fluxforge.certify.time_order import time_order
 from fluxforge.errors import SchemeError
 from fluxforge.mesh import jittered
 from fluxforge.scheme import SchemeBuilder

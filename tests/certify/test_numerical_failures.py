@@ -12,17 +12,18 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 from fluxforge.certify import Verdict, _doubts, verify, verify_step
 from fluxforge.certify._certificate import _stability
+from fluxforge.certify._properties import Stability
+from fluxforge.certify._systems import exact_solution
 from fluxforge.certify.growth import maximum_principle
 from fluxforge.certify.modified import square_equation
-from fluxforge.certify.stability import Stability, stability
-from fluxforge.certify.time_order import exact_solution
+from fluxforge.certify.stability import stability
 from fluxforge.errors import InstabilityError, NumericalError
 from fluxforge.mesh import dual, jittered, squares
 from fluxforge.scheme import Scheme, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import Operator, factorise
 
-VERIFICATION = sys.modules["fluxforge.certify._verification"]
+VERIFICATION = sys.modules["fluxforge.certify._verify"]
 FAULTS = [
     TypeError,
     KeyError,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fluxforge.certify import Verdict
-from fluxforge.certify.layer import boundary_layer
-from fluxforge.certify.riemann import RiemannProblem, exact_solution, riemann_line, riemann_problems, solve_riemann
+from fluxforge.certify.riemann import boundary_layer, exact_solution, riemann_line, riemann_problems, solve_riemann
+from fluxforge.certify.transport import RiemannProblem
 from fluxforge.errors import InputError
 from fluxforge.pde import find as find_equation
 from fluxforge.pde import from_document

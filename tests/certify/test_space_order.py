@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fluxforge.certify import verify
-from fluxforge.certify._evidence import Rates
 from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import PROBLEMS, functions
+from fluxforge.certify._studies import Rates
 from fluxforge.certify.order import mesh_studies, space_order, steady_errors
 from fluxforge.errors import InputError
 from fluxforge.mesh import right_triangles, squares

@@ -5,7 +5,9 @@ import pytest
 import sympy as sp
 from fooling_schemes import half_step
 
-from fluxforge.certify.time_order import exact_solution, series_order, study_graph, time_order
+from fluxforge.certify._families import study_graph
+from fluxforge.certify._systems import exact_solution
+from fluxforge.certify.time_order import series_order, time_order
 from fluxforge.mesh import dual, squares
 from fluxforge.pde import HEAT
 from fluxforge.scheme import Scheme, face_invariants, find, nested_tableau, weighted_scheme

@@ -3,9 +3,9 @@
 import jax
 import pytest
 
+from fluxforge.certify._families import study_graph
 from fluxforge.certify.patch import patch_test, worse
 from fluxforge.certify.semidiscrete import other_equation, semidiscrete
-from fluxforge.certify.time_order import study_graph
 from fluxforge.certify.units import dimensions, units
 from fluxforge.mesh import jittered
 from fluxforge.scheme import SchemeBuilder, find

@@ -7,7 +7,7 @@ import pytest
 
 from fluxforge.certify import other_equation, verify
 from fluxforge.certify._evidence import Verdict
-from fluxforge.certify._families import Levels
+from fluxforge.certify._families import Levels, study_graph
 from fluxforge.certify._problems import problems_of, strength
 from fluxforge.certify.conservation import conservation
 from fluxforge.certify.effective import effective_diffusion
@@ -16,7 +16,7 @@ from fluxforge.certify.order import problem_errors, space_studies
 from fluxforge.certify.patch import patch_test
 from fluxforge.certify.semidiscrete import semidiscrete
 from fluxforge.certify.stability import stability
-from fluxforge.certify.time_order import study_graph, time_order
+from fluxforge.certify.time_order import time_order
 from fluxforge.certify.units import units, units_line
 from fluxforge.errors import EquationError
 from fluxforge.mesh import dual, jittered, squares

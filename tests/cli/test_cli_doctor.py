@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from cli_runs import Cli
 
-from fluxforge import _doctor, mesh
-from fluxforge._doctor import Check, Examination, cores, examine, free_memory
+from fluxforge import _doctor
+from fluxforge._doctor import Check, Examination, cores, examine
+from fluxforge._machine import free_memory
 
 NAMES = {"python", "fluxforge", "jax", "devices", "64-bit mode", "gmsh", "meshio", "pyoperon", "pysr", "fipy"}
 NAMES |= {"numba", "pyamg"}
@@ -34,7 +35,7 @@ def test_table_has_every_check(cli: Cli) -> None:
 
 def test_gmsh_that_does_not_load_is_optional_and_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = "gmsh needs the system library libGLU.so.1: install the package libglu1-mesa"
-    monkeypatch.setattr(mesh, "gmsh_problem", lambda: problem)
+    monkeypatch.setattr("fluxforge.mesh._generate_gmsh.gmsh_problem", lambda: problem)
     found = examine()
     (check,) = (check for check in found.checks if check.name == "gmsh")
     assert found.ok

@@ -19,7 +19,7 @@ from fluxforge.mesh import DualGraph, fourier_step, reference_step, resolve, uni
 from fluxforge.pde import from_document
 from fluxforge.scheme import Hop, Scheme, SchemeBuilder, amplification, find, one_cell_order
 from fluxforge.scheme.emit import emit, emit_c_mesh
-from fluxforge.scheme.emit._c_text import c_tables
+from fluxforge.scheme.emit._mesh_arrays import c_tables
 from fluxforge.scheme.emit._plan import _obstacle
 from fluxforge.scheme.reference import corrected_in
 from fluxforge.stepping import generator, step_limit, stepper

@@ -5,9 +5,9 @@ import pytest
 import sympy as sp
 
 from fluxforge.certify import Certificate
+from fluxforge.certify._families import study_graph
 from fluxforge.certify.patch import patch_test
 from fluxforge.certify.semidiscrete import semidiscrete
-from fluxforge.certify.time_order import study_graph
 from fluxforge.distil import Candidate, Front
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression import parse, symbol

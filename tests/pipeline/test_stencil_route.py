@@ -191,9 +191,11 @@ def test_two_different_messages_are_not_the_flux_repeated() -> None:
 
 def test_laws_that_are_no_whole_powers_or_no_flux_are_refused() -> None:
     good = {"A": 1.02, "delta": -0.97, "V": -1.1, "dt": 0.99}
-    assert _stencil_route._flux(PowerLaw(1.0, good, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A") / symbol("delta")
+    assert _stencil_route._flux_of_law(PowerLaw(1.0, good, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A") / symbol(
+        "delta"
+    )
     area = {**good, "delta": 0.1}
-    assert _stencil_route._flux(PowerLaw(1.0, area, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A")
+    assert _stencil_route._flux_of_law(PowerLaw(1.0, area, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A")
     for name, power, line in (
         ("A", 0.6, "is no product of whole powers; train longer"),
         ("A", np.nan, "is no product of whole powers; train longer"),
@@ -201,7 +203,7 @@ def test_laws_that_are_no_whole_powers_or_no_flux_are_refused() -> None:
         ("dt", 2.0, "is no flux times Δt/V"),
     ):
         with pytest.raises(DiscoveryError, match=line):
-            _stencil_route._flux(PowerLaw(1.0, {**good, name: power}, 0.0, 0.0), HEAT)
+            _stencil_route._flux_of_law(PowerLaw(1.0, {**good, name: power}, 0.0, 0.0), HEAT)
 
 
 def test_each_power_over_two_hops_has_to_be_that_of_two_fluxes() -> None:
@@ -242,12 +244,11 @@ def searched(monkeypatch: pytest.MonkeyPatch, *formulas: sp.Expr, units: bool) -
     rng = np.random.default_rng(0)
     each = Sampled("z1", "message", 0, tabulate(names, rng.random((20, 4)), rng.random(20)), tuple(map(symbol, names)))
 
-    class Engine:
-        def fit(self, table: object, search: object, *, seed: int) -> Front:
-            assert table is each.table
-            return Front(tuple(Candidate(formula, k + 1, 0.1 / (k + 1)) for k, formula in enumerate(formulas)))
+    def search_front(engine: object, table: object, search: object, *, seed: int) -> Front:
+        assert table is each.table
+        return Front(tuple(Candidate(formula, k + 1, 0.1 / (k + 1)) for k, formula in enumerate(formulas)))
 
-    monkeypatch.setattr(_modules, "engine", lambda _: Engine())
+    monkeypatch.setattr(_modules, "search_front", search_front)
     return _modules._search_module(each, recipe.override(recipe.load("first-order"), {"search.units": units}))
 
 

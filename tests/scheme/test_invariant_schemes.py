@@ -16,7 +16,7 @@ from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, jittered, refere
 from fluxforge.pde import Equation, dimensions, from_document, unit
 from fluxforge.scheme import Hop, Scheme, SchemeBuilder, find, load, message_symbols, save, symbol_units
 from fluxforge.scheme.emit import emit, emit_c_mesh
-from fluxforge.scheme.emit._c_text import c_tables
+from fluxforge.scheme.emit._mesh_arrays import c_tables
 from fluxforge.scheme.emit._plan import Arguments
 from fluxforge.stepping import general_stepper, stepper
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fluxforge import recipe
-from fluxforge.cli._gallery import _run_in_processes
+from fluxforge.cli._reproduction import _run_in_processes
 from fluxforge.errors import DiscoveryError, InputError
 from fluxforge.pipeline import GalleryRun, plan_gallery
 from fluxforge.pipeline._gallery import Exhibit

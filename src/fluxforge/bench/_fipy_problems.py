@@ -17,12 +17,11 @@ import sympy as sp
 from scipy.optimize import brentq
 
 from fluxforge._types import CellField
-from fluxforge.bench._fipy import load_fipy
-from fluxforge.bench._rows import Row, Sizes, relative_l2, with_orders
+from fluxforge.bench._rows import Row, Sizes, load_fipy, relative_l2, with_orders
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._boundary import Condition, Neumann, Robin, Value
-from fluxforge.mesh._families import squares
-from fluxforge.pde._catalogue import CONDUCTION
+from fluxforge.mesh._generate import squares
+from fluxforge.pde._equation import CONDUCTION
 from fluxforge.stepping._run import simulate
 
 Exact = Callable[[np.ndarray, np.ndarray, float], np.ndarray]

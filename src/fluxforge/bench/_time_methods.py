@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fluxforge.bench._carried import Carried
-from fluxforge.bench._time_case import Step, TimeCase
-from fluxforge.bench._time_fit import fitted_polynomial
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.scheme import rkl2_tableau
+from fluxforge.bench._time_case import Step, TimeCase, fitted_polynomial
+from fluxforge.pde._equation import HEAT
 from fluxforge.scheme._tableau import TABLEAUX, Tableau, rkc2_tableau
+from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
 from fluxforge.stepping._exponential import (
     ImplicitStep,
     Polynomial,
@@ -26,8 +25,6 @@ from fluxforge.stepping._frozen_flux import FrozenFlux, freeze_flux
 STAGES = (2, 3, 4, 5, 6, 8, 12, 16)
 MOST_OPTIMAL = 8
 """Degrees of the polynomials of longest interval: a linear program of degree 16 takes many seconds."""
-FIXED = ("midpoint", "rk4", "rkl2", "rkc2", "optimal", "minimax", "fitted", "chebyshev")
-"""Families whose step is one polynomial of the operator, chosen without knowledge of the field."""
 SUBSTEPS = (1, 2, 4)
 _RESOLVED = 1e-8
 

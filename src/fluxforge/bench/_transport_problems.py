@@ -16,11 +16,12 @@ from fluxforge.bench._rows import (
     relative_l2,
     relative_max,
     row_of_squares,
+    run_row,
     total_variation,
-    with_orders_along_a_row,
+    with_orders,
 )
 from fluxforge.mesh._boundary import Inflow
-from fluxforge.mesh._families import right_triangles, squares
+from fluxforge.mesh._generate import right_triangles, squares
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl
 from fluxforge.stepping._run import simulate
@@ -122,11 +123,10 @@ def _rotation_row(name: str, profile: Profile, scheme: str, family: str, mesh: M
 def _tracer_row(problem: str, family: str, run: Simulation, initial: CellField, error: float, norm: str) -> Row:
     u, graph = run.final, run.graph
     before = total_variation(graph, initial)
-    return Row(
-        problem=problem,
-        scheme=run.scheme,
-        mesh=family,
-        cells=graph.cells,
+    return run_row(
+        run,
+        problem,
+        family,
         error=error,
         norm=f"relative {norm}",
         error_max=relative_max(u, initial),
@@ -135,8 +135,6 @@ def _tracer_row(problem: str, family: str, run: Simulation, initial: CellField, 
         below=max(0.0, float(initial.min() - u.min())),
         above=max(0.0, float(u.max() - initial.max())),
         variation=total_variation(graph, u) / before if before else None,
-        steps=run.steps,
-        seconds_per_step=run.seconds_per_step,
     )
 
 
@@ -174,7 +172,7 @@ def burgers(sizes: Sizes) -> list[Row]:
         row
         for solve in problems
         for scheme in BURGERS
-        for row in with_orders_along_a_row([solve(scheme, n) for n in sizes.burgers])
+        for row in with_orders([solve(scheme, n) for n in sizes.burgers], dimension=1)
     ]
 
 
@@ -219,11 +217,10 @@ def _burgers_row(
     problem: str, run: Simulation, exact: CellField, *, quantity: str, measured: float, exact_value: float
 ) -> Row:
     u = run.final
-    return Row(
-        problem=problem,
-        scheme=run.scheme,
-        mesh="row",
-        cells=run.graph.cells,
+    return run_row(
+        run,
+        problem,
+        "row",
         error=float(np.abs(u - exact).mean()),
         norm="L1",
         quantity=quantity,
@@ -231,6 +228,4 @@ def _burgers_row(
         exact=exact_value,
         minimum=float(u.min()),
         maximum=float(u.max()),
-        steps=run.steps,
-        seconds_per_step=run.seconds_per_step,
     )

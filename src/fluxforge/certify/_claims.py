@@ -1,18 +1,17 @@
-"""The request of a certificate, and the claims of a scheme compared with what was measured."""
+"""The claims of a scheme compared with what was measured."""
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from fluxforge.certify._evidence import LEAST_LEVELS, Line, Verdict, verdict_of
+from fluxforge.certify._certificate import Certificate, FamilyResult, Request
+from fluxforge.certify._equations import Rate, SemiDiscrete
+from fluxforge.certify._evidence import ClaimCheck, Line, Verdict, verdict_of
 from fluxforge.certify._families import Levels
-from fluxforge.certify._family import FamilyResult
-from fluxforge.certify.rate import Rate
-from fluxforge.certify.semidiscrete import SemiDiscrete
-from fluxforge.certify.stability import Stability
-from fluxforge.certify.units import Units
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.certify._properties import Stability, Units
+from fluxforge.certify._studies import LEAST_LEVELS
+from fluxforge.certify.flux import named_flux
+from fluxforge.certify.transport import TransportProperties
 from fluxforge.scheme._scheme import Claims, Scheme
 
 # How far measured orders may be from claimed ones, and intervals relative to claimed ones. Observed orders in space are
@@ -20,36 +19,6 @@ from fluxforge.scheme._scheme import Claims, Scheme
 TIME_TOLERANCE = 0.1
 SPACE_TOLERANCE = 0.15
 INTERVAL_TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True)
-class ClaimCheck:
-    """A claim, what was measured, and whether it holds: None where that is not established.
-
-    `asked` is false where the user left the measurement out; such a claim does not affect the verdict. `reason` says
-    why a claim was left out or is not established.
-    """
-
-    property: str
-    claimed: Any
-    measured: Any
-    holds: bool | None
-    asked: bool = True
-    reason: str = ""
-
-    def words(self) -> str:
-        """Claim and measurement in words; numbers have four digits, or all if they differ only beyond."""
-        if self.asked and self.holds is not None:
-            claimed, measured = _value(self.claimed), _value(self.measured)
-            if claimed == measured and not self.holds:
-                claimed, measured = str(self.claimed), str(self.measured)
-            return f"claimed {claimed}, measured {measured}"
-        state = "not established" if self.asked else "left out"
-        return f"claimed {_value(self.claimed)}, {state}" + (f": {self.reason}" if self.reason else "")
-
-
-def _value(value: object) -> str:
-    return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)
@@ -76,6 +45,28 @@ class Measured:
     space: Mapping[str, SpaceFinding]
     left_out: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_certificate(
+    certificate: Certificate, request: Request, reasons: Mapping[str, str], *, symbolic: bool | None
+) -> tuple[ClaimCheck, ...]:
+    """Every claim of the scheme against the results of its certificate.
+
+    `reasons` says, by question, why something was not established; `symbolic` whether the formulas are right for every
+    value of the parameters, where that was asked.
+    """
+    scheme, found = request.scheme, certificate
+    measured = Measured(
+        conservative=None if found.conservation is None else found.conservation.holds,
+        linear_exact=None if found.patch is None else found.patch.exact(1),
+        time_order=None if found.time is None else found.time.order,
+        generator=generator_holds(found.rate or found.semidiscrete, found.units, symbolic),
+        stable_to=None if found.stability is None else found.stability.interval,
+        space={family: space_finding(one) for family, one in found.space.items() if one.study is not None},
+        left_out=claims_left_out(request),
+        reasons=claim_reasons(reasons, found.stability, request.families),
+    )
+    return (*check_claims(scheme.claims, measured), *transport_claims(scheme, found.transport))
 
 
 def check_claims(claims: Claims, measured: Measured) -> tuple[ClaimCheck, ...]:
@@ -158,24 +149,6 @@ QUESTIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Request:
-    """The scheme, the meshes or families, the exact solution, and whether the certificate is quick."""
-
-    scheme: Scheme
-    mesh: Mesh | None
-    families: tuple[Levels, ...]
-    meshes: tuple[Mesh, ...]
-    exact: str | None
-    quick: bool
-
-    @property
-    def dimension(self) -> int:
-        """3 where families in space were asked for, or the formulas are written for three coordinates."""
-        in_space = any(one.dimension == 3 for one in self.families) or self.scheme.dimension == 3
-        return 3 if in_space else 2
-
-
 def claims_left_out(request: Request) -> dict[str, str]:
     """Claims that the user did not ask about, with the reason."""
     levels = {one.family: len(one.sizes) for one in request.families}
@@ -220,3 +193,14 @@ def space_finding(found: FamilyResult) -> SpaceFinding:
     assert found.study is not None
     rates = found.study.l2
     return SpaceFinding(rates.order, rates.exact, found.fails)
+
+
+def transport_claims(scheme: Scheme, found: TransportProperties | None) -> tuple[ClaimCheck, ...]:
+    """The check of the monotonicity that the flux a scheme is named after claims; a flux may claim that it is not."""
+    own = None if found is None else named_flux(scheme)
+    if own is None or found is None:
+        return ()
+    measured = None if found.monotone is None else found.monotone.holds
+    reason = "intervals do not decide" if measured is None else ""
+    holds = None if measured is None else measured == own.monotone
+    return (ClaimCheck("monotone", own.monotone, measured, holds, reason=reason),)

@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 from itertools import permutations, product
 
+import equinox as eqx
 import numpy as np
 
 from fluxforge._arguments import check_kind, check_whole
 from fluxforge.errors import InputError
 from fluxforge.mesh import FAMILIES as GENERATORS
+from fluxforge.mesh._boundary import Dirichlet
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._generate import generate
+from fluxforge.mesh._generate import generate, jittered
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.scheme._scheme import FAMILIES
 
@@ -173,20 +176,15 @@ class Levels:
         """Number of coordinates."""
         return 3 if self.family in SPACE else 2
 
-    def refine_to(self, n: int, seed: int = SEEDS[0]) -> Mesh | DualGraph:
-        """The mesh of size n; of a family in space, its graph."""
-        return cubes(n) if self.family in SPACE else self.mesh(n, seed)
+    def graph(self, n: int, seed: int = SEEDS[0]) -> DualGraph:
+        """The graph of size n, with T = 0 on every wall."""
+        return cubes(n) if self.family in SPACE else dual(self.mesh(n, seed))
 
     def mesh(self, n: int, seed: int = SEEDS[0]) -> Mesh:
         """The mesh of size n. Unstructured ones come from the built-in generator, and do not depend on gmsh."""
         if self.family in ("regular", "irregular"):
             return generate(kind=self.family, cells=2 * n * n, seed=seed, engine="builtin")
         return GENERATORS[self.family](n, seed)
-
-
-def count_cells(mesh: Mesh | DualGraph) -> int:
-    """The number of cells of a mesh or a graph."""
-    return mesh.cells if isinstance(mesh, DualGraph) else len(mesh.cells)
 
 
 def choose(
@@ -221,3 +219,50 @@ def _extend_sizes(sizes: tuple[int, ...], levels: int | None) -> tuple[int, ...]
     while len(sizes) < levels:
         sizes = (*sizes, 2 * sizes[-1])
     return sizes[:levels]
+
+
+# Cells per period of each lattice, and a size whose middle period sees no boundary through any scheme of few hops.
+PERIODS = {"squares": 1, "right": 2, "cross": 4, "equilateral": 2, "cubes": 1}
+LATTICE_SIZE, SIZE_IN_SPACE = 21, 9
+
+
+def lattice_size(family: str) -> int:
+    """Number of periods along a side of the lattice whose middle period is examined."""
+    return SIZE_IN_SPACE if family in SPACE else LATTICE_SIZE
+
+
+def lattice_graph(family: str, n: int | None = None) -> tuple[DualGraph, np.ndarray]:
+    """The graph of a lattice with n periods a side, and the indices of the cells of the period in its middle."""
+    n = lattice_size(family) if n is None else n
+    graph = Levels(family, (n,)).graph(n)
+    first = sum((n // 2) * n**k for k in range(graph.dimension)) * PERIODS[family]
+    return graph, np.arange(first, first + PERIODS[family])
+
+
+def study_graph(dimension: int = 2) -> DualGraph:
+    """A small irregular mesh with non-zero boundary data, without a symmetry that could hide a term."""
+    if dimension == 3:
+        graph = rough_tetrahedra()
+        x, y, z = graph.centre[graph.interior :].T
+        return eqx.tree_at(lambda g: g.value, graph, 1 + x * y + z)
+    return dual(jittered(5, 0.2, 3), Dirichlet("1 + x*y"))
+
+
+def default_graph(dimension: int = 2) -> DualGraph:
+    """The mesh on which limits are quoted unless one is given: irregular, about 300 cells, T = 0 on its boundary.
+
+    In space, 162 jittered tetrahedra.
+    """
+    if dimension == 3:
+        return tetrahedra(3, 0.15, 1)
+    return dual(generate(kind="irregular", cells=300, seed=1, engine="builtin"))
+
+
+def small_graph(dimension: int = 2) -> DualGraph:
+    """Where growth is measured unless a mesh of up to 300 cells is given: 72 jittered triangles, walls at zero.
+
+    In space, 48 jittered tetrahedra.
+    """
+    if dimension == 3:
+        return rough_tetrahedra()
+    return dual(jittered(6, 0.2, 5))

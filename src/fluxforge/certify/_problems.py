@@ -10,21 +10,17 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression._conditions import AtMost, Below, Select
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._fields import field, parse_components
-from fluxforge.expression._parse import parse
+from fluxforge.expression._parse import field, parse, parse_components
 from fluxforge.expression._print import to_text
-from fluxforge.expression._symbols import COORDINATES, symbol, symbols_of
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._face_parameters import face_conormals
+from fluxforge.expression._symbols import COORDINATES, AtMost, Below, Select, symbol, symbols_of
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameters import Settings, reference_step
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.mesh._parameter_values import face_conormals
+from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Rank, Where
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._field import linear_reaction
 
 Function = Callable[..., np.ndarray]
 
@@ -106,20 +102,6 @@ def as_formula(value: Any) -> Any:
     if isinstance(value, int | float):
         return sp.Float(float(value))
     raise InputError("an exact solution needs parameters that are numbers or formulas")
-
-
-def study_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None, state: np.ndarray | None = None) -> float:
-    """The reference step of the scheme's equation; of one that is not linear, at the `state`, or at states from 0 to 1.
-
-    Where nothing is exchanged and nothing decays, it is the time in which a field grows by e; infinite without growth.
-    """
-    if state is None and not scheme.equation.linear:
-        state = np.linspace(0.0, 1.0, graph.cells)
-    found = reference_step(scheme.equation, graph, parameters, state)
-    if np.isfinite(found):
-        return found
-    reaction = linear_reaction(scheme.equation, graph, parameters)
-    return found if reaction is None or reaction.growth == 0 else 1.0 / reaction.growth
 
 
 def times(value: Any, factor: float) -> Any:

@@ -1,42 +1,30 @@
 """Order in space: errors of steady states on manufactured solutions, family by family or mesh by mesh."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from fluxforge.certify._evidence import LEAST_LEVELS, Line, Rates, Verdict, number, rates_in_words
-from fluxforge.certify._families import Levels, count_cells
+from fluxforge.certify._evidence import Line, Verdict
+from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import SINES, Problem, problems_of, scaled_to
-from fluxforge.certify._steady import steady_state
-from fluxforge.errors import InputError
+from fluxforge.certify._studies import LEAST_LEVELS, Rates, SpaceStudy, number, rates_in_words
+from fluxforge.certify._systems import steady_state
+from fluxforge.errors import InputError, NumericalError
+from fluxforge.expression._evaluate import evaluate
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.mesh._parameters import Settings, reference_step
+from fluxforge.pde._equation import HEAT, Equation, differentiate
 from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._stepper import general_stepper
 
 # An order is quoted only if the error at the finest level is below this share of the solution.
 LARGEST_ERROR = 0.1
 # Orders of a user's own sequence are quoted from this many meshes.
 LEAST_MESHES = 3
-
-
-@dataclass(frozen=True)
-class SpaceStudy:
-    """Relative errors of the steady state of the scheme's equation for one manufactured u.
-
-    The error is against u at the centroids: L2 is volume-weighted, both are relative to the norm of u. On random
-    families it is the root mean square over several meshes of each size.
-    """
-
-    family: str
-    cells: tuple[int, ...]
-    l2: Rates
-    linf: Rates
-    problem: str = SINES.name
 
 
 def space_order(
@@ -75,14 +63,14 @@ def _refine(
     for n in levels.sizes:
         if progress is not None:
             progress(f"space order, {levels.family}, n = {n}")
-        meshes = [levels.refine_to(n, seed) for seed in levels.seeds]
-        errors = np.array([[problem_errors(scheme, mesh, problem) for problem in problems] for mesh in meshes])
-        cells.append(round(float(np.mean([count_cells(mesh) for mesh in meshes]))))
+        graphs = [levels.graph(n, seed) for seed in levels.seeds]
+        errors = np.array([[problem_errors(scheme, graph, problem) for problem in problems] for graph in graphs])
+        cells.append(round(float(np.mean([graph.cells for graph in graphs]))))
         mean = np.mean(errors**2, axis=0)
         together.append(np.sqrt(mean))
-        if len(meshes) > 1:
+        if len(graphs) > 1:
             # Half the relative standard error of the mean square is that of its root.
-            scatter.append(0.5 * np.std(errors**2, axis=0, ddof=1) / np.sqrt(len(meshes)) / np.maximum(mean, 1e-300))
+            scatter.append(0.5 * np.std(errors**2, axis=0, ddof=1) / np.sqrt(len(graphs)) / np.maximum(mean, 1e-300))
     found = _Errors(cells, np.array(together), np.array(scatter))
     return _studies(levels.family, found, problems, below=below, least=LEAST_LEVELS, dimension=levels.dimension)
 
@@ -190,3 +178,65 @@ def study_in_words(study: SpaceStudy, *, named: bool = True) -> str:
         text += f", above {study.l2.below:.0%} of the solution"
     text += f", L∞ {study.linf.errors[-1]:.3e} at the finest, order {number(study.linf.order)}"
     return f"{study.problem}: {text}" if named else text
+
+
+# Crossings of the domain after which the initial state has left it.
+CROSSINGS = 2.0
+# Share of the reference step at which our explicit schemes are stable; and the largest number of steps of a march.
+FRACTION, MOST_STEPS = 0.4, 40_000
+
+
+@dataclass(frozen=True)
+class _Error:
+    l2: float
+    linf: float
+
+
+def marched_studies(
+    scheme: Scheme, levels: Levels, *, progress: Callable[[str], None] | None = None
+) -> tuple[SpaceStudy, ...]:
+    """One study per family, of the problem that holds u on every wall; parameters are constant.
+
+    Raises NumericalError where a march does not end or the field is not finite.
+    """
+    problem = replace(problems_of(scheme.equation, levels.dimension)[0], mixed=False)
+    cells, errors = [], []
+    for n in levels.sizes:
+        if progress is not None:
+            progress(f"space order, {levels.family}, n = {n}")
+        graph = problem.graph(levels.graph(n))
+        cells.append(graph.cells)
+        errors.append(_march(scheme, graph, problem))
+    h = tuple(count ** (-1 / levels.dimension) for count in cells)
+    l2, linf = (
+        Rates(h, tuple(getattr(error, norm) for error in errors), below=LARGEST_ERROR, least=LEAST_LEVELS)
+        for norm in ("l2", "linf")
+    )
+    return (SpaceStudy(levels.family, tuple(cells), l2, linf, "marched to steady state"),)
+
+
+def _march(scheme: Scheme, graph: DualGraph, problem: Problem) -> _Error:
+    u, settings = problem.solution(graph), problem.settings(graph.dimension)
+    dt = FRACTION * reference_step(scheme.equation, graph, settings, u)
+    steps = math.ceil(CROSSINGS * _crossing_time(scheme, graph, problem, u) / dt)
+    if not 0 < steps <= MOST_STEPS:
+        raise NumericalError(f"a march of {steps} steps is too long")
+    stepper = general_stepper(scheme, graph, dt=dt, parameters=settings, source=problem.source(graph), dtype="float64")
+    apart = np.asarray(stepper.rollout(u, steps)) - u
+    if not np.isfinite(apart).all():
+        raise NumericalError(f"the field is not finite after {steps} steps of {FRACTION:g} reference steps")
+    V = graph.V
+    return _Error(float(np.sqrt(V @ apart**2 / (V @ u**2))), float(np.abs(apart).max() / np.abs(u).max()))
+
+
+def _crossing_time(scheme: Scheme, graph: DualGraph, problem: Problem, u: np.ndarray) -> float:
+    """The time in which the slowest state crosses the domain."""
+    equation = scheme.equation
+    assert equation.velocity is not None
+    a = np.asarray(problem.settings(graph.dimension)[equation.velocity], float)
+    slope = np.abs(evaluate(differentiate(equation.transported, equation.u), {equation.u: u}, np))
+    span = graph.centre.max(axis=0) - graph.centre.min(axis=0)
+    slowest = float(np.quantile(slope, 0.05)) * float(np.abs(a).max())
+    if slowest == 0:
+        raise NumericalError("nothing is carried")
+    return float(span.max() / slowest)

@@ -7,45 +7,22 @@ import numpy as np
 
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._problems import Problem, capacity, strength, with_walls
+from fluxforge.certify._studies import PatchTest
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.mesh._dual import DualGraph, check_graph
-from fluxforge.mesh._face_parameters import face_conormals
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameter_values import face_conormals
 from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
-from fluxforge.scheme._scheme import Scheme, check_scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme, check_scheme
 from fluxforge.stepping._assemble import generator
-
-# Residuals below this are round-off: sums of some dozen terms over differences of nearby values.
-EXACT = 1e-10
 
 
 def polynomials(dimension: int) -> dict[int, tuple[str, ...]]:
     """Monomials of the coordinates, by degree up to 2."""
     axes = COORDINATES[:dimension]
     return {0: ("1",), 1: axes, 2: tuple("*".join(pair) for pair in combinations_with_replacement(axes, 2))}
-
-
-@dataclass(frozen=True)
-class PatchTest:
-    """max |G p + r + N S_p| over cells and polynomials p of each degree, times h²/(K max|p|); 0 is exact.
-
-    S_p is the source that makes p a steady solution of the equation, and K the size of its diffusion.
-
-    `cell` is where the residual of degree 1 is largest: a linear field that is not steady is a counterexample. `walls`
-    is that cell's boundary data: "held" (p given on every wall) or "mixed" (∂p/∂n on the right and lower ones).
-    """
-
-    residual: dict[int, float]
-    cell: int
-    polynomial: str
-    walls: str = "held"
-
-    def exact(self, degree: int) -> bool:
-        """Whether all polynomials up to that degree are steady to round-off."""
-        return all(self.residual[k] <= EXACT for k in range(degree + 1))
 
 
 def patch_test(

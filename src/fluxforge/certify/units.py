@@ -16,22 +16,22 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.certify._evidence import Line, verdict_of
-from fluxforge.certify._problems import functions, study_step, times, with_mixed_walls
-from fluxforge.certify.time_order import study_graph
+from fluxforge.certify._families import study_graph
+from fluxforge.certify._problems import functions, times, with_mixed_walls
+from fluxforge.certify._properties import SAME_UNITS, Units
+from fluxforge.certify._systems import study_step
 from fluxforge.errors import EquationError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import symbol
-from fluxforge.graph._padded_graph import pad_graph
+from fluxforge.graph._pad import pad_graph
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings, resolve
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import NUMBER, Unit
 from fluxforge.pde._words import Words
 from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import message_symbols, output_symbols, symbol_units
+from fluxforge.scheme._scheme import Scheme, message_symbols, output_symbols, symbol_units
 from fluxforge.stepping._assemble import apply, assemble
 
 # Factors λ of lengths and times, factors of the unknown, and constants added to it: small, large, and no powers of
@@ -39,32 +39,9 @@ from fluxforge.stepping._assemble import apply, assemble
 FACTORS = (1e-3, 0.37, 2.9, 1e3)
 TEMPERATURES = (-1.0, 1e-3, 2.9, 1e3)
 SHIFTS = (-300.0, 0.7, 1e3)
-# Of the largest change in a step: round-off is about 1e-16 times the largest shift over that change, which is near 1.
-SAME = 1e-9
 
 # By which powers of λ lengths, times and the unknown are multiplied in each of the three changes of units.
 _CHANGES = {"lengths": (1, 2, 0), "times": (0, -1, 0), "temperatures": (0, 0, 1)}
-
-
-@dataclass(frozen=True)
-class Units:
-    """By how much T' − T changes, relative to its largest entry, the worst of several factors.
-
-    `lengths`: lengths × λ, times × λ²; `times`: times / λ; `temperatures`: the unknown × a factor, also −1 where the
-    equation is linear; `shift`: a constant added, None where constants do not solve the equation. `algebra` lists which
-    of the first three follow from the dimensions of the formulas, for every λ.
-    """
-
-    lengths: float
-    times: float
-    temperatures: float
-    shift: float | None
-    algebra: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing changes beyond round-off."""
-        return max(self.lengths, self.times, self.temperatures, self.shift or 0.0) <= SAME
 
 
 def units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) -> Units:
@@ -242,7 +219,7 @@ def units_line(found: Units, words: Words = HEAT.words) -> Line:
 def _change(value: float | None) -> str:
     if value is None:
         return "not asked"
-    return "no number" if math.isinf(value) else "same" if value <= SAME else f"T' − T changes by {value:.1e}"
+    return "no number" if math.isinf(value) else "same" if value <= SAME_UNITS else f"T' − T changes by {value:.1e}"
 
 
 Step = Callable[[np.ndarray, np.ndarray], np.ndarray]

@@ -8,8 +8,7 @@ from rich.text import Text
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._evidence import Verdict
 from fluxforge.certify._verify import verify
-from fluxforge.cli._output import command_line, printable, show, show_json, show_pairs
-from fluxforge.cli._progress import question_bar
+from fluxforge.cli._output import command_line, printable, question_bar, show, show_json, show_pairs
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.mesh._read import read
 from fluxforge.report._certificate_page import write_certificate

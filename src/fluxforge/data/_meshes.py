@@ -14,7 +14,8 @@ from safetensors.numpy import load_file, save_file
 
 from fluxforge._files import atomic_path, open_regular, parse_json
 from fluxforge.errors import InputError, StorageError
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._generate import generate
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._mesh import Mesh

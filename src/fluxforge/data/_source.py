@@ -40,9 +40,8 @@ from fluxforge.data._problem import (
     rate_on,
 )
 from fluxforge.errors import InputError, StorageError
-from fluxforge.graph._outflow import put
-from fluxforge.graph._pad import pad_to_size, size
-from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._pad import pad_graph, pad_to_size, size
+from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.pde._document import to_document
@@ -50,8 +49,7 @@ from fluxforge.pde._equation import Equation
 from fluxforge.recipe._recipe import FIELDS, Experiment, Meshes, Pairs, Recipe, Rows, Skew, TwoCells
 from fluxforge.recipe._recipe import Network as NetworkSpec
 from fluxforge.scheme._document import find
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme
 
 # Folded into the seed's key for data; networks fold in small numbers, so that both are independent.
 _DATA = 2**30

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from fluxforge import recipe
 from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
+from fluxforge.distil._simplify import search_front
 from fluxforge.distil._table import tabulate
 from fluxforge.errors import DiscoveryError
 from fluxforge.experiment._data import Dataset
@@ -47,7 +48,7 @@ def search_without_network(data: Dataset, spec: recipe.Recipe, seed: int) -> Wit
     table = tabulate(names, np.stack([fitted.samples[name] for name in names], axis=1), fitted.flux)
     method = "search without a network"
     try:
-        front = engine(wanted.engine).fit(table, Search.of_recipe(wanted), seed=seed)
+        front = search_front(engine(wanted.engine), table, Search.of_recipe(wanted), seed=seed)
         best = min(front, key=lambda candidate: candidate.error).expression
     except DiscoveryError as error:
         return WithoutNetwork(method, str(error), float("inf"), time.perf_counter() - began)

@@ -10,8 +10,8 @@ import sympy as sp
 from jaxtyping import Float
 
 from fluxforge.distil._constants import nearest_fraction
+from fluxforge.distil._front import parametrise, put_numbers
 from fluxforge.distil._solvers import gauss_newton
-from fluxforge.distil._table import parametrise, put_numbers
 from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._form import Form
 from fluxforge.experiment._network import relative_error

@@ -21,10 +21,9 @@ from fluxforge.gnn._network import (
     Network,
     Update,
 )
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.recipe._recipe import Network as NetworkSpec
-from fluxforge.scheme._symbols import NEXT, Ghost, Hop, invariant_names, message_symbols, output_symbols
+from fluxforge.scheme._scheme import NEXT, Ghost, Hop, invariant_names, message_symbols, output_symbols
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names
 
 # Features per hop. {h} is the state at the start of a layer: T, or the output of the layer before.

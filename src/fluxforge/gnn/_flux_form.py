@@ -21,14 +21,11 @@ from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._build import build
 from fluxforge.gnn._network import MLP, AbstractNetwork
-from fluxforge.graph._outflow import Nodes, Quantities
-from fluxforge.graph._padded_graph import PaddedGraph
+from fluxforge.graph._padded_graph import Nodes, PaddedGraph, Quantities
 from fluxforge.graph._stages import AbstractRound, Formulas
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.recipe._recipe import Network as NetworkSpec
-from fluxforge.scheme._scheme import Stage
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop, Stage
 from fluxforge.scheme._tableau import Tableau, rkl2
 from fluxforge.scheme._weighted import face_invariants, nested_rkl2, nested_tableau, refuse_flux_form, weighted_stages
 

@@ -20,12 +20,12 @@ from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._flux_form import FluxNetwork
 from fluxforge.mesh._boundary import Conditions, Dirichlet, Inflow, Neumann
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl
 from fluxforge.mesh._parameters import Settings, reference_step
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Where
 from fluxforge.run.carry import CarryRow
 from fluxforge.scheme._tableau import TABLEAUX

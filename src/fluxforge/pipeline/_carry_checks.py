@@ -10,8 +10,9 @@ from fluxforge.certify._certificate import Certificate
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._flux_form import FluxNetwork
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import squares
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import squares
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pipeline._carry import FIELDS, Case, initial_field, relative_error
 from fluxforge.run.carry import CarryRow, CoefficientPoints, EffectiveRow, StepRow

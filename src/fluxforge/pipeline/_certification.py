@@ -18,15 +18,14 @@ from fluxforge.certify._verify import verify
 from fluxforge.certify.time_order import time_order
 from fluxforge.data._problem import Problem
 from fluxforge.graph._stages import evaluate_stages
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._distillation import Judged
 from fluxforge.pipeline._formula import Formula, is_expected
 from fluxforge.pipeline._problems import judged_steps, problems_by_step
 from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.scheme._document import save
 from fluxforge.scheme._integrate import integrate
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme
 from fluxforge.scheme._tableau import TABLEAUX
 
 FAMILIES = ("squares", "right", "irregular")

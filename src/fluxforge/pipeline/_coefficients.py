@@ -18,12 +18,14 @@ from fluxforge._types import CellField
 from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
 from fluxforge.distil._front import Candidate, Front
+from fluxforge.distil._simplify import search_front
 from fluxforge.distil._table import Table
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._flux_form import FluxNetwork, learned_part
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import Equation
 from fluxforge.pipeline._carry import FIELDS, Case, initial_field, mesh_parameters, relative_error, unseen_mesh
@@ -71,7 +73,9 @@ def distil_coefficients(
     for k, name in enumerate(names):
         tell(f"searching a formula for {name}", k, len(names))
         table = sample_coefficient(network, k, values, spec)
-        fronts[name] = impose_order(engine(spec.search.engine).fit(table, limits, seed=spec.seed), network.order)
+        fronts[name] = impose_order(
+            search_front(engine(spec.search.engine), table, limits, seed=spec.seed), network.order
+        )
     gain = _Gain(network, values, spec)
     best: tuple[float, dict[str, int]] = (-np.inf, {})
     for level in _LEVELS:

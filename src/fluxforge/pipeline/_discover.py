@@ -17,8 +17,8 @@ from fluxforge.distil._ablation import ablate
 from fluxforge.distil._engines import engine
 from fluxforge.errors import InputError
 from fluxforge.gnn._network import Network
-from fluxforge.graph._padded_graph import device_memory
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.graph._pad import device_memory
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._certification import Certified, certify_formula, name_outputs
 from fluxforge.pipeline._distillation import TrainedMember, distil_network, judge_formula, train_network
 from fluxforge.pipeline._experiment import check_experiment, discover_experiment, rewrite_experiment

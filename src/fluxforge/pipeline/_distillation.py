@@ -13,8 +13,8 @@ from fluxforge._types import State
 from fluxforge.certify.bounds._errors import step_errors
 from fluxforge.data._problem import Problem, exact_step
 from fluxforge.data._source import source
+from fluxforge.distil._constants import own_limit, read_constants
 from fluxforge.distil._objective import Objective
-from fluxforge.distil._reading import own_limit, read_constants
 from fluxforge.distil._stencil import geometry, power_law, stencil
 from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, TrainingError
 from fluxforge.gnn._flux_form import FluxNetwork

@@ -16,7 +16,7 @@ from fluxforge.data._source import RefinedSource, source
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression._print import to_text
 from fluxforge.gnn._flux_form import FluxNetwork
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.pipeline._carry import FIELDS, measure_carry, mesh_parameters, unseen_mesh
 from fluxforge.pipeline._carry_checks import (
     coefficient_points,

@@ -11,9 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 from fluxforge import recipe
 from fluxforge.data._problem import Problem
-from fluxforge.distil._constants import Fitted
+from fluxforge.distil._constants import HIDDEN, Fitted, Limit, Reading
 from fluxforge.distil._objective import Free
-from fluxforge.distil._reading import HIDDEN, Limit, Reading
 from fluxforge.distil._stencil import PowerLaw
 from fluxforge.expression._print import to_text
 from fluxforge.graph._stages import evaluate_stages

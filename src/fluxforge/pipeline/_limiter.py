@@ -11,17 +11,15 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge._machine import environment
 from fluxforge.certify._certificate import Certificate
-from fluxforge.certify.limiter import LimiterRegion, limiter_line, limiter_region
+from fluxforge.certify.limiter import limiter_line, limiter_region
+from fluxforge.certify.transport import LimiterRegion
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._print import to_text
-from fluxforge.limiter._distil import ClosedForm, distil_limiter
-from fluxforge.limiter._fit import held_out_ratios, sample_grid
-from fluxforge.limiter._measure import HORIZONS, cfl_superbee
-from fluxforge.limiter._network import network_phi, network_share
-from fluxforge.limiter._rows import Phi
-from fluxforge.limiter._run import TrainedLimiter, train_limiter
+from fluxforge.limiter._distil import ClosedForm, distil_limiter, sample_grid
+from fluxforge.limiter._rows import HORIZONS, TEST, Phi, cfl_superbee, held_out_ratios
+from fluxforge.limiter._train import TrainedLimiter, network_phi, network_share, train_limiter
 from fluxforge.limiter._waves import jiang_shu_errors
-from fluxforge.pde._catalogue import BUILT_IN
+from fluxforge.pde._equation import BUILT_IN
 from fluxforge.pipeline._certification import name_outputs, verify_scheme
 from fluxforge.pipeline._folder import finite, record_outputs
 from fluxforge.report._limiter_page import write_limiter
@@ -36,9 +34,9 @@ from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._tableau import TABLEAUX
 from fluxforge.scheme.limiters import C, Q, R, limited, limiter_of
 
-# Profiles of the test: no training, choice or refit draws them. The standard error of a ratio is then about 0.03 after
-# 2,048 steps; with 192 of them it is 0.1, and the verdict chance.
-_TEST, TEST_ROWS = 2**25, 2048
+# Profiles of the test. The standard error of a ratio is then about 0.03 after 2,048 steps; with 192 of them it is 0.1,
+# and the verdict chance.
+TEST_ROWS = 2048
 NETWORK, TEXTBOOK = "network", "cfl-superbee"
 
 
@@ -127,7 +125,7 @@ def formula_phi(phi: sp.Expr) -> Phi:
 def measure_limiter(name: str, phi: Phi, seed: int) -> LimiterRow:
     """Errors on fresh profiles over CFL-superbee's, and on Jiang's and Shu's wave."""
     with jax.enable_x64(True):
-        fresh = held_out_ratios(phi, seed=seed + _TEST, rows=TEST_ROWS)
+        fresh = held_out_ratios(phi, seed=seed + TEST, rows=TEST_ROWS)
         wave = jiang_shu_errors(phi)
     return LimiterRow(
         name=name,

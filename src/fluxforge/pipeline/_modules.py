@@ -11,10 +11,10 @@ from fluxforge import recipe
 from fluxforge.data._source import source
 from fluxforge.distil._backend import Search
 from fluxforge.distil._compose import Choice, choose
-from fluxforge.distil._constants import Fitted
+from fluxforge.distil._constants import Fitted, Limit, small_steps
 from fluxforge.distil._engines import engine
 from fluxforge.distil._front import Candidate, Front, consistent, units_of
-from fluxforge.distil._reading import Limit, small_steps
+from fluxforge.distil._simplify import search_front
 from fluxforge.distil._table import Sampled, sample
 from fluxforge.errors import DiscoveryError, InputError
 from fluxforge.expression._parse import parse
@@ -70,7 +70,7 @@ def _search_module(each: Sampled, spec: recipe.Recipe) -> Front:
             f"stage distil: the network's {each.kind} {each.name!r} is the same number everywhere "
             f"({float(np.mean(each.table.y)):.3g}): it has learned nothing there; train longer, or with other seeds"
         )
-    front = engine(wanted.engine).fit(each.table, Search.of_recipe(wanted), seed=spec.seed)
+    front = search_front(engine(wanted.engine), each.table, Search.of_recipe(wanted), seed=spec.seed)
     if not wanted.units:
         return front
     kept = consistent(front, units_of(each.table.names, recipe.equation_of(spec)))

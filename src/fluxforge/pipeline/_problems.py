@@ -14,7 +14,7 @@ from fluxforge.data._ensemble import unseen_meshes, unseen_problems
 from fluxforge.data._model import model_of
 from fluxforge.data._problem import AbstractSource, Problem, scale_step
 from fluxforge.data._source import hops_of, source
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 
 # Halvings of the longest step trained with.
 HALVINGS = 7

@@ -23,13 +23,11 @@ from fluxforge.run.skew import AngleRow, LawRow, LimitRow, SkewResult, TrialRow
 from fluxforge.scheme._document import load, save
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.skew._choose import OBJECTIVES, Choice, choose_laws, missed_by
-from fluxforge.skew._conductivity import CONDUCTIVITIES
-from fluxforge.skew._consistency import CELLS, Consistency, fit_limits
 from fluxforge.skew._data import FaceTable, make_table, read_law
-from fluxforge.skew._law import CORRECTED, ChosenLaw, Constants, face_weights
-from fluxforge.skew._network import Coefficients, load_coefficients, train_coefficients
+from fluxforge.skew._flux import CORRECTED, ChosenLaw, Constants, Invariants, face_weights
+from fluxforge.skew._network import CELLS, Coefficients, Consistency, fit_limits, load_coefficients, train_coefficients
 from fluxforge.skew._objective import Judge
-from fluxforge.skew._operator import Invariants
+from fluxforge.skew._problems import CONDUCTIVITIES
 
 # What a flux has to reach, as a share of the corrected flux's; margins of the search are narrower.
 MOST_ERROR, LEAST_STEP, LEAST_ORDER = 1.02, 0.8, 1.9

@@ -14,9 +14,8 @@ from fluxforge.data._ensemble import unseen_meshes, unseen_problems
 from fluxforge.data._model import model_of
 from fluxforge.data._problem import Problem
 from fluxforge.data._source import hops_of
-from fluxforge.distil._constants import layer_stages, two_hop
-from fluxforge.distil._reading import small_steps
-from fluxforge.distil._stencil import PowerLaw, far_stencil, geometry, power_law, series, stencil
+from fluxforge.distil._constants import small_steps
+from fluxforge.distil._stencil import PowerLaw, far_stencil, geometry, layer_stages, power_law, series, stencil, two_hop
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._network import Network, cast
@@ -26,7 +25,7 @@ from fluxforge.pipeline._formula import Formula, law_record, limit_rows
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_shortest_steps
 from fluxforge.run._progress import Progress
 from fluxforge.run.result import Evidence, Laws
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 
 # A power that is this near to a whole number is that number.
 WHOLE = 0.25

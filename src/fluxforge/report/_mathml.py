@@ -7,8 +7,8 @@ from markupsafe import Markup
 from matplotlib.mathtext import MathTextParser
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression import WORDS
 from fluxforge.expression._parse import parse
+from fluxforge.expression._symbols import WORDS
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.emit._latex import emit_latex, formula_latex
 

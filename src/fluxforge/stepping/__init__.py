@@ -17,7 +17,14 @@ from fluxforge.stepping._exponential import (
 from fluxforge.stepping._field import cell_capacity, field_on_cells, linear_reaction, read_array, read_field
 from fluxforge.stepping._folder import prepare_folder
 from fluxforge.stepping._frozen_flux import FrozenFlux, face_coefficients, face_numbers, freeze_flux, freeze_network
-from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, is_one_operator, real_interval, step_limit
+from fluxforge.stepping._limit import (
+    StepLimit,
+    fastest_eigenvalues,
+    is_one_operator,
+    limit_kind,
+    real_interval,
+    step_limit,
+)
 from fluxforge.stepping._linear import LinearStepper
 from fluxforge.stepping._march import choose_step
 from fluxforge.stepping._picture import comparison_figure
@@ -30,7 +37,6 @@ from fluxforge.stepping._simulation import (
     Simulation,
     Summary,
     animation,
-    limit_kind,
     write_comparison,
     write_run,
     write_series,

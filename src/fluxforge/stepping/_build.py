@@ -12,7 +12,8 @@ from fluxforge._arguments import check_choice, check_flag, check_positive
 from fluxforge._types import Precision
 from fluxforge.errors import InputError
 from fluxforge.mesh._boundary import Value
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings
 from fluxforge.mesh._read import as_mesh

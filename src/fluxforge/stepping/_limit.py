@@ -17,11 +17,11 @@ from fluxforge.errors import NumericalError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._boundary import Neumann
-from fluxforge.mesh._dual import DualGraph, check_graph, dual
-from fluxforge.mesh._families import jittered, squares
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph, check_graph
+from fluxforge.mesh._generate import jittered, squares
 from fluxforge.mesh._parameters import Settings, reference_step
-from fluxforge.scheme._amplification import amplification
-from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._linear import amplification, linear_stages
 from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.stepping._assemble import generator, step_matrix
 from fluxforge.stepping._field import cell_capacity, linear_reaction
@@ -312,3 +312,10 @@ def _real_roots(polynomial: sp.Poly) -> list[sp.Expr]:
         return list(polynomial.real_roots())
     except NotImplementedError as error:
         raise NumericalError(f"the real roots of {polynomial.as_expr()} are not found ({error})") from error
+
+
+def limit_kind(limit: float | None) -> str:
+    """`unknown` for None, `unlimited` for infinity, otherwise `finite`."""
+    if limit is None:
+        return "unknown"
+    return "unlimited" if math.isinf(limit) else "finite"

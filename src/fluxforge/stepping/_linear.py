@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, eye_array
 
 from fluxforge._types import State
 from fluxforge.errors import InputError
-from fluxforge.graph._outflow import put
+from fluxforge.graph._padded_graph import put
 from fluxforge.stepping._assemble import AffineMap, Operator, compose, exchange_rows, symmetric_system
 from fluxforge.stepping._solvers import TOLERANCES
 from fluxforge.stepping._stepper import (

@@ -20,16 +20,14 @@ from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol, symbols_of
 from fluxforge.graph._neighbourhoods import Neighbourhoods
-from fluxforge.graph._outflow import outflow_rule, put
-from fluxforge.graph._padded_graph import PaddedGraph, Shown, pad_graph
+from fluxforge.graph._pad import pad_graph
+from fluxforge.graph._padded_graph import PaddedGraph, Shown, outflow_rule, put
 from fluxforge.graph._stages import Moment
 from fluxforge.mesh._boundary import Condition, Robin, Value, depends_on_time, evaluate_at, faces_of_tags, wall_value
-from fluxforge.mesh._close_walls import close_walls, wall_conductance
-from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._parameters import ParameterFields, Settings, resolve, settings_at, varies_in_time
+from fluxforge.mesh._dual import DualGraph, ParameterFields, close_walls, wall_conductance
+from fluxforge.mesh._parameters import Settings, resolve, settings_at, varies_in_time
 from fluxforge.pde._equation import Equation
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Ghost
+from fluxforge.scheme._scheme import Ghost, Scheme
 from fluxforge.stepping._stepper import message_symbols
 
 Time = Float[Array, ""]

@@ -8,10 +8,11 @@ import numpy as np
 
 from fluxforge.errors import InputError, SchemeError
 from fluxforge.mesh._boundary import Condition, Robin, depends_on_time, evaluate_at, fit_conditions, wall_value
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import resolve, settings_at, varies_in_time
+from fluxforge.scheme._document import named_scheme
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._spaces import named_scheme
 from fluxforge.stepping._field import (
     CLOCK,
     Envelope,

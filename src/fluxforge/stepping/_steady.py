@@ -20,7 +20,8 @@ from fluxforge._files import write_document
 from fluxforge._types import CellField
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.mesh._boundary import Conditions, Value
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings
 from fluxforge.mesh._picture import save_figure

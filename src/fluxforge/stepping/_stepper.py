@@ -11,18 +11,16 @@ from jaxtyping import Array, Float, Int
 
 from fluxforge._types import Precision, State
 from fluxforge.graph._neighbourhoods import check_dimension
-from fluxforge.graph._outflow import outflow_rule, put
-from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._pad import pad_graph
+from fluxforge.graph._padded_graph import PaddedGraph, outflow_rule, put
 from fluxforge.graph._stages import Formulas, evaluate_stages, fixed_sums
 from fluxforge.mesh._boundary import Value
-from fluxforge.mesh._close_walls import close_walls
-from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._dual import DualGraph, close_walls
 from fluxforge.mesh._hops import has_lines
 from fluxforge.mesh._parameters import Settings, resolve
 from fluxforge.pde._equation import Equation
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._spaces import bounded_scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._document import bounded_scheme
+from fluxforge.scheme._scheme import Hop, Scheme
 
 
 class AbstractStepper(eqx.Module):

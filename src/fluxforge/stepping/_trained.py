@@ -13,16 +13,15 @@ from fluxforge._types import CellField, Precision, State
 from fluxforge.errors import InputError
 from fluxforge.gnn._flux_form import FluxNetwork
 from fluxforge.gnn._network import AbstractNetwork, cast
-from fluxforge.graph._outflow import put
-from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._pad import pad_graph
+from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.mesh._boundary import Conditions, Value
-from fluxforge.mesh._close_walls import close_walls
-from fluxforge.mesh._dual import DualGraph, check_graph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph, check_graph, close_walls
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings, resolve, unit_volume
 from fluxforge.mesh._read import as_mesh
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.stepping._build import check_64_bits, check_precision
 from fluxforge.stepping._field import field_on_cells
 from fluxforge.stepping._stepper import (

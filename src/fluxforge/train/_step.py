@@ -14,7 +14,7 @@ from fluxforge.data._problem import AbstractSource, Problem
 from fluxforge.gnn._flux_form import build_network
 from fluxforge.gnn._network import AbstractNetwork, Network, cast
 from fluxforge.gnn._standard import Standard, inputs, standardise, standards
-from fluxforge.graph._outflow import put
+from fluxforge.graph._padded_graph import put
 from fluxforge.loss._loss import DataLoss, Terms, absolute_sum, data_loss
 from fluxforge.recipe._equation import equation_of
 from fluxforge.recipe._recipe import Recipe

@@ -210,24 +210,24 @@ def test_names_of_variants_are_those_of_folders() -> None:
 def test_every_variant_is_a_recipe_and_a_quick_one_is_trained_for_less() -> None:
     quick = higher_order.Config()
     for base, changes in higher_order.VARIANTS.values():
-        spec = higher_order._spec(quick, base, {**changes, **higher_order._quicker(quick)})
+        spec = higher_order._spec(quick, base, {**changes, **higher_order._variant_steps(quick)})
         assert spec.training.steps * 4 == recipe.load("midpoint").training.steps
-    assert higher_order._quicker(higher_order.Config(preset="paper")) == {"training.steps": 5000}
-    assert higher_order._quicker(higher_order.Config(variant_steps=5)) == {"training.steps": 5}
-    assert higher_order._quicker(higher_order.Config(changes={"training.steps": 5})) == {}
+    assert higher_order._variant_steps(higher_order.Config(preset="paper")) == {"training.steps": 5000}
+    assert higher_order._variant_steps(higher_order.Config(variant_steps=5)) == {"training.steps": 5}
+    assert higher_order._variant_steps(higher_order.Config(changes={"training.steps": 5})) == {}
 
 
 def test_small_networks_of_four_layers_learn_at_a_lower_rate_and_others_do_not() -> None:
     quick, paper = higher_order.Config(), higher_order.Config(preset="paper")
     for _, changes in higher_order.VARIANTS.values():
-        assert bool(higher_order._gentler(quick, changes)) == (changes.get("network.layers") == 4)
-        assert higher_order._gentler(paper, changes) == {}
+        assert bool(higher_order._variant_rate(quick, changes)) == (changes.get("network.layers") == 4)
+        assert higher_order._variant_rate(paper, changes) == {}
     (base, four) = higher_order.VARIANTS["four layers, θ = ½"]
-    spec = higher_order._spec(quick, base, {**four, **higher_order._gentler(quick, four)})
+    spec = higher_order._spec(quick, base, {**four, **higher_order._variant_rate(quick, four)})
     assert spec.training.learning_rate * 2 == recipe.load("midpoint").training.learning_rate
     assert spec.training.warm_up == 0.05
     asked = higher_order.Config(changes={"training.learning_rate": 1e-4})
-    assert higher_order._gentler(asked, four) == {"training.warm_up": 0.05}
+    assert higher_order._variant_rate(asked, four) == {"training.warm_up": 0.05}
 
 
 @pytest.fixture(scope="module")

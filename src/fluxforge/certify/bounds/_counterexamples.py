@@ -39,13 +39,14 @@ from fluxforge.gnn.exact import (
     one_sided_network,
     sparse_count,
 )
-from fluxforge.graph._pad import stack_graphs
-from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._pad import pad_graph, stack_graphs
+from fluxforge.graph._padded_graph import PaddedGraph
 from fluxforge.mesh._boundary import Conditions
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
-from fluxforge.scheme._symbols import Ghost
+from fluxforge.scheme._scheme import Ghost
 
 READINGS = ("corners", "negated", "positive", "signed", "faces")
 

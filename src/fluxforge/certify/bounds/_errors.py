@@ -14,9 +14,9 @@ from fluxforge._types import State
 from fluxforge.data._problem import Problem, exact_step
 from fluxforge.errors import InputError
 from fluxforge.gnn._network import Network
-from fluxforge.graph._outflow import put
+from fluxforge.graph._padded_graph import put
 from fluxforge.loss._loss import step_of
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ from fluxforge.gnn._network import Network
 from fluxforge.gnn.exact import LinearWeights, linear_weights
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import fourier_step
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping._limit import step_limit
 

@@ -11,12 +11,12 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.certify._evidence import Rates
-from fluxforge.certify._period import PERIODS
+from fluxforge.certify._families import PERIODS, default_graph
+from fluxforge.certify._studies import Rates
 from fluxforge.certify.effective import fitted_diffusion, lattice_diffusion
 from fluxforge.certify.modified import square_equation
 from fluxforge.certify.order import steady_errors
-from fluxforge.certify.stability import default_graph, stability
+from fluxforge.certify.stability import stability
 from fluxforge.certify.time_order import time_order
 from fluxforge.data._meshes import generate_meshes
 from fluxforge.mesh import FAMILIES

@@ -9,12 +9,13 @@ import jax
 from msgspec import convert, structs, to_builtins
 
 from fluxforge import recipe
+from fluxforge.certify._families import study_graph
 from fluxforge.certify.effective import lattice_diffusion
-from fluxforge.certify.time_order import study_graph, time_order
+from fluxforge.certify.time_order import time_order
 from fluxforge.data._problem import Problem
 from fluxforge.data._source import source
-from fluxforge.distil._constants import layer_stages
-from fluxforge.distil._reading import small_steps
+from fluxforge.distil._constants import small_steps
+from fluxforge.distil._stencil import layer_stages
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._network import Network
 from fluxforge.mesh._parameters import fourier_step

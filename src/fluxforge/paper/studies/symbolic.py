@@ -13,10 +13,9 @@ from msgspec.structs import asdict, replace
 
 from fluxforge import recipe
 from fluxforge.data._source import source
-from fluxforge.distil._constants import layer_stages
+from fluxforge.distil._constants import small_steps
 from fluxforge.distil._engines import ENGINES
-from fluxforge.distil._reading import small_steps
-from fluxforge.distil._stencil import series
+from fluxforge.distil._stencil import layer_stages, series
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._network import cast
 from fluxforge.loss._loss import step_of

@@ -29,7 +29,7 @@ from fluxforge.gnn.exact import (
 )
 from fluxforge.mesh import FAMILIES
 from fluxforge.mesh._boundary import Neumann
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.paper.studies._theorems_claims import judge
 from fluxforge.paper.studies._theorems_result import (
@@ -47,7 +47,7 @@ from fluxforge.paper.studies._theorems_result import (
     Weights,
 )
 from fluxforge.run._progress import Progress, Warn, silent
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 from fluxforge.train._train import train
 
 __all__ = ["Config", "Result", "judge", "run"]
