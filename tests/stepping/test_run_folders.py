@@ -101,11 +101,11 @@ def test_an_error_while_writing_leaves_the_earlier_run_as_it_was(
 WRITER = """
 import sys, time
 from fluxforge import mesh, simulate
-output = sys.modules["fluxforge.stepping._output"]
+output = sys.modules["fluxforge.stepping._simulation"]
 def pause(*_):
     print("writing", flush=True)
     time.sleep(60)
-output.field_picture = pause
+output.save_figure = pause
 output.write_run(simulate("euler", mesh.jittered(3), steps=3), sys.argv[1])
 """
 

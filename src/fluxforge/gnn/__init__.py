@@ -3,12 +3,7 @@
 from fluxforge.gnn._build import build
 from fluxforge.gnn._flux_form import (
     FluxNetwork,
-    WeightedRound,
     build_flux_network,
-    build_network,
-    coefficient_inputs,
-    learned_part,
-    log_of_total,
 )
 from fluxforge.gnn._network import (
     MLP,
@@ -44,15 +39,10 @@ __all__ = [
     "Standard",
     "Standardised",
     "Update",
-    "WeightedRound",
     "build",
     "build_flux_network",
-    "build_network",
     "cast",
-    "coefficient_inputs",
     "inputs",
-    "learned_part",
-    "log_of_total",
     "parameters",
     "standardise",
     "standards",

@@ -14,22 +14,20 @@ from fluxforge.stepping._exponential import (
     optimal_interval,
     optimal_polynomial,
 )
-from fluxforge.stepping._field import cell_capacity, field_on_cells, linear_reaction, read_array, read_field
+from fluxforge.stepping._field import field_on_cells, read_field
 from fluxforge.stepping._folder import prepare_folder
-from fluxforge.stepping._frozen_flux import FrozenFlux, face_coefficients, face_numbers, freeze_flux, freeze_network
+from fluxforge.stepping._frozen_flux import FrozenFlux, face_numbers, freeze_flux, freeze_network
 from fluxforge.stepping._limit import (
     StepLimit,
     fastest_eigenvalues,
-    is_one_operator,
-    limit_kind,
     real_interval,
     step_limit,
 )
 from fluxforge.stepping._linear import LinearStepper
 from fluxforge.stepping._march import choose_step
 from fluxforge.stepping._picture import comparison_figure
-from fluxforge.stepping._problem import Problem, read_final, read_problem
-from fluxforge.stepping._run import compare, continue_problem, rerun, restart, run_problem, simulate
+from fluxforge.stepping._problem import Problem, read_problem
+from fluxforge.stepping._run import compare, rerun, restart, simulate
 from fluxforge.stepping._simulation import (
     Comparison,
     ComparisonRow,
@@ -50,12 +48,11 @@ from fluxforge.stepping._steady import (
     overshoot,
     steady,
 )
-from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper, GeneralStepper, general_stepper
+from fluxforge.stepping._stepper import AbstractStepper, GeneralStepper, general_stepper
 from fluxforge.stepping._trained import NetworkStepper, TrainedNetwork, network_stepper
 
 __all__ = [
     "SOLVERS_OF_STEADY_STATES",
-    "STEPS_PER_TURN",
     "AbstractStepper",
     "AffineMap",
     "Comparison",
@@ -82,14 +79,11 @@ __all__ = [
     "animation",
     "apply",
     "assemble",
-    "cell_capacity",
     "chebyshev_exponential",
     "choose_step",
     "compare",
     "comparison_figure",
-    "continue_problem",
     "corrected_euler",
-    "face_coefficients",
     "face_numbers",
     "factorise",
     "fastest_eigenvalues",
@@ -98,10 +92,7 @@ __all__ = [
     "freeze_network",
     "general_stepper",
     "generator",
-    "is_one_operator",
     "krylov_exponential",
-    "limit_kind",
-    "linear_reaction",
     "nearest_polynomial",
     "network_stepper",
     "operator",
@@ -109,14 +100,11 @@ __all__ = [
     "optimal_polynomial",
     "overshoot",
     "prepare_folder",
-    "read_array",
     "read_field",
-    "read_final",
     "read_problem",
     "real_interval",
     "rerun",
     "restart",
-    "run_problem",
     "run_stepper",
     "sides",
     "simulate",

@@ -230,9 +230,9 @@ def _build_timed_stepper(work: Setup, scheme: Scheme, plan: Plan) -> AbstractSte
     if linear_stages(scheme) is None:
         raise InputError(f"scheme {scheme.name!r} is implicit and not linear: no solver here takes it")
     if work.matrix_varies:
-        return VaryingImplicitStepper(HostOperator(scheme, graph, given, schedule), clock, theta)
+        return VaryingImplicitStepper(clock, HostOperator(scheme, graph, given, schedule), theta)
     inner = stepper(scheme, graph, plan.dt, parameters=work.parameters, dtype=problem.dtype, solver=problem.solver)
-    return TimedImplicitStepper(inner, Forcing(scheme, schedule), clock, theta)
+    return TimedImplicitStepper(clock, inner, Forcing(scheme, schedule), theta)
 
 
 def rerun(folder: str | os.PathLike[str], *, progress: Callable[[int], None] | None = None) -> Simulation:

@@ -4,7 +4,6 @@ The state of these steppers is the field with the number n of the step behind it
 and not a sum of rounded steps.
 """
 
-import abc
 from dataclasses import replace
 from typing import Literal
 
@@ -79,9 +78,11 @@ class TimedStepper(AbstractStepper):
 class HostTimed(AbstractStepper):
     """The state of a stepper on the host, with the number of the step behind the field."""
 
+    clock: Clock
+
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> Float[Array | np.ndarray, " entries"]:
         """The field with the number of the first step behind it."""
-        return np.append(np.array(T, float), float(self._first))
+        return np.append(np.array(T, float), float(self.clock.first))
 
     def leave(self, T: Float[Array | np.ndarray, " entries"]) -> Float[Array | np.ndarray, " cells"]:
         """The field alone."""
@@ -92,11 +93,6 @@ class HostTimed(AbstractStepper):
         for _ in range(steps):
             T = self.advance(T)
         return T
-
-    @property
-    @abc.abstractmethod
-    def _first(self) -> float:
-        """The number of the first step."""
 
 
 class Forcing(eqx.Module):
@@ -120,12 +116,7 @@ class TimedImplicitStepper(HostTimed):
 
     inner: AbstractStepper
     forcing: Forcing
-    clock: Clock
     theta: float = eqx.field(static=True)
-
-    @property
-    def _first(self) -> float:
-        return float(self.clock.first)
 
     def advance(self, T: State) -> State:
         """One step."""
@@ -191,12 +182,7 @@ class VaryingImplicitStepper(HostTimed):
     """
 
     at: HostOperator = eqx.field(static=True)
-    clock: Clock
     theta: float = eqx.field(static=True)
-
-    @property
-    def _first(self) -> float:
-        return float(self.clock.first)
 
     def advance(self, T: State) -> State:
         """One step."""

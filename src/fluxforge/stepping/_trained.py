@@ -1,5 +1,6 @@
-"""A trained network as a method of its own: on a mesh and a field, and in `simulate`."""
+"""Networks as steppers: any network on a graph, and trained ones as methods of `simulate`."""
 
+import os
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -62,17 +63,8 @@ def network_stepper(
     check_graph(graph)
     dt, diffusivity = check_positive(dt, "dt"), check_positive(diffusivity, "diffusivity")
     check_64_bits(check_precision(precision, "precision"), "precision")
-    given = HEAT.settings(diffusivity=diffusivity)
-    scaled, length = unit_volume(graph)
-    S = field_on_cells(source, graph, "the source") * length**2
-    return NetworkStepper(
-        network=cast(network, precision),
-        graph=pad_graph(scaled, network.hops, dtype=precision),
-        S=put(S, precision),
-        dt=jnp.asarray(dt / length**2, precision),
-        parameters={name: jnp.asarray(value, precision) for name, value in given.items()},
-        dtype=precision,
-    )
+    trained = TrainedNetwork("network", network, HEAT, HEAT.settings(diffusivity=diffusivity))
+    return trained.stepper(graph, dt, source=source, dtype=precision)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -100,7 +92,7 @@ class TrainedNetwork(AbstractMethod):
 
     def __call__(
         self,
-        mesh: Mesh,
+        mesh: Mesh | str | os.PathLike[str],
         T: Value | np.ndarray,
         *,
         dt: float,
@@ -132,38 +124,23 @@ class TrainedNetwork(AbstractMethod):
         Other `parameters` than those it was trained with are for networks in the form of a flux.
         """
         if isinstance(self.network, FluxNetwork):
-            return self._flux_stepper(self.network, graph, dt, source, self.check_settings(parameters or {}), dtype)
-        scaled, length = unit_volume(graph) if self._has_no_length else (graph, 1.0)
-        S = field_on_cells(source, graph, "the source")
-        numbers = {name: value for name, value in self.parameters.items() if isinstance(value, float | int)}
-        if len(numbers) < len(self.parameters):
-            raise InputError(f"equation {self.equation.name!r}: only parameters that are one number are supported here")
+            fields = resolve(self.equation, graph, self.check_settings(parameters or {}))
+            closed, length, numbers = close_walls(graph, self.equation, fields), 1.0, fields.constants
+            padded = pad_graph(closed, self.network.hops, parameters=fields, dtype=dtype)
+        else:
+            scaled, length = unit_volume(graph) if self._has_no_length else (graph, 1.0)
+            numbers = {name: value for name, value in self.parameters.items() if isinstance(value, float | int)}
+            if len(numbers) < len(self.parameters):
+                raise InputError(
+                    f"equation {self.equation.name!r}: only parameters that are one number are supported here"
+                )
+            padded = pad_graph(scaled, self.network.hops, dtype=dtype)
         return NetworkStepper(
             network=cast(self.network, dtype),
-            graph=pad_graph(scaled, self.network.hops, dtype=dtype),
-            S=put(S * length**2, dtype),
+            graph=padded,
+            S=put(field_on_cells(source, graph, "the source") * length**2, dtype),
             dt=jnp.asarray(check_positive(dt, "dt") / length**2, dtype),
             parameters={name: jnp.asarray(value, dtype) for name, value in numbers.items()},
-            dtype=dtype,
-        )
-
-    def _flux_stepper(
-        self,
-        network: FluxNetwork,
-        graph: DualGraph,
-        dt: float,
-        source: Value | np.ndarray,
-        parameters: Settings,
-        dtype: Precision,
-    ) -> NetworkStepper:
-        fields = resolve(self.equation, graph, parameters)
-        closed = close_walls(graph, self.equation, fields)
-        return NetworkStepper(
-            network=cast(network, dtype),
-            graph=pad_graph(closed, network.hops, parameters=fields, dtype=dtype),
-            S=put(field_on_cells(source, graph, "the source"), dtype),
-            dt=jnp.asarray(check_positive(dt, "dt"), dtype),
-            parameters={name: jnp.asarray(value, dtype) for name, value in fields.constants.items()},
             dtype=dtype,
         )
 
