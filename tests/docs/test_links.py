@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from doc_pages import LINKED, anchors, links, shape
+from doc_pages import LINKED, ROOT, anchors, inline_code, links, shape
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: f"{page.parent.name}-{page.stem}")
@@ -14,6 +14,17 @@ def test_links_resolve(page: Path) -> None:
         assert file.exists(), f"{page.name}: {target}"
         if anchor:
             assert anchor in anchors(file), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", [ROOT / "docs" / "developing.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
+def test_source_files_named_in_the_prose_exist(page: Path) -> None:
+    package = ROOT / "src" / "fluxforge"
+    named = [code for code in inline_code(page) if code.endswith(".py") and " " not in code]
+    assert named
+    for name in named:
+        # A name without a folder belongs to the room of the sentence.
+        places = [package / name, ROOT / name, *([] if "/" in name else package.rglob(name))]
+        assert any(place.exists() for place in places), f"{page.name}: {name}"
 
 
 def test_links_and_anchors_are_found_as_they_are_written(tmp_path: Path) -> None:
