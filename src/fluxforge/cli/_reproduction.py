@@ -19,11 +19,11 @@ from fluxforge.paper._parts import PARTS
 from fluxforge.paper._run import Reproduction, read_documents, reproduce, write_reproduction
 from fluxforge.paper.figures._training import controls_table, rates_table
 from fluxforge.paper.studies import controls, generalisation, higher_order, rates, symbolic
-from fluxforge.pipeline._gallery import GalleryRun, format_gallery, make_gallery, plan_gallery
 from fluxforge.recipe._schema import to_dict
 from fluxforge.run._progress import Progress
 from fluxforge.run._record import Document
 from fluxforge.run.result import to_document
+from fluxforge.sweeps._gallery import GalleryRun, format_gallery, make_gallery, plan_gallery
 from fluxforge.sweeps._plan import parse_seeds
 from fluxforge.sweeps._pool import check_workers, run_processes
 from fluxforge.sweeps._worker import Job
