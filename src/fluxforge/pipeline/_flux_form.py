@@ -44,13 +44,14 @@ from fluxforge.pipeline._carry import (
 )
 from fluxforge.pipeline._coefficients import impose_order, learned_values, measure_stability
 from fluxforge.pipeline._folder import training_progress
+from fluxforge.pipeline._formula import tabulate_front
 from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.pipeline._problems import choose_member
 from fluxforge.report._carry_page import write_carry
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.run.carry import CarryResult, CarryRow, CoefficientPoints, EffectiveRow, StepRow
-from fluxforge.run.result import FrontRow, FrontTable
+from fluxforge.run.result import FrontTable
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._weighted import face_invariants, formula_scheme
 from fluxforge.stepping._frozen_flux import face_coefficients, face_numbers
@@ -283,7 +284,8 @@ def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recip
             f"the best formulas keep {kept:.0%} of the network's gain over its integrator (at least {LEAST_KEPT:.0%})"
         )
     formulas = {name: fronts[name].candidates[k].expression for name, k in chosen.items()}
-    return Coefficients(formulas, kept, {name: _front_table(front, chosen[name]) for name, front in fronts.items()})
+    tables = {name: tabulate_front(front, "coefficient", chosen[name]) for name, front in fronts.items()}
+    return Coefficients(formulas, kept, tables)
 
 
 def sample_coefficient(network: FluxNetwork, stage: int, values: Values, spec: recipe.Recipe) -> Table:
@@ -339,8 +341,3 @@ def _choose_shortest(front: Front, level: float) -> int:
     """The shortest candidate whose error is at most the level, or the one of least error."""
     errors = [candidate.error for candidate in front.candidates]
     return next((k for k, error in enumerate(errors) if error <= level), int(np.argmin(errors)))
-
-
-def _front_table(front: Front, chosen: int) -> FrontTable:
-    rows = tuple(FrontRow(complexity=each.complexity, error=each.error, formula=each.text) for each in front.candidates)
-    return FrontTable(kind="coefficient", chosen=chosen, ended_by_clock=front.ended_by_clock, rows=rows)

@@ -5,7 +5,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from fluxforge._files import write_text
-from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, save_figures, typeset
+from fluxforge.report._page import COLOURS, MARKERS, embed_figure, legend_below, page, panels, save_figures, typeset
 from fluxforge.run.carry import CarryResult
 from fluxforge.scheme._scheme import Scheme
 
@@ -32,8 +32,7 @@ def carry_figure(result: CarryResult) -> Figure:
             ylabel="error of one step / its change",
             title="smooth field" if field == "smooth" else "white noise",
         )
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
+    legend_below(figure, axes[0])
     return figure
 
 
@@ -48,8 +47,7 @@ def coefficients_figure(result: CarryResult) -> Figure | None:
             drawn = sorted(zip(points.total, points.formula, strict=True))
             panel.semilogx(*zip(*drawn, strict=True), "x", color=COLOURS[1], ms=3, label="formula")
         panel.set(xlabel="Fo_P + Fo_N", ylabel=name)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
+    legend_below(figure, axes[0])
     return figure
 
 

@@ -79,6 +79,12 @@ def page(template: str, **content: Any) -> str:
     return environment.get_template(template).render(classes=CLASSES, version=version("fluxforge"), **content)
 
 
+def legend_below(figure: Figure, panel: Axes) -> None:
+    """One legend for all panels, below them: that of one of the panels."""
+    handles, labels = panel.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
+
+
 def terms(metrics: Sequence[Metric]) -> list[str]:
     """The names of the terms of the loss that were recorded."""
     return [name for name in (metrics[-1] if metrics else {}) if name not in NOT_TERMS]
