@@ -6,8 +6,8 @@ import sympy as sp
 
 from fluxforge.certify import Certificate
 from fluxforge.certify._families import study_graph
-from fluxforge.certify.patch import patch_test
-from fluxforge.certify.semidiscrete import semidiscrete
+from fluxforge.certify.patch import run_patch_test
+from fluxforge.certify.semidiscrete import compare_system
 from fluxforge.distil import Candidate, Front
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression import parse, symbol
@@ -68,7 +68,7 @@ def test_formulas_whose_certificate_contradicts_them_are_refused(text: str, verd
     c = parse(text, {name: symbol(name) for name in NAMES})
     scheme = formula_scheme("own", nested_tableau(2), HEAT, {"2": c})
     # The line of a certificate that counts here; the others take half a minute.
-    system = semidiscrete(scheme, study_graph(), patch_test(scheme, jittered(5, 0.2, 1)))
+    system = compare_system(scheme, study_graph(), run_patch_test(scheme, jittered(5, 0.2, 1)))
     empty = dict.fromkeys(("linearity", "conservation", "time", "stability", "maximum", "cost"))
     certificate = Certificate("own", True, (), (), semidiscrete=system, space={}, modified={}, curves=(), **empty)
     found, reasons = judge_run({"all is well": True}, certificate, None)

@@ -15,7 +15,7 @@ from fluxforge._types import State
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._evidence import NUMERICAL_FAILURES
 from fluxforge.certify.bounds._errors import step_errors
-from fluxforge.certify.time_order import time_order
+from fluxforge.certify.time_order import measure_time_order
 from fluxforge.data._build import source
 from fluxforge.data._problem import Problem, exact_step
 from fluxforge.distil._constants import own_limit, read_constants
@@ -217,7 +217,7 @@ def _unrounded_order(judged: Judged, spec: recipe.Recipe) -> float | None:
         return None
     try:
         stages = judged.formula.free.fill_constants(limit)
-        return time_order(Scheme(f"unrounded-{spec.name}", stages, equation=recipe.equation_of(spec))).order
+        return measure_time_order(Scheme(f"unrounded-{spec.name}", stages, equation=recipe.equation_of(spec))).order
     except NUMERICAL_FAILURES:
         return None
 
