@@ -43,7 +43,7 @@ from fluxforge.pipeline._carry import (
     unseen_mesh,
 )
 from fluxforge.pipeline._coefficients import impose_order, learned_values, measure_stability
-from fluxforge.pipeline._folder import training_progress
+from fluxforge.pipeline._folder import command_of, training_progress
 from fluxforge.pipeline._formula import tabulate_front
 from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.pipeline._problems import choose_member
@@ -138,9 +138,9 @@ def discover_flux_form(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -
     return judge_coefficients(certified, spec)
 
 
-def report_flux_form(outcome: Outcome[CarryResult], _: RunFolder, into: Path) -> list[Path]:
+def report_flux_form(outcome: Outcome[CarryResult], folder: RunFolder, into: Path) -> list[Path]:
     """Write the report of a run; returns the paths of its files."""
-    return write_carry(outcome.result, outcome.scheme, into)
+    return write_carry(outcome.result, outcome.scheme, into, command=command_of(folder))
 
 
 def train_flux_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> TrainedFlux:

@@ -20,6 +20,7 @@ from fluxforge.limiter._rows import HORIZONS, TEST, Phi, cfl_superbee, held_out_
 from fluxforge.limiter._train import TrainedLimiter, network_phi, network_share, train_limiter
 from fluxforge.limiter._waves import jiang_shu_errors
 from fluxforge.pde._equation import BUILT_IN
+from fluxforge.pipeline._folder import command_of
 from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.report._limiter_page import write_limiter
 from fluxforge.run._folder import RunFolder
@@ -91,9 +92,9 @@ def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
     return Outcome(found, scheme, certificate)
 
 
-def report_limiter(outcome: Outcome[LimiterResult], _: RunFolder, into: Path) -> list[Path]:
+def report_limiter(outcome: Outcome[LimiterResult], folder: RunFolder, into: Path) -> list[Path]:
     """Write the report of a run; returns the paths of its files."""
-    return write_limiter(outcome.result, into)
+    return write_limiter(outcome.result, into, command=command_of(folder))
 
 
 def _judge_forms(forms: Sequence[ClosedForm], spec: recipe.Recipe, tell: Progress) -> list[Judged]:
