@@ -25,6 +25,7 @@ from fluxforge.distil import (
 from fluxforge.distil._engines import Evolution
 from fluxforge.errors import DiscoveryError, FluxforgeError, InputError
 from fluxforge.pipeline import _distillation
+from fluxforge.pipeline._formula import tabulate_front
 
 FLUX = flux_table()
 WRITTEN = 0.299 * A * T_N / delta - 0.3 * A * T_P / delta + 1e-4
@@ -190,7 +191,7 @@ def test_a_search_that_the_clock_ends_says_so() -> None:
         load(patch, pause=0.0, speed=1e6)
         cut = searched({"search.seconds": 3600.0})
     assert cut.ended_by_clock
-    assert _distillation.front_table(Sampled("z1", "message", 0, TABLE, ()), cut, None).ended_by_clock is True
+    assert tabulate_front(cut, "message", None).ended_by_clock is True
 
 
 def test_no_shipped_recipe_has_a_limit_in_seconds() -> None:

@@ -28,7 +28,7 @@ from fluxforge.certify._studies import PatchTest, SpaceStudy, TimeStudy
 from fluxforge.certify.transport import TransportProperties
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._stable_region import limit_kind
+from fluxforge.stepping._limit import limit_kind
 
 KIND, VERSION = "certificate", 1
 

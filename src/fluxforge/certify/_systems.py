@@ -16,9 +16,9 @@ from fluxforge.errors import NumericalError
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings, reference_step
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._assemble import Operator, apply, assemble, generator, operator
+from fluxforge.stepping._assemble import Operator, apply, assemble, generator, operator, sides
 from fluxforge.stepping._field import linear_reaction
-from fluxforge.stepping._implicit import factorise, sides
+from fluxforge.stepping._solvers import factorise
 
 
 def study_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None, state: np.ndarray | None = None) -> float:

@@ -19,8 +19,7 @@ from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._assemble import operator
-from fluxforge.stepping._implicit import sides, step_matrix
+from fluxforge.stepping._assemble import operator, sides, step_matrix
 
 # Weights this far below 0 are round-off; and the largest step tried, in Fourier steps.
 TOLERANCE = 1e-12

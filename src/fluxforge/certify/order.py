@@ -27,8 +27,7 @@ from fluxforge.mesh._parameters import Settings, reference_step
 from fluxforge.pde._equation import HEAT, Equation, differentiate
 from fluxforge.scheme._linear import HIGHEST_ORDER, one_cell_order
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._assemble import generator, operator
-from fluxforge.stepping._implicit import sides
+from fluxforge.stepping._assemble import generator, operator, sides
 from fluxforge.stepping._stepper import general_stepper
 
 # An order is quoted only if the error at the finest level is below this share of the solution.

@@ -24,11 +24,9 @@ from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 from fluxforge.scheme._linear import amplification, linear_stages
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._assemble import generator
+from fluxforge.stepping._assemble import generator, step_matrix
 from fluxforge.stepping._field import linear_reaction
-from fluxforge.stepping._implicit import step_matrix
-from fluxforge.stepping._limit import fastest_eigenvalues, is_one_operator, step_limit
-from fluxforge.stepping._stable_region import real_interval
+from fluxforge.stepping._limit import fastest_eigenvalues, is_one_operator, real_interval, step_limit
 
 # Steps of a rollout, the size at which it has diverged, and its last steps over which growth is measured.
 STEPS = 3000

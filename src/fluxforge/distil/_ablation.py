@@ -12,8 +12,8 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge._types import JsonObject
-from fluxforge.data._build import source
 from fluxforge.data._problem import Problem
+from fluxforge.data._source import source
 from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
 from fluxforge.distil._front import Front, choose_knee, merge

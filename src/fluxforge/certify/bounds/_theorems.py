@@ -47,10 +47,8 @@ from fluxforge.certify.bounds._errors import (
 )
 from fluxforge.data._pairs import CORNER_CASES
 from fluxforge.data._problem import Problem
-from fluxforge.gnn._mlp import MLP, AbstractMLP
-from fluxforge.gnn._network import Network
-from fluxforge.gnn.exact._networks import LinearWeights, linear_weights, sparse_count, sparse_network
-from fluxforge.gnn.exact._parts import nonzeros
+from fluxforge.gnn._network import MLP, AbstractMLP, Network
+from fluxforge.gnn.exact import LinearWeights, linear_weights, nonzeros, sparse_count, sparse_network
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.pde._equation import HEAT
