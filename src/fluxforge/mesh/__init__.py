@@ -23,7 +23,7 @@ from fluxforge.mesh._boundary import (
     fit_conditions,
     wall_value,
 )
-from fluxforge.mesh._build import MeshInfo, cell_diameters, cell_quality, components, dual, info, nonorthogonality
+from fluxforge.mesh._build import MeshInfo, cell_diameters, cell_quality, count_components, dual, info, nonorthogonality
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
 from fluxforge.mesh._dual import (
     DualGraph,
@@ -99,8 +99,8 @@ __all__ = [
     "cell_quality",
     "check_graph",
     "close_walls",
-    "components",
     "conditions_of_tags",
+    "count_components",
     "cross_triangles",
     "default_condition",
     "depends_on_time",
