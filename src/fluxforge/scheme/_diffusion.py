@@ -137,14 +137,18 @@ def connection_vector(equation: Equation, dimension: int) -> Vector:
 
 def gradient_round(equation: Equation, state: State, dimension: int, tag: str) -> Stage:
     """The least-squares gradient of a state in every cell, with outputs g_x, …; a ghost shows its owner's."""
-    axes = COORDINATES[:dimension]
-    e = dict(zip(axes, connection_vector(equation, dimension), strict=True))
-    square = symbol("delta") ** 2 if e == dict(zip(axes, vector_symbols("d", axes), strict=True)) else None
-    square = square or sp.Add(*(part**2 for part in e.values()))
+    e, d = connection_vector(equation, dimension), vector_symbols("d", COORDINATES[:dimension])
+    return least_squares_gradient(e, symbol("delta") ** 2 if e == d else sp.Add(*(part**2 for part in e)), state, tag)
+
+
+def least_squares_gradient(e: Vector, square: sp.Expr, state: State, tag: str) -> Stage:
+    """The stage that solves  Σ e eᵀ/|e|² ∇u = Σ e (u_N − u_P)/|e|²  for the outputs g_x, …; `square` is |e|²."""
+    axes = COORDINATES[: len(e)]
+    parts = dict(zip(axes, e, strict=True))
     pairs = [(a, b) for i, a in enumerate(axes) for b in axes[i:]]
-    messages = {f"m_{a}{b}": Message(e[a] * e[b] / square) for a, b in pairs}
-    messages |= {f"r_{axis}": Message(e[axis] / square * state.jump) for axis in axes}
-    M = sp.Matrix(dimension, dimension, lambda i, j: symbol(f"m_{''.join(sorted((axes[i], axes[j])))}"))
+    messages = {f"m_{a}{b}": Message(parts[a] * parts[b] / square) for a, b in pairs}
+    messages |= {f"r_{axis}": Message(parts[axis] / square * state.jump) for axis in axes}
+    M = sp.Matrix(len(e), len(e), lambda i, j: symbol(f"m_{''.join(sorted((axes[i], axes[j])))}"))
     solved = M.adjugate() * sp.Matrix([symbol(f"r_{axis}") for axis in axes])
     outputs = {f"g_{axis}{tag}": Output(top / M.det(), Ghost.OWNER) for axis, top in zip(axes, solved, strict=True)}
     return Stage(messages, outputs)

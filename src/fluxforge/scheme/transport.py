@@ -39,6 +39,7 @@ import sympy as sp
 from fluxforge.errors import SchemeError
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.pde._equation import BUILT_IN, Equation
+from fluxforge.scheme._diffusion import least_squares_gradient, vector_symbols
 from fluxforge.scheme._integrate import Prepared, Space, State
 from fluxforge.scheme._scheme import STEP, Ghost, Hop, Message, Output, Reduction, Stage
 from fluxforge.scheme.fluxes import (
@@ -80,21 +81,17 @@ def slope_round(state: State, dimension: int, tag: str, ghost: Ghost = Ghost.OWN
 
     `ghost` is what a ghost shows of these two differences.
     """
-    axes = COORDINATES[:dimension]
-    d = {axis: symbol(f"d_{axis}") / symbol("delta") for axis in axes}
-    pairs = [(a, b) for i, a in enumerate(axes) for b in axes[i:]]
-    messages = {f"m_{a}{b}": Message(d[a] * d[b]) for a, b in pairs}
-    messages |= {f"r_{axis}": Message(d[axis] / symbol("delta") * state.jump) for axis in axes}
-    messages |= {
+    d = vector_symbols("d", COORDINATES[:dimension])
+    gradient = least_squares_gradient(d, symbol("delta") ** 2, state, tag)
+    extremes = {
         "most": Message(state.jump, Hop.EDGE, Reduction.MAX),
         "least": Message(state.jump, Hop.EDGE, Reduction.MIN),
     }
-    M = sp.Matrix(dimension, dimension, lambda i, j: symbol(f"m_{''.join(sorted((axes[i], axes[j])))}"))
-    solved = M.adjugate() * sp.Matrix([symbol(f"r_{axis}") for axis in axes])
-    outputs = {f"g_{axis}{tag}": Output(top / M.det(), Ghost.OWNER) for axis, top in zip(axes, solved, strict=True)}
-    outputs[f"rise{tag}"] = Output(maximum(symbol("most"), sp.S.Zero), ghost)
-    outputs[f"fall{tag}"] = Output(minimum(symbol("least"), sp.S.Zero), ghost)
-    return Stage(messages, outputs)
+    outputs = {
+        f"rise{tag}": Output(maximum(symbol("most"), sp.S.Zero), ghost),
+        f"fall{tag}": Output(minimum(symbol("least"), sp.S.Zero), ghost),
+    }
+    return Stage({**gradient.messages, **extremes}, {**gradient.outputs, **outputs})
 
 
 def _prepare_slopes(limit: FaceLimit, dimension: int, equation: Equation, state: State, tag: str) -> Prepared:

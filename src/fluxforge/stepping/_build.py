@@ -19,8 +19,7 @@ from fluxforge.graph._pad import pad_graph
 from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.mesh._boundary import Value
 from fluxforge.mesh._build import dual
-from fluxforge.mesh._dual import DualGraph, check_graph
-from fluxforge.mesh._hops import has_lines
+from fluxforge.mesh._dual import DualGraph, check_graph, has_lines
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings, unit_volume
 from fluxforge.mesh._read import as_mesh
