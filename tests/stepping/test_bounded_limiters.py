@@ -108,7 +108,7 @@ def other_cell(state: object, dimension: int, end: str) -> sp.Expr:
     return RIGHT(state, dimension, end[:-1] + ("N" if end[-1] == "P" else "P"))
 
 
-RIGHT = module._extrapolated
+RIGHT = module._extrapolate_difference
 
 
 @pytest.mark.parametrize("fault", [wrong_sign, half, other_cell])
@@ -116,7 +116,7 @@ def test_a_wrong_sign_factor_or_upwind_cell_of_r_is_seen(fault: Callable, monkey
     graph, u = triangles()
     dt = 0.6 * courant_step(graph, VORTEX)
     wanted = plain_step(graph, u, LIMITERS["discovered-ramp"].phi, dt, VORTEX)
-    monkeypatch.setattr(module, "_extrapolated", fault)
+    monkeypatch.setattr(module, "_extrapolate_difference", fault)
     assert np.abs(take(find("bounded-discovered-ramp"), graph, u, dt) - wanted).max() > 1e-3
 
 
@@ -185,7 +185,7 @@ def test_without_the_cut_the_bounds_are_left(name: str) -> None:
 
 def test_exchanged_bounds_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, u = triangles()
-    rises = module.rises
+    rises = module.slope_round
 
     def exchanged(*arguments: object) -> object:
         stage = rises(*arguments)  # type: ignore[arg-type]
@@ -193,7 +193,7 @@ def test_exchanged_bounds_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         outputs["rise"], outputs["fall"] = outputs["fall"], outputs["rise"]
         return type(stage)(stage.messages, outputs)
 
-    monkeypatch.setattr(module, "rises", exchanged)
+    monkeypatch.setattr(module, "slope_round", exchanged)
     new = take(find("bounded-discovered-ramp"), graph, u, 0.9 * courant_step(graph, VORTEX))
     assert leaves_bounds(graph, u, new) > 0.01
 
