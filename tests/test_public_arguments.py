@@ -199,7 +199,10 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     (ff.mesh.cell_diameters, "mesh", NO_MESH),
     (lambda mesh: ff.mesh.mesh_picture(mesh, "m.png"), "mesh", NO_MESH),
     (lambda path: ff.mesh.mesh_picture(MESH, path), "path", NO_PATH),
-    *((ask, "graph", NO_GRAPH) for ask in (ff.mesh.fourier_step, ff.mesh.components, ff.mesh.lines, ff.mesh.paths)),
+    *(
+        (ask, "graph", NO_GRAPH)
+        for ask in (ff.mesh.fourier_step, ff.mesh.count_components, ff.mesh.lines, ff.mesh.paths)
+    ),
     *((ask, "graph", NO_GRAPH) for ask in (ff.mesh.nonorthogonality, ff.mesh.ring, ff.mesh.unit_volume)),
     (lambda diffusivity: ff.mesh.fourier_step(GRAPH, diffusivity), "diffusivity", NO_NUMBER),
     (ff.scheme.find, "scheme", NO_SCHEME | {"unknown": "eulr"}),

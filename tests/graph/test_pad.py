@@ -10,7 +10,7 @@ import pytest
 
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network
-from fluxforge.graph import PaddedGraph, Size, pad_graph, pad_to_size, size, stack_graphs
+from fluxforge.graph import PaddedGraph, Size, pad_graph, pad_to_size, padded_size, stack_graphs
 from fluxforge.mesh import DualGraph, dual, fourier_step
 from fluxforge.scheme import Claims, Hop, Scheme, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
@@ -93,7 +93,7 @@ def same(one: PaddedGraph, other: PaddedGraph) -> bool:
 @every_graph
 def test_padding_to_its_own_size_changes_nothing(graph: DualGraph) -> None:
     around = pad_graph(graph, HOPS)
-    assert same(pad_to_size(around, size(around)), around)
+    assert same(pad_to_size(around, padded_size(around)), around)
 
 
 @every_graph
@@ -101,7 +101,7 @@ def test_a_padded_graph_has_the_size_asked_for_and_padding_twice_is_padding_once
     around = pad_graph(graph, HOPS)
     between = Size(36, 27, {"edge": 4, "path": 17, "ring": 10}, 16)
     once = pad_to_size(around, TO)
-    assert size(once) == TO
+    assert padded_size(once) == TO
     assert same(pad_to_size(pad_to_size(around, between), TO), once)
 
 
@@ -133,8 +133,8 @@ def test_padding_takes_part_in_nothing(graph: DualGraph) -> None:
 def test_a_stack_is_just_large_enough() -> None:
     graphs = [pad_graph(GRAPHS[name], HOPS) for name in ("jittered", "warped", "two")]
     together = stack_graphs(graphs)
-    found = size(jax.tree.map(lambda leaf: np.asarray(leaf)[0], together))
-    sizes = [size(around) for around in graphs]
+    found = padded_size(jax.tree.map(lambda leaf: np.asarray(leaf)[0], together))
+    sizes = [padded_size(around) for around in graphs]
     assert found.cells == max(each.cells for each in sizes) == 32
     assert found.ghosts == max(each.ghosts for each in sizes) == 16
     assert found.slots == {name: max(each.slots[name] for each in sizes) for name in HOPS}
@@ -144,7 +144,7 @@ def test_a_stack_is_just_large_enough() -> None:
 
 
 def sizes_too_small() -> Iterable[Size]:
-    has = size(pad_graph(MIXED, HOPS))
+    has = padded_size(pad_graph(MIXED, HOPS))
     yield has._replace(cells=has.cells - 1)
     yield has._replace(ghosts=has.ghosts - 1)
     yield has._replace(paths=has.paths - 1)
@@ -158,8 +158,8 @@ def test_a_graph_that_does_not_fit_is_refused_in_numbers(small: Size) -> None:
     around = pad_graph(MIXED, HOPS)
     with pytest.raises(InputError) as refusal:
         pad_to_size(around, small)
-    assert str(refusal.value) == f"a graph of {size(around)} does not fit into {small}"
-    assert str(size(around)) == "24 cells, 16 ghosts, 4 edge slots, 16 path slots, 6 ring slots, 16 paths"
+    assert str(refusal.value) == f"a graph of {padded_size(around)} does not fit into {small}"
+    assert str(padded_size(around)) == "24 cells, 16 ghosts, 4 edge slots, 16 path slots, 6 ring slots, 16 paths"
 
 
 def test_meshes_of_one_padded_size_share_a_trace() -> None:

@@ -8,7 +8,7 @@ from scipy.linalg import expm
 
 from fluxforge import recipe
 from fluxforge.data import Problem, linearise, problem, reference_number
-from fluxforge.graph import pad_graph, pad_to_size, size
+from fluxforge.graph import pad_graph, pad_to_size, padded_size
 from fluxforge.loss import Defect, hermite_residual, supervised_defect, theta_residual
 from fluxforge.loss._loss import residual
 from fluxforge.mesh import dual, fourier_step
@@ -106,7 +106,7 @@ def test_the_fourier_number_is_the_step_over_the_fourier_step() -> None:
 
 
 def test_the_fourier_number_does_not_see_padding() -> None:
-    to = size(AROUND)._replace(cells=40, ghosts=30, slots={"edge": 6})
+    to = padded_size(AROUND)._replace(cells=40, ghosts=30, slots={"edge": 6})
     numbers = {"dt": jnp.asarray(0.3 * LONGEST), "parameters": {"alpha": jnp.asarray(ALPHA)}}
     found = reference_number(problem(pad_to_size(AROUND, to), jnp.zeros(40), jnp.zeros(40), **numbers))
     assert float(found) == pytest.approx(0.3, rel=1e-13)

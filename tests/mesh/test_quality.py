@@ -15,7 +15,7 @@ from fluxforge.mesh import (
     Neumann,
     cell_diameters,
     cell_quality,
-    components,
+    count_components,
     cross_triangles,
     dual,
     equilateral,
@@ -138,7 +138,7 @@ def test_angles_and_quality_survive_motion_and_the_fourier_step_scales_as_a_squa
 
 @pytest.mark.parametrize(("name", "parts"), [("islands", 3), ("mixed", 1), ("fan", 1), ("one", 1), ("arrow", 1)])
 def test_components_counts_what_no_face_connects(name: str, parts: int) -> None:
-    assert components(dual(MESHES[name])) == parts
+    assert count_components(dual(MESHES[name])) == parts
 
 
 def test_info_of_squares() -> None:

@@ -20,7 +20,7 @@ from fluxforge.pde import from_document
 from fluxforge.scheme import Hop, Scheme, SchemeBuilder, amplification, find, one_cell_order
 from fluxforge.scheme.emit import emit, emit_c_mesh
 from fluxforge.scheme.emit._mesh_arrays import c_tables
-from fluxforge.scheme.emit._plan import _obstacle
+from fluxforge.scheme.emit._plan import _find_obstacle
 from fluxforge.scheme.reference import corrected_in
 from fluxforge.stepping import generator, step_limit, stepper
 from fluxforge.stepping._stepper import morton_order
@@ -139,7 +139,7 @@ def test_components_of_space_turn_around_with_the_rest() -> None:
         builder = SchemeBuilder().stage({"z": message}, {"T_new": "T + dt*z/V"})
         scheme = builder.build("turned", theta=sp.Rational(1, 2))
         assert exchange_of_messages(scheme).holds is fine
-        assert (_obstacle(scheme) is None) is fine
+        assert (_find_obstacle(scheme) is None) is fine
 
 
 @pytest.mark.parametrize("target", ["numpy", "jax", "c"])

@@ -27,7 +27,7 @@ from fluxforge.scheme import LIMITERS, Hop, Scheme, SchemeBuilder, find, integra
 from fluxforge.scheme import transport as module
 from fluxforge.scheme._tableau import EULER
 from fluxforge.scheme.limiters import C, Q, R
-from fluxforge.scheme.transport import unbounded
+from fluxforge.scheme.transport import unbounded_space
 from fluxforge.stepping._stepper import general_stepper
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned
 from strategies import few, seeds
@@ -108,7 +108,7 @@ def other_cell(state: object, dimension: int, end: str) -> sp.Expr:
     return RIGHT(state, dimension, end[:-1] + ("N" if end[-1] == "P" else "P"))
 
 
-RIGHT = module._extrapolated
+RIGHT = module._extrapolate_difference
 
 
 @pytest.mark.parametrize("fault", [wrong_sign, half, other_cell])
@@ -116,7 +116,7 @@ def test_a_wrong_sign_factor_or_upwind_cell_of_r_is_seen(fault: Callable, monkey
     graph, u = triangles()
     dt = 0.6 * courant_step(graph, VORTEX)
     wanted = plain_step(graph, u, LIMITERS["discovered-ramp"].phi, dt, VORTEX)
-    monkeypatch.setattr(module, "_extrapolated", fault)
+    monkeypatch.setattr(module, "_extrapolate_difference", fault)
     assert np.abs(take(find("bounded-discovered-ramp"), graph, u, dt) - wanted).max() > 1e-3
 
 
@@ -138,7 +138,7 @@ def test_on_squares_the_value_behind_a_cell_is_that_of_the_cell_there(name: str)
     walls = {"left": Periodic("right"), "right": Periodic("left"), "bottom": Periodic("top"), "top": Periodic("bottom")}
     graph = dual(squares(6), walls)
     u = np.random.default_rng(2).random(graph.cells)
-    free = integrate(EULER, ADVECTION, unbounded(LIMITERS[name])(2))
+    free = integrate(EULER, ADVECTION, unbounded_space(LIMITERS[name])(2))
     oblique = {"velocity": (0.8, -0.5)}
     wanted = take(find(name), graph, u, 0.05, parameters=oblique)
     assert np.abs(take(free, graph, u, 0.05, parameters=oblique) - wanted).max() < 1e-12
@@ -179,13 +179,13 @@ def test_no_tetrahedron_leaves_the_range_of_its_neighbours() -> None:
 def test_without_the_cut_the_bounds_are_left(name: str) -> None:
     """What holds on lines of cells does not hold on triangles by itself, and the measurement can fail."""
     graph, u = triangles()
-    free = integrate(EULER, ADVECTION, unbounded(LIMITERS[name])(2))
+    free = integrate(EULER, ADVECTION, unbounded_space(LIMITERS[name])(2))
     assert leaves_bounds(graph, u, take(free, graph, u, 0.9 * courant_step(graph, VORTEX))) > 0.05
 
 
 def test_exchanged_bounds_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, u = triangles()
-    rises = module.rises
+    rises = module.slope_round
 
     def exchanged(*arguments: object) -> object:
         stage = rises(*arguments)  # type: ignore[arg-type]
@@ -193,7 +193,7 @@ def test_exchanged_bounds_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         outputs["rise"], outputs["fall"] = outputs["fall"], outputs["rise"]
         return type(stage)(stage.messages, outputs)
 
-    monkeypatch.setattr(module, "rises", exchanged)
+    monkeypatch.setattr(module, "slope_round", exchanged)
     new = take(find("bounded-discovered-ramp"), graph, u, 0.9 * courant_step(graph, VORTEX))
     assert leaves_bounds(graph, u, new) > 0.01
 
@@ -331,7 +331,7 @@ def test_what_is_left_of_forward_eulers_antidiffusion_on_equilateral_triangles(
     k = 2 * np.pi * (wave[0] * np.array([1.0, -1 / np.sqrt(3)]) + wave[1] * np.array([0.0, 2 / np.sqrt(3)]))
     along = {"velocity": tuple(k / np.linalg.norm(k))}
     dt = 0.5 * courant_step(graph, along)
-    step = integrate(EULER, ADVECTION, unbounded(limiter_of("one", 1 + 0 * R))(2))
+    step = integrate(EULER, ADVECTION, unbounded_space(limiter_of("one", 1 + 0 * R))(2))
     phase = np.exp(1j * graph.x @ k)
     # Cells that point up and down alternate in number; each kind has its own amplitude.
     kinds = [np.arange(graph.cells) % 2 == which for which in range(2)]

@@ -8,7 +8,7 @@ import pytest
 from fluxforge.errors import SchemeError
 from fluxforge.expression import symbol
 from fluxforge.mesh import Dirichlet, Neumann, dual
-from fluxforge.scheme import LIMITERS, find, integrate, limited, limiter_of
+from fluxforge.scheme import LIMITERS, find, integrate, limited_space, limiter_of
 from fluxforge.scheme._tableau import EULER
 from fluxforge.scheme.limiters import C, R
 from fluxforge.stepping._stepper import general_stepper
@@ -75,7 +75,7 @@ def test_a_limiter_outside_the_bounds_makes_total_variation_grow() -> None:
     """The measurement can fail: Lax and Wendroff's φ = 1 everywhere."""
     n = 60
     u = np.where(np.arange(n) < 30, 1.0, 0.0)
-    scheme = integrate(EULER, find("upwind").equation, limited(limiter_of("lw", 1 + 0 * R)))
+    scheme = integrate(EULER, find("upwind").equation, limited_space(limiter_of("lw", 1 + 0 * R)))
     step = general_stepper(scheme, on_row(n, 1.0), dt=0.5 / n, parameters=ALONG, source=np.zeros(n), dtype="float64")
     assert total_variation(np.asarray(step.rollout(u, 5))) > total_variation(u) + 0.1
 
@@ -140,7 +140,7 @@ def test_courant_limiters_take_forward_euler_only_and_strange_symbols_are_refuse
 
 
 def test_a_limiter_of_ones_own_is_a_scheme() -> None:
-    own = limited(limiter_of("half", LIMITERS["ultrabee"].phi / 2))
+    own = limited_space(limiter_of("half", LIMITERS["ultrabee"].phi / 2))
     scheme = integrate(EULER, find("upwind").equation, own, name="half-euler")
     step = general_stepper(scheme, on_row(20), dt=0.02, parameters=ALONG, source=np.zeros(20), dtype="float64")
     u = averages(bump, 20)

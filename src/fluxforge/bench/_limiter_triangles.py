@@ -21,7 +21,7 @@ from fluxforge.bench._tracers import (
     slotted_cylinder,
     slotted_cylinders,
 )
-from fluxforge.graph._pad import Size, pad_graph, pad_to_size, size
+from fluxforge.graph._pad import Size, pad_graph, pad_to_size, padded_size
 from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.graph._stages import Formulas, Moment, visit_stages_in_time
 from fluxforge.mesh._boundary import Dirichlet
@@ -37,7 +37,7 @@ from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._scheme import NEXT, Hop, Scheme
 from fluxforge.scheme._tableau import EULER
 from fluxforge.scheme.limiters import LIMITERS, Limiter
-from fluxforge.scheme.transport import bounded, unbounded
+from fluxforge.scheme.transport import bounded_space, unbounded_space
 
 KINDS = ("regular", "irregular")
 SIZES = (1_000, 4_000)
@@ -121,8 +121,8 @@ def schemes_on_triangles(more: Mapping[str, Limiter] | None = None) -> dict[str,
     discovered = [name for name in LIMITERS if name.startswith("discovered")]
     limiters = {name: LIMITERS[name] for name in (*TEXTBOOK, *discovered)} | dict(more or {})
     named = {name: find(name, ADVECTION) for name in SLOPES}
-    spaces = {name: bounded(each)(2) for name, each in limiters.items()}
-    spaces |= {f"unbounded-{name}": unbounded(LIMITERS[name])(2) for name in FREE}
+    spaces = {name: bounded_space(each)(2) for name, each in limiters.items()}
+    spaces |= {f"unbounded-{name}": unbounded_space(LIMITERS[name])(2) for name in FREE}
     return named | {name: integrate(EULER, ADVECTION, space, name=space.name) for name, space in spaces.items()}
 
 
@@ -213,7 +213,7 @@ def _scale_flow(graph: PaddedGraph, factor: Array) -> PaddedGraph:
 
 def _common_size(meshes: Sequence[Mesh]) -> Size:
     """The least size that holds the graphs of all meshes."""
-    sizes = [size(pad_graph(dual(mesh, Dirichlet(0.0)), (Hop.EDGE,), symbols=())) for mesh in meshes]
+    sizes = [padded_size(pad_graph(dual(mesh, Dirichlet(0.0)), (Hop.EDGE,), symbols=())) for mesh in meshes]
     to = sizes[0]
     for each in sizes[1:]:
         to = to.cover(each)

@@ -40,7 +40,7 @@ from fluxforge.data._problem import (
     rate_on,
 )
 from fluxforge.errors import InputError, StorageError
-from fluxforge.graph._pad import pad_graph, pad_to_size, size
+from fluxforge.graph._pad import pad_graph, pad_to_size, padded_size
 from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.mesh._mesh import Mesh
@@ -217,7 +217,7 @@ def _answer_mesh(
     # Padded like the coarse graph, so that coarse cell i consists of the 4^level cells from 4^level i on.
     cells, parts = coarse.graph.V.shape[1], 4**level
     ghosts = (len(coarse.graph.shown["owner"].cell[k]) - cells) * 2**level
-    graph = pad_to_size(graph, size(graph)._replace(cells=cells * parts, ghosts=ghosts))
+    graph = pad_to_size(graph, padded_size(graph)._replace(cells=cells * parts, ghosts=ghosts))
     x = np.zeros((cells * parts, 2))
     x[: fine.graph.cells] = fine.x
     wall = np.zeros(len(graph.shown["owner"].cell), np.int32)

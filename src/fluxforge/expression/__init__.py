@@ -3,7 +3,17 @@
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import Components, field, parse, parse_components
 from fluxforge.expression._print import to_text
-from fluxforge.expression._symbols import COMPARISONS, COORDINATES, TIME, WORDS, AtMost, Below, Select, sides, symbol
+from fluxforge.expression._symbols import (
+    COMPARISONS,
+    COORDINATES,
+    TIME,
+    WORDS,
+    AtMost,
+    Below,
+    Select,
+    order_sides,
+    symbol,
+)
 from fluxforge.expression._tokens import split_components
 
 __all__ = [
@@ -17,9 +27,9 @@ __all__ = [
     "Select",
     "evaluate",
     "field",
+    "order_sides",
     "parse",
     "parse_components",
-    "sides",
     "split_components",
     "symbol",
     "to_text",

@@ -10,7 +10,15 @@ from typing import Any, TypeAlias
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._symbols import AtMost, Below, Select, arguments, known_names, leaves_first, visible
+from fluxforge.expression._symbols import (
+    AtMost,
+    Below,
+    Select,
+    arguments,
+    escape_unprintable,
+    known_names,
+    leaves_first,
+)
 
 Value: TypeAlias = Any
 """A Python float, a NumPy array, or a JAX array (traced or not)."""
@@ -65,7 +73,7 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Value], xp: Any) -> Value
     return Walk(memo, xp)(expr)
 
 
-def constant(expr: sp.Expr, memo: dict[sp.Basic, Value]) -> float:
+def evaluate_constant(expr: sp.Expr, memo: dict[sp.Basic, Value]) -> float:
     """The value of an expression without symbols; `memo` is read and filled."""
     value: float = Walk(memo, _FLOATS)(expr)
     return value
@@ -99,7 +107,7 @@ class Walk:
             return self._call(_FUNCTIONS[type(expr)], *(self._memo[argument] for argument in expr.args))
         if isinstance(expr, sp.Symbol):
             hint = known_names(expr.name, (key.name for key in self._memo if isinstance(key, sp.Symbol)))
-            raise ExpressionError(f"no value for the symbol '{visible(expr.name)}'; {hint}")
+            raise ExpressionError(f"no value for the symbol '{escape_unprintable(expr.name)}'; {hint}")
         raise ExpressionError(f"a formula cannot contain a {type(expr).__name__} node")
 
     def _call(self, function: Callable[..., Value], *arguments: Value) -> Value:

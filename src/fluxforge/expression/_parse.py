@@ -11,7 +11,7 @@ import sympy as sp
 
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._algebra import Algebra
-from fluxforge.expression._evaluate import constant, evaluate
+from fluxforge.expression._evaluate import evaluate, evaluate_constant
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import (
     ARITY,
@@ -20,9 +20,9 @@ from fluxforge.expression._symbols import (
     MAX_DIGITS,
     NAME,
     RefusalError,
+    escape_unprintable,
     known_names,
     symbols_of,
-    visible,
 )
 from fluxforge.expression._tokens import Texts, Token, error_at, excerpt, split_components, tokenize
 
@@ -74,7 +74,9 @@ def _symbol_table(symbols: Mapping[str, sp.Symbol] | Iterable[str]) -> dict[str,
     table = dict(symbols) if isinstance(symbols, Mapping) else symbols_of(symbols)
     for name in sorted({*table, *(symbol.name for symbol in table.values())}):
         if not NAME.match(name) or name == "pi" or name in ARITY:
-            raise ExpressionError(f"'{visible(name)}' cannot name a symbol: letters, digits and _, and no function")
+            raise ExpressionError(
+                f"'{escape_unprintable(name)}' cannot name a symbol: letters, digits and _, and no function"
+            )
     if len({symbol.name for symbol in table.values()}) < len(set(table.values())):
         raise ExpressionError("two different symbols of a formula have the same name")
     return table
@@ -175,7 +177,7 @@ class _Parser:
     """One pass over the tokens, with a stack of open brackets: Python's recursion limit does not bound the depth."""
 
     def __init__(self, text: str, symbols: Mapping[str, sp.Symbol]) -> None:
-        self._text, self._symbols, self._algebra = text, symbols, Algebra(constant)
+        self._text, self._symbols, self._algebra = text, symbols, Algebra(evaluate_constant)
         self._tokens, self._next = tokenize(text), 0
         self._stack: list[_Bracket] = []
         self._signs: list[sp.Integer] = []

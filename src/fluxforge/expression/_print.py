@@ -11,7 +11,15 @@ from typing import TypeAlias
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._symbols import COMPARISONS, EXACT_BELOW, NAME, Select, leaves_first, sides, visible
+from fluxforge.expression._symbols import (
+    COMPARISONS,
+    EXACT_BELOW,
+    NAME,
+    Select,
+    escape_unprintable,
+    leaves_first,
+    order_sides,
+)
 
 # Precedence, from the loosest to the tightest.
 SUM, PRODUCT, POWER, ATOM = range(4)
@@ -156,7 +164,7 @@ class AbstractPrinter(abc.ABC):
         return self.raised(base, exponent)
 
     def _compared(self, expr: sp.Expr) -> tuple[str, str, str]:
-        left, operator, right = sides(expr)
+        left, operator, right = order_sides(expr)
         return self.text(left), operator, self.text(right)
 
     def _function(self, expr: sp.Expr) -> Piece:
@@ -201,7 +209,7 @@ class _Formula(AbstractPrinter):
 
     def symbol(self, name: str) -> str:
         if not NAME.match(name):
-            raise ExpressionError(f"a formula cannot contain the symbol '{visible(name)}': not a plain name")
+            raise ExpressionError(f"a formula cannot contain the symbol '{escape_unprintable(name)}': not a plain name")
         return name
 
     def constant(self, expr: sp.Expr) -> Piece | None:

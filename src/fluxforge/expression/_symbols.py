@@ -70,7 +70,7 @@ def symbols_of(names: Iterable[str]) -> dict[str, sp.Symbol]:
     return {name: symbol(name) for name in names}
 
 
-def visible(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     r"""The text on one line: whatever does not print is escaped (`\n`, `\x00`, `\u202e`)."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
 
@@ -213,7 +213,7 @@ MIRRORED = {"<": ">", "<=": ">="}
 """The same comparison with its sides exchanged."""
 
 
-def sides(expr: sp.Expr) -> tuple[sp.Expr, str, sp.Expr]:
+def order_sides(expr: sp.Expr) -> tuple[sp.Expr, str, sp.Expr]:
     """Left side, operator and right side of a comparison as it is printed: a number stands on the right."""
     (a, b), operator = expr.args, COMPARISONS[type(expr)]
     return (b, MIRRORED[operator], a) if a.is_number and not b.is_number else (a, operator, b)

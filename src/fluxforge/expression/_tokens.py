@@ -4,7 +4,7 @@ import re
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._symbols import MAX_CHARACTERS, MAX_NODES, visible
+from fluxforge.expression._symbols import MAX_CHARACTERS, MAX_NODES, escape_unprintable
 
 # Characters of a formula that a message quotes.
 _SHOWN = 60
@@ -14,7 +14,7 @@ def excerpt(text: str, column: int) -> str:
     """The part of the text around a column (from 1), quoted, with … where it was cut."""
     start = max(0, min(column - 1 - _SHOWN // 2, len(text) - _SHOWN))
     stop = start + _SHOWN
-    return f'"{"…" if start else ""}{visible(text[start:stop])}{"…" if stop < len(text) else ""}"'
+    return f'"{"…" if start else ""}{escape_unprintable(text[start:stop])}{"…" if stop < len(text) else ""}"'
 
 
 def error_at(text: str, column: int, what: str, hint: str = "") -> ExpressionError:
@@ -67,7 +67,7 @@ def _token_at(text: str, at: int) -> Token:
     match = _TOKEN.match(text, at)
     if match is None:
         hint = "a formula has numbers, names, + - * / ** ( ) < <= > >= and commas only"
-        raise error_at(text, at + 1, f"unexpected character '{visible(text[at])}'", hint)
+        raise error_at(text, at + 1, f"unexpected character '{escape_unprintable(text[at])}'", hint)
     kind: Kind = "number" if match["number"] else "name" if match["name"] else "operator"
     return Token(kind, match[0], at + 1)
 

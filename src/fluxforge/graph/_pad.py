@@ -37,7 +37,7 @@ class Size(NamedTuple):
         return Size(cells, ghosts, slots, max(self.paths, other.paths))
 
 
-def size(graph: PaddedGraph) -> Size:
+def padded_size(graph: PaddedGraph) -> Size:
     """The size of a graph."""
     cells, nodes = len(graph.V), len(next(iter(graph.shown.values())).cell)
     slots = {name: hop.mask.shape[1] for name, hop in graph.hops.items()}
@@ -47,7 +47,7 @@ def size(graph: PaddedGraph) -> Size:
 
 def pad_to_size(graph: PaddedGraph, to: Size) -> PaddedGraph:
     """The graph padded to a size; the padding contributes to no sum. Raises InputError if the graph is larger."""
-    has = size(graph)
+    has = padded_size(graph)
     if to.cover(has) != to:
         raise InputError(f"a graph of {has} does not fit into {to}")
     return PaddedGraph(
@@ -61,9 +61,9 @@ def pad_to_size(graph: PaddedGraph, to: Size) -> PaddedGraph:
 
 def stack_graphs(graphs: Sequence[PaddedGraph]) -> PaddedGraph:
     """The graphs padded to a common size and stacked along a new first axis, as `jax.vmap` takes them."""
-    to = size(graphs[0])
+    to = padded_size(graphs[0])
     for graph in graphs[1:]:
-        to = to.cover(size(graph))
+        to = to.cover(padded_size(graph))
     equal = [pad_to_size(graph, to) for graph in graphs]
     return jax.tree.map(lambda *leaves: put(np.stack([np.asarray(leaf) for leaf in leaves])), *equal)
 

@@ -16,7 +16,7 @@ from jax import Array
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import Below, Select, symbol
 from fluxforge.limiter._rows import Phi
-from fluxforge.scheme.fluxes import larger, smaller, substitute
+from fluxforge.scheme.fluxes import maximum, minimum, substitute
 from fluxforge.scheme.limiters import C, Q, R
 
 # Constants are penalised where a quantity that has to be positive is below this, at these Courant numbers.
@@ -81,14 +81,14 @@ _HIGH = _K[3] + _K[4] * C + _K[5] * C**2
 _LINE = 1 + (_K[6] + _K[7] * C) * (R - 1)
 _CAP = 2 / (1 - C)
 # The line with q held between 1 − k10 and 1 + k10: far from 1 the downwind difference says nothing about a smooth u.
-_PLANE = _LINE + (_K[8] + _K[9] * C) * (smaller(larger(Q, 1 - _K[10]), 1 + _K[10]) - 1)
+_PLANE = _LINE + (_K[8] + _K[9] * C) * (minimum(maximum(Q, 1 - _K[10]), 1 + _K[10]) - 1)
 # Between −3/2 and 1/2, and 0 where q = 1.
 _BESIDE = Q / (1 + sp.Abs(Q)) - sp.Rational(1, 2)
 
 
 def _within(inner: sp.Expr) -> sp.Expr:
     """A formula between 0 and the upper bound."""
-    return larger(sp.S.Zero, smaller(2 * R / C, _CAP, inner))
+    return maximum(sp.S.Zero, minimum(2 * R / C, _CAP, inner))
 
 
 def _jump(inside: sp.Expr, low: sp.Expr = _LOW, high: sp.Expr = _HIGH) -> sp.Expr:
@@ -97,7 +97,7 @@ def _jump(inside: sp.Expr, low: sp.Expr = _LOW, high: sp.Expr = _HIGH) -> sp.Exp
 
 def _ramps(inside: sp.Expr, low: sp.Expr, high: sp.Expr, steep: tuple[sp.Expr, sp.Expr]) -> sp.Expr:
     """A formula with straight ramps of these slopes below `low` and above `high`."""
-    return _within(inside + larger(sp.S.Zero, steep[0] * (low - R), steep[1] * (R - high)))
+    return _within(inside + maximum(sp.S.Zero, steep[0] * (low - R), steep[1] * (R - high)))
 
 
 def _moderate(*slopes: sp.Symbol) -> tuple[sp.Expr, ...]:

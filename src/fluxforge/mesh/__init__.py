@@ -23,15 +23,21 @@ from fluxforge.mesh._boundary import (
     fit_conditions,
     wall_value,
 )
-from fluxforge.mesh._build import MeshInfo, cell_diameters, cell_quality, components, dual, info, nonorthogonality
+from fluxforge.mesh._build import MeshInfo, cell_diameters, cell_quality, count_components, dual, info, nonorthogonality
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
 from fluxforge.mesh._dual import (
     DualGraph,
+    Lines,
     OnDemand,
     ParameterFields,
+    Paths,
+    Ring,
     check_graph,
     close_walls,
     linear_speed,
+    lines,
+    paths,
+    ring,
     wall_conductance,
     wall_velocity,
 )
@@ -50,7 +56,6 @@ from fluxforge.mesh._generate import (
     two_cells,
 )
 from fluxforge.mesh._generate_gmsh import gmsh_problem
-from fluxforge.mesh._hops import Lines, Paths, Ring, lines, paths, ring
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl, Setting, divergence, face_conormals, relative_divergence
 from fluxforge.mesh._parameters import (
@@ -99,8 +104,8 @@ __all__ = [
     "cell_quality",
     "check_graph",
     "close_walls",
-    "components",
     "conditions_of_tags",
+    "count_components",
     "cross_triangles",
     "default_condition",
     "depends_on_time",

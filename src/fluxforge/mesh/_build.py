@@ -196,7 +196,7 @@ def info(mesh: Mesh | str | os.PathLike[str]) -> MeshInfo:
         nonorthogonality_mean_deg=float(angle.mean()) if angle.size else 0.0,
         nonorthogonality_max_deg=float(angle.max()) if angle.size else 0.0,
         dt_fourier=fourier_step(graph),
-        components=components(graph),
+        components=count_components(graph),
         notes=mesh.notes,
         regions={name: len(cells) for name, cells in mesh.regions.items()},
     )
@@ -226,7 +226,7 @@ def nonorthogonality(graph: DualGraph) -> FaceField:
     return np.degrees(np.arctan2(across, (n * d).sum(axis=1)))
 
 
-def components(graph: DualGraph) -> int:
+def count_components(graph: DualGraph) -> int:
     """Number of connected parts."""
     inside = slice(check_graph(graph).interior)
     links = coo_array(

@@ -70,7 +70,7 @@ def list_cells(drawing: Drawing) -> Corners:
     corners = corners[np.argsort(np.concatenate([block.number for block in used]), kind="stable")]
     present = corners != NOTHING
     cells = np.full(corners.shape, -1)
-    cells[present] = point_of(drawing.number, corners[present])
+    cells[present] = find_points(drawing.number, corners[present])
     if (lost := np.flatnonzero(present & (cells < 0))).size:
         cell = lost[0] // columns
         raise UnreadableError(f"cell {cell} refers to node {corners.flat[lost[0]]}, which the file does not list")
@@ -89,7 +89,7 @@ def list_tagged_edges(drawing: Drawing) -> dict[str, Int[np.ndarray, "edges 2"]]
     if not len(order):
         return {}
     physical, corners = physical[order], np.concatenate([block.corners for block in lines])[order]
-    points = point_of(drawing.number, corners)
+    points = find_points(drawing.number, corners)
     if (lost := np.flatnonzero(points < 0)).size:
         tag, node = physical[lost[0] // 2], corners.flat[lost[0]]
         raise UnreadableError(f"a line of tag {tag} refers to node {node}, which the file does not list")
@@ -100,7 +100,7 @@ def list_tagged_edges(drawing: Drawing) -> dict[str, Int[np.ndarray, "edges 2"]]
     return {name: np.concatenate(pieces) for name, pieces in edges.items()}
 
 
-def point_of(number: Int[np.ndarray, " points"], wanted: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
+def find_points(number: Int[np.ndarray, " points"], wanted: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
     """Where each wanted number stands in the ascending `number`; −1 where it does not."""
     if not len(number):
         return np.full(wanted.shape, -1)
@@ -155,7 +155,7 @@ def read_with_meshio(path: Path, format_name: str, data: bytes) -> Drawing:
 
 def call_reader(path: Path, format_name: str) -> Any:
     """The mesh as meshio returns it, from a file that has passed the preflight."""
-    with quiet() as said:
+    with capture_output() as said:
         try:
             mesh = _call_reader(path, format_name)
         except UnreadableError:
@@ -188,7 +188,7 @@ def _reason(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[io.StringIO]:
+def capture_output() -> Iterator[io.StringIO]:
     """Capture what is printed, and turn NumPy's warning about text that is not numbers into an error."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), warnings.catch_warnings():

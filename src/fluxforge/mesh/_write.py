@@ -13,7 +13,7 @@ from jaxtyping import Float, Int, Num, Shaped
 from fluxforge._arguments import check_kind, check_path
 from fluxforge._files import atomic_path
 from fluxforge.errors import FluxforgeError, InputError
-from fluxforge.mesh._drawing import quiet
+from fluxforge.mesh._drawing import capture_output
 from fluxforge.mesh._faces import number_regions
 from fluxforge.mesh._mesh import Mesh, check_mesh
 from fluxforge.mesh._read import FORMATS
@@ -98,7 +98,7 @@ def _write_with_meshio(mesh: Mesh, fields: Fields, format_name: str, *, target: 
     splits = np.cumsum([len(corners) for _, corners in blocks])[:-1]
     data = {name: np.split(values[order], splits) for name, values in fields.items()}
     try:
-        with quiet():
+        with capture_output():
             drawing = meshio.Mesh(points, blocks, cell_data=data)
             getattr(meshio, format_name).write(os.fspath(target), drawing, **OPTIONS.get(format_name, {}))
     except (Exception, SystemExit) as error:

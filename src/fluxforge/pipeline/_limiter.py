@@ -30,7 +30,7 @@ from fluxforge.run.limiter import FamilyRow, LimiterResult, LimiterRow
 from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._tableau import TABLEAUX
-from fluxforge.scheme.limiters import C, Q, R, limited, limiter_of
+from fluxforge.scheme.limiters import C, Q, R, limited_space, limiter_of
 
 # Profiles of the test. The standard error of a ratio is then about 0.03 after 2,048 steps; with 192 of them it is 0.1,
 # and the verdict chance.
@@ -156,7 +156,7 @@ def measure_limiter(name: str, phi: Phi, seed: int) -> LimiterRow:
 def certify_limiter(best: Judged, tell: Progress) -> tuple[Scheme, Certificate]:
     """The scheme with forward Euler, and its certificate, opened by the bounds of φ."""
     limiter = limiter_of(best.row.name, best.phi, best.form.family.summary)
-    scheme = integrate(TABLEAUX["euler"], BUILT_IN["advection"], limited(limiter), name=best.row.name)
+    scheme = integrate(TABLEAUX["euler"], BUILT_IN["advection"], limited_space(limiter), name=best.row.name)
     certificate = verify_scheme(scheme, tell)
     return scheme, replace(certificate, lines=(limiter_line(best.region), *certificate.lines))
 

@@ -34,9 +34,9 @@ from fluxforge.scheme._tableau import EULER, TABLEAUX, Row, Tableau, find_tablea
 from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
 from fluxforge.scheme._weighted import face_invariants, formula_scheme, nested_rkl2, nested_tableau, weighted_scheme
 from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
-from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
+from fluxforge.scheme.limiters import LIMITERS, Limiter, limited_space, limiter_of
 from fluxforge.scheme.reference import SchemeBuilder, gradient_stage
-from fluxforge.scheme.transport import bounded, unbounded
+from fluxforge.scheme.transport import bounded_space, unbounded_space
 
 __all__ = [
     "EULER",
@@ -71,7 +71,7 @@ __all__ = [
     "Tableau",
     "affine_form",
     "amplification",
-    "bounded",
+    "bounded_space",
     "corrected_space",
     "damped_space",
     "face_invariants",
@@ -81,7 +81,7 @@ __all__ = [
     "from_document",
     "gradient_stage",
     "integrate",
-    "limited",
+    "limited_space",
     "limiter_of",
     "linear_stages",
     "load",
@@ -98,6 +98,6 @@ __all__ = [
     "symbol",
     "symbol_units",
     "to_document",
-    "unbounded",
+    "unbounded_space",
     "weighted_scheme",
 ]

@@ -26,12 +26,12 @@ from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._diffusion import (
     cell_conductivities,
+    cell_diffusivities,
+    connection_vector,
     corrected_flux,
-    harmonic,
-    reach,
+    harmonic_mean,
     refuse_without_diffusion,
-    sides_of,
-    vectors,
+    vector_symbols,
 )
 from fluxforge.scheme._integrate import Prepared, Space, State
 from fluxforge.scheme._scheme import FAMILIES, Message
@@ -75,14 +75,16 @@ def _rise_by_gradients(equation: Equation, dimension: int, tag: str) -> sp.Expr:
     with them: so that side counts less.
     """
     axes = COORDINATES[:dimension]
-    d, n = vectors("d", axes), vectors("n", axes)
+    d, n = vector_symbols("d", axes), vector_symbols("n", axes)
     near, far = (sp.Add(*(symbol(f"g_{axis}{tag}_{end}") * a for axis, a in zip(axes, d, strict=True))) for end in "PN")
     if equation.diffusion_tensor is not None:
         return (near + far) / 2
     P, N = cell_conductivities(equation)
     if P == N:
         return (near + far) / 2
-    near = sp.Add(*(symbol(f"g_{a}{tag}_P") * e for a, e in zip(axes, reach(equation, dimension), strict=True)))
+    near = sp.Add(
+        *(symbol(f"g_{a}{tag}_P") * e for a, e in zip(axes, connection_vector(equation, dimension), strict=True))
+    )
     normal_slope = sp.Add(*(symbol(f"g_{a}{tag}_N") * b for a, b in zip(axes, n, strict=True)))
     # `reach` with the cells exchanged, turned round.
     far += (N / P - 1) * symbol("d_n") / (1 + symbol("V_N") / symbol("V_P")) * normal_slope
@@ -100,7 +102,7 @@ def _contrast(equation: Equation) -> sp.Expr:
 def _prepare_damped(damping: Damping, dimension: int, equation: Equation, state: State, tag: str) -> Prepared:
     plain = corrected_flux(dimension, equation, state, tag)
     tensor, normal = equation.diffusion_tensor, symbol("d_n")
-    along = symbol(tensor.normal_name) if tensor is not None else harmonic(*sides_of(equation, state))
+    along = symbol(tensor.normal_name) if tensor is not None else harmonic_mean(*cell_diffusivities(equation, state))
     nu = 2 * symbol("A") * normal / (symbol("V_P") + symbol("V_N"))
     excess = symbol("chi") * _contrast(equation) * damping.excess(nu, normal / symbol("delta"))
     rest = state.jump - _rise_by_gradients(equation, dimension, tag)

@@ -52,7 +52,7 @@ def _transport_flux(equation: Equation, state: State) -> sp.Expr:
     return _without_diffusion(equation).flux(state.at("_P"), state.at("_N"), state.jump)
 
 
-def sides_of(equation: Equation, state: State) -> tuple[sp.Expr, sp.Expr]:
+def cell_diffusivities(equation: Equation, state: State) -> tuple[sp.Expr, sp.Expr]:
     """K in the two cells, as far as it does not depend on the unknown, times the mean of what does."""
     k, g = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)
     mean = sp.Add(*(equation.at_cell(g, state.at(f"_{end}"), end) for end in "PN")) / 2 if g != 1 else sp.S.One
@@ -67,7 +67,7 @@ def cell_conductivities(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
     return P, N
 
 
-def harmonic(P: sp.Expr, N: sp.Expr) -> sp.Expr:
+def harmonic_mean(P: sp.Expr, N: sp.Expr) -> sp.Expr:
     """The harmonic mean with the distances from the face; K itself where it is the same on both sides."""
     if P == N:
         return P
@@ -76,20 +76,20 @@ def harmonic(P: sp.Expr, N: sp.Expr) -> sp.Expr:
     return (near + far) / (far / P + near / N)
 
 
-def arithmetic(P: sp.Expr, N: sp.Expr) -> sp.Expr:
+def arithmetic_mean(P: sp.Expr, N: sp.Expr) -> sp.Expr:
     """The arithmetic mean."""
     return (P + N) / 2
 
 
 def _two_point(mean: Callable[[sp.Expr, sp.Expr], sp.Expr], equation: Equation, state: State, tag: str) -> Prepared:
-    flux = _transport_flux(equation, state) - mean(*sides_of(equation, state)) * state.jump / symbol("delta")
+    flux = _transport_flux(equation, state) - mean(*cell_diffusivities(equation, state)) * state.jump / symbol("delta")
     return Prepared((), Message(-symbol("A") * flux))
 
 
 HARMONIC = Space(
     "harmonic",
     "two-point flux with the harmonic mean of the conductivities, weighted by the distances from the face",
-    partial(_two_point, harmonic),
+    partial(_two_point, harmonic_mean),
     refuse=_refuse_tensor,
 )
 """The resistances s/K of the two half cells in series: exact across a jump of K where cells differ in size."""
@@ -97,7 +97,7 @@ HARMONIC = Space(
 ARITHMETIC = Space(
     "arithmetic",
     "two-point flux with the arithmetic mean of the conductivities",
-    partial(_two_point, arithmetic),
+    partial(_two_point, arithmetic_mean),
     refuse=_refuse_tensor,
 )
 """A mean that is wrong where K jumps, by a known factor: the resistance δ/K of the face is too small."""
@@ -106,7 +106,7 @@ ARITHMETIC = Space(
 Vector = tuple[sp.Expr, ...]
 
 
-def vectors(name: str, axes: str | tuple[str, ...]) -> Vector:
+def vector_symbols(name: str, axes: str | tuple[str, ...]) -> Vector:
     """The symbols of a vector's components."""
     return tuple(symbol(f"{name}_{axis}") for axis in axes)
 
@@ -116,14 +116,14 @@ def _conormal(equation: Equation, dimension: int) -> Vector:
     axes = COORDINATES[:dimension]
     tensor = equation.diffusion_tensor
     if tensor is None:
-        return vectors("n", axes)
+        return vector_symbols("n", axes)
     return tuple(symbol(name) / symbol(tensor.normal_name) for name in tensor.conormal_names[:dimension])
 
 
-def reach(equation: Equation, dimension: int) -> Vector:
+def connection_vector(equation: Equation, dimension: int) -> Vector:
     """e: the vector with  ∇u_P · e = u_N − u_P  where u and the flux are continuous."""
     axes = COORDINATES[:dimension]
-    d, n = vectors("d", axes), vectors("n", axes)
+    d, n = vector_symbols("d", axes), vector_symbols("n", axes)
     if equation.diffusion_tensor is not None:
         walls = (1 - symbol("chi")) * symbol("delta")
         return tuple(a + walls * (c - b) for a, b, c in zip(d, n, _conormal(equation, dimension), strict=True))
@@ -135,16 +135,20 @@ def reach(equation: Equation, dimension: int) -> Vector:
     return tuple(a + beyond * b for a, b in zip(d, n, strict=True))
 
 
-def gradients(equation: Equation, state: State, dimension: int, tag: str) -> Stage:
+def gradient_round(equation: Equation, state: State, dimension: int, tag: str) -> Stage:
     """The least-squares gradient of a state in every cell, with outputs g_x, …; a ghost shows its owner's."""
-    axes = COORDINATES[:dimension]
-    e = dict(zip(axes, reach(equation, dimension), strict=True))
-    square = symbol("delta") ** 2 if e == dict(zip(axes, vectors("d", axes), strict=True)) else None
-    square = square or sp.Add(*(part**2 for part in e.values()))
+    e, d = connection_vector(equation, dimension), vector_symbols("d", COORDINATES[:dimension])
+    return least_squares_gradient(e, symbol("delta") ** 2 if e == d else sp.Add(*(part**2 for part in e)), state, tag)
+
+
+def least_squares_gradient(e: Vector, square: sp.Expr, state: State, tag: str) -> Stage:
+    """The stage that solves  Σ e eᵀ/|e|² ∇u = Σ e (u_N − u_P)/|e|²  for the outputs g_x, …; `square` is |e|²."""
+    axes = COORDINATES[: len(e)]
+    parts = dict(zip(axes, e, strict=True))
     pairs = [(a, b) for i, a in enumerate(axes) for b in axes[i:]]
-    messages = {f"m_{a}{b}": Message(e[a] * e[b] / square) for a, b in pairs}
-    messages |= {f"r_{axis}": Message(e[axis] / square * state.jump) for axis in axes}
-    M = sp.Matrix(dimension, dimension, lambda i, j: symbol(f"m_{''.join(sorted((axes[i], axes[j])))}"))
+    messages = {f"m_{a}{b}": Message(parts[a] * parts[b] / square) for a, b in pairs}
+    messages |= {f"r_{axis}": Message(parts[axis] / square * state.jump) for axis in axes}
+    M = sp.Matrix(len(e), len(e), lambda i, j: symbol(f"m_{''.join(sorted((axes[i], axes[j])))}"))
     solved = M.adjugate() * sp.Matrix([symbol(f"r_{axis}") for axis in axes])
     outputs = {f"g_{axis}{tag}": Output(top / M.det(), Ghost.OWNER) for axis, top in zip(axes, solved, strict=True)}
     return Stage(messages, outputs)
@@ -155,14 +159,14 @@ def corrected_flux(dimension: int, equation: Equation, state: State, tag: str) -
     axes = COORDINATES[:dimension]
     tensor = equation.diffusion_tensor
     normal = symbol("d_n")
-    along = symbol(tensor.normal_name) if tensor is not None else harmonic(*sides_of(equation, state))
-    aside = [c - d / normal for c, d in zip(_conormal(equation, dimension), vectors("d", axes), strict=True)]
+    along = symbol(tensor.normal_name) if tensor is not None else harmonic_mean(*cell_diffusivities(equation, state))
+    aside = [c - d / normal for c, d in zip(_conormal(equation, dimension), vector_symbols("d", axes), strict=True)]
     slopes = [(symbol(f"g_{axis}{tag}_P") + symbol(f"g_{axis}{tag}_N")) / 2 for axis in axes]
     correction = sp.Add(*(slope * part for slope, part in zip(slopes, aside, strict=True)))
     if tensor is not None:
         correction *= symbol("chi")
     flux = _transport_flux(equation, state) - along * (state.jump / normal + correction)
-    return Prepared((gradients(equation, state, dimension, tag),), Message(-symbol("A") * flux))
+    return Prepared((gradient_round(equation, state, dimension, tag),), Message(-symbol("A") * flux))
 
 
 @cache

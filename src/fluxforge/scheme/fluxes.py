@@ -133,12 +133,12 @@ class NumericalFlux:
         return carried if self.diffuses else carried + diffusive_flux(equation, P, N, jump)
 
 
-def larger(*parts: sp.Expr) -> sp.Expr:
+def maximum(*parts: sp.Expr) -> sp.Expr:
     """The maximum, unevaluated: SymPy compares every pair of arguments otherwise."""
     return sp.Max(*parts, evaluate=False) if len(set(parts)) > 1 else parts[0]
 
 
-def smaller(*parts: sp.Expr) -> sp.Expr:
+def minimum(*parts: sp.Expr) -> sp.Expr:
     """The minimum, unevaluated."""
     return sp.Min(*parts, evaluate=False) if len(set(parts)) > 1 else parts[0]
 
@@ -151,33 +151,33 @@ def substitute(formula: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr
         return formula
     parts = [substitute(part, values) for part in formula.args]
     if isinstance(formula, sp.Min | sp.Max):
-        return (smaller if isinstance(formula, sp.Min) else larger)(*parts)
+        return (minimum if isinstance(formula, sp.Min) else maximum)(*parts)
     # SymPy takes very long to look for signs in fractions.
     return sp.Abs(*parts, evaluate=False) if isinstance(formula, sp.Abs) else formula.func(*parts)
 
 
 @cache
-def _still(equation: Equation) -> Equation:
+def _without_transport(equation: Equation) -> Equation:
     return replace(equation, transported=sp.S.Zero, velocity=None, two_point=None)
 
 
 def diffusive_flux(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
     """−K (N − P)/δ as in the equation's two-point flux."""
-    return _still(equation).flux(P, N, jump)
+    return _without_transport(equation).flux(P, N, jump)
 
 
-def conductivity(equation: Equation, P: sp.Expr, N: sp.Expr) -> sp.Expr:
+def face_conductivity(equation: Equation, P: sp.Expr, N: sp.Expr) -> sp.Expr:
     """K at a face, as in the equation's two-point flux."""
     return -diffusive_flux(equation, P, N, symbol("delta"))
 
 
-def along(equation: Equation) -> sp.Symbol:
+def normal_velocity(equation: Equation) -> sp.Symbol:
     """The symbol of a·n."""
     assert equation.velocity is not None
     return symbol(equation.parameter(equation.velocity).normal_name)
 
 
-def carried(equation: Equation, u: sp.Expr) -> sp.Expr:
+def transported_at(equation: Equation, u: sp.Expr) -> sp.Expr:
     """f(u)."""
     return equation.transported.xreplace({equation.u: u})
 
@@ -187,7 +187,7 @@ def transport_slope(equation: Equation, u: sp.Expr) -> sp.Expr:
     return slope_of(equation.transported, equation.u).xreplace({equation.u: u})
 
 
-def refuse_still(equation: Equation) -> str | None:
+def refuse_without_transport(equation: Equation) -> str | None:
     """The reason where there is no transport."""
     return None if equation.velocity is not None else "it has no transport"
 
@@ -195,12 +195,12 @@ def refuse_still(equation: Equation) -> str | None:
 def _refuse_nonlinear(equation: Equation) -> str | None:
     if equation.velocity is not None and not is_linear(equation.transported, equation.u):
         return f"f = {equation.transported} is not linear in {equation.unknown} (godunov serves any f)"
-    return refuse_still(equation)
+    return refuse_without_transport(equation)
 
 
 def _refuse_unsolved(equation: Equation) -> str | None:
     if equation.velocity is None:
-        return refuse_still(equation)
+        return refuse_without_transport(equation)
     try:
         critical_points(equation.transported, equation.u)
     except SchemeError as error:
@@ -227,7 +227,7 @@ def _refuse_not_both(equation: Equation) -> str | None:
 
 
 def _mean(equation: Equation, P: sp.Expr, N: sp.Expr) -> sp.Expr:
-    return along(equation) * (carried(equation, P) + carried(equation, N)) / 2
+    return normal_velocity(equation) * (transported_at(equation, P) + transported_at(equation, N)) / 2
 
 
 def _central(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
@@ -235,21 +235,21 @@ def _central(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Ex
 
 
 def _upwind(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
-    speed = sp.Abs(along(equation)) * sp.Abs(transport_slope(equation, P))
+    speed = sp.Abs(normal_velocity(equation)) * sp.Abs(transport_slope(equation, P))
     return _mean(equation, P, N) - speed * jump / 2
 
 
 def _rusanov(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
     speeds = [sp.Abs(transport_slope(equation, end)) for end in (P, N)]
-    return _mean(equation, P, N) - sp.Abs(along(equation)) * larger(*speeds) * jump / 2
+    return _mean(equation, P, N) - sp.Abs(normal_velocity(equation)) * maximum(*speeds) * jump / 2
 
 
 def _lax_wendroff(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
     """½ a (f(P) + f(N)) − Δt/(2 c δ) a² f′(½(P + N)) (f(N) − f(P))."""
     f, u = equation.transported, equation.u
-    rise = slope_of(f, u) * jump if is_linear(f, u) else carried(equation, N) - carried(equation, P)
+    rise = slope_of(f, u) * jump if is_linear(f, u) else transported_at(equation, N) - transported_at(equation, P)
     capacity = sp.Add(*(equation.at_cell(equation.capacity, end, at) for end, at in ((P, "P"), (N, "N")))) / 2
-    steepness = transport_slope(equation, (P + N) / 2) * along(equation) ** 2
+    steepness = transport_slope(equation, (P + N) / 2) * normal_velocity(equation) ** 2
     return _mean(equation, P, N) - symbol(STEP) * steepness * rise / (2 * capacity * symbol("delta"))
 
 
@@ -259,21 +259,23 @@ def _godunov(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Ex
     For a convex f with one point s where f′ = 0 that is max(f(max(P, s)), f(min(N, s))) for a > 0, with P and N
     exchanged for a < 0, and likewise for a concave one.
     """
-    f, u, a = equation.transported, equation.u, along(equation)
+    f, u, a = equation.transported, equation.u, normal_velocity(equation)
     if is_linear(f, u):
         return _upwind(equation, P, N, jump)
     points, bend = critical_points(f, u), sp.diff(f, u, 2)
     if len(points) == 1 and bend.is_number and bend != 0:
-        outer, inner = (larger, smaller) if bend > 0 else (smaller, larger)
+        outer, inner = (maximum, minimum) if bend > 0 else (minimum, maximum)
 
         def riemann(left: sp.Expr, right: sp.Expr) -> sp.Expr:
-            return outer(carried(equation, outer(left, points[0])), carried(equation, inner(right, points[0])))
+            return outer(
+                transported_at(equation, outer(left, points[0])), transported_at(equation, inner(right, points[0]))
+            )
 
-        return larger(a, sp.S.Zero) * riemann(P, N) + smaller(a, sp.S.Zero) * riemann(N, P)
-    low, high = smaller(P, N), larger(P, N)
-    inside = [larger(low, smaller(high, point)) for point in points]
-    values = [a * carried(equation, at) for at in (P, N, *inside)]
-    least, most = smaller(*values), larger(*values)
+        return maximum(a, sp.S.Zero) * riemann(P, N) + minimum(a, sp.S.Zero) * riemann(N, P)
+    low, high = minimum(P, N), maximum(P, N)
+    inside = [maximum(low, minimum(high, point)) for point in points]
+    values = [a * transported_at(equation, at) for at in (P, N, *inside)]
+    least, most = minimum(*values), maximum(*values)
     return (least + most) / 2 - sp.sign(jump) * (most - least) / 2
 
 
@@ -287,11 +289,11 @@ def _engquist_osher(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -
     def variation(end: sp.Expr) -> sp.Expr:
         total = sp.S.Zero
         for k, rising in enumerate(signs):
-            clipped = end if k == 0 else larger(end, points[k - 1])
-            total += rising * carried(equation, clipped if k == len(points) else smaller(clipped, points[k]))
+            clipped = end if k == 0 else maximum(end, points[k - 1])
+            total += rising * transported_at(equation, clipped if k == len(points) else minimum(clipped, points[k]))
         return total
 
-    return _mean(equation, P, N) - sp.Abs(along(equation)) * (variation(N) - variation(P)) / 2
+    return _mean(equation, P, N) - sp.Abs(normal_velocity(equation)) * (variation(N) - variation(P)) / 2
 
 
 def _scharfetter_gummel(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
@@ -300,9 +302,9 @@ def _scharfetter_gummel(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Exp
     B(x) = ½x coth(½x) − ½x; coth has neither the overflow of eˣ nor the cancellation of eˣ − 1. With q = |Pe|/2 the
     product |a f′| δ/2 · coth(q) is K q/tanh(q): K as q → 0, and |a f′| δ/2, which is upwind, as K → 0.
     """
-    delta, K = symbol("delta"), conductivity(equation, P, N)
-    half = sp.Abs(along(equation)) * sp.Abs(transport_slope(equation, P)) * delta / 2
-    effective = larger(half, _FLAT * K) / sp.tanh(larger(half / larger(K, TINY), _FLAT))
+    delta, K = symbol("delta"), face_conductivity(equation, P, N)
+    half = sp.Abs(normal_velocity(equation)) * sp.Abs(transport_slope(equation, P)) * delta / 2
+    effective = maximum(half, _FLAT * K) / sp.tanh(maximum(half / maximum(K, TINY), _FLAT))
     return _mean(equation, P, N) - effective * jump / delta
 
 
@@ -310,7 +312,7 @@ FLUXES: Mapping[str, NumericalFlux] = {
     flux.name: flux
     for flux in (
         NumericalFlux("upwind", "upwind flux", _upwind, 1, True, _refuse_nonlinear),
-        NumericalFlux("central", "mean of the fluxes of both cells", _central, 2, False, refuse_still),
+        NumericalFlux("central", "mean of the fluxes of both cells", _central, 2, False, refuse_without_transport),
         NumericalFlux(
             "scharfetter-gummel",
             "flux of Scharfetter and Gummel, exact for steady advection and diffusion between two cells",
@@ -326,11 +328,11 @@ FLUXES: Mapping[str, NumericalFlux] = {
             _lax_wendroff,
             2,
             False,
-            refuse_still,
+            refuse_without_transport,
             one_step=True,
         ),
         NumericalFlux("godunov", "Godunov's flux, of the exact Riemann problem", _godunov, 1, True, _refuse_unsolved),
-        NumericalFlux("rusanov", "Rusanov's flux (local Lax-Friedrichs)", _rusanov, 1, True, refuse_still),
+        NumericalFlux("rusanov", "Rusanov's flux (local Lax-Friedrichs)", _rusanov, 1, True, refuse_without_transport),
         NumericalFlux("engquist-osher", "flux of Engquist and Osher", _engquist_osher, 1, True, _refuse_unordered),
     )
 }

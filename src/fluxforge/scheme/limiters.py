@@ -19,16 +19,16 @@ from fluxforge.scheme._discovered import DISCOVERED
 from fluxforge.scheme._integrate import Prepared, Space, State
 from fluxforge.scheme._scheme import STEP, Hop, Message
 from fluxforge.scheme.fluxes import (
-    along,
-    carried,
     diffusive_flux,
     exact_flux,
     is_linear,
-    larger,
-    refuse_still,
-    smaller,
+    maximum,
+    minimum,
+    normal_velocity,
+    refuse_without_transport,
     substitute,
     transport_slope,
+    transported_at,
 )
 
 R, Q, C = symbol("r"), symbol("q"), symbol("c")
@@ -61,49 +61,57 @@ class Limiter:
         return C in self.phi.free_symbols
 
 
-def _pass(formula: sp.Expr) -> sp.Expr:
+def _positive_part(formula: sp.Expr) -> sp.Expr:
     """0 for r ≤ 0."""
-    return larger(sp.S.Zero, formula)
+    return maximum(sp.S.Zero, formula)
 
 
 def _arora_roe() -> sp.Expr:
     """The third-order line 1 + (1 + c)(r − 1)/3 within the exact bounds."""
-    return _pass(smaller(2 * R / C, 1 + (1 + C) * (R - 1) / 3, 2 / (1 - C)))
+    return _positive_part(minimum(2 * R / C, 1 + (1 + C) * (R - 1) / 3, 2 / (1 - C)))
 
 
 _TWO = sp.Integer(2)
-_UMIST = smaller(2 * R, (1 + 3 * R) / 4, (3 + R) / 4, _TWO)
+_UMIST = minimum(2 * R, (1 + 3 * R) / 4, (3 + R) / 4, _TWO)
 
 LIMITERS: Mapping[str, Limiter] = {
     limiter.name: limiter
     for limiter in (
-        Limiter("minmod", "minmod limiter", _pass(smaller(R, sp.S.One)), symmetric=True),
-        Limiter("van-leer", "limiter of van Leer", 2 * _pass(R) / (1 + _pass(R)), symmetric=True),
-        Limiter("van-albada", "limiter of van Albada", _pass(R) * (1 + R) / (1 + R**2), symmetric=True),
-        Limiter("mc", "monotonised central limiter", _pass(smaller(2 * R, (1 + R) / 2, _TWO)), symmetric=True),
-        Limiter("koren", "third-order limiter of Koren", _pass(smaller(2 * R, (1 + 2 * R) / 3, _TWO)), symmetric=False),
-        Limiter("umist", "UMIST limiter", _pass(_UMIST), symmetric=True),
+        Limiter("minmod", "minmod limiter", _positive_part(minimum(R, sp.S.One)), symmetric=True),
+        Limiter("van-leer", "limiter of van Leer", 2 * _positive_part(R) / (1 + _positive_part(R)), symmetric=True),
+        Limiter("van-albada", "limiter of van Albada", _positive_part(R) * (1 + R) / (1 + R**2), symmetric=True),
+        Limiter("mc", "monotonised central limiter", _positive_part(minimum(2 * R, (1 + R) / 2, _TWO)), symmetric=True),
+        Limiter(
+            "koren",
+            "third-order limiter of Koren",
+            _positive_part(minimum(2 * R, (1 + 2 * R) / 3, _TWO)),
+            symmetric=False,
+        ),
+        Limiter("umist", "UMIST limiter", _positive_part(_UMIST), symmetric=True),
         Limiter(
             "superbee",
             "superbee limiter",
-            larger(sp.S.Zero, smaller(2 * R, sp.S.One), smaller(R, _TWO)),
+            maximum(sp.S.Zero, minimum(2 * R, sp.S.One), minimum(R, _TWO)),
             symmetric=True,
         ),
         Limiter(
             "cfl-superbee",
             "superbee limiter that depends on the Courant number",
-            larger(sp.S.Zero, smaller(2 * R / C, sp.S.One), smaller(R, 2 / (1 - C))),
+            maximum(sp.S.Zero, minimum(2 * R / C, sp.S.One), minimum(R, 2 / (1 - C))),
             symmetric=False,
         ),
         Limiter(
             "cfl-mc",
             "monotonised central limiter that depends on the Courant number",
-            _pass(smaller(2 * R / C, (1 + R) / 2, 2 / (1 - C))),
+            _positive_part(minimum(2 * R / C, (1 + R) / 2, 2 / (1 - C))),
             symmetric=False,
         ),
         Limiter("arora-roe", "limiter of Arora and Roe, third order", _arora_roe(), symmetric=False),
         Limiter(
-            "ultrabee", "limiter at its upper bound (ultrabee)", _pass(smaller(2 * R / C, 2 / (1 - C))), symmetric=False
+            "ultrabee",
+            "limiter at its upper bound (ultrabee)",
+            _positive_part(minimum(2 * R / C, 2 / (1 - C))),
+            symmetric=False,
         ),
         *(
             Limiter(name, one.summary, parse(one.formula, ("r", "q", "c")), symmetric=False, provenance=one.provenance)
@@ -121,7 +129,7 @@ def limiter_of(name: str, phi: sp.Expr, summary: str = "") -> Limiter:
     return Limiter(name, summary or f"limiter {name}", phi, symmetric=False)
 
 
-def limited(limiter: Limiter) -> Space:
+def limited_space(limiter: Limiter) -> Space:
     """Transport with this limiter along lines of cells.
 
     With forward Euler, Godunov's flux plus ½ |s| (1 − c) φ(r, c) (u_N − u_P), s = a (f(N) − f(P))/(N − P): for linear
@@ -141,7 +149,7 @@ def limited(limiter: Limiter) -> Space:
         limiter.name,
         f"slopes along lines of cells with the {limiter.summary}",
         prepare,
-        refuse=refuse_still,
+        refuse=refuse_without_transport,
         default=BUILT_IN["advection"],
         linear=False,
         centred=True,
@@ -186,7 +194,7 @@ class LimitedFace:
         from_P, from_N = ((1 + sp.sign(speed)) / 2, (1 - sp.sign(speed)) / 2)
         inverse = from_P / self._content("P") + from_N / self._content("N")
         courant = sp.Abs(speed) * symbol(STEP) * symbol("A") * inverse
-        within = smaller(larger(courant, APART), 1 - APART)
+        within = minimum(maximum(courant, APART), 1 - APART)
         phi = self._limit(from_P * self.rear + from_N * self.front, from_P * self.front + from_N * self.rear, within)
         base = exact_flux(self.equation).formula(self.equation, self.P, self.N, self.jump)
         return base + sp.Abs(speed) * self.keep((1 - courant) * phi * self.jump / 2, from_P, from_N)
@@ -209,14 +217,14 @@ class LimitedFace:
 
     def speed(self) -> sp.Expr:
         """The speed of the jump between P and N: a (f(N) − f(P))/(N − P), divided exactly where that is possible."""
-        a, f, u = along(self.equation), self.equation.transported, self.equation.u
+        a, f, u = normal_velocity(self.equation), self.equation.transported, self.equation.u
         if is_linear(f, u):
             return a * transport_slope(self.equation, self.P)
         p, n = symbol("end_P"), symbol("end_N")
         quotient = sp.cancel((f.xreplace({u: n}) - f.xreplace({u: p})) / (n - p))
         if f.is_rational_function(u):
             return a * quotient.xreplace({p: self.P, n: self.N})
-        rise = carried(self.equation, self.N) - carried(self.equation, self.P)
+        rise = transported_at(self.equation, self.N) - transported_at(self.equation, self.P)
         return a * rise * self.jump / (self.jump**2 + _SQUARED)
 
 

@@ -17,7 +17,7 @@ from fluxforge.errors import ExpressionError, SchemeError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import COORDINATES
 from fluxforge.pde._equation import HEAT, Equation
-from fluxforge.scheme._diffusion import gradients
+from fluxforge.scheme._diffusion import gradient_round
 from fluxforge.scheme._integrate import TWO_POINT, State, integrate
 from fluxforge.scheme._scheme import (
     EXPLICIT,
@@ -112,7 +112,7 @@ def gradient_names(dimension: int) -> tuple[str, ...]:
 @cache
 def gradient_stage(dimension: int) -> Stage:
     """The least-squares gradient of T in every cell; a ghost shows its owner's."""
-    return gradients(HEAT, State(), dimension, "")
+    return gradient_round(HEAT, State(), dimension, "")
 
 
 def correction_text(dimension: int, normal: str = "d_n") -> str:

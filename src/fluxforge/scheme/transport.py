@@ -39,6 +39,7 @@ import sympy as sp
 from fluxforge.errors import SchemeError
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.pde._equation import BUILT_IN, Equation
+from fluxforge.scheme._diffusion import least_squares_gradient, vector_symbols
 from fluxforge.scheme._integrate import Prepared, Space, State
 from fluxforge.scheme._scheme import STEP, Ghost, Hop, Message, Output, Reduction, Stage
 from fluxforge.scheme.fluxes import (
@@ -47,11 +48,11 @@ from fluxforge.scheme.fluxes import (
     NumericalFlux,
     diffusive_flux,
     exact_flux,
-    larger,
-    refuse_still,
-    smaller,
+    maximum,
+    minimum,
+    refuse_without_transport,
 )
-from fluxforge.scheme.limiters import APART, LIMITERS, Keep, LimitedFace, Limiter, check_stages, limited
+from fluxforge.scheme.limiters import APART, LIMITERS, Keep, LimitedFace, Limiter, check_stages, limited_space
 
 # K³ of Venkatakrishnan's limiter, K = 1/2, as a decimal: it has whatever unit ε² needs.
 _K_CUBED = sp.Float(0.125)
@@ -61,8 +62,8 @@ FaceLimit = Callable[[sp.Expr, sp.Expr, sp.Expr, int], sp.Expr]
 
 
 def _barth_jespersen(delta: sp.Expr, most: sp.Expr, least: sp.Expr, dimension: int) -> sp.Expr:
-    up, down = larger(delta, sp.S.Zero), smaller(delta, sp.S.Zero)
-    return smaller(sp.S.One, (most + TINY) / (up + TINY), (least - TINY) / (down - TINY))
+    up, down = maximum(delta, sp.S.Zero), minimum(delta, sp.S.Zero)
+    return minimum(sp.S.One, (most + TINY) / (up + TINY), (least - TINY) / (down - TINY))
 
 
 def _venkatakrishnan(delta: sp.Expr, most: sp.Expr, least: sp.Expr, dimension: int) -> sp.Expr:
@@ -71,30 +72,26 @@ def _venkatakrishnan(delta: sp.Expr, most: sp.Expr, least: sp.Expr, dimension: i
     def part(slope: sp.Expr, bound: sp.Expr) -> sp.Expr:
         return (bound**2 + epsilon + 2 * slope * bound) / (bound**2 + 2 * slope**2 + slope * bound + epsilon)
 
-    up, down = larger(delta, sp.S.Zero), smaller(delta, sp.S.Zero)
-    return smaller(sp.S.One, part(up, most), part(down, least))
+    up, down = maximum(delta, sp.S.Zero), minimum(delta, sp.S.Zero)
+    return minimum(sp.S.One, part(up, most), part(down, least))
 
 
-def rises(state: State, dimension: int, tag: str, ghost: Ghost = Ghost.OWNER) -> Stage:
+def slope_round(state: State, dimension: int, tag: str, ghost: Ghost = Ghost.OWNER) -> Stage:
     """The least-squares gradient of a state, and the largest and least difference to a neighbour, with 0.
 
     `ghost` is what a ghost shows of these two differences.
     """
-    axes = COORDINATES[:dimension]
-    d = {axis: symbol(f"d_{axis}") / symbol("delta") for axis in axes}
-    pairs = [(a, b) for i, a in enumerate(axes) for b in axes[i:]]
-    messages = {f"m_{a}{b}": Message(d[a] * d[b]) for a, b in pairs}
-    messages |= {f"r_{axis}": Message(d[axis] / symbol("delta") * state.jump) for axis in axes}
-    messages |= {
+    d = vector_symbols("d", COORDINATES[:dimension])
+    gradient = least_squares_gradient(d, symbol("delta") ** 2, state, tag)
+    extremes = {
         "most": Message(state.jump, Hop.EDGE, Reduction.MAX),
         "least": Message(state.jump, Hop.EDGE, Reduction.MIN),
     }
-    M = sp.Matrix(dimension, dimension, lambda i, j: symbol(f"m_{''.join(sorted((axes[i], axes[j])))}"))
-    solved = M.adjugate() * sp.Matrix([symbol(f"r_{axis}") for axis in axes])
-    outputs = {f"g_{axis}{tag}": Output(top / M.det(), Ghost.OWNER) for axis, top in zip(axes, solved, strict=True)}
-    outputs[f"rise{tag}"] = Output(larger(symbol("most"), sp.S.Zero), ghost)
-    outputs[f"fall{tag}"] = Output(smaller(symbol("least"), sp.S.Zero), ghost)
-    return Stage(messages, outputs)
+    outputs = {
+        f"rise{tag}": Output(maximum(symbol("most"), sp.S.Zero), ghost),
+        f"fall{tag}": Output(minimum(symbol("least"), sp.S.Zero), ghost),
+    }
+    return Stage({**gradient.messages, **extremes}, {**gradient.outputs, **outputs})
 
 
 def _prepare_slopes(limit: FaceLimit, dimension: int, equation: Equation, state: State, tag: str) -> Prepared:
@@ -112,7 +109,7 @@ def _prepare_slopes(limit: FaceLimit, dimension: int, equation: Equation, state:
     right = N + symbol("chi") * symbol(f"psi{tag}_N") * back
     flux = exact_flux(equation).formula(equation, left, right, right - left)
     flux += diffusive_flux(equation, P, N, state.jump)
-    return Prepared((rises(state, dimension, tag), limits), Message(-symbol("A") * flux))
+    return Prepared((slope_round(state, dimension, tag), limits), Message(-symbol("A") * flux))
 
 
 def _slope_space(name: str, summary: str, limit: FaceLimit) -> Callable[[int], Space]:
@@ -122,7 +119,7 @@ def _slope_space(name: str, summary: str, limit: FaceLimit) -> Callable[[int], S
             name,
             summary,
             partial(_prepare_slopes, limit, dimension),
-            refuse=refuse_still,
+            refuse=refuse_without_transport,
             default=BUILT_IN["advection"],
             linear=False,
             in_dimension=in_dimension,
@@ -145,12 +142,12 @@ BOUNDED = "bounded-"
 """What the names of these spaces begin with."""
 
 
-def bounded(limiter: Limiter) -> Callable[[int], Space]:
+def bounded_space(limiter: Limiter) -> Callable[[int], Space]:
     """Transport with this limiter in cells of any shape, kept between the neighbours' values; by dimension."""
     return _limited_space(limiter, f"{BOUNDED}{limiter.name}", "kept between the values of the neighbours", cut=True)
 
 
-def unbounded(limiter: Limiter) -> Callable[[int], Space]:
+def unbounded_space(limiter: Limiter) -> Callable[[int], Space]:
     """The same without the cut: what limiters of lines do on triangles by themselves."""
     return _limited_space(
         limiter, f"unbounded-{limiter.name}", "not kept between the values of the neighbours", cut=False
@@ -164,7 +161,7 @@ def _limited_space(limiter: Limiter, name: str, words: str, *, cut: bool) -> Cal
             name,
             f"{limiter.summary} at the faces of cells of any shape, {words}",
             partial(_prepare_limited, limiter, dimension, cut),
-            refuse=refuse_still,
+            refuse=refuse_without_transport,
             default=BUILT_IN["advection"],
             linear=False,
             centred=True,
@@ -178,18 +175,18 @@ def _prepare_limited(
     limiter: Limiter, dimension: int, cut: bool, equation: Equation, state: State, tag: str
 ) -> Prepared:
     check_stages(limiter, tag)
-    rear, front = (_extrapolated(state, dimension, f"{tag}_{end}") for end in "PN")
-    keep = {"keep": _cut(tag)} if cut else {}
+    rear, front = (_extrapolate_difference(state, dimension, f"{tag}_{end}") for end in "PN")
+    keep = {"keep": _cut_to_bounds(tag)} if cut else {}
     face = LimitedFace(equation, state, limiter, rear, front, **keep)
     # A ghost shows no room for steps: what enters through a wall is the wall's own value.
-    around = rises(state, dimension, tag, Ghost.ZERO)
+    around = slope_round(state, dimension, tag, Ghost.ZERO)
     if cut:
         around = _with_outflow(around, face.speed(), equation, state, tag)
     flux = face.reconstructed() if tag else face.corrected()
     return Prepared((around,), Message(-symbol("A") * (flux + face.diffusion())))
 
 
-def _extrapolated(state: State, dimension: int, end: str) -> sp.Expr:
+def _extrapolate_difference(state: State, dimension: int, end: str) -> sp.Expr:
     """The difference of u over d behind P, or ahead of N, from the gradient there: 2 g·d − (u_N − u_P)."""
     steps = (symbol(f"g_{axis}{end}") * symbol(f"d_{axis}") for axis in COORDINATES[:dimension])
     return 2 * sp.Add(*steps) - state.jump
@@ -197,23 +194,23 @@ def _extrapolated(state: State, dimension: int, end: str) -> sp.Expr:
 
 def _with_outflow(around: Stage, speed: sp.Expr, equation: Equation, state: State, tag: str) -> Stage:
     """The stage with c_P, the Courant number of all that leaves a cell in one step."""
-    leaving = Message(symbol("A") * larger(speed, sp.S.Zero))
+    leaving = Message(symbol("A") * maximum(speed, sp.S.Zero))
     content = equation.at_cell(equation.capacity, state.at()) * symbol("V")
     total = Output(symbol(STEP) * symbol("leaving") / content, Ghost.ZERO)
     return Stage({**around.messages, "leaving": leaving}, {**around.outputs, f"outflow{tag}": total})
 
 
-def _cut(tag: str) -> Keep:
+def _cut_to_bounds(tag: str) -> Keep:
     """Cut e to what the upwind cell allows, seen from P: what N allows has the other sign there."""
 
     def room(name: str, end: str) -> sp.Expr:
         c = symbol(f"outflow{tag}_{end}")
-        return symbol(f"{name}{tag}_{end}") * larger((1 - c) / larger(c, APART), sp.S.Zero)
+        return symbol(f"{name}{tag}_{end}") * maximum((1 - c) / maximum(c, APART), sp.S.Zero)
 
     def keep(step: sp.Expr, from_P: sp.Expr, from_N: sp.Expr) -> sp.Expr:
         least = from_N * room("fall", "N") - from_P * room("rise", "P")
         most = from_N * room("rise", "N") - from_P * room("fall", "P")
-        return larger(smaller(step, most), least)
+        return maximum(minimum(step, most), least)
 
     return keep
 
@@ -232,8 +229,8 @@ def two_point_space(flux: NumericalFlux) -> Space:
 
 TRANSPORT: tuple[Space, ...] = (
     *map(two_point_space, FLUXES.values()),
-    *map(limited, LIMITERS.values()),
-    *(bounded(limiter)(2) for limiter in LIMITERS.values()),
+    *map(limited_space, LIMITERS.values()),
+    *(bounded_space(limiter)(2) for limiter in LIMITERS.values()),
     barth_jespersen(2),
     venkatakrishnan(2),
 )

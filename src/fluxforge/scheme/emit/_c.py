@@ -11,17 +11,17 @@ from fluxforge.scheme.emit._c_text import CALL, CG, HELPERS, INCLUDES, MESH, NEE
 from fluxforge.scheme.emit._dialects import c_dialect, write_infix
 from fluxforge.scheme.emit._plan import (
     Arguments,
+    all_expressions,
     c_comment,
     called_helpers,
     check_solvable,
     diagonal_stages,
-    expressions,
-    header,
-    identifier,
-    names,
-    reductions,
-    sums,
+    message_reductions,
+    messages_by_hop,
+    symbol_names,
+    to_identifier,
     wrap_lines,
+    write_header,
 )
 
 _KEYWORDS = (
@@ -83,12 +83,12 @@ class CStage:
     def of(self, stage: Stage) -> list[str]:
         """The lines of the loop."""
         lines = []
-        self._reductions = reductions(stage)
+        self._reductions = message_reductions(stage)
         write = {Hop.EDGE: self._edges, Hop.PATH: self._paths, Hop.RING: self._ring, Hop.LINE: self._edges}
-        for hop, messages in sums(stage).items():
+        for hop, messages in messages_by_hop(stage).items():
             lines += [f"double {self._names.spell_name(name)} = {_START[self._reductions[name]]};" for name in messages]
             lines += write[hop](messages)
-        own = {name: self._names.spell_name(name) for messages in sums(stage).values() for name in messages}
+        own = {name: self._names.spell_name(name) for messages in messages_by_hop(stage).values() for name in messages}
         for name, output in stage.outputs.items():
             text = write_infix(output.expression, self._dialect, lambda s: own.get(s) or self._names.at_cell(s))
             lines.append(_statement(f"{self._names.spell_name(name)}[P] =", text))
@@ -96,7 +96,7 @@ class CStage:
 
     def _edges(self, messages: Mapping[str, sp.Expr]) -> list[str]:
         lines = ["const size_t e = P*mesh->slots + k;", "if (!mesh->used[e]) continue;"]
-        found = names(messages.values())
+        found = symbol_names(messages.values())
         for end, table in (("N", "node"), ("B", "behind"), ("F", "ahead")):
             if any(name.endswith(f"_{end}") for name in found):
                 lines.append(f"const size_t {end} = (size_t)mesh->{table}[e];")
@@ -113,7 +113,7 @@ class CStage:
         return self._names.at_cell(field) if end == "P" else self._at_node(field, end)
 
     def _paths(self, messages: Mapping[str, sp.Expr]) -> list[str]:
-        found = names(messages.values()) - self._constants
+        found = symbol_names(messages.values()) - self._constants
         lines = ["const size_t second = N*mesh->slots + l;", "if (!mesh->used[second]) continue;"]
         if any(name.endswith("_Q") for name in found):
             lines.append("const size_t Q = (size_t)mesh->node[second];")
@@ -131,7 +131,7 @@ class CStage:
         return _loop("size_t k = 0; k < mesh->slots; k++", outer + inner)
 
     def _ring(self, messages: Mapping[str, sp.Expr]) -> list[str]:
-        found = sorted(names(messages.values()) - self._constants)
+        found = sorted(symbol_names(messages.values()) - self._constants)
         means = [name for name in found if name.rpartition("_")[2] in ("N", "PN", "NQ")]
         lines = [f"if (!{self._prefix}_in_ring(mesh, P, path)) continue;"]
         if means or any(name.endswith("_Q") for name in found):
@@ -222,7 +222,7 @@ _FIELDS = "const double *T, const double *S, double *T_new"
 def emit_c(scheme: Scheme) -> str:
     """C99 source with `int NAME_step(const fluxforge_mesh *, double dt, …, const double *T, …)`."""
     check_solvable(scheme)
-    prefix = identifier(scheme.name)
+    prefix = to_identifier(scheme.name)
     functions = _implicit(scheme, prefix) if scheme.implicit else [_function(scheme, f"int {prefix}_step")]
     code = "\n".join(functions)
     helpers = [_fill_names(HELPERS[name], scheme) for name in called_helpers(code, HELPERS, NEEDS, f"{prefix}_")]
@@ -230,7 +230,7 @@ def emit_c(scheme: Scheme) -> str:
 
 
 def _function(scheme: Scheme, opening: str) -> str:
-    return c_function(scheme, scheme.stages, prefix=identifier(scheme.name), opening=opening, fields=_FIELDS)
+    return c_function(scheme, scheme.stages, prefix=to_identifier(scheme.name), opening=opening, fields=_FIELDS)
 
 
 def _implicit(scheme: Scheme, prefix: str) -> list[str]:
@@ -247,7 +247,7 @@ def _implicit(scheme: Scheme, prefix: str) -> list[str]:
 
 def _fill_names(text: str, scheme: Scheme) -> str:
     text = re.sub(r"\$name_", "${name}_", text)
-    prefix = identifier(scheme.name)
+    prefix = to_identifier(scheme.name)
     return Template(text).substitute(name=prefix, **c_arguments(scheme, prefix))
 
 
@@ -258,13 +258,13 @@ def _comment(scheme: Scheme) -> str:
         answer, several = answer.replace("runs out", "runs out or the mesh has no lines of cells"), True
     call = _fill_names(CALL.replace("$answer", answer if several else "0"), scheme)
     call += Arguments.of(scheme).words(SLOTS)
-    text = header(scheme, call=call, nothing="NULL", note="Cells do not depend on each other within a stage.")
+    text = write_header(scheme, call=call, nothing="NULL", note="Cells do not depend on each other within a stage.")
     return "/* " + "\n".join(f" * {line}".rstrip() for line in c_comment(text).split("\n"))[3:] + "\n */"
 
 
 def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, opening: str, fields: str) -> str:
     """The function's text; `opening` is what stands before its brackets, `fields` its last parameters."""
-    used = names(expressions(stages))
+    used = symbol_names(all_expressions(stages))
     spell_name = CNames(prefix, scheme).spell_name
     outputs = [spell_name(name) for stage in stages for name in stage.outputs if name != NEXT]
     taken = Arguments.of(scheme)

@@ -9,7 +9,7 @@ from fluxforge.expression._print import PRODUCT
 from fluxforge.pde._parameter import Rank
 from fluxforge.scheme._scheme import GEOMETRY, NEXT, Ghost, Hop, Scheme, Stage, constants
 from fluxforge.scheme.emit._dialects import Latex, Letter, latex_value
-from fluxforge.scheme.emit._plan import Arguments, expressions, names, title
+from fluxforge.scheme.emit._plan import Arguments, all_expressions, scheme_title, symbol_names
 
 _SUMS = {
     Hop.EDGE: r"\sum_{N\in\mathcal{N}_1(P)}",
@@ -45,7 +45,7 @@ def formula_latex(expression: sp.Expr) -> str:
 
 
 def _comments(scheme: Scheme) -> Iterator[str]:
-    yield f"% {title(scheme)}."
+    yield f"% {scheme_title(scheme)}."
     yield "% Needs the package amsmath. P receives, N is its neighbour across a face."
     yield from (f"% {_WHERE[hop]}" for hop in Hop if hop in scheme.hops())
     yield "% Ghosts: Dirichlet shows T = g, S = 0, 1/V = 0; Neumann shows T_P + q delta, S_P, V_P, and chi = 0 there."
@@ -58,7 +58,7 @@ def _comments(scheme: Scheme) -> Iterator[str]:
 
 def _invariants(scheme: Scheme) -> Iterator[str]:
     """What the letters of products with n and of tangential parts stand for, of those the scheme contains."""
-    present = {name.removesuffix("_PN").removesuffix("_NQ") for name in names(expressions(scheme.stages))}
+    present = {name.removesuffix("_PN").removesuffix("_NQ") for name in symbol_names(all_expressions(scheme.stages))}
     vectors = ["d", *(p.name for p in scheme.equation.parameters if p.rank is Rank.VECTOR)]
     meanings = {f"{v}_n": f"{v}.n" for v in vectors} | {f"{v}_t": f"|{v} - ({v}.n) n|" for v in vectors}
     for p in scheme.equation.parameters:

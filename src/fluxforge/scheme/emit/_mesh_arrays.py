@@ -9,14 +9,13 @@ import numpy as np
 from fluxforge.errors import InputError, MeshError
 from fluxforge.expression._symbols import COORDINATES
 from fluxforge.mesh._build import dual
-from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._hops import lines
+from fluxforge.mesh._dual import DualGraph, lines
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import reference_step, resolve
 from fluxforge.mesh._read import as_mesh
 from fluxforge.scheme._scheme import Hop, Scheme
 from fluxforge.scheme.emit._c_text import MESH
-from fluxforge.scheme.emit._plan import Arguments, c_comment, identifier
+from fluxforge.scheme.emit._plan import Arguments, c_comment, to_identifier
 
 # `call` lists the arguments of the step after T, S and mesh.
 _MAIN = '''
@@ -100,7 +99,7 @@ def emit_c_mesh(graph: DualGraph, name: str = "mesh") -> str:
 
     The number of cells is a constant, NAME_cells, so that fields can be arrays of that size.
     """
-    name = identifier(name)
+    name = to_identifier(name)
     tables = c_tables(graph)
     sizes = {"cells": graph.cells, "slots": graph.slot_node.shape[1], "ghosts": graph.ghosts}
     members = {**sizes, **{key: f"{name}_{key}" for key in tables}}

@@ -46,13 +46,13 @@ class Arguments:
         """Those of the scheme's equation; tangential lengths and components only where the scheme contains them."""
         equation = scheme.equation
         *numbers, step = constants(equation)
-        present = names(expressions(scheme.stages))
+        present = symbol_names(all_expressions(scheme.stages))
         cells = tuple(p.name for p in equation.parameters if p.in_cells)
         slots = tuple(
             name
             for p in equation.parameters
             if not p.in_cells and p.name not in numbers
-            for name in (*p.edge_names(), *(own for own in _apart(p) if present & _on_legs(own)))
+            for name in (*p.edge_names(), *(own for own in _tangential_symbols(p) if present & _on_legs(own)))
         )
         return Arguments((step, *numbers), cells, slots)
 
@@ -69,7 +69,7 @@ class Arguments:
         return f"\n{'; '.join(parts)}." if parts else ""
 
 
-def sums(stage: Stage) -> dict[Hop, dict[str, sp.Expr]]:
+def messages_by_hop(stage: Stage) -> dict[Hop, dict[str, sp.Expr]]:
     """The messages that the stage's outputs use, hop by hop."""
     used = {s for output in stage.outputs.values() for s in output.expression.free_symbols}
     needed = {name: message for name, message in stage.messages.items() if symbol(name) in used}
@@ -77,25 +77,25 @@ def sums(stage: Stage) -> dict[Hop, dict[str, sp.Expr]]:
     return {hop: {name: m.expression for name, m in needed.items() if m.hop is hop} for hop in hops}
 
 
-def reductions(stage: Stage) -> dict[str, Reduction]:
+def message_reductions(stage: Stage) -> dict[str, Reduction]:
     """The reduction of each message over its hop."""
     return {name: message.reduction for name, message in stage.messages.items()}
 
 
-def expressions(stages: Iterable[Stage]) -> Iterator[sp.Expr]:
+def all_expressions(stages: Iterable[Stage]) -> Iterator[sp.Expr]:
     """All expressions that a step evaluates."""
     for stage in stages:
-        for messages in sums(stage).values():
+        for messages in messages_by_hop(stage).values():
             yield from messages.values()
         yield from (output.expression for output in stage.outputs.values())
 
 
-def names(found: Iterable[sp.Expr]) -> set[str]:
+def symbol_names(found: Iterable[sp.Expr]) -> set[str]:
     """The names of all symbols in some expressions."""
     return {s.name for expression in found for s in expression.free_symbols}
 
 
-def _apart(p: Parameter) -> tuple[str, ...]:
+def _tangential_symbols(p: Parameter) -> tuple[str, ...]:
     """The symbols of the tangential parts and components of a vector or tensor on a face."""
     return (*p.tangential_names, *p.conormal_names)
 
@@ -105,9 +105,9 @@ def _on_legs(name: str) -> set[str]:
     return {name, f"{name}_PN", f"{name}_NQ"}
 
 
-def unread(scheme: Scheme) -> list[str]:
+def unread_geometry(scheme: Scheme) -> list[str]:
     """The geometry of a face that a step does not need."""
-    present = names(expressions(scheme.stages))
+    present = symbol_names(all_expressions(scheme.stages))
     read = {name for name in EDGE_GEOMETRY if present & _on_legs(name)}
     if present & {"d_PQ_x", "d_PQ_y", "d_PQ_z", "delta_PQ"}:
         read |= {"d_x", "d_y"}
@@ -123,7 +123,7 @@ def check_solvable(scheme: Scheme) -> None:
     """Raise SchemeError, with the reason, unless an implicit scheme's system is linear, symmetric and definite."""
     if not scheme.implicit:
         return
-    reason = _obstacle(scheme)
+    reason = _find_obstacle(scheme)
     if reason:
         raise SchemeError(f"scheme {scheme.name!r} is implicit and {reason}; only its LaTeX can be exported")
 
@@ -144,7 +144,7 @@ def diagonal_stages(scheme: Scheme) -> tuple[Stage, ...]:
     return (*scheme.stages[:-1], Stage(needed, {NEXT: Output(total)}))
 
 
-def _obstacle(scheme: Scheme) -> str | None:
+def _find_obstacle(scheme: Scheme) -> str | None:
     """Why the system cannot be solved by conjugate gradients, or None."""
     stages = linear_stages(scheme)
     if stages is None:
@@ -228,17 +228,17 @@ _GLUE = "\N{NO-BREAK SPACE}"
 _DEEPEST = 50
 
 
-def one_line(text: str) -> str:
+def to_one_line(text: str) -> str:
     """The text on one line of printable characters."""
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
-def title(scheme: Scheme) -> str:
+def scheme_title(scheme: Scheme) -> str:
     """`name: summary`, on one line."""
-    return one_line(f"{scheme.name}: {scheme.summary}" if scheme.summary else scheme.name)
+    return to_one_line(f"{scheme.name}: {scheme.summary}" if scheme.summary else scheme.name)
 
 
-def identifier(name: str) -> str:
+def to_identifier(name: str) -> str:
     """A name that C and Python accept: two-hop → two_hop."""
     word = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "scheme"
     return f"scheme_{word}" if word[0].isdigit() else word
@@ -258,15 +258,15 @@ def called_helpers(
     return [name for name in helpers if name in names]
 
 
-def header(scheme: Scheme, *, call: str, nothing: str, note: str) -> str:
+def write_header(scheme: Scheme, *, call: str, nothing: str, note: str) -> str:
     """The comment that opens a file of code: what the scheme is, how to call it, what the mesh is."""
-    lines = [wrap_lines(line, first="    ", rest=" " * 12, width=112) for line in formula(scheme)]
-    spare = unread(scheme)
+    lines = [wrap_lines(line, first="    ", rest=" " * 12, width=112) for line in formula_lines(scheme)]
+    spare = unread_geometry(scheme)
     skip = f"\n{', '.join(spare)} {'is' if len(spare) == 1 else 'are'} not read and may be {nothing}." if spare else ""
-    return "\n".join([f"{title(scheme)}.", "", *lines, "", call, "", _MESH + skip, note])
+    return "\n".join([f"{scheme_title(scheme)}.", "", *lines, "", call, "", _MESH + skip, note])
 
 
-def formula(scheme: Scheme) -> Iterator[str]:
+def formula_lines(scheme: Scheme) -> Iterator[str]:
     """The scheme as lines of plain text."""
     several = len(scheme.stages) > 1
     for number, stage in enumerate(scheme.stages, start=1):

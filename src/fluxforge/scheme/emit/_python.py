@@ -10,15 +10,15 @@ from fluxforge.scheme._scheme import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, Reduc
 from fluxforge.scheme.emit._dialects import PLAIN, array_dialect, write_infix
 from fluxforge.scheme.emit._plan import (
     Arguments,
+    all_expressions,
     called_helpers,
     check_solvable,
     diagonal_stages,
-    expressions,
-    header,
-    names,
-    reductions,
-    sums,
+    message_reductions,
+    messages_by_hop,
+    symbol_names,
     wrap_lines,
+    write_header,
 )
 from fluxforge.scheme.emit._python_text import CALL, CG_JAX, CG_NUMPY, HELPERS, MESH, NEEDS
 
@@ -67,7 +67,7 @@ def python_module(scheme: Scheme, flavour: Flavour) -> str:
 
 
 def _docstring(scheme: Scheme, flavour: Flavour) -> str:
-    text = header(scheme, call=_call(scheme), nothing="None", note=flavour.note)
+    text = write_header(scheme, call=_call(scheme), nothing="None", note=flavour.note)
     return '"""' + text.replace("\\", "\\\\").replace('"""', "'''") + '\n"""\n'
 
 
@@ -100,7 +100,7 @@ class _Function:
     def of(self, stages: tuple[Stage, ...], signature: str, doc: str, entry: tuple[str, ...] = ()) -> str:
         """The function's text."""
         self._lines.extend(entry)
-        present = names(expressions(stages))
+        present = symbol_names(all_expressions(stages))
         here = [name for name in (*GEOMETRY[Hop.EDGE], "V") if name in present]
         self._held |= {name: f"mesh.{name}" for name in here}
         if here:
@@ -113,8 +113,8 @@ class _Function:
         return f'{self._flavour.decorator}def {signature}:\n    """{doc}"""\n{body}\n'
 
     def _stage(self, stage: Stage) -> None:
-        reduced = reductions(stage)
-        for hop, messages in sums(stage).items():
+        reduced = message_reductions(stage)
+        for hop, messages in messages_by_hop(stage).items():
             for name, expression in messages.items():
                 self._sum(name, expression, hop, _REDUCE[reduced[name]])
         for name, output in stage.outputs.items():
@@ -127,7 +127,7 @@ class _Function:
     def _sum(self, name: str, expression: sp.Expr, hop: Hop, reduce: str) -> None:
         if hop in _TABLES:
             self._hold("Q", _TABLES[hop][1], target=_TABLES[hop][0])
-        for found in sorted(names([expression]) - self._constants):
+        for found in sorted(symbol_names([expression]) - self._constants):
             if found not in self._arguments.slots:
                 self._hold(found, self._gather_symbol(found, hop))
         text = write_infix(expression, self._dialect, _spell_name)
@@ -139,7 +139,7 @@ class _Function:
 
     def _output(self, expression: sp.Expr) -> str:
         text = write_infix(expression, self._dialect, _spell_name)
-        varies = names([expression]) - self._constants
+        varies = symbol_names([expression]) - self._constants
         return text if varies else f"{self._flavour.np}.full_like(mesh.V, {text})"
 
     def _gather_symbol(self, name: str, hop: Hop) -> str:
