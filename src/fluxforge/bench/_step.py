@@ -24,8 +24,7 @@ from fluxforge.mesh._parameters import fourier_step
 from fluxforge.scheme._document import find
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping._assemble import operator
-from fluxforge.stepping._build import bytes_per_cell, run_stepper
-from fluxforge.stepping._kernel_stepper import KernelStepper
+from fluxforge.stepping._build import run_stepper
 from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper
 
 SCHEMES = tuple(name for name, scheme in BUILT_IN.items() if not scheme.name.endswith("-printed"))
@@ -108,7 +107,7 @@ def bench_step(
     T = np.random.default_rng(0).random(graph.cells)
     tell("vector add, SciPy and euler")
     euler = _stepper("euler", graph, dt)
-    moved = bytes_per_cell(euler, graph.cells)
+    moved = euler.bytes_per_cell(graph.cells)
     assert moved is not None
     scipy = scipy_product(operator(find("euler"), graph, dt=dt).M, T)
     seconds = best_seconds({**_tasks(euler, graph, T), "scipy": scipy})
@@ -152,7 +151,7 @@ def _measure_scheme(name: str, graph: DualGraph, dt: float, T: np.ndarray) -> St
 
 def _tasks(step: AbstractStepper, graph: DualGraph, T: np.ndarray) -> dict[str, Callable[[int], object]]:
     """The step, and a vector add that moves as many bytes where the step is explicit."""
-    moved = bytes_per_cell(step, graph.cells)
+    moved = step.bytes_per_cell(graph.cells)
     add = {} if moved is None else {"add": vector_add(round(moved * graph.cells / 24))}
     return {**add, "step": _repeat(step, T)}
 
@@ -164,8 +163,8 @@ def _stepper(name: str, graph: DualGraph, dt: float) -> AbstractStepper:
 
 
 def _row(graph: DualGraph, step: AbstractStepper, seconds: float, add: float | None) -> StepRow:
-    moved = bytes_per_cell(step, graph.cells)
-    by = "kernel" if isinstance(step, KernelStepper) else "XLA" if moved is not None else "solver"
+    moved = step.bytes_per_cell(graph.cells)
+    by = "solver" if moved is None else step.engine
     return StepRow(graph.cells / seconds, seconds, moved, None if add is None else add / seconds, by)
 
 
