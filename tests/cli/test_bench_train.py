@@ -4,6 +4,7 @@ import pytest
 from cli_runs import Cli, only_line
 
 from fluxforge.bench import _train
+from fluxforge.bench._train import TrainBench
 
 MEASURED = {
     "parameters": 516,
@@ -45,7 +46,7 @@ def test_a_training_is_measured(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("columns", ["100", "60"])
 def test_what_was_measured_is_shown(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setattr("fluxforge.bench._train.bench_train", lambda seeds, **options: MEASURED)
+    monkeypatch.setattr("fluxforge.bench._train.bench_train", lambda seeds, **options: TrainBench(**MEASURED))
     told = cli("bench", "train")
     assert max(map(len, told.out.splitlines())) <= int(columns)
     shown = " ".join(told.out.split())
@@ -57,7 +58,8 @@ def test_what_was_measured_is_shown(cli: Cli, monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_without_pytorch_geometric_it_says_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fluxforge.bench._train.bench_train", lambda seeds, **options: MEASURED | WITHOUT)
+    without = TrainBench(**(MEASURED | WITHOUT))
+    monkeypatch.setattr("fluxforge.bench._train.bench_train", lambda seeds, **options: without)
     told = cli("bench", "train")
     assert told.code == 0
     assert "pip install 'fluxforge[bench]'" in told.out
@@ -66,9 +68,9 @@ def test_without_pytorch_geometric_it_says_how_to_get_it(cli: Cli, monkeypatch: 
 def test_options_reach_the_benchmark(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def measure(seeds: int, *, steps: int, progress: object) -> dict[str, object]:
+    def measure(seeds: int, *, steps: int, progress: object) -> TrainBench:
         asked.append((seeds, steps))
-        return MEASURED
+        return TrainBench(**MEASURED)
 
     monkeypatch.setattr("fluxforge.bench._train.bench_train", measure)
     assert cli("bench", "train", "--json").json == MEASURED

@@ -7,11 +7,11 @@ from fluxforge.bench._limiter_triangles import TriangleBench, TriangleRow
 from fluxforge.bench._rows import HOW_TO_INSTALL, SIZES, Row
 from fluxforge.bench._skew import SkewBench, bench_skew
 from fluxforge.bench._skew_conductivity import ConductivityRow
-from fluxforge.bench._step import bench_step
+from fluxforge.bench._step import StepBench, bench_step
 from fluxforge.bench._time import FOURIER, TimeBench, bench_time
 from fluxforge.bench._time_case import MESHES
 from fluxforge.bench._time_rows import work_precision_figure
-from fluxforge.bench._train import bench_train
+from fluxforge.bench._train import TrainBench, bench_train
 
 __all__ = [
     "FOURIER",
@@ -23,7 +23,9 @@ __all__ = [
     "LimiterBench",
     "Row",
     "SkewBench",
+    "StepBench",
     "TimeBench",
+    "TrainBench",
     "TriangleBench",
     "TriangleRow",
     "Validation",

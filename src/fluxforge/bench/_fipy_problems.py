@@ -163,7 +163,7 @@ CONVECTION: Mapping[str, str] = MappingProxyType(
 )
 
 
-def _carried(x: np.ndarray, y: np.ndarray, t: float) -> np.ndarray:
+def _moving_gaussian(x: np.ndarray, y: np.ndarray, t: float) -> np.ndarray:
     """A Gaussian of width 0.06 at t = 0 around (0.35, 0.4); below 1e-6 on the walls until t = 0.15."""
     spread = 0.06**2 + 2 * DIFFUSIVITY * t
     squared = (x - 0.35 - VELOCITY[0] * t) ** 2 + (y - 0.4 - VELOCITY[1] * t) ** 2
@@ -178,7 +178,7 @@ def _advection_diffusion(term: str) -> Problem:
 
     walls: dict[str, Condition | float] = dict.fromkeys(("left", "right", "bottom", "top"), 0.0)
     parameters = {"velocity": VELOCITY, "D": DIFFUSIVITY}
-    return Problem("advection-diffusion", "advection-diffusion", parameters, _carried, 0.15, 0.0, walls, peer)
+    return Problem("advection-diffusion", "advection-diffusion", parameters, _moving_gaussian, 0.15, 0.0, walls, peer)
 
 
 def _robin_wall() -> Problem:

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -35,13 +36,55 @@ STEPS_OF_A_RUN = 10**9
 Progress = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class StepRow:
+    """A scheme's step. `by` is what computes it: the host's `kernel`, `XLA`, or the `solver` of an implicit scheme.
+
+    `bytes_per_cell` are those that an explicit step must move, `bandwidth_share` is relative to a vector add that moves
+    as many; both are None for implicit schemes.
+    """
+
+    cells_per_s: float
+    seconds_per_step: float
+    bytes_per_cell: float | None
+    bandwidth_share: float | None
+    by: str
+
+
+@dataclass(frozen=True)
+class StepRatios:
+    """Speeds of euler relative to peers; None where a peer is not installed."""
+
+    euler_over_scipy: float
+    euler_over_fipy: float | None
+
+
+@dataclass(frozen=True)
+class StepBench:
+    """What `bench_step` measures; the fields are those of the JSON document."""
+
+    cells: int
+    mesh_seconds: float
+    device: str
+    precision: str
+    schemes: Mapping[str, StepRow]
+    scipy_csr_cells_per_s: float
+    bandwidth_gb_per_s: float
+    roofline_fraction: float
+    shuffled_cells_per_s: float
+    fipy_cells_per_s: float | None
+    fipy_cells: int | None
+    ratios: StepRatios
+    slope: float | None
+
+
 def bench_step(
     cells: int = 1_000_000,
     *,
     schemes: Sequence[str] = SCHEMES,
     slope: bool = True,
     progress: Progress | None = None,
-) -> dict[str, Any]:
+) -> StepBench:
     """Time the schemes' steps, euler's first, on a mesh of right triangles with about that many cells.
 
     `roofline_fraction` is euler's: the bytes its step must move, over the bandwidth of a vector add that moves as
@@ -63,43 +106,42 @@ def bench_step(
     dt = 0.5 * fourier_step(graph)
     T = np.random.default_rng(0).random(graph.cells)
     tell("vector add, SciPy and euler")
-    result = {"cells": graph.cells, "mesh_seconds": mesh_seconds, **_euler(graph, dt, T)}
-    for name in others:
-        tell(name)
-        result["schemes"][name] = _measured(name, graph, dt, T)
-    tell("euler, cells in random order")
-    shuffled = _repeat(_stepper("euler", dual(_shuffled(_mesh(cells))), dt), T)
-    result["shuffled_cells_per_s"] = graph.cells / best_seconds({"euler": shuffled}, rounds=3)["euler"]
-    tell("FiPy")
-    result |= _fipy(min(graph.cells, FIPY_MOST_CELLS))
-    euler = result["schemes"]["euler"]["cells_per_s"]
-    result["ratios"] = {
-        "euler_over_scipy": euler / result["scipy_csr_cells_per_s"],
-        "euler_over_fipy": None if result["fipy_cells_per_s"] is None else euler / result["fipy_cells_per_s"],
-    }
-    result["slope"] = _slope(tell) if slope else None
-    return result
-
-
-def _euler(graph: DualGraph, dt: float, T: np.ndarray) -> dict[str, Any]:
-    """Euler's step beside a vector add that moves as many bytes, and SciPy's product."""
     euler = _stepper("euler", graph, dt)
     moved = euler.bytes_per_cell(graph.cells)
     assert moved is not None
     scipy = scipy_product(operator(find("euler"), graph, dt=dt).M, T)
     seconds = best_seconds({**_tasks(euler, graph, T), "scipy": scipy})
     bandwidth = 24 * round(moved * graph.cells / 24) / seconds["add"]
-    return {
-        "device": str(jax.devices()[0]),
-        "precision": "float64",
-        "schemes": {"euler": _row(graph, euler, seconds["step"], seconds["add"])},
-        "scipy_csr_cells_per_s": graph.cells / seconds["scipy"],
-        "bandwidth_gb_per_s": bandwidth / 1e9,
-        "roofline_fraction": moved * graph.cells / seconds["step"] / bandwidth,
-    }
+    rows = {"euler": _row(graph, euler, seconds["step"], seconds["add"])}
+    for name in others:
+        tell(name)
+        rows[name] = _measure_scheme(name, graph, dt, T)
+    tell("euler, cells in random order")
+    shuffled = _repeat(_stepper("euler", dual(_shuffle_cells(_mesh(cells))), dt), T)
+    shuffled_seconds = best_seconds({"euler": shuffled}, rounds=3)["euler"]
+    tell("FiPy")
+    fipy_cells = min(graph.cells, FIPY_MOST_CELLS)
+    peer = fipy_step(fipy_cells, dt=0.1 / fipy_cells)
+    fipy = None if peer is None else fipy_cells / best_seconds({"fipy": peer}, rounds=3)["fipy"]
+    speed, scipy_speed = rows["euler"].cells_per_s, graph.cells / seconds["scipy"]
+    return StepBench(
+        cells=graph.cells,
+        mesh_seconds=mesh_seconds,
+        device=str(jax.devices()[0]),
+        precision="float64",
+        schemes=rows,
+        scipy_csr_cells_per_s=scipy_speed,
+        bandwidth_gb_per_s=bandwidth / 1e9,
+        roofline_fraction=moved * graph.cells / seconds["step"] / bandwidth,
+        shuffled_cells_per_s=graph.cells / shuffled_seconds,
+        fipy_cells_per_s=fipy,
+        fipy_cells=None if peer is None else fipy_cells,
+        ratios=StepRatios(speed / scipy_speed, None if fipy is None else speed / fipy),
+        slope=_fit_slope(tell) if slope else None,
+    )
 
 
-def _measured(name: str, graph: DualGraph, dt: float, T: np.ndarray) -> dict[str, Any]:
+def _measure_scheme(name: str, graph: DualGraph, dt: float, T: np.ndarray) -> StepRow:
     """A scheme's step beside a vector add that moves as many bytes, where it is explicit."""
     step = _stepper(name, graph, dt)
     tasks = _tasks(step, graph, T)
@@ -120,24 +162,17 @@ def _stepper(name: str, graph: DualGraph, dt: float) -> AbstractStepper:
     return run_stepper(scheme, graph, dt, steps=STEPS_OF_A_RUN)
 
 
-def _row(graph: DualGraph, step: AbstractStepper, seconds: float, add: float | None) -> dict[str, Any]:
-    """`by` says what steps: the `kernel` on the host, `XLA`, or for an implicit scheme its `solver`."""
+def _row(graph: DualGraph, step: AbstractStepper, seconds: float, add: float | None) -> StepRow:
     moved = step.bytes_per_cell(graph.cells)
     by = "solver" if moved is None else step.engine
-    return {
-        "cells_per_s": graph.cells / seconds,
-        "seconds_per_step": seconds,
-        "bytes_per_cell": moved,
-        "bandwidth_share": None if add is None else add / seconds,
-        "by": by,
-    }
+    return StepRow(graph.cells / seconds, seconds, moved, None if add is None else add / seconds, by)
 
 
 def _mesh(cells: int) -> Mesh:
     return right_triangles(max(2, round(math.sqrt(cells / 2))))
 
 
-def _shuffled(mesh: Mesh) -> Mesh:
+def _shuffle_cells(mesh: Mesh) -> Mesh:
     order = np.random.default_rng(0).permutation(len(mesh.cells))
     return Mesh(mesh.points, mesh.cells[order], mesh.boundary, origin=f"{mesh.origin}, shuffled")
 
@@ -147,14 +182,7 @@ def _repeat(step: AbstractStepper, T: np.ndarray) -> Callable[[int], object]:
     return lambda steps: jax.block_until_ready(step.repeat(state, steps))
 
 
-def _fipy(cells: int) -> dict[str, Any]:
-    run = fipy_step(cells, dt=0.1 / cells)
-    if run is None:
-        return {"fipy_cells_per_s": None, "fipy_cells": None}
-    return {"fipy_cells_per_s": cells / best_seconds({"fipy": run}, rounds=3)["fipy"], "fipy_cells": cells}
-
-
-def _slope(tell: Progress) -> float:
+def _fit_slope(tell: Progress) -> float:
     """Time relative to a vector add of the same bytes, so that caches cancel out."""
     points = []
     for cells in SLOPE_CELLS:

@@ -111,7 +111,7 @@ def bench_time(
 def _measure_steps(case: TimeCase, fourier: float, carried: Sequence[Carried]) -> Iterator[TimeRow]:
     fields = {kind: case.field(kind) for kind in FIELDS}
     exact = {kind: case.resolve(T, fourier) for kind, T in fields.items()}
-    for method, substeps in _methods(case, fourier, carried):
+    for method, substeps in _list_methods(case, fourier, carried):
         start = time.perf_counter()
         step = method.make(case, fourier / substeps)
         # What a method computes once, it computes at its first step.
@@ -126,7 +126,7 @@ def _measure_steps(case: TimeCase, fourier: float, carried: Sequence[Carried]) -
             yield _measure(case, fourier, method, 1, method.make(case, fourier), kind, T, exact[kind], 0.0)
 
 
-def _methods(case: TimeCase, fourier: float, carried: Sequence[Carried]) -> Iterator[tuple[Method, int]]:
+def _list_methods(case: TimeCase, fourier: float, carried: Sequence[Carried]) -> Iterator[tuple[Method, int]]:
     reach = case.reach * fourier
     yield from short_methods(reach)
     for method in stabilised_methods(reach):
@@ -220,10 +220,10 @@ def measure_runs(case: TimeCase, end_time: float, carried: Sequence[Carried]) ->
     fields = {kind: case.field(kind) for kind in FIELDS}
     exact = {kind: spectrum.apply(lambda z: np.exp(length * z), T) for kind, T in fields.items()}
     for budget in BUDGETS:
-        for method, steps in _planned(case, length, budget, carried):
+        for method, steps in _plan_runs(case, length, budget, carried):
             fourier = length / steps
             step = method.make(case, fourier)
-            run = _runner(method, step, steps, spectrum, fourier)
+            run = _make_runner(method, step, steps, spectrum, fourier)
             for kind, T in fields.items():
                 last, applications = run(T)
                 bounded = np.isfinite(last).all() and np.abs(last).max() <= _BLOWN * np.abs(T).max()
@@ -242,7 +242,9 @@ def measure_runs(case: TimeCase, end_time: float, carried: Sequence[Carried]) ->
                 )
 
 
-def _planned(case: TimeCase, length: float, budget: float, carried: Sequence[Carried]) -> Iterator[tuple[Method, int]]:
+def _plan_runs(
+    case: TimeCase, length: float, budget: float, carried: Sequence[Carried]
+) -> Iterator[tuple[Method, int]]:
     """Methods with the number of steps that the budget allows; those left out that would not be stable."""
 
     def steps_of(stages: int) -> int:
@@ -276,7 +278,7 @@ def _planned(case: TimeCase, length: float, budget: float, carried: Sequence[Car
             yield carried_method(each), steps_of(each.stages)
 
 
-def _runner(
+def _make_runner(
     method: Method, step: Step, steps: int, spectrum: _Spectrum, fourier: float
 ) -> Callable[[CellField], tuple[CellField, float]]:
     """From initial values to the last ones and the number of applications.

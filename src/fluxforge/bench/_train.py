@@ -29,7 +29,32 @@ Progress = Callable[[str], None]
 Task = Callable[[int], object]
 
 
-def bench_train(seeds: int = 16, *, steps: int = 1_000, progress: Progress | None = None) -> dict[str, Any]:
+@dataclass(frozen=True)
+class TrainBench:
+    """What `bench_train` measures; the fields are those of the JSON document. None: PyTorch Geometric is missing."""
+
+    parameters: int
+    batch: int
+    precision: str
+    steps: int
+    rounds: int
+    device: str
+    ours_steps_per_s: float
+    pyg_device: str | None
+    pyg_steps_per_s: float | None
+    pyg_threads: int | None
+    pyg_prepared_steps_per_s: float | None
+    pyg_prepared_threads: int | None
+    ratio: float | None
+    ratio_prepared: float | None
+    seeds: int
+    seeds_steps_per_s: float
+    seeds_per_s: float
+    training_steps: int
+    versions: Mapping[str, str | None]
+
+
+def bench_train(seeds: int = 16, *, steps: int = 1_000, progress: Progress | None = None) -> TrainBench:
     """Time the paper's toy training: our loop, PyTorch Geometric's, and ours with many seeds at once.
 
     Our loop trains on for at least `steps` steps a round, the others for as long; they take turns, and the best round
@@ -47,7 +72,7 @@ def bench_train(seeds: int = 16, *, steps: int = 1_000, progress: Progress | Non
         tasks: dict[str, Task] = {"ours": ours.run, "seeds": our_training(many, graphs).run, **_peers(ours)}
         tell("our loop" + (" and PyTorch Geometric's" if pyg_installed() else ""))
         rates = _rates(tasks, {"ours": steps, "seeds": steps // seeds}, others=steps // SLOWER)
-    return _document(ours, rates, seeds=seeds, steps=steps)
+    return _record(ours, rates, seeds=seeds, steps=steps)
 
 
 def toy_training(seeds: int) -> recipe.Recipe:
@@ -114,41 +139,41 @@ def _rates(tasks: Mapping[str, Task], steps: Mapping[str, int], *, others: int) 
     """Steps per second of each, at least so many of them a round."""
     # The clock repeats a task at least twice.
     blocks = {name: max(1, steps.get(name, others) // 2) for name in tasks}
-    seconds = best_seconds({name: _repeated(task, blocks[name]) for name, task in tasks.items()}, rounds=ROUNDS)
+    seconds = best_seconds({name: _in_blocks(task, blocks[name]) for name, task in tasks.items()}, rounds=ROUNDS)
     return {name: blocks[name] / seconds[name] for name in tasks}
 
 
-def _repeated(task: Task, block: int) -> Task:
+def _in_blocks(task: Task, block: int) -> Task:
     return lambda times: task(times * block)
 
 
-def _document(ours: OurTraining, rates: Mapping[str, float], *, seeds: int, steps: int) -> dict[str, Any]:
-    (pyg, threads), (prepared, prepared_threads) = _fastest(rates, "pyg"), _fastest(rates, "pyg_prepared")
+def _record(ours: OurTraining, rates: Mapping[str, float], *, seeds: int, steps: int) -> TrainBench:
+    (pyg, threads), (prepared, prepared_threads) = _fastest_rate(rates, "pyg"), _fastest_rate(rates, "pyg_prepared")
     device = jax.devices()[0]
-    return {
-        "parameters": len(parameters(ours.first)),
-        "batch": ours.spec.training.batch,
-        "precision": ours.spec.training.precision,
-        "steps": steps,
-        "rounds": ROUNDS,
-        "device": f"{device.platform}:{device.id} {device.device_kind}",
-        "ours_steps_per_s": rates["ours"],
-        "pyg_device": None if pyg is None else pyg_device_name(),
-        "pyg_steps_per_s": pyg,
-        "pyg_threads": threads,
-        "pyg_prepared_steps_per_s": prepared,
-        "pyg_prepared_threads": prepared_threads,
-        "ratio": None if pyg is None else rates["ours"] / pyg,
-        "ratio_prepared": None if prepared is None else rates["ours"] / prepared,
-        "seeds": seeds,
-        "seeds_steps_per_s": seeds * rates["seeds"],
-        "seeds_per_s": seeds * rates["seeds"] / ours.spec.training.steps,
-        "training_steps": ours.spec.training.steps,
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
-    }
+    return TrainBench(
+        parameters=len(parameters(ours.first)),
+        batch=ours.spec.training.batch,
+        precision=ours.spec.training.precision,
+        steps=steps,
+        rounds=ROUNDS,
+        device=f"{device.platform}:{device.id} {device.device_kind}",
+        ours_steps_per_s=rates["ours"],
+        pyg_device=None if pyg is None else pyg_device_name(),
+        pyg_steps_per_s=pyg,
+        pyg_threads=threads,
+        pyg_prepared_steps_per_s=prepared,
+        pyg_prepared_threads=prepared_threads,
+        ratio=None if pyg is None else rates["ours"] / pyg,
+        ratio_prepared=None if prepared is None else rates["ours"] / prepared,
+        seeds=seeds,
+        seeds_steps_per_s=seeds * rates["seeds"],
+        seeds_per_s=seeds * rates["seeds"] / ours.spec.training.steps,
+        training_steps=ours.spec.training.steps,
+        versions={"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+    )
 
 
-def _fastest(rates: Mapping[str, float], peer: str) -> tuple[float, int] | tuple[None, None]:
+def _fastest_rate(rates: Mapping[str, float], peer: str) -> tuple[float, int] | tuple[None, None]:
     """A peer's steps per second with the number of threads that gave the most, and that number."""
     found = [(rate, int(name.removeprefix(f"{peer}/"))) for name, rate in rates.items() if name.startswith(f"{peer}/")]
     return max(found) if found else (None, None)

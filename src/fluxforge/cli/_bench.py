@@ -1,6 +1,7 @@
 """`fluxforge bench`: each benchmark against a peer in the same run."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,9 @@ from fluxforge.cli._output import duration, number, show, show_json, show_pairs,
 if TYPE_CHECKING:
     from fluxforge.bench._equations import Validation
     from fluxforge.bench._rows import Row
+    from fluxforge.bench._step import StepBench, StepRow
     from fluxforge.bench._time import TimeBench
+    from fluxforge.bench._train import TrainBench
 
 bench = group(
     "Measure speed and accuracy, each compared with other codes or methods in the same run.",
@@ -42,13 +45,13 @@ def step(
         chosen = {} if schemes is None else {"schemes": list(split_names(schemes))}
         measured = bench_step(cells, **chosen, slope=slope, progress=lambda what: tell(f"measuring: {what}"))
     if as_json:
-        show_json(measured)
+        show_json(asdict(measured))
         return
-    show(f"{measured['cells']:,} cells, {measured['precision']}, {measured['device']}\n")
+    show(f"{measured.cells:,} cells, {measured.precision}, {measured.device}\n")
     columns = ("scheme", "cells per second", "per step", "bytes per cell", "of a vector add", "by")
-    show_table(columns, [_row(name, timed) for name, timed in measured["schemes"].items()], right=columns[1:-1])
+    show_table(columns, [_step_row(name, timed) for name, timed in measured.schemes.items()], right=columns[1:-1])
     show()
-    show_pairs(_pairs(measured))
+    show_pairs(_step_pairs(measured))
 
 
 def _use_64_bits() -> None:
@@ -58,27 +61,27 @@ def _use_64_bits() -> None:
     jax.config.update("jax_enable_x64", True)
 
 
-def _row(name: str, timed: Mapping[str, Any]) -> tuple[str, ...]:
-    speed, moved = number(timed["cells_per_s"]), number(timed["bytes_per_cell"])
-    return name, speed, duration(timed["seconds_per_step"]), moved, number(timed["bandwidth_share"], 3), timed["by"]
+def _step_row(name: str, timed: "StepRow") -> tuple[str, ...]:
+    speed, moved = number(timed.cells_per_s), number(timed.bytes_per_cell)
+    return name, speed, duration(timed.seconds_per_step), moved, number(timed.bandwidth_share, 3), timed.by
 
 
-def _pairs(measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    ratios = measured["ratios"]
-    yield "bandwidth of a vector add", f"{number(measured['bandwidth_gb_per_s'])} GB/s"
-    yield "euler, share of that bandwidth", number(measured["roofline_fraction"], 3)
-    yield "building the mesh", duration(measured["mesh_seconds"])
-    yield "euler, cells in random order", f"{number(measured['shuffled_cells_per_s'])} cells per second"
-    yield "SciPy's CSR product", f"{number(measured['scipy_csr_cells_per_s'])} cells per second"
-    yield "euler over SciPy", number(ratios["euler_over_scipy"], 3)
-    if measured["fipy_cells_per_s"] is None:
+def _step_pairs(measured: "StepBench") -> Iterator[tuple[str, str]]:
+    ratios = measured.ratios
+    yield "bandwidth of a vector add", f"{number(measured.bandwidth_gb_per_s)} GB/s"
+    yield "euler, share of that bandwidth", number(measured.roofline_fraction, 3)
+    yield "building the mesh", duration(measured.mesh_seconds)
+    yield "euler, cells in random order", f"{number(measured.shuffled_cells_per_s)} cells per second"
+    yield "SciPy's CSR product", f"{number(measured.scipy_csr_cells_per_s)} cells per second"
+    yield "euler over SciPy", number(ratios.euler_over_scipy, 3)
+    if measured.fipy_cells_per_s is None:
         yield "FiPy", "not installed: pip install 'fluxforge[bench]'"
     else:
-        speed = number(measured["fipy_cells_per_s"])
-        yield "FiPy's explicit step", f"{speed} cells per second, on {measured['fipy_cells']:,} cells"
-        yield "euler over FiPy", number(ratios["euler_over_fipy"], 3)
-    if measured["slope"] is not None:
-        yield "growth of cost with cells", f"{number(measured['slope'], 3)} (1 is linear)"
+        speed = number(measured.fipy_cells_per_s)
+        yield "FiPy's explicit step", f"{speed} cells per second, on {measured.fipy_cells:,} cells"
+        yield "euler over FiPy", number(ratios.euler_over_fipy, 3)
+    if measured.slope is not None:
+        yield "growth of cost with cells", f"{number(measured.slope, 3)} (1 is linear)"
 
 
 @command(bench, "fluxforge bench train --seeds 64")
@@ -93,31 +96,31 @@ def train(
 
         measured = bench_train(seeds, steps=steps, progress=lambda what: tell(f"measuring: {what}"))
     if as_json:
-        show_json(measured)
+        show_json(asdict(measured))
         return
-    show(f"{measured['parameters']} parameters, batches of {measured['batch']} graphs, {measured['device']}\n")
+    show(f"{measured.parameters} parameters, batches of {measured.batch} graphs, {measured.device}\n")
     columns = ("training loop", "steps per second", "per step")
-    show_table(columns, list(_loops(measured)), right=columns[1:])
+    show_table(columns, list(_loop_rows(measured)), right=columns[1:])
     show()
-    show_pairs(_compare(measured))
+    show_pairs(_peer_pairs(measured))
 
 
-def _loops(measured: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def _loop_rows(measured: "TrainBench") -> Iterator[tuple[str, ...]]:
     names = ("ours", "PyTorch Geometric", "PyTorch Geometric, batches prepared")
     for name, key in zip(names, ("ours", "pyg", "pyg_prepared"), strict=True):
-        if (rate := measured[f"{key}_steps_per_s"]) is not None:
+        if (rate := getattr(measured, f"{key}_steps_per_s")) is not None:
             yield name, number(rate), duration(1.0 / rate)
 
 
-def _compare(measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if measured["ratio"] is None:
+def _peer_pairs(measured: "TrainBench") -> Iterator[tuple[str, str]]:
+    if measured.ratio is None:
         yield "PyTorch Geometric", "not installed: pip install 'fluxforge[bench]'"
     else:
-        yield "PyTorch Geometric on", f"{measured['pyg_device']}, best with threads: {measured['pyg_threads']}"
-        yield "ours over PyTorch Geometric", number(measured["ratio"], 3)
-        yield "the same, batches prepared", number(measured["ratio_prepared"], 3)
-    yield f"{measured['seeds']} seeds at once, steps of all", f"{number(measured['seeds_steps_per_s'])} per second"
-    yield f"trainings of {measured['training_steps']:,} steps", f"{number(measured['seeds_per_s'], 3)} per second"
+        yield "PyTorch Geometric on", f"{measured.pyg_device}, best with threads: {measured.pyg_threads}"
+        yield "ours over PyTorch Geometric", number(measured.ratio, 3)
+        yield "the same, batches prepared", number(measured.ratio_prepared, 3)
+    yield f"{measured.seeds} seeds at once, steps of all", f"{number(measured.seeds_steps_per_s)} per second"
+    yield f"trainings of {measured.training_steps:,} steps", f"{number(measured.seeds_per_s, 3)} per second"
 
 
 class Size(StrEnum):
