@@ -3,11 +3,10 @@
 import pytest
 
 from fluxforge.certify import _refinement
-from fluxforge.certify._claims import Request
-from fluxforge.certify._evidence import Rates
+from fluxforge.certify._certificate import Request
+from fluxforge.certify._evidence import Recorder
 from fluxforge.certify._families import FULL, QUICK, Levels, enlarge_levels
-from fluxforge.certify._recorder import Recorder
-from fluxforge.certify.order import SpaceStudy
+from fluxforge.certify._studies import Rates, SpaceStudy
 from fluxforge.scheme import find
 
 SETTLED = (1.0, 0.25, 0.0625, 0.015625)
@@ -24,7 +23,7 @@ def sizes_asked(monkeypatch, name, family, errors, *, quick=True, sizes=None):
         asked.append(levels.sizes)
         return (SpaceStudy(levels.family, (1, 4, 16, 64), rates, rates),)
 
-    monkeypatch.setattr(_refinement, "space_studies", studies)
+    monkeypatch.setattr(_refinement, "study_family", studies)
     levels = Levels(family, sizes or QUICK[family])
     request = Request(find(name), None, (levels,), (), None, quick)
     recorder = Recorder(linear=True, questions=1, progress=None)

@@ -71,15 +71,14 @@ def test_a_limiter_that_fails_in_one_thing_is_refused_for_it(phi: str, fresh: di
 
 @pytest.mark.slow
 def test_a_limiter_trained_and_refitted_on_one_profile_is_refused(tmp_path: Path) -> None:
-    """The decoy, in a run from the recipe to the files; only the fresh profiles can tell."""
+    """The decoy, in a run from the recipe to the verdict; only the fresh profiles can tell."""
     changes = {"data.profiles": "single", "training.steps": 120, "search.evaluations": 480, "seeds": 1}
     with RunFolder.create(tmp_path / "run", description={}, warn=print) as folder:
-        document = discover_limiter(recipe.override(recipe.load("limiter"), changes), folder, lambda *_: None)
-    assert document["verdict"] == "refused"
-    refusals = [reason for reason in document["reasons"] if reason.startswith("NO")]
+        result = discover_limiter(recipe.override(recipe.load("limiter"), changes), folder, lambda *_: None).result
+    assert result.verdict == "refused"
+    refusals = [reason for reason in result.reasons if reason.startswith("NO")]
     assert refusals
     assert all("fresh profiles" in reason for reason in refusals)
-    assert (tmp_path / "run" / "candidate.json").exists()
 
 
 @pytest.mark.parametrize("name", DISCOVERED)

@@ -5,7 +5,7 @@ import pytest
 from fluxforge import recipe
 from fluxforge.errors import InputError
 from fluxforge.sweeps import parse_over
-from fluxforge.sweeps._points import make_points, name_point
+from fluxforge.sweeps._plan import make_points, name_point
 
 BASE = recipe.load("first-order")
 

@@ -8,11 +8,10 @@ from sweep_runs import contents
 
 import fluxforge as ff
 from fluxforge import recipe
-from fluxforge.distil._operon import threads as operon_threads
+from fluxforge.distil._engines import count_threads as operon_threads
 from fluxforge.errors import InputError
 from fluxforge.sweeps import resume_sweep
-from fluxforge.sweeps._jobs import MOST_DEATHS
-from fluxforge.sweeps._pool import share_cores
+from fluxforge.sweeps._pool import MOST_DEATHS, share_cores
 
 SEEDS = {"seed": range(3)}
 

@@ -8,19 +8,16 @@ c, with a counterexample where it fails.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import sympy as sp
 
-from fluxforge.certify._bisection import Least, least_value
-from fluxforge.certify._enclose import enclose
+from fluxforge.certify._enclose import enclose, least_value, settle
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._intervals import Interval
-from fluxforge.certify._pieces import Range, settle
-from fluxforge.expression._conditions import Select
-from fluxforge.expression._symbols import symbol
+from fluxforge.certify.transport import REGION_SLACK, Least, LimiterRegion, Range
+from fluxforge.expression._symbols import Select, symbol
 
 R, Q, C = symbol("r"), symbol("q"), symbol("c")
 # q = t/(1 − |t|), so that bisection has sides of one scale.
@@ -33,50 +30,10 @@ AT_ONE_PARTS = 8
 AT_ONE_HALVINGS = 20  # Poles at the ends of the Courant numbers need short parts.
 COURANT: Range = (2.0**-20, 1.0 - 2.0**-20)
 _DOWNWIND: Range = (-1.0 + 2.0**-20, 1.0 - 2.0**-20)
-# The least side of a box relative to its part, and how near to 0 the margin of a bound is enclosed there.
-WIDTH, SLACK = 2.0**-8, 5e-3
-# A violation that is found at a point counts from this size on, far below `SLACK`; less may be round-off of constants.
-BROKEN = 1e-9
+# The least side of a box relative to its part.
+WIDTH = 2.0**-8
 # How near to r = q = 1 no jump may lie: φ(1) = 1 at that point alone is not second order.
 NEAR_ONE = 2.0**-10
-
-
-@dataclass(frozen=True)
-class LimiterRegion:
-    """The least margin of every bound, by its name, with the r, c and q where it is taken; none may be negative.
-
-    `at_one`: φ(1, 1, c) as a formula, or a number. `jumps_at_one`: whether φ may jump within `NEAR_ONE` of r = q = 1.
-    `depends`: φ depends on c; `downwind`: on q, of which a place holds t with q = t/(1 − |t|).
-    """
-
-    margins: dict[str, Least]
-    at_one: sp.Expr
-    jumps_at_one: bool
-    depends: bool
-    downwind: bool = False
-
-    @property
-    def violated(self) -> str | None:
-        """The bound that is broken worst, if one is."""
-        name = min(self.margins, key=lambda each: self.margins[each].value)
-        return name if self.margins[name].value < -BROKEN else None
-
-    @property
-    def holds(self) -> bool | None:
-        """False is proved by a point; True is proved to within `SLACK`, or exactly where `by_form`; else None."""
-        if self.violated is not None:
-            return False
-        return True if min(one.bound for one in self.margins.values()) >= -SLACK else None
-
-    @property
-    def by_form(self) -> bool:
-        """Whether the bounds follow from the form of φ, without bisection."""
-        return all(one.boxes == 0 for one in self.margins.values())
-
-    @property
-    def second_order(self) -> bool:
-        """Whether φ(1) = 1 and φ does not jump there."""
-        return not self.jumps_at_one and bool(sp.simplify(self.at_one - 1) == 0)
 
 
 def limiter_region(phi: sp.Expr) -> LimiterRegion:
@@ -181,7 +138,7 @@ def _least(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Le
             if name not in own.free_symbols:
                 ends[k] = 0.5
         side = float((ends[:, 1] - ends[:, 0]).max())
-        one = least_value(bounds, ends[:, 0], ends[:, 1], width=WIDTH * side, enough=SLACK)
+        one = least_value(bounds, ends[:, 0], ends[:, 1], width=WIDTH * side, enough=REGION_SLACK)
         found = one if found is None else found.worse(one)
     assert found is not None
     return found
@@ -209,7 +166,13 @@ def limiter_line(found: LimiterRegion) -> Line:
         order = "φ jumps at or near r = 1: first order only"
     evidence = f"0 ≤ φ ≤ min(2r/c, 2/(1 − c)), and φ = 0 for r ≤ 0; {order}"
     if found.holds and min(one.bound for one in found.margins.values()) < 0:
-        method += f"; to within {SLACK:g}, and no point violates a bound"
+        method += f"; to within {REGION_SLACK:g}, and no point violates a bound"
     if found.by_form:
         method = "φ is max(0, min(2r/c, 2/(1 − c), …)); φ(1) with its comparisons decided by intervals"
     return Line(name, verdict_of(True) if found.holds else Verdict.UNKNOWN, evidence, method)
+
+
+def limited_bound_line() -> Line:
+    """The line of the Courant number that the region of a limiter implies."""
+    evidence = "for linear f on a row of cells with Euler steps: total variation does not grow up to Courant number 1"
+    return Line("total variation", Verdict.HOLDS, evidence, "Harten's lemma, from the region of the limiter")

@@ -1,22 +1,34 @@
-"""Order in space: errors of steady states on manufactured solutions, family by family or mesh by mesh."""
+"""Order in space and in time.
 
+In space: errors of steady states on manufactured solutions, family by family or mesh by mesh. A linear scheme's steady
+state is solved for. A scheme that is not linear is marched: the solution itself is the initial state, its source is
+switched on, and after what flows in has crossed the domain twice, what is left is the error of the steady state.
+
+In time: against the exact solution of the scheme's own semi-discrete system, by Taylor coefficients and observed.
+"""
+
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from fluxforge.certify._evidence import LEAST_LEVELS, Line, Rates, Verdict, number, rates_in_words
-from fluxforge.certify._families import Levels, count_cells
-from fluxforge.certify._problems import SINES, Problem, problems_of, scaled_to
-from fluxforge.certify._steady import steady_state
-from fluxforge.errors import InputError
+from fluxforge.certify._evidence import Line, Verdict
+from fluxforge.certify._families import Levels, study_graph
+from fluxforge.certify._problems import SINES, Problem, problems_of, scale_to_mesh, with_study_walls
+from fluxforge.certify._studies import LEAST_LEVELS, Rates, SpaceStudy, TimeStudy, describe_rates, format_order
+from fluxforge.certify._systems import exact_solution, march, steady_state, study_step
+from fluxforge.errors import InputError, NumericalError
+from fluxforge.expression._evaluate import evaluate
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.mesh._parameters import Settings, reference_step
+from fluxforge.pde._equation import HEAT, Equation, differentiate
+from fluxforge.scheme._linear import HIGHEST_ORDER, one_cell_order
 from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._assemble import generator, operator, sides
+from fluxforge.stepping._stepper import general_stepper
 
 # An order is quoted only if the error at the finest level is below this share of the solution.
 LARGEST_ERROR = 0.1
@@ -24,34 +36,19 @@ LARGEST_ERROR = 0.1
 LEAST_MESHES = 3
 
 
-@dataclass(frozen=True)
-class SpaceStudy:
-    """Relative errors of the steady state of the scheme's equation for one manufactured u.
-
-    The error is against u at the centroids: L2 is volume-weighted, both are relative to the norm of u. On random
-    families it is the root mean square over several meshes of each size.
-    """
-
-    family: str
-    cells: tuple[int, ...]
-    l2: Rates
-    linf: Rates
-    problem: str = SINES.name
-
-
-def space_order(
+def measure_space_order(
     scheme: Scheme, levels: Levels, *, parameters: Settings | None = None, progress: Callable[[str], None] | None = None
 ) -> SpaceStudy:
     """Refine one family with u = sin πx sin πy, the solution of the published errors.
 
     This solution is zero on the walls and symmetric in x and y, so it cannot tell every wrong scheme: certificates use
-    `space_studies`.
+    `study_family`.
     """
     problem = replace(SINES, equation=scheme.equation, parameters=parameters)
     return _refine(scheme, levels, (problem,), progress=progress, below=np.inf)[0]
 
 
-def space_studies(
+def study_family(
     scheme: Scheme,
     levels: Levels,
     *,
@@ -75,14 +72,16 @@ def _refine(
     for n in levels.sizes:
         if progress is not None:
             progress(f"space order, {levels.family}, n = {n}")
-        meshes = [levels.refine_to(n, seed) for seed in levels.seeds]
-        errors = np.array([[problem_errors(scheme, mesh, problem) for problem in problems] for mesh in meshes])
-        cells.append(round(float(np.mean([count_cells(mesh) for mesh in meshes]))))
+        graphs = [levels.graph(n, seed) for seed in levels.seeds]
+        errors = np.array(
+            [[measure_problem_errors(scheme, graph, problem) for problem in problems] for graph in graphs]
+        )
+        cells.append(round(float(np.mean([graph.cells for graph in graphs]))))
         mean = np.mean(errors**2, axis=0)
         together.append(np.sqrt(mean))
-        if len(meshes) > 1:
+        if len(graphs) > 1:
             # Half the relative standard error of the mean square is that of its root.
-            scatter.append(0.5 * np.std(errors**2, axis=0, ddof=1) / np.sqrt(len(meshes)) / np.maximum(mean, 1e-300))
+            scatter.append(0.5 * np.std(errors**2, axis=0, ddof=1) / np.sqrt(len(graphs)) / np.maximum(mean, 1e-300))
     found = _Errors(cells, np.array(together), np.array(scatter))
     return _studies(levels.family, found, problems, below=below, least=LEAST_LEVELS, dimension=levels.dimension)
 
@@ -128,14 +127,14 @@ def check_sequence(meshes: Sequence[Mesh], exact: str | None, equation: Equation
                 f"{mesh.origin}: has {len(mesh.cells)} cells, no more than the mesh before it: coarse meshes come first"
             )
     if exact is None:
-        return tuple(scaled_to(problem, meshes[-1]) for problem in problems_of(equation))
+        return tuple(scale_to_mesh(problem, meshes[-1]) for problem in problems_of(equation))
     problem = Problem(exact, exact, equation=equation)
     for mesh in meshes:
         problem.source(problem.graph(mesh))
     return (problem,)
 
 
-def mesh_studies(
+def study_meshes(
     scheme: Scheme,
     meshes: Sequence[Mesh],
     *,
@@ -148,17 +147,17 @@ def mesh_studies(
     for mesh in meshes:
         if progress is not None:
             progress(f"steady states on {mesh.origin}")
-        errors.append([problem_errors(scheme, mesh, problem) for problem in problems])
+        errors.append([measure_problem_errors(scheme, mesh, problem) for problem in problems])
     found = _Errors([len(mesh.cells) for mesh in meshes], np.array(errors), np.empty(0))
     return _studies("meshes", found, problems, below=LARGEST_ERROR, least=LEAST_MESHES)
 
 
-def steady_errors(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> tuple[float, float]:
+def measure_steady_errors(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> tuple[float, float]:
     """Relative L2 and L∞ error of the steady state u = sin πx sin πy on one mesh."""
-    return problem_errors(scheme, mesh, replace(SINES, equation=scheme.equation, parameters=parameters))
+    return measure_problem_errors(scheme, mesh, replace(SINES, equation=scheme.equation, parameters=parameters))
 
 
-def problem_errors(scheme: Scheme, mesh: Mesh | DualGraph, problem: Problem) -> tuple[float, float]:
+def measure_problem_errors(scheme: Scheme, mesh: Mesh | DualGraph, problem: Problem) -> tuple[float, float]:
     """Relative L2 and L∞ error of the steady state of a manufactured problem on one mesh."""
     graph = problem.graph(mesh)
     u = problem.solution(graph)
@@ -178,15 +177,184 @@ def mesh_line(study: SpaceStudy) -> Line:
         outcome = "does not converge" if rates.stalled else "no order established"
     method = f"steady states on each mesh; an order needs three meshes and a last error below {LARGEST_ERROR:.0%}"
     verdict = Verdict.MEASURED if rates.convergent else Verdict.FAILS if rates.stalled else Verdict.UNKNOWN
-    return Line(f"your meshes, {study.problem}: {outcome}", verdict, study_in_words(study, named=False), method)
+    return Line(f"your meshes, {study.problem}: {outcome}", verdict, describe_study(study, named=False), method)
 
 
-def study_in_words(study: SpaceStudy, *, named: bool = True) -> str:
+def describe_study(study: SpaceStudy, *, named: bool = True) -> str:
     """Errors, rates and order of a study, with the name of its problem unless `named` is false."""
     errors = " ".join(f"{error:.3e}" for error in study.l2.errors)
     cells = f"{study.cells[0]}–{study.cells[-1]} cells"
-    text = f"L2 {errors} ({cells}), {rates_in_words(study.l2)}"
+    text = f"L2 {errors} ({cells}), {describe_rates(study.l2)}"
     if not study.l2.errors[-1] <= study.l2.below:
         text += f", above {study.l2.below:.0%} of the solution"
-    text += f", L∞ {study.linf.errors[-1]:.3e} at the finest, order {number(study.linf.order)}"
+    text += f", L∞ {study.linf.errors[-1]:.3e} at the finest, order {format_order(study.linf.order)}"
     return f"{study.problem}: {text}" if named else text
+
+
+# Crossings of the domain after which the initial state has left it.
+CROSSINGS = 2.0
+# Share of the reference step at which our explicit schemes are stable; and the largest number of steps of a march.
+FRACTION, MOST_STEPS = 0.4, 40_000
+
+
+@dataclass(frozen=True)
+class _Error:
+    l2: float
+    linf: float
+
+
+def study_marched(
+    scheme: Scheme, levels: Levels, *, progress: Callable[[str], None] | None = None
+) -> tuple[SpaceStudy, ...]:
+    """One study per family, of the problem that holds u on every wall; parameters are constant.
+
+    Raises NumericalError where a march does not end or the field is not finite.
+    """
+    problem = replace(problems_of(scheme.equation, levels.dimension)[0], mixed=False)
+    cells, errors = [], []
+    for n in levels.sizes:
+        if progress is not None:
+            progress(f"space order, {levels.family}, n = {n}")
+        graph = problem.graph(levels.graph(n))
+        cells.append(graph.cells)
+        errors.append(_march(scheme, graph, problem))
+    h = tuple(count ** (-1 / levels.dimension) for count in cells)
+    l2, linf = (
+        Rates(h, tuple(getattr(error, norm) for error in errors), below=LARGEST_ERROR, least=LEAST_LEVELS)
+        for norm in ("l2", "linf")
+    )
+    return (SpaceStudy(levels.family, tuple(cells), l2, linf, "marched to steady state"),)
+
+
+def _march(scheme: Scheme, graph: DualGraph, problem: Problem) -> _Error:
+    u, settings = problem.solution(graph), problem.settings(graph.dimension)
+    dt = FRACTION * reference_step(scheme.equation, graph, settings, u)
+    steps = math.ceil(CROSSINGS * _crossing_time(scheme, graph, problem, u) / dt)
+    if not 0 < steps <= MOST_STEPS:
+        raise NumericalError(f"a march of {steps} steps is too long")
+    stepper = general_stepper(scheme, graph, dt=dt, parameters=settings, source=problem.source(graph), dtype="float64")
+    apart = np.asarray(stepper.rollout(u, steps)) - u
+    if not np.isfinite(apart).all():
+        raise NumericalError(f"the field is not finite after {steps} steps of {FRACTION:g} reference steps")
+    V = graph.V
+    return _Error(float(np.sqrt(V @ apart**2 / (V @ u**2))), float(np.abs(apart).max() / np.abs(u).max()))
+
+
+def _crossing_time(scheme: Scheme, graph: DualGraph, problem: Problem, u: np.ndarray) -> float:
+    """The time in which the slowest state crosses the domain."""
+    equation = scheme.equation
+    assert equation.velocity is not None
+    a = np.asarray(problem.settings(graph.dimension)[equation.velocity], float)
+    slope = np.abs(evaluate(differentiate(equation.transported, equation.u), {equation.u: u}, np))
+    span = graph.centre.max(axis=0) - graph.centre.min(axis=0)
+    slowest = float(np.quantile(slope, 0.05)) * float(np.abs(a).max())
+    if slowest == 0:
+        raise NumericalError("nothing is carried")
+    return float(span.max() / slowest)
+
+
+# Values of Δt, each half of the one before; the finest may reach round-off.
+LEVELS = 7
+# Taylor coefficients come from this many points on a circle of half the Fourier step. Aliasing is below 0.41^POINTS
+# = 4e-13 of the first pole's (Crank-Nicolson, |z| = 2), round-off below eps·k!/0.8^k = 1e-13 for k ≤ 6.
+POINTS = 32
+SAME_SERIES = 1e-9
+
+
+def measure_time_order(
+    scheme: Scheme, graph: DualGraph | None = None, *, parameters: Settings | None = None
+) -> TimeStudy:
+    """Halve Δt from a quarter of the Fourier step, at least four times, and compare at t = 2 Δt_Fourier."""
+    graph = study_graph() if graph is None else graph
+    fourier = study_step(scheme, graph, parameters)
+    rng = np.random.default_rng(0)
+    T0, S = rng.standard_normal(graph.cells), rng.standard_normal(graph.cells)
+    zero = np.zeros(graph.cells)
+    system = generator(scheme, graph, parameters=parameters)
+    runs = {"free": (T0, zero), "driven": (zero, S)}
+    errors: dict[str, list[float]] = {name: [] for name in runs}
+    steps = [8 * 2**k for k in range(LEVELS)]
+    for count in steps:
+        dt = 2 * fourier / count
+        step = operator(scheme, graph, dt=dt, parameters=parameters)
+        for name, (start, source) in runs.items():
+            exact = exact_solution(system, start, source, 2 * fourier)
+            apart = march(step, start, source, count) - exact
+            errors[name].append(float(np.abs(apart).max() / max(np.abs(exact).max(), 1e-300)))
+    sizes = tuple(1.0 / count for count in steps)
+    free, driven = (_above_round_off(Rates(sizes, tuple(errors[name]))) for name in runs)
+    series = measure_series_order(scheme, parameters=parameters, dimension=graph.dimension)
+    return TimeStudy(free, driven, one_cell_order(scheme), series)
+
+
+def measure_series_order(scheme: Scheme, *, parameters: Settings | None = None, dimension: int = 2) -> int | None:
+    """How many Taylor coefficients in Δt of T' = M T + N S + b are those of the exact solution, up to 6.
+
+    M_k = G^k/k!, N_k = G^(k−1)s/k! and b_k = G^(k−1)r/k!, the coefficients from complex steps around a circle; on an
+    irregular mesh with Dirichlet and Neumann walls, compared to 1e-9 of the largest entry. None of a step that is not
+    analytic in Δt, as with √Δt or log Δt in a coefficient: it has no such series.
+    """
+    graph = with_study_walls(study_graph(dimension))
+    system = generator(scheme, graph, parameters=parameters)
+    S = np.random.default_rng(0).standard_normal(graph.cells)
+    longest = 0.5 * study_step(scheme, graph, parameters)
+    # Poles of implicit methods may lie inside the first circle. Smaller ones lose digits of the high coefficients.
+    radii = (longest, longest / 2, longest / 4)
+    circles = ((radius, _taylor(scheme, graph, S, radius, parameters)) for radius in radii)
+    radius, found = next(((radius, each) for radius, each in circles if each is not None), (longest, None))
+    if found is None:
+        return None
+    G = system.M.toarray() * radius
+    power = np.eye(graph.cells)
+    columns = np.stack([system.N @ S, system.b], axis=1) * radius
+    for k in range(1, HIGHEST_ORDER + 1):
+        wanted = np.hstack([power @ G, power @ columns]) / math.factorial(k)
+        blocks = (slice(0, graph.cells), slice(graph.cells, -1), slice(-1, None))
+        for block in blocks:
+            apart = np.abs(found[k][:, block] - wanted[:, block]).max()
+            if not apart <= SAME_SERIES * max(np.abs(wanted[:, block]).max(), np.abs(found[k][:, block]).max(), 1e-30):
+                return k - 1
+        power = power @ G
+    return HIGHEST_ORDER
+
+
+def _taylor(
+    scheme: Scheme, graph: DualGraph, S: np.ndarray, radius: float, parameters: Settings | None
+) -> np.ndarray | None:
+    """The coefficients of (Δt/radius)^k of the columns M, N S and b, by the discrete Fourier transform.
+
+    None where the one of k = 0 is not that of a step of Δt = 0, which changes nothing: then the circle is around a pole
+    or across a cut.
+    """
+    values = []
+    # The values at conjugate Δt are conjugate: half the circle is enough.
+    for k in range(POINTS // 2 + 1):
+        step = operator(scheme, graph, dt=radius * np.exp(2j * np.pi * k / POINTS), parameters=parameters)
+        columns = np.stack([step.N @ S, step.b], axis=1)
+        left, right = (side.toarray() for side in sides(step))
+        both = np.hstack([right, columns])
+        values.append(both if step.theta == 0 else np.linalg.solve(left, both))
+    found = np.fft.hfft(np.array(values), n=POINTS, axis=0) / POINTS
+    start = np.eye(graph.cells, graph.cells + 2)
+    return found[: HIGHEST_ORDER + 1] if np.abs(found[0] - start).max() <= SAME_SERIES else None
+
+
+def _above_round_off(rates: Rates) -> Rates:
+    """Drop the finest levels that round-off reached, as long as four remain."""
+    keep = len(rates.errors)
+    while keep > 4 and rates.errors[keep - 1] < 1e-12 and not rates.exact:
+        keep -= 1
+    return Rates(rates.sizes[:keep], rates.errors[:keep])
+
+
+def time_line(found: TimeStudy) -> Line:
+    """The order in time."""
+    evidence = f"free run {describe_rates(found.free)}; driven run {describe_rates(found.driven)}"
+    exact = found.exact_order
+    if exact is not None:
+        evidence = f"Taylor coefficients of a step agree with the exact solution's up to Δt^{exact}; {evidence}"
+        if found.observed is not None and abs(found.observed - exact) > 0.1:
+            evidence += f"; at these Δt it looks like {found.observed:.2f}"
+    verdict = Verdict.MEASURED if found.order is not None else Verdict.FAILS
+    method = "R(z) against e^z exactly; Taylor coefficients on a mesh; runs against the matrix exponential of its own G"
+    return Line(f"order in time {format_order(found.order)}", verdict, evidence, method)

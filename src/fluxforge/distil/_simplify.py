@@ -1,14 +1,21 @@
-"""Simplification: other forms of a formula, variants with a term or a constant less, and the search through both."""
+"""Symbolic regression with an engine, and the simplification of what it finds.
+
+A formula is simplified by other forms of it, by variants with a term or a constant less, and by a search through both.
+"""
 
 import math
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
+import numpy as np
 import sympy as sp
 
-from fluxforge.distil._front import Candidate, Front, complexity, front_of, measure, merge
-from fluxforge.distil._table import Table, fit_constants, structure
-from fluxforge.errors import ExpressionError
+from fluxforge.distil._backend import AbstractBackend, Search
+from fluxforge.distil._front import Candidate, Front, complexity, fit_constants, front_of, measure, merge, structure_key
+from fluxforge.distil._table import Table, refuse_constant
+from fluxforge.errors import DiscoveryError, ExpressionError, FluxforgeError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import symbol
@@ -19,14 +26,14 @@ _MOST_TERMS = 24
 
 def tidy(expr: sp.Expr) -> sp.Expr:
     """The shortest of the formula's forms; of the two signs a product can have, the positive one."""
-    return _positive(min(forms(expr), key=complexity))
+    return _positive(min(list_forms(expr), key=complexity))
 
 
-def forms(expr: sp.Expr) -> list[sp.Expr]:
+def list_forms(expr: sp.Expr) -> list[sp.Expr]:
     """As it is, and multiplied out and factored again; both with the constants in front."""
-    found = [monic(expr)]
+    found = [make_monic(expr)]
     if _terms_if_expanded(expr) <= _MOST_TERMS:
-        found += [form for form in (monic(collect_factors(sp.expand(expr))),) if form not in found]
+        found += [form for form in (make_monic(collect_factors(sp.expand(expr))),) if form not in found]
     return found
 
 
@@ -39,11 +46,11 @@ def _positive(expr: sp.Expr) -> sp.Expr:
     return sp.Mul(-number, -bracket, *(factor for factor in rest.args if factor != bracket))
 
 
-def monic(expr: sp.Expr) -> sp.Expr:
+def make_monic(expr: sp.Expr) -> sp.Expr:
     """2·a·(3·b + 6·c) → 6·a·(b + 2·c): every bracket has a term with coefficient 1, which minimises constants."""
     if not expr.args:
         return expr
-    inner = [monic(argument) for argument in expr.args]
+    inner = [make_monic(argument) for argument in expr.args]
     if not isinstance(expr, sp.Mul | sp.Pow | sp.Abs):
         return expr.func(*inner)
     pulled = [_pull_number(factor) for factor in (inner if expr.is_Mul else [expr.func(*inner)])]
@@ -180,8 +187,8 @@ class Polisher:
         front = front_of(step for step in found if step.complexity <= max_complexity)
         # A path follows one step of several; the others that are on the front start paths of their own.
         asked: set[Structure] = set()
-        while aside := [step for step in front if structure(step.expression) not in asked]:
-            asked.update(structure(step.expression) for step in aside)
+        while aside := [step for step in front if structure_key(step.expression) not in asked]:
+            asked.update(structure_key(step.expression) for step in aside)
             found = [further for step in aside for further in self.simplifications(step.expression)]
             front = merge(front, front_of(found))
         settled = self.settle(front)
@@ -211,7 +218,7 @@ class Polisher:
         here = self._fit_constants(tidy(expr), limit=math.inf)
         while here:
             here = measure(tidy(here.expression), self._few) or here
-            if (place := structure(here.expression)) in self._left:
+            if (place := structure_key(here.expression)) in self._left:
                 return
             self._left.add(place)
             yield here
@@ -228,7 +235,7 @@ class Polisher:
 
     def _fit_constants(self, expr: sp.Expr, *, limit: float) -> Candidate | None:
         """The formula with its constants fitted; nothing if it is not finite, or the limit is out of reach."""
-        key = structure(expr)
+        key = structure_key(expr)
         if key not in self._fits:
             fit = fit_constants(expr, self._few, gain=_GAIN, hopeless=REACH * limit * self._few.spread)
             if fit is None:
@@ -254,3 +261,37 @@ def simplify(expr: sp.Expr, table: Table) -> Candidate | None:
     polisher = Polisher(table)
     found = polisher.settle(polisher.simplifications(expr))
     return next((step for step in found if step.error <= max(FLOOR, SLACK * given.error)), given)
+
+
+Tell = Callable[[int, int, float], None]
+"""tell(restart, restarts, best error so far), after each restart."""
+
+
+def search_front(
+    backend: AbstractBackend, table: Table, search: Search, *, seed: int, tell: Tell | None = None
+) -> Front:
+    """The front of all restarts of an engine, its formulas simplified, constants fitted and errors measured on `table`.
+
+    Raises DiscoveryError if it is empty, FluxforgeError if the engine is not installed.
+    """
+    if hint := backend.available():
+        raise FluxforgeError(hint)
+    refuse_constant(table)
+    end = math.inf if search.seconds is None else time.monotonic() + search.seconds
+    front, polisher = Front(()), Polisher(table)
+    for restart, child in enumerate(np.random.SeedSequence(seed).generate_state(search.restarts), start=1):
+        if time.monotonic() >= end:
+            front = replace(front, ended_by_clock=True)
+            break
+        found = backend.explore(table.draw_rows(search.rows, seed=int(child)), search, seed=int(child), end=end)
+        polished = polisher.front(found.formulas, max_complexity=search.max_complexity)
+        front = merge(front, replace(polished, ended_by_clock=found.ended_by_clock))
+        if tell:
+            tell(restart, search.restarts, front.best_error)
+    if not front.candidates:
+        spent = f"{search.seconds:g} s" if front.ended_by_clock else f"{search.evaluations} evaluations per restart"
+        raise DiscoveryError(
+            f"{backend.name}: no formula of at most {search.max_complexity} symbols in {spent}; "
+            "give it more of them, or a larger max_complexity"
+        )
+    return front

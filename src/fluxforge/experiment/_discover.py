@@ -2,7 +2,7 @@
 
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,17 +12,14 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.distil._front import Candidate, Front, merge
 from fluxforge.distil._table import Table
-from fluxforge.experiment._data import Dataset, make_dataset
+from fluxforge.experiment._data import make_dataset
 from fluxforge.experiment._fit import ROUND_OFF, FittedFormula, fit_formula
-from fluxforge.experiment._form import Form, whole_form
 from fluxforge.experiment._network import FluxNetwork, load_network, train_network
+from fluxforge.experiment._properties import Check, Probe, Separation, find_separation, separate
 from fluxforge.experiment._reduce import reduce_flux
 from fluxforge.experiment._scheme import Comparison, compare_flux, guard_formula, simplify_flux
 from fluxforge.experiment._search import PER_SYMBOL, search_parts, search_rounds, tabulate_network
-from fluxforge.experiment._separate import Separation, find_separation, separate
-from fluxforge.experiment._symmetry import Check, Probe
-from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._symbols import symbol
+from fluxforge.experiment._setup import Dataset, Form, evaluate_on, whole_form
 from fluxforge.run._checkpoint import Checkpoints
 from fluxforge.run._progress import Progress, Warn, add_seconds
 
@@ -123,8 +120,11 @@ def _train(
         return kept
     place = None if folder is None else folder / f"training-{name}"
     checkpoints = None if place is None else Checkpoints(place, warn=warn)
-    key, told = random_key(spec, step), _training_progress(tell, what)
-    trained = train_network(form, data, spec, key=key, tell=told, checkpoints=checkpoints)
+
+    def told(step: int, steps: int, error: float) -> None:
+        tell(f"training a network of {what} (error {error:.1e})", step, steps)
+
+    trained = train_network(form, data, spec, key=random_key(spec, step), tell=told, checkpoints=checkpoints)
     if path is not None and place is not None:
         trained.save(path)
         # Checkpoints of a finished training are of no use.
@@ -143,7 +143,7 @@ def discover_flux(trained: Trained, spec: recipe.Recipe, tell: Progress) -> Disc
     if formula is not None:
         held = trained.data.held_out
         theirs = network(held.samples)
-        ours = _evaluate_flux(formula.flux, held)
+        ours = evaluate_on(held.samples, formula.flux)
         explained = 1.0 - float(np.sqrt(np.mean((ours - theirs) ** 2) / np.mean(theirs**2)))
         g, guarded = guard_formula(formula.g, trained.reduced.form.names)
         flux = simplify_flux(trained.reduced.form.compose(g))
@@ -229,12 +229,6 @@ def _least(front: Front, tried: Mapping[str, FittedFormula | None]) -> FittedFor
     return None if chosen is None else tried.get(chosen.text)
 
 
-def _evaluate_flux(flux: sp.Expr, data: Dataset) -> np.ndarray:
-    values = {symbol(name): each for name, each in data.samples.items()}
-    with np.errstate(all="ignore"):
-        return np.broadcast_to(np.asarray(evaluate(flux, values, np), float), len(data))
-
-
 def _judge(
     formula: FittedFormula | None, explained: float, trained: Trained, spec: recipe.Recipe
 ) -> tuple[str, tuple[str, ...]]:
@@ -266,7 +260,3 @@ def _judge(
 def random_key(spec: recipe.Recipe, step: int) -> int:
     """A seed for one step of a run."""
     return int(np.random.SeedSequence([spec.seed, step]).generate_state(1)[0] % 2**31)
-
-
-def _training_progress(tell: Progress, what: str) -> Callable[[int, int, float], None]:
-    return lambda step, steps, error: tell(f"training a network of {what} (error {error:.1e})", step, steps)

@@ -11,12 +11,13 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
-from fluxforge.distil._front import Candidate, Front, front_of, measure, merge
-from fluxforge.distil._table import Table, fit_constants, tabulate
+from fluxforge.distil._front import Candidate, Front, fit_constants, front_of, measure, merge
+from fluxforge.distil._simplify import search_front
+from fluxforge.distil._table import Table, tabulate
 from fluxforge.errors import DiscoveryError
-from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._network import FluxNetwork
-from fluxforge.experiment._separate import Separation
+from fluxforge.experiment._properties import Separation
+from fluxforge.experiment._setup import Dataset
 from fluxforge.expression._symbols import symbol
 
 # The outermost part of the rows, where few samples trained the network.
@@ -74,12 +75,12 @@ def _search_once(table: Table, wanted: recipe.Search, seed: int) -> Iterator[Fro
     once = replace(Search.of_recipe(wanted), restarts=1)
     for number, (transform, rows) in enumerate(_targets(table)):
         try:
-            found = engine(wanted.engine).fit(rows, once, seed=seed + number)
+            found = search_front(engine(wanted.engine), rows, once, seed=seed + number)
         except DiscoveryError:
             continue
         x = symbol(table.names[0])
-        formulas = [variant for each in found for variant in (each.expression, *_bounded(each.expression))]
-        meant = [_measured(transform.solve(formula, x), table) for formula in formulas]
+        formulas = [variant for each in found for variant in (each.expression, *_bound_extremes(each.expression))]
+        meant = [_measure_fitted(transform.solve(formula, x), table) for formula in formulas]
         more = front_of(each for each in meant if each is not None)
         yield Front(more.candidates, found.ended_by_clock)
 
@@ -91,7 +92,7 @@ def search_parts(
     fronts = [merge(*_search_part(part, wanted, seed + 53 * k)) for k, part in enumerate(parts)]
     shortlists = [sorted(front, key=_cost)[:SHORTLIST] for front in fronts]
     formulas = (separation.combine(one.expression, other.expression) for one, other in product(*shortlists))
-    meant = [_measured(formula, table) for formula in formulas]
+    meant = [_measure_fitted(formula, table) for formula in formulas]
     found = front_of(each for each in meant if each is not None)
     return Front(found.candidates, any(front.ended_by_clock for front in fronts))
 
@@ -122,7 +123,7 @@ def _targets(table: Table) -> Iterator[tuple[Transform, Table]]:
             yield transform, rows
 
 
-def _bounded(formula: sp.Expr) -> Iterator[sp.Expr]:
+def _bound_extremes(formula: sp.Expr) -> Iterator[sp.Expr]:
     """The formula with a constant as one more argument of a minimum or maximum, from either side of 0.
 
     Populations lose such constants early: alone they change little.
@@ -136,6 +137,6 @@ def _one_sign(values: np.ndarray) -> bool:
     return bool(np.all(values > 0) or np.all(values < 0))
 
 
-def _measured(formula: sp.Expr, table: Table) -> Candidate | None:
+def _measure_fitted(formula: sp.Expr, table: Table) -> Candidate | None:
     fitted = fit_constants(formula, table)
     return None if fitted is None else measure(fitted.expression, table)

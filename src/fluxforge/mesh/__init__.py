@@ -23,30 +23,38 @@ from fluxforge.mesh._boundary import (
     fit_conditions,
     wall_value,
 )
-from fluxforge.mesh._close_walls import close_walls, linear_speed, wall_conductance, wall_velocity
+from fluxforge.mesh._build import MeshInfo, cell_diameters, cell_quality, components, dual, info, nonorthogonality
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
-from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph, dual
-from fluxforge.mesh._face_parameters import divergence, face_conormals, relative_divergence
-from fluxforge.mesh._families import (
+from fluxforge.mesh._dual import (
+    DualGraph,
+    OnDemand,
+    ParameterFields,
+    check_graph,
+    close_walls,
+    linear_speed,
+    wall_conductance,
+    wall_velocity,
+)
+from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
+from fluxforge.mesh._generate import (
     cross_triangles,
+    disk,
     equilateral,
+    generate,
+    graded,
     jittered,
+    polygon,
     right_triangles,
+    square,
     squares,
     two_cells,
 )
-from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
-from fluxforge.mesh._generate import disk, generate, graded, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
-from fluxforge.mesh._hops import Lines, Paths, Ring, has_lines, lines, paths, ring
+from fluxforge.mesh._hops import Lines, Paths, Ring, lines, paths, ring
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameter_values import Curl, Setting
+from fluxforge.mesh._parameter_values import Curl, Setting, divergence, face_conormals, relative_divergence
 from fluxforge.mesh._parameters import (
-    NO_PARAMETERS,
-    ParameterFields,
     Settings,
-    cell_slopes,
-    exchange_slopes,
     exchange_weights,
     flux_slopes,
     fourier_step,
@@ -56,14 +64,6 @@ from fluxforge.mesh._parameters import (
     unit_volume,
     varies_in_time,
 )
-from fluxforge.mesh._quality import (
-    MeshInfo,
-    cell_diameters,
-    cell_quality,
-    components,
-    info,
-    nonorthogonality,
-)
 from fluxforge.mesh._read import as_mesh, read, read_cell_data
 from fluxforge.mesh._write import write
 
@@ -72,7 +72,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAMILIES",
-    "NO_PARAMETERS",
     "AbstractDomain",
     "Condition",
     "Conditions",
@@ -98,7 +97,6 @@ __all__ = [
     "as_mesh",
     "cell_diameters",
     "cell_quality",
-    "cell_slopes",
     "check_graph",
     "close_walls",
     "components",
@@ -112,7 +110,6 @@ __all__ = [
     "dual",
     "equilateral",
     "evaluate_at",
-    "exchange_slopes",
     "exchange_weights",
     "face_conormals",
     "faces_of_tags",
@@ -122,7 +119,6 @@ __all__ = [
     "generate",
     "gmsh_problem",
     "graded",
-    "has_lines",
     "info",
     "jittered",
     "linear_speed",

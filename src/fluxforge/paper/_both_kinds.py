@@ -13,7 +13,7 @@ from msgspec import field as named
 
 from fluxforge._files import read_document
 from fluxforge.paper.studies._networks import CARRY
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._run import load_run
 from fluxforge.run._record import Document
 from fluxforge.run.carry import CarryResult, CarryRow

@@ -1,6 +1,7 @@
 """Equations as values: c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S, built in or from a TOML file."""
 
-from fluxforge.pde._catalogue import (
+from fluxforge.pde._document import find, from_document, to_document
+from fluxforge.pde._equation import (
     ADVECTION,
     ADVECTION_DIFFUSION,
     ALLEN_CAHN,
@@ -11,22 +12,11 @@ from fluxforge.pde._catalogue import (
     HEAT,
     REACTION_DIFFUSION,
     TRAFFIC,
+    Equation,
+    differentiate,
 )
-from fluxforge.pde._document import find, from_document, to_document
-from fluxforge.pde._equation import Equation, differentiate
-from fluxforge.pde._groups import Group, dimensionless_groups, integer_null_space
-from fluxforge.pde._parameter import (
-    NUMBER,
-    Clash,
-    Parameter,
-    Rank,
-    Unit,
-    Verdict,
-    Where,
-    dimensions,
-    multiply_units,
-    unit,
-)
+from fluxforge.pde._groups import dimensionless_groups, integer_null_space
+from fluxforge.pde._parameter import NUMBER, Clash, Parameter, Rank, Unit, Verdict, Where, dimensions, unit
 from fluxforge.pde._words import Words
 
 equation = find
@@ -45,7 +35,6 @@ __all__ = [
     "TRAFFIC",
     "Clash",
     "Equation",
-    "Group",
     "Parameter",
     "Rank",
     "Unit",
@@ -59,7 +48,6 @@ __all__ = [
     "find",
     "from_document",
     "integer_null_space",
-    "multiply_units",
     "to_document",
     "unit",
 ]

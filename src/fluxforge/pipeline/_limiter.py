@@ -7,27 +7,26 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import sympy as sp
+from msgspec import structs
 
 from fluxforge import recipe
 from fluxforge._machine import environment
 from fluxforge.certify._certificate import Certificate
-from fluxforge.certify.limiter import LimiterRegion, limiter_line, limiter_region
+from fluxforge.certify.limiter import limiter_line, limiter_region
+from fluxforge.certify.transport import LimiterRegion
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._print import to_text
 from fluxforge.limiter._distil import ClosedForm, distil_limiter, sample_grid
 from fluxforge.limiter._rows import HORIZONS, TEST, Phi, cfl_superbee, held_out_ratios
 from fluxforge.limiter._train import TrainedLimiter, network_phi, network_share, train_limiter
 from fluxforge.limiter._waves import jiang_shu_errors
-from fluxforge.pde._catalogue import BUILT_IN
-from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._folder import finite, record_outputs
+from fluxforge.pde._equation import BUILT_IN
+from fluxforge.pipeline._folder import command_of
+from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.report._limiter_page import write_limiter
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
-from fluxforge.run._record import Document
 from fluxforge.run.limiter import FamilyRow, LimiterResult, LimiterRow
-from fluxforge.run.result import from_document, to_document
-from fluxforge.scheme._document import save
 from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._tableau import TABLEAUX
@@ -64,24 +63,42 @@ def _is_below_one(row: LimiterRow, steps: str) -> bool:
     return value is not None and error is not None and value + STANDARD_ERRORS * error < 1.0
 
 
-def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
-    """Train, distil, judge and certify a limiter; write the files of the run and return its document."""
+@dataclass(frozen=True)
+class MeasuredForms:
+    """The closed forms that were refitted, judged, and the rows of CFL-superbee and of the network beside them."""
+
+    judged: tuple[Judged, ...]
+    others: tuple[LimiterRow, ...]
+
+    @property
+    def best(self) -> Judged:
+        """The accepted form of least error on fresh profiles; if none is accepted, that of least error."""
+        return min(self.judged, key=lambda each: (not each.accepted, each.row.worst or float("inf")))
+
+
+def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[LimiterResult]:
+    """From a recipe to the formula of a limiter with verdict and certificate, step by step."""
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "train"):
         trained = train_limiter(spec, folder, tell)
     with add_seconds(seconds, "distil"):
         forms = distil_limiter(trained.weights, spec, folder, tell)
     with add_seconds(seconds, "measure"):
-        judged = _judge_forms(forms, spec, tell)
-        others = [
-            measure_limiter(TEXTBOOK, cfl_superbee, spec.seed),
-            measure_limiter(NETWORK, network_phi(trained.weights), spec.seed, rows=NETWORK_ROWS),
-        ]
-    best = min(judged, key=lambda each: (not each.accepted, each.row.worst or float("inf")))
+        measured = measure_forms(forms, trained, spec, tell)
     with add_seconds(seconds, "certify"):
-        scheme, certificate = certify_limiter(best, tell)
-    verdict, reasons = explain_verdict(judged, best)
-    found = LimiterResult(
+        scheme, certificate = certify_limiter(measured.best, tell)
+    described = describe_limiter(trained, forms, measured, spec)
+    result = structs.replace(described, certificate=certificate.to_document(), seconds=seconds)
+    return Outcome(result, scheme, certificate)
+
+
+def describe_limiter(
+    trained: TrainedLimiter, forms: Sequence[ClosedForm], measured: MeasuredForms, spec: recipe.Recipe
+) -> LimiterResult:
+    """The record of a run up to its verdict."""
+    best = measured.best
+    verdict, reasons = explain_verdict(measured.judged, best)
+    return LimiterResult(
         recipe=spec.name,
         seed=spec.seed,
         member=trained.member,
@@ -91,19 +108,25 @@ def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
         as_expected=verdict == spec.expect,
         reasons=reasons,
         formula=to_text(best.phi),
-        limiters=(*others, *(each.row for each in judged)),
+        limiters=(*measured.others, *(each.row for each in measured.judged)),
         families=tuple(map(_family_row, forms)),
         stuck=trained.stuck,
         shares=_shares(trained),
         findings=_findings(best),
-        certificate=certificate.to_document(),
-        seconds=seconds,
+        seconds={},
         environment=environment(),
     )
-    return _write(found, scheme, certificate, spec, folder)
 
 
-def _judge_forms(forms: Sequence[ClosedForm], spec: recipe.Recipe, tell: Progress) -> list[Judged]:
+def report_limiter(outcome: Outcome[LimiterResult], folder: RunFolder, into: Path) -> list[Path]:
+    """Write the report of a run; returns the paths of its files."""
+    return write_limiter(outcome.result, into, command=command_of(folder))
+
+
+def measure_forms(
+    forms: Sequence[ClosedForm], trained: TrainedLimiter, spec: recipe.Recipe, tell: Progress
+) -> MeasuredForms:
+    """Measure the refitted forms, CFL-superbee and the network, and prove the bounds of the forms."""
     refitted = [form for form in forms if form.refitted is not None]
     judged = []
     for k, form in enumerate(refitted):
@@ -111,18 +134,13 @@ def _judge_forms(forms: Sequence[ClosedForm], spec: recipe.Recipe, tell: Progres
         phi = form.family.formula(form.refitted or ())
         region = limiter_region(phi)
         row = measure_limiter(f"discovered-{form.family.name}", formula_phi(phi), spec.seed)
-        row = LimiterRow(
-            name=row.name,
-            formula=to_text(phi),
-            continuous=form.family.continuous,
-            fresh=row.fresh,
-            fresh_error=row.fresh_error,
-            worst=row.worst,
-            jiang_shu=row.jiang_shu,
-            in_region=region.holds,
-        )
+        row = structs.replace(row, formula=to_text(phi), continuous=form.family.continuous, in_region=region.holds)
         judged.append(Judged(form, phi, region, row))
-    return judged
+    others = (
+        measure_limiter(TEXTBOOK, cfl_superbee, spec.seed),
+        measure_limiter(NETWORK, network_phi(trained.weights), spec.seed, rows=NETWORK_ROWS),
+    )
+    return MeasuredForms(tuple(judged), others)
 
 
 def formula_phi(phi: sp.Expr) -> Phi:
@@ -200,20 +218,3 @@ def _shares(trained: TrainedLimiter) -> tuple[tuple[float, ...], ...]:
     r, c = sample_grid()
     found = network_share(trained.weights, r, jnp.ones_like(r), c)
     return tuple(tuple(round(float(each), 4) for each in row) for row in found)
-
-
-def _write(
-    found: LimiterResult, scheme: Scheme, certificate: Certificate, spec: recipe.Recipe, folder: RunFolder
-) -> Document:
-    own, beside = name_outputs(found.verdict != "refused")
-    save(scheme, folder.path / own)
-    certificate.save(folder.path / beside)
-    document: Document = finite(to_document(found))
-    paths = write_limiter(from_document(document, LimiterResult, folder.path), folder.path)
-    record_outputs(folder, spec, paths, texts=(folder.path / own, folder.path / beside))
-    return document
-
-
-def rewrite_limiter(document: Document, into: Path) -> None:
-    """Write the report of a finished run again."""
-    write_limiter(from_document(document, LimiterResult, into), into)

@@ -1,4 +1,4 @@
-"""Where the points of a sweep run: processes of this machine here, Ray in `_ray`."""
+"""Runs jobs in worker processes of this machine until all have ended; `_ray` has the same for a Ray cluster."""
 
 import abc
 import os
@@ -6,6 +6,8 @@ import selectors
 import signal
 import subprocess
 import sys
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +18,9 @@ import msgspec
 from fluxforge._arguments import check_whole
 from fluxforge._machine import count_cores
 from fluxforge.errors import InputError
-from fluxforge.sweeps._worker import Failed, Finished, Job, Message
+from fluxforge.run._durable import explain_failure
+from fluxforge.run._progress import Warn
+from fluxforge.sweeps._worker import Failed, Finished, Job, Message, Progressed, Warned
 
 PLACES = ("processes", "ray")
 # The program of a worker; tests replace it by one whose numerical work takes no time.
@@ -199,3 +203,62 @@ def _describe_exit(code: int) -> str:
     with suppress(ValueError):
         return signal.Signals(-code).name
     return f"signal {-code}"
+
+
+# A job whose process has died so often is given up: it may need more memory than there is.
+MOST_DEATHS = 3
+Tell = Callable[[str, str, int, int], None]
+"""tell(job, stage, done, total)."""
+End = Callable[[str, str | None], None]
+"""end(job, error); None for a job that is finished."""
+
+
+def run_processes(jobs: Sequence[Job], workers: int, logs: Path, *, tell: Tell, end: End, warn: Warn) -> None:
+    """Run jobs in processes of this machine; what those print goes to files in the folder `logs`, which is made."""
+    if not jobs:
+        return
+    with explain_failure(logs):
+        logs.mkdir(parents=True, exist_ok=True)
+    run_jobs(jobs, ProcessPool(min(workers, len(jobs)), logs), logs, tell=tell, end=end, warn=warn)
+
+
+def run_jobs(jobs: Sequence[Job], pool: AbstractPool, logs: Path, *, tell: Tell, end: End, warn: Warn) -> None:
+    """Run each job in one worker at a time, and call `end` once for each; the pool is stopped at the end.
+
+    A job whose worker dies is continued by another one, unless that has happened MOST_DEATHS times.
+    """
+    named = {job.name: job for job in jobs}
+    waiting, deaths, ended = deque(named), Counter[str](), set[str]()
+
+    def close(name: str, error: str | None) -> None:
+        ended.add(name)
+        end(name, error)
+
+    try:
+        while len(ended) < len(named):
+            while waiting and pool.free:
+                name = waiting.popleft()
+                tell(name, "resuming" if deaths[name] else "starting", 0, 0)
+                pool.start(named[name])
+            for event in pool.wait(0.5):
+                name = event.name
+                match event.message:
+                    case Progressed(stage, done, total):
+                        tell(name, stage, done, total)
+                    case Warned(text):
+                        warn(f"{name}: {text}")
+                    case Finished():
+                        close(name, None)
+                    case Failed(error):
+                        close(name, error)
+                    case Died(how):
+                        deaths[name] += 1
+                        if deaths[name] < MOST_DEATHS:
+                            warn(f"{name}: its process ended early ({how}); another one goes on with the run")
+                            waiting.appendleft(name)
+                        else:
+                            close(
+                                name, f"its process ended early {MOST_DEATHS} times (the last time: {how}); see {logs}"
+                            )
+    finally:
+        pool.stop()

@@ -1,28 +1,118 @@
-"""Results of the points, recovery rates with Wilson's interval, and the files summary.json, .csv and .html."""
+"""What a sweep reports: states and results of its points, recovery rates, and the files summary.json, .csv, .html."""
 
 import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Literal
 
-from msgspec.structs import replace
+import msgspec
 
 from fluxforge import recipe
-from fluxforge._files import write_text
+from fluxforge._files import write_document, write_text
 from fluxforge.errors import DocumentError, InputError
 from fluxforge.pipeline._run import Run, load_run
-from fluxforge.report._page import page, table_csv
+from fluxforge.report._page import page
+from fluxforge.report._tables import table_csv
+from fluxforge.run._record import Document
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.limiter import LimiterResult
-from fluxforge.run.result import Discovery
+from fluxforge.run.result import Discovery, Generalisation
 from fluxforge.run.skew import SkewResult
-from fluxforge.sweeps._points import Point, digest_recipe, show_value
-from fluxforge.sweeps._records import PointResult, Rate, Sweep
+from fluxforge.sweeps._plan import Point, digest_recipe, show_value
 
 SEED = "seed"
 LOOKS = {"recovered": "holds", "approximation": "measured", "refused": "unknown", "failed": "fails"}
+Outcome = Literal["finished", "failed"]
+
+
+class PointStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A point at some moment: its stage in words, and how much of that stage is done (`total` 0 if unknown).
+
+    `result` is None until the point has ended.
+    """
+
+    name: str
+    stage: str = "waiting"
+    done: int = 0
+    total: int = 0
+    result: "PointResult | None" = None
+
+
+class PointResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a point ended with.
+
+    - `changes`: the fields that the point sets; `folder`: its run folder, relative to that of the sweep;
+    - `outcome`: `finished`, whatever the verdict, or `failed` with an `error`;
+    - `verdict`: None of a point that failed, and of a recipe with arms;
+    - `formula`: messages and outputs, separated by semicolons, if there is a formula;
+    - `loss`, `network_loss`: least loss of the formula, and the network's, on the same problems; of a flux found by
+      experiments, relative errors on held-out fluxes;
+    - `seconds`: computing time of the run, all its stages together.
+    """
+
+    name: str
+    changes: recipe.Changes
+    folder: str
+    outcome: Outcome
+    verdict: str | None = None
+    as_expected: bool | None = None
+    formula: str | None = None
+    loss: float | None = None
+    network_loss: float | None = None
+    seconds: float | None = None
+    error: str | None = None
+
+
+class Rate(msgspec.Struct, frozen=True, kw_only=True):
+    """How many seeds of one combination of the other fields are recovered, with Wilson's interval of 95 %.
+
+    `of` counts the points with a verdict; `failed` ones have none and are not part of the rate.
+    """
+
+    changes: recipe.Changes
+    of: int
+    recovered: int
+    approximation: int
+    refused: int
+    failed: int
+    rate: float | None
+    low: float
+    high: float
+
+
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """A sweep that has ended: its folder, the fields varied, a result per point, and recovery rates."""
+
+    folder: Path
+    recipe: str
+    over: dict[str, tuple[Any, ...]]
+    points: tuple[PointResult, ...]
+    rates: tuple[Rate, ...]
+    environment: dict[str, str]
+
+    def __repr__(self) -> str:
+        verdicts = [point.verdict or point.outcome for point in self.points]
+        counts = ", ".join(f"{verdicts.count(each)} {each}" for each in dict.fromkeys(verdicts))
+        return f"Sweep({self.recipe}: {counts}; {self.folder})"
+
+    @property
+    def failed(self) -> tuple[PointResult, ...]:
+        """The points that ended with an error."""
+        return tuple(point for point in self.points if point.outcome == "failed")
+
+    def run(self, name: str) -> Run:
+        """The run of a point, by its name; raises InputError if there is no such point, or it is not finished."""
+        for point in self.points:
+            if point.name == name:
+                return load_run(self.folder / point.folder)
+        raise InputError(f"{self.folder}: has no point {name!r:.80}; the first is {self.points[0].name!r}")
+
+    def document(self) -> Document:
+        """The content of summary.json."""
+        plain: Document = msgspec.to_builtins(self, enc_hook=str)
+        return plain
 
 
 def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -71,41 +161,31 @@ def run_place(point: Point) -> str:
 
 def _describe(point: Point, run: Run) -> PointResult:
     found = run.result
-    seconds = math.fsum(value or 0.0 for value in found.seconds.values())
-    result = PointResult(
+    formula, loss, network_loss = None, None, None
+    if isinstance(found, CarryResult):
+        formula = "; ".join(f"{name} = {text}" for name, text in found.coefficients.items())
+    elif isinstance(found, LimiterResult):
+        formula = found.formula
+    elif isinstance(found, SkewResult):
+        formula = "; ".join(f"{law.name}: {law.formula}" for law in found.laws[1:])
+    elif isinstance(found, Discovery) and (own := found.experiment) is not None:
+        formula, loss, network_loss = own.flux and f"F = {own.flux}", own.error, own.reduced_error
+    elif isinstance(found, Discovery):
+        parts = {**{name: f"Σ {text}" for name, text in (found.messages or {}).items()}, **(found.outputs or {})}
+        formula = "; ".join(f"{name} = {text}" for name, text in parts.items())
+        if found.loss is not None:
+            loss, network_loss = _number(found.loss.formula), _number(found.loss.network)
+    return PointResult(
         name=point.name,
         changes=dict(point.changes),
         folder=run_place(point),
         outcome="finished",
         verdict=run.verdict,
-        seconds=seconds,
-    )
-    if isinstance(found, CarryResult):
-        formulas = "; ".join(f"{name} = {text}" for name, text in found.coefficients.items())
-        return replace(result, as_expected=found.as_expected, formula=formulas or None)
-    if isinstance(found, LimiterResult):
-        return replace(result, as_expected=found.as_expected, formula=found.formula)
-    if isinstance(found, SkewResult):
-        chosen = "; ".join(f"{law.name}: {law.formula}" for law in found.laws[1:])
-        return replace(result, as_expected=found.as_expected, formula=chosen or None)
-    if not isinstance(found, Discovery):
-        return result
-    if found.experiment is not None:
-        own = found.experiment
-        return replace(
-            result,
-            as_expected=found.as_expected,
-            formula=None if own.flux is None else f"F = {own.flux}",
-            loss=own.error,
-            network_loss=own.reduced_error,
-        )
-    parts = {**{name: f"Σ {text}" for name, text in (found.messages or {}).items()}, **(found.outputs or {})}
-    return replace(
-        result,
-        as_expected=found.as_expected,
-        formula="; ".join(f"{name} = {text}" for name, text in parts.items()) or None,
-        loss=None if found.loss is None else _number(found.loss.formula),
-        network_loss=None if found.loss is None else _number(found.loss.network),
+        as_expected=None if isinstance(found, Generalisation) else found.as_expected,
+        formula=formula or None,
+        loss=loss,
+        network_loss=network_loss,
+        seconds=math.fsum(value or 0.0 for value in found.seconds.values()),
     )
 
 
@@ -145,12 +225,9 @@ def _rate(group: Sequence[PointResult]) -> Rate:
     )
 
 
-def write_summary(found: Sweep, *, command: str = "") -> None:
+def write_summary(found: Sweep) -> None:
     """Write summary.json, summary.csv and summary.html into the folder of the sweep."""
-    document = {"format": "fluxforge-sweep-summary", "format_version": 1, **found.document()}
-    write_text(
-        found.folder / "summary.json", json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    )
+    write_document(found.folder / "summary.json", "sweep-summary", 1, found.document())
     write_text(found.folder / "summary.csv", table_csv([_csv_row(point) for point in found.points]))
     html = page(
         "sweep.html",
@@ -161,7 +238,7 @@ def write_summary(found: Sweep, *, command: str = "") -> None:
         looks=LOOKS,
         has_reports={point.name for point in found.points if (found.folder / point.folder / "report.html").exists()},
         show_value=show_value,
-        command=command,
+        command="",
     )
     write_text(found.folder / "summary.html", html)
 

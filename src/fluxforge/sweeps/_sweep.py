@@ -19,16 +19,22 @@ from fluxforge._machine import count_cores
 from fluxforge.errors import InputError
 from fluxforge.pipeline._discover import check_feasible
 from fluxforge.run._durable import explain_failure
-from fluxforge.sweeps._folder import LOGS, RUNS, Plan, open_folder, read_plan
-from fluxforge.sweeps._jobs import run_jobs
-from fluxforge.sweeps._points import Point, make_points
-from fluxforge.sweeps._pool import PLACES, AbstractPool, ProcessPool, check_workers
-from fluxforge.sweeps._records import PointResult, PointStatus, Sweep
-from fluxforge.sweeps._summary import failed_result, read_result, recovery_rates, run_place, write_summary
+from fluxforge.run._progress import Warn
+from fluxforge.sweeps._plan import LOGS, RUNS, Plan, Point, make_points, open_folder, read_plan
+from fluxforge.sweeps._pool import PLACES, AbstractPool, ProcessPool, check_workers, run_jobs
+from fluxforge.sweeps._summary import (
+    PointResult,
+    PointStatus,
+    Sweep,
+    failed_result,
+    read_result,
+    recovery_rates,
+    run_place,
+    write_summary,
+)
 from fluxforge.sweeps._worker import Job
 
 Tell = Callable[[PointStatus], None]
-Warn = Callable[[str], None]
 
 
 def sweep(
@@ -124,63 +130,59 @@ def _run_plan(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn:
 
         require_ray()
     with open_folder(folder, plan, warn=warn) as versions:
-        results = _Runner(plan, folder, tell, warn).run(workers, on)
+        results = _run_points(plan, folder, workers, on, tell, warn)
+        points = tuple(results[point.name] for point in plan.points)
         ended = Sweep(
             folder=folder,
             recipe=plan.base.name,
-            over=dict(plan.over),
-            points=tuple(results[point.name] for point in plan.points),
-            rates=recovery_rates(results[point.name] for point in plan.points),
+            over={field: tuple(values) for field, values in plan.over.items()},
+            points=points,
+            rates=recovery_rates(points),
             environment=versions,
         )
         write_summary(ended)
     return ended
 
 
-class _Runner:
-    """Reads the points that are finished, and runs the others."""
+def _run_points(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn: Warn) -> dict[str, PointResult]:
+    """Results by the names of points: those that are finished in the folder are read, the others are run."""
+    points = {point.name: point for point in plan.points}
+    results: dict[str, PointResult] = {}
 
-    def __init__(self, plan: Plan, folder: Path, tell: Tell, warn: Warn) -> None:
-        self._plan, self._folder, self._tell, self._warn = plan, folder, tell, warn
-        self._points = {point.name: point for point in plan.points}
-        self._results: dict[str, PointResult] = {}
+    def report(name: str, stage: str, done: int, total: int) -> None:
+        tell(PointStatus(name=name, stage=stage, done=done, total=total))
 
-    def run(self, workers: int, on: str) -> dict[str, PointResult]:
-        """The results of all points by their names."""
-        jobs = []
-        for name, point in self._points.items():
-            if (result := read_result(point, self._folder)) is not None:
-                self._end(name, result)
-            else:
-                jobs.append(self._job(point))
-                self._tell(PointStatus(name=name))
-        if jobs:
-            for place in (RUNS, LOGS):
-                with explain_failure(self._folder / place):
-                    (self._folder / place).mkdir(exist_ok=True)
-            pool = _make_pool(on, min(workers, len(jobs)), self._folder)
-            run_jobs(jobs, pool, self._folder / LOGS, tell=self._report, end=self._collect, warn=self._warn)
-        return self._results
+    def collect(name: str, result: PointResult) -> None:
+        results[name] = result
+        tell(PointStatus(name=name, stage=result.outcome, result=result))
 
-    def _job(self, point: Point) -> Job:
-        command = self._plan.command
-        for field, value in point.changes.items():
-            command += f" --set {shlex.quote(f'{field}={recipe.to_toml_value(value)}')}" if command else ""
-        # Absolute: workers on other machines have another working folder.
-        place = (self._folder / run_place(point)).absolute()
-        return Job(point.name, str(place), recipe.to_dict(point.spec), command)
+    def end(name: str, error: str | None) -> None:
+        result = read_result(points[name], folder) if error is None else failed_result(points[name], error)
+        collect(name, result or failed_result(points[name], "the run left no result"))
 
-    def _report(self, name: str, stage: str, done: int, total: int) -> None:
-        self._tell(PointStatus(name=name, stage=stage, done=done, total=total))
+    jobs = []
+    for name, point in points.items():
+        if (result := read_result(point, folder)) is not None:
+            collect(name, result)
+        else:
+            jobs.append(_make_job(plan, point, folder))
+            tell(PointStatus(name=name))
+    if jobs:
+        for place in (folder / RUNS, folder / LOGS):
+            with explain_failure(place):
+                place.mkdir(exist_ok=True)
+        pool = _make_pool(on, min(workers, len(jobs)), folder)
+        run_jobs(jobs, pool, folder / LOGS, tell=report, end=end, warn=warn)
+    return results
 
-    def _collect(self, name: str, error: str | None) -> None:
-        point = self._points[name]
-        result = read_result(point, self._folder) if error is None else failed_result(point, error)
-        self._end(name, result or failed_result(point, "the run left no result"))
 
-    def _end(self, name: str, result: PointResult) -> None:
-        self._results[name] = result
-        self._tell(PointStatus(name=name, stage=result.outcome, result=result))
+def _make_job(plan: Plan, point: Point, folder: Path) -> Job:
+    command = plan.command
+    for field, value in point.changes.items():
+        command += f" --set {shlex.quote(f'{field}={recipe.to_toml_value(value)}')}" if command else ""
+    # Absolute: workers on other machines have another working folder.
+    place = (folder / run_place(point)).absolute()
+    return Job(point.name, str(place), recipe.to_dict(point.spec), command)
 
 
 def _make_pool(on: str, workers: int, folder: Path) -> AbstractPool:

@@ -21,7 +21,6 @@ from fluxforge.pipeline._discover import discover, resume
 from fluxforge.pipeline._folder import recipe_of
 from fluxforge.recipe._recipe import Table
 from fluxforge.run._folder import RunFolder, lock_folder
-from fluxforge.sweeps._points import digest_recipe
 
 # Seconds between two messages about progress.
 BETWEEN = 0.25
@@ -94,7 +93,7 @@ def _run(job: Job, send: Send) -> None:
     if not (folder / "run.json").exists():
         discover(spec, folder, command=job.command, tell=tell, warn=warn)
         return
-    if digest_recipe(recipe_of(RunFolder.read(folder))) != digest_recipe(spec):
+    if recipe.to_dict(recipe_of(RunFolder.read(folder))) != recipe.to_dict(spec):
         raise InputError(f"{folder}: holds a run of another recipe than the sweep's: move it away")
     _wait_until_free(folder)
     resume(folder, tell=tell, warn=warn)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from msgspec import Struct
 from msgspec import field as named
 
-from fluxforge.certify._evidence import Rates
+from fluxforge.certify._studies import Rates
 
 
 class Limit(Struct, frozen=True):

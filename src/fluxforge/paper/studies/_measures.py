@@ -17,19 +17,22 @@ from fluxforge.data._meshes import generate_meshes
 from fluxforge.data._model import PLAIN_HEAT
 from fluxforge.data._problem import problem
 from fluxforge.gnn._network import AbstractNetwork
-from fluxforge.graph._padded_graph import pad_graph
+from fluxforge.graph._pad import pad_graph
 from fluxforge.loss._loss import mean_defect, theta_residual
 from fluxforge.mesh._boundary import Conditions, Dirichlet
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.paper.studies._convergence_result import Grid, GridRow, Limit, MeshFacts, SpaceError, TimeErrors
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping._assemble import Operator, generator
-from fluxforge.stepping._build import Solver, network_stepper, stepper
+from fluxforge.stepping._build import stepper
 from fluxforge.stepping._field import field_on_cells
 from fluxforge.stepping._limit import step_limit
+from fluxforge.stepping._solvers import Solver
 from fluxforge.stepping._stepper import AbstractStepper
+from fluxforge.stepping._trained import network_stepper
 
 Subject: TypeAlias = Scheme | AbstractNetwork
 

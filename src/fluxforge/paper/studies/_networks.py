@@ -13,18 +13,17 @@ from jaxtyping import Array, Float
 
 from fluxforge import recipe
 from fluxforge._types import State
-from fluxforge.data._build import hops_of, source, unseen_meshes
-from fluxforge.data._ensemble import EnsembleSource
+from fluxforge.data._ensemble import EnsembleSource, unseen_meshes
 from fluxforge.data._model import Model, model_of
 from fluxforge.data._problem import Problem, scale_step
-from fluxforge.distil._reading import Limit
+from fluxforge.data._source import hops_of, source
+from fluxforge.distil._constants import Limit
 from fluxforge.distil._stencil import series
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import AbstractNetwork, Network
+from fluxforge.gnn._network import AbstractNetwork, Network, cast
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.loss._loss import defect_of, mean_defect, step_of
 from fluxforge.paper.studies._records import RATES, ConstantsRow, Residuals
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._discover import discover, resume
 from fluxforge.pipeline._folder import recipe_of, run_folder
 from fluxforge.pipeline._run import load_run
@@ -32,7 +31,7 @@ from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, Warn
 from fluxforge.run.result import Discovery
 from fluxforge.scheme._document import find
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 from fluxforge.train._train import train
 
 # Where `higher-order` keeps its two networks, beside the other parts of a reproduction.

@@ -13,24 +13,23 @@ from msgspec import structs
 
 from fluxforge import recipe
 from fluxforge.certify import bounds
-from fluxforge.data._build import source
 from fluxforge.data._meshes import meshes
 from fluxforge.data._problem import Problem
+from fluxforge.data._source import source
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import Network
-from fluxforge.gnn.exact._networks import (
+from fluxforge.gnn._network import Network, cast
+from fluxforge.gnn.exact import (
     biased_network,
     linear_weights,
     memorising_network,
     needed_bound,
+    nonzeros,
     sparse_count,
     sparse_network,
 )
-from fluxforge.gnn.exact._parts import nonzeros
 from fluxforge.mesh import FAMILIES
 from fluxforge.mesh._boundary import Neumann
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.paper.studies._theorems_claims import judge
 from fluxforge.paper.studies._theorems_result import (
@@ -48,7 +47,7 @@ from fluxforge.paper.studies._theorems_result import (
     Weights,
 )
 from fluxforge.run._progress import Progress, Warn, silent
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 from fluxforge.train._train import train
 
 __all__ = ["Config", "Result", "judge", "run"]
@@ -80,7 +79,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
         wanted = recipe.Meshes(meshes=config.meshes, cells=(config.cells, config.cells))
         found = {f"{mesh.origin} ({k})": mesh for k, mesh in enumerate(meshes(wanted, 7))}
         problems = _together(bounds.roomy_problems(found, jax.random.key(3), count=2, dt=DT))
-        training = bounds.readings(jax.random.key(1), dt=DT)
+        training = bounds.draw_readings(jax.random.key(1), dt=DT)
         tell("the lemma", 1, 5)
         lemma = _lemma(problems)
         minimality = _minimality(problems, training)

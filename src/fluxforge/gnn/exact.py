@@ -1,0 +1,288 @@
+"""Networks with hand-written weights: the construction of the paper's lemma, and counterexamples to its theorems.
+
+The counterexamples use one unit instead of two: a bias B lifts values above the corner of the ReLU, and another bias
+subtracts it again, relu(x + B) − B = x wherever x ≥ −B.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fluxforge.errors import InputError
+from fluxforge.gnn._build import build
+from fluxforge.gnn._network import MLP, Linear, Network
+from fluxforge.recipe._recipe import Network as NetworkSpec
+
+__all__ = [
+    "LinearWeights",
+    "biased_network",
+    "late_network",
+    "linear_network",
+    "linear_weights",
+    "memorising_network",
+    "needed_bound",
+    "nonzeros",
+    "one_sided_network",
+    "sparse_count",
+    "sparse_network",
+]
+
+
+Blank = list[tuple[np.ndarray, np.ndarray]]
+
+
+def silent_mlp(inputs: int, *, depth: int, width: int) -> MLP:
+    """The MLP that is 0 for all inputs: every parameter is zero."""
+    return _mlp(_blank(inputs, depth, width))
+
+
+def signed_mlp(
+    row: Sequence[float],
+    *,
+    depth: int,
+    width: int,
+    below: Sequence[float] | None = None,
+    slope: float = 1.0,
+) -> MLP:
+    """relu(r·x) − k relu(−s·x), two units a layer: r·x for s = r and k = 1, whatever its sign.
+
+    `below` is s (r unless given) and `slope` is k.
+    """
+    layers = _blank(len(row), depth, width)
+    layers[0][0][0] = row
+    layers[0][0][1] = -np.array(row if below is None else below)
+    for weight, _ in layers[1:-1]:
+        weight[0, 0] = weight[1, 1] = 1.0
+    layers[-1][0][0, :2] = 1.0, -slope
+    return _mlp(layers)
+
+
+def shifted_mlp(row: Sequence[float], *, depth: int, width: int, up: float, down: float) -> MLP:
+    """relu(r·x + up) + down, one unit a layer: r·x + up + down where r·x ≥ −up."""
+    layers = _blank(len(row), depth, width)
+    layers[0][0][0] = row
+    layers[0][1][0] = up
+    for weight, _ in layers[1:]:
+        weight[0, 0] = 1.0
+    layers[-1][1][0] = down
+    return _mlp(layers)
+
+
+def _blank(inputs: int, depth: int, width: int) -> Blank:
+    sizes = (inputs, *(width,) * (depth - 1), 1)
+    return [(np.zeros((b, a)), np.zeros(b)) for a, b in pairwise(sizes)]
+
+
+def _mlp(layers: Blank) -> MLP:
+    return MLP(tuple(Linear(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in layers))
+
+
+# Weights of an update's three inputs: the state, Δt S, and Δt/V times the sum of messages.
+STATE = (1.0, 0.0, 0.0)
+EVERYTHING = (1.0, 1.0, 1.0)
+FLUX = (1.0,)
+
+
+def assemble_network(aggregates: Sequence[MLP], updates: Sequence[MLP]) -> Network:
+    """The network whose layer l has the l-th f_agg and the l-th f_up."""
+    depth, width = len(updates[0].layers), updates[0].layers[0].weight.shape[0]
+    spec = NetworkSpec(
+        features="simplified", mlp="relu", update="direct", layers=len(updates), depth=depth, width=width
+    )
+    # Only the shapes are evaluated, since every weight is replaced.
+    shape = eqx.filter_eval_shape(build, spec, jax.random.key(0))
+    return eqx.tree_at(
+        lambda network: [f for layer in network.layers for f in (layer.messages[0].f, layer.update.f)],
+        shape,
+        [f for pair in zip(aggregates, updates, strict=True) for f in pair],
+    )
+
+
+def check_shape(layers: int, depth: int, width: int, *, least: tuple[int, int, int]) -> None:
+    """Raise InputError if layers, depth or width are below what the construction needs."""
+    for name, value, lowest in zip(("layers", "depth", "width"), (layers, depth, width), least, strict=True):
+        if value < lowest:
+            raise InputError(f"{name} is {value}: this construction needs at least {lowest}")
+
+
+def nonzeros(network: Network, tolerance: float = 0.0) -> int:
+    """‖θ‖₀: how many weights and biases exceed the tolerance in size."""
+    leaves = jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array))
+    return sum(int((np.abs(np.asarray(leaf)) > tolerance).sum()) for leaf in leaves)
+
+
+def add_idle_parameters(network: Network, count: int) -> Network:
+    """The same function with `count` non-zeros: ones are written into hidden units without outgoing weights."""
+    left = count - nonzeros(network)
+
+    def fill(mlp: MLP) -> MLP:
+        nonlocal left
+        layers = list(mlp.layers)
+        for k, (layer, after) in enumerate(zip(mlp.layers[:-1], mlp.layers[1:], strict=True)):
+            layers[k], left = _fill_idle(layer, after, left)
+        return MLP(tuple(layers), mlp.activation)
+
+    full = jax.tree.map(fill, network, is_leaf=lambda part: isinstance(part, MLP))
+    if left:
+        low, high = nonzeros(network), nonzeros(full)
+        raise InputError(f"nonzeros is {count}: this network can have {low} to {high}; a larger width gives room")
+    return full
+
+
+def _fill_idle(layer: Linear, after: Linear, left: int) -> tuple[Linear, int]:
+    """The layer with up to `left` zeros replaced by ones in units without outgoing weights, and how many remain."""
+    idle = (np.asarray(after.weight) == 0).all(axis=0, keepdims=True).T
+    both = np.concatenate([np.asarray(layer.weight), np.asarray(layer.bias)[:, None]], axis=1)
+    places = np.argwhere(idle & (both == 0))[: max(left, 0)]
+    both[tuple(places.T)] = 1.0
+    return Linear(jnp.asarray(both[:, :-1]), jnp.asarray(both[:, -1])), left - len(places)
+
+
+def sparse_count(layers: int, depth: int) -> int:
+    """N_sparse = 2m(L+1) + 4: the non-zero parameters of the lemma's network."""
+    return 2 * depth * (layers + 1) + 4
+
+
+def sparse_network(layers: int, depth: int, width: int) -> Network:
+    """T' = T + Δt S + Δt/V Σ α A/δ (T_N − T_P) with exactly 2m(L+1) + 4 non-zeros, m ≥ 2, d ≥ 2.
+
+    Values of either sign pass a ReLU as x = relu(x) − relu(−x), two units a layer. The first layer does the work, in
+    2m parameters for f_agg and 2m + 4 for f_up; the others hand T' on, 2m each.
+    """
+    return one_sided_network(layers, depth, width, slope=1.0)
+
+
+def one_sided_network(layers: int, depth: int, width: int, slope: float) -> Network:
+    """T' = F for F ≥ 0 and slope · F for F < 0: the lemma's network but for one weight.
+
+    On data with F ≥ 0 it agrees with the scheme, and all corner cases of the paper are such data.
+    """
+    check_shape(layers, depth, width, least=(1, 2, 2))
+    aggregates = [signed_mlp(FLUX, depth=depth, width=width)]
+    aggregates += [silent_mlp(1, depth=depth, width=width)] * (layers - 1)
+    rows = [EVERYTHING, *[STATE] * (layers - 1)]
+    slopes = [*[1.0] * (layers - 1), slope]
+    updates = [signed_mlp(row, depth=depth, width=width, slope=k) for row, k in zip(rows, slopes, strict=True)]
+    return assemble_network(aggregates, updates)
+
+
+def late_network(layers: int, depth: int, width: int, share: float) -> Network:
+    """T' = relu(F) − relu(−F − (1/k − 1) T) for T ≥ 0, relu(F − (1 − k) T) − relu(−F) for T < 0, k = share ≤ 1, L ≥ 2.
+
+    This is F itself where T and F are not negative, and where F ≤ (1 − k) T < 0: in the corner cases and, for k ≥ Δt,
+    in their negatives. The first layer hands on T⁺ − k T⁻; fluxes and sources enter in the second, whose two units undo
+    that each by itself. The count is the lemma's, since it does not matter which layer does the work.
+    """
+    check_shape(layers, depth, width, least=(2, 2, 2))
+    silence = silent_mlp(1, depth=depth, width=width)
+    aggregates = [silence, signed_mlp(FLUX, depth=depth, width=width), *[silence] * (layers - 2)]
+    updates = [
+        signed_mlp(STATE, depth=depth, width=width, slope=share),
+        signed_mlp(EVERYTHING, depth=depth, width=width, below=(1.0 / share, *EVERYTHING[1:])),
+        *[signed_mlp(STATE, depth=depth, width=width)] * (layers - 2),
+    ]
+    return assemble_network(aggregates, updates)
+
+
+def needed_bound(temperature: float, source: float, *, weight: float, fourier: float = 1.0) -> float:
+    """B = max(2 w |T|, max(1, 2Fo − 1) |T| + |Δt S|): what no flux and no new temperature exceeds.
+
+    `temperature` bounds |T| on cells and Dirichlet faces, `source` |Δt S|, `weight` α A/δ, and `fourier` is
+    Δt/V Σ α A/δ. A Neumann face sends α A q, which has to be at most B too, and adds Δt/V α A q to T'.
+    """
+    return max(2.0 * weight * temperature, max(1.0, 2.0 * fourier - 1.0) * temperature + source)
+
+
+def biased_network(layers: int, depth: int, width: int, bound: float, *, nonzeros: int | None = None) -> Network:
+    """The first-order scheme on data bounded by B with m(L+1) + 6 non-zeros, m ≥ 2.
+
+    f_agg(e) = relu(e + B) − B is e itself, edge by edge, so it does not matter how many messages a cell sums. f_up
+    lifts the new temperature by B once, in the first layer, and puts it back once, in the last. `bound` is a B that
+    neither a flux |α A/δ (T_N − T_P)| nor a new temperature |T'| exceeds (see `needed_bound`); beyond it the network
+    is wrong. `nonzeros` asks for as many, by parameters of units that nobody reads.
+    """
+    check_shape(layers, depth, width, least=(1, 2, 1))
+    _check_positive("bound", bound)
+    aggregate = shifted_mlp(FLUX, depth=depth, width=width, up=bound, down=-bound)
+    return _one_unit(aggregate, layers=layers, up=bound, down=-bound, nonzeros=nonzeros)
+
+
+def memorising_network(
+    layers: int, depth: int, width: int, *, bound: float, ratio: float, nonzeros: int | None = None
+) -> Network:
+    """Exact where every cell has one neighbour and Δt/V = `ratio`, wrong everywhere else; m(L+1) + 4 non-zeros, m ≥ 2.
+
+    f_agg(e) = relu(e + C) never subtracts its C, which thus lifts the update as well: both f_agg's last bias and f_up's
+    first are saved. The last bias takes off C Δt/V: right for one message, and off by C (N Δt/V − ratio) for N. C is
+    at least `bound` and `bound`/ratio, where `bound` is as in `biased_network`; the larger, the worse elsewhere.
+    """
+    check_shape(layers, depth, width, least=(1, 2, 1))
+    _check_positive("bound", bound)
+    _check_positive("ratio", ratio)
+    lift = max(bound, bound / ratio)
+    aggregate = shifted_mlp(FLUX, depth=depth, width=width, up=lift, down=0.0)
+    return _one_unit(aggregate, layers=layers, up=0.0, down=-lift * ratio, nonzeros=nonzeros)
+
+
+def _one_unit(aggregate: MLP, *, layers: int, up: float, down: float, nonzeros: int | None) -> Network:
+    """A network whose first layer does the update, adding `up`, and whose last layer adds `down`."""
+    depth, width = len(aggregate.layers), aggregate.layers[0].weight.shape[0]
+    aggregates = [aggregate, *[silent_mlp(1, depth=depth, width=width)] * (layers - 1)]
+    rows = [EVERYTHING, *[STATE] * (layers - 1)]
+    ups = [up, *[0.0] * (layers - 1)]
+    downs = [*[0.0] * (layers - 1), down]
+    updates = [
+        shifted_mlp(row, depth=depth, width=width, up=a, down=b) for row, a, b in zip(rows, ups, downs, strict=True)
+    ]
+    network = assemble_network(aggregates, updates)
+    return network if nonzeros is None else add_idle_parameters(network, nonzeros)
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise InputError(f"{name} is {value}: it should be positive and finite")
+
+
+class LinearWeights(NamedTuple):
+    """T' = W₁ T + W₃ Δt S + W₂ Δt/V Σ (w e + b_agg) + b_u, e = α A/δ (T_N − T_P), in words.
+
+    The scheme has `temperature` = `source` = `flux` · `message` = 1 and no biases.
+    """
+
+    temperature: float = 1.0
+    source: float = 1.0
+    flux: float = 1.0
+    message: float = 1.0
+    message_bias: float = 0.0
+    bias: float = 0.0
+
+
+def linear_network(weights: LinearWeights) -> Network:
+    """The one-layer network without hidden units that has these weights."""
+    aggregate = Linear(jnp.array([[weights.message]]), jnp.array([weights.message_bias]))
+    row = jnp.array([[weights.temperature, weights.source, weights.flux]])
+    return assemble_network([MLP((aggregate,))], [MLP((Linear(row, jnp.array([weights.bias])),))])
+
+
+def linear_weights(network: Network) -> LinearWeights | None:
+    """The six weights of a linear network on the simplified features; None of any other."""
+    if len(network.layers) != 1 or len(network.layers[0].messages) != 1:
+        return None
+    messages, update = network.layers[0].messages[0], network.layers[0].update
+    if not (isinstance(messages.f, MLP) and isinstance(update.f, MLP)):
+        return None
+    if len(messages.f.layers) != 1 or len(update.f.layers) != 1:
+        return None
+    below, above = messages.f.layers[0], update.f.layers[0]
+    if below.weight.shape != (1, 1) or above.weight.shape != (1, 3):
+        return None
+    temperature, source, flux = (float(entry) for entry in above.weight[0])
+    return LinearWeights(
+        temperature, source, flux, float(below.weight[0, 0]), float(below.bias[0]), float(above.bias[0])
+    )
