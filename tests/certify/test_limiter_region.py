@@ -9,6 +9,7 @@ from fluxforge.expression import parse
 from fluxforge.scheme import LIMITERS
 
 MINMOD = "max(0, min(r, 1))"
+CLIPPED = "max(0, min(min(2*r/c, 2/(1 - c)), {}))"
 
 
 def phi(text: str) -> sp.Expr:
@@ -34,6 +35,9 @@ def test_limiters_of_the_textbook_are_inside_and_of_second_order(name: str) -> N
         (f"{MINMOD} + 2*max(0, 1 - abs(r - 0.3137)*1000)", "φ ≤ 2r/c", 0.3137),
         (f"{MINMOD} + 2*max(0, 1 - abs(r - 37.31)*1000)", "φ ≤ 2/(1 − c)", 37.31),
         (f"{MINMOD} + max(0, 1 - abs(r + 0.7771)*1000)", "φ = 0 for r ≤ 0", -0.7771),
+        # Beyond a bound by a fifth of a percent of it.
+        ("max(0, min(min(2.004*r/c, 2/(1 - c)), 1))", "φ ≤ 2r/c", None),
+        (f"{MINMOD} + 0.002*max(0, 1 - abs(r + 0.5))", "φ = 0 for r ≤ 0", None),
     ],
 )
 def test_a_limiter_outside_is_told_with_the_place(text: str, bound: str, r: float | None) -> None:
@@ -55,7 +59,21 @@ def test_a_limiter_is_of_first_order_where_it_is_not_one_at_one() -> None:
     assert {C, R} == set(phi("r*c").free_symbols)
 
 
-CLIPPED = "max(0, min(min(2*r/c, 2/(1 - c)), {}))"
+@pytest.mark.parametrize(
+    ("inner", "why"),
+    [
+        ("1.0001 + (1 + c)*(r - 1)/3", "φ(1) = 1.0001"),
+        # 1 at r = 1 and 0.9 beside it, for all Courant numbers and for some.
+        ("where((0.99999 < r)*(r < 1.00001), 1, 0.9*r)", "jumps"),
+        ("where((1 - 0.1*abs(c - 0.6) < r)*(r < 1.5), 1, 0.9*r)", "jumps"),
+        ("where((0.5 < q)*(q < 1.0005), 1, 0.9*r)", "jumps"),
+    ],
+)
+def test_second_order_needs_one_at_one_and_about_it(inner: str, why: str) -> None:
+    found = limiter_region(parse(CLIPPED.format(inner), ("r", "q", "c")))
+    assert found.holds
+    assert not found.second_order
+    assert why in limiter_line(found).evidence
 
 
 @pytest.mark.parametrize("inner", ["1 + (1 + c)*(r - 1)/3", "1 + 5*(q - 1) - 7*(r - 1)", "where(r < q, 40, -3)"])

@@ -1,22 +1,30 @@
 """Breakpoints read from a network, the search for constants, and the certificate of closed forms."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import Array
 
+from fluxforge import recipe
+from fluxforge.bench._limiter import FRESH_SEED
 from fluxforge.certify.limiter import limiter_line, limiter_region
 from fluxforge.expression import parse
 from fluxforge.limiter import (
     FAMILIES,
     Fit,
     cfl_superbee,
+    draw_rows,
     fit_network,
     held_out_ratios,
     phi_of,
     read_breakpoints,
     upper_bound,
 )
+from fluxforge.limiter._distil import draw_refits
 from fluxforge.limiter._evolve import evolve
+from fluxforge.limiter._rows import FAMILY_CHOICE, NETWORK_CHOICE, REFIT, TEST, ratios
+from fluxforge.limiter._train import plan_training
 
 JUMP, RAMP = FAMILIES[0], FAMILIES[2]
 CONSTANTS = (0.25, 0.4, 0.1, 1.2, 1.5, 0.5, 0.33, 0.33)
@@ -74,6 +82,30 @@ def test_a_limiter_is_compared_with_cfl_superbee_on_fresh_profiles() -> None:
     assert all(ratio.error == pytest.approx(0.0, abs=1e-6) for ratio in same.values())
     smeared = held_out_ratios(lambda r, q, c: 0 * upper_bound(r, c), seed=1, rows=4)
     assert min(ratio.value for ratio in smeared.values()) > 1.5
-    # The upper bound itself is exact on a single box, and squares everything else.
-    squared = held_out_ratios(lambda r, q, c: upper_bound(r, c), seed=1, rows=16)
-    assert max(ratio.value for ratio in squared.values()) > 1.2
+
+
+def test_a_limiter_tuned_to_one_profile_is_detected_by_fresh_ones() -> None:
+    """The upper bound itself keeps a box nearly as it is, and squares everything else."""
+
+    def tuned(r: Array, q: Array, c: Array) -> Array:
+        return upper_bound(r, c)
+
+    profiles, c = draw_rows(jax.random.key(2), 8)
+    box = profiles._replace(
+        kind=jnp.zeros_like(profiles.kind), amplitude=jnp.broadcast_to(jnp.array([1.0, 0.0]), profiles.amplitude.shape)
+    )
+    assert float(ratios(tuned, box, c).max()) < 0.9
+    assert max(ratio.value for ratio in held_out_ratios(tuned, seed=1, rows=16).values()) > 1.2
+
+
+def test_no_profile_is_drawn_for_two_purposes() -> None:
+    """The test would not be one if training, a choice or a refit had drawn its profiles; nor would the bench."""
+    spec = recipe.load("limiter")
+    plan = plan_training(spec)
+    batches = [plan.draw(jnp.asarray(number))[0] for number in (0, 1, spec.training.steps - 1)]
+    batches += [draw_refits(spec, offset)(number)[0] for offset in (REFIT, FAMILY_CHOICE) for number in (0, 1, 119)]
+    seeds = (*(spec.seed + offset for offset in (TEST, NETWORK_CHOICE)), FRESH_SEED)
+    batches += [draw_rows(jax.random.key(seed), 16)[0] for seed in seeds]
+    # Centres are 23-bit numbers: a few of some thousand coincide by chance.
+    centres = np.concatenate([np.asarray(each.centre).ravel() for each in batches])
+    assert len(np.unique(centres)) > 0.99 * len(centres)

@@ -1,16 +1,19 @@
 """The verdict on a limiter, and what is claimed of the limiters that are built in."""
 
 from functools import cache
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 import sympy as sp
 
+from fluxforge import recipe
 from fluxforge.certify.limiter import limiter_region
 from fluxforge.expression import evaluate, parse
 from fluxforge.limiter import FAMILIES, ClosedForm, Fit, jiang_shu_errors
-from fluxforge.pipeline._limiter import Judged, explain_verdict, formula_phi
+from fluxforge.pipeline._limiter import Judged, discover_limiter, explain_verdict, formula_phi
+from fluxforge.run import RunFolder
 from fluxforge.run.limiter import LimiterRow
 from fluxforge.scheme.limiters import LIMITERS, C, Q, R
 
@@ -46,10 +49,17 @@ def test_a_limiter_within_its_bounds_that_is_better_at_every_horizon_is_accepted
         # What a training on one profile leads to: better where it was trained, worse on fresh profiles.
         (VAN_LEER, BETTER | {"2048": 1.001}, "2048 steps"),
         (VAN_LEER, BETTER | {"128": 1.5}, "128 steps"),
-        # Beyond the bound, as good as its errors may be.
+        # Better by less than two standard errors, which are 0.01 here, or not a number.
+        (VAN_LEER, BETTER | {"2048": 0.985}, "2048 steps"),
+        (VAN_LEER, BETTER | {"512": float("nan")}, "512 steps"),
+        # Beyond the bound, as good as its errors may be; then by 0.2 %.
         ("max(0, 1 + (1 + c)*(r - 1)/3)", BETTER, "by intervals"),
+        ("max(0, min(min(2.004*r/c, 2/(1 - c)), 1))", BETTER, "by intervals"),
         # Within the bound, and of first order only.
         (f"0.9*{VAN_LEER}", BETTER, "φ(1) = 1"),
+        (f"0.9999*{VAN_LEER}", BETTER, "φ(1) = 1"),
+        # 1 at r = 1 alone.
+        ("max(0, min(min(2*r/c, 2/(1 - c)), where((0.99999 < r)*(r < 1.00001), 1, 0.9*r)))", BETTER, "φ(1) = 1"),
     ],
 )
 def test_a_limiter_that_fails_in_one_thing_is_refused_for_it(phi: str, fresh: dict[str, float], why: str) -> None:
@@ -57,6 +67,18 @@ def test_a_limiter_that_fails_in_one_thing_is_refused_for_it(phi: str, fresh: di
     verdict, reasons = explain_verdict([found], found)
     assert verdict == "refused"
     assert [reason for reason in reasons if reason.startswith("NO") and why in reason]
+
+
+@pytest.mark.slow
+def test_a_limiter_trained_and_refitted_on_one_profile_is_refused(tmp_path: Path) -> None:
+    """The decoy, in a run from the recipe to the verdict; only the fresh profiles can tell."""
+    changes = {"data.profiles": "single", "training.steps": 120, "search.evaluations": 480, "seeds": 1}
+    with RunFolder.create(tmp_path / "run", description={}, warn=print) as folder:
+        result = discover_limiter(recipe.override(recipe.load("limiter"), changes), folder, lambda *_: None).result
+    assert result.verdict == "refused"
+    refusals = [reason for reason in result.reasons if reason.startswith("NO")]
+    assert refusals
+    assert all("fresh profiles" in reason for reason in refusals)
 
 
 @pytest.mark.parametrize("name", DISCOVERED)

@@ -15,11 +15,10 @@ SHOWN = (
     "exact",
     "barth-jespersen-ssp2",
     "venkatakrishnan-ssp2",
-    "van-leer",
     "cfl-superbee",
-    "discovered-ramp",
+    "discovered-jump",
+    "discovered-downwind",
 )
-
 
 # Shown around the tracer, in shares of the unit square.
 _MARGIN = 0.06

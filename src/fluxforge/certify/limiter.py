@@ -32,13 +32,15 @@ COURANT: Range = (2.0**-20, 1.0 - 2.0**-20)
 _DOWNWIND: Range = (-1.0 + 2.0**-20, 1.0 - 2.0**-20)
 # The least side of a box relative to its part.
 WIDTH = 2.0**-8
+# How near to r = q = 1 no jump may lie: φ(1) = 1 at that point alone is not second order.
+NEAR_ONE = 2.0**-10
 
 
 def limiter_region(phi: sp.Expr) -> LimiterRegion:
     """Examine φ, a formula of `R`, `Q` and `C`."""
-    at_one, depends, downwind = _at_one(phi), C in phi.free_symbols, Q in phi.free_symbols
+    about = (_at_one(phi), _jumps_at_one(phi), C in phi.free_symbols, Q in phi.free_symbols)
     if is_clipped(phi):
-        return LimiterRegion({"φ by its form": Least(0.0, 0.0, (1.0, 0.5, 0.5), 0)}, at_one, depends, downwind)
+        return LimiterRegion({"φ by its form": Least(0.0, 0.0, (1.0, 0.5, 0.5), 0)}, *about)
     phi = phi.xreplace({Q: _T / (1 - sp.Abs(_T))})
     positive, negative = list(_parts()), [(-high, -low) for low, high in _parts()]
     # Multiplied by c and 1 − c, the bounds have no poles; pushed inside, what is taken from a bound cancels in it.
@@ -48,7 +50,7 @@ def limiter_region(phi: sp.Expr) -> LimiterRegion:
         "φ ≤ 2/(1 − c)": _least(_push(lambda one: 2 - (1 - C) * one, phi), positive),
         "φ = 0 for r ≤ 0": _least(-phi, negative).worse(_least(phi, negative)),
     }
-    return LimiterRegion(margins, at_one, depends, downwind)
+    return LimiterRegion(margins, *about)
 
 
 def is_clipped(phi: sp.Expr) -> bool:
@@ -71,20 +73,35 @@ def _minimum_parts(formula: sp.Expr) -> Iterator[sp.Expr]:
 def _at_one(phi: sp.Expr) -> sp.Expr:
     """φ(1, 1, c), with the comparisons and extrema that it contains decided on parts of the Courant numbers.
 
-    A part on which they are not decided is halved; parts that differ leave the formula as it is.
+    Parts that differ leave the formula as it is.
     """
     formula = phi.xreplace({R: sp.S.One, Q: sp.S.One})
-    ends = np.linspace(*COURANT, AT_ONE_PARTS + 1).tolist()
-    waiting, found = [(part, 0) for part in pairwise(ends)], set()
+
+    def decide(part: Range) -> sp.Expr:
+        return sp.simplify(settle(formula, {C: part}))
+
+    found = set(_over_courant(decide, (sp.Min, sp.Max, sp.Abs, Select)))
+    return found.pop() if len(found) == 1 else decide(COURANT)
+
+
+def _jumps_at_one(phi: sp.Expr) -> bool:
+    """Whether a comparison in φ is undecided within `NEAR_ONE` of r = q = 1, for some Courant number."""
+    near = (1 - NEAR_ONE, 1 + NEAR_ONE)
+    decided = _over_courant(lambda part: settle(phi, {R: near, Q: near, C: part}), (Select,))
+    return any(each.has(Select) for each in decided)
+
+
+def _over_courant(decide: Callable[[Range], sp.Expr], undecided: tuple[type, ...]) -> Iterator[sp.Expr]:
+    """What `decide` gives on parts of the Courant numbers, halved where the result has one of the `undecided` types."""
+    waiting = [(part, 0) for part in pairwise(np.linspace(*COURANT, AT_ONE_PARTS + 1).tolist())]
     while waiting:
         (low, high), depth = waiting.pop()
-        value = sp.simplify(settle(formula, {C: (low, high)}))
-        if value.has(sp.Min, sp.Max, sp.Abs, Select) and depth < AT_ONE_HALVINGS:
+        value = decide((low, high))
+        if value.has(*undecided) and depth < AT_ONE_HALVINGS:
             middle = (low + high) / 2
             waiting += [((low, middle), depth + 1), ((middle, high), depth + 1)]
         else:
-            found.add(value)
-    return found.pop() if len(found) == 1 else sp.simplify(settle(formula, {C: COURANT}))
+            yield value
 
 
 def _parts() -> Iterator[Range]:
@@ -142,8 +159,14 @@ def limiter_line(found: LimiterRegion) -> Line:
         c += f", q = {at.at[2] / (1 - abs(at.at[2])):.3g}" if found.downwind else ""
         evidence = f"{found.violated} is broken by {-at.value:.3g} at r = {at.at[0]:.4g}{c}"
         return Line(name, Verdict.FAILS, evidence, method)
-    order = "φ(1) = 1: second order" if found.second_order else f"φ(1) = {found.at_one}: first order only"
+    order = f"φ(1) = {found.at_one}: first order only"
+    if found.second_order:
+        order = "φ(1) = 1: second order"
+    elif found.jumps_at_one:
+        order = "φ jumps at or near r = 1: first order only"
     evidence = f"0 ≤ φ ≤ min(2r/c, 2/(1 − c)), and φ = 0 for r ≤ 0; {order}"
+    if found.holds and min(one.bound for one in found.margins.values()) < 0:
+        method += f"; to within {REGION_SLACK:g}, and no point violates a bound"
     if found.by_form:
         method = "φ is max(0, min(2r/c, 2/(1 − c), …)); φ(1) with its comparisons decided by intervals"
     return Line(name, verdict_of(True) if found.holds else Verdict.UNKNOWN, evidence, method)

@@ -109,20 +109,23 @@ class StepBound:
     measured_extrema: float
 
 
-# The violation of a bound that is tolerated.
+# How near to 0 the margin of a bound is enclosed.
 REGION_SLACK = 5e-3
+# A violation that is found at a point counts from this size on, far below the slack; less may be round-off.
+REGION_BROKEN = 1e-9
 
 
 @dataclass(frozen=True)
 class LimiterRegion:
     """The least margin of every bound, by its name, with the r, c and q where it is taken; none may be negative.
 
-    `at_one`: φ(1, 1, c) as a formula, or a number. `depends`: φ depends on c; `downwind`: on q, of which a place
-    holds t with q = t/(1 − |t|).
+    `at_one`: φ(1, 1, c) as a formula, or a number. `jumps_at_one`: whether φ may jump at or near r = q = 1.
+    `depends`: φ depends on c; `downwind`: on q, of which a place holds t with q = t/(1 − |t|).
     """
 
     margins: dict[str, Least]
     at_one: sp.Expr
+    jumps_at_one: bool
     depends: bool
     downwind: bool = False
 
@@ -130,11 +133,11 @@ class LimiterRegion:
     def violated(self) -> str | None:
         """The bound that is broken worst, if one is."""
         name = min(self.margins, key=lambda each: self.margins[each].value)
-        return name if self.margins[name].value < -REGION_SLACK else None
+        return name if self.margins[name].value < -REGION_BROKEN else None
 
     @property
     def holds(self) -> bool | None:
-        """True and False are proved; None where intervals do not decide."""
+        """False is proved by a point; True to within `REGION_SLACK`, or exactly where `by_form`; None is undecided."""
         if self.violated is not None:
             return False
         return True if min(one.bound for one in self.margins.values()) >= -REGION_SLACK else None
@@ -146,8 +149,8 @@ class LimiterRegion:
 
     @property
     def second_order(self) -> bool:
-        """Whether φ(1) = 1."""
-        return bool(sp.simplify(self.at_one - 1) == 0)
+        """Whether φ(1) = 1 and φ does not jump there."""
+        return not self.jumps_at_one and bool(sp.simplify(self.at_one - 1) == 0)
 
 
 # Halving the cells reduces the L1 error of a first-order scheme by at least a factor of √2, shock or rarefaction.

@@ -179,10 +179,15 @@ def held_out_ratios(phi: Phi, *, seed: int, rows: int) -> dict[int, Ratio]:
     """Errors over CFL-superbee's by the number of steps, on profiles that were never trained with."""
     double = jnp.result_type(float) == jnp.float64
     found, wanted = (_held_out_errors(each, seed, rows, double) for each in (phi, cfl_superbee))
-    value = found.mean(axis=1) / wanted.mean(axis=1)
+    return {steps: compare_means(*own) for steps, *own in zip(HORIZONS, found, wanted, strict=True)}
+
+
+def compare_means(found: np.ndarray, wanted: np.ndarray) -> Ratio:
+    """The mean of `found` over that of `wanted`, errors on the same rows, and its standard error."""
+    value = found.mean() / wanted.mean()
     # Of a ratio of means, to first order in their deviations.
-    error = np.std(found - value[:, None] * wanted, axis=1) / np.sqrt(rows) / wanted.mean(axis=1)
-    return {steps: Ratio(*map(float, own)) for steps, *own in zip(HORIZONS, value, error, strict=True)}
+    error = np.std(found - value * wanted) / np.sqrt(len(found)) / wanted.mean()
+    return Ratio(float(value), float(error))
 
 
 @lru_cache(maxsize=2)

@@ -11,7 +11,11 @@ class Discovered(NamedTuple):
     provenance: str
 
 
-_RUN = "--preset paper, seed 0, on one H200; bounds proved by intervals, Lipschitz-continuous: "
+_RUN = (
+    "--preset paper, seed 0, on one H200, at the commit before the formula was built in; the document of the run was "
+    "not kept; measured again on two CPU cores (results/limiter.json); bounds hold by the form of the formula; "
+    "Lipschitz-continuous: "
+)
 
 DISCOVERED: dict[str, Discovered] = {
     "discovered-jump": Discovered(
