@@ -23,7 +23,7 @@ def sizes_asked(monkeypatch, name, family, errors, *, quick=True, sizes=None):
         asked.append(levels.sizes)
         return (SpaceStudy(levels.family, (1, 4, 16, 64), rates, rates),)
 
-    monkeypatch.setattr(_refinement, "space_studies", studies)
+    monkeypatch.setattr(_refinement, "study_family", studies)
     levels = Levels(family, sizes or QUICK[family])
     request = Request(find(name), None, (levels,), (), None, quick)
     recorder = Recorder(linear=True, questions=1, progress=None)

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from cli_runs import Cli
 
-from fluxforge import _doctor
-from fluxforge._doctor import Check, Examination, cores, examine
-from fluxforge._machine import free_memory
+from fluxforge import _doctor, _machine
+from fluxforge._doctor import Check, Examination, examine, free_memory
 
 NAMES = {"python", "fluxforge", "jax", "devices", "64-bit mode", "gmsh", "meshio", "pyoperon", "pysr", "fipy"}
 NAMES |= {"numba", "pyamg"}
@@ -102,11 +101,11 @@ def test_free_memory_falls_back_to_what_the_system_says(
     if content is not None:
         told.write_text(content)
     answers = {"SC_AVPHYS_PAGES": 10, "SC_PAGE_SIZE": 4096}
-    monkeypatch.setattr(_doctor.os, "sysconf", answers.__getitem__)
+    monkeypatch.setattr(_machine.os, "sysconf", answers.__getitem__)
     assert free_memory(told, tmp_path) == 40960
-    monkeypatch.delattr(_doctor.os, "sysconf")
+    monkeypatch.delattr(_machine.os, "sysconf")
     assert free_memory(told, tmp_path) is None
 
 
 def test_there_is_a_core() -> None:
-    assert cores() >= 1
+    assert _machine.count_cores() >= 1

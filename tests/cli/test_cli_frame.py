@@ -52,7 +52,7 @@ def test_every_command_of_the_contract_that_exists_is_there() -> None:
 def test_help_ends_with_an_example_of_the_command(cli: Cli, path: tuple[str, ...], option: str) -> None:
     told = cli(*path, option)
     assert (told.code, told.err) == (0, "")
-    _, examples = told.out.split("Examples:\n")
+    _, examples = told.out.split("Examples:")
     assert examples.strip().startswith(" ".join(("fluxforge", *path)))
     # Placeholders and choices, never the name of a Python type, and no braces around them.
     assert not re.search(r"<\w|\{", told.out)

@@ -14,7 +14,7 @@ from fluxforge import recipe
 from fluxforge.distil import OPERATORS, AbstractBackend, Explored, Front, Sampled, Search, engine, knee, search_front
 from fluxforge.distil._engines import Evolution
 from fluxforge.errors import DiscoveryError, FluxforgeError, InputError
-from fluxforge.pipeline import _modules
+from fluxforge.pipeline import _distillation
 
 FLUX = flux_table()
 WRITTEN = 0.299 * A * T_N / delta - 0.3 * A * T_P / delta + 1e-4
@@ -139,7 +139,7 @@ SMALL = {"search.restarts": 2}
 def searched(changes: dict[str, object]) -> Front:
     """What the recipe `first-order` finds for a table, at the size of a test."""
     spec = recipe.override(recipe.load("first-order"), {**SMALL, **changes})
-    return _modules._search_module(Sampled("z1", "message", 0, TABLE, ()), spec)
+    return _distillation._search_module(Sampled("z1", "message", 0, TABLE, ()), spec)
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_a_search_that_the_clock_ends_says_so() -> None:
         load(patch, pause=0.0, speed=1e6)
         cut = searched({"search.seconds": 3600.0})
     assert cut.ended_by_clock
-    assert _modules.front_table(Sampled("z1", "message", 0, TABLE, ()), cut, None).ended_by_clock is True
+    assert _distillation.front_table(Sampled("z1", "message", 0, TABLE, ()), cut, None).ended_by_clock is True
 
 
 def test_no_shipped_recipe_has_a_limit_in_seconds() -> None:

@@ -10,7 +10,7 @@ from _emit_run import arrays, python, relative
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxforge.certify.units import units
+from fluxforge.certify.units import measure_units
 from fluxforge.errors import SchemeError
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, jittered, reference_step, resolve
 from fluxforge.pde import Equation, dimensions, from_document, unit
@@ -183,8 +183,8 @@ def test_other_units_of_length_and_time_change_nothing(factor: float, seconds: f
 
 
 def test_the_certificate_finds_the_units_of_upwind_in_order() -> None:
-    assert units(UPWIND).holds
-    assert units(EVERY).holds
+    assert measure_units(UPWIND).holds
+    assert measure_units(EVERY).holds
 
 
 def test_every_invariant_has_a_unit() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fault_worker import Fault, arm
 from fluxforge.mesh import generate
-from fluxforge.pipeline import _certification, _skew, _skew_stages, discover, resume
+from fluxforge.pipeline import _outcome, _skew, _skew_stages, discover, resume
 from fluxforge.run.skew import SkewResult
 from fluxforge.skew import Coefficients, HeldOut, _problems, least_coercivity, measure_extremes
 
@@ -33,7 +33,7 @@ def shrink(patch: Callable[[Any, str, Any], None] = setattr) -> None:
     patch(_skew_stages, "HeldOut", partial(HeldOut, meshes=2, finest=1, sizes=(3, 4, 6, 8)))
     patch(_skew_stages, "measure_extremes", partial(measure_extremes, count=4, n=4))
     patch(_skew_stages, "least_coercivity", partial(least_coercivity, count=4, n=4))
-    patch(_certification, "FAMILIES", ("squares",))
+    patch(_outcome, "FAMILIES", ("squares",))
     patch(_skew, "write_skew", _write_report)
 
 

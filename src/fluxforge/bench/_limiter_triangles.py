@@ -12,10 +12,11 @@ import numpy as np
 from jax import Array
 
 from fluxforge._types import CellField, State
-from fluxforge.bench._rows import Profile, cell_means, relative_l1, total_variation
-from fluxforge.bench._transport_problems import (
+from fluxforge.bench._rows import cell_means, relative_l1, total_variation
+from fluxforge.bench._tracers import (
     DEFORMATION_PERIOD,
     ROTATION,
+    Profile,
     cosine_bells,
     slotted_cylinder,
     slotted_cylinders,
@@ -47,7 +48,7 @@ TEXTBOOK = ("van-leer", "superbee", "cfl-superbee")
 FREE = ("cfl-superbee", "discovered-ramp")
 """Limiters that are also measured without the cut that keeps minima and maxima."""
 
-# The swirl of `_transport_problems` at t = 0; in time it has the factor cos(πt/T).
+# The swirl of `_tracers` at t = 0; in time it has the factor cos(πt/T).
 _SWIRL = Curl("sin(pi*x)**2*sin(pi*y)**2/pi")
 
 

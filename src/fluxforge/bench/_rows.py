@@ -17,7 +17,6 @@ from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.stepping._simulation import Simulation
 
-Profile = Callable[[np.ndarray, np.ndarray], np.ndarray]
 SAMPLES = 8
 HOW_TO_INSTALL = "not installed: pip install 'fluxforge[bench]'"
 
@@ -116,7 +115,7 @@ def row_of_squares(n: int) -> Mesh:
     return Mesh(points, cells, sides, origin=f"row_of_squares({n})")
 
 
-def cell_means(mesh: Mesh, profile: Profile) -> CellField:
+def cell_means(mesh: Mesh, profile: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> CellField:
     """The mean of a function over triangles or parallelograms, from SAMPLES² points of each triangle of a cell.
 
     A triangle is cut into SAMPLES² equal ones, and the function is taken at their centroids.

@@ -154,14 +154,7 @@ def _measure(
     exact: CellField,
     setup: float,
 ) -> TimeRow:
-    if isinstance(step, ImplicitStep):
-        step.work.applications = 0.0
-    found = _repeat(step, T, substeps)
-    if isinstance(step, ImplicitStep):
-        applications = step.work.applications
-    else:
-        assert method.applications is not None
-        applications = float(method.applications * substeps)
+    found, applications = _count_work(method, step, T, substeps)
     return TimeRow(
         mesh=case.name,
         cells=case.graph.cells,
@@ -183,6 +176,13 @@ def _repeat(step: Step, T: CellField, times: int) -> CellField:
     for _ in range(times):
         T = step(T)
     return T
+
+
+def _count_work(method: Method, step: Step, T: CellField, times: int) -> tuple[CellField, float]:
+    """The field after so many steps, and the number of applications of the operator."""
+    before = step.work.applications if isinstance(step, ImplicitStep) else 0.0
+    T = _repeat(step, T, times)
+    return T, step.work.applications - before if isinstance(step, ImplicitStep) else float(times * method.stages)
 
 
 def _least_seconds(step: Step, T: CellField, times: int, *, rounds: int) -> float:
@@ -292,10 +292,4 @@ def _runner(
         with np.errstate(all="ignore"):
             whole = np.linalg.matrix_power(matrix, steps)
         return lambda T: (whole @ T, float(steps * method.stages))
-
-    def run(T: CellField) -> tuple[CellField, float]:
-        before = step.work.applications if isinstance(step, ImplicitStep) else 0.0
-        T = _repeat(step, T, steps)
-        return T, step.work.applications - before if isinstance(step, ImplicitStep) else float(steps * method.stages)
-
-    return run
+    return lambda T: _count_work(method, step, T, steps)

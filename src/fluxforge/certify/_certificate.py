@@ -177,15 +177,7 @@ class Certificate:
             "maximum_principle_tried_to": None if self.maximum is None else LARGEST,
             "cost": _cost(self.cost, self.curves),
             "claims": [vars(check) for check in self.claims],
-            "lines": [
-                {
-                    "property": line.property,
-                    "verdict": str(line.verdict),
-                    "evidence": line.evidence,
-                    "method": line.method,
-                }
-                for line in self.lines
-            ],
+            "lines": [{**vars(line), "verdict": str(line.verdict)} for line in self.lines],
             "verdict": self.verdict,
             **({} if self.transport is None else {"transport": self.transport.to_document()}),
         }
@@ -202,11 +194,7 @@ def _family(result: FamilyResult) -> JsonObject:
         **effective,
         "consistent": result.consistent,
         "convergent": result.convergent,
-        "order": None if study is None else study.l2.order,
-        "order_linf": None if study is None else study.linf.order,
-        "cells": [] if study is None else list(study.cells),
-        "relative_l2": [] if study is None else [_finite(e) for e in study.l2.errors],
-        "relative_linf": [] if study is None else [_finite(e) for e in study.linf.errors],
+        **_errors(study),
         "diffusivity": None if result.diffusion is None else result.diffusion.tolist(),
         "patch_residual": None if patch is None else {str(k): _finite(v) for k, v in patch.residual.items()},
         "problems": [_study(one) for one in result.studies],
@@ -222,15 +210,23 @@ def _effective(found: EffectiveEquation) -> JsonObject:
     return {"holds": found.holds, "found": plain(found.found), "own": plain(found.own)}
 
 
-def _study(study: SpaceStudy) -> JsonObject:
+def _errors(study: SpaceStudy | None) -> JsonObject:
+    if study is None:
+        return {"order": None, "order_linf": None, "cells": [], "relative_l2": [], "relative_linf": []}
     return {
-        "problem": study.problem,
-        "convergent": study.l2.convergent,
         "order": study.l2.order,
         "order_linf": study.linf.order,
         "cells": list(study.cells),
         "relative_l2": [_finite(e) for e in study.l2.errors],
         "relative_linf": [_finite(e) for e in study.linf.errors],
+    }
+
+
+def _study(study: SpaceStudy) -> JsonObject:
+    return {
+        "problem": study.problem,
+        "convergent": study.l2.convergent,
+        **_errors(study),
         "rates_l2": [_finite(rate) for rate in study.l2.rates],
     }
 

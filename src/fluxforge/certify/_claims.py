@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from fluxforge.certify._certificate import Certificate, FamilyResult, Request
 from fluxforge.certify._equations import Rate, SemiDiscrete
@@ -21,82 +21,44 @@ SPACE_TOLERANCE = 0.15
 INTERVAL_TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
-class SpaceFinding:
-    """The result on a family: an order, errors that demonstrably do not go to zero, or neither; `exact`: round-off."""
-
-    order: float | None
-    exact: bool
-    fails: bool
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The measurements that claims are compared with. None, or a missing family, is what is not established.
-
-    `left_out` says, by property, what the user did not ask for and why; `reasons` why something is not established.
-    """
-
-    conservative: bool | None
-    linear_exact: bool | None
-    time_order: float | None
-    generator: bool | None
-    stable_to: float | None
-    space: Mapping[str, SpaceFinding]
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    reasons: Mapping[str, str] = field(default_factory=dict)
-
-
 def check_certificate(
     certificate: Certificate, request: Request, reasons: Mapping[str, str], *, symbolic: bool | None
 ) -> tuple[ClaimCheck, ...]:
-    """Every claim of the scheme against the results of its certificate.
+    """One check per claim of the scheme, against the results of its certificate, whether or not it was measured.
 
     `reasons` says, by question, why something was not established; `symbolic` whether the formulas are right for every
     value of the parameters, where that was asked.
     """
-    scheme, found = request.scheme, certificate
-    measured = Measured(
-        conservative=None if found.conservation is None else found.conservation.holds,
-        linear_exact=None if found.patch is None else found.patch.exact(1),
-        time_order=None if found.time is None else found.time.order,
-        generator=generator_holds(found.rate or found.semidiscrete, found.units, symbolic),
-        stable_to=None if found.stability is None else found.stability.interval,
-        space={family: space_finding(one) for family, one in found.space.items() if one.study is not None},
-        left_out=claims_left_out(request),
-        reasons=claim_reasons(reasons, found.stability, request.families),
-    )
-    return (*check_claims(scheme.claims, measured), *transport_claims(scheme, found.transport))
+    left_out = claims_left_out(request)
+    why = claim_reasons(reasons, certificate.stability, request.families)
+    checks = []
+    for check in _checks(request.scheme.claims, certificate, symbolic):
+        name = check.property
+        if name in left_out:
+            check = ClaimCheck(name, check.claimed, None, None, asked=False, reason=left_out[name])
+        elif check.holds is None:
+            check = replace(check, reason=why.get(name, ""))
+        checks.append(check)
+    return (*checks, *transport_claims(request.scheme, certificate.transport))
 
 
-def check_claims(claims: Claims, measured: Measured) -> tuple[ClaimCheck, ...]:
-    """One check per claim that is made, whether or not it was measured."""
-    return tuple(_with_standing(check, measured) for check in _checks(claims, measured))
-
-
-def _checks(claims: Claims, measured: Measured) -> Iterator[ClaimCheck]:
-    for name in ("conservative", "linear_exact", "generator"):
+def _checks(claims: Claims, found: Certificate, symbolic: bool | None) -> Iterator[ClaimCheck]:
+    measured = {
+        "conservative": None if found.conservation is None else found.conservation.holds,
+        "linear_exact": None if found.patch is None else found.patch.exact(1),
+        "generator": generator_holds(found.rate or found.semidiscrete, found.units, symbolic),
+    }
+    for name, value in measured.items():
         if (claimed := getattr(claims, name)) is not None:
-            found = getattr(measured, name)
-            yield ClaimCheck(name, claimed, found, None if found is None else found == claimed)
+            yield ClaimCheck(name, claimed, value, None if value is None else value == claimed)
     if claims.time_order is not None:
-        order = measured.time_order
+        order = None if found.time is None else found.time.order
         right = None if order is None else abs(order - claims.time_order) <= TIME_TOLERANCE
         yield ClaimCheck("time_order", claims.time_order, order, right)
     if claims.stable_to is not None:
-        yield _interval(claims.stable_to, measured.stable_to)
+        yield _interval(claims.stable_to, None if found.stability is None else found.stability.interval)
     for family, order in claims.space.items():
-        yield _space(family, order, measured.space.get(family))
-
-
-def _with_standing(check: ClaimCheck, measured: Measured) -> ClaimCheck:
-    """The check, marked as left out where it was, with the reason where it is not established."""
-    name = check.property
-    if name in measured.left_out:
-        return ClaimCheck(name, check.claimed, None, None, asked=False, reason=measured.left_out[name])
-    if check.holds is None:
-        return ClaimCheck(name, check.claimed, check.measured, None, reason=measured.reasons.get(name, ""))
-    return check
+        yield _space(family, order, found.space.get(family))
 
 
 def space_claim(family: str) -> str:
@@ -111,17 +73,18 @@ def _interval(claimed: float, found: float | None) -> ClaimCheck:
     return ClaimCheck("stable_to", _plain(claimed), _plain(found), same)
 
 
-def _space(family: str, claimed: float, found: SpaceFinding | None) -> ClaimCheck:
+def _space(family: str, claimed: float, found: FamilyResult | None) -> ClaimCheck:
     """The check of an order; a claimed 0 says that the error does not go to zero, which unsettled rates do not show."""
     name = space_claim(family)
-    if found is None or not (found.fails or found.exact or found.order is not None):
-        return ClaimCheck(name, claimed, None, None)
-    if found.fails:
-        return ClaimCheck(name, claimed, 0.0, claimed == 0)
-    if found.exact:
-        return ClaimCheck(name, claimed, "exact", claimed != 0)
-    assert found.order is not None
-    return ClaimCheck(name, claimed, found.order, claimed != 0 and found.order >= claimed - SPACE_TOLERANCE)
+    if found is not None and found.study is not None:
+        rates = found.study.l2
+        if found.fails:
+            return ClaimCheck(name, claimed, 0.0, claimed == 0)
+        if rates.exact:
+            return ClaimCheck(name, claimed, "exact", claimed != 0)
+        if rates.order is not None:
+            return ClaimCheck(name, claimed, rates.order, claimed != 0 and rates.order >= claimed - SPACE_TOLERANCE)
+    return ClaimCheck(name, claimed, None, None)
 
 
 def _plain(value: float) -> float | str:
@@ -186,13 +149,6 @@ def generator_holds(
     if False in known or symbolic is False:
         return False
     return True if system is not None and same is not None else None
-
-
-def space_finding(found: FamilyResult) -> SpaceFinding:
-    """What a refined family shows: its order, exactness, or that its errors do not go to zero."""
-    assert found.study is not None
-    rates = found.study.l2
-    return SpaceFinding(rates.order, rates.exact, found.fails)
 
 
 def transport_claims(scheme: Scheme, found: TransportProperties | None) -> tuple[ClaimCheck, ...]:

@@ -232,7 +232,7 @@ class Piece(NamedTuple):
     ranges: Ranges
 
 
-def pieces(formula: sp.Expr, ranges: Ranges) -> Iterator[Piece]:
+def split_pieces(formula: sp.Expr, ranges: Ranges) -> Iterator[Piece]:
     """The formula on the parts into which its kinks along single variables divide the domain."""
     parts = {v: list(pairwise((low, *_kinks(formula, v, low, high), high))) for v, (low, high) in ranges.items()}
     for chosen in product(*parts.values()):
@@ -388,4 +388,4 @@ def compare_formulas(
 
 
 def _vanishes_by_cases(gap: sp.Expr, ranges: dict[sp.Symbol, Range]) -> bool:
-    return all(sp.expand(piece.formula) == 0 for piece in pieces(gap, ranges))
+    return all(sp.expand(piece.formula) == 0 for piece in split_pieces(gap, ranges))

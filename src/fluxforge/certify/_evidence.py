@@ -108,8 +108,10 @@ class Recorder:
         if self._progress is not None:
             self._progress(question, self._asked, max(self._questions, self._asked))
 
-    def ask(self, name: str, measure: Callable[[], T], line: Callable[[T], Line], *, always: bool = False) -> T | None:
-        """Return what `measure` gives and add its line; None if it fails.
+    def ask(
+        self, name: str, measure: Callable[[], T], line: Callable[..., Line], *about: Any, always: bool = False
+    ) -> T | None:
+        """Return what `measure` gives, and add its line, `line` of the result and of `about`; None if it fails.
 
         A scheme that is not linear is measured only if `always` is set; otherwise its line says that it is not linear.
         """
@@ -119,7 +121,7 @@ class Recorder:
             return None
         result = self.attempt(name, measure)
         if result is not None:
-            self.lines.append(line(result))
+            self.lines.append(line(result, *about))
         return result
 
     def attempt(self, name: str, measure: Callable[[], T]) -> T | None:

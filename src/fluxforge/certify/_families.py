@@ -17,7 +17,7 @@ from fluxforge.mesh._mesh import Mesh
 from fluxforge.scheme._scheme import FAMILIES
 
 
-def cubes(n: int) -> DualGraph:
+def cube_graph(n: int) -> DualGraph:
     """The unit cube in n³ cubes."""
     side = 1.0 / n
     place = np.array(list(product(range(n), repeat=3)))
@@ -41,7 +41,7 @@ def cubes(n: int) -> DualGraph:
     )
 
 
-def tetrahedra(n: int, jitter: float = 0.0, seed: int = 0) -> DualGraph:
+def tetrahedra_graph(n: int, jitter: float = 0.0, seed: int = 0) -> DualGraph:
     """The unit cube in n³ cubes of six tetrahedra around a diagonal each, inner points moved by up to `jitter`/n."""
     place = np.array(list(product(range(n + 1), repeat=3)))
     points = place / n
@@ -57,9 +57,9 @@ def tetrahedra(n: int, jitter: float = 0.0, seed: int = 0) -> DualGraph:
     return tetrahedral_graph(points, cells, f"{6 * n**3} tetrahedra")
 
 
-def rough_tetrahedra() -> DualGraph:
+def rough_tetrahedra_graph() -> DualGraph:
     """48 jittered tetrahedra, on which schemes in space are tested."""
-    return tetrahedra(2, 0.15, 3)
+    return tetrahedra_graph(2, 0.15, 3)
 
 
 def tetrahedral_graph(points: np.ndarray, cells: np.ndarray, origin: str) -> DualGraph:
@@ -178,7 +178,7 @@ class Levels:
 
     def graph(self, n: int, seed: int = SEEDS[0]) -> DualGraph:
         """The graph of size n, with T = 0 on every wall."""
-        return cubes(n) if self.family in SPACE else dual(self.mesh(n, seed))
+        return cube_graph(n) if self.family in SPACE else dual(self.mesh(n, seed))
 
     def mesh(self, n: int, seed: int = SEEDS[0]) -> Mesh:
         """The mesh of size n. Unstructured ones come from the built-in generator, and do not depend on gmsh."""
@@ -187,7 +187,7 @@ class Levels:
         return GENERATORS[self.family](n, seed)
 
 
-def choose(
+def choose_levels(
     families: tuple[str, ...] | None, levels: int | None, *, quick: bool, dimension: int | None = None
 ) -> tuple[Levels, ...]:
     """The requested families with their sizes; further levels double the last size.
@@ -242,7 +242,7 @@ def lattice_graph(family: str, n: int | None = None) -> tuple[DualGraph, np.ndar
 def study_graph(dimension: int = 2) -> DualGraph:
     """A small irregular mesh with non-zero boundary data, without a symmetry that could hide a term."""
     if dimension == 3:
-        graph = rough_tetrahedra()
+        graph = rough_tetrahedra_graph()
         x, y, z = graph.centre[graph.interior :].T
         return eqx.tree_at(lambda g: g.value, graph, 1 + x * y + z)
     return dual(jittered(5, 0.2, 3), Dirichlet("1 + x*y"))
@@ -254,7 +254,7 @@ def default_graph(dimension: int = 2) -> DualGraph:
     In space, 162 jittered tetrahedra.
     """
     if dimension == 3:
-        return tetrahedra(3, 0.15, 1)
+        return tetrahedra_graph(3, 0.15, 1)
     return dual(generate(kind="irregular", cells=300, seed=1, engine="builtin"))
 
 
@@ -264,5 +264,5 @@ def small_graph(dimension: int = 2) -> DualGraph:
     In space, 48 jittered tetrahedra.
     """
     if dimension == 3:
-        return rough_tetrahedra()
+        return rough_tetrahedra_graph()
     return dual(jittered(6, 0.2, 5))

@@ -110,14 +110,14 @@ class Rates:
         return self.exact or self.order is not None
 
 
-def rates_in_words(rates: Rates) -> str:
+def describe_rates(rates: Rates) -> str:
     """`rates 1.97 1.99`, or that there is nothing to measure."""
     if rates.exact:
         return "exact to round-off"
     return "rates " + " ".join(f"{rate:.2f}" for rate in rates.rates)
 
 
-def number(value: float | None) -> str:
+def format_order(value: float | None) -> str:
     """Two digits, or `none`."""
     return "none" if value is None else f"{value:.2f}"
 

@@ -12,46 +12,50 @@ from fluxforge.certify._certificate import Certificate, Request
 from fluxforge.certify._claims import check_certificate, claim_line
 from fluxforge.certify._equations import ModifiedEquation
 from fluxforge.certify._evidence import Progress, Recorder
-from fluxforge.certify._families import Levels, choose, default_graph, rough_tetrahedra, small_graph, study_graph
-from fluxforge.certify._problems import functions
-from fluxforge.certify._properties import TransientGrowth
+from fluxforge.certify._families import (
+    Levels,
+    choose_levels,
+    default_graph,
+    rough_tetrahedra_graph,
+    small_graph,
+    study_graph,
+)
+from fluxforge.certify._problems import differentiate_solution
+from fluxforge.certify._properties import Stability, TransientGrowth
 from fluxforge.certify._refinement import refine_family, refine_own_meshes
 from fluxforge.certify._studies import PatchTest
 from fluxforge.certify._summary import summarise
-from fluxforge.certify.conservation import (
-    conservation,
-    conservation_line,
-)
-from fluxforge.certify.cost import (
-    cost,
-    cost_line,
-    error_against_cost,
-    linearity,
-    linearity_line,
-)
+from fluxforge.certify.conservation import conservation_line, measure_conservation
+from fluxforge.certify.cost import compare_costs, cost_line, linearity_line, measure_cost, measure_linearity
 from fluxforge.certify.flux import Flux, flux_of, named_limiter, states_of, steps_like_euler
-from fluxforge.certify.growth import MOST_CELLS, maximum_line, maximum_principle, transient_growth, transient_line
-from fluxforge.certify.harten import bound_line, step_bound
+from fluxforge.certify.growth import (
+    MOST_CELLS,
+    maximum_line,
+    measure_maximum_principle,
+    measure_transient_growth,
+    transient_line,
+)
+from fluxforge.certify.harten import bound_line, bound_step
 from fluxforge.certify.limiter import limited_bound_line, limiter_line, limiter_region
 from fluxforge.certify.modified import is_own_symbolically, lattice_equations, modified_line
 from fluxforge.certify.monotone import (
-    e_condition,
     entropy_line,
+    examine_e_condition,
+    examine_monotonicity,
+    find_peclet_limit,
     identity_line,
     is_antisymmetric,
     is_consistent,
     monotone_line,
-    monotonicity,
-    peclet_limit,
 )
 from fluxforge.certify.order import check_sequence
-from fluxforge.certify.patch import alignment, alignment_line, patch_line, patch_tests, residuals_line, worse
-from fluxforge.certify.riemann import boundary_layer, layer_line, riemann_line, solve_riemann
-from fluxforge.certify.semidiscrete import generator_line, rate_line, rate_of_change, semidiscrete
-from fluxforge.certify.stability import largest_step, stability, stability_line
-from fluxforge.certify.time_order import time_line, time_order
+from fluxforge.certify.patch import alignment, alignment_line, choose_worse, patch_line, residuals_line, run_patch_tests
+from fluxforge.certify.riemann import layer_line, riemann_line, solve_boundary_layer, solve_riemann
+from fluxforge.certify.semidiscrete import compare_rate, compare_system, generator_line, rate_line
+from fluxforge.certify.stability import find_largest_step, measure_stability, stability_line
+from fluxforge.certify.time_order import measure_time_order, time_line
 from fluxforge.certify.transport import Monotonicity, TransportProperties
-from fluxforge.certify.units import units, units_line
+from fluxforge.certify.units import measure_units, units_line
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
@@ -102,14 +106,14 @@ def verify(
         if not meshes:
             raise InputError("an exact solution belongs to a sequence of meshes: give meshes too")
         try:
-            functions(exact)
+            differentiate_solution(exact)
         except ExpressionError as error:
             raise ExpressionError(f"exact: {error}") from error
     own = _load(meshes)
     if families is None and scheme.equation.velocity is not None and linear_stages(scheme) is None:
         # Marching costs more than solving, and lines of cells run through squares only.
         families = ("squares",) if quick or Hop.LINE in scheme.hops() else ("squares", "right", "equilateral")
-    chosen = () if mesh is not None or own else choose(families, levels, quick=quick, dimension=scheme.dimension)
+    chosen = () if mesh is not None or own else choose_levels(families, levels, quick=quick, dimension=scheme.dimension)
     for one in (*own, *([mesh] if mesh is not None else [])):
         if len(one.cells) > LARGEST_MESH:
             raise InputError(f"{one.origin}: has {len(one.cells)} cells; a certificate takes up to {LARGEST_MESH}")
@@ -159,7 +163,7 @@ class Verification:
         # Where conservation and patch tests are measured; None stands for their own irregular mesh of the plane.
         self.rough: Mesh | DualGraph | None = self.mesh
         if self.mesh is None and self.dimension == 3:
-            self.rough = rough_tetrahedra()
+            self.rough = rough_tetrahedra_graph()
 
     def run(self) -> Certificate:
         """Ask every question in turn, then compare the claims with the answers."""
@@ -178,43 +182,21 @@ class Verification:
 
     def _ask_operator(self, certificate: Certificate) -> Certificate:
         """Linearity, conservation and units of one step."""
-        s, where, p, ask = self.scheme, self.where, self.parameters, self.recorder.ask
-        return replace(
-            certificate,
-            linearity=ask(
-                "linearity",
-                lambda: linearity(s, self.graph, parameters=p),
-                lambda answer: linearity_line(answer, where),
-                always=True,
-            ),
-            conservation=ask(
-                "conservation",
-                lambda: conservation(s, self.rough, parameters=p),
-                lambda answer: conservation_line(answer, where),
-                always=True,
-            ),
-            units=ask(
-                "units",
-                lambda: units(s, self.dimension, self._study_graph()),
-                lambda answer: units_line(answer, self.words),
-                always=True,
-            ),
-        )
+        s, where, p, ask = self.scheme, self.where, self.parameters, partial(self.recorder.ask, always=True)
+        linear = ask("linearity", lambda: measure_linearity(s, self.graph, parameters=p), linearity_line, where)
+        kept = ask("conservation", lambda: measure_conservation(s, self.rough, parameters=p), conservation_line, where)
+        same = ask("units", lambda: measure_units(s, self.dimension, self._study_graph()), units_line, self.words)
+        return replace(certificate, linearity=linear, conservation=kept, units=same)
 
     def _ask_small_steps(self, certificate: Certificate) -> Certificate:
         """The limit of small steps: patch tests, the semi-discrete system, and the fluxes of transport."""
         s, p, ask = self.scheme, self.parameters, self.recorder.ask
         patch, system, rate = self._ask_patch(), None, None
         if patch is not None:
-            system = ask(
-                "generator",
-                lambda: semidiscrete(s, study_graph(self.dimension), patch, parameters=p),
-                lambda answer: generator_line(answer, self.words),
-            )
+            graph = study_graph(self.dimension)
+            system = ask("generator", lambda: compare_system(s, graph, patch, parameters=p), generator_line, self.words)
         if not self.linear and (not s.equation.linear or s.equation.velocity is not None):
-            rate = ask(
-                "generator", lambda: rate_of_change(s, self._study_graph(), parameters=p), rate_line, always=True
-            )
+            rate = ask("generator", lambda: compare_rate(s, self._study_graph(), parameters=p), rate_line, always=True)
         tensor = self.recorder.attempt("flux of the tensor", lambda: alignment(s, self.graph, parameters=p))
         if tensor is not None:
             self.recorder.lines.append(alignment_line(tensor, self.where))
@@ -241,56 +223,45 @@ class Verification:
             found = replace(found, riemann=studies or ())
         scalar = equation.diffusion != 0 and equation.diffusion_tensor is None
         if scalar and equation.linear and equation.reaction == 0 and self.linear:
-            found = replace(found, layer=ask("boundary layer", lambda: boundary_layer(s), layer_line))
+            found = replace(found, layer=ask("boundary layer", lambda: solve_boundary_layer(s), layer_line))
         return found
 
     def _ask_flux(self, flux: Flux) -> TransportProperties:
         """Consistency, monotonicity, E-condition and total variation of a two-point flux."""
-        ask, states, limit = partial(self.recorder.ask, always=True), flux.states, None
+        ask, states = partial(self.recorder.ask, always=True), flux.states
         both = ask("flux", lambda: (is_consistent(flux), is_antisymmetric(flux)), lambda answer: identity_line(*answer))
         consistent, antisymmetric = (None, None) if both is None else both
 
-        def measure() -> Monotonicity:
-            nonlocal limit
-            answer = monotonicity(flux)
-            limit = peclet_limit(flux) if answer.holds is False and flux.diffuses else None
-            return answer
+        def measure() -> tuple[Monotonicity, float | None]:
+            answer = examine_monotonicity(flux)
+            return answer, find_peclet_limit(flux) if answer.holds is False and flux.diffuses else None
 
-        monotone = ask("monotonicity", measure, lambda answer: monotone_line(answer, states, limit))
+        slopes = ask("monotonicity", measure, lambda answer: monotone_line(answer[0], answer[1], states))
+        monotone, limit = (None, None) if slopes is None else slopes
         entropy = bound = None
         if monotone is not None and not flux.diffuses:
-            entropy = ask("E-flux", lambda: e_condition(flux, monotone), entropy_line)
+            entropy = ask("E-flux", lambda: examine_e_condition(flux, monotone), entropy_line)
             if monotone.holds and steps_like_euler(self.scheme):
-                swaps = antisymmetric is not None and antisymmetric.holds
-                bound = ask(
-                    "total variation",
-                    lambda: step_bound(flux, monotone.scale, antisymmetric=swaps),
-                    lambda answer: bound_line(answer, states),
-                )
+                swaps, top = antisymmetric is not None and antisymmetric.holds, monotone.scale
+                bound = ask("total variation", lambda: bound_step(flux, top, antisymmetric=swaps), bound_line, states)
         return TransportProperties(states, consistent, antisymmetric, monotone, limit, entropy, bound)
 
     def _ask_steps(self, certificate: Certificate) -> Certificate:
         """What depends on Δt: order in time, largest stable step, transient growth, maximum principle."""
-        s, p, ask = self.scheme, self.parameters, self.recorder.ask
+        s, p, where, words, ask = self.scheme, self.parameters, self.where, self.words, self.recorder.ask
         if self.mesh is None:
             graph = study_graph(self.dimension)
-            order = ask("order in time", lambda: time_order(s, graph, parameters=p), time_line)
+            order = ask("order in time", lambda: measure_time_order(s, graph, parameters=p), time_line)
             certificate = replace(certificate, time=order)
-        certificate = replace(
-            certificate,
-            stability=ask(
-                "stability",
-                lambda: stability(s, self.graph, parameters=p),
-                lambda answer: stability_line(answer, self.where, self.words),
-            ),
-        )
-        certificate = self._ask_transient(certificate)
+        stable = ask("stability", lambda: measure_stability(s, self.graph, parameters=p), stability_line, where, words)
+        growth = self._ask_transient(stable)
         maximum = ask(
             "maximum principle",
-            lambda: maximum_principle(s, self.graph, parameters=p),
-            lambda answer: maximum_line(answer, self.where, self.words),
+            lambda: measure_maximum_principle(s, self.graph, parameters=p),
+            maximum_line,
+            *(where, words),
         )
-        return replace(certificate, maximum=maximum)
+        return replace(certificate, stability=stable, transient=growth, maximum=maximum)
 
     def _ask_refinement(self, certificate: Certificate) -> Certificate:
         """Modified equations on lattices, errors on families of meshes and on the user's own sequence."""
@@ -310,11 +281,12 @@ class Verification:
         """Cost of a step; of a full certificate in the plane, also the error at equal cost."""
         s, p, curves = self.scheme, self.parameters, None
         if self.linear and self.mesh is None and not self.request.quick and self.dimension == 2:
-            curves = self.recorder.attempt("cost at equal accuracy", lambda: error_against_cost(s, parameters=p))
+            curves = self.recorder.attempt("cost at equal accuracy", lambda: compare_costs(s, parameters=p))
         price = self.recorder.ask(
             "cost of a step",
-            lambda: cost(s, self.graph, parameters=p),
-            lambda answer: cost_line(answer, curves or (), s.name),
+            lambda: measure_cost(s, self.graph, parameters=p),
+            cost_line,
+            *(curves or (), s.name),
         )
         return replace(certificate, cost=price, curves=curves or ())
 
@@ -325,31 +297,26 @@ class Verification:
     def _ask_patch(self) -> PatchTest | None:
         """The worse of held and mixed walls; residuals get a line of their own."""
         mesh = Levels("irregular", (9,)).mesh(9) if self.rough is None else self.rough
-        tests = self.recorder.ask(
-            "patch tests", lambda: patch_tests(self.scheme, mesh), lambda answer: patch_line(answer, self.where)
-        )
+        tests = self.recorder.ask("patch tests", lambda: run_patch_tests(self.scheme, mesh), patch_line, self.where)
         if tests is None:
             return None
         self.recorder.lines.append(residuals_line(tests, self.where, self.words))
-        return worse(*tests)
+        return choose_worse(*tests)
 
-    def _ask_transient(self, certificate: Certificate) -> Certificate:
+    def _ask_transient(self, stable: Stability | None) -> TransientGrowth | None:
         """Transient growth on the given mesh if it is small enough for a dense matrix, otherwise on a small one."""
         p = self.parameters
         if self.mesh is not None and self.graph.cells <= MOST_CELLS:
-            graph, limit, where = self.graph, certificate.stability, self.where
+            graph, limit, where = self.graph, stable, self.where
         else:
             graph, limit = small_graph(self.dimension), None
             where = "on 72 jittered triangles" if self.dimension == 2 else f"on {graph.cells} jittered tetrahedra"
 
         def measure() -> TransientGrowth:
-            largest = largest_step(self.scheme, graph, parameters=p) if limit is None else limit.dt_max
-            return transient_growth(self.scheme, graph, largest=largest, parameters=p)
+            largest = find_largest_step(self.scheme, graph, parameters=p) if limit is None else limit.dt_max
+            return measure_transient_growth(self.scheme, graph, largest=largest, parameters=p)
 
-        growth = self.recorder.ask(
-            "transient growth", measure, lambda answer: transient_line(answer, where, self.words)
-        )
-        return replace(certificate, transient=growth)
+        return self.recorder.ask("transient growth", measure, transient_line, where, self.words)
 
     def _ask_modified(self) -> dict[str, ModifiedEquation]:
         """The modified equation on every lattice, as far as the scheme has one."""

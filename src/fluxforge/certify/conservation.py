@@ -9,7 +9,7 @@ from scipy.sparse import eye_array
 
 from fluxforge.certify._enclose import compare_formulas
 from fluxforge.certify._evidence import Line, verdict_of
-from fluxforge.certify._problems import as_graph, varies, varying_settings
+from fluxforge.certify._problems import as_graph, has_varying_parameters, varying_settings
 from fluxforge.certify._properties import Conservation
 from fluxforge.certify._systems import march, study_step
 from fluxforge.certify.transport import Identity
@@ -34,7 +34,7 @@ ROLLOUT = 200
 EXCHANGED = {"P": "N", "N": "P", "B": "F", "F": "B"}
 
 
-def conservation(
+def measure_conservation(
     scheme: Scheme, mesh: Mesh | DualGraph | None = None, *, parameters: Settings | None = None
 ) -> Conservation:
     """Measured on an irregular mesh, at half the Fourier step of the same mesh with its boundary held."""
@@ -52,7 +52,7 @@ def conservation(
         return Conservation(antisymmetric is True and passed_on, None, None, 0.0, antisymmetric, 0, passed_on, by=by)
     # Constant parameters cannot tell k_P from k_N; parameters that may vary are tested varying, too.
     tried = [parameters]
-    if varies(scheme.equation):
+    if has_varying_parameters(scheme.equation):
         tried.append(varying_settings(scheme.equation, graph.dimension))
     measure = _of_general if linear_stages(scheme) is None else _of_linear
     found = [measure(scheme, graph, dt=0.25 * study_step(scheme, held, values), parameters=values) for values in tried]

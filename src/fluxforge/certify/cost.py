@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from fluxforge.certify._evidence import Line, Verdict
-from fluxforge.certify._problems import strength
+from fluxforge.certify._problems import diffusion_strength
 from fluxforge.certify._properties import Cost, CostCurve, Linearity
 from fluxforge.certify._systems import exact_solution, march, study_step
 from fluxforge.mesh._boundary import Dirichlet
@@ -25,7 +25,7 @@ from fluxforge.stepping._solvers import factorise
 from fluxforge.stepping._stepper import general_stepper
 
 
-def linearity(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Linearity:
+def measure_linearity(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Linearity:
     """Linearity and hops: from the algebra where the scheme is linear, from automatic differentiation otherwise."""
     dt = 0.1 * study_step(scheme, graph, parameters)
     if linear_stages(scheme) is not None:
@@ -103,7 +103,7 @@ PEERS = ("euler", "crank-nicolson", "rkl2-8")
 TARGET = 1e-4
 
 
-def cost(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Cost:
+def measure_cost(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Cost:
     """The cost of the assembled stepper: arrays held, bytes read and written in a step, and operations."""
     dt = 0.5 * study_step(scheme, graph, parameters)
     n = graph.cells
@@ -130,7 +130,7 @@ def _implicit_cost(step: Operator, stages: int, n: int) -> Cost:
     return Cost(stages, 2 * entries / n, (12 * entries + 40 * n) / n, (12 * entries + 24 * n) / n)
 
 
-def error_against_cost(scheme: Scheme, *, parameters: Settings | None = None) -> tuple[CostCurve, ...]:
+def compare_costs(scheme: Scheme, *, parameters: Settings | None = None) -> tuple[CostCurve, ...]:
     """The scheme and its peers on one smooth problem, against the exact solution of the same semi-discrete system."""
     graph = dual(jittered(8, 0.2, 2), Dirichlet("x"))
     peers = (find(name, scheme.equation) for name in PEERS)
@@ -142,10 +142,10 @@ def _curve(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> Cos
     fourier = study_step(scheme, graph, parameters)
     x, y = graph.x.T
     T0 = x + np.sin(np.pi * x) * np.sin(2 * np.pi * y)
-    S = 20 * strength(scheme.equation, parameters) * np.exp(-20 * ((x - 0.4) ** 2 + (y - 0.6) ** 2))
+    S = 20 * diffusion_strength(scheme.equation, parameters) * np.exp(-20 * ((x - 0.4) ** 2 + (y - 0.6) ** 2))
     end = 64 * fourier
     exact = exact_solution(generator(scheme, graph, parameters=parameters), T0, S, end)
-    per_step = cost(scheme, graph, parameters=parameters).bytes
+    per_step = measure_cost(scheme, graph, parameters=parameters).bytes
     fractions, errors, moved = [], [], []
     for count in (8, 16, 32, 64, 128, 256, 512, 1024):
         step = operator(scheme, graph, dt=end / count, parameters=parameters)

@@ -21,7 +21,7 @@ import sympy as sp
 
 from fluxforge.certify._equations import Derivatives, EffectiveEquation, SmoothEquation
 from fluxforge.certify._families import LATTICES, Levels, lattice_graph, lattice_size
-from fluxforge.certify._problems import capacity, strength
+from fluxforge.certify._problems import capacity_value, diffusion_strength
 from fluxforge.certify._systems import Period, period_rows, steady_solver
 from fluxforge.errors import NumericalError
 from fluxforge.expression._parse import field, parse
@@ -121,7 +121,7 @@ def fitted_diffusion(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None 
     tests = [tuple(function(x, y) for function in functions) for functions in _test_functions()]
     rows, right = [], []
     solve = steady_solver(scheme, graph, parameters=parameters)
-    size = strength(scheme.equation, parameters)
+    size = diffusion_strength(scheme.equation, parameters)
     for m, n in MODES:
         S = size * 2 * np.pi**2 * np.sin(m * np.pi * x) * np.sin(n * np.pi * y)
         T = solve(S)
@@ -151,7 +151,7 @@ def relative_to_own(K: np.ndarray, equation: Equation, parameters: Settings | No
         return K
     own = np.asarray((parameters or equation.example(len(K)))[tensor.name], float)
     values, vectors = np.linalg.eigh(own)
-    W = vectors @ np.diag(np.sqrt(strength(equation, parameters, len(K)) / values)) @ vectors.T
+    W = vectors @ np.diag(np.sqrt(diffusion_strength(equation, parameters, len(K)) / values)) @ vectors.T
     return np.asarray(W @ K @ W)
 
 
@@ -169,7 +169,9 @@ def lattice_equation(scheme: Scheme, family: str, *, parameters: Settings | None
     """
     dimension = Levels(family, ()).dimension
     # The generator of c T_t = ∇·K∇T is that of K/c.
-    size = strength(scheme.equation, parameters, dimension) / capacity(scheme.equation, parameters, dimension)
+    size = diffusion_strength(scheme.equation, parameters, dimension) / capacity_value(
+        scheme.equation, parameters, dimension
+    )
     return _cell_problem(period_rows(scheme, *lattice_graph(family), parameters=parameters, size=size), reacts=False)
 
 

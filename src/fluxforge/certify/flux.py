@@ -8,10 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sympy as sp
 
-from fluxforge.certify.transport import (
-    Range,
-    Ranges,
-)
+from fluxforge.certify.transport import Range, Ranges
 from fluxforge.errors import EquationError, SchemeError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol

@@ -23,7 +23,9 @@ from fluxforge.stepping._assemble import operator, sides, step_matrix
 TOLERANCE = 1e-12
 
 
-def maximum_principle(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> MaximumPrinciple:
+def measure_maximum_principle(
+    scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None
+) -> MaximumPrinciple:
     """Every entry of ∂T'/∂T non-negative, and the boundary's share; where T' is an average, that is 1 − the row's sum.
 
     Where it is none, what is added without T and boundary values has to be non-negative, too.
@@ -111,7 +113,7 @@ NORMAL = 1e-12
 HOPELESS = 1e9
 
 
-def transient_growth(
+def measure_transient_growth(
     scheme: Scheme, graph: DualGraph, *, largest: float | None, parameters: Settings | None = None
 ) -> TransientGrowth:
     """At 0.99 of the `largest` stable step, or the Fourier step where there is no limit or none is known."""

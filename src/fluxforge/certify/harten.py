@@ -18,10 +18,7 @@ from fluxforge.certify._enclose import enclose, slope_or_zero
 from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._intervals import Interval
 from fluxforge.certify.flux import STEP, Flux, N, P, one_dimensional, range_words
-from fluxforge.certify.transport import (
-    Range,
-    StepBound,
-)
+from fluxforge.certify.transport import Range, StepBound
 from fluxforge.errors import NumericalError
 from fluxforge.expression._evaluate import evaluate
 
@@ -33,7 +30,7 @@ ROWS, CELLS = 4000, 12
 GROWTH = 1e-10
 
 
-def step_bound(flux: Flux, top: float, *, antisymmetric: bool) -> StepBound:
+def bound_step(flux: Flux, top: float, *, antisymmetric: bool) -> StepBound:
     """The bounds of a monotone, antisymmetric flux of transport alone; `top` is the largest |f′|.
 
     Raises NumericalError for a flux that depends on Δt, that diffuses or is not antisymmetric.

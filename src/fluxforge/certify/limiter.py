@@ -16,12 +16,7 @@ import sympy as sp
 from fluxforge.certify._enclose import enclose, least_value, settle
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._intervals import Interval
-from fluxforge.certify.transport import (
-    REGION_SLACK,
-    Least,
-    LimiterRegion,
-    Range,
-)
+from fluxforge.certify.transport import REGION_SLACK, Least, LimiterRegion, Range
 from fluxforge.expression._symbols import Select, symbol
 
 R, Q, C = symbol("r"), symbol("q"), symbol("c")

@@ -15,14 +15,7 @@ import sympy as sp
 
 from fluxforge.certify._equations import ModifiedEquation
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
-from fluxforge.certify._lattice import (
-    Lattice,
-    Shifts,
-    cube_lattice,
-    square_lattice,
-    step_on_lattice,
-    triangle_lattice,
-)
+from fluxforge.certify._lattice import Lattice, Shifts, cube_lattice, square_lattice, step_on_lattice, triangle_lattice
 from fluxforge.certify.effective import own_derivatives, wave_symbols
 from fluxforge.errors import NumericalError
 from fluxforge.expression._print import to_text

@@ -10,19 +10,11 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.certify import _intervals as iv
-from fluxforge.certify._enclose import compare_formulas, enclose, least_value, pieces, settle, slope_or_zero
+from fluxforge.certify._enclose import compare_formulas, enclose, least_value, settle, slope_or_zero, split_pieces
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._intervals import Interval
 from fluxforge.certify.flux import STEP, Flux, N, P, domain_of, one_dimensional, range_words
-from fluxforge.certify.transport import (
-    MONOTONE_SLACK,
-    EFlux,
-    Identity,
-    Least,
-    Monotonicity,
-    Range,
-    Ranges,
-)
+from fluxforge.certify.transport import MONOTONE_SLACK, EFlux, Identity, Least, Monotonicity, Range, Ranges
 from fluxforge.errors import NumericalError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
@@ -35,7 +27,7 @@ LARGEST_PECLET = 1000.0
 WIDTH = 2.0**-9
 
 
-def monotonicity(flux: Flux, *, peclet: float = LARGEST_PECLET) -> Monotonicity:
+def examine_monotonicity(flux: Flux, *, peclet: float = LARGEST_PECLET) -> Monotonicity:
     """By interval bisection over the states; of a flux with diffusion, over cell Péclet numbers, too.
 
     Raises NumericalError for a formula without interval form.
@@ -66,7 +58,7 @@ def _slopes(formula: sp.Expr, ranges: Ranges, enough: float) -> tuple[Least, Lea
     """The least slope along u_P and the least negative slope along u_N, piece by piece."""
     sides = []
     for v, turn in ((P, 1), (N, -1)):
-        found = [_least_slope(turn * piece.formula, v, piece.ranges, enough) for piece in pieces(formula, ranges)]
+        found = [_least_slope(turn * piece.formula, v, piece.ranges, enough) for piece in split_pieces(formula, ranges)]
         sides.append(reduce(Least.worse, found))
     return sides[0], sides[1]
 
@@ -122,19 +114,19 @@ def _across(formula: sp.Expr, v: sp.Symbol, names: list[sp.Symbol], at: np.ndarr
     return Least(-np.inf, float(quotient.high[0]), tuple(at.tolist()), 1, tuple(at.tolist()))
 
 
-def peclet_limit(flux: Flux) -> float:
+def find_peclet_limit(flux: Flux) -> float:
     """The cell Péclet number up to which a flux that fails at large ones is monotone, by bisection; 0 for none."""
     low, high = 0.0, LARGEST_PECLET
     while high > 2e-3 and high > 1.0002 * low:
         middle = float(np.sqrt(max(low, 1e-3) * high))
-        found = monotonicity(flux, peclet=middle)
+        found = examine_monotonicity(flux, peclet=middle)
         # Without the slack of `holds`: at the limit itself the slope is 0.
         right = min(found.rising.bound, found.falling.bound) >= -1e-6
         low, high = (middle, high) if right else (low, middle)
     return low
 
 
-def e_condition(flux: Flux, monotone: Monotonicity) -> EFlux:
+def examine_e_condition(flux: Flux, monotone: Monotonicity) -> EFlux:
     """Osher's condition: from monotonicity; otherwise by a search for a counterexample, and then by intervals."""
     if monotone.holds:
         return EFlux(True, 0.0, (0.0, 0.0, 0.0), follows=True)
@@ -175,7 +167,7 @@ def identity_line(consistent: Identity, antisymmetric: Identity) -> Line:
     return Line("consistent flux", verdict_of(consistent.holds and antisymmetric.holds), "; ".join(parts), method)
 
 
-def monotone_line(found: Monotonicity, states: Range, limit: float | None) -> Line:
+def monotone_line(found: Monotonicity, limit: float | None, states: Range) -> Line:
     """Whether ∂F/∂u_P ≥ 0 ≥ ∂F/∂u_N, with the worst point where it is not."""
     method = f"interval bisection over {range_words(states)}"
     method += "" if found.peclet is None else f" and cell Péclet numbers |a·n| δ/K up to {found.peclet:g}"

@@ -9,8 +9,8 @@ import numpy as np
 
 from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._families import Levels
-from fluxforge.certify._problems import SINES, Problem, problems_of, scaled_to
-from fluxforge.certify._studies import LEAST_LEVELS, Rates, SpaceStudy, number, rates_in_words
+from fluxforge.certify._problems import SINES, Problem, problems_of, scale_to_mesh
+from fluxforge.certify._studies import LEAST_LEVELS, Rates, SpaceStudy, describe_rates, format_order
 from fluxforge.certify._systems import steady_state
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.expression._evaluate import evaluate
@@ -27,19 +27,19 @@ LARGEST_ERROR = 0.1
 LEAST_MESHES = 3
 
 
-def space_order(
+def measure_space_order(
     scheme: Scheme, levels: Levels, *, parameters: Settings | None = None, progress: Callable[[str], None] | None = None
 ) -> SpaceStudy:
     """Refine one family with u = sin πx sin πy, the solution of the published errors.
 
     This solution is zero on the walls and symmetric in x and y, so it cannot tell every wrong scheme: certificates use
-    `space_studies`.
+    `study_family`.
     """
     problem = replace(SINES, equation=scheme.equation, parameters=parameters)
     return _refine(scheme, levels, (problem,), progress=progress, below=np.inf)[0]
 
 
-def space_studies(
+def study_family(
     scheme: Scheme,
     levels: Levels,
     *,
@@ -64,7 +64,9 @@ def _refine(
         if progress is not None:
             progress(f"space order, {levels.family}, n = {n}")
         graphs = [levels.graph(n, seed) for seed in levels.seeds]
-        errors = np.array([[problem_errors(scheme, graph, problem) for problem in problems] for graph in graphs])
+        errors = np.array(
+            [[measure_problem_errors(scheme, graph, problem) for problem in problems] for graph in graphs]
+        )
         cells.append(round(float(np.mean([graph.cells for graph in graphs]))))
         mean = np.mean(errors**2, axis=0)
         together.append(np.sqrt(mean))
@@ -116,14 +118,14 @@ def check_sequence(meshes: Sequence[Mesh], exact: str | None, equation: Equation
                 f"{mesh.origin}: has {len(mesh.cells)} cells, no more than the mesh before it: coarse meshes come first"
             )
     if exact is None:
-        return tuple(scaled_to(problem, meshes[-1]) for problem in problems_of(equation))
+        return tuple(scale_to_mesh(problem, meshes[-1]) for problem in problems_of(equation))
     problem = Problem(exact, exact, equation=equation)
     for mesh in meshes:
         problem.source(problem.graph(mesh))
     return (problem,)
 
 
-def mesh_studies(
+def study_meshes(
     scheme: Scheme,
     meshes: Sequence[Mesh],
     *,
@@ -136,17 +138,17 @@ def mesh_studies(
     for mesh in meshes:
         if progress is not None:
             progress(f"steady states on {mesh.origin}")
-        errors.append([problem_errors(scheme, mesh, problem) for problem in problems])
+        errors.append([measure_problem_errors(scheme, mesh, problem) for problem in problems])
     found = _Errors([len(mesh.cells) for mesh in meshes], np.array(errors), np.empty(0))
     return _studies("meshes", found, problems, below=LARGEST_ERROR, least=LEAST_MESHES)
 
 
-def steady_errors(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> tuple[float, float]:
+def measure_steady_errors(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> tuple[float, float]:
     """Relative L2 and L∞ error of the steady state u = sin πx sin πy on one mesh."""
-    return problem_errors(scheme, mesh, replace(SINES, equation=scheme.equation, parameters=parameters))
+    return measure_problem_errors(scheme, mesh, replace(SINES, equation=scheme.equation, parameters=parameters))
 
 
-def problem_errors(scheme: Scheme, mesh: Mesh | DualGraph, problem: Problem) -> tuple[float, float]:
+def measure_problem_errors(scheme: Scheme, mesh: Mesh | DualGraph, problem: Problem) -> tuple[float, float]:
     """Relative L2 and L∞ error of the steady state of a manufactured problem on one mesh."""
     graph = problem.graph(mesh)
     u = problem.solution(graph)
@@ -166,17 +168,17 @@ def mesh_line(study: SpaceStudy) -> Line:
         outcome = "does not converge" if rates.stalled else "no order established"
     method = f"steady states on each mesh; an order needs three meshes and a last error below {LARGEST_ERROR:.0%}"
     verdict = Verdict.MEASURED if rates.convergent else Verdict.FAILS if rates.stalled else Verdict.UNKNOWN
-    return Line(f"your meshes, {study.problem}: {outcome}", verdict, study_in_words(study, named=False), method)
+    return Line(f"your meshes, {study.problem}: {outcome}", verdict, describe_study(study, named=False), method)
 
 
-def study_in_words(study: SpaceStudy, *, named: bool = True) -> str:
+def describe_study(study: SpaceStudy, *, named: bool = True) -> str:
     """Errors, rates and order of a study, with the name of its problem unless `named` is false."""
     errors = " ".join(f"{error:.3e}" for error in study.l2.errors)
     cells = f"{study.cells[0]}–{study.cells[-1]} cells"
-    text = f"L2 {errors} ({cells}), {rates_in_words(study.l2)}"
+    text = f"L2 {errors} ({cells}), {describe_rates(study.l2)}"
     if not study.l2.errors[-1] <= study.l2.below:
         text += f", above {study.l2.below:.0%} of the solution"
-    text += f", L∞ {study.linf.errors[-1]:.3e} at the finest, order {number(study.linf.order)}"
+    text += f", L∞ {study.linf.errors[-1]:.3e} at the finest, order {format_order(study.linf.order)}"
     return f"{study.problem}: {text}" if named else text
 
 
@@ -192,7 +194,7 @@ class _Error:
     linf: float
 
 
-def marched_studies(
+def study_marched(
     scheme: Scheme, levels: Levels, *, progress: Callable[[str], None] | None = None
 ) -> tuple[SpaceStudy, ...]:
     """One study per family, of the problem that holds u on every wall; parameters are constant.

@@ -6,6 +6,7 @@ u_left < u_right, and largest otherwise.
 
 from typing import Any
 
+import jax
 import numpy as np
 import sympy as sp
 
@@ -20,7 +21,7 @@ from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._parameter import Rank
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import generator
-from fluxforge.stepping._run import simulate
+from fluxforge.stepping._build import stepper
 
 # The jump is in the middle of a row of unit length, and no wave comes nearer to an end than a tenth of it.
 MIDDLE, REACH = 0.5, 0.4
@@ -31,7 +32,7 @@ OVERSHOOT = 1e-6
 COURANT = 0.4
 
 
-def riemann_problems(equation: Equation, states: Range) -> tuple[RiemannProblem, ...]:
+def list_riemann_problems(equation: Equation, states: Range) -> tuple[RiemannProblem, ...]:
     """A jump either way between the ends of the range, and from and to a sonic point between them.
 
     Raises InputError for an f that is neither linear nor convex nor concave over the range.
@@ -73,7 +74,7 @@ def exact_solution(equation: Equation, problem: RiemannProblem, ratio: np.ndarra
     )
 
 
-def rows(count: int, cells: int) -> Mesh:
+def row_mesh(count: int, cells: int) -> Mesh:
     """Separate rows of squares: `cells` of them in a row of unit length, tagged `left`, `right` and `sides`."""
     h = 1.0 / cells
     x = np.arange(cells + 1) * h
@@ -101,7 +102,7 @@ def solve_riemann(
     Raises InputError for an f without known problems, or a scheme that the rows do not serve.
     """
     equation = scheme.equation
-    problems = riemann_problems(equation, states)
+    problems = list_riemann_problems(equation, states)
     u = np.linspace(*states, STATES)
     top = float(np.abs(evaluate(differentiate(equation.transported, equation.u), {equation.u: u}, np)).max())
     end = REACH / top
@@ -118,7 +119,6 @@ def _run(
     scheme: Scheme, problems: tuple[RiemannProblem, ...], *, n: int, end: float, steps: int
 ) -> list[tuple[float, float, float]]:
     """Per problem the L1 error, the speed of the middle value, and how far beyond the two states u has gone."""
-    mesh = rows(len(problems), n)
     left, right = (np.array([getattr(one, side) for one in problems]) for side in ("left", "right"))
 
     def initial(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -126,19 +126,12 @@ def _run(
         return np.where(x < MIDDLE, left[row], right[row])
 
     vector = {p.name: (1.0, 0.0) for p in scheme.equation.parameters if p.rank is Rank.VECTOR}
-    run = simulate(
-        scheme,
-        mesh,
-        parameters={**scheme.equation.example(2), **vector},
-        initial=initial,
-        boundary={"left": Dirichlet(initial), "right": Dirichlet(initial), "sides": Neumann()},
-        dt=end / steps,
-        steps=steps,
-        save_every=steps,
-        force=True,
-        throw=False,
-    )
-    fields = np.asarray(run.fields[-1]).reshape(len(problems), n)
+    walls: Conditions = {"left": Dirichlet(initial), "right": Dirichlet(initial), "sides": Neumann()}
+    graph = dual(row_mesh(len(problems), n), walls, equation=scheme.equation)
+    parameters = {**scheme.equation.example(2), **vector}
+    with jax.enable_x64(True):
+        march = stepper(scheme, graph, end / steps, parameters=parameters)
+        fields = np.asarray(march.rollout(initial(*graph.x.T), steps)).reshape(len(problems), n)
     fine = (np.arange(n * SAMPLES) + 0.5) / (n * SAMPLES)
     found = []
     for u, problem in zip(fields, problems, strict=True):
@@ -194,7 +187,7 @@ CELLS = 24
 PECLET = (1.0, 1.9, 2.5, 10.0, 100.0)
 
 
-def boundary_layer(scheme: Scheme) -> BoundaryLayer:
+def solve_boundary_layer(scheme: Scheme) -> BoundaryLayer:
     """Solve a ∂u/∂x = K ∂²u/∂x², u = 0 on the left and 1 on the right, with flow to the right.
 
     Raises NumericalError where the system has no solution, or K is not made of scalars.
@@ -204,7 +197,7 @@ def boundary_layer(scheme: Scheme) -> BoundaryLayer:
     if equation.diffusion_tensor is not None or not conducting:
         raise NumericalError("asked of a scalar diffusion only")
     walls: Conditions = {"left": Dirichlet(0.0), "right": Dirichlet(1.0), "sides": Neumann()}
-    graph = dual(rows(1, CELLS), walls)
+    graph = dual(row_mesh(1, CELLS), walls)
     found = []
     for peclet in PECLET:
         values = dict(equation.example(2))

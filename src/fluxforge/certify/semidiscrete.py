@@ -10,7 +10,15 @@ from scipy.sparse import eye_array
 from fluxforge.certify._equations import FALLS, SAME_RATE, SAME_SYSTEM, SMOOTH, Rate, SemiDiscrete
 from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._families import Levels
-from fluxforge.certify._problems import Problem, capacity, functions, problems_of, times, varies, with_mixed_walls
+from fluxforge.certify._problems import (
+    Problem,
+    capacity_value,
+    differentiate_solution,
+    has_varying_parameters,
+    problems_of,
+    scale_parameter,
+    with_mixed_walls,
+)
 from fluxforge.certify._studies import PatchTest
 from fluxforge.certify.effective import lattice_equation, own_equation, relative_to_own, smooth_equation
 from fluxforge.certify.flux import has_flux_of_equation
@@ -34,7 +42,7 @@ FACTORS = (1.0, 0.37, 2.9)
 NO_DATA, TINY = 1e-3, 1e-300
 
 
-def semidiscrete(
+def compare_system(
     scheme: Scheme, graph: DualGraph, patch: PatchTest, *, parameters: Settings | None = None
 ) -> SemiDiscrete:
     """Compare with the plain flux on one mesh; `patch` is the patch test on an irregular one.
@@ -43,12 +51,12 @@ def semidiscrete(
     """
     parameters = scheme.equation.example(graph.dimension) if parameters is None else parameters
     plain_flux = find("euler", scheme.equation)
-    graphs = (graph, with_mixed_walls(graph, functions("1 + 2*x - 3*y + x*y", graph.dimension).gradient))
+    graphs = (graph, with_mixed_walls(graph, differentiate_solution("1 + 2*x - 3*y + x*y", graph.dimension).gradient))
     plain = walls = source = proportional = 0.0
     for walled in graphs:
         first, plain_first = (generator(one, walled, parameters=parameters) for one in (scheme, plain_flux))
         for factor in FACTORS:
-            values = {name: times(value, factor) for name, value in parameters.items()}
+            values = {name: scale_parameter(value, factor) for name, value in parameters.items()}
             system = generator(scheme, walled, parameters=values)
             wanted = generator(plain_flux, walled, parameters=values)
             size = max(abs(wanted.M).max(), TINY)
@@ -58,7 +66,7 @@ def semidiscrete(
             if _off_proportion(plain_first, wanted, factor) <= SAME_SYSTEM:
                 proportional = _worse(proportional, _off_proportion(first, system, factor))
     lattice = "cubes" if graph.dimension == 3 else "squares"
-    varying = falls_with_size(scheme, lattice) if varies(scheme.equation) else True
+    varying = falls_with_size(scheme, lattice) if has_varying_parameters(scheme.equation) else True
     if not scheme.equation.only_diffuses:
         found = smooth_equation(scheme, lattice, parameters=parameters)
         smooth = found.apart(own_equation(scheme.equation, graph.dimension, parameters))
@@ -137,7 +145,7 @@ def other_equation(scheme: Scheme) -> str | None:
         return wrong
     graph = dual(squares(3), Dirichlet("1 + x"))
     system = generator(scheme, graph, parameters=parameters)
-    share = 1.0 / capacity(equation, parameters)
+    share = 1.0 / capacity_value(equation, parameters)
     off = float(abs(system.N - share * eye_array(graph.cells)).max()) / share
     return None if off <= SAME_SYSTEM else f"the source enters with an error of {off:.2g}"
 
@@ -192,7 +200,7 @@ def generator_line(found: SemiDiscrete, words: Words = HEAT.words) -> Line:
 SHORT = 1e-5
 
 
-def rate_of_change(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> Rate:
+def compare_rate(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> Rate:
     """Compare with Euler's scheme for the same equation, from a state in (0, 1), one of both signs and a constant one.
 
     Raises NumericalError where no state gives finite rates.
@@ -208,10 +216,10 @@ def rate_of_change(scheme: Scheme, graph: DualGraph, *, parameters: Settings) ->
     if max(worst) <= SAME_RATE:
         return Rate(max(worst))
     lattice = "cubes" if graph.dimension == 3 else "squares"
-    return Rate(max(worst), remaining_rates(scheme, lattice), lattice)
+    return Rate(max(worst), measure_remaining_rates(scheme, lattice), lattice)
 
 
-def remaining_rates(scheme: Scheme, lattice: str) -> tuple[float, ...]:
+def measure_remaining_rates(scheme: Scheme, lattice: str) -> tuple[float, ...]:
     """|∂T'/∂Δt| of a smooth steady solution away from the walls, relative to its source, on finer and finer lattices.
 
     Parameters vary where they may. A quantile, not the maximum: limited fluxes are of lower order in single cells.

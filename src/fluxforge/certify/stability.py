@@ -30,7 +30,7 @@ GROWING = 1e-10
 TRIED = (1e-3, 1e3, 49)
 
 
-def stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Stability:
+def measure_stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Stability:
     """The stability of a scheme on a graph, with boundary data of zero."""
     fourier = study_step(scheme, graph, parameters)
     factor = amplification(scheme) if linear_stages(scheme) is not None else None
@@ -61,10 +61,10 @@ def stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None =
     return Stability(factor, one, interval, limit, fourier, rate, _oscillation(factor) if one else None, below, above)
 
 
-def largest_step(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> float | None:
+def find_largest_step(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> float | None:
     """From R(z) where there is one; otherwise the largest of the steps that were tried. None where none is known."""
     found = step_limit(scheme, graph, parameters=parameters)
-    return found.dt if found is not None else stability(scheme, graph, parameters=parameters).dt_max
+    return found.dt if found is not None else measure_stability(scheme, graph, parameters=parameters).dt_max
 
 
 def _of_transport(

@@ -6,8 +6,8 @@ import numpy as np
 
 from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._families import study_graph
-from fluxforge.certify._problems import functions, with_mixed_walls
-from fluxforge.certify._studies import Rates, TimeStudy, number, rates_in_words
+from fluxforge.certify._problems import differentiate_solution, with_mixed_walls
+from fluxforge.certify._studies import Rates, TimeStudy, describe_rates, format_order
 from fluxforge.certify._systems import exact_solution, march, study_step
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
@@ -23,7 +23,9 @@ POINTS = 32
 SAME = 1e-9
 
 
-def time_order(scheme: Scheme, graph: DualGraph | None = None, *, parameters: Settings | None = None) -> TimeStudy:
+def measure_time_order(
+    scheme: Scheme, graph: DualGraph | None = None, *, parameters: Settings | None = None
+) -> TimeStudy:
     """Halve Δt from a quarter of the Fourier step, at least four times, and compare at t = 2 Δt_Fourier."""
     graph = study_graph() if graph is None else graph
     fourier = study_step(scheme, graph, parameters)
@@ -43,18 +45,18 @@ def time_order(scheme: Scheme, graph: DualGraph | None = None, *, parameters: Se
             errors[name].append(float(np.abs(apart).max() / max(np.abs(exact).max(), 1e-300)))
     sizes = tuple(1.0 / count for count in steps)
     free, driven = (_above_round_off(Rates(sizes, tuple(errors[name]))) for name in runs)
-    series = series_order(scheme, parameters=parameters, dimension=graph.dimension)
+    series = measure_series_order(scheme, parameters=parameters, dimension=graph.dimension)
     return TimeStudy(free, driven, one_cell_order(scheme), series)
 
 
-def series_order(scheme: Scheme, *, parameters: Settings | None = None, dimension: int = 2) -> int | None:
+def measure_series_order(scheme: Scheme, *, parameters: Settings | None = None, dimension: int = 2) -> int | None:
     """How many Taylor coefficients in Δt of T' = M T + N S + b are those of the exact solution, up to 6.
 
     M_k = G^k/k!, N_k = G^(k−1)s/k! and b_k = G^(k−1)r/k!, the coefficients from complex steps around a circle; on an
     irregular mesh with Dirichlet and Neumann walls, compared to 1e-9 of the largest entry. None of a step that is not
     analytic in Δt, as with √Δt or log Δt in a coefficient: it has no such series.
     """
-    graph = with_mixed_walls(study_graph(dimension), functions("1 + 2*x - 3*y + x*y", dimension).gradient)
+    graph = with_mixed_walls(study_graph(dimension), differentiate_solution("1 + 2*x - 3*y + x*y", dimension).gradient)
     system = generator(scheme, graph, parameters=parameters)
     S = np.random.default_rng(0).standard_normal(graph.cells)
     longest = 0.5 * study_step(scheme, graph, parameters)
@@ -109,7 +111,7 @@ def _above_round_off(rates: Rates) -> Rates:
 
 def time_line(found: TimeStudy) -> Line:
     """The order in time."""
-    evidence = f"free run {rates_in_words(found.free)}; driven run {rates_in_words(found.driven)}"
+    evidence = f"free run {describe_rates(found.free)}; driven run {describe_rates(found.driven)}"
     exact = found.exact_order
     if exact is not None:
         evidence = f"Taylor coefficients of a step agree with the exact solution's up to Δt^{exact}; {evidence}"
@@ -117,4 +119,4 @@ def time_line(found: TimeStudy) -> Line:
             evidence += f"; at these Δt it looks like {found.observed:.2f}"
     verdict = Verdict.MEASURED if found.order is not None else Verdict.FAILS
     method = "R(z) against e^z exactly; Taylor coefficients on a mesh; runs against the matrix exponential of its own G"
-    return Line(f"order in time {number(found.order)}", verdict, evidence, method)
+    return Line(f"order in time {format_order(found.order)}", verdict, evidence, method)

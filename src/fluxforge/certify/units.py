@@ -17,7 +17,7 @@ import sympy as sp
 
 from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._families import study_graph
-from fluxforge.certify._problems import functions, times, with_mixed_walls
+from fluxforge.certify._problems import differentiate_solution, scale_parameter, with_mixed_walls
 from fluxforge.certify._properties import SAME_UNITS, Units
 from fluxforge.certify._systems import study_step
 from fluxforge.errors import EquationError
@@ -44,7 +44,7 @@ SHIFTS = (-300.0, 0.7, 1e3)
 _CHANGES = {"lengths": (1, 2, 0), "times": (0, -1, 0), "temperatures": (0, 0, 1)}
 
 
-def units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) -> Units:
+def measure_units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) -> Units:
     """One step on a small irregular mesh, or the given one, with Dirichlet and Neumann walls, again in other units.
 
     Raises EquationError where the equation does not state the units of its parameters.
@@ -53,7 +53,7 @@ def units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) ->
     if any(p.unit is None for p in equation.parameters):
         raise EquationError(f"equation {equation.name!r} does not state the units of its parameters")
     graph = study_graph(dimension) if graph is None else graph
-    graph = with_mixed_walls(graph, functions("1 + 2*x - 3*y + x*y", dimension).gradient)
+    graph = with_mixed_walls(graph, differentiate_solution("1 + 2*x - 3*y + x*y", dimension).gradient)
     rng = np.random.default_rng(0)
     T, S = rng.standard_normal(graph.cells), 10 * rng.standard_normal(graph.cells)
     parameters = equation.example(graph.dimension, 1.3)
@@ -66,7 +66,7 @@ def units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) ->
         worst[name] = _worst(changes) / _size(wanted)
     shifts = SHIFTS if _minds_no_constant(equation) else ()
     shift = _worst(case.shift_unknown(c).step() - c - T - wanted for c in shifts) / _size(wanted) if shifts else None
-    return Units(**worst, shift=shift, algebra=dimensions(scheme, dimension))
+    return Units(**worst, shift=shift, algebra=list_homogeneous_units(scheme, dimension))
 
 
 def _minds_no_constant(equation: Equation) -> bool:
@@ -106,7 +106,7 @@ class _Case:
         parts = (g.V * geometry["V"], g.x * delta, g.A * geometry["A"], g.d * delta, g.delta * delta, g.centre * delta)
         scaled = eqx.tree_at(lambda m: (m.V, m.x, m.A, m.d, m.delta, m.centre, m.value), g, (*parts, value))
         factors = {p.name: factor(p.unit or NUMBER) for p in equation.parameters}
-        parameters = {name: times(given, factors[name]) for name, given in self.parameters.items()}
+        parameters = {name: scale_parameter(given, factors[name]) for name, given in self.parameters.items()}
         S = self.S * factor(known["S"])
         return _Case(self.scheme, scaled, self.T * scale, S, parameters, self.dt * time, scale)
 
@@ -128,7 +128,7 @@ def _worst(differences: Iterable[np.ndarray]) -> float:
 
 
 @lru_cache(maxsize=256)
-def dimensions(scheme: Scheme, dimension: int = 2) -> tuple[str, ...]:
+def list_homogeneous_units(scheme: Scheme, dimension: int = 2) -> tuple[str, ...]:
     """Which of lengths, times and temperatures the formulas are homogeneous in, by Euler's theorem on each of them.
 
     What is listed holds for every factor λ > 0. What is not may still hold: formulas that are not rational functions,

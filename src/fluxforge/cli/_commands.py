@@ -85,21 +85,22 @@ def verify(
         raise InputError(
             f"{output}: holds an earlier certificate ({CERTIFICATE}): give another folder, or --overwrite to replace it"
         )
+    sequence = split_names(meshes[0]) if meshes else ()
+    if meshes and len(sequence) < 2:
+        raise InputError("--meshes needs at least two files, from coarse to fine: a.msh,b.msh,c.msh")
     with show_status("loading", quiet=as_json):
-        from fluxforge.cli._certificate import Request, run
-    run(
-        Request(
-            scheme=scheme,
-            equation=equation,
-            families=None if families is None else split_names(families),
-            levels=levels,
-            mesh=mesh[0] if mesh else None,
-            meshes=split_names(meshes[0]) if meshes else None,
-            exact=exact,
-            quick=quick,
-            folder=output,
-            as_json=as_json,
-        )
+        from fluxforge.cli._certificate import certify
+    certify(
+        scheme,
+        equation,
+        mesh[0] if mesh else None,
+        folder=output,
+        as_json=as_json,
+        families=None if families is None else split_names(families),
+        levels=levels,
+        meshes=sequence,
+        exact=exact,
+        quick=quick,
     )
 
 

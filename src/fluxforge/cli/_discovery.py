@@ -25,7 +25,7 @@ from fluxforge.pipeline._run import Run
 from fluxforge.run._progress import Progress
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.limiter import LimiterResult
-from fluxforge.run.result import ArmSummary, CheckRow, Discovery, Evaluation, FluxRecord, Generalisation, Quartiles
+from fluxforge.run.result import ArmSummary, Discovery, Evaluation, FluxRecord, Generalisation
 from fluxforge.run.skew import SkewResult
 
 
@@ -114,18 +114,16 @@ def _show_carry(result: CarryResult) -> None:
 
 
 def _explain_outcome(result: Discovery) -> str:
+    failed = (text.removeprefix("NO: ") for text in result.reasons if not text.startswith("yes"))
+    reason = next(failed, "no reason given")
     if result.verdict == "refused":
-        return f"no formula was accepted: {_first_reason(result)}"
+        return f"no formula was accepted: {reason}"
     if result.verdict == "approximation" and result.expected == "recovered":
-        return f"the formula is an approximation, but a recovery was expected: {_first_reason(result)}"
+        return f"the formula is an approximation, but a recovery was expected: {reason}"
     if result.scheme is None and result.verdict == "recovered":
         return "the formula is no scheme of the recipe's equation"
     order = result.order_in_time
     return f"the recipe expects an order in time other than {f'{order:.2f}' if isinstance(order, float) else 'none'}"
-
-
-def _first_reason(result: Discovery) -> str:
-    return next((text.removeprefix("NO: ") for text in result.reasons if not text.startswith("yes")), "no reason given")
 
 
 def _show_formula(result: Discovery) -> None:
@@ -200,15 +198,12 @@ def show_arms(summary: Mapping[str, Mapping[str, ArmSummary]]) -> None:
     """Print median and quartiles over the seeds of every arm of every variant."""
     columns = ("variant", "arm", *ARM_COLUMNS.values(), "stuck")
     rows = [
-        (variant, arm, *(_format_quartiles(getattr(found, name)) for name in ARM_COLUMNS), str(found.stuck))
+        (variant, arm, *(f"{q.median:.2g} [{q.q1:.2g}, {q.q3:.2g}]" for q in quartiles), str(found.stuck))
         for variant, arms in summary.items()
         for arm, found in arms.items()
+        for quartiles in [[getattr(found, name) for name in ARM_COLUMNS]]
     ]
     show_table(columns, rows, right=columns[2:])
-
-
-def _format_quartiles(found: Quartiles) -> str:
-    return f"{found.median:.2g} [{found.q1:.2g}, {found.q3:.2g}]"
 
 
 def _show_experiment(result: Discovery, found: FluxRecord) -> None:
@@ -220,21 +215,18 @@ def _show_experiment(result: Discovery, found: FluxRecord) -> None:
     _show_reasons(result.reasons, result.findings)
     show()
     rows = [
-        (row.name, *(_scientific(value) for value in (row.defect, row.limit)), _describe_check(row), row.statement)
+        (
+            row.name,
+            *("-" if value is None else f"{value:.1e}" for value in (row.defect, row.limit)),
+            "used" if row.used else "holds" if row.holds else "fails",
+            row.statement,
+        )
         for row in found.checks
     ]
     show_table(("property", "violation", "limit", "", "meaning"), rows)
     show(f"\nsearched g in F = {found.form}")
     for without in () if result.ablations is None else result.ablations.found:
         show(f"{without.method}: {'none found' if without.error is None else f'error {without.error:.1e}'}")
-
-
-def _scientific(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1e}"
-
-
-def _describe_check(row: CheckRow) -> str:
-    return "used" if row.used else "holds" if row.holds else "fails"
 
 
 def _show_skew(result: SkewResult) -> None:

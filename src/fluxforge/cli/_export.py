@@ -49,7 +49,7 @@ def export(
     """
     refuse_if(
         {
-            "--mesh is written beside C, NumPy or JAX code: give --to c and -o FILE with it": mesh is not None
+            "--mesh is written beside C, NumPy or JAX code: give --to c, numpy or jax, and -o FILE": mesh is not None
             and (to not in BESIDE or output is None),
             "--boundary belongs to a mesh: give --mesh FILE with it": boundary and mesh is None,
             "--overwrite is about a file to write: give -o FILE with it": overwrite and output is None,

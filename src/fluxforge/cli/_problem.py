@@ -3,8 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -92,8 +91,7 @@ Given: TypeAlias = str | np.ndarray
 REACTION = "reaction"
 
 
-@dataclass(frozen=True)
-class EquationSettings:
+class EquationSettings(NamedTuple):
     """An equation, or None for that of the scheme, and the values of its parameters."""
 
     equation: str | Equation | None
@@ -114,16 +112,13 @@ def read_settings(texts: Sequence[str], equation: str | None, mesh: Mesh) -> Equ
         if name in found:
             raise InputError(f"--set {name} is given twice")
         found[name] = _read_file(value[1:], name, mesh) if value.startswith("@") else value
-    if REACTION not in found or _has_parameter(equation):
+    own = equation is not None and any(p.name == REACTION for p in find(equation).parameters)
+    if REACTION not in found or own:
         return EquationSettings(equation, found)
     reaction = found.pop(REACTION)
     if equation is None or not isinstance(reaction, str):
         raise InputError(f"--set {REACTION} should be a formula of the unknown, with --equation NAME")
     return EquationSettings(find(equation, reaction=reaction), found)
-
-
-def _has_parameter(equation: str | None) -> bool:
-    return equation is not None and any(p.name == REACTION for p in find(equation).parameters)
 
 
 def _read_file(spec: str, name: str, mesh: Mesh) -> np.ndarray:

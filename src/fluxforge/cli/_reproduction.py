@@ -19,11 +19,11 @@ from fluxforge.paper._parts import PARTS
 from fluxforge.paper._run import Reproduction, read_documents, reproduce, write_reproduction
 from fluxforge.paper.figures._training import controls_table, rates_table
 from fluxforge.paper.studies import controls, generalisation, higher_order, rates, symbolic
-from fluxforge.pipeline._gallery import GalleryRun, format_gallery, make_gallery, plan_gallery
 from fluxforge.recipe._schema import to_dict
 from fluxforge.run._progress import Progress
 from fluxforge.run._record import Document
 from fluxforge.run.result import to_document
+from fluxforge.sweeps._gallery import GalleryRun, format_gallery, make_gallery, plan_gallery
 from fluxforge.sweeps._plan import parse_seeds
 from fluxforge.sweeps._pool import check_workers, run_processes
 from fluxforge.sweeps._worker import Job
@@ -127,22 +127,19 @@ def _show_part(part: PartComparison) -> None:
     if part.digits is not None:
         show(f"    kept to {part.digits} digits: deterministic numbers are compared to half a unit of the last digit")
     for each in part.moved[:SHOWN]:
-        show(f"    {each.where}: {_number(each.kept)} → {_number(each.fresh)}, {_describe_tolerance(each)}")
+        show(f"    {each.where}: {each.kept:.10g} → {_describe_tolerance(each)}")
     if len(part.moved) > SHOWN:
         show(f"    and {len(part.moved) - SHOWN} more (all with --json)")
 
 
 def _describe_tolerance(moved: Moved) -> str:
-    """The kind of a number that differs, by how much, and the difference allowed."""
+    """The fresh value of a number that differs, its kind, by how much it differs, and the difference allowed."""
     if moved.fresh is None:
-        return f"{moved.kind}"
+        return f"missing, {moved.kind}"
+    found = f"{moved.fresh:.10g}, {moved.kind}"
     if moved.chance is not None:
-        return f"{moved.kind}: the probability of such counts at equal rates is {moved.chance:.1g}"
-    return f"{moved.kind}: differs by {abs(moved.fresh - moved.kept):.2g}, allowed {moved.allowed:.2g}"
-
-
-def _number(value: float | None) -> str:
-    return "missing" if value is None else f"{value:.10g}"
+        return f"{found}: the probability of such counts at equal rates is {moved.chance:.1g}"
+    return f"{found}: differs by {abs(moved.fresh - moved.kept):.2g}, allowed {moved.allowed:.2g}"
 
 
 def _show_tables(name: str, document: Document) -> None:

@@ -176,7 +176,7 @@ def simulate(
     files = Output(output, overwrite, gif, as_json)
     times = Times(_parse_step(dt), steps, end_time, _parse_every(save_every))
     with show_status(f"reading {restart or mesh}", quiet=as_json):
-        from fluxforge.cli._simulation import Problem, Request, continue_run, run, run_steady
+        from fluxforge.cli._simulation import Problem, continue_run, prepare, run, run_steady
 
     if restart is not None:
         continue_run(restart, files, times)
@@ -185,16 +185,17 @@ def simulate(
     assert mesh is not None
     with show_status(f"reading {mesh}", quiet=as_json):
         others = (name for names in compare or [] for name in split_names(names))
-        request = Request(tuple(dict.fromkeys([scheme, *others])), files)
-        request.prepare()
+        schemes = tuple(dict.fromkeys([scheme, *others]))
+        prepare(schemes, files)
         problem = Problem.read(
             mesh, initial=initial, source=source, boundary=boundary or [], equation=equation, settings=settings or []
         )
     if steady:
-        run_steady(request, problem, diffusivity=diffusivity, solver=solver.value)
+        run_steady(schemes, files, problem, diffusivity=diffusivity, solver=solver.value)
         return
     run(
-        request,
+        schemes,
+        files,
         problem,
         times,
         diffusivity=diffusivity,

@@ -32,18 +32,10 @@ from fluxforge.stepping._steady import SOLVERS_OF_STEADY_STATES, steady
 from fluxforge.stepping._trained import TrainedNetwork
 
 
-@dataclass(frozen=True)
-class Request:
-    """The schemes to run, the others compared with the first, and what to write where."""
-
-    schemes: tuple[str, ...]
-    output: Output
-
-    def prepare(self) -> None:
-        """Check the output folder before anything is computed: InputError if it contains an earlier run."""
-        if self.output.folder is not None:
-            names = [_find_method(name).name for name in self.schemes]
-            prepare_folder(self.output.folder, names, overwrite=self.output.overwrite)
+def prepare(names: Sequence[str], output: Output) -> None:
+    """Check the output folder before anything is computed: InputError if it contains an earlier run."""
+    if output.folder is not None:
+        prepare_folder(output.folder, [_find_method(name).name for name in names], overwrite=output.overwrite)
 
 
 @dataclass(frozen=True)
@@ -79,17 +71,17 @@ def _read_value(text: str, cells: int) -> str | np.ndarray:
     return read_field(text[1:], cells) if text.startswith("@") else text
 
 
-def run(request: Request, problem: Problem, times: Times, **options: Any) -> None:
-    """Run the schemes, write and print the results; raises InstabilityError after that if one blew up.
+def run(names: Sequence[str], output: Output, problem: Problem, times: Times, **options: Any) -> None:
+    """Run schemes, write and print the results, compared with the first; InstabilityError after that if one blew up.
 
     `options` are further arguments of `fluxforge.simulate`.
     """
-    schemes = [_find_method(name, problem.equation) for name in request.schemes]
+    schemes = [_find_method(name, problem.equation) for name in names]
     # The library leaves the mode to its caller.
     jax.config.update("jax_enable_x64", True)
     what = schemes[0].name if len(schemes) == 1 else f"{len(schemes)} schemes"
     total = None if times.end_time is not None else (times.steps or 50) * len(schemes)
-    quiet = request.output.as_json
+    quiet = output.as_json
     # What Python warns of is among the notes.
     with progress_bar(what, total, quiet=quiet) as tell, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -107,7 +99,7 @@ def run(request: Request, problem: Problem, times: Times, **options: Any) -> Non
         )
     with show_status("writing the fields", quiet=quiet):
         runs = comparison.simulations
-        files = _write(comparison if len(runs) > 1 else runs[0], request.output)
+        files = _write(comparison if len(runs) > 1 else runs[0], output)
     with show_status("checking the schemes", quiet=quiet):
         doubts = [note for done in runs for note in done.notes]
         doubts += list_doubts([each for each in schemes if isinstance(each, Scheme)], problem.mesh, problem.parameters)
@@ -216,16 +208,17 @@ def _show_table(comparison: Comparison) -> None:
     show_table(columns, rows, right=columns[1:7])
 
 
-def run_steady(request: Request, problem: Problem, *, diffusivity: float | None, solver: str) -> None:
+def run_steady(
+    names: Sequence[str], output: Output, problem: Problem, *, diffusivity: float | None, solver: str
+) -> None:
     """Solve for the steady state of one scheme; raises InputError for several, and for a solver it does not take."""
-    output = request.output
-    if len(request.schemes) > 1 or output.gif:
+    if len(names) > 1 or output.gif:
         raise InputError("--steady takes one scheme and writes one field: leave out --compare and --gif")
     if solver not in SOLVERS_OF_STEADY_STATES:
         raise InputError(f"--steady takes --solver {', '.join(SOLVERS_OF_STEADY_STATES)}; got {solver}")
     with show_status("solving for the steady state", quiet=output.as_json):
         found = steady(
-            request.schemes[0],
+            names[0],
             problem.mesh,
             equation=problem.equation,
             parameters=problem.parameters,

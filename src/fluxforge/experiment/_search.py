@@ -15,9 +15,9 @@ from fluxforge.distil._front import Candidate, Front, fit_constants, front_of, m
 from fluxforge.distil._simplify import search_front
 from fluxforge.distil._table import Table, tabulate
 from fluxforge.errors import DiscoveryError
-from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._network import FluxNetwork
-from fluxforge.experiment._separate import Separation
+from fluxforge.experiment._properties import Separation
+from fluxforge.experiment._setup import Dataset
 from fluxforge.expression._symbols import symbol
 
 # The outermost part of the rows, where few samples trained the network.

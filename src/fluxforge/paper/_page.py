@@ -12,8 +12,8 @@ from urllib.parse import quote
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from fluxforge.report._mathml import typeset
-from fluxforge.report._page import Row, Shown, Table, embed_figure, page, table_csv, tables
+from fluxforge.report._page import Shown, embed_figure, page, typeset
+from fluxforge.report._tables import Row, Table, table_csv, tables
 from fluxforge.run._record import Document
 from fluxforge.scheme._scheme import Scheme
 

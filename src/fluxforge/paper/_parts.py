@@ -24,8 +24,8 @@ from fluxforge.paper.studies import (
     theorems,
 )
 from fluxforge.paper.studies._records import Claim, read_result, to_document
-from fluxforge.report._discovery_figures import extrapolation_figure, generalisation_figure
-from fluxforge.report._page import Table
+from fluxforge.report._arms_figures import extrapolation_figure, generalisation_figure
+from fluxforge.report._tables import Table
 from fluxforge.run._progress import Progress, Warn
 from fluxforge.run._record import Document
 

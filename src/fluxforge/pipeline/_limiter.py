@@ -20,15 +20,11 @@ from fluxforge.limiter._rows import HORIZONS, TEST, Phi, cfl_superbee, held_out_
 from fluxforge.limiter._train import TrainedLimiter, network_phi, network_share, train_limiter
 from fluxforge.limiter._waves import jiang_shu_errors
 from fluxforge.pde._equation import BUILT_IN
-from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._folder import finite, record_outputs
+from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.report._limiter_page import write_limiter
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
-from fluxforge.run._record import Document
 from fluxforge.run.limiter import FamilyRow, LimiterResult, LimiterRow
-from fluxforge.run.result import from_document, to_document
-from fluxforge.scheme._document import save
 from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._tableau import TABLEAUX
@@ -56,8 +52,8 @@ class Judged:
         return proved and self.row.worst is not None and self.row.worst < 1.0
 
 
-def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
-    """Train, distil, judge and certify a limiter; write the files of the run and return its document."""
+def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[LimiterResult]:
+    """Train, distil, judge and certify a limiter."""
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "train"):
         trained = train_limiter(spec, folder, tell)
@@ -92,7 +88,12 @@ def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
         seconds=seconds,
         environment=environment(),
     )
-    return _write(found, scheme, certificate, spec, folder)
+    return Outcome(found, scheme, certificate)
+
+
+def report_limiter(outcome: Outcome[LimiterResult], _: RunFolder, into: Path) -> list[Path]:
+    """Write the report of a run; returns the paths of its files."""
+    return write_limiter(outcome.result, into)
 
 
 def _judge_forms(forms: Sequence[ClosedForm], spec: recipe.Recipe, tell: Progress) -> list[Judged]:
@@ -189,20 +190,3 @@ def _shares(trained: TrainedLimiter) -> tuple[tuple[float, ...], ...]:
     r, c = sample_grid()
     found = network_share(trained.weights, r, jnp.ones_like(r), c)
     return tuple(tuple(round(float(each), 4) for each in row) for row in found)
-
-
-def _write(
-    found: LimiterResult, scheme: Scheme, certificate: Certificate, spec: recipe.Recipe, folder: RunFolder
-) -> Document:
-    own, beside = name_outputs(found.verdict != "refused")
-    save(scheme, folder.path / own)
-    certificate.save(folder.path / beside)
-    document: Document = finite(to_document(found))
-    paths = write_limiter(from_document(document, LimiterResult, folder.path), folder.path)
-    record_outputs(folder, spec, paths, texts=(folder.path / own, folder.path / beside))
-    return document
-
-
-def rewrite_limiter(document: Document, into: Path) -> None:
-    """Write the report of a finished run again."""
-    write_limiter(from_document(document, LimiterResult, into), into)

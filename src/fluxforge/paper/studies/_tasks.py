@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from fluxforge.certify.cost import cost
+from fluxforge.certify.cost import measure_cost
 from fluxforge.data._meshes import generate_meshes
 from fluxforge.errors import FluxforgeError
 from fluxforge.mesh._dual import DualGraph
@@ -137,7 +137,7 @@ CG_FIELDS = 7
 def count_bytes(scheme: Scheme, graph: DualGraph, solver: str | None) -> float:
     """Coefficients, indices and fields, as certificates count them for explicit schemes and LU; for CG, here."""
     if solver != "cg":
-        return cost(scheme, graph).memory * graph.cells
+        return measure_cost(scheme, graph).memory * graph.cells
     step = stepper(scheme, graph, 0.5 * fourier_step(graph), source=np.ones(graph.cells), solver="cg", renumber=False)
     held = sum(array.nbytes for array in jax.tree.leaves(step) if isinstance(array, jax.Array))
     return float(held + CG_FIELDS * graph.cells * 8)

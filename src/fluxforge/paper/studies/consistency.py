@@ -15,9 +15,9 @@ from fluxforge.certify._families import PERIODS, default_graph
 from fluxforge.certify._studies import Rates
 from fluxforge.certify.effective import fitted_diffusion, lattice_diffusion
 from fluxforge.certify.modified import square_equation
-from fluxforge.certify.order import steady_errors
-from fluxforge.certify.stability import stability
-from fluxforge.certify.time_order import time_order
+from fluxforge.certify.order import measure_steady_errors
+from fluxforge.certify.stability import measure_stability
+from fluxforge.certify.time_order import measure_time_order
 from fluxforge.data._meshes import generate_meshes
 from fluxforge.mesh import FAMILIES
 from fluxforge.mesh._generate_gmsh import gmsh_problem
@@ -125,7 +125,7 @@ def _family(family: str, sizes: tuple[int, ...], *, seeds: tuple[int, ...], tell
         meshes = [mesh_of(family, n, seed) for seed in seeds]
         cells.append(round(float(np.mean([len(mesh.cells) for mesh in meshes]))))
         for name in STEADY:
-            found = np.array([steady_errors(BUILT_IN[name], mesh)[0] for mesh in meshes])
+            found = np.array([measure_steady_errors(BUILT_IN[name], mesh)[0] for mesh in meshes])
             errors[name].append(float(np.sqrt(np.mean(found**2))))
         for name in DIFFUSING:
             diffusivity[name].append(_tensor(fitted_diffusion(BUILT_IN[name], meshes[0])) if fits else None)
@@ -161,7 +161,7 @@ def _rates(h: Sequence[float], errors: list[float]) -> Steady:
 def _algebra() -> Algebra:
     """What needs no refinement."""
     return Algebra(
-        {"euler": time_order(BUILT_IN["euler"]).order},
+        {"euler": measure_time_order(BUILT_IN["euler"]).order},
         {name: str(square_equation(BUILT_IN[name])) for name in (*IMPLICIT, "euler", "two-hop-printed")},
         {name: _implicit(name) for name in IMPLICIT},
     )
@@ -170,7 +170,7 @@ def _algebra() -> Algebra:
 def _implicit(name: str) -> Implicit:
     """R(z), where it is stable, how much modes grow at some steps, its diffusivity, and whether it feels a source."""
     scheme, graph = BUILT_IN[name], default_graph()
-    found = stability(scheme, graph)
+    found = measure_stability(scheme, graph)
     assert found.factor is not None
     assert found.dt_max is not None
     (z,) = found.factor.free_symbols

@@ -11,7 +11,7 @@ from msgspec import convert, structs, to_builtins
 from fluxforge import recipe
 from fluxforge.certify._families import study_graph
 from fluxforge.certify.effective import lattice_diffusion
-from fluxforge.certify.time_order import time_order
+from fluxforge.certify.time_order import measure_time_order
 from fluxforge.data._problem import Problem
 from fluxforge.data._source import source
 from fluxforge.distil._constants import small_steps
@@ -213,7 +213,7 @@ def _minimise(base: recipe.Recipe, changes: recipe.Changes, layers: int, problem
 def _certify(scheme: Scheme) -> Certified:
     """Orders in time without a source and with one, and the longest stable step in Fourier steps."""
     graph = study_graph()
-    study = time_order(scheme, graph)
+    study = measure_time_order(scheme, graph)
     limit = step_limit(scheme, graph)
     return Certified(
         order=study.free.order,

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from msgspec import UNSET, UnsetType, convert
+from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict, replace
 
 from fluxforge import recipe
@@ -100,7 +100,7 @@ def _explain_all(
         for seed in range(spec.seeds):
             own = replace(spec, seed=spec.seed + seed, seeds=1, search=replace(spec.search, engine=engine))
             tell(f"α = {diffusivity_of(spec):g}, {engine}, seed {seed}", seed, spec.seeds)
-            discovery = convert(explain(trained.member(seed), own, folder / f"{engine}-{seed}"), Discovery)
+            discovery = explain(trained.member(seed), own, folder / f"{engine}-{seed}")
             rows.append((describe_formula(discovery, own, engine), discovery))
     return rows
 

@@ -79,7 +79,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
         wanted = recipe.Meshes(meshes=config.meshes, cells=(config.cells, config.cells))
         found = {f"{mesh.origin} ({k})": mesh for k, mesh in enumerate(meshes(wanted, 7))}
         problems = _together(bounds.roomy_problems(found, jax.random.key(3), count=2, dt=DT))
-        training = bounds.readings(jax.random.key(1), dt=DT)
+        training = bounds.draw_readings(jax.random.key(1), dt=DT)
         tell("the lemma", 1, 5)
         lemma = _lemma(problems)
         minimality = _minimality(problems, training)

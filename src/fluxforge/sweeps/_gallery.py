@@ -13,10 +13,10 @@ from fluxforge._machine import environment
 from fluxforge.experiment._fit import ROUND_OFF, WITHIN
 from fluxforge.pipeline._discover import discover, resume
 from fluxforge.pipeline._folder import run_folder
-from fluxforge.pipeline._run import result_stage
+from fluxforge.pipeline._outcome import read_result
 from fluxforge.run._progress import Progress, prefix_progress, silent
-from fluxforge.run._record import Document, Record
-from fluxforge.run.result import Discovery, from_document, to_document
+from fluxforge.run._record import Record
+from fluxforge.run.result import Discovery, to_document
 
 
 @dataclass(frozen=True)
@@ -130,12 +130,14 @@ class GalleryRun:
         words += [] if self.exhibit.law is None else ["--set", f"data.law={self.exhibit.law}"]
         return shlex.join([*words, "-o", str(self.folder)])
 
-    def read(self) -> Document | None:
+    def read(self) -> Discovery | None:
         """The result in its folder, None if there is none yet; raises InputError for a run of another recipe."""
         if not (self.folder / "run.json").exists():
             return None
         with run_folder(self.folder, self.spec, warn=lambda _: None) as held:
-            return held.read_stage(result_stage(self.spec))
+            found = read_result(self.spec, held)
+        assert found is None or isinstance(found, Discovery)
+        return found
 
 
 def plan_gallery(
@@ -165,7 +167,7 @@ def make_gallery(
     rows = []
     for done, run in enumerate(runs):
         tell(f"{run.name}", done, len(runs))
-        rows.append(_row(run, _document(run, tell, warn)))
+        rows.append(_row(run, _finish(run, tell, warn)))
     seeds = tuple(dict.fromkeys(run.seed for run in runs))
     machines = dict.fromkeys(f"{row.processor}, {row.threads} threads a run" for row in rows)
     gallery = Gallery(
@@ -176,17 +178,19 @@ def make_gallery(
     return gallery
 
 
-def _document(run: GalleryRun, tell: Progress, warn: Callable[[str], None]) -> Document:
+def _finish(run: GalleryRun, tell: Progress, warn: Callable[[str], None]) -> Discovery:
     progress = prefix_progress(tell, run.name)
-    if (document := run.read()) is not None:
-        return document
+    if (done := run.read()) is not None:
+        return done
     if (run.folder / "run.json").exists():
-        return resume(run.folder, tell=progress, warn=warn).document
-    return discover(run.spec, run.folder, command=run.command, tell=progress, warn=warn).document
+        made = resume(run.folder, tell=progress, warn=warn)
+    else:
+        made = discover(run.spec, run.folder, command=run.command, tell=progress, warn=warn)
+    assert isinstance(made.result, Discovery)
+    return made.result
 
 
-def _row(run: GalleryRun, document: Document) -> GalleryRow:
-    result = from_document(document, Discovery, run.folder)
+def _row(run: GalleryRun, result: Discovery) -> GalleryRow:
     found = result.experiment
     assert found is not None
     assert result.verdict is not None
