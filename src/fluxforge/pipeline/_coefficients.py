@@ -138,12 +138,11 @@ def _near_zero(g: sp.Expr) -> np.ndarray:
     """A formula of the faces' numbers at ever shorter steps, a row for each."""
     names = {each.name for each in g.free_symbols}
     return np.array(
-        [_evaluate_at(g, {name: t * _OTHERS if _vanishes(name) else _OTHERS for name in names}) for t in _SMALL]
+        [
+            _evaluate_at(g, {n: t * _OTHERS if n == "total" or n.startswith("reaction") else _OTHERS for n in names})
+            for t in _SMALL
+        ]
     )
-
-
-def _vanishes(name: str) -> bool:
-    return name == "total" or name.startswith("reaction")
 
 
 def _evaluate_at(g: sp.Expr, numbers: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -15,7 +15,7 @@ from fluxforge._types import State
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._evidence import NUMERICAL_FAILURES
 from fluxforge.certify.bounds._errors import step_errors
-from fluxforge.certify.time_order import measure_time_order
+from fluxforge.certify.order import measure_time_order
 from fluxforge.data._problem import Problem, exact_step
 from fluxforge.data._source import source
 from fluxforge.distil._constants import own_limit, read_constants

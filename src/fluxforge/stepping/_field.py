@@ -79,6 +79,8 @@ def _from_array_file(path: str) -> np.ndarray:
         if loaded.dtype.kind not in "fiu":
             raise ValueError(f"it holds {loaded.dtype}")
         return np.array(loaded, dtype=float)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: does not exist") from error
     except SpecialFileError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (OSError, ValueError, EOFError, TypeError) as error:

@@ -55,7 +55,8 @@ def choose_step(
         fraction = check_positive(dt_fraction, "dt_fraction")
         if not 0 < fourier < math.inf:
             words = scheme.equation.words
-            what = f"no cell of this mesh exchanges {words.exchanged}" if fourier else "the exchange overflows"
+            none = f"no cell exchanges {words.exchanged} with a neighbour (is the field or a parameter 0 everywhere?)"
+            what = none if fourier else "the exchange overflows"
             raise InputError(f"{_name_parameters(parameters)}{what}, so there is no {words.step_name}: give dt itself")
         dt = fraction * fourier
     dt = check_positive(dt, "dt")
