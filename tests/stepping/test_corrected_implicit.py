@@ -9,7 +9,7 @@ from fluxforge.errors import InputError, NumericalError
 from fluxforge.mesh import DualGraph, Neumann, dual, jittered, reference_step
 from fluxforge.scheme import find
 from fluxforge.stepping import _build, _solvers, generator, operator, sides, step_limit, stepper
-from fluxforge.stepping._implicit import DirectStepper, MultigridStepper
+from fluxforge.stepping._implicit import DirectStepper, IterativeStepper
 from fluxforge.stepping._solvers import Krylov
 from strategies import mixed, noise
 from tetrahedra import six_tetrahedra
@@ -100,7 +100,7 @@ def test_iterations_agree_with_the_factors(method: str, length: float, equation:
         stepper("corrected-implicit", LARGER, dt, solver=solver, **options) for solver in ("direct", method)
     )
     assert isinstance(direct, DirectStepper)
-    assert isinstance(iterated, MultigridStepper)
+    assert isinstance(iterated, IterativeStepper)
     assert isinstance(iterated.solver, Krylov)
     weight = iterated.volume
     left = sides(operator(find("corrected", equation), LARGER, dt=dt, parameters=CASES[equation]))
@@ -129,7 +129,7 @@ def test_auto_takes_bicgstab_for_large_systems_that_are_not_symmetric(monkeypatc
     monkeypatch.setattr(_build, "DIRECT_MOST_CELLS", 100)
     dt = 10 * fourier("conduction", LARGER)
     found = stepper("corrected-implicit", LARGER, dt, equation="conduction", parameters=CASES["conduction"])
-    assert isinstance(found, MultigridStepper)
+    assert isinstance(found, IterativeStepper)
     assert isinstance(found.solver, Krylov)
     assert found.solver.method == "bicgstab"
 

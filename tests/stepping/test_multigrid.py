@@ -12,7 +12,7 @@ from fluxforge.mesh import DualGraph, Neumann, dual, fourier_step, jittered
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import _build, _implicit, _solvers, operator, sides, stepper
-from fluxforge.stepping._implicit import MultigridStepper, condition_bound
+from fluxforge.stepping._implicit import IterativeStepper, condition_bound
 from fluxforge.stepping._solvers import MOST_COARSE_CELLS, Multigrid
 from strategies import BOUNDARIES, noise
 
@@ -32,7 +32,7 @@ def test_multigrid_agrees_with_the_direct_solver(graph: DualGraph, fourier: floa
     T, S = noise(graph.cells, 3), noise(graph.cells, 4)
     dt = fourier * fourier_step(graph)
     direct, amg = (stepper(CN, graph, dt, source=S, solver=solver) for solver in ("direct", "amg"))
-    assert isinstance(amg, MultigridStepper)
+    assert isinstance(amg, IterativeStepper)
     assert amg.solver.levels
     exact, found = (np.asarray(step.rollout(T, 3)) for step in (direct, amg))
     # A solve leaves ‖V r‖₂ ≤ 1e-13 ‖V b‖₂, b = T + θ·(sources and walls). The least eigenvalue of V·(the system) is at
@@ -62,7 +62,7 @@ def test_a_poor_solution_of_the_system_moves_no_heat(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Multigrid, "solve", lambda self, r, within: self.cycle(r))
     with pytest.raises(NumericalError, match="the linear system of a step is not solved"):
         step(T)
-    monkeypatch.setattr(MultigridStepper, "_check_solved", lambda *_: None)
+    monkeypatch.setattr(IterativeStepper, "_check_solved", lambda *_: None)
     after = np.asarray(step(T))
     assert np.abs(after - exact).max() > 1e-3
     assert abs(graph.V @ (after - T)) <= 10 * np.finfo(float).eps * (graph.V @ np.abs(T))
@@ -117,7 +117,7 @@ def test_single_precision_asks_for_less() -> None:
     T, dt = noise(graph.cells, 8), 100 * fourier_step(graph)
     exact = np.asarray(stepper(CN, graph, dt, solver="direct")(T))
     amg = stepper(CN, graph, dt, solver="amg", dtype="float32")
-    assert isinstance(amg, MultigridStepper)
+    assert isinstance(amg, IterativeStepper)
     # The bound of the first test, with 1e-6 in place of 1e-13.
     right = np.linalg.norm(graph.V * (np.abs(T) + 0.5 * np.abs(amg.constant)))
     assert 1e-12 < np.abs(np.asarray(amg(T)) - exact).max() <= 4e-6 * right / graph.V.min()
@@ -155,6 +155,6 @@ def test_auto_chooses_by_cells_device_and_length_of_the_step(monkeypatch: pytest
     assert _build.choose_solver(long, graph.V) == "direct"
     monkeypatch.setattr(_build, "DIRECT_MOST_CELLS", 100)
     assert (_build.choose_solver(short, graph.V), _build.choose_solver(long, graph.V)) == ("cg", "amg")
-    assert isinstance(stepper(CN, graph, 1e4 * fourier_step(graph)), MultigridStepper)
+    assert isinstance(stepper(CN, graph, 1e4 * fourier_step(graph)), IterativeStepper)
     monkeypatch.setattr(_build.jax, "default_backend", lambda: "gpu")
     assert _build.choose_solver(long, graph.V) == "cg"

@@ -23,7 +23,13 @@ from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import Operator, assemble, operator, symmetric_system
 from fluxforge.stepping._field import cell_capacity, field_on_cells
-from fluxforge.stepping._implicit import condition_bound, direct_stepper, krylov_stepper, multigrid_stepper
+from fluxforge.stepping._implicit import (
+    condition_bound,
+    direct_stepper,
+    iterative_stepper,
+    krylov_solver,
+    multigrid_solver,
+)
 from fluxforge.stepping._linear import conjugate_gradient_stepper, linear_stepper
 from fluxforge.stepping._solvers import Solver
 from fluxforge.stepping._stepper import (
@@ -133,13 +139,14 @@ def _implicit(
         solver = choose_solver(step, weight)
     if solver == "direct":
         return direct_stepper(step, S)
-    if solver == "amg":
-        return multigrid_stepper(step, V=weight, source=S, dtype=dtype, name=scheme.name)
     if solver == "cg":
         return conjugate_gradient_stepper(step, V=weight, source=S, order=order, dtype=dtype, name=scheme.name)
-    return krylov_stepper(
-        step, scheme, graph, dt=dt, parameters=parameters, weight=weight, source=S, dtype=dtype, method=solver
+    chosen = (
+        multigrid_solver(step, weight, scheme.name)
+        if solver == "amg"
+        else krylov_solver(step, scheme.equation, graph, dt=dt, parameters=parameters, weight=weight, method=solver)
     )
+    return iterative_stepper(step, chosen, weight=weight, source=S, dtype=dtype)
 
 
 def choose_solver(step: Operator, weight: np.ndarray) -> Literal["direct", "amg", "cg", "bicgstab"]:

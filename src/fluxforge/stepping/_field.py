@@ -1,4 +1,4 @@
-"""Fields over cells: from a value or a file, what a linear reaction does to them, how large they can become."""
+"""Fields over cells: from values and files, reactions and sources in them, and how large they can become."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -6,7 +6,6 @@ sources alone, whatever error the solver leaves in T_θ.
 """
 
 from dataclasses import replace
-from typing import Literal
 
 import equinox as eqx
 import numpy as np
@@ -15,13 +14,12 @@ from jaxtyping import Float
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import SuperLU
 
-from fluxforge._types import State
+from fluxforge._types import Precision, State
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._integrate import integrate
-from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._tableau import TABLEAUX
 from fluxforge.stepping._assemble import (
     Operator,
@@ -106,7 +104,7 @@ def direct_stepper(step: Operator, source: Float[np.ndarray, " cells"]) -> Direc
 MOST_SOLVES = 3
 
 
-class MultigridStepper(HostStepper):
+class IterativeStepper(HostStepper):
     """An iteration on V·(the system) with capacity, preconditioned by algebraic multigrid set up once, on the host.
 
     Fields are float64 whatever the precision asked for; that decides the tolerance only.
@@ -159,29 +157,34 @@ def condition_bound(step: Operator) -> float:
     return float(2.0 * (1.0 + step.theta * np.asarray(off.sum(axis=1)) / least).max())
 
 
-def multigrid_stepper(
+def iterative_stepper(
     step: Operator,
+    solver: AbstractSolver,
     *,
-    V: Float[np.ndarray, " cells"],
+    weight: Float[np.ndarray, " cells"],
     source: Float[np.ndarray, " cells"],
-    dtype: Literal["float32", "float64"],
-    name: str,
-) -> MultigridStepper:
-    """Set up the hierarchy of V·(the system); InputError where that is not a symmetric M-matrix."""
-    left = symmetric_system(step, V)
+    dtype: Precision,
+) -> IterativeStepper:
+    """The stepper of a linear implicit scheme; `weight` is c V of every cell, by which the solver's rows are scaled."""
+    return IterativeStepper(
+        solver=solver,
+        exchange=HostExchange(step),
+        volume=weight,
+        constant=step.N @ source + step.b,
+        theta=step.theta,
+        tolerance=TOLERANCES[dtype],
+    )
+
+
+def multigrid_solver(step: Operator, weight: Float[np.ndarray, " cells"], name: str) -> Multigrid:
+    """The hierarchy of `weight` times the system; InputError where that is not a symmetric M-matrix."""
+    left = symmetric_system(step, weight)
     if left is None or not np.isfinite(condition_bound(step)):
         raise InputError(
             f"scheme {name!r} has no symmetric, diagonally dominant system here: use the direct solver, bicgstab or "
             "gmres"
         )
-    return MultigridStepper(
-        solver=Multigrid(left),
-        exchange=HostExchange(step),
-        volume=V,
-        constant=step.N @ source + step.b,
-        theta=step.theta,
-        tolerance=TOLERANCES[dtype],
-    )
+    return Multigrid(left)
 
 
 def diffusive_part(equation: Equation) -> Equation | None:
@@ -198,36 +201,30 @@ def diffusive_part(equation: Equation) -> Equation | None:
     )
 
 
-def krylov_stepper(
+def krylov_solver(
     step: Operator,
-    scheme: Scheme,
+    equation: Equation,
     graph: DualGraph,
     *,
     dt: float,
     parameters: Settings,
     weight: Float[np.ndarray, " cells"],
-    source: Float[np.ndarray, " cells"],
-    dtype: Literal["float32", "float64"],
     method: Method,
-) -> MultigridStepper:
-    """A stepper of a linear implicit scheme; `weight` is c V of every cell, by which the rows are multiplied."""
+) -> Krylov:
+    """BiCGSTAB or GMRES for `weight` times the system, which need not be symmetric."""
     left = csr_array(diags_array(weight) @ sides(step)[0])
-    near = near_system(scheme.equation, graph, parameters)
+    near = near_system(equation, graph, parameters)
     if near is not None:
         near = csr_array(diags_array(weight) + step.theta * dt * near)
-    precondition = multigrid_or_ilu(left, near)
-    return MultigridStepper(
-        solver=Krylov(left, precondition, method),
-        exchange=HostExchange(step),
-        volume=weight,
-        constant=step.N @ source + step.b,
-        theta=step.theta,
-        tolerance=TOLERANCES[dtype],
-    )
+    return Krylov(left, multigrid_or_ilu(left, near), method)
 
 
 def near_system(equation: Equation, graph: DualGraph, parameters: Settings | None) -> csr_array | None:
-    """−c V G of the two-point flux of what diffuses, a symmetric M-matrix; None where nothing does."""
+    """−c V G of the two-point flux of what diffuses, a symmetric M-matrix; None where nothing does.
+
+    It preconditions systems that are not symmetric, such as that of the corrected flux, whose entries have both signs:
+    it has the same smooth modes up to a factor, and is of the kind that multigrid needs.
+    """
     diffusion = diffusive_part(equation)
     if diffusion is None:
         return None

@@ -1,4 +1,7 @@
-"""Explicit linear schemes: sparse rows in fixed slots, so that a product is a few gathers through memory in order."""
+"""Linear schemes on the device: sparse rows in fixed slots, so that a product is a few gathers through memory in order.
+
+Explicit schemes are such products; implicit ones with a symmetric system are solved by conjugate gradients.
+"""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
