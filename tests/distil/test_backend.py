@@ -11,7 +11,17 @@ import sympy as sp
 from symbolic_tables import T_N, T_P, A, delta, flux_table, is_flux
 
 from fluxforge import recipe
-from fluxforge.distil import OPERATORS, AbstractBackend, Explored, Front, Sampled, Search, engine, knee, search_front
+from fluxforge.distil import (
+    OPERATORS,
+    AbstractBackend,
+    Explored,
+    Front,
+    Sampled,
+    Search,
+    choose_knee,
+    engine,
+    search_front,
+)
 from fluxforge.distil._engines import Evolution
 from fluxforge.errors import DiscoveryError, FluxforgeError, InputError
 from fluxforge.pipeline import _distillation
@@ -47,7 +57,7 @@ def test_restarts_have_seeds_of_their_own_and_are_merged_into_one_front():
     told = []
     front = search_front(backend, FLUX, Search(restarts=3, rows=100), seed=7, tell=lambda *news: told.append(news))
     assert len(set(backend.seeds)) == 3
-    assert is_flux(knee(front).expression)
+    assert is_flux(choose_knee(front).expression)
     assert {3, 5, 9} <= {c.complexity for c in front}
     assert [news[:2] for news in told] == [(1, 3), (2, 3), (3, 3)]
     assert told[0][2] > told[1][2] == told[2][2] == front.best_error

@@ -19,12 +19,12 @@ from fluxforge.distil._front import Candidate, Front
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._build import cast
 from fluxforge.gnn._flux_form import FluxNetwork, learned_part, log_of_total
+from fluxforge.gnn._network import cast
 from fluxforge.run.carry import Stability
 from fluxforge.scheme._tableau import Tableau
 from fluxforge.scheme._weighted import face_invariants
-from fluxforge.stepping._stability_polynomial import amplification, optimal_interval
+from fluxforge.stepping._exponential import amplification, optimal_interval
 
 # `total` at which g is looked at, and the most it may still change by from one to the next, relative to its size or to
 # 1: log(total) changes by seven, 1/total a thousandfold, √total by 1e-4.

@@ -15,7 +15,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.data._build import source
+from fluxforge.data._source import source
 from fluxforge.distil._backend import Search
 from fluxforge.distil._compose import choose
 from fluxforge.distil._constants import small_steps
@@ -27,8 +27,7 @@ from fluxforge.distil._table import Sampled, sample
 from fluxforge.errors import DiscoveryError, ExpressionError, InputError, SchemeError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import Network
+from fluxforge.gnn._network import Network, cast
 from fluxforge.loss._loss import step_of
 from fluxforge.pde._equation import Equation
 from fluxforge.pipeline._folder import training_progress

@@ -21,8 +21,16 @@ from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.report._experiment_page import write_experiment
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
-from fluxforge.run.experiment import AblationResult, AblationResults, CheckRow, FluxRecord, Measurements, TextbookRow
-from fluxforge.run.result import Discovery, Explained
+from fluxforge.run.result import (
+    AblationResult,
+    AblationResults,
+    CheckRow,
+    Discovery,
+    Explained,
+    FluxRecord,
+    Measurements,
+    TextbookRow,
+)
 from fluxforge.scheme._scheme import Scheme
 
 # Keeps the search without a network apart from that of the run.

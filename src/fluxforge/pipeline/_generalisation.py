@@ -13,13 +13,12 @@ from jaxtyping import Array
 from fluxforge import recipe
 from fluxforge._files import write_document
 from fluxforge.certify.bounds._errors import extrapolation
-from fluxforge.data._build import source, stability_limits, unseen_meshes, unseen_problems
-from fluxforge.data._ensemble import Ensemble
+from fluxforge.data._ensemble import Ensemble, stability_limits, unseen_meshes, unseen_problems
 from fluxforge.data._model import model_of
 from fluxforge.data._problem import FixedSource, Problem
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import Network
-from fluxforge.gnn.exact._networks import sparse_count
+from fluxforge.data._source import source
+from fluxforge.gnn._network import Network, cast
+from fluxforge.gnn.exact import sparse_count
 from fluxforge.loss._loss import data_loss
 from fluxforge.mesh import save_figure
 from fluxforge.mesh._boundary import Conditions, Neumann

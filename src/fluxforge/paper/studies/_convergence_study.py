@@ -9,8 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from fluxforge import recipe
-from fluxforge.gnn._mlp import parameters
-from fluxforge.gnn._network import AbstractNetwork
+from fluxforge.gnn._network import AbstractNetwork, parameters
 from fluxforge.paper.studies._convergence_result import Clock, Grid, MeshFacts, SpaceError
 from fluxforge.paper.studies._measures import Subject, graph_of, measure_grid, mesh_facts, seconds_per_step, space_error
 from fluxforge.paper.studies._records import Measurements

@@ -31,7 +31,8 @@ from fluxforge.paper.studies._records import Measurements
 from fluxforge.run._progress import Progress
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping._build import Solver, stepper
+from fluxforge.stepping._build import stepper
+from fluxforge.stepping._solvers import Solver
 
 STEPS = 3
 R = TypeVar("R")

@@ -16,7 +16,7 @@ from fluxforge.paper.studies._records import Claim, Measurements, Verdict, open_
 from fluxforge.paper.studies._tasks import Footprint, Task, count_bytes, measure_tasks
 from fluxforge.run._progress import Progress, Warn, silent
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping._build import Solver
+from fluxforge.stepping._solvers import Solver
 
 NAME = "memory"
 SEED = 1

@@ -10,7 +10,7 @@ import jax
 from msgspec import Struct, convert, to_builtins
 
 from fluxforge import recipe
-from fluxforge.data._build import source
+from fluxforge.data._source import source
 from fluxforge.paper.studies._networks import discover_in, measure_residuals
 from fluxforge.paper.studies._records import Claim, Residuals, Verdict
 from fluxforge.paper.studies._seeds import (
