@@ -15,9 +15,8 @@ from fluxforge.cli._progress import count_done, question_bar
 from fluxforge.cli._results import show_arms
 from fluxforge.errors import InputError
 from fluxforge.paper._compare import Comparison, Moved, PartComparison, compare
-from fluxforge.paper._parts import PARTS
-from fluxforge.paper._run import Reproduction, read_documents, reproduce, write_reproduction
-from fluxforge.paper.figures._training import controls_table, rates_table
+from fluxforge.paper._figures_training import controls_table, rates_table
+from fluxforge.paper._run import PARTS, Reproduction, read_documents, reproduce, write_reproduction
 from fluxforge.paper.studies import controls, generalisation, higher_order, rates, symbolic
 from fluxforge.run._record import Document
 
