@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 import fluxforge as ff
 from fluxforge.certify._families import Levels
-from fluxforge.certify.order import space_order
+from fluxforge.certify.order import measure_space_order
 from fluxforge.mesh import draw_field, save_figure
 from fluxforge.scheme.reference import BUILT_IN
 
@@ -22,7 +22,7 @@ def main() -> None:
     left.set_title("a heat problem on an irregular mesh, by midpoint", fontsize=10)
     for name, colour in (("euler", "#D55E00"), ("corrected", "#0072B2")):
         for family, style in (("squares", "s:"), ("right", "o-"), ("jittered", "^--")):
-            study = space_order(BUILT_IN[name], Levels(family, (6, 12, 24, 48)))
+            study = measure_space_order(BUILT_IN[name], Levels(family, (6, 12, 24, 48)))
             order = "no order" if study.l2.order is None else f"order {study.l2.order:.2f}"
             label = f"{name}, {family}: {order}"
             right.loglog(study.cells, study.l2.errors, style, color=colour, label=label, markersize=4)

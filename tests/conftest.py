@@ -78,5 +78,5 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 10, 10)
     gc.enable()
-    if (operon := sys.modules.get("fluxforge.distil._operon")) is not None:
-        operon.threads = lambda: THREADS
+    if (engines := sys.modules.get("fluxforge.distil._engines")) is not None:
+        engines.threads = lambda: THREADS

@@ -27,14 +27,14 @@ class Fault(NamedTuple):
 
 
 FAULTS = (
-    Fault("mesh/_dual.py", "0.5 * (p + q)", "0.25 * (p + q)", "mesh/test_dual.py"),
+    Fault("mesh/_build.py", "0.5 * (p + q)", "0.25 * (p + q)", "mesh/test_dual.py"),
     Fault(
-        "mesh/_dual.py",
+        "mesh/_build.py",
         "x[faces.neighbour[inside]] - x[faces.owner[inside]]",
         "x[faces.owner[inside]] - x[faces.neighbour[inside]]",
         "mesh/test_dual.py",
     ),
-    Fault("mesh/_mesh.py", "moment / (3.0 *", "moment / (2.0 *", "mesh/test_geometry.py"),
+    Fault("mesh/_cells.py", "moment / (3.0 *", "moment / (2.0 *", "mesh/test_geometry.py"),
     Fault(
         "graph/_padded_graph.py",
         "return self.scale * field[self.cell] + self.constant",
@@ -75,7 +75,7 @@ FAULTS = (
     ),
     Fault("scheme/_integrate.py", '+ symbol("S") + reaction)', '+ symbol("S") - reaction)', "scheme/test_integrate.py"),
     Fault(
-        "scheme/_amplification.py",
+        "scheme/_linear.py",
         "(1 + (1 - theta) * (step - 1)) / (1 - theta * (step - 1))",
         "(1 + theta * (step - 1)) / (1 - (1 - theta) * (step - 1))",
         "scheme/test_amplification.py",
@@ -127,7 +127,7 @@ FAULTS = (
         "certify/test_black_box.py",
     ),
     Fault(
-        "certify/_steady.py",
+        "certify/_systems.py",
         "csr_array(eye_array(graph.cells) - step.M)",
         "csr_array(eye_array(graph.cells) + step.M)",
         "certify/test_space_order.py",

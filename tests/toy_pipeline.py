@@ -23,13 +23,11 @@ from fluxforge.paper import Reproduction, _part, _run
 from fluxforge.paper.studies import _records, controls, rates, symbolic
 from fluxforge.pipeline import (
     Evaluation,
-    _certification,
     _discover,
     _distillation,
     _folder,
-    _modules,
+    _judgement,
     _report,
-    _stencil_route,
 )
 from fluxforge.pipeline._formula import Formula, NetworkConstants
 from fluxforge.run import RunFolder
@@ -135,29 +133,29 @@ def _parts() -> dict[str, Any]:
 def install(patch: Callable[[Any, str, Any], None]) -> None:
     """Replace the work; `patch` is `setattr`, or a monkeypatch's."""
     versions = {"python": "toy", "platform": "toy"}
-    for module in (_folder, _discover, _part, _records, controls):
+    for module in (_folder, _report, _part, _records, controls):
         patch(module, "environment", lambda: versions)
     for module in (_distillation, rates, controls, symbolic):
         patch(module, "train", train)
         patch(module, "source", lambda *_, **__: None)
-    patch(_distillation, "_choose_member", lambda *_: (NETWORK, 0))
+    patch(_distillation, "choose_member", lambda *_: 0)
     patch(_distillation, "_network_loss", lambda *_: 1.0)
-    patch(_distillation, "read_network", _read)
-    patch(_distillation, "_condition_on_law", lambda *_: None)
-    patch(_distillation, "_compare_stencils", lambda *_: None)
-    patch(_distillation, "_measure_errors", lambda *_: Evaluation(meshes=0))
+    patch(_judgement, "read_network", _read)
+    patch(_judgement, "_condition_on_law", lambda *_: None)
+    patch(_judgement, "_compare_stencils", lambda *_: None)
+    patch(_judgement, "_measure_errors", lambda *_: Evaluation(meshes=0))
     tables = [Sampled("z1", "message", 0, TABLE, ()), Sampled("T_new", "update", 0, TABLE, ())]
-    patch(_modules, "_sample_modules", lambda *_: tables)
-    patch(_modules, "_search_module", _search)
-    patch(_modules, "formula", _formula)
-    patch(_stencil_route, "formula", _formula)
-    for module in (_certification, _report):
+    patch(_distillation, "_sample_modules", lambda *_: tables)
+    patch(_distillation, "_search_module", _search)
+    patch(_distillation, "compose_formula", _formula)
+    patch(_distillation, "read_formula", _formula)
+    for module in (_judgement, _discover):
         patch(module, "verify_scheme", _verify)
-    patch(_certification, "_unrounded_order", lambda *_: None)
-    patch(_certification, "matching_scheme", lambda *_: "euler")
-    patch(_certification, "is_expected", lambda *_: True)
+    patch(_judgement, "_unrounded_order", lambda *_: None)
+    patch(_judgement, "matching_scheme", lambda *_: "euler")
+    patch(_judgement, "is_expected", lambda *_: True)
     patch(_discover, "ablate", _ablate)
-    patch(_report, "fields_figure", lambda *_: None)
+    patch(_report, "draw_fields", lambda *_: {})
     patch(_report, "write_discovery", _write_report)
     patch(rates, "_measure_residual", lambda *_: None)
     patch(controls, "is_law", lambda *_: True)

@@ -131,8 +131,8 @@ def _pages(command: Any, path: str) -> Iterator[str]:
     yield f"{_plain(command.help)}\n"
     if rows := [row for parameter in command.get_params(context) if (row := _row(parameter, context))]:
         yield "\n".join(["| | |", "| --- | --- |", *rows]) + "\n"
-    if command.epilog and (example := command.epilog.partition("Example: ")[2]):
-        yield f"```console\n$ {example}\n```\n"
+    if examples := (command.epilog or "").split("\n\n")[1:]:
+        yield "\n".join(["```console", *(f"$ {example}" for example in examples), "```\n"])
     for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
         yield from _pages(command.get_command(context, name), f"{path} {name}")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fluxforge import mesh, scheme
     from fluxforge.certify._verify import verify
     from fluxforge.mesh._boundary import Dirichlet, Inflow, Neumann, Periodic, Robin
-    from fluxforge.mesh._dual import dual
+    from fluxforge.mesh._build import dual
     from fluxforge.pde import equation
     from fluxforge.pipeline._discover import discover
     from fluxforge.pipeline._run import load_run

@@ -1,6 +1,5 @@
 """Checks of the installation: which components work, and what to install for the others."""
 
-import os
 import platform
 import shutil
 import sys
@@ -11,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from fluxforge._machine import free_memory
+from fluxforge._machine import count_cores, free_memory
 
 Status = Literal["ok", "missing", "optional"]
 OLDEST_PYTHON = (3, 11)
@@ -61,7 +60,7 @@ def examine() -> Examination:
             _extra("fipy", "a peer of the benchmarks", "pip install 'fluxforge[bench]'"),
             _compiler(),
             _memory(),
-            Check("cores", "ok", str(cores())),
+            Check("cores", "ok", str(count_cores())),
         )
     )
 
@@ -150,11 +149,3 @@ def _compiler() -> Check:
 def _memory() -> Check:
     free = free_memory()
     return Check("free memory", "ok", "unknown" if free is None else f"{free / 2**30:.1f} GiB")
-
-
-def cores() -> int:
-    """The number of cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1

@@ -147,6 +147,7 @@ def _create(temporary: Path, path: Path) -> None:
 
 
 def reason(error: Exception) -> str:
+    """The system's words for an error, or else its message."""
     return str(getattr(error, "strerror", None) or error)
 
 

@@ -21,15 +21,8 @@ from fluxforge.bench._diffusion_problems import (
     two_layers,
 )
 from fluxforge.bench._rows import cell_means, front_position, row_of_squares, total_variation, with_orders
-from fluxforge.bench._transport_problems import (
-    SHOCK_FROM,
-    SHOCK_TO,
-    TRACERS,
-    _deformation_row,
-    burgers,
-    rotation,
-    slotted_cylinder,
-)
+from fluxforge.bench._tracers import TRACERS, slotted_cylinder
+from fluxforge.bench._transport_problems import SHOCK_FROM, SHOCK_TO, _deformation_row, burgers, rotation
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.mesh import dual, right_triangles, squares
 

@@ -20,7 +20,7 @@ from fluxforge.bench._limiter_triangles import (
     run_case,
     schemes_on_triangles,
 )
-from fluxforge.bench._transport_problems import DEFORMATION
+from fluxforge.bench._tracers import DEFORMATION
 from fluxforge.mesh import Dirichlet, dual, square
 from fluxforge.scheme import LIMITERS, limiter_of
 from fluxforge.scheme.limiters import R

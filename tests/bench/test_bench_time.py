@@ -10,11 +10,9 @@ from scipy.linalg import expm
 
 from fluxforge.bench import bench_time, work_precision_figure
 from fluxforge.bench._carried import kept_formulas, read_carried
-from fluxforge.bench._time_case import TimeCase, change_error, make_case
-from fluxforge.bench._time_fit import best_polynomial
+from fluxforge.bench._time_case import TimeCase, best_polynomial, change_error, make_case
 from fluxforge.bench._time_methods import carried_method, carried_substeps, polynomial_method, tableau_method
-from fluxforge.bench._time_rows import TimeRow
-from fluxforge.bench._time_verdicts import compare_fixed, conclude
+from fluxforge.bench._time_rows import TimeRow, compare_fixed, conclude
 from fluxforge.errors import InputError
 from fluxforge.scheme import TABLEAUX
 from fluxforge.stepping import stepper

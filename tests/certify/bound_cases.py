@@ -9,14 +9,7 @@ import numpy as np
 
 from fluxforge.certify import bounds
 from fluxforge.gnn.exact import sparse_network
-from fluxforge.mesh import (
-    Mesh,
-    equilateral,
-    generate,
-    jittered,
-    right_triangles,
-    squares,
-)
+from fluxforge.mesh import Mesh, equilateral, generate, jittered, right_triangles, squares
 
 DT = 0.1
 KEY = jax.random.key(0)

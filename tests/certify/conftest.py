@@ -14,4 +14,4 @@ def problems() -> dict[str, Problem]:
 
 @pytest.fixture(scope="module")
 def readings() -> dict[str, Problem]:
-    return bounds.readings(KEY, dt=DT, graphs=40)
+    return bounds.draw_readings(KEY, dt=DT, graphs=40)

@@ -13,13 +13,7 @@ from fluxforge.certify import bounds
 from fluxforge.data import problem
 from fluxforge.gnn import Network
 from fluxforge.gnn.exact import LinearWeights, linear_network, memorising_network, nonzeros
-from fluxforge.mesh import (
-    Neumann,
-    dual,
-    fourier_step,
-    squares,
-    two_cells,
-)
+from fluxforge.mesh import Neumann, dual, fourier_step, squares, two_cells
 from strategies import few, seeds
 
 

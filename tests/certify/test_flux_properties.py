@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fluxforge.certify.flux import (
-    Flux,
-    N,
-    P,
-    flux_of,
-    has_flux_of_equation,
+from fluxforge.certify.flux import Flux, N, P, flux_of, has_flux_of_equation, states_of
+from fluxforge.certify.harten import bound_step
+from fluxforge.certify.monotone import (
+    examine_e_condition,
+    examine_monotonicity,
+    find_peclet_limit,
     is_antisymmetric,
     is_consistent,
     largest_speed,
-    states_of,
 )
-from fluxforge.certify.harten import step_bound
-from fluxforge.certify.monotone import e_condition, monotonicity, peclet_limit
 from fluxforge.errors import NumericalError
 from fluxforge.expression import parse, symbol
 from fluxforge.pde import find as find_equation
@@ -49,14 +46,14 @@ def test_claims_of_the_textbook_fluxes_hold(name: str, equation: object) -> None
     one = flux(name, equation)
     assert is_consistent(one).holds
     assert is_antisymmetric(one).by.startswith("algebra")
-    found = monotonicity(one)
+    found = examine_monotonicity(one)
     assert found.holds is FLUXES[name].monotone
     if found.holds:
         assert found.exactly
 
 
 def test_rusanov_is_monotone_to_the_width_of_the_intervals() -> None:
-    found = monotonicity(flux("rusanov"))
+    found = examine_monotonicity(flux("rusanov"))
     assert found.holds
     # It touches 0 on the diagonal u_P = u_N, where boxes of width 2⁻⁹ of the range leave about as much open.
     assert -0.005 <= min(found.rising.bound, found.falling.bound) < 0
@@ -64,11 +61,11 @@ def test_rusanov_is_monotone_to_the_width_of_the_intervals() -> None:
 
 def test_central_with_diffusion_is_monotone_up_to_a_cell_peclet_number_of_two() -> None:
     central = flux("central", BOTH)
-    assert monotonicity(central).holds is False
+    assert examine_monotonicity(central).holds is False
     # ½ a + K/δ = 0 at |a| δ/K = 2; the bisection ends within 2e-4 of it.
-    assert peclet_limit(central) == pytest.approx(2.0, rel=3e-4)
-    assert monotonicity(flux("upwind", BOTH)).holds
-    assert monotonicity(flux("scharfetter-gummel", BOTH)).holds
+    assert find_peclet_limit(central) == pytest.approx(2.0, rel=3e-4)
+    assert examine_monotonicity(flux("upwind", BOTH)).holds
+    assert examine_monotonicity(flux("scharfetter-gummel", BOTH)).holds
 
 
 @pytest.mark.parametrize(
@@ -97,16 +94,16 @@ BUMP = f"({UPWIND})*1 + {{height}}*a*exp(-((p + n - 0.6274)/{{width}})**2)*(n - 
 
 def test_a_narrow_bump_between_samples_is_found() -> None:
     """∂F/∂u_P = 1 but near u_P + u_N = 0.6274, in a strip of width 1e-3: 1,000 random points hardly see it."""
-    found = monotonicity(own(BUMP.format(height=2.0, width=2e-4), ADVECTION))
+    found = examine_monotonicity(own(BUMP.format(height=2.0, width=2e-4), ADVECTION))
     assert found.holds is False
     worst = found.rising if found.rising.value < found.falling.value else found.falling
     assert abs(worst.at[0] + worst.at[1] - 0.6274) < 2e-3
-    assert monotonicity(own(BUMP.format(height=0.0, width=2e-4), ADVECTION)).holds
+    assert examine_monotonicity(own(BUMP.format(height=0.0, width=2e-4), ADVECTION)).holds
 
 
 def test_a_notch_of_two_kinks_is_found() -> None:
     """The slope along u_P is 1 but for −4 between two kinks, 1e-3 apart."""
-    found = monotonicity(own(f"{UPWIND} - 5*a*(max(p, 0.3137) - max(p, 0.3147))", ADVECTION))
+    found = examine_monotonicity(own(f"{UPWIND} - 5*a*(max(p, 0.3137) - max(p, 0.3147))", ADVECTION))
     assert found.holds is False
     assert 0.3137 <= found.rising.at[0] <= 0.3147
     assert found.rising.value == pytest.approx(-4.0, abs=0.1)
@@ -114,7 +111,7 @@ def test_a_notch_of_two_kinks_is_found() -> None:
 
 def test_a_downward_jump_is_a_counterexample_and_not_only_undecided() -> None:
     falls = own(f"{UPWIND} - a*sign(p - 0.25)/50", ADVECTION)
-    found = monotonicity(falls)
+    found = examine_monotonicity(falls)
     assert found.holds is False
     assert found.rising.at[0] == pytest.approx(0.25, abs=0.01)
 
@@ -124,13 +121,13 @@ def test_roe_without_a_fix_is_not_an_e_flux() -> None:
     roe = own("a*(p**2 + n**2)/4 - abs(a*(p + n)/2)*(n - p)/2")
     assert is_consistent(roe).holds
     assert is_antisymmetric(roe).holds
-    monotone = monotonicity(roe)
+    monotone = examine_monotonicity(roe)
     assert monotone.holds is False
-    found = e_condition(roe, monotone)
+    found = examine_e_condition(roe, monotone)
     assert found.holds is False
     # F(−1, 1) = ½, and f(0) = 0 lies between.
     assert found.excess == pytest.approx(0.5, abs=1e-12)
-    assert e_condition(flux("godunov"), monotonicity(flux("godunov"))).follows
+    assert examine_e_condition(flux("godunov"), examine_monotonicity(flux("godunov"))).follows
 
 
 def test_steps_are_bounded_by_hartens_coefficients() -> None:
@@ -141,15 +138,17 @@ def test_steps_are_bounded_by_hartens_coefficients() -> None:
         ("engquist-osher", BURGERS, 0.9),
         ("rusanov", BURGERS, 0.85),
     ):
-        found = step_bound(flux(name, equation))
+        own = flux(name, equation)
+        found = bound_step(own, largest_speed(own), antisymmetric=is_antisymmetric(own).holds)
         assert least <= found.variation <= 1.0
         assert found.extrema <= 1.0
         # What is proved is never contradicted by a step.
         assert found.measured_variation >= found.variation
         assert found.measured_extrema >= found.extrema
         assert found.measured_extrema == pytest.approx(1.0, rel=0.01)
-    with pytest.raises(NumericalError, match="without diffusion"):
-        step_bound(flux("upwind", BOTH))
+    for name, equation, antisymmetric in (("upwind", BOTH, True), ("upwind", ADVECTION, False)):
+        with pytest.raises(NumericalError, match="without diffusion"):
+            bound_step(flux(name, equation), 1.0, antisymmetric=antisymmetric)
 
 
 def test_the_flux_of_a_scheme_is_what_its_message_says() -> None:

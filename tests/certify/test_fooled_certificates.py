@@ -9,8 +9,9 @@ from fooling_schemes import DECOYS, FLUX, one_stage
 
 from fluxforge.certify import Certificate, FamilyResult, Line, Rates, Verdict, verify, verify_step
 from fluxforge.certify._families import Levels
+from fluxforge.certify._studies import SpaceStudy
 from fluxforge.certify.effective import lattice_equation
-from fluxforge.certify.order import SpaceStudy, space_studies
+from fluxforge.certify.order import study_family
 from fluxforge.mesh import jittered
 from fluxforge.scheme import Claims, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
@@ -140,7 +141,7 @@ def test_the_drift_has_a_diffusivity_of_one_beside_it() -> None:
 
 @pytest.mark.parametrize("family", ["equilateral", "cross"])
 def test_a_large_error_has_no_order(family: str) -> None:
-    for study in space_studies(DECOYS["delta over A"], Levels(family, (4, 8, 16, 32))):
+    for study in study_family(DECOYS["delta over A"], Levels(family, (4, 8, 16, 32))):
         assert study.l2.order is None
         assert study.l2.stalled
 

@@ -6,14 +6,15 @@ import pytest
 
 from fluxforge.certify import Verdict, verify
 from fluxforge.certify._claims import generator_holds
-from fluxforge.certify._families import Levels
-from fluxforge.certify.conservation import conservation
-from fluxforge.certify.effective import SmoothEquation, own_equation
+from fluxforge.certify._equations import SmoothEquation
+from fluxforge.certify._families import Levels, study_graph
+from fluxforge.certify.conservation import measure_conservation
+from fluxforge.certify.effective import own_equation
 from fluxforge.certify.modified import is_own_symbolically, lattice_equations
-from fluxforge.certify.order import space_studies
-from fluxforge.certify.patch import patch_tests, worse
-from fluxforge.certify.semidiscrete import falls_with_size, semidiscrete
-from fluxforge.certify.time_order import study_graph, time_order
+from fluxforge.certify.order import study_family
+from fluxforge.certify.patch import choose_worse, run_patch_tests
+from fluxforge.certify.semidiscrete import compare_system, falls_with_size
+from fluxforge.certify.time_order import measure_time_order
 from fluxforge.mesh import jittered
 from fluxforge.pde import Equation, from_document
 from fluxforge.scheme import Claims, Scheme, SchemeBuilder
@@ -81,7 +82,9 @@ def test_a_decoy_is_contradicted(name: str) -> None:
         # The measurement that this claim is held against; whole certificates take ten times as long.
         parameters = CARRIED.example(2)
         with jax.enable_x64(True):
-            system = semidiscrete(scheme, study_graph(), worse(*patch_tests(scheme, SMALL)), parameters=parameters)
+            system = compare_system(
+                scheme, study_graph(), choose_worse(*run_patch_tests(scheme, SMALL)), parameters=parameters
+            )
         assert generator_holds(system, None) is False
         return
     certificate = verify(scheme, quick=True, families=("squares",))
@@ -96,8 +99,8 @@ def test_a_factor_that_is_1_at_the_parameters_tried_is_seen_in_the_formula() -> 
     for factor, known in (("1", None), (f"(1 + 9*{tuned})", False)):
         scheme = one_stage(f"D*{factor}/delta*(T_P - T_N)", "T + dt/V*z + dt*S", equation)
         with jax.enable_x64(True):
-            patch = worse(*patch_tests(scheme, SMALL))
-            system = semidiscrete(scheme, study_graph(), patch, parameters=equation.example(2))
+            patch = choose_worse(*run_patch_tests(scheme, SMALL))
+            system = compare_system(scheme, study_graph(), patch, parameters=equation.example(2))
         assert system.holds
         modified = {"squares": lattice_equations(equation, 2)["squares"](scheme)}
         assert generator_holds(system, None, is_own_symbolically(scheme, modified)) is known
@@ -129,7 +132,7 @@ def test_the_original_is_as_claimed() -> None:
 
 @pytest.mark.parametrize(("reaction", "order"), [("half", 2), ("T", 1)])
 def test_a_reaction_at_the_wrong_stage_costs_an_order(reaction: str, order: int) -> None:
-    found = time_order(midpoint(reaction), parameters=CARRIED.example(2))
+    found = measure_time_order(midpoint(reaction), parameters=CARRIED.example(2))
     assert found.exact_order == order
     assert found.order == pytest.approx(order, abs=0.1)
 
@@ -148,7 +151,7 @@ def test_a_coefficient_of_one_side_is_neither_conservative_nor_consistent(
 ) -> None:
     """With constants all of them are the same scheme."""
     scheme = one_stage(f"{mean}/delta*(T_P - T_N)", "T + dt/V*z + dt*S", LAYERED)
-    found = conservation(scheme, parameters=LAYERED.example(2))
+    found = measure_conservation(scheme, parameters=LAYERED.example(2))
     assert found.holds == conserves
     assert (found.defect or 0.0) < 1e-12 or not conserves
     assert falls_with_size(scheme, "squares") == consistent
@@ -157,7 +160,7 @@ def test_a_coefficient_of_one_side_is_neither_conservative_nor_consistent(
     # The arithmetic mean is another flux than the equation's own, as good at smooth coefficients.
     names = {check.property for check in verify(scheme, mesh=SMALL).contradicted}
     assert names == (set() if conserves else {"conservative", "generator"})
-    studies = space_studies(scheme, Levels("squares", (4, 8, 16, 32)))
+    studies = study_family(scheme, Levels("squares", (4, 8, 16, 32)))
     assert all(study.l2.convergent for study in studies) == conserves
     assert any(study.l2.stalled for study in studies) == (not conserves)
 

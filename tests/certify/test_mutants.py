@@ -3,11 +3,12 @@
 import pytest
 
 from fluxforge.certify import verify
-from fluxforge.certify.conservation import conservation
-from fluxforge.certify.patch import patch_test
-from fluxforge.certify.semidiscrete import semidiscrete
-from fluxforge.certify.stability import stability
-from fluxforge.certify.time_order import study_graph, time_order
+from fluxforge.certify._families import study_graph
+from fluxforge.certify.conservation import measure_conservation
+from fluxforge.certify.patch import run_patch_test
+from fluxforge.certify.semidiscrete import compare_system
+from fluxforge.certify.stability import measure_stability
+from fluxforge.certify.time_order import measure_time_order
 from fluxforge.errors import SchemeError
 from fluxforge.mesh import jittered
 from fluxforge.scheme import SchemeBuilder
@@ -23,7 +24,7 @@ def one_stage(flux, update):
 
 
 def generator_is_right(scheme):
-    return semidiscrete(scheme, study_graph(), patch_test(scheme, jittered(5, 0.2, 1))).holds
+    return compare_system(scheme, study_graph(), run_patch_test(scheme, jittered(5, 0.2, 1))).holds
 
 
 UPDATE = "T + dt/V*z + dt*S"
@@ -32,14 +33,14 @@ UPDATE = "T + dt/V*z + dt*S"
 def test_the_original_passes_what_the_mutants_fail():
     original = one_stage(FLUX, UPDATE)
     assert generator_is_right(original)
-    assert conservation(original).holds
-    assert stability(original, study_graph()).dt_max > 0
+    assert measure_conservation(original).holds
+    assert measure_stability(original, study_graph()).dt_max > 0
 
 
 def test_a_flipped_flux_is_a_wrong_generator_and_never_stable():
     mutant = one_stage("-" + FLUX, UPDATE)
     assert not generator_is_right(mutant)
-    assert stability(mutant, study_graph()).dt_max == 0
+    assert measure_stability(mutant, study_graph()).dt_max == 0
 
 
 @pytest.mark.parametrize("flux", ["alpha*A**2/delta*(T_N - T_P)", "2*alpha*A/delta*(T_N - T_P)", "alpha*(T_N - T_P)"])
@@ -59,7 +60,7 @@ def test_a_source_without_dt_leaves_no_generator():
 
 def test_the_volume_of_the_wrong_cell_is_not_conservative():
     mutant = one_stage("alpha*A/delta*(T_N - T_P)/V_N", "T + dt*z + dt*S")
-    found = conservation(mutant)
+    found = measure_conservation(mutant)
     assert not found.holds
     assert found.defect > 1e-3
     assert found.drift > 1e-6
@@ -72,7 +73,7 @@ def test_a_missing_half_is_of_order_one():
         .stage({"y": HALF}, {"T_new": "T + dt/V*y + dt*S"})
         .build("mutant", summary="mutant", claims=BUILT_IN["midpoint"].claims)
     )
-    assert time_order(mutant).order == pytest.approx(1.0, abs=0.1)
+    assert measure_time_order(mutant).order == pytest.approx(1.0, abs=0.1)
 
 
 def test_a_correction_with_a_flipped_sign_does_not_keep_linear_fields():
@@ -82,8 +83,8 @@ def test_a_correction_with_a_flipped_sign_does_not_keep_linear_fields():
 
     flipped = expression.xreplace({symbol("g_x_P"): -symbol("g_x_P"), symbol("g_x_N"): -symbol("g_x_N")})
     mutant = Scheme("mutant", (stages[0], Stage({"z": Message(flipped)}, stages[1].outputs)))
-    assert patch_test(BUILT_IN["corrected"], jittered(5, 0.2, 1)).exact(1)
-    assert not patch_test(mutant, jittered(5, 0.2, 1)).exact(1)
+    assert run_patch_test(BUILT_IN["corrected"], jittered(5, 0.2, 1)).exact(1)
+    assert not run_patch_test(mutant, jittered(5, 0.2, 1)).exact(1)
 
 
 def test_doubling_the_corrected_flux_keeps_linear_fields_and_is_caught_all_the_same():
@@ -92,7 +93,7 @@ def test_doubling_the_corrected_flux_keeps_linear_fields_and_is_caught_all_the_s
 
     doubled = Message(2 * stages[1].messages["z"].expression)
     mutant = Scheme("mutant", (stages[0], Stage({"z": doubled}, stages[1].outputs)))
-    assert patch_test(mutant, jittered(5, 0.2, 1)).exact(1)
+    assert run_patch_test(mutant, jittered(5, 0.2, 1)).exact(1)
     assert not generator_is_right(mutant)
 
 

@@ -12,17 +12,18 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 from fluxforge.certify import Verdict, _doubts, verify, verify_step
 from fluxforge.certify._certificate import _stability
-from fluxforge.certify.growth import maximum_principle
+from fluxforge.certify._properties import Stability
+from fluxforge.certify._systems import exact_solution
+from fluxforge.certify.growth import measure_maximum_principle
 from fluxforge.certify.modified import square_equation
-from fluxforge.certify.stability import Stability, stability
-from fluxforge.certify.time_order import exact_solution
+from fluxforge.certify.stability import measure_stability
 from fluxforge.errors import InstabilityError, NumericalError
 from fluxforge.mesh import dual, jittered, squares
 from fluxforge.scheme import Scheme, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import Operator, factorise
 
-VERIFICATION = sys.modules["fluxforge.certify._verification"]
+VERIFICATION = sys.modules["fluxforge.certify._verify"]
 FAULTS = [
     TypeError,
     KeyError,
@@ -45,7 +46,7 @@ def raising(kind: type[Exception]) -> Any:
 
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_of_the_program_ends_the_certificate(kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(VERIFICATION, "linearity", raising(kind))
+    monkeypatch.setattr(VERIFICATION, "measure_linearity", raising(kind))
     with pytest.raises(kind, match="what went wrong"):
         verify("euler", mesh=squares(2))
     monkeypatch.setattr(_doubts, "other_equation", raising(kind))
@@ -54,7 +55,9 @@ def test_a_fault_of_the_program_ends_the_certificate(kind: type[Exception], monk
 
 
 def test_a_numerical_failure_becomes_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ("maximum_principle", "stability", "cost", "transient_growth", "conservation")
+    names = tuple(
+        f"measure_{name}" for name in ("maximum_principle", "stability", "cost", "transient_growth", "conservation")
+    )
     for name, kind in zip(names, FAILURES, strict=True):
         monkeypatch.setattr(VERIFICATION, name, raising(kind))
     lines = [line for line in verify("euler", mesh=squares(2)).lines if line.evidence == "what went wrong"]
@@ -75,7 +78,7 @@ def test_eigenvalues_that_did_not_converge_make_no_certificate_of_stability(monk
 
     monkeypatch.setattr(sys.modules["fluxforge.stepping._limit"], "eigs", unconverged)
     with pytest.raises(NumericalError, match="were not found"):
-        stability(BUILT_IN["corrected"], dual(jittered(13, 0.2, seed=2)))
+        measure_stability(BUILT_IN["corrected"], dual(jittered(13, 0.2, seed=2)))
 
 
 def test_matrices_that_cannot_be_solved_say_so() -> None:
@@ -92,7 +95,7 @@ def test_a_step_that_is_not_finite_has_no_maximum_principle(monkeypatch: pytest.
     broken = csr_array(np.diag([1.0, math.nan, 1.0, 1.0]))
     monkeypatch.setattr(sys.modules["fluxforge.certify.growth"], "step_matrix", lambda *_, **__: broken)
     with pytest.raises(NumericalError, match="is not finite at cell 1"):
-        maximum_principle(BUILT_IN["euler"], dual(squares(2)))
+        measure_maximum_principle(BUILT_IN["euler"], dual(squares(2)))
 
 
 def test_a_step_that_gives_no_numbers_gets_a_certificate() -> None:
@@ -115,7 +118,7 @@ def test_a_scheme_that_forgets_all_fields_has_no_modified_equation() -> None:
 def test_a_document_tells_no_limit_from_a_limit_not_known() -> None:
     bent = mine({"z": "alpha*A/delta*(T_N**3 - T_P**3)"}, "T + dt/V*z")
     schemes = (BUILT_IN["euler"], BUILT_IN["crank-nicolson"], bent)
-    documents = [_stability(stability(scheme, dual(squares(2)))) for scheme in schemes]
+    documents = [_stability(measure_stability(scheme, dual(squares(2)))) for scheme in schemes]
     json.dumps(documents, allow_nan=False)
     for key in ("dt_limit_kind", "real_interval_kind"):
         assert [document[key] for document in documents] == ["finite", "unlimited", "unknown"]

@@ -2,12 +2,11 @@
 
 import pytest
 
-from fluxforge.certify import _verification
-from fluxforge.certify._claims import Request
-from fluxforge.certify._evidence import Rates
+from fluxforge.certify import _refinement
+from fluxforge.certify._certificate import Request
+from fluxforge.certify._evidence import Recorder
 from fluxforge.certify._families import FULL, QUICK, Levels, enlarge_levels
-from fluxforge.certify._verification import Verification
-from fluxforge.certify.order import SpaceStudy
+from fluxforge.certify._studies import Rates, SpaceStudy
 from fluxforge.scheme import find
 
 SETTLED = (1.0, 0.25, 0.0625, 0.015625)
@@ -24,10 +23,11 @@ def sizes_asked(monkeypatch, name, family, errors, *, quick=True, sizes=None):
         asked.append(levels.sizes)
         return (SpaceStudy(levels.family, (1, 4, 16, 64), rates, rates),)
 
-    monkeypatch.setattr(_verification, "space_studies", studies)
+    monkeypatch.setattr(_refinement, "study_family", studies)
     levels = Levels(family, sizes or QUICK[family])
     request = Request(find(name), None, (levels,), (), None, quick)
-    found = Verification(request, None)._space_studies(levels)
+    recorder = Recorder(linear=True, questions=1, progress=None)
+    found = _refinement._study_space(request, recorder, levels)
     return asked, found[0].l2.order
 
 

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from fluxforge.certify import Verdict
-from fluxforge.certify.layer import boundary_layer
-from fluxforge.certify.riemann import RiemannProblem, exact_solution, riemann_line, riemann_problems, solve_riemann
+from fluxforge.certify.riemann import (
+    exact_solution,
+    list_riemann_problems,
+    riemann_line,
+    solve_boundary_layer,
+    solve_riemann,
+)
+from fluxforge.certify.transport import RiemannProblem
 from fluxforge.errors import InputError
 from fluxforge.pde import find as find_equation
 from fluxforge.pde import from_document
@@ -28,19 +34,19 @@ def test_the_exact_solution_is_a_shock_or_a_fan() -> None:
 
 
 def test_problems_are_named_after_what_follows_from_them() -> None:
-    kinds = {(one.left, one.right): (one.kind, one.speed) for one in riemann_problems(BURGERS, (-1.0, 1.0))}
+    kinds = {(one.left, one.right): (one.kind, one.speed) for one in list_riemann_problems(BURGERS, (-1.0, 1.0))}
     assert kinds == {
         (1.0, -1.0): ("shock", 0.0),
         (-1.0, 1.0): ("transonic rarefaction", None),
         (1.0, 0.0): ("shock", 0.5),
         (0.0, 1.0): ("rarefaction", None),
     }
-    assert riemann_problems(TRAFFIC, (0.0, 1.0))[0].kind == "transonic rarefaction"
+    assert list_riemann_problems(TRAFFIC, (0.0, 1.0))[0].kind == "transonic rarefaction"
     wavy = from_document(
         {"name": "wavy", "transported": "u**3", "velocity": "a", "parameters": {"a": {"rank": "vector"}}}
     )
     with pytest.raises(InputError, match="convex or a concave"):
-        riemann_problems(wavy, (-1.0, 1.0))
+        list_riemann_problems(wavy, (-1.0, 1.0))
 
 
 def test_godunov_finds_shocks_and_fans() -> None:
@@ -67,10 +73,10 @@ def test_an_entropy_violation_is_seen() -> None:
 
 def test_central_oscillates_beyond_a_cell_peclet_number_of_two_and_upwind_does_not() -> None:
     """A known failure: the roots of the three-point difference are 1 and (2 + Pe)/(2 − Pe), negative beyond 2."""
-    central = boundary_layer(find("central", "advection-diffusion"))
+    central = solve_boundary_layer(find("central", "advection-diffusion"))
     over = dict(zip(central.peclet, central.overshoot, strict=True))
     # Round-off of a solve of 24 equations.
     assert max(over[1.0], over[1.9]) <= 1e-12
     assert min(over[2.5], over[10.0], over[100.0]) > 0.01
     for name in ("upwind", "scharfetter-gummel"):
-        assert max(boundary_layer(find(name, "advection-diffusion")).overshoot) <= 1e-12
+        assert max(solve_boundary_layer(find(name, "advection-diffusion")).overshoot) <= 1e-12

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from fluxforge.certify import verify
-from fluxforge.certify._evidence import Rates
 from fluxforge.certify._families import Levels
-from fluxforge.certify._problems import PROBLEMS, functions
-from fluxforge.certify.order import mesh_studies, space_order, steady_errors
+from fluxforge.certify._problems import PROBLEMS, differentiate_solution
+from fluxforge.certify._studies import Rates
+from fluxforge.certify.order import measure_space_order, measure_steady_errors, study_meshes
 from fluxforge.errors import InputError
 from fluxforge.mesh import right_triangles, squares
 from fluxforge.scheme.reference import BUILT_IN
@@ -17,33 +17,33 @@ PUBLISHED_LINF = {10: 7.042e-2, 20: 6.816e-2, 50: 6.472e-2, 100: 6.326e-2}
 
 @pytest.mark.parametrize("n", PUBLISHED_LINF)
 def test_euler_on_right_triangles_has_the_published_errors(n):
-    assert steady_errors(BUILT_IN["euler"], right_triangles(n))[1] == pytest.approx(PUBLISHED_LINF[n], abs=6e-6)
+    assert measure_steady_errors(BUILT_IN["euler"], right_triangles(n))[1] == pytest.approx(PUBLISHED_LINF[n], abs=6e-6)
 
 
 def test_the_error_does_not_depend_on_the_diffusivity():
     mesh = right_triangles(10)
-    assert steady_errors(BUILT_IN["corrected"], mesh, parameters={"alpha": 3.7}) == pytest.approx(
-        steady_errors(BUILT_IN["corrected"], mesh), rel=1e-9
+    assert measure_steady_errors(BUILT_IN["corrected"], mesh, parameters={"alpha": 3.7}) == pytest.approx(
+        measure_steady_errors(BUILT_IN["corrected"], mesh), rel=1e-9
     )
 
 
 @pytest.mark.parametrize("family", ["squares", "cross", "equilateral"])
 def test_euler_is_of_order_two_where_centroid_lines_are_perpendicular(family):
-    study = space_order(BUILT_IN["euler"], Levels(family, (6, 12, 24, 48)))
+    study = measure_space_order(BUILT_IN["euler"], Levels(family, (6, 12, 24, 48)))
     assert study.l2.order == pytest.approx(2.0, abs=0.05)
     assert study.linf.order == pytest.approx(2.0, abs=0.05)
 
 
 @pytest.mark.parametrize("family", ["right", "jittered"])
 def test_euler_does_not_converge_on_skewed_triangles(family):
-    study = space_order(BUILT_IN["euler"], Levels(family, (6, 12, 24, 48)))
+    study = measure_space_order(BUILT_IN["euler"], Levels(family, (6, 12, 24, 48)))
     assert not study.l2.convergent
     assert study.l2.errors[-1] > 0.04
 
 
 @pytest.mark.parametrize("family", ["right", "jittered", "irregular"])
 def test_the_corrected_flux_converges_there(family):
-    study = space_order(BUILT_IN["corrected"], Levels(family, (6, 12, 24, 48)))
+    study = measure_space_order(BUILT_IN["corrected"], Levels(family, (6, 12, 24, 48)))
     assert study.l2.errors[-1] < 2e-3
     assert study.l2.rates[-1] > 1.7
 
@@ -51,7 +51,9 @@ def test_the_corrected_flux_converges_there(family):
 @pytest.mark.parametrize("name", ["rk4", "rkl2-8"])
 def test_a_scheme_of_many_stages_shares_the_steady_state_of_its_generator(name):
     mesh = right_triangles(12)
-    assert steady_errors(BUILT_IN[name], mesh) == pytest.approx(steady_errors(BUILT_IN["euler"], mesh), rel=1e-8)
+    assert measure_steady_errors(BUILT_IN[name], mesh) == pytest.approx(
+        measure_steady_errors(BUILT_IN["euler"], mesh), rel=1e-8
+    )
 
 
 def test_an_order_is_quoted_only_where_it_may_be():
@@ -92,7 +94,7 @@ def test_scatter_over_meshes_loosens_the_agreement_of_rates_and_forbids_an_order
 def test_the_manufactured_problems_can_tell_directions_and_walls_apart(problem):
     graph = problem.graph(squares(8))
     x, y = graph.x.T
-    swapped = functions(problem.exact).u(y, x)
+    swapped = differentiate_solution(problem.exact).u(y, x)
     assert np.abs(problem.solution(graph) - swapped).max() > 0.1
     assert np.abs(graph.value).min() > 1e-3
     assert graph.neumann.any() == problem.mixed
@@ -100,8 +102,8 @@ def test_the_manufactured_problems_can_tell_directions_and_walls_apart(problem):
 
 
 def test_a_sequence_of_meshes_has_an_order_in_any_units():
-    near = mesh_studies(BUILT_IN["euler"], [squares(n) for n in (4, 8, 16)])
-    far = mesh_studies(
+    near = study_meshes(BUILT_IN["euler"], [squares(n) for n in (4, 8, 16)])
+    far = study_meshes(
         BUILT_IN["euler"], [replace(mesh, points=1e3 * mesh.points + 5e4) for mesh in map(squares, (4, 8, 16))]
     )
     for one, other in zip(near, far, strict=True):
@@ -112,7 +114,7 @@ def test_a_sequence_of_meshes_has_an_order_in_any_units():
 @pytest.mark.parametrize("counts", [(4,), (8, 4)])
 def test_a_sequence_goes_from_coarse_to_fine(counts):
     with pytest.raises(InputError, match="coarse"):
-        mesh_studies(BUILT_IN["euler"], [squares(n) for n in counts])
+        study_meshes(BUILT_IN["euler"], [squares(n) for n in counts])
 
 
 def test_an_exact_solution_has_to_be_smooth():

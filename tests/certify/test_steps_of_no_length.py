@@ -3,7 +3,7 @@
 import pytest
 
 import fluxforge as ff
-from fluxforge.certify.conservation import conservation, conservation_line
+from fluxforge.certify.conservation import conservation_line, measure_conservation
 from fluxforge.errors import SchemeError
 from fluxforge.mesh import dual, jittered
 from fluxforge.pde import HEAT, Equation, from_document
@@ -59,14 +59,14 @@ def test_what_changes_the_field_in_no_time_has_no_generator_and_no_order(
     ],
 )
 def test_fluxes_of_a_reaction_must_be_passed_on_whole(output: str, holds: bool) -> None:
-    found = conservation(made(DECAY, "A*D*(T_N - T_P)/delta", output))
+    found = measure_conservation(made(DECAY, "A*D*(T_N - T_P)/delta", output))
     assert found.holds is holds
     assert ("does not add them up whole" in conservation_line(found, "").evidence) is not holds
 
 
 @pytest.mark.parametrize("name", ["euler", "midpoint", "rk4", "rkl2-8"])
 def test_integrators_pass_fluxes_on(name: str) -> None:
-    assert conservation(find(name, DECAY)).holds
+    assert measure_conservation(find(name, DECAY)).holds
 
 
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
@@ -84,8 +84,8 @@ def test_a_conductivity_of_the_receiver_is_not_conservative() -> None:
         }
     )
     one_sided = made(layers, "A*k_P*(T_N - T_P)/delta", "T + dt*z/V + dt*S")
-    assert not conservation(one_sided).holds
-    assert conservation(find("euler", layers)).holds
+    assert not measure_conservation(one_sided).holds
+    assert measure_conservation(find("euler", layers)).holds
 
 
 FISHER = from_document(

@@ -10,7 +10,7 @@ from fluxforge.certify import Verdict, verify
 from fluxforge.certify._lattice import h
 from fluxforge.certify.effective import effective_equation
 from fluxforge.certify.modified import cube_equation, square_equation, triangle_equation
-from fluxforge.certify.stability import stability, stability_line
+from fluxforge.certify.stability import measure_stability, stability_line
 from fluxforge.certify.waves import imaginary_interval, spectral_limit, wave_limit
 from fluxforge.mesh import dual, jittered
 from fluxforge.pde import Equation, from_document
@@ -126,7 +126,7 @@ def test_a_central_flux_with_euler_is_told_to_have_no_stable_step() -> None:
 
 def test_the_eigenvalues_of_a_mesh_are_no_bound() -> None:
     graph = dual(jittered(5, 0.2, 1))
-    found = stability(find("rk4", CENTRAL), graph, parameters=CENTRAL.example(2))
+    found = measure_stability(find("rk4", CENTRAL), graph, parameters=CENTRAL.example(2))
     assert found.spectral
     assert not found.bound
     assert found.stable_below

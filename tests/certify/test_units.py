@@ -3,10 +3,10 @@
 import jax
 import pytest
 
-from fluxforge.certify.patch import patch_test, worse
-from fluxforge.certify.semidiscrete import other_equation, semidiscrete
-from fluxforge.certify.time_order import study_graph
-from fluxforge.certify.units import dimensions, units
+from fluxforge.certify._families import study_graph
+from fluxforge.certify.patch import choose_worse, run_patch_test
+from fluxforge.certify.semidiscrete import compare_system, other_equation
+from fluxforge.certify.units import list_homogeneous_units, measure_units
 from fluxforge.mesh import jittered
 from fluxforge.scheme import SchemeBuilder, find
 from fluxforge.scheme.reference import BUILT_IN
@@ -14,7 +14,7 @@ from fluxforge.scheme.reference import BUILT_IN
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_built_in_schemes_do_not_depend_on_units(name):
-    found = units(BUILT_IN[name])
+    found = measure_units(BUILT_IN[name])
     assert found.holds
     assert found.algebra == ("lengths", "times", "temperatures")
 
@@ -22,8 +22,8 @@ def test_the_built_in_schemes_do_not_depend_on_units(name):
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_generator_is_as_claimed_with_any_wall_and_alpha(name):
     scheme = BUILT_IN[name]
-    patch = worse(*(patch_test(scheme, jittered(5, 0.2, 1), walls=walls) for walls in ("held", "mixed")))
-    assert semidiscrete(scheme, study_graph(), patch).holds == scheme.claims.generator
+    patch = choose_worse(*(run_patch_test(scheme, jittered(5, 0.2, 1), walls=walls) for walls in ("held", "mixed")))
+    assert compare_system(scheme, study_graph(), patch).holds == scheme.claims.generator
     assert (other_equation(scheme) is None) == scheme.claims.generator
 
 
@@ -40,12 +40,12 @@ def test_the_generator_is_as_claimed_with_any_wall_and_alpha(name):
 def test_dimensions_are_read_off_the_formulas(flux, kept):
     """The last has the right dimensions, but is no rational function: the numbers decide."""
     scheme = SchemeBuilder().stage({"z": flux}, {"T_new": "T + dt/V*z + dt*S"}).build("flux")
-    assert dimensions(scheme) == kept
+    assert list_homogeneous_units(scheme) == kept
     with jax.enable_x64(True):
-        assert units(scheme).holds == ("sqrt" in flux or len(kept) == 3)
+        assert measure_units(scheme).holds == ("sqrt" in flux or len(kept) == 3)
 
 
 def test_long_quotients_of_sums_are_judged_term_by_term() -> None:
     """Cancelling the gradients of a conductivity that varies takes minutes."""
-    assert dimensions(find("corrected", "conduction")) == dimensions(find("corrected"))
-    assert dimensions(find("corrected", "anisotropic")) == dimensions(find("corrected"))
+    assert list_homogeneous_units(find("corrected", "conduction")) == list_homogeneous_units(find("corrected"))
+    assert list_homogeneous_units(find("corrected", "anisotropic")) == list_homogeneous_units(find("corrected"))

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fluxforge.certify.modified import square_equation
-from fluxforge.certify.patch import patch_tests
-from fluxforge.certify.semidiscrete import falls_with_size, semidiscrete
+from fluxforge.certify.patch import run_patch_tests
+from fluxforge.certify.semidiscrete import compare_system, falls_with_size
 from fluxforge.mesh import dual, jittered
 from fluxforge.pde import ANISOTROPIC, Equation, Where
 from fluxforge.scheme import Message, Scheme, find, symbol
@@ -34,7 +34,7 @@ def test_the_two_point_flux_reads_the_same_letter(where):
 
 def test_the_corrected_flux_keeps_linear_fields_at_walls_that_prescribe_the_conormal_derivative():
     scheme = find("corrected", ANISOTROPIC)
-    assert all(each.exact(1) for each in patch_tests(scheme, jittered(6, 0.2, 1)))
+    assert all(each.exact(1) for each in run_patch_tests(scheme, jittered(6, 0.2, 1)))
 
 
 def test_the_modified_equation_of_the_corrected_flux_has_the_whole_tensor():
@@ -53,8 +53,8 @@ def test_the_two_point_flux_of_a_full_tensor_misses_what_is_off_its_diagonal():
 def test_the_generator_of_scharfetter_and_gummel_is_the_equation_and_one_with_half_its_diffusion_is_not():
     scheme = find("scharfetter-gummel", "advection-diffusion")
     mesh = jittered(6, 0.2, 1)
-    assert semidiscrete(scheme, dual(mesh), patch_tests(scheme, mesh)[0]).holds
+    assert compare_system(scheme, dual(mesh), run_patch_tests(scheme, mesh)[0]).holds
     (stage,) = scheme.stages
     half = {name: Message(m.expression / 2, m.hop) for name, m in stage.messages.items()}
     wrong = Scheme("wrong", (type(stage)(half, stage.outputs),), equation=scheme.equation)
-    assert not semidiscrete(wrong, dual(mesh), patch_tests(wrong, mesh)[0]).holds
+    assert not compare_system(wrong, dual(mesh), run_patch_tests(wrong, mesh)[0]).holds

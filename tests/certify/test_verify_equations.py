@@ -7,17 +7,17 @@ import pytest
 
 from fluxforge.certify import other_equation, verify
 from fluxforge.certify._evidence import Verdict
-from fluxforge.certify._families import Levels
-from fluxforge.certify._problems import problems_of, strength
-from fluxforge.certify.conservation import conservation
+from fluxforge.certify._families import Levels, study_graph
+from fluxforge.certify._problems import diffusion_strength, problems_of
+from fluxforge.certify.conservation import measure_conservation
 from fluxforge.certify.effective import effective_diffusion
-from fluxforge.certify.growth import maximum_line, maximum_principle
-from fluxforge.certify.order import problem_errors, space_studies
-from fluxforge.certify.patch import patch_test
-from fluxforge.certify.semidiscrete import semidiscrete
-from fluxforge.certify.stability import stability
-from fluxforge.certify.time_order import study_graph, time_order
-from fluxforge.certify.units import units, units_line
+from fluxforge.certify.growth import maximum_line, measure_maximum_principle
+from fluxforge.certify.order import measure_problem_errors, study_family
+from fluxforge.certify.patch import run_patch_test
+from fluxforge.certify.semidiscrete import compare_system
+from fluxforge.certify.stability import measure_stability
+from fluxforge.certify.time_order import measure_time_order
+from fluxforge.certify.units import measure_units, units_line
 from fluxforge.errors import EquationError
 from fluxforge.mesh import dual, jittered, squares
 from fluxforge.pde import HEAT, from_document
@@ -65,7 +65,7 @@ ANISOTROPIC = from_document({"name": "anisotropic", "diffusion": "K", "parameter
 
 @pytest.mark.parametrize(("equation", "order"), [(HEAT, 2.0), (DECAY, 2.0), (STORED, 2.0)], ids=str)
 def test_the_two_point_flux_of_every_equation_is_of_second_order_on_squares(equation, order: float) -> None:
-    studies = space_studies(find("euler", equation), Levels("squares", (8, 16, 32, 64)))
+    studies = study_family(find("euler", equation), Levels("squares", (8, 16, 32, 64)))
     for study in studies:
         assert study.l2.order == pytest.approx(order, abs=0.1)
 
@@ -73,7 +73,7 @@ def test_the_two_point_flux_of_every_equation_is_of_second_order_on_squares(equa
 def test_upwind_is_of_first_order() -> None:
     scheme = find("euler", CARRIED)
     _, problem = problems_of(CARRIED)
-    errors = [problem_errors(scheme, squares(n), problem)[0] for n in (16, 32, 64)]
+    errors = [measure_problem_errors(scheme, squares(n), problem)[0] for n in (16, 32, 64)]
     rates = np.log2(np.array(errors[:-1]) / errors[1:])
     assert rates == pytest.approx([1.0, 1.0], abs=0.1)
 
@@ -85,14 +85,14 @@ def test_a_wrong_sign_of_the_reaction_is_seen_by_the_manufactured_problems() -> 
     right, wrong = find("euler", DECAY), find("euler", grows)
     problem = problems_of(DECAY)[0]
     mesh = squares(32)
-    assert problem_errors(right, mesh, problem)[0] < 1e-3
-    assert problem_errors(wrong, mesh, problem)[0] > 0.05
+    assert measure_problem_errors(right, mesh, problem)[0] < 1e-3
+    assert measure_problem_errors(wrong, mesh, problem)[0] > 0.05
 
 
 def test_linear_fields_are_kept_by_every_equation_on_squares() -> None:
     for equation in (HEAT, DECAY, CARRIED, STORED):
         parameters = equation.example(2)
-        found = patch_test(find("euler", equation), squares(5), parameters=parameters)
+        found = run_patch_test(find("euler", equation), squares(5), parameters=parameters)
         # Upwind of a linear field on squares is exact inside and off at the walls, where the ghost is half a cell away.
         assert found.exact(0)
         assert found.exact(1) == (equation is not CARRIED)
@@ -101,15 +101,15 @@ def test_linear_fields_are_kept_by_every_equation_on_squares() -> None:
 def test_the_generator_is_compared_with_the_equations_own_flux() -> None:
     for equation in (DECAY, CARRIED, STORED):
         scheme = find("midpoint", equation)
-        patch = patch_test(scheme, jittered(5, 0.2, 3), parameters=equation.example(2))
-        assert semidiscrete(scheme, study_graph(), patch).holds
+        patch = run_patch_test(scheme, jittered(5, 0.2, 3), parameters=equation.example(2))
+        assert compare_system(scheme, study_graph(), patch).holds
     # Twice the decay: the same flux, another equation.
     stage = find("euler", DECAY).stages[0]
     output = stage.outputs["T_new"].expression - symbol("dt") * symbol("r") * symbol("T")
     changed = Stage(stage.messages, {"T_new": Output(output)})
     twice = Scheme("twice", (changed,), equation=DECAY)
-    patch = patch_test(twice, jittered(5, 0.2, 3), parameters=DECAY.example(2))
-    assert not semidiscrete(twice, study_graph(), patch).holds
+    patch = run_patch_test(twice, jittered(5, 0.2, 3), parameters=DECAY.example(2))
+    assert not compare_system(twice, study_graph(), patch).holds
 
 
 def test_the_tensor_of_an_anisotropic_equation_is_told_relative_to_its_own() -> None:
@@ -119,50 +119,50 @@ def test_the_tensor_of_an_anisotropic_equation_is_told_relative_to_its_own() -> 
     skew = {"K": ((1.3, 0.2), (0.2, 0.9))}
     K = effective_diffusion(find("euler", ANISOTROPIC), Levels("squares", (8,)), parameters=skew)
     assert np.abs(K - np.eye(2)).max() > 0.1
-    assert strength(ANISOTROPIC, skew) == pytest.approx(1.1)
+    assert diffusion_strength(ANISOTROPIC, skew) == pytest.approx(1.1)
 
 
 @pytest.mark.parametrize("equation", [DECAY, CARRIED], ids=str)
 def test_fluxes_between_cells_are_antisymmetric(equation) -> None:
-    found = conservation(find("euler", equation))
+    found = measure_conservation(find("euler", equation))
     assert found.holds
     assert found.antisymmetric
     one_sided = Message(-symbol("A") * symbol("a_n") * symbol("T_P"))
     stage = Stage({"z": one_sided}, {"T_new": Output(symbol("T") + symbol("dt") / symbol("V") * symbol("z"))})
-    assert not conservation(Scheme("one-sided", (stage,), equation=CARRIED)).holds
+    assert not measure_conservation(Scheme("one-sided", (stage,), equation=CARRIED)).holds
 
 
 @pytest.mark.parametrize("equation", [DECAY, CARRIED], ids=str)
 def test_units_of_parameters_scale_with_lengths_and_times(equation) -> None:
-    assert units(find("midpoint", equation)).holds
+    assert measure_units(find("midpoint", equation)).holds
     # A number with a unit in it: a rate that does not scale with time.
     scheme = find("euler", equation)
     stage = scheme.stages[0]
     spoilt = Output(stage.outputs["T_new"].expression - symbol("dt") * symbol("T"))
     wrong = Scheme("wrong", (Stage(stage.messages, {"T_new": spoilt}),), equation=equation)
-    assert units(wrong).times > 1e-3
+    assert measure_units(wrong).times > 1e-3
 
 
 def test_units_that_are_not_stated_are_not_judged() -> None:
     with pytest.raises(EquationError, match="does not state the units"):
-        units(find("euler", STORED))
+        measure_units(find("euler", STORED))
 
 
 @pytest.mark.parametrize("name", ["midpoint", "rk4"])
 def test_the_order_in_time_does_not_depend_on_the_equation(name: str) -> None:
     for equation in (DECAY, CARRIED):
         scheme = find(name, equation)
-        found = time_order(scheme, parameters=equation.example(2))
+        found = measure_time_order(scheme, parameters=equation.example(2))
         assert found.order == pytest.approx(scheme.claims.time_order, abs=0.1)
 
 
 def test_the_limit_of_transport_is_stable_in_rollouts() -> None:
-    found = stability(find("rk4", CARRIED), dual(jittered(5, 0.2, 1)), parameters=CARRIED.example(2))
+    found = measure_stability(find("rk4", CARRIED), dual(jittered(5, 0.2, 1)), parameters=CARRIED.example(2))
     assert found.stable_below
     assert found.diverges_above is None
     # The largest disc in the region of the classical method has the radius 1.3926; here its row is the reference step.
     assert found.over_fourier == pytest.approx(1.3926, abs=1e-3)
-    unlimited = stability(find("crank-nicolson", CARRIED), dual(squares(3)), parameters=CARRIED.example(2))
+    unlimited = measure_stability(find("crank-nicolson", CARRIED), dual(squares(3)), parameters=CARRIED.example(2))
     assert unlimited.dt_max == math.inf
 
 
@@ -182,12 +182,12 @@ def test_an_equation_without_a_flux_has_no_boundary_data_to_be_wrong(reaction: s
     equation = from_document({"name": "alone", "reaction": reaction, "parameters": {"k": {"default": 2.0}}})
     scheme = find("euler", equation)
     graph = study_graph()
-    patch = patch_test(scheme, jittered(5, 0.2, 3), parameters=equation.example(2))
-    assert semidiscrete(scheme, graph, patch).plain
+    patch = run_patch_test(scheme, jittered(5, 0.2, 3), parameters=equation.example(2))
+    assert compare_system(scheme, graph, patch).plain
     stage = Stage(
         {"z": Message(symbol("A") * symbol("T_N"))}, {"T_new": Output(symbol("T") + symbol("dt") * symbol("z"))}
     )
-    assert not semidiscrete(Scheme("leaks", (stage,), equation=equation), graph, patch).plain
+    assert not compare_system(Scheme("leaks", (stage,), equation=equation), graph, patch).plain
 
 
 def test_the_diffusivity_of_an_equation_with_a_capacity_is_relative_to_its_own() -> None:
@@ -205,10 +205,10 @@ def test_the_diffusivity_of_an_equation_with_a_capacity_is_relative_to_its_own()
 
 
 def test_a_constant_that_was_not_added_is_not_called_the_same() -> None:
-    found = units(find("euler", DECAY))
+    found = measure_units(find("euler", DECAY))
     assert found.shift is None
     assert "a constant added to all: not asked" in units_line(found).evidence
-    assert "a constant added to all: same" in units_line(units(find("euler", CARRIED))).evidence
+    assert "a constant added to all: same" in units_line(measure_units(find("euler", CARRIED))).evidence
 
 
 @pytest.mark.parametrize("name", ["euler", "crank-nicolson"])
@@ -219,7 +219,7 @@ def test_a_constant_that_was_not_added_is_not_called_the_same() -> None:
 def test_a_maximum_principle_is_that_of_averages_only(reaction: str, averages: bool, positive: bool, name: str) -> None:
     parameters = {"D": {}, "k": {}, "w": {"default": 5.0}}
     equation = from_document({"name": "e", "diffusion": "D", "reaction": reaction, "parameters": parameters})
-    found = maximum_principle(find(name, equation), dual(jittered(4, 0.2, 1)), parameters=equation.example(2))
+    found = measure_maximum_principle(find(name, equation), dual(jittered(4, 0.2, 1)), parameters=equation.example(2))
     assert found.averages == averages
     assert (found.over_fourier != 0) == positive
     if name == "euler" and positive:
@@ -241,7 +241,7 @@ def test_a_field_that_has_to_grow_does_not_make_its_scheme_unstable() -> None:
     grows = from_document(
         {"name": "grows", "diffusion": "D", "reaction": "r*u", "parameters": {"D": {}, "r": {"default": 30.0}}}
     )
-    found = stability(find("euler", grows), dual(jittered(8, 0.2, 1)), parameters=grows.example(2))
+    found = measure_stability(find("euler", grows), dual(jittered(8, 0.2, 1)), parameters=grows.example(2))
     assert found.dt_max is not None
     assert found.over_fourier is not None
     assert found.over_fourier > 1

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from fluxforge.certify import verify
-from fluxforge.certify._families import Levels, cubes, tetrahedra
-from fluxforge.certify.conservation import conservation
+from fluxforge.certify._families import Levels, cube_graph, tetrahedra_graph
+from fluxforge.certify.conservation import measure_conservation
 from fluxforge.certify.modified import cube_equation
-from fluxforge.certify.order import space_studies
-from fluxforge.certify.patch import patch_test
+from fluxforge.certify.order import study_family
+from fluxforge.certify.patch import run_patch_test
 from fluxforge.errors import InputError
 from fluxforge.scheme import Claims, SchemeBuilder, amplification, find
 
@@ -17,7 +17,9 @@ ALONG = SchemeBuilder().stage(
 )
 
 
-@pytest.mark.parametrize("graph", [cubes(3), tetrahedra(1), tetrahedra(2, 0.15, 1)], ids=lambda graph: graph.origin)
+@pytest.mark.parametrize(
+    "graph", [cube_graph(3), tetrahedra_graph(1), tetrahedra_graph(2, 0.15, 1)], ids=lambda graph: graph.origin
+)
 def test_graphs_in_space_are_those_of_the_unit_cube(graph) -> None:
     assert graph.V.sum() == pytest.approx(1.0, rel=1e-13)
     assert graph.A[graph.interior :].sum() == pytest.approx(6.0, rel=1e-13)
@@ -27,18 +29,18 @@ def test_graphs_in_space_are_those_of_the_unit_cube(graph) -> None:
 
 
 def test_the_two_point_flux_is_of_second_order_on_cubes() -> None:
-    for study in space_studies(find("euler"), Levels("cubes", (4, 6, 8, 12))):
+    for study in study_family(find("euler"), Levels("cubes", (4, 6, 8, 12))):
         assert study.l2.order == pytest.approx(2.0, abs=0.1)
         assert study.l2.errors[-1] < 1e-3
 
 
 def test_linear_fields_are_exact_on_cubes_and_not_on_tetrahedra() -> None:
     for walls in ("held", "mixed"):
-        assert patch_test(find("euler"), cubes(3), walls=walls).exact(1)
-        found = patch_test(find("euler"), tetrahedra(1), walls=walls)
+        assert run_patch_test(find("euler"), cube_graph(3), walls=walls).exact(1)
+        found = run_patch_test(find("euler"), tetrahedra_graph(1), walls=walls)
         assert found.exact(0)
         assert found.residual[1] > 0.1
-    assert conservation(find("rk4"), tetrahedra(2, 0.15, 1)).holds
+    assert measure_conservation(find("rk4"), tetrahedra_graph(2, 0.15, 1)).holds
 
 
 def test_a_certificate_on_cubes() -> None:

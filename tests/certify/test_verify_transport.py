@@ -5,8 +5,8 @@ import json
 import pytest
 
 from fluxforge.certify import Certificate, Verdict, verify
-from fluxforge.certify._ask_transport import transport_claims
-from fluxforge.certify.transport import named_flux, named_limiter
+from fluxforge.certify._claims import transport_claims
+from fluxforge.certify.flux import named_flux, named_limiter
 from fluxforge.pde import find as find_equation
 from fluxforge.scheme import SchemeBuilder, find
 

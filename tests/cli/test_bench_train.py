@@ -3,7 +3,6 @@
 import pytest
 from cli_runs import Cli, only_line
 
-from fluxforge import bench
 from fluxforge.bench import _train
 
 MEASURED = {
@@ -46,7 +45,7 @@ def test_a_training_is_measured(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("columns", ["100", "60"])
 def test_what_was_measured_is_shown(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setattr(bench, "bench_train", lambda seeds, **options: MEASURED)
+    monkeypatch.setattr("fluxforge.bench._train.bench_train", lambda seeds, **options: MEASURED)
     told = cli("bench", "train")
     assert max(map(len, told.out.splitlines())) <= int(columns)
     shown = " ".join(told.out.split())
@@ -58,7 +57,7 @@ def test_what_was_measured_is_shown(cli: Cli, monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_without_pytorch_geometric_it_says_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "bench_train", lambda seeds, **options: MEASURED | WITHOUT)
+    monkeypatch.setattr("fluxforge.bench._train.bench_train", lambda seeds, **options: MEASURED | WITHOUT)
     told = cli("bench", "train")
     assert told.code == 0
     assert "pip install 'fluxforge[bench]'" in told.out
@@ -71,7 +70,7 @@ def test_options_reach_the_benchmark(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
         asked.append((seeds, steps))
         return MEASURED
 
-    monkeypatch.setattr(bench, "bench_train", measure)
+    monkeypatch.setattr("fluxforge.bench._train.bench_train", measure)
     assert cli("bench", "train", "--json").json == MEASURED
     assert cli("bench", "train", "--seeds", "5", "--steps", "2e3", "--json").code == 0
     assert asked == [(16, 1000), (5, 2000)]

@@ -3,8 +3,6 @@
 import pytest
 from cli_runs import Cli, only_line
 
-from fluxforge import bench
-
 ROW = {"cells_per_s": 2e6, "seconds_per_step": 5e-4, "bytes_per_cell": 48.0, "bandwidth_share": 0.75, "by": "kernel"}
 MEASURED = {
     "cells": 1000,
@@ -37,7 +35,7 @@ def test_a_step_is_measured(cli: Cli) -> None:
 @pytest.mark.parametrize("columns", ["100", "60"])
 def test_what_was_measured_is_shown(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setattr(bench, "bench_step", lambda cells, **options: MEASURED)
+    monkeypatch.setattr("fluxforge.bench._step.bench_step", lambda cells, **options: MEASURED)
     told = cli("bench", "step")
     assert max(map(len, told.out.splitlines())) <= int(columns)
     for words in ("1,000 cells", "500 µs", "crank-nicolson", "10 GB/s", "0.75", "0.85", "on 900 cells", "200", "1.01"):
@@ -46,7 +44,7 @@ def test_what_was_measured_is_shown(cli: Cli, monkeypatch: pytest.MonkeyPatch, c
 
 def test_without_fipy_it_says_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     without = MEASURED | {"fipy_cells_per_s": None, "ratios": {"euler_over_scipy": 2.0, "euler_over_fipy": None}}
-    monkeypatch.setattr(bench, "bench_step", lambda cells, **options: without)
+    monkeypatch.setattr("fluxforge.bench._step.bench_step", lambda cells, **options: without)
     assert "fluxforge[bench]" in cli("bench", "step").out
 
 

@@ -3,7 +3,6 @@
 import pytest
 from cli_runs import Cli, only_line
 
-from fluxforge import bench
 from fluxforge.bench import Row, Validation
 
 ROWS = [
@@ -25,7 +24,8 @@ def test_a_problem_is_solved(cli: Cli) -> None:
 
 @pytest.mark.parametrize("fipy", [None, "4.0"])
 def test_what_was_measured_is_shown(cli: Cli, monkeypatch: pytest.MonkeyPatch, fipy: str | None) -> None:
-    monkeypatch.setattr(bench, "bench_equations", lambda **options: Validation("quick", fipy, {"robin": ROWS}))
+    measured = Validation("quick", fipy, {"robin": ROWS})
+    monkeypatch.setattr("fluxforge.bench._equations.bench_equations", lambda **options: measured)
     told = cli("bench", "equations")
     assert told.code == 0
     for words in ("robin: a Robin wall", "256", "0.0625", "2.00", "500 µs", "error: relative L2"):

@@ -30,7 +30,7 @@ MEASURED = TimeBench({"graded": 101.0}, ROWS, RUNS, ("a conclusion",))
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "bench_time", lambda cells, **options: MEASURED)
+    monkeypatch.setattr("fluxforge.bench._time.bench_time", lambda cells, **options: MEASURED)
 
 
 @pytest.mark.usefixtures("measured")

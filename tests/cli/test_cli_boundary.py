@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from fluxforge.cli._boundary import parse_boundary
+from fluxforge.cli._problem import parse_boundary
 from fluxforge.errors import InputError
 from fluxforge.mesh import Condition, Conditions, Dirichlet, Inflow, Neumann, Periodic, Robin
 

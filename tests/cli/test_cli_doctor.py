@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from cli_runs import Cli
 
-from fluxforge import _doctor, mesh
-from fluxforge._doctor import Check, Examination, cores, examine, free_memory
+from fluxforge import _doctor, _machine
+from fluxforge._doctor import Check, Examination, examine, free_memory
 
 NAMES = {"python", "fluxforge", "jax", "devices", "64-bit mode", "gmsh", "meshio", "pyoperon", "pysr", "fipy"}
 NAMES |= {"numba", "pyamg"}
@@ -34,7 +34,7 @@ def test_table_has_every_check(cli: Cli) -> None:
 
 def test_gmsh_that_does_not_load_is_optional_and_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = "gmsh needs the system library libGLU.so.1: install the package libglu1-mesa"
-    monkeypatch.setattr(mesh, "gmsh_problem", lambda: problem)
+    monkeypatch.setattr("fluxforge.mesh._generate_gmsh.gmsh_problem", lambda: problem)
     found = examine()
     (check,) = (check for check in found.checks if check.name == "gmsh")
     assert found.ok
@@ -101,11 +101,11 @@ def test_free_memory_falls_back_to_what_the_system_says(
     if content is not None:
         told.write_text(content)
     answers = {"SC_AVPHYS_PAGES": 10, "SC_PAGE_SIZE": 4096}
-    monkeypatch.setattr(_doctor.os, "sysconf", answers.__getitem__)
+    monkeypatch.setattr(_machine.os, "sysconf", answers.__getitem__)
     assert free_memory(told, tmp_path) == 40960
-    monkeypatch.delattr(_doctor.os, "sysconf")
+    monkeypatch.delattr(_machine.os, "sysconf")
     assert free_memory(told, tmp_path) is None
 
 
 def test_there_is_a_core() -> None:
-    assert cores() >= 1
+    assert _machine.count_cores() >= 1

@@ -1,6 +1,8 @@
 """What all commands share: help, version, errors, exit codes, signals."""
 
 import os
+import re
+import shlex
 import signal
 from importlib.metadata import version
 from typing import Any
@@ -9,7 +11,7 @@ import pytest
 import typer
 from cli_runs import Cli, only_line
 
-from fluxforge import scheme
+from fluxforge.cli import _catalogue
 from fluxforge.cli._main import app
 
 
@@ -50,10 +52,23 @@ def test_every_command_of_the_contract_that_exists_is_there() -> None:
 def test_help_ends_with_an_example_of_the_command(cli: Cli, path: tuple[str, ...], option: str) -> None:
     told = cli(*path, option)
     assert (told.code, told.err) == (0, "")
-    *_, example = told.out.split("Example: ")
-    assert example.startswith(" ".join(("fluxforge", *path)))
-    # Placeholders and choices, never the name of a Python type.
-    assert not {"<str>", "<int>", "<float>", "<list[str]>", "<list"} & set(told.out.split())
+    _, examples = told.out.split("Examples:")
+    assert examples.strip().startswith(" ".join(("fluxforge", *path)))
+    # Placeholders and choices, never the name of a Python type, and no braces around them.
+    assert not re.search(r"<\w|\{", told.out)
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path], ids=" ".join)
+def test_examples_of_the_help_are_command_lines(path: tuple[str, ...]) -> None:
+    command = typer.main.get_command(app)
+    for name in path:
+        command = command.commands[name]
+    for example in command.epilog.split("\n\n")[1:]:
+        program, *words = shlex.split(example)
+        assert program == "fluxforge"
+        if not hasattr(command, "commands"):
+            # Options that do not exist, or that lack a value, raise a usage error here.
+            command.make_context("example", words[len(path) :])
 
 
 @pytest.mark.parametrize("path", [(), ("mesh",), ("bench",)], ids=" ".join)
@@ -113,7 +128,7 @@ def _break(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(name: str) -> None:
         raise error
 
-    monkeypatch.setattr(scheme, "find", fail)
+    monkeypatch.setattr(_catalogue, "find", fail)
 
 
 def test_what_nobody_expected_is_one_line_and_exit_code_1(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,6 +158,6 @@ def test_a_request_to_terminate_is_exit_code_143_and_the_handler_is_put_back(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(scheme, "find", lambda name: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(_catalogue, "find", lambda name: os.kill(os.getpid(), signal.SIGTERM))
     assert cli("schemes", "euler").code == 143
     assert signal.getsignal(signal.SIGTERM) is before

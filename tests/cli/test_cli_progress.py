@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from fluxforge.cli._progress import BETWEEN_LINES, Lines, count_done, progress_bar, question_bar, show_status
+from fluxforge.cli._output import BETWEEN_LINES, Lines, progress_bar, question_bar, show_status
+from fluxforge.cli._signals import count_done
 
 
 class Terminal(io.StringIO):

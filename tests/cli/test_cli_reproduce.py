@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cli_runs import Cli
 
-from fluxforge.cli import _commands, _reproduction
+from fluxforge.cli import _discover, _reproduction
 from fluxforge.paper import PARTS, _claims, _run
 from toy_paper import SENTENCES, Toy, parts
 
@@ -18,12 +18,12 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> tuple[Toy, Toy]:
     for module, name in ((_run, "PARTS"), (_claims, "PART_TEXTS"), (_reproduction, "PARTS")):
         monkeypatch.setattr(module, name, parts(first, second))
     monkeypatch.setattr(_claims, "SENTENCES", SENTENCES)
-    monkeypatch.setattr(_commands, "PARTS", ("first", "second"))
+    monkeypatch.setattr(_discover, "PARTS", ("first", "second"))
     return first, second
 
 
 def test_the_command_knows_every_part() -> None:
-    assert tuple(PARTS) == _commands.PARTS
+    assert tuple(PARTS) == _discover.PARTS
 
 
 def test_all_parts_are_run_shown_and_put_on_a_page(cli: Cli, toys: Any, tmp_path: Path) -> None:

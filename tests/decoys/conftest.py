@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from fluxforge.paper.studies import controls
 from fluxforge.paper.studies._decoys import DECOYS, Decoy
-from fluxforge.pipeline import _distillation, _modules, _stencil_route
+from fluxforge.pipeline import _distillation, _judgement, _problems
 
 Judged = Callable[..., dict[str, Any]]
 SMALL = {
@@ -29,13 +29,13 @@ SMALL = {
 def _small() -> Iterator[None]:
     """Fewer problems for a reading and a fit, on smaller meshes; what is judged and how stays the same."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_stencil_route, "MESHES", 4)
-        patch.setattr(_stencil_route, "CELLS", 40)
-        patch.setattr(_stencil_route, "PROBLEMS", 6)
-        patch.setattr(_distillation, "_PROBLEMS", (64, 12))
-        patch.setattr(_modules, "REFIT_PROBLEMS", 128)
+        patch.setattr(_problems, "MESHES", 4)
+        patch.setattr(_problems, "CELLS", 40)
+        patch.setattr(_distillation, "PROBLEMS", 6)
+        patch.setattr(_judgement, "_PROBLEMS", (64, 12))
+        patch.setattr(_distillation, "REFIT_PROBLEMS", 128)
         # It is told beside the verdict and decides nothing, and takes seconds.
-        patch.setattr(_distillation, "_compare_stencils", lambda *_: None)
+        patch.setattr(_judgement, "_compare_stencils", lambda *_: None)
         patch.setattr(controls, "SIZES", {"quick": SMALL})
         yield
 

@@ -12,8 +12,8 @@ from fluxforge.paper.studies import controls
 from fluxforge.paper.studies._decoys import FOUND, LAWS, Decoy, build_first_order
 from fluxforge.paper.studies.controls import is_law, measure_departure
 from fluxforge.pipeline import Formula
-from fluxforge.pipeline._distillation import _noisy_losses
 from fluxforge.pipeline._formula import law_condition
+from fluxforge.pipeline._judgement import _noisy_losses
 from fluxforge.scheme import Hop, Message, Output, Stage, message_symbols, output_symbols
 
 CUBIC = {"data.law": "A/delta*(T_N - T_P) + 0.15*A/delta*(T_N - T_P)**3"}

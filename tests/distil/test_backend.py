@@ -11,10 +11,10 @@ import sympy as sp
 from symbolic_tables import T_N, T_P, A, delta, flux_table, is_flux
 
 from fluxforge import recipe
-from fluxforge.distil import OPERATORS, AbstractBackend, Explored, Front, Sampled, Search, engine, knee
-from fluxforge.distil._operon import Evolution
+from fluxforge.distil import OPERATORS, AbstractBackend, Explored, Front, Sampled, Search, engine, knee, search_front
+from fluxforge.distil._engines import Evolution
 from fluxforge.errors import DiscoveryError, FluxforgeError, InputError
-from fluxforge.pipeline import _modules
+from fluxforge.pipeline import _distillation
 
 FLUX = flux_table()
 WRITTEN = 0.299 * A * T_N / delta - 0.3 * A * T_P / delta + 1e-4
@@ -44,7 +44,7 @@ class Scripted(AbstractBackend):
 def test_restarts_have_seeds_of_their_own_and_are_merged_into_one_front():
     backend = Scripted([0.4 * T_N], [WRITTEN], [0.3 * T_N - 0.2 * T_P])
     told = []
-    front = backend.fit(FLUX, Search(restarts=3, rows=100), seed=7, tell=lambda *news: told.append(news))
+    front = search_front(backend, FLUX, Search(restarts=3, rows=100), seed=7, tell=lambda *news: told.append(news))
     assert len(set(backend.seeds)) == 3
     assert is_flux(knee(front).expression)
     assert {3, 5, 9} <= {c.complexity for c in front}
@@ -52,47 +52,47 @@ def test_restarts_have_seeds_of_their_own_and_are_merged_into_one_front():
     assert told[0][2] > told[1][2] == told[2][2] == front.best_error
 
     again, other = Scripted([WRITTEN]), Scripted([WRITTEN])
-    again.fit(FLUX, Search(restarts=1), seed=7)
-    other.fit(FLUX, Search(restarts=1), seed=8)
+    search_front(again, FLUX, Search(restarts=1), seed=7)
+    search_front(other, FLUX, Search(restarts=1), seed=8)
     assert again.seeds == backend.seeds[:1] != other.seeds
 
 
 def test_errors_are_measured_on_the_whole_table_in_double_precision():
     table = flux_table(rows=40)
-    for candidate in Scripted([WRITTEN]).fit(table, Search(restarts=1, rows=10), seed=0):
+    for candidate in search_front(Scripted([WRITTEN]), table, Search(restarts=1, rows=10), seed=0):
         f = [float(candidate.expression.subs(dict(zip((A, delta, T_N, T_P), row, strict=True)))) for row in table.X]
         assert candidate.error == pytest.approx(np.sqrt(np.mean((table.y - f) ** 2)) / np.std(table.y), rel=1e-9)
 
 
 def test_what_is_not_finite_is_dropped_and_nothing_left_is_an_error():
     broken = [sp.log(T_N), 1 / (A - A), sp.zoo, sp.nan]
-    assert len(Scripted([*broken, WRITTEN]).fit(FLUX, Search(restarts=1), seed=0)) > 0
+    assert len(search_front(Scripted([*broken, WRITTEN]), FLUX, Search(restarts=1), seed=0)) > 0
     with pytest.raises(
         DiscoveryError,
         match="scripted: no formula of at most 25 symbols in 12000 evaluations per restart; give it more",
     ):
-        Scripted(broken).fit(FLUX, Search(restarts=1), seed=0)
+        search_front(Scripted(broken), FLUX, Search(restarts=1), seed=0)
 
 
 def test_no_restart_begins_after_the_time_is_spent(monkeypatch):
     clock = iter([0.0, 1.0, 8.0, 11.0])
-    monkeypatch.setattr("fluxforge.distil._backend.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("fluxforge.distil._simplify.time.monotonic", lambda: next(clock))
     backend = Scripted([WRITTEN], [WRITTEN], [WRITTEN])
-    assert backend.fit(FLUX, Search(restarts=3, seconds=10.0), seed=0).ended_by_clock
+    assert search_front(backend, FLUX, Search(restarts=3, seconds=10.0), seed=0).ended_by_clock
     assert backend.ends == [10.0, 10.0]
 
 
 def test_without_a_limit_in_seconds_the_clock_ends_nothing(monkeypatch):
     hours = iter(range(0, 10**9, 3600))
-    monkeypatch.setattr("fluxforge.distil._backend.time.monotonic", lambda: float(next(hours)))
+    monkeypatch.setattr("fluxforge.distil._simplify.time.monotonic", lambda: float(next(hours)))
     backend = Scripted([WRITTEN], [WRITTEN], [WRITTEN])
-    assert not backend.fit(FLUX, Search(restarts=3), seed=0).ended_by_clock
+    assert not search_front(backend, FLUX, Search(restarts=3), seed=0).ended_by_clock
     assert len(backend.seeds) == 3
 
 
 def test_an_engine_that_is_not_installed_says_how_to_install_it():
     with pytest.raises(FluxforgeError, match=r"^pip install that$"):
-        Scripted([], hint="pip install that").fit(FLUX, Search(), seed=0)
+        search_front(Scripted([], hint="pip install that"), FLUX, Search(), seed=0)
 
 
 def test_engines_are_chosen_by_name():
@@ -139,7 +139,7 @@ SMALL = {"search.restarts": 2}
 def searched(changes: dict[str, object]) -> Front:
     """What the recipe `first-order` finds for a table, at the size of a test."""
     spec = recipe.override(recipe.load("first-order"), {**SMALL, **changes})
-    return _modules._search_module(Sampled("z1", "message", 0, TABLE, ()), spec)
+    return _distillation._search_module(Sampled("z1", "message", 0, TABLE, ()), spec)
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_a_search_that_the_clock_ends_says_so() -> None:
         load(patch, pause=0.0, speed=1e6)
         cut = searched({"search.seconds": 3600.0})
     assert cut.ended_by_clock
-    assert _modules.front_table(Sampled("z1", "message", 0, TABLE, ()), cut, None).ended_by_clock is True
+    assert _distillation.front_table(Sampled("z1", "message", 0, TABLE, ()), cut, None).ended_by_clock is True
 
 
 def test_no_shipped_recipe_has_a_limit_in_seconds() -> None:

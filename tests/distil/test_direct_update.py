@@ -6,7 +6,7 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge.data import source
-from fluxforge.distil import Search, choose, engine, sample
+from fluxforge.distil import Search, choose, engine, sample, search_front
 from fluxforge.expression import parse
 from fluxforge.gnn import F, build
 from fluxforge.scheme import output_symbols
@@ -30,7 +30,7 @@ def test_all_of_the_first_order_update_is_found() -> None:
     network = train(spec, source(spec)).member(0)
     problems = source(spec).batch(jax.random.key(1), 2000)
     sampled = sample(network, problems, rows=2000)
-    fronts = {each.name: engine("operon").fit(each.table, Search(seconds=60.0), seed=0) for each in sampled}
+    fronts = {each.name: search_front(engine("operon"), each.table, Search(seconds=60.0), seed=0) for each in sampled}
     with jax.enable_x64(True):
         sets = [source(spec, dtype="float64").batch(jax.random.key(2), 512)]
         # The network's own loss is about 4e-3.

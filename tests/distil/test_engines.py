@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 from symbolic_tables import T_N, T_P, A, delta, flux_table, is_flux
 
-from fluxforge.distil import ENGINES, Search, complexity, engine, knee, measure
+from fluxforge.distil import ENGINES, Search, complexity, engine, knee, measure, search_front
 from fluxforge.distil._engines import PySR, squares_as_powers
 from fluxforge.errors import FluxforgeError
 from fluxforge.expression import parse
@@ -25,7 +25,7 @@ def fitted(request):
     if hint := backend.available():
         pytest.skip(hint)
     told = []
-    return backend, backend.fit(FLUX_TABLE, SEARCH, seed=3, tell=lambda *news: told.append(news)), told
+    return backend, search_front(backend, FLUX_TABLE, SEARCH, seed=3, tell=lambda *news: told.append(news)), told
 
 
 def test_candidates_are_short_formulas_of_the_table_that_our_parser_reads(fitted):
@@ -52,7 +52,7 @@ def test_progress_is_told_after_every_restart(fitted):
 
 def test_the_same_seed_gives_the_same_front(fitted):
     backend, front, _ = fitted
-    assert backend.fit(FLUX_TABLE, SEARCH, seed=3) == front
+    assert search_front(backend, FLUX_TABLE, SEARCH, seed=3) == front
 
 
 TABLE = flux_table(rows=200)
@@ -104,7 +104,7 @@ def fake(monkeypatch):
 
 
 def test_the_hall_of_fame_becomes_a_front_in_the_tables_own_names(fake):
-    front = engine("pysr").fit(TABLE, Search(restarts=1), seed=0)
+    front = search_front(engine("pysr"), TABLE, Search(restarts=1), seed=0)
     assert is_flux(knee(front).expression)
     np.testing.assert_array_equal(FakeRegressor.last.X, TABLE.X)
     np.testing.assert_array_equal(FakeRegressor.last.y, TABLE.y)
@@ -141,7 +141,7 @@ def test_its_files_go_to_a_folder_that_is_gone_afterwards(fake, tmp_path, monkey
 def test_no_equation_at_all_is_one_line(fake, monkeypatch):
     monkeypatch.setattr(FakeRegressor, "equations", None)
     with pytest.raises(FluxforgeError, match="pysr: no formula of at most 25 symbols"):
-        engine("pysr").fit(TABLE, Search(restarts=1), seed=0)
+        search_front(engine("pysr"), TABLE, Search(restarts=1), seed=0)
 
 
 def test_a_failure_of_julia_is_one_line(fake, monkeypatch):

@@ -13,9 +13,9 @@ import pytest
 import sympy as sp
 from symbolic_tables import T_N, T_P, A, S, T, V, delta, dt, flux_table, is_flux, is_update, update_table, z
 
-from fluxforge.distil import OPERATORS, Search, engine, knee, tabulate
-from fluxforge.distil import _operon as run
-from fluxforge.distil._operon import Operon, to_sympy
+from fluxforge.distil import OPERATORS, Search, engine, knee, search_front, tabulate
+from fluxforge.distil import _engines as run
+from fluxforge.distil._engines import Operon, to_sympy
 from fluxforge.distil._table import predict
 from fluxforge.errors import FluxforgeError
 from fluxforge.scheme import symbol
@@ -24,14 +24,14 @@ SMALL = Search(restarts=1, population=100, evaluations=500, rows=100)
 
 
 def test_the_flux_is_at_the_knee():
-    found = knee(Operon().fit(flux_table(), Search(restarts=1), seed=0))
+    found = knee(search_front(Operon(), flux_table(), Search(restarts=1), seed=0))
     assert is_flux(found.expression)
     assert found.complexity == 9
     assert float(found.expression.subs({A: 1, delta: 1, T_N: 1, T_P: 0})) == pytest.approx(-0.3, rel=0.02)
 
 
 def test_the_update_is_at_the_knee():
-    found = knee(Operon().fit(update_table(), Search(restarts=2), seed=0))
+    found = knee(search_front(Operon(), update_table(), Search(restarts=2), seed=0))
     assert is_update("whole")(found.expression)
     assert float(found.expression.subs({T: 0, S: 0, dt: 1, V: 1, z: 1})) == pytest.approx(2.0, rel=0.02)
 
@@ -41,9 +41,9 @@ def test_the_same_seed_gives_the_same_front_whatever_the_threads(monkeypatch):
     fronts = []
     for threads in (1, 1, 3):
         monkeypatch.setattr(run, "threads", lambda count=threads: count)
-        fronts.append(Operon().fit(table, SMALL, seed=5))
+        fronts.append(search_front(Operon(), table, SMALL, seed=5))
     assert fronts[0] == fronts[1] == fronts[2]
-    assert Operon().fit(table, SMALL, seed=6) != fronts[0]
+    assert search_front(Operon(), table, SMALL, seed=6) != fronts[0]
 
 
 @pytest.mark.parametrize("operators", [("+", "-", "*", "/"), OPERATORS], ids=["arithmetic", "all"])
@@ -77,14 +77,14 @@ def test_trees_become_the_expressions_that_operon_evaluates(operators):
 def test_units_of_any_size_are_found():
     table = flux_table(c=-3e7, error=0.01)
     tiny = tabulate(table.names, table.X * [1e-6, 1e6, 1, 1], 2e-5 + table.y * 1e-12)
-    found = knee(Operon().fit(tiny, Search(restarts=1), seed=0))
+    found = knee(search_front(Operon(), tiny, Search(restarts=1), seed=0))
     assert found.error < 0.02
     assert is_flux(found.expression - found.expression.as_coeff_Add()[0])
 
 
 def test_the_time_limit_stops_an_evolution_that_would_not_end():
     endless = Search(restarts=1, evaluations=10**10, population=50, rows=50, seconds=0.5)
-    front = Operon().fit(flux_table(rows=100), endless, seed=0)
+    front = search_front(Operon(), flux_table(rows=100), endless, seed=0)
     assert len(front) > 0
     assert front.ended_by_clock
 
@@ -103,12 +103,14 @@ def test_an_interruption_stops_the_evolution():
     alarm = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     alarm.start()
     with pytest.raises(KeyboardInterrupt):
-        Operon().fit(flux_table(rows=100), endless, seed=0)
+        search_front(Operon(), flux_table(rows=100), endless, seed=0)
     assert not any(thread.name.startswith("ThreadPoolExecutor") for thread in threading.enumerate())
 
 
 def test_an_operator_that_is_not_allowed_does_not_appear():
-    front = Operon().fit(flux_table(rows=200), Search(operators=("+", "-"), restarts=1, population=50), seed=0)
+    front = search_front(
+        Operon(), flux_table(rows=200), Search(operators=("+", "-"), restarts=1, population=50), seed=0
+    )
     for candidate in front:
         for product in candidate.expression.atoms(sp.Mul):
             assert len(product.free_symbols) == 1
@@ -118,9 +120,9 @@ def test_a_library_that_cannot_be_loaded_is_one_line(monkeypatch):
     def fail(name):
         raise ImportError("libfoo.so.1: cannot open shared object file")
 
-    monkeypatch.setattr("fluxforge.distil._operon.import_module", fail)
+    monkeypatch.setattr("fluxforge.distil._engines.import_module", fail)
     with pytest.raises(FluxforgeError, match=r"PyOperon cannot be loaded \(libfoo.so.1"):
-        Operon().fit(flux_table(rows=100), SMALL, seed=0)
+        search_front(Operon(), flux_table(rows=100), SMALL, seed=0)
 
 
 def test_importing_the_room_imports_no_engine():
@@ -144,7 +146,7 @@ def gauge(seed, largest):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_flux_is_recovered(seed, error):
     table = flux_table(c=gauge(seed, 3.0), error=error, seed=seed)
-    assert is_flux(knee(engine("operon").fit(table, Search(), seed=seed)).expression)
+    assert is_flux(knee(search_front(engine("operon"), table, Search(), seed=seed)).expression)
 
 
 @pytest.mark.slow
@@ -153,4 +155,4 @@ def test_the_flux_is_recovered(seed, error):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_update_is_recovered(seed, kind, error):
     table = update_table(kind, g=gauge(seed, 4.0), error=error, seed=seed)
-    assert is_update(kind)(knee(engine("operon").fit(table, Search(), seed=seed)).expression)
+    assert is_update(kind)(knee(search_front(engine("operon"), table, Search(), seed=seed)).expression)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from symbolic_tables import T_N, T_P, A, S, T, V, delta, dt, flux_table, is_flux, is_update, update_table, z
 
 from fluxforge.distil import complexity, measure, simplify, tabulate
+from fluxforge.distil._front import fit_constants, fit_scale, structure
 from fluxforge.distil._simplify import SLACK, Polisher, _as_read, collect_factors, forms, monic, shorten, tidy
-from fluxforge.distil._table import fit_constants, fit_scale, predict, structure
+from fluxforge.distil._table import predict
 from fluxforge.expression import parse
 
 a, b, c, d = sp.symbols("a b c d", real=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from symbolic_tables import flux_table
 
-from fluxforge.distil import Search, Table, engine, tabulate
+from fluxforge.distil import Search, Table, engine, search_front, tabulate
 from fluxforge.errors import InputError
 from fluxforge.scheme import symbol
 
@@ -56,7 +56,7 @@ def test_a_constant_output_is_a_table_but_not_a_search():
     assert table.is_constant
     assert not tabulate(["a", "b"], X, 0.25 + 1e-3 * y).is_constant
     with pytest.raises(InputError, match=r"the output is 0\.25 in every row"):
-        engine("operon").fit(table, Search(), seed=0)
+        search_front(engine("operon"), table, Search(), seed=0)
 
 
 def test_an_output_of_zeros_is_constant():

@@ -10,7 +10,7 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.certify.modified import square_equation
 from fluxforge.distil import put_numbers
-from fluxforge.distil._table import exponential
+from fluxforge.distil._front import exponential
 from fluxforge.errors import NumericalError
 from fluxforge.experiment import Probe, compare_flux, design_experiment, fit_formula, make_dataset, reduce_flux
 from fluxforge.experiment._fit import judge_formula, normalise_extremes

@@ -9,7 +9,8 @@ import fluxforge as ff
 from fluxforge import recipe
 from fluxforge.errors import InputError
 from fluxforge.mesh import Inflow
-from fluxforge.pipeline import AblationRow, Gallery, GalleryRow, discover, format_gallery, resume
+from fluxforge.pipeline import discover, resume
+from fluxforge.sweeps import AblationRow, Gallery, GalleryRow, format_gallery
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.errors import RecipeError
-from fluxforge.limiter import TrainedLimiter, _run, train_limiter
+from fluxforge.limiter import TrainedLimiter, _train, train_limiter
 from fluxforge.run import RunFolder
 
 CHANGES = {"training.steps": 6, "training.chunk": 2, "training.checkpoint_every": 2, "training.batch": 2, "seeds": 2}
@@ -36,7 +36,7 @@ def test_a_training_that_is_interrupted_and_resumed_gives_the_same_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The choice among the networks takes 2,048 steps, and is the same for the same networks.
-    monkeypatch.setattr(_run, "_choose", lambda weights, plan: TrainedLimiter(weights, 0, np.ones(3), ()))
+    monkeypatch.setattr(_train, "_choose", lambda weights, plan: TrainedLimiter(weights, 0, np.ones(3), ()))
     whole = train(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "parts", stop_at=4)

@@ -15,7 +15,7 @@ from mesh_files import msh, refusal
 
 from fluxforge.errors import InputError, MeshError
 from fluxforge.mesh import Dirichlet, Disk, Mesh, Polygon, dual, info, jittered, read, right_triangles, squares
-from fluxforge.mesh._mesh import cell_centroids
+from fluxforge.mesh._cells import cell_centroids
 
 TOO_LARGE, TOO_SMALL = (1.1e100, 1e120, 1e149, 1e150, 1e160, 1e200, 1e300), (9e-101, 1e-120, 1e-150, 1e-160, 1e-300)
 RESCALE = "lengths should lie between 1e-100 and 1e+100, or areas overflow or vanish: rescale the mesh, say to 1 across"

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge.errors import InputError
-from fluxforge.mesh._families import (
+from fluxforge.mesh._cells import cell_areas, half_edges
+from fluxforge.mesh._generate import (
     FAMILIES,
     MAX_JITTER,
     cross_triangles,
@@ -18,7 +19,7 @@ from fluxforge.mesh._families import (
     squares,
     two_cells,
 )
-from fluxforge.mesh._mesh import Mesh, cell_areas, half_edges
+from fluxforge.mesh._mesh import Mesh
 from strategies import few, seeds
 
 PARALLELOGRAM = 0.5 * np.sqrt(3.0)

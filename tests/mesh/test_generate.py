@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from test_families import assert_sound
 
 from fluxforge.errors import InputError
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._cells import cell_areas, half_edges
 from fluxforge.mesh._domain import Disk, Polygon, sizing, unit_square
-from fluxforge.mesh._dual import dual
 from fluxforge.mesh._generate import ALL_FAMILIES, generate, graded
 from fluxforge.mesh._generate_delaunay import _triangles
 from fluxforge.mesh._generate_gmsh import gmsh_problem
-from fluxforge.mesh._mesh import Mesh, cell_areas, half_edges
+from fluxforge.mesh._mesh import Mesh
 from strategies import few, seeds
 
 PROBLEM = gmsh_problem()

@@ -16,7 +16,7 @@ from fluxforge.mesh import (
     squares,
     two_cells,
 )
-from fluxforge.mesh._mesh import cell_areas, cell_centroids, half_edges
+from fluxforge.mesh._cells import cell_areas, cell_centroids, half_edges
 from strategies import MESHES, angles, few, mixed, moved, renumbered, scales, seeds, shifts, turn, warped_quads
 
 AREAS = [

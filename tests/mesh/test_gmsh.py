@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from fluxforge.errors import InputError
+from fluxforge.mesh._cells import cell_areas, half_edges
 from fluxforge.mesh._generate import generate
 from fluxforge.mesh._generate_gmsh import DEBIAN_PACKAGES, OPTIONS, gmsh_problem, keep_sigpipe_ignored
-from fluxforge.mesh._mesh import Mesh, cell_areas, half_edges
+from fluxforge.mesh._mesh import Mesh
 
 PROBLEM = gmsh_problem()
 needs_gmsh = pytest.mark.skipif(PROBLEM is not None, reason=str(PROBLEM))

@@ -11,7 +11,7 @@ from fluxforge.cli import main
 from fluxforge.errors import MeshReadError
 from fluxforge.mesh import dual, read, read_cell_data
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._read_numbers import ALLOWANCE, RATIO
+from fluxforge.mesh._read_parts import ALLOWANCE, RATIO
 
 MESSAGES = {
     "many_tags_on_many_lines": "gives 5000 lines 50000 physical tags each",

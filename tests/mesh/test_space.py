@@ -11,15 +11,15 @@ import pytest
 import sympy as sp
 
 from fluxforge.certify.conservation import exchange_of_messages
-from fluxforge.certify.cost import linearity
-from fluxforge.certify.growth import maximum_principle
-from fluxforge.certify.stability import stability
+from fluxforge.certify.cost import measure_linearity
+from fluxforge.certify.growth import measure_maximum_principle
+from fluxforge.certify.stability import measure_stability
 from fluxforge.errors import SchemeError
 from fluxforge.mesh import DualGraph, fourier_step, reference_step, resolve, unit_volume
 from fluxforge.pde import from_document
 from fluxforge.scheme import Hop, Scheme, SchemeBuilder, amplification, find, one_cell_order
 from fluxforge.scheme.emit import emit, emit_c_mesh
-from fluxforge.scheme.emit._c_text import c_tables
+from fluxforge.scheme.emit._mesh_arrays import c_tables
 from fluxforge.scheme.emit._plan import _obstacle
 from fluxforge.scheme.reference import corrected_in
 from fluxforge.stepping import generator, step_limit, stepper
@@ -87,8 +87,8 @@ def test_units_of_the_mean_volume_are_cubes() -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_questions_of_a_certificate_are_answered_on_it(name: str) -> None:
     graph, scheme = six_tetrahedra(), find(name)
-    assert linearity(scheme, graph).linear
-    found = stability(scheme, graph)
+    assert measure_linearity(scheme, graph).linear
+    found = measure_stability(scheme, graph)
     limit = step_limit(scheme, graph)
     assert limit is not None
     assert found.dt_max == limit.dt
@@ -97,7 +97,7 @@ def test_questions_of_a_certificate_are_answered_on_it(name: str) -> None:
         assert limit.dt == pytest.approx(scheme.claims.stable_to / np.abs(rates).max(), rel=1e-9)
         assert found.stable_below
         assert found.diverges_above
-    assert maximum_principle(find("euler"), graph).over_fourier == pytest.approx(1.0, rel=1e-6)
+    assert measure_maximum_principle(find("euler"), graph).over_fourier == pytest.approx(1.0, rel=1e-6)
 
 
 def test_formulas_of_the_plane_are_refused_in_space_and_the_other_way_round() -> None:

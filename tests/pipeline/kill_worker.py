@@ -7,7 +7,7 @@ from pathlib import Path
 from fault_worker import Fault, arm
 from fluxforge import recipe
 from fluxforge.distil import Ablations
-from fluxforge.pipeline import _certification, _discover, _distillation, _modules, discover, resume
+from fluxforge.pipeline import _discover, _distillation, _judgement, _outcome, discover, resume
 
 SMALL = {
     "network.width": 4,
@@ -27,9 +27,9 @@ SMALL = {
 
 def shrink() -> None:
     """Fewer problems and families, and no ablations, which write nothing: the stages and what they write stay."""
-    _distillation._PROBLEMS = (32, 4)
-    _modules.REFIT_PROBLEMS, _modules.REFIT_SETS = 64, 2
-    _certification.FAMILIES = ("squares",)
+    _judgement._PROBLEMS = (32, 4)
+    _distillation.REFIT_PROBLEMS, _distillation.REFIT_SETS = 64, 2
+    _outcome.FAMILIES = ("squares",)
     _discover.ablate = lambda spec: Ablations((), 0.0, "left out")
 
 

@@ -11,7 +11,7 @@ from fluxforge.paper import read_carried
 from fluxforge.paper.studies._networks import read_networks
 from fluxforge.pipeline import resume
 from fluxforge.pipeline._carry import Case, best_constants, initial_field, relative_error, unseen_mesh
-from fluxforge.pipeline._coefficients import distil_coefficients
+from fluxforge.pipeline._flux_form import distil_coefficients
 from fluxforge.run import silent
 from fluxforge.run.carry import CarryResult
 from fluxforge.stepping import stepper
@@ -88,7 +88,7 @@ def test_a_finished_run_is_read_and_its_files_restored(run: ff.pipeline.Run) -> 
 
 
 def test_formulas_that_keep_too_little_are_refused(run: ff.pipeline.Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fluxforge.pipeline._coefficients.LEAST_KEPT", 1.5)
+    monkeypatch.setattr("fluxforge.pipeline._flux_form.LEAST_KEPT", 1.5)
     spec = recipe.override(recipe.load("carry"), SMALL)
     network = run.network.network
     with pytest.raises(DiscoveryError, match="of the network's gain"):

@@ -11,9 +11,15 @@ from fluxforge.errors import DiscoveryError
 from fluxforge.gnn import FluxNetwork, build_flux_network
 from fluxforge.mesh import Neumann, Robin, dual, fourier_step, jittered
 from fluxforge.pde import BUILT_IN, HEAT
-from fluxforge.pipeline._carry import measure_carry, mesh_parameters, unseen_mesh
-from fluxforge.pipeline._carry_checks import effective_rates, errors_by_step, judge_network
-from fluxforge.pipeline._coefficients import distil_coefficients
+from fluxforge.pipeline._carry import (
+    effective_rates,
+    errors_by_step,
+    judge_network,
+    measure_carry,
+    mesh_parameters,
+    unseen_mesh,
+)
+from fluxforge.pipeline._flux_form import distil_coefficients
 from fluxforge.run import silent
 from fluxforge.scheme import nested_tableau
 from fluxforge.stepping import freeze_flux, freeze_network

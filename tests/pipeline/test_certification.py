@@ -8,8 +8,8 @@ import pytest
 from fluxforge import recipe
 from fluxforge.distil import Fitted, Free
 from fluxforge.expression import parse
-from fluxforge.pipeline._certification import describe_match, matching_scheme
 from fluxforge.pipeline._formula import Formula
+from fluxforge.pipeline._judgement import describe_match, matching_scheme
 from fluxforge.scheme import Message, Output, Stage, find, symbol
 from own_equations import FISHER, written
 

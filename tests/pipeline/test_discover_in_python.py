@@ -7,7 +7,9 @@ import pytest
 import fluxforge as ff
 from fluxforge import recipe
 from fluxforge.errors import RecipeError
-from fluxforge.pipeline import Run, _discover, free_folder
+from fluxforge.pipeline import Discovery, Run, _discover, free_folder
+
+DONE = Discovery(recipe="toy", seed=0, seconds={}, recovered=False, reasons=())
 
 
 @pytest.fixture
@@ -18,7 +20,7 @@ def begun(monkeypatch, tmp_path):
     monkeypatch.setattr(
         _discover,
         "finish_run",
-        lambda spec, folder, tell: found.append((spec, folder.path)) or Run(folder.path, spec, {}),
+        lambda spec, folder, tell: found.append((spec, folder.path)) or Run(folder.path, spec, DONE),
     )
     return found
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from fluxforge import recipe
 from fluxforge.errors import TrainingError
 from fluxforge.gnn import AbstractMLP, Network, build
-from fluxforge.pipeline import _distillation, discover, resume
+from fluxforge.pipeline import _distillation, _problems, discover, resume
 from fluxforge.scheme import find
 from fluxforge.train import Trained
 
@@ -128,11 +128,11 @@ def test_the_least_loss_is_a_number(losses: list[float], best: int | None, monke
     count = len(losses)
     several = jax.tree.map(lambda leaf: jnp.repeat(leaf, count, axis=0) if eqx.is_array(leaf) else leaf, one.network)
     ensemble = replace(one, network=several, seeds=count, failed=(False,) * count)
-    monkeypatch.setattr(_distillation, "draw_problems", lambda *_: None)
+    monkeypatch.setattr(_problems, "fresh_problems", lambda *_: None)
     left = iter(losses)
-    monkeypatch.setattr(_distillation, "_loss_of", lambda *_: next(left))
+    monkeypatch.setattr(_problems, "loss_on", lambda *_: next(left))
     if best is None:
         with pytest.raises(TrainingError, match=r"none of the 2 trained networks has a finite loss .*\(0 of them"):
-            _distillation._choose_member(ensemble, own)
+            _problems.choose_member(ensemble, own)
     else:
-        assert _distillation._choose_member(ensemble, own)[1] == best
+        assert _problems.choose_member(ensemble, own) == best

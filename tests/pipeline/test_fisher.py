@@ -64,9 +64,9 @@ def test_a_network_that_computes_fishers_scheme_is_recovered_with_its_parameters
     spec = spec_of(FISHER, tmp_path)
     (tmp_path / "own.toml").unlink()  # the run does not need it any more
     found = explain(reacting(spec, 1), spec, tmp_path / "run")
-    assert found["verdict"] == "recovered"
-    assert found["scheme"] == "euler"
-    assert found["as_expected"]
+    assert found.verdict == "recovered"
+    assert found.scheme == "euler"
+    assert found.as_expected
     scheme = load(tmp_path / "run" / "scheme.json")
     assert scheme.equation == recipe.equation_of(spec)
     assert {str(each) for each in scheme.stages[0].outputs["T_new"].expression.free_symbols} >= {"r", "T", "S", "dt"}
@@ -74,15 +74,15 @@ def test_a_network_that_computes_fishers_scheme_is_recovered_with_its_parameters
     how = {"parameters": {"D": 0.01, "r": 2.0}, "initial": "x*y", "boundary": ff.Neumann(), "dt": 0.1, "steps": 5}
     ours, euler = (ff.simulate(each, squares(4), **how).fields[-1] for each in (scheme, find("euler", scheme.equation)))
     assert ours == pytest.approx(euler, abs=1e-14)
-    assert not any("heat" in text or "α" in text for text in (*found["findings"], *found["reasons"]))
+    assert not any("heat" in text or "α" in text for text in (*(found.findings or ()), *found.reasons))
 
 
 def test_a_network_of_another_exponent_is_not_taken_for_fishers(tmp_path: Path) -> None:
     spec = spec_of(FISHER, tmp_path)
     found = explain(reacting(spec, 2), spec, tmp_path / "run")
-    assert found["verdict"] != "recovered"
-    assert not found.get("as_expected")
-    assert any("the law of the data is another one" in text for text in found["reasons"])
+    assert found.verdict != "recovered"
+    assert not found.as_expected
+    assert any("the law of the data is another one" in text for text in found.reasons)
 
 
 def test_a_few_steps_of_training_run_to_the_end_and_are_gone_on_with_without_the_file(
@@ -126,6 +126,6 @@ def test_trained_networks_are_recovered_as_the_law_of_their_data_and_no_other(
         recipe.load("first-order"), full | {"equation": str(written(equation, tmp_path)), "data.law": law}
     )
     found = discover(spec, tmp_path / "run").document
-    assert found["verdict"] == "recovered"
+    assert found.verdict == "recovered"
     assert found["scheme"] == scheme
-    assert found["as_expected"]
+    assert found.as_expected

@@ -5,17 +5,22 @@ import pytest
 import sympy as sp
 
 from fluxforge.certify import Certificate
-from fluxforge.certify.patch import patch_test
-from fluxforge.certify.semidiscrete import semidiscrete
-from fluxforge.certify.time_order import study_graph
+from fluxforge.certify._families import study_graph
+from fluxforge.certify.patch import run_patch_test
+from fluxforge.certify.semidiscrete import compare_system
 from fluxforge.distil import Candidate, Front
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression import parse, symbol
 from fluxforge.mesh import jittered
 from fluxforge.pde import HEAT
-from fluxforge.pipeline._carry_checks import judge_run
-from fluxforge.pipeline._coefficients import impose_order, is_bounded, is_consistent, learned_values
-from fluxforge.pipeline._stability import stability_interval
+from fluxforge.pipeline._carry import judge_run
+from fluxforge.pipeline._coefficients import (
+    impose_order,
+    is_bounded,
+    is_consistent,
+    learned_values,
+    stability_interval,
+)
 from fluxforge.scheme import formula_scheme, nested_tableau, rkl2_tableau
 
 NAMES = ("total", "contrast", "share")
@@ -63,7 +68,7 @@ def test_formulas_whose_certificate_contradicts_them_are_refused(text: str, verd
     c = parse(text, {name: symbol(name) for name in NAMES})
     scheme = formula_scheme("own", nested_tableau(2), HEAT, {"2": c})
     # The line of a certificate that counts here; the others take half a minute.
-    system = semidiscrete(scheme, study_graph(), patch_test(scheme, jittered(5, 0.2, 1)))
+    system = compare_system(scheme, study_graph(), run_patch_test(scheme, jittered(5, 0.2, 1)))
     empty = dict.fromkeys(("linearity", "conservation", "time", "stability", "maximum", "cost"))
     certificate = Certificate("own", True, (), (), semidiscrete=system, space={}, modified={}, curves=(), **empty)
     found, reasons = judge_run({"all is well": True}, certificate, None)

@@ -6,8 +6,8 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.data import source
-from fluxforge.pipeline._fields import fields_figure, read_member
-from fluxforge.pipeline._folder import description
+from fluxforge.pipeline._folder import describe_run
+from fluxforge.pipeline._report import draw_fields, read_member
 from fluxforge.run import RunFolder
 from fluxforge.scheme import find
 from fluxforge.train import train
@@ -17,13 +17,14 @@ TINY |= {"evaluation.meshes": 2, "evaluation.cells": 40, "evaluation.rollout": 3
 SPEC = recipe.override(recipe.load("first-order"), TINY)
 
 
-def panels(figure):
-    return {axes.get_title(): axes.collections[0].get_array() for axes in figure.axes if axes.get_title()}
+def panels(figures):
+    assert all(figure.axes[0].get_title() == title for title, figure in figures.items())
+    return {title: figure.axes[0].collections[0].get_array() for title, figure in figures.items()}
 
 
 @pytest.fixture
 def folder(tmp_path):
-    with RunFolder.create(tmp_path / "run", description=description(SPEC), warn=print) as folder:
+    with RunFolder.create(tmp_path / "run", description=describe_run(SPEC), warn=print) as folder:
         yield folder
 
 
@@ -32,7 +33,7 @@ def test_network_formula_and_reference_are_drawn_with_all_their_differences(fold
     read = read_member(SPEC, folder, 0)
     for one, other in zip(jax.tree.leaves(read), jax.tree.leaves(trained.member(0)), strict=True):
         np.testing.assert_array_equal(one, other)
-    found = panels(fields_figure(find("euler"), SPEC, folder, 0))
+    found = panels(draw_fields(find("euler"), SPEC, folder, 0))
     pairs = ["network − formula", "network − reference", "formula − reference"]
     assert list(found) == ["network", "formula", "reference", *pairs]
     # The formula is the law: three steps of sums of a few terms of size 1, each rounded to 1e-16.
@@ -42,10 +43,10 @@ def test_network_formula_and_reference_are_drawn_with_all_their_differences(fold
 
 def test_without_a_checkpoint_the_formula_is_compared_with_the_reference_alone(folder):
     assert read_member(SPEC, folder, 0) is None
-    found = panels(fields_figure(find("euler"), SPEC, folder, 0))
+    found = panels(draw_fields(find("euler"), SPEC, folder, 0))
     assert list(found) == ["formula", "reference", "formula − reference"]
 
 
 def test_a_recipe_without_evaluation_has_no_such_figure(folder):
     spec = recipe.override(SPEC, {"evaluation.meshes": 0})
-    assert fields_figure(find("euler"), spec, folder, 0) is None
+    assert draw_fields(find("euler"), spec, folder, 0) == {}

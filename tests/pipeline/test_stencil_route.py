@@ -19,9 +19,9 @@ from fluxforge.errors import DiscoveryError
 from fluxforge.expression import parse
 from fluxforge.gnn import AbstractMLP, Network, build
 from fluxforge.pde import HEAT
-from fluxforge.pipeline import _distillation, _modules, _stencil_route, discover
-from fluxforge.pipeline._distillation import _compare_stencils, read_network
+from fluxforge.pipeline import _distillation, _judgement, _problems, discover
 from fluxforge.pipeline._formula import Formula, judge
+from fluxforge.pipeline._judgement import _compare_stencils, read_network
 from fluxforge.run import silent
 from fluxforge.scheme import Hop, message_symbols, output_symbols, symbol
 from fluxforge.train import Trained
@@ -98,9 +98,9 @@ def by_step(own: recipe.Recipe, steps: tuple[float, ...], count: int, number: in
 @pytest.fixture(scope="module", autouse=True)
 def _small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_stencil_route, "MESHES", 4)
-        patch.setattr(_stencil_route, "CELLS", 40)
-        for module in (_stencil_route, _modules, _distillation):
+        patch.setattr(_problems, "MESHES", 4)
+        patch.setattr(_problems, "CELLS", 40)
+        for module in (_distillation, _judgement):
             patch.setattr(module, "problems_by_step", by_step)
         yield
 
@@ -108,7 +108,7 @@ def _small() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def found() -> Formula:
     """The midpoint rule, each layer in its own gauge."""
-    return _stencil_route.formula(network(spec(), first=FLUX, second=FLUX), spec=spec(), tell=silent)
+    return _distillation.read_formula(network(spec(), first=FLUX, second=FLUX), spec=spec(), tell=silent)
 
 
 def test_a_midpoint_rule_in_a_gauge_is_found_with_its_constants(found: Formula) -> None:
@@ -172,7 +172,7 @@ def test_the_stencils_of_network_and_formula_agree(found: Formula) -> None:
 
 def refusal(first: tuple[int, int], second: tuple[int, int], share: float = 0.5) -> str:
     with pytest.raises(DiscoveryError) as caught:
-        _stencil_route.formula(network(spec(), first=first, second=second, share=share), spec=spec(), tell=silent)
+        _distillation.read_formula(network(spec(), first=first, second=second, share=share), spec=spec(), tell=silent)
     return str(caught.value)
 
 
@@ -191,9 +191,11 @@ def test_two_different_messages_are_not_the_flux_repeated() -> None:
 
 def test_laws_that_are_no_whole_powers_or_no_flux_are_refused() -> None:
     good = {"A": 1.02, "delta": -0.97, "V": -1.1, "dt": 0.99}
-    assert _stencil_route._flux(PowerLaw(1.0, good, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A") / symbol("delta")
+    assert _distillation._flux_of_law(PowerLaw(1.0, good, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A") / symbol(
+        "delta"
+    )
     area = {**good, "delta": 0.1}
-    assert _stencil_route._flux(PowerLaw(1.0, area, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A")
+    assert _distillation._flux_of_law(PowerLaw(1.0, area, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A")
     for name, power, line in (
         ("A", 0.6, "is no product of whole powers; train longer"),
         ("A", np.nan, "is no product of whole powers; train longer"),
@@ -201,15 +203,15 @@ def test_laws_that_are_no_whole_powers_or_no_flux_are_refused() -> None:
         ("dt", 2.0, "is no flux times Δt/V"),
     ):
         with pytest.raises(DiscoveryError, match=line):
-            _stencil_route._flux(PowerLaw(1.0, {**good, name: power}, 0.0, 0.0), HEAT)
+            _distillation._flux_of_law(PowerLaw(1.0, {**good, name: power}, 0.0, 0.0), HEAT)
 
 
 def test_each_power_over_two_hops_has_to_be_that_of_two_fluxes() -> None:
     near = PowerLaw(1.0, {"A": 1.0, "delta": -1.0, "V": -1.0, "dt": 1.0}, 0.0, 0.0)
     far = {"A_PN": 1.0, "delta_PN": -1.0, "A_NQ": 1.0, "delta_NQ": -1.0, "V_P": -1.0, "V_N": -1.0, "dt": 2.0}
-    assert _stencil_route._is_repeated(near, PowerLaw(0.5, far, 0.0, 0.0))
+    assert _distillation._is_repeated(near, PowerLaw(0.5, far, 0.0, 0.0))
     for name, power in far.items():
-        assert not _stencil_route._is_repeated(near, PowerLaw(0.5, {**far, name: power + 1.0}, 0.0, 0.0))
+        assert not _distillation._is_repeated(near, PowerLaw(0.5, {**far, name: power + 1.0}, 0.0, 0.0))
 
 
 @pytest.mark.slow
@@ -224,7 +226,7 @@ def test_a_network_whose_second_message_is_no_flux_is_not_believed(
     done = Trained(stacked, (own.name,), 1, 1, (0,), (False,), stopped_early=False)
     monkeypatch.setattr(_distillation, "train", lambda *_, **__: done)
     # Both draw problems to measure a loss, which plays no part here.
-    monkeypatch.setattr(_distillation, "_choose_member", lambda *_: (done.member(0), 0))
+    monkeypatch.setattr(_distillation, "choose_member", lambda *_: 0)
     monkeypatch.setattr(_distillation, "_network_loss", lambda *_: 1e-3)
     document = discover(own, tmp_path / "run").document
     assert document["recovered"] is False
@@ -242,13 +244,12 @@ def searched(monkeypatch: pytest.MonkeyPatch, *formulas: sp.Expr, units: bool) -
     rng = np.random.default_rng(0)
     each = Sampled("z1", "message", 0, tabulate(names, rng.random((20, 4)), rng.random(20)), tuple(map(symbol, names)))
 
-    class Engine:
-        def fit(self, table: object, search: object, *, seed: int) -> Front:
-            assert table is each.table
-            return Front(tuple(Candidate(formula, k + 1, 0.1 / (k + 1)) for k, formula in enumerate(formulas)))
+    def search_front(engine: object, table: object, search: object, *, seed: int) -> Front:
+        assert table is each.table
+        return Front(tuple(Candidate(formula, k + 1, 0.1 / (k + 1)) for k, formula in enumerate(formulas)))
 
-    monkeypatch.setattr(_modules, "engine", lambda _: Engine())
-    return _modules._search_module(each, recipe.override(recipe.load("first-order"), {"search.units": units}))
+    monkeypatch.setattr(_distillation, "search_front", search_front)
+    return _distillation._search_module(each, recipe.override(recipe.load("first-order"), {"search.units": units}))
 
 
 T_N, T_P, A, delta = map(symbol, ("T_N", "T_P", "A", "delta"))
@@ -272,4 +273,4 @@ def test_an_mlp_that_has_learned_nothing_is_named() -> None:
     rng = np.random.default_rng(0)
     flat = Sampled("z1", "message", 0, tabulate(("A",), rng.random((20, 1)), np.full(20, 0.25)), (A,))
     with pytest.raises(DiscoveryError, match=r"message 'z1' is the same number everywhere \(0\.25\)"):
-        _modules._search_module(flat, recipe.load("first-order"))
+        _distillation._search_module(flat, recipe.load("first-order"))

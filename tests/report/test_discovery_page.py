@@ -35,7 +35,7 @@ def of(result, *, scheme=None, certificate=None, metrics=METRICS, drawn=True, **
 def recovered():
     figure = Figure()
     figure.add_subplot().plot([0, 1])
-    return of(RESULT, scheme=find("euler"), certificate=certificate(), command=COMMAND, picture=figure)
+    return of(RESULT, scheme=find("euler"), certificate=certificate(), command=COMMAND, pictures={"network": figure})
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from fluxforge.report._mathml import mathml, typeset, typeset_text
+from fluxforge.report._page import mathml, typeset, typeset_text
 from fluxforge.scheme import find, reference
 
 

@@ -13,7 +13,7 @@ from _emit_run import STRICT, relative
 
 from fluxforge.mesh import DualGraph, dual, squares
 from fluxforge.scheme.emit import emit_c, emit_c_mesh
-from fluxforge.scheme.emit._c_text import c_tables
+from fluxforge.scheme.emit._mesh_arrays import c_tables
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import stepper
 

@@ -13,7 +13,7 @@ from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, jittered, resolv
 from fluxforge.pde import CONDUCTION, from_document
 from fluxforge.scheme import find, symbol
 from fluxforge.scheme.emit import emit
-from fluxforge.scheme.emit._c_text import c_tables
+from fluxforge.scheme.emit._mesh_arrays import c_tables
 from fluxforge.scheme.emit._plan import Arguments
 from fluxforge.stepping import general_stepper, generator, stepper
 from strategies import mixed, warped_quads

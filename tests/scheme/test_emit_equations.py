@@ -11,7 +11,7 @@ from fluxforge.mesh import Dirichlet, Neumann, dual, jittered, resolve
 from fluxforge.pde import from_document
 from fluxforge.scheme import find
 from fluxforge.scheme.emit import emit
-from fluxforge.scheme.emit._c_text import c_tables
+from fluxforge.scheme.emit._mesh_arrays import c_tables
 from fluxforge.stepping import stepper
 
 PER_CELL = {"where": "cell"}

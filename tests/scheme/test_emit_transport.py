@@ -11,7 +11,7 @@ from fluxforge.mesh import Dirichlet, Neumann, dual, jittered, resolve
 from fluxforge.pde import BUILT_IN
 from fluxforge.scheme import Hop, Reduction, SchemeBuilder, find, from_document, to_document
 from fluxforge.scheme.emit import emit, example_arrays
-from fluxforge.scheme.emit._c_text import c_tables
+from fluxforge.scheme.emit._mesh_arrays import c_tables
 from fluxforge.stepping._stepper import general_stepper
 from strategies import warped_quads
 from tetrahedra import six_tetrahedra

@@ -11,7 +11,7 @@ from fluxforge.errors import SchemeError
 from fluxforge.expression import evaluate, symbol
 from fluxforge.pde import BUILT_IN, Equation, differentiate, from_document
 from fluxforge.scheme import FLUXES, find
-from fluxforge.scheme._critical import critical_points
+from fluxforge.scheme.fluxes import critical_points
 
 P, N = symbol("T_P"), symbol("T_N")
 

@@ -10,13 +10,13 @@ from _emit_run import arrays, python, relative
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxforge.certify.units import units
+from fluxforge.certify.units import measure_units
 from fluxforge.errors import SchemeError
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, jittered, reference_step, resolve
 from fluxforge.pde import Equation, dimensions, from_document, unit
 from fluxforge.scheme import Hop, Scheme, SchemeBuilder, find, load, message_symbols, save, symbol_units
 from fluxforge.scheme.emit import emit, emit_c_mesh
-from fluxforge.scheme.emit._c_text import c_tables
+from fluxforge.scheme.emit._mesh_arrays import c_tables
 from fluxforge.scheme.emit._plan import Arguments
 from fluxforge.stepping import general_stepper, stepper
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned
@@ -183,8 +183,8 @@ def test_other_units_of_length_and_time_change_nothing(factor: float, seconds: f
 
 
 def test_the_certificate_finds_the_units_of_upwind_in_order() -> None:
-    assert units(UPWIND).holds
-    assert units(EVERY).holds
+    assert measure_units(UPWIND).holds
+    assert measure_units(EVERY).holds
 
 
 def test_every_invariant_has_a_unit() -> None:

@@ -10,9 +10,9 @@ import numpy as np
 
 from fault_worker import Fault, arm
 from fluxforge.mesh import generate
-from fluxforge.pipeline import _certification, _skew, _skew_stages, discover, resume
+from fluxforge.pipeline import _outcome, _skew, _skew_stages, discover, resume
 from fluxforge.run.skew import SkewResult
-from fluxforge.skew import Coefficients, HeldOut, _meshes, least_coercivity, measure_extremes
+from fluxforge.skew import Coefficients, HeldOut, _problems, least_coercivity, measure_extremes
 
 SMALL = {"search.evaluations": 16, "data.meshes": 4, "data.fields": 2, "data.samples": 1000, "data.problems": 2}
 
@@ -26,14 +26,14 @@ def shrink(patch: Callable[[Any, str, Any], None] = setattr) -> None:
     patch(_skew, "train_coefficients", lambda *_, **__: consistent)
     patch(_skew, "CELLS", (50, 200, 800))
     # Meshes cost most, and are the same in every run.
-    patch(_meshes, "generate", cache(generate))
+    patch(_problems, "generate", cache(generate))
     for name, value in {"N": 4, "SEEDS": (1,)}.items():
         patch(_skew, f"_JUDGED_{name}", value)
     patch(_skew, "_STRETCHED", 4)
     patch(_skew_stages, "HeldOut", partial(HeldOut, meshes=2, finest=1, sizes=(3, 4, 6, 8)))
     patch(_skew_stages, "measure_extremes", partial(measure_extremes, count=4, n=4))
     patch(_skew_stages, "least_coercivity", partial(least_coercivity, count=4, n=4))
-    patch(_certification, "FAMILIES", ("squares",))
+    patch(_outcome, "FAMILIES", ("squares",))
     patch(_skew, "write_skew", _write_report)
 
 

@@ -99,4 +99,4 @@ def ended(folder: Path, write: int) -> int:
     """The exit code of a process that runs in a folder, killed at a write if that is not −1."""
     places = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, str(skew_kill_worker.__file__), str(folder), str(write)]
-    return subprocess.run(command, env={**os.environ, "PYTHONPATH": places}, timeout=120, check=False).returncode
+    return subprocess.run(command, env={**os.environ, "PYTHONPATH": places}, timeout=900, check=False).returncode

@@ -9,6 +9,7 @@ from hypothesis import given
 
 import fluxforge as ff
 from fluxforge.errors import MeshError
+from fluxforge.experiment._search import _bounded as module
 from fluxforge.expression import evaluate
 from fluxforge.mesh import (
     Curl,
@@ -24,10 +25,9 @@ from fluxforge.mesh import (
     squares,
 )
 from fluxforge.scheme import LIMITERS, Hop, Scheme, SchemeBuilder, find, integrate, limiter_of, linear_stages
-from fluxforge.scheme import _bounded as module
-from fluxforge.scheme._bounded import unbounded
 from fluxforge.scheme._tableau import EULER
 from fluxforge.scheme.limiters import C, Q, R
+from fluxforge.scheme.transport import unbounded
 from fluxforge.stepping._stepper import general_stepper
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned
 from strategies import few, seeds

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from fluxforge import recipe
-from fluxforge.cli._gallery import _run_in_processes
+from fluxforge.cli._reproduction import _run_in_processes
 from fluxforge.errors import DiscoveryError, InputError
-from fluxforge.pipeline import GalleryRun, plan_gallery
-from fluxforge.pipeline._gallery import Exhibit
-from fluxforge.sweeps import parse_seeds
+from fluxforge.sweeps import GalleryRun, parse_seeds, plan_gallery
+from fluxforge.sweeps._gallery import Exhibit
 
 
 @pytest.mark.parametrize(("text", "seeds"), [("3", range(3)), ("10:20", range(10, 20))])

@@ -1,17 +1,16 @@
 """Benchmarks, each against a peer in the same run."""
 
 from fluxforge.bench._equations import GROUPS, Validation, bench_equations
-from fluxforge.bench._fipy import HOW_TO_INSTALL
 from fluxforge.bench._limiter import LimiterBench, bench_limiter
 from fluxforge.bench._limiter_figure import triangle_figure
 from fluxforge.bench._limiter_triangles import TriangleBench, TriangleRow
-from fluxforge.bench._rows import SIZES, Row
+from fluxforge.bench._rows import HOW_TO_INSTALL, SIZES, Row
 from fluxforge.bench._skew import SkewBench, bench_skew
 from fluxforge.bench._skew_conductivity import ConductivityRow
 from fluxforge.bench._step import bench_step
 from fluxforge.bench._time import FOURIER, TimeBench, bench_time
 from fluxforge.bench._time_case import MESHES
-from fluxforge.bench._time_figure import work_precision_figure
+from fluxforge.bench._time_rows import work_precision_figure
 from fluxforge.bench._train import bench_train
 
 __all__ = [

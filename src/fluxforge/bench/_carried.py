@@ -19,12 +19,12 @@ from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._flux_form import FluxNetwork
 from fluxforge.mesh._dual import DualGraph
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._run import load_run
 from fluxforge.run.carry import CarryResult
-from fluxforge.scheme import rkl2_tableau
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._tableau import Tableau
+from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
 from fluxforge.scheme._weighted import formula_scheme, nested_rkl2, nested_tableau
 from fluxforge.stepping._frozen_flux import face_coefficients, face_numbers
 

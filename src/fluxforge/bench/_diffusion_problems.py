@@ -13,15 +13,16 @@ from fluxforge.bench._rows import (
     relative_l2,
     relative_max,
     row_of_squares,
+    run_row,
     with_orders,
 )
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._boundary import Condition, Dirichlet, Neumann
-from fluxforge.mesh._dual import dual
-from fluxforge.mesh._families import jittered, squares
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._generate import jittered, squares
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
-from fluxforge.pde._catalogue import ANISOTROPIC
+from fluxforge.pde._equation import ANISOTROPIC
 from fluxforge.stepping._run import simulate
 from fluxforge.stepping._steady import overshoot, steady
 
@@ -57,7 +58,7 @@ def heat_kernel(sizes: Sizes) -> list[Row]:
 
 
 def _kernel_row(scheme: str, family: str, n: int) -> Row:
-    mesh = squares(n) if family == "squares" else jittered(n)
+    mesh = _mesh(family, n)
     dt = 0.9 * fourier_step(dual(mesh)) if family == "squares" else KERNEL_TIME / max(n // 4, 1)
     run = simulate(
         scheme,
@@ -70,16 +71,13 @@ def _kernel_row(scheme: str, family: str, n: int) -> Row:
     )
     x, y = run.graph.x.T
     exact = gaussian(x, y, KERNEL_TIME)
-    return Row(
-        problem="heat-kernel",
-        scheme=scheme,
-        mesh=family,
-        cells=run.graph.cells,
+    return run_row(
+        run,
+        "heat-kernel",
+        family,
         error=relative_l2(run.graph, run.final, exact),
         norm="relative L2",
         error_max=relative_max(run.final, exact),
-        steps=run.steps,
-        seconds_per_step=run.seconds_per_step,
     )
 
 
@@ -144,11 +142,10 @@ def _fisher_row(n: int) -> Row:
     (_, first, last), (_, start, end) = run.fields, run.times
     moved = FISHER_LENGTH * (front_position(last, 0.5) - front_position(first, 0.5))
     speed, predicted = float(moved / (end - start)), predicted_fisher_speed(start, end)
-    return Row(
-        problem="fisher",
-        scheme="rk4",
-        mesh="row",
-        cells=n,
+    return run_row(
+        run,
+        "fisher",
+        "row",
         error=abs(speed - predicted),
         norm="speed, from the predicted one",
         quantity="speed/√(Dr)",
@@ -157,8 +154,6 @@ def _fisher_row(n: int) -> Row:
         predicted=predicted,
         minimum=float(last.min()),
         maximum=float(last.max()),
-        steps=run.steps,
-        seconds_per_step=run.seconds_per_step,
     )
 
 
@@ -232,15 +227,12 @@ def _block_row(scheme: str, family: str, n: int) -> Row:
         steps=BLOCK_STEPS,
     )
     below, above = overshoot(run.final, run.graph, run.fields[0])
-    return Row(
-        problem="anisotropic",
-        scheme=scheme,
-        mesh=family,
-        cells=run.graph.cells,
+    return run_row(
+        run,
+        "anisotropic",
+        family,
         minimum=float(run.final.min()),
         maximum=float(run.final.max()),
         below=below,
         above=above,
-        steps=run.steps,
-        seconds_per_step=run.seconds_per_step,
     )

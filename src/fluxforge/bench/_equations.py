@@ -6,9 +6,8 @@ from types import MappingProxyType
 from typing import Any
 
 from fluxforge.bench._diffusion_problems import anisotropic, fisher_wave, heat_kernel, two_layers
-from fluxforge.bench._fipy import load_fipy
 from fluxforge.bench._fipy_problems import advection_diffusion, conduction, robin_wall
-from fluxforge.bench._rows import SIZES, Row, Sizes
+from fluxforge.bench._rows import SIZES, Row, Sizes, load_fipy
 from fluxforge.bench._transport_problems import burgers, deformation, rotation
 from fluxforge.errors import InputError
 

@@ -17,12 +17,11 @@ import sympy as sp
 from scipy.optimize import brentq
 
 from fluxforge._types import CellField
-from fluxforge.bench._fipy import load_fipy
-from fluxforge.bench._rows import Row, Sizes, relative_l2, with_orders
+from fluxforge.bench._rows import Row, Sizes, load_fipy, relative_l2, run_row, with_orders
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._boundary import Condition, Neumann, Robin, Value
-from fluxforge.mesh._families import squares
-from fluxforge.pde._catalogue import CONDUCTION
+from fluxforge.mesh._generate import squares
+from fluxforge.pde._equation import CONDUCTION
 from fluxforge.stepping._run import simulate
 
 Exact = Callable[[np.ndarray, np.ndarray, float], np.ndarray]
@@ -53,7 +52,7 @@ def conduction(sizes: Sizes) -> list[Row]:
 
     Both have the harmonic mean of k.
     """
-    return _study(_conduction(), ("two-point-implicit",), sizes)
+    return _study(_conduction(), "two-point-implicit", sizes)
 
 
 def advection_diffusion(sizes: Sizes) -> list[Row]:
@@ -62,19 +61,17 @@ def advection_diffusion(sizes: Sizes) -> list[Row]:
     Central, upwind and exponentially fitted fluxes of both: FiPy calls the last ExponentialConvectionTerm, we
     scharfetter-gummel.
     """
-    finished: list[Row] = []
-    for scheme, term in CONVECTION.items():
-        finished += _study(_advection_diffusion(term), (f"{scheme}-implicit",), sizes)
-    return finished
+    studies = (_study(_advection_diffusion(term), f"{name}-implicit", sizes) for name, term in CONVECTION.items())
+    return [row for study in studies for row in study]
 
 
 def robin_wall(sizes: Sizes) -> list[Row]:
     """∂T/∂t = ∇²T behind a wall with −∂T/∂x = 2 T at x = 1: T = e^{−μ²t} cos μx with μ tan μ = 2."""
-    return _study(_robin_wall(), ("implicit",), sizes)
+    return _study(_robin_wall(), "implicit", sizes)
 
 
-def _study(problem: Problem, schemes: tuple[str, ...], sizes: Sizes) -> list[Row]:
-    return [row for scheme in schemes for row in with_orders([_row(problem, scheme, n) for n in sizes.fipy])]
+def _study(problem: Problem, scheme: str, sizes: Sizes) -> list[Row]:
+    return with_orders([_row(problem, scheme, n) for n in sizes.fipy])
 
 
 def _row(problem: Problem, scheme: str, n: int) -> Row:
@@ -94,33 +91,18 @@ def _row(problem: Problem, scheme: str, n: int) -> Row:
     )
     x, y = run.graph.x.T
     exact = problem.exact(x, y, problem.end_time)
-    row = Row(
-        problem=problem.name,
-        scheme=scheme,
-        mesh="squares",
-        cells=run.graph.cells,
-        error=relative_l2(run.graph, run.final, exact),
-        norm="relative L2",
-        steps=steps,
-        seconds_per_step=run.seconds_per_step,
-    )
-    return _with_peer(row, problem, n, run.final, exact, run.graph.V)
-
-
-def _with_peer(row: Row, problem: Problem, n: int, ours: CellField, exact: CellField, V: CellField) -> Row:
-    """The row with what FiPy does, as it is where FiPy is not installed."""
-    fipy = load_fipy()
-    if fipy is None:
+    error = relative_l2(run.graph, run.final, exact)
+    row = run_row(run, problem.name, "squares", error=error, norm="relative L2")
+    if (fipy := load_fipy()) is None:
         return row
-    assert row.steps is not None
     with warnings.catch_warnings():
         # FiPy uses names that NumPy and SciPy have deprecated.
         warnings.simplefilter("ignore")
-        theirs, seconds = _fipy_run(fipy, problem, n, row.steps)
+        theirs, seconds = _fipy_run(fipy, problem, n, steps)
     return replace(
         row,
-        fipy_error=float(np.sqrt(V @ (theirs - exact) ** 2 / (V @ exact**2))),
-        fipy_difference=float(np.abs(theirs - ours).max()),
+        fipy_error=relative_l2(run.graph, theirs, exact),
+        fipy_difference=float(np.abs(theirs - run.final).max()),
         fipy_seconds_per_step=seconds,
     )
 

@@ -15,10 +15,8 @@ from fluxforge.bench._limiter_triangles import TriangleBench, bench_triangles, s
 from fluxforge.bench._weno import PEERS
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._print import to_text
-from fluxforge.limiter._measure import CELLS, HORIZONS
-from fluxforge.limiter._profiles import cell_averages, draw_rows
-from fluxforge.limiter._rows import Step, limited_step
-from fluxforge.limiter._waves import COURANT_NUMBERS, advance_each, average_cells, jiang_shu, jiang_shu_rows
+from fluxforge.limiter._rows import CELLS, HORIZONS, Step, advance_each, cell_averages, draw_rows, limited_step
+from fluxforge.limiter._waves import COURANT_NUMBERS, average_cells, jiang_shu, jiang_shu_rows
 from fluxforge.scheme.limiters import LIMITERS, C, Limiter, Q, R
 
 # Speed, end and Courant number of the sine, the square and the composite wave.

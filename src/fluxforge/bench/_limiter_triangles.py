@@ -12,33 +12,32 @@ import numpy as np
 from jax import Array
 
 from fluxforge._types import CellField, State
-from fluxforge.bench._rows import Profile, cell_means, relative_l1, total_variation
-from fluxforge.bench._transport_problems import (
+from fluxforge.bench._rows import cell_means, relative_l1, total_variation
+from fluxforge.bench._tracers import (
     DEFORMATION_PERIOD,
     ROTATION,
+    Profile,
     cosine_bells,
     slotted_cylinder,
     slotted_cylinders,
 )
-from fluxforge.graph._outflow import put
-from fluxforge.graph._pad import Size, pad_to_size, size
-from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._pad import Size, pad_graph, pad_to_size, size
+from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.graph._stages import Formulas, Moment, visit_stages_in_time
 from fluxforge.mesh._boundary import Dirichlet
-from fluxforge.mesh._close_walls import close_walls
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph, close_walls
 from fluxforge.mesh._generate import square
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl
 from fluxforge.mesh._parameters import reference_step, resolve
-from fluxforge.pde._catalogue import ADVECTION
-from fluxforge.scheme._bounded import bounded, unbounded
+from fluxforge.pde._equation import ADVECTION
 from fluxforge.scheme._document import find
 from fluxforge.scheme._integrate import integrate
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import NEXT, Hop
+from fluxforge.scheme._scheme import NEXT, Hop, Scheme
 from fluxforge.scheme._tableau import EULER
 from fluxforge.scheme.limiters import LIMITERS, Limiter
+from fluxforge.scheme.transport import bounded, unbounded
 
 KINDS = ("regular", "irregular")
 SIZES = (1_000, 4_000)
@@ -49,7 +48,7 @@ TEXTBOOK = ("van-leer", "superbee", "cfl-superbee")
 FREE = ("cfl-superbee", "discovered-ramp")
 """Limiters that are also measured without the cut that keeps minima and maxima."""
 
-# The swirl of `_transport_problems` at t = 0; in time it has the factor cos(πt/T).
+# The swirl of `_tracers` at t = 0; in time it has the factor cos(πt/T).
 _SWIRL = Curl("sin(pi*x)**2*sin(pi*y)**2/pi")
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from fluxforge import recipe
 from fluxforge.data._problem import Problem
 from fluxforge.gnn._network import Network
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,13 @@
-"""What the problems of `fluxforge bench equations` have in common: their sizes, results, meshes and norms."""
+"""What the problems of `fluxforge bench equations` share: sizes, results, meshes, norms, and FiPy where installed."""
 
 import math
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -11,9 +15,10 @@ from fluxforge._types import CellField
 from fluxforge.errors import NumericalError
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.stepping._simulation import Simulation
 
-Profile = Callable[[np.ndarray, np.ndarray], np.ndarray]
 SAMPLES = 8
+HOW_TO_INSTALL = "not installed: pip install 'fluxforge[bench]'"
 
 
 @dataclass(frozen=True)
@@ -74,20 +79,24 @@ class Row:
     fipy_seconds_per_step: float | None = None
 
 
-def with_orders(rows: Sequence[Row]) -> list[Row]:
-    """The rows of one refinement study in two dimensions, coarse to fine, with the orders between neighbours.
+def run_row(run: Simulation, problem: str, mesh: str, **more: Any) -> Row:
+    """The row of a run: its scheme, cells, steps and seconds per step, and further fields."""
+    return Row(
+        problem=problem,
+        scheme=run.scheme,
+        mesh=mesh,
+        cells=run.graph.cells,
+        steps=run.steps,
+        seconds_per_step=run.seconds_per_step,
+        **more,
+    )
 
-    The width of the cells is taken as cells^(−½).
+
+def with_orders(rows: Sequence[Row], dimension: int = 2) -> list[Row]:
+    """The rows of one refinement study, coarse to fine, with the orders between neighbours.
+
+    The width of the cells is taken as cells^(−1/dimension); a row of cells has dimension 1.
     """
-    return _with_orders(rows, 2)
-
-
-def with_orders_along_a_row(rows: Sequence[Row]) -> list[Row]:
-    """The rows of one refinement study on rows of cells, with the orders between neighbours."""
-    return _with_orders(rows, 1)
-
-
-def _with_orders(rows: Sequence[Row], dimension: int) -> list[Row]:
     finished = list(rows[:1])
     for coarse, fine in pairwise(rows):
         finer = math.log(fine.cells / coarse.cells) / dimension
@@ -106,7 +115,7 @@ def row_of_squares(n: int) -> Mesh:
     return Mesh(points, cells, sides, origin=f"row_of_squares({n})")
 
 
-def cell_means(mesh: Mesh, profile: Profile) -> CellField:
+def cell_means(mesh: Mesh, profile: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> CellField:
     """The mean of a function over triangles or parallelograms, from SAMPLES² points of each triangle of a cell.
 
     A triangle is cut into SAMPLES² equal ones, and the function is taken at their centroids.
@@ -150,3 +159,15 @@ def front_position(u: CellField, level: float) -> float:
     if k == 0:
         raise NumericalError(f"the field does not fall through {level} within the row")
     return float(k - 0.5 + (u[k - 1] - level) / (u[k - 1] - u[k])) / len(u)
+
+
+def load_fipy() -> Any | None:
+    """The package, or None where it is not installed."""
+    try:
+        # FiPy chooses a solver suite from the command line's words when it is imported, and warns of its own code.
+        with patch.object(sys, "argv", sys.argv[:1]), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import fipy
+    except ImportError:
+        return None
+    return fipy

@@ -12,12 +12,9 @@ from fluxforge.bench._hybrid import solve_hybrid
 from fluxforge.bench._skew_conductivity import ConductivityRow, bench_conductivities
 from fluxforge.bench._skew_range import BlendRow, RangeRow, blend_rows, range_rows
 from fluxforge.scheme._damped import SKEWED
-from fluxforge.skew._fields import manufactured_problems
-from fluxforge.skew._law import CORRECTED, Constants
-from fluxforge.skew._meshes import FAMILIES, make_mesh
+from fluxforge.skew._flux import CORRECTED, Constants, FluxOperator, balances_of
 from fluxforge.skew._objective import SteadyProblem
-from fluxforge.skew._operator import FluxOperator
-from fluxforge.skew._validate import balances_of
+from fluxforge.skew._problems import FAMILIES, make_mesh, manufactured_problems
 
 SIZES: Mapping[str, tuple[int, ...]] = MappingProxyType({"quick": (6, 12, 24, 48), "default": (9, 18, 36, 72)})
 CONDUCTIVITY_SIZES: Mapping[str, tuple[int, ...]] = MappingProxyType(

@@ -15,7 +15,7 @@ import numpy as np
 from fluxforge.mesh._boundary import Dirichlet
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.scheme._damped import SKEWED
-from fluxforge.skew._meshes import make_mesh
+from fluxforge.skew._problems import make_mesh
 from fluxforge.stepping._steady import steady
 
 # Not those of the search, its validation, or the other rows of the benchmark.

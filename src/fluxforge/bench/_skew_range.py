@@ -6,12 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fluxforge.skew._fields import manufactured_problems
-from fluxforge.skew._law import Constants, face_weights
-from fluxforge.skew._meshes import FAMILIES, make_mesh, random_meshes
+from fluxforge.skew._flux import Constants, FluxOperator, face_weights, solve_steady
 from fluxforge.skew._monotone import solve_monotone
 from fluxforge.skew._objective import ASPECT, SteadyProblem
-from fluxforge.skew._operator import FluxOperator, solve_steady
+from fluxforge.skew._problems import FAMILIES, make_mesh, manufactured_problems, random_meshes
 
 # Not those of the search, its validation, or the other rows of the benchmark.
 _SEED, _PROBLEMS, _N, _ROUND_OFF = 5 * 10**6, 4, 8, 1e-9

@@ -13,10 +13,11 @@ from jaxtyping import Array, Int
 from scipy.sparse import csr_array
 
 from fluxforge.bench._carried import kept_formulas
-from fluxforge.bench._fipy import load_fipy
+from fluxforge.bench._rows import load_fipy
 from fluxforge.errors import InputError
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import right_triangles
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import right_triangles
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.scheme._document import find
@@ -72,9 +73,10 @@ def bench_step(
     result["shuffled_cells_per_s"] = graph.cells / best_seconds({"euler": shuffled}, rounds=3)["euler"]
     tell("FiPy")
     result |= _fipy(min(graph.cells, FIPY_MOST_CELLS))
+    euler = result["schemes"]["euler"]["cells_per_s"]
     result["ratios"] = {
-        "euler_over_scipy": result["schemes"]["euler"]["cells_per_s"] / result["scipy_csr_cells_per_s"],
-        "euler_over_fipy": _over(result["schemes"]["euler"]["cells_per_s"], result["fipy_cells_per_s"]),
+        "euler_over_scipy": euler / result["scipy_csr_cells_per_s"],
+        "euler_over_fipy": None if result["fipy_cells_per_s"] is None else euler / result["fipy_cells_per_s"],
     }
     result["slope"] = _slope(tell) if slope else None
     return result
@@ -85,33 +87,32 @@ def _euler(graph: DualGraph, dt: float, T: np.ndarray) -> dict[str, Any]:
     euler = _stepper("euler", graph, dt)
     moved = bytes_per_cell(euler, graph.cells)
     assert moved is not None
-    add_count = round(moved * graph.cells / 24)
-    seconds = best_seconds(
-        {
-            "add": vector_add(add_count),
-            "euler": _repeat(euler, T),
-            "scipy": scipy_product(operator(find("euler"), graph, dt=dt).M, T),
-        }
-    )
-    bandwidth = 24 * add_count / seconds["add"]
+    scipy = scipy_product(operator(find("euler"), graph, dt=dt).M, T)
+    seconds = best_seconds({**_tasks(euler, graph, T), "scipy": scipy})
+    bandwidth = 24 * round(moved * graph.cells / 24) / seconds["add"]
     return {
         "device": str(jax.devices()[0]),
         "precision": "float64",
-        "schemes": {"euler": _row(graph, euler, seconds["euler"], seconds["add"])},
+        "schemes": {"euler": _row(graph, euler, seconds["step"], seconds["add"])},
         "scipy_csr_cells_per_s": graph.cells / seconds["scipy"],
         "bandwidth_gb_per_s": bandwidth / 1e9,
-        "roofline_fraction": moved * graph.cells / seconds["euler"] / bandwidth,
+        "roofline_fraction": moved * graph.cells / seconds["step"] / bandwidth,
     }
 
 
 def _measured(name: str, graph: DualGraph, dt: float, T: np.ndarray) -> dict[str, Any]:
     """A scheme's step beside a vector add that moves as many bytes, where it is explicit."""
     step = _stepper(name, graph, dt)
-    tasks, moved = {"step": _repeat(step, T)}, bytes_per_cell(step, graph.cells)
-    if moved is not None:
-        tasks["add"] = vector_add(round(moved * graph.cells / 24))
-    seconds = best_seconds(tasks, rounds=5 if moved is not None else 3)
+    tasks = _tasks(step, graph, T)
+    seconds = best_seconds(tasks, rounds=5 if "add" in tasks else 3)
     return _row(graph, step, seconds["step"], seconds.get("add"))
+
+
+def _tasks(step: AbstractStepper, graph: DualGraph, T: np.ndarray) -> dict[str, Callable[[int], object]]:
+    """The step, and a vector add that moves as many bytes where the step is explicit."""
+    moved = bytes_per_cell(step, graph.cells)
+    add = {} if moved is None else {"add": vector_add(round(moved * graph.cells / 24))}
+    return {**add, "step": _repeat(step, T)}
 
 
 def _stepper(name: str, graph: DualGraph, dt: float) -> AbstractStepper:
@@ -131,10 +132,6 @@ def _row(graph: DualGraph, step: AbstractStepper, seconds: float, add: float | N
         "bandwidth_share": None if add is None else add / seconds,
         "by": by,
     }
-
-
-def _over(a: float, b: float | None) -> float | None:
-    return None if b is None else a / b
 
 
 def _mesh(cells: int) -> Mesh:
@@ -165,16 +162,8 @@ def _slope(tell: Progress) -> float:
         tell(f"euler on {cells:.0e} cells")
         graph = dual(_mesh(cells))
         step = _stepper("euler", graph, 0.5 * fourier_step(graph))
-        moved = bytes_per_cell(step, graph.cells)
-        assert moved is not None
-        seconds = best_seconds(
-            {
-                "euler": _repeat(step, np.random.default_rng(0).random(graph.cells)),
-                "add": vector_add(round(moved * graph.cells / 24)),
-            },
-            rounds=5,
-        )
-        points.append((math.log(graph.cells), math.log(seconds["euler"] / seconds["add"])))
+        seconds = best_seconds(_tasks(step, graph, np.random.default_rng(0).random(graph.cells)), rounds=5)
+        points.append((math.log(graph.cells), math.log(seconds["step"] / seconds["add"])))
     logs, ratios = np.array(points).T
     return float(np.polyfit(logs, ratios, 1)[0] + 1.0)
 

@@ -1,4 +1,8 @@
-"""`fluxforge bench time`: coefficients that follow the local Fourier number, beside fixed polynomials and others."""
+"""`fluxforge bench time`: coefficients that follow the local Fourier number, beside fixed polynomials and others.
+
+Single steps on a mesh of any size; and runs to one time with the same number of operator applications, on meshes small
+enough to know exp(tL) exactly.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,8 +14,7 @@ import numpy as np
 
 from fluxforge._types import CellField
 from fluxforge.bench._carried import Carried, kept_formulas, read_carried
-from fluxforge.bench._time_case import FIELDS, MESHES, Step, TimeCase, change_error, make_case
-from fluxforge.bench._time_fit import best_polynomial
+from fluxforge.bench._time_case import FIELDS, MESHES, Step, TimeCase, best_polynomial, change_error, make_case
 from fluxforge.bench._time_methods import (
     STAGES,
     Method,
@@ -19,21 +22,38 @@ from fluxforge.bench._time_methods import (
     carried_substeps,
     fitted_methods,
     implicit_method,
+    is_resolved,
     krylov_method,
+    most_optimal,
     polynomial_method,
     short_methods,
     stabilised_methods,
+    tableau_method,
 )
-from fluxforge.bench._time_rows import RunRow, TimeRow
-from fluxforge.bench._time_runs import measure_runs
-from fluxforge.bench._time_verdicts import conclude
+from fluxforge.bench._time_rows import RunRow, TimeRow, conclude
 from fluxforge.errors import InputError
+from fluxforge.scheme._tableau import TABLEAUX, rkc2_tableau
+from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
 from fluxforge.stepping._second_order_implicit import ImplicitStep
+from fluxforge.stepping._stability_polynomial import (
+    chebyshev_exponential,
+    nearest_polynomial,
+    optimal_interval,
+    optimal_polynomial,
+)
 
 FOURIER = (0.5, 4.0)
 END_TIME = 0.02
 MOST_CELLS_OF_RUNS = 1_000
-_ROUNDS = 9
+BUDGETS = (4.0, 1.0)
+"""Operator applications per Fourier step: two stages at half a Fourier step, and four stages at four."""
+_STAGES = (4, 8, 16)
+_SERIES = (4, 16, 64)
+_IMPLICIT_STEPS = (8, 32, 128)
+_KRYLOV = 60
+# A field is said to blow up where it exceeds its initial values so many times.
+_BLOWN = 1e3
+
 
 Progress = Callable[[str], None]
 
@@ -95,7 +115,7 @@ def _measure_steps(case: TimeCase, fourier: float, carried: Sequence[Carried]) -
         start = time.perf_counter()
         step = method.make(case, fourier / substeps)
         # What a method computes once, it computes at its first step.
-        repeat(step, fields["smooth"], 1)
+        step(fields["smooth"])
         setup = time.perf_counter() - start
         for kind, T in fields.items():
             yield _measure(case, fourier, method, substeps, step, kind, T, exact[kind], setup)
@@ -134,15 +154,7 @@ def _measure(
     exact: CellField,
     setup: float,
 ) -> TimeRow:
-    if isinstance(step, ImplicitStep):
-        step.work.applications = 0.0
-    found = repeat(step, T, substeps)
-    if isinstance(step, ImplicitStep):
-        applications = step.work.applications
-    else:
-        assert method.applications is not None
-        applications = float(method.applications * substeps)
-    seconds = min(_time(step, T, substeps) for _ in range(_ROUNDS))
+    found, applications = _count_work(method, step, T, substeps)
     return TimeRow(
         mesh=case.name,
         cells=case.graph.cells,
@@ -155,23 +167,129 @@ def _measure(
         applications=applications,
         error=_finite(change_error(found, exact, T)),
         error_volume=_finite(change_error(found, exact, T, case.graph.V)),
-        seconds=seconds,
+        seconds=_least_seconds(step, T, substeps, rounds=9),
         setup_seconds=setup,
     )
 
 
-def repeat(step: Step, T: CellField, times: int) -> CellField:
-    """Many steps."""
+def _repeat(step: Step, T: CellField, times: int) -> CellField:
     for _ in range(times):
         T = step(T)
     return T
 
 
-def _time(step: Step, T: CellField, substeps: int) -> float:
-    start = time.perf_counter()
-    repeat(step, T, substeps)
-    return time.perf_counter() - start
+def _count_work(method: Method, step: Step, T: CellField, times: int) -> tuple[CellField, float]:
+    """The field after so many steps, and the number of applications of the operator."""
+    before = step.work.applications if isinstance(step, ImplicitStep) else 0.0
+    T = _repeat(step, T, times)
+    return T, step.work.applications - before if isinstance(step, ImplicitStep) else float(times * method.stages)
+
+
+def _least_seconds(step: Step, T: CellField, times: int, *, rounds: int) -> float:
+    """The least seconds that so many steps take, of some rounds."""
+
+    def measure() -> float:
+        start = time.perf_counter()
+        _repeat(step, T, times)
+        return time.perf_counter() - start
+
+    return min(measure() for _ in range(rounds))
 
 
 def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
+
+
+@dataclass(frozen=True)
+class _Spectrum:
+    """A = V^−½ Q diag(values) Qᵀ V^½."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+    root: np.ndarray
+
+    def apply(self, factor: Callable[[np.ndarray], np.ndarray], T: CellField) -> CellField:
+        return np.asarray((self.vectors @ (factor(self.values) * (self.vectors.T @ (self.root * T)))) / self.root)
+
+
+def measure_runs(case: TimeCase, end_time: float, carried: Sequence[Carried]) -> Iterator[RunRow]:
+    """Rows of both fields and budgets; on a mesh whose step is longer than the run there are none."""
+    length = end_time / case.fourier_step
+    values, vectors = np.linalg.eigh(case.symmetric.toarray())
+    spectrum = _Spectrum(np.minimum(values, 0.0), vectors, np.sqrt(case.graph.V))
+    fields = {kind: case.field(kind) for kind in FIELDS}
+    exact = {kind: spectrum.apply(lambda z: np.exp(length * z), T) for kind, T in fields.items()}
+    for budget in BUDGETS:
+        for method, steps in _planned(case, length, budget, carried):
+            fourier = length / steps
+            step = method.make(case, fourier)
+            run = _runner(method, step, steps, spectrum, fourier)
+            for kind, T in fields.items():
+                last, applications = run(T)
+                bounded = np.isfinite(last).all() and np.abs(last).max() <= _BLOWN * np.abs(T).max()
+                yield RunRow(
+                    mesh=case.name,
+                    cells=case.graph.cells,
+                    field=kind,
+                    budget=budget,
+                    family=method.family,
+                    method=method.name,
+                    steps=steps,
+                    fourier=fourier,
+                    applications=applications,
+                    error=change_error(last, exact[kind], T) if bounded else None,
+                    seconds=_least_seconds(step, T, 1, rounds=3) * steps,
+                )
+
+
+def _planned(case: TimeCase, length: float, budget: float, carried: Sequence[Carried]) -> Iterator[tuple[Method, int]]:
+    """Methods with the number of steps that the budget allows; those left out that would not be stable."""
+
+    def steps_of(stages: int) -> int:
+        return max(1, round(budget * length / stages))
+
+    def reach_of(stages: int) -> float:
+        return case.reach * length / steps_of(stages)
+
+    for name in ("midpoint", "rk4"):
+        s = len(TABLEAUX[name].rows)
+        if reach_of(s) <= TABLEAUX[name].stable_to:
+            yield tableau_method(name, TABLEAUX[name]), steps_of(s)
+    for s in _STAGES:
+        for family, make in (("rkl2", rkl2_tableau), ("rkc2", rkc2_tableau)):
+            if reach_of(s) <= make(s).stable_to:
+                yield tableau_method(family, make(s)), steps_of(s)
+        if s <= most_optimal() and reach_of(s) <= optimal_interval(s):
+            yield polynomial_method("optimal", f"optimal-{s}", optimal_polynomial(s)), steps_of(s)
+        if is_resolved(chebyshev_exponential(s, reach_of(s))):
+            yield polynomial_method("minimax", f"minimax-{s}", nearest_polynomial(s, reach_of(s))), steps_of(s)
+    for s in _SERIES:
+        yield polynomial_method("chebyshev", f"chebyshev-{s}", chebyshev_exponential(s, reach_of(s))), steps_of(s)
+    if budget == min(BUDGETS):
+        yield krylov_method(_KRYLOV), steps_of(_KRYLOV)
+        for name in ("crank-nicolson", "tr-bdf2"):
+            for steps in _IMPLICIT_STEPS:
+                yield implicit_method(name), steps
+    for each in carried:
+        low, high = each.fourier
+        if low <= length / steps_of(each.stages) <= high * 1.01:
+            yield carried_method(each), steps_of(each.stages)
+
+
+def _runner(
+    method: Method, step: Step, steps: int, spectrum: _Spectrum, fourier: float
+) -> Callable[[CellField], tuple[CellField, float]]:
+    """From initial values to the last ones and the number of applications.
+
+    A polynomial of the operator acts mode by mode. The matrix of a step with local coefficients is raised to a power:
+    it takes as many products as the number of steps has binary digits.
+    """
+    if method.factor is not None:
+        factor, used = method.factor, float(steps * method.stages)
+        return lambda T: (spectrum.apply(lambda z: factor(fourier * z) ** steps, T), used)
+    if method.family == "local":
+        matrix = np.stack([step(column) for column in np.eye(len(spectrum.values))], axis=1)
+        with np.errstate(all="ignore"):
+            whole = np.linalg.matrix_power(matrix, steps)
+        return lambda T: (whole @ T, float(steps * method.stages))
+    return lambda T: _count_work(method, step, T, steps)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fluxforge.bench._carried import Carried
-from fluxforge.bench._time_case import Step, TimeCase
-from fluxforge.bench._time_fit import fitted_polynomial
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.scheme import rkl2_tableau
+from fluxforge.bench._time_case import Step, TimeCase, fitted_polynomial
+from fluxforge.pde._equation import HEAT
 from fluxforge.scheme._tableau import TABLEAUX, Tableau, rkc2_tableau
+from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
 from fluxforge.stepping._frozen_flux import FrozenFlux, freeze_flux
 from fluxforge.stepping._lanczos import krylov_exponential
 from fluxforge.stepping._second_order_implicit import ImplicitStep
@@ -26,8 +25,6 @@ from fluxforge.stepping._stability_polynomial import (
 STAGES = (2, 3, 4, 5, 6, 8, 12, 16)
 MOST_OPTIMAL = 8
 """Degrees of the polynomials of longest interval: a linear program of degree 16 takes many seconds."""
-FIXED = ("midpoint", "rk4", "rkl2", "rkc2", "optimal", "minimax", "fitted", "chebyshev")
-"""Families whose step is one polynomial of the operator, chosen without knowledge of the field."""
 SUBSTEPS = (1, 2, 4)
 _RESOLVED = 1e-8
 
@@ -36,15 +33,14 @@ _RESOLVED = 1e-8
 class Method:
     """A way to take steps of a number of Fourier steps.
 
-    `make(case, fourier)` sets the step up; `applications` is None where they are counted as it goes; `factor(z)` is
-    the amplification of a mode, None where the step is not a function of the operator alone.
+    `make(case, fourier)` sets the step up, which applies the operator `stages` times, unless it counts applications
+    itself; `factor(z)` is the amplification of a mode, None where the step is not a function of the operator alone.
     """
 
     family: str
     name: str
     stages: int
     make: Callable[[TimeCase, float], Step]
-    applications: int | None
     factor: Callable[[np.ndarray], np.ndarray] | None = None
 
 
@@ -56,7 +52,7 @@ def tableau_method(family: str, tableau: Tableau) -> Method:
         A = fourier * case.A
         return FrozenFlux(tableau, A, np.zeros(case.graph.cells), (A,) * (s - 1))
 
-    return Method(family, tableau.name, s, make, s, lambda z: amplification(tableau, z, [1.0] * (s - 1)))
+    return Method(family, tableau.name, s, make, lambda z: amplification(tableau, z, [1.0] * (s - 1)))
 
 
 def polynomial_method(family: str, name: str, polynomial: Polynomial) -> Method:
@@ -66,7 +62,7 @@ def polynomial_method(family: str, name: str, polynomial: Polynomial) -> Method:
         A = fourier * case.A
         return lambda T: polynomial.apply(A, T)
 
-    return Method(family, name, polynomial.degree, make, polynomial.degree, polynomial.value)
+    return Method(family, name, polynomial.degree, make, polynomial.value)
 
 
 def krylov_method(size: int) -> Method:
@@ -76,14 +72,12 @@ def krylov_method(size: int) -> Method:
         A = fourier * case.A
         return lambda T: krylov_exponential(A, case.graph.V, T, size)
 
-    return Method("krylov", f"krylov-{size}", size, make, size)
+    return Method("krylov", f"krylov-{size}", size, make)
 
 
 def implicit_method(name: str) -> Method:
     """Crank–Nicolson or TR-BDF2."""
-    return Method(
-        name, name, 1, lambda case, fourier: ImplicitStep(name, fourier * case.A, case.graph.V), applications=None
-    )
+    return Method(name, name, 1, lambda case, fourier: ImplicitStep(name, fourier * case.A, case.graph.V))
 
 
 def carried_method(carried: Carried) -> Method:
@@ -93,7 +87,7 @@ def carried_method(carried: Carried) -> Method:
         dt = fourier * case.fourier_step
         return freeze_flux(carried.tableau, HEAT, case.graph, dt, carried.coefficients(case.graph, dt))
 
-    return Method("local", carried.name, carried.stages, make, carried.stages)
+    return Method("local", carried.name, carried.stages, make)
 
 
 def most_optimal() -> int:

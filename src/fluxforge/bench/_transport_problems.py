@@ -1,13 +1,11 @@
 """Transport with known solutions: rotation, LeVeque's deformational flow, shocks and fans of Burgers' equation."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 import numpy as np
 
 from fluxforge._types import CellField
 from fluxforge.bench._rows import (
-    Profile,
     Row,
     Sizes,
     cell_means,
@@ -16,79 +14,22 @@ from fluxforge.bench._rows import (
     relative_l2,
     relative_max,
     row_of_squares,
+    run_row,
     total_variation,
-    with_orders_along_a_row,
+    with_orders,
 )
+from fluxforge.bench._tracers import DEFORMATION, DEFORMATION_PERIOD, ROTATED, ROTATION, TRACERS, Profile
 from fluxforge.mesh._boundary import Inflow
-from fluxforge.mesh._families import right_triangles, squares
+from fluxforge.mesh._generate import right_triangles, squares
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameter_values import Curl
 from fluxforge.stepping._run import simulate
 from fluxforge.stepping._simulation import Simulation
 
-# Once around the centre in the time 1.
-ROTATION = Curl("-pi*((x - 0.5)**2 + (y - 0.5)**2)")
-DEFORMATION_PERIOD = 1.5
-DEFORMATION = Curl(f"sin(pi*x)**2*sin(pi*y)**2*cos(pi*t/{DEFORMATION_PERIOD})/pi")
-BELL_RADIUS = 0.15
-CENTRES = ((0.35, 0.5), (0.65, 0.5))
 ON_SQUARES = ("upwind", "minmod-ssp2", "van-leer-ssp2", "superbee-ssp2")
 ON_TRIANGLES = ("upwind", "barth-jespersen-ssp2")
 BURGERS = ("godunov", "rusanov", "engquist-osher", "minmod-ssp2")
 LEFT, RIGHT = 1.2, 0.2
 SHOCK_FROM, SHOCK_TO, FAN_TIME = 0.2, 0.6, 0.4
-
-
-def _distance(x: np.ndarray, y: np.ndarray, centre: tuple[float, float]) -> np.ndarray:
-    return np.hypot(x - centre[0], y - centre[1])
-
-
-def cone(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """A cone of height 1 and radius 0.15 around (0.5, 0.25)."""
-    return np.maximum(0.0, 1 - _distance(x, y, (0.5, 0.25)) / 0.15)
-
-
-def slotted_cylinder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Zalesak's disk: 1 within 0.15 of (0.5, 0.75), but for a slot of width 0.05 from below up to y = 0.85."""
-    slot = (np.abs(x - 0.5) < 0.025) & (y < 0.85)
-    return ((_distance(x, y, (0.5, 0.75)) < 0.15) & ~slot).astype(float)
-
-
-def gaussian_hills(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Two smooth hills of height 0.95."""
-    hills = [np.exp(-5 * (0.5 * _distance(x, y, centre) / BELL_RADIUS) ** 2) for centre in CENTRES]
-    return np.asarray(0.95 * sum(hills))
-
-
-def cosine_bells(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Two bells ½(1 + cos πr/R), between 0.1 and 1, with one continuous derivative."""
-    bells = [0.5 * (1 + np.cos(np.pi * np.minimum(_distance(x, y, c) / BELL_RADIUS, 1))) for c in CENTRES]
-    return np.asarray(0.1 + 0.9 * sum(bells))
-
-
-def slotted_cylinders(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Two cylinders of 1 on 0.1 with slots of a third of the radius, one open at the top, the other at the bottom."""
-    inside = np.zeros(np.shape(x), bool)
-    for centre, opens in zip(CENTRES, (1, -1), strict=True):
-        slot = (np.abs(x - centre[0]) < BELL_RADIUS / 6) & (opens * (y - centre[1]) > -5 / 12 * BELL_RADIUS)
-        inside |= (_distance(x, y, centre) < BELL_RADIUS) & ~slot
-    return np.where(inside, 1.0, 0.1)
-
-
-def correlated_bells(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """0.9 − 0.8 q² of the cosine bells q."""
-    return np.asarray(0.9 - 0.8 * cosine_bells(x, y) ** 2)
-
-
-ROTATED: Mapping[str, Profile] = MappingProxyType({"cone": cone, "slotted cylinder": slotted_cylinder})
-TRACERS: Mapping[str, Profile] = MappingProxyType(
-    {
-        "Gaussian hills": gaussian_hills,
-        "cosine bells": cosine_bells,
-        "slotted cylinders": slotted_cylinders,
-        "correlated bells": correlated_bells,
-    }
-)
 
 
 def rotation(sizes: Sizes) -> list[Row]:
@@ -122,11 +63,10 @@ def _rotation_row(name: str, profile: Profile, scheme: str, family: str, mesh: M
 def _tracer_row(problem: str, family: str, run: Simulation, initial: CellField, error: float, norm: str) -> Row:
     u, graph = run.final, run.graph
     before = total_variation(graph, initial)
-    return Row(
-        problem=problem,
-        scheme=run.scheme,
-        mesh=family,
-        cells=graph.cells,
+    return run_row(
+        run,
+        problem,
+        family,
         error=error,
         norm=f"relative {norm}",
         error_max=relative_max(u, initial),
@@ -135,8 +75,6 @@ def _tracer_row(problem: str, family: str, run: Simulation, initial: CellField, 
         below=max(0.0, float(initial.min() - u.min())),
         above=max(0.0, float(u.max() - initial.max())),
         variation=total_variation(graph, u) / before if before else None,
-        steps=run.steps,
-        seconds_per_step=run.seconds_per_step,
     )
 
 
@@ -174,7 +112,7 @@ def burgers(sizes: Sizes) -> list[Row]:
         row
         for solve in problems
         for scheme in BURGERS
-        for row in with_orders_along_a_row([solve(scheme, n) for n in sizes.burgers])
+        for row in with_orders([solve(scheme, n) for n in sizes.burgers], dimension=1)
     ]
 
 
@@ -219,11 +157,10 @@ def _burgers_row(
     problem: str, run: Simulation, exact: CellField, *, quantity: str, measured: float, exact_value: float
 ) -> Row:
     u = run.final
-    return Row(
-        problem=problem,
-        scheme=run.scheme,
-        mesh="row",
-        cells=run.graph.cells,
+    return run_row(
+        run,
+        problem,
+        "row",
         error=float(np.abs(u - exact).mean()),
         norm="L1",
         quantity=quantity,
@@ -231,6 +168,4 @@ def _burgers_row(
         exact=exact_value,
         minimum=float(u.min()),
         maximum=float(u.max()),
-        steps=run.steps,
-        seconds_per_step=run.seconds_per_step,
     )

@@ -1,12 +1,12 @@
 """Certificates: what a scheme is, measured. Evidence, never a bare boolean."""
 
-from fluxforge.certify._certificate import Certificate
-from fluxforge.certify._claims import ClaimCheck
+from fluxforge.certify._certificate import Certificate, FamilyResult
 from fluxforge.certify._doubts import list_doubts
-from fluxforge.certify._evidence import NUMERICAL_FAILURES, Line, Rates, Verdict
-from fluxforge.certify._family import FamilyResult
+from fluxforge.certify._evidence import NUMERICAL_FAILURES, ClaimCheck, Line, Verdict
+from fluxforge.certify._studies import Rates
 from fluxforge.certify._summary import summarise
-from fluxforge.certify._verify import verify, verify_step
+from fluxforge.certify._verify import verify
+from fluxforge.certify._verify_step import verify_step
 from fluxforge.certify.patch import Alignment, alignment, linear_field_defect
 from fluxforge.certify.semidiscrete import other_equation
 

@@ -5,28 +5,83 @@ import math
 import os
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from fluxforge._files import write_document
 from fluxforge._types import JsonObject
-from fluxforge.certify._claims import ClaimCheck
-from fluxforge.certify._evidence import Line
-from fluxforge.certify._family import FamilyResult
-from fluxforge.certify.conservation import Conservation
-from fluxforge.certify.cost import Cost, CostCurve, Linearity
-from fluxforge.certify.effective import EffectiveEquation, SmoothEquation
-from fluxforge.certify.growth import LARGEST, MaximumPrinciple, TransientGrowth
-from fluxforge.certify.modified import ModifiedEquation
-from fluxforge.certify.order import SpaceStudy
-from fluxforge.certify.patch import PatchTest
-from fluxforge.certify.rate import Rate
-from fluxforge.certify.semidiscrete import SemiDiscrete
-from fluxforge.certify.stability import Stability
-from fluxforge.certify.time_order import TimeStudy
+from fluxforge.certify._equations import EffectiveEquation, ModifiedEquation, Rate, SemiDiscrete, SmoothEquation
+from fluxforge.certify._evidence import ClaimCheck, Line
+from fluxforge.certify._families import LATTICES, Levels
+from fluxforge.certify._properties import (
+    LARGEST,
+    Conservation,
+    Cost,
+    CostCurve,
+    Linearity,
+    MaximumPrinciple,
+    Stability,
+    TransientGrowth,
+    Units,
+    WaveLimit,
+)
+from fluxforge.certify._studies import PatchTest, SpaceStudy, TimeStudy
 from fluxforge.certify.transport import TransportProperties
-from fluxforge.certify.units import Units
-from fluxforge.certify.waves import WaveLimit
-from fluxforge.stepping._simulation import limit_kind
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._stable_region import limit_kind
 
 KIND, VERSION = "certificate", 1
+
+# How far K over the equation's own may be from 1 where it is exact (lattices), and where it is fitted to steady states.
+EXACT_DIFFUSION = 1e-6
+FITTED_DIFFUSION = 0.02
+# The larger tolerance where the errors converge: the diffusivity is fitted on one size of mesh only.
+NEAR_DIFFUSION = 0.05
+
+
+@dataclass(frozen=True)
+class FamilyResult:
+    """The results on one mesh family.
+
+    `diffusion` is K over the equation's own; `effective` the equation of smooth fields on a lattice, of other equations
+    than heat.
+
+    `studies` has a study per manufactured problem, and `study` is the worst of them: without an order if one has none,
+    otherwise of the lowest order.
+    """
+
+    study: SpaceStudy | None
+    patch: PatchTest | None
+    diffusion: np.ndarray | None
+    studies: tuple[SpaceStudy, ...] = ()
+    only_diffuses: bool = True
+    effective: EffectiveEquation | None = None
+
+    @property
+    def convergent(self) -> bool:
+        """Whether the steady error of every problem demonstrably goes to zero."""
+        return self.study is not None and self.study.l2.convergent
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the steady errors go to zero, or linear fields are exact; and the diffusivity is the equation's."""
+        if self.effective is not None and not self.effective.holds:
+            return False
+        if not self.only_diffuses:
+            return self.convergent
+        if self.diffusion is None:
+            return False
+        off = float(np.abs(self.diffusion - np.eye(len(self.diffusion))).max())
+        fitted = self.study is not None and self.study.family not in LATTICES
+        exact = self.patch is not None and self.patch.exact(1)
+        return (self.convergent and off <= NEAR_DIFFUSION) or (
+            exact and off <= (FITTED_DIFFUSION if fitted else EXACT_DIFFUSION)
+        )
+
+    @property
+    def fails(self) -> bool:
+        """Whether the errors demonstrably do not go to zero: they have stalled on one problem at least."""
+        return any(study.l2.stalled for study in self.studies or ((self.study,) if self.study is not None else ()))
 
 
 @dataclass(frozen=True)
@@ -122,15 +177,7 @@ class Certificate:
             "maximum_principle_tried_to": None if self.maximum is None else LARGEST,
             "cost": _cost(self.cost, self.curves),
             "claims": [vars(check) for check in self.claims],
-            "lines": [
-                {
-                    "property": line.property,
-                    "verdict": str(line.verdict),
-                    "evidence": line.evidence,
-                    "method": line.method,
-                }
-                for line in self.lines
-            ],
+            "lines": [{**vars(line), "verdict": str(line.verdict)} for line in self.lines],
             "verdict": self.verdict,
             **({} if self.transport is None else {"transport": self.transport.to_document()}),
         }
@@ -147,11 +194,7 @@ def _family(result: FamilyResult) -> JsonObject:
         **effective,
         "consistent": result.consistent,
         "convergent": result.convergent,
-        "order": None if study is None else study.l2.order,
-        "order_linf": None if study is None else study.linf.order,
-        "cells": [] if study is None else list(study.cells),
-        "relative_l2": [] if study is None else [_finite(e) for e in study.l2.errors],
-        "relative_linf": [] if study is None else [_finite(e) for e in study.linf.errors],
+        **_errors(study),
         "diffusivity": None if result.diffusion is None else result.diffusion.tolist(),
         "patch_residual": None if patch is None else {str(k): _finite(v) for k, v in patch.residual.items()},
         "problems": [_study(one) for one in result.studies],
@@ -167,15 +210,23 @@ def _effective(found: EffectiveEquation) -> JsonObject:
     return {"holds": found.holds, "found": plain(found.found), "own": plain(found.own)}
 
 
-def _study(study: SpaceStudy) -> JsonObject:
+def _errors(study: SpaceStudy | None) -> JsonObject:
+    if study is None:
+        return {"order": None, "order_linf": None, "cells": [], "relative_l2": [], "relative_linf": []}
     return {
-        "problem": study.problem,
-        "convergent": study.l2.convergent,
         "order": study.l2.order,
         "order_linf": study.linf.order,
         "cells": list(study.cells),
         "relative_l2": [_finite(e) for e in study.l2.errors],
         "relative_linf": [_finite(e) for e in study.linf.errors],
+    }
+
+
+def _study(study: SpaceStudy) -> JsonObject:
+    return {
+        "problem": study.problem,
+        "convergent": study.l2.convergent,
+        **_errors(study),
         "rates_l2": [_finite(rate) for rate in study.l2.rates],
     }
 
@@ -271,3 +322,21 @@ def _cost(found: Cost | None, curves: tuple[CostCurve, ...]) -> JsonObject | Non
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
+
+
+@dataclass(frozen=True)
+class Request:
+    """The scheme, the meshes or families, the exact solution, and whether the certificate is quick."""
+
+    scheme: Scheme
+    mesh: Mesh | None
+    families: tuple[Levels, ...]
+    meshes: tuple[Mesh, ...]
+    exact: str | None
+    quick: bool
+
+    @property
+    def dimension(self) -> int:
+        """3 where families in space were asked for, or the formulas are written for three coordinates."""
+        in_space = any(one.dimension == 3 for one in self.families) or self.scheme.dimension == 3
+        return 3 if in_space else 2

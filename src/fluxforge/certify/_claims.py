@@ -1,18 +1,17 @@
-"""The request of a certificate, and the claims of a scheme compared with what was measured."""
+"""The claims of a scheme compared with what was measured."""
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import replace
 
-from fluxforge.certify._evidence import LEAST_LEVELS, Line, Verdict, verdict_of
+from fluxforge.certify._certificate import Certificate, FamilyResult, Request
+from fluxforge.certify._equations import Rate, SemiDiscrete
+from fluxforge.certify._evidence import ClaimCheck, Line, Verdict, verdict_of
 from fluxforge.certify._families import Levels
-from fluxforge.certify._family import FamilyResult
-from fluxforge.certify.rate import Rate
-from fluxforge.certify.semidiscrete import SemiDiscrete
-from fluxforge.certify.stability import Stability
-from fluxforge.certify.units import Units
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.certify._properties import Stability, Units
+from fluxforge.certify._studies import LEAST_LEVELS
+from fluxforge.certify.flux import named_flux
+from fluxforge.certify.transport import TransportProperties
 from fluxforge.scheme._scheme import Claims, Scheme
 
 # How far measured orders may be from claimed ones, and intervals relative to claimed ones. Observed orders in space are
@@ -22,90 +21,44 @@ SPACE_TOLERANCE = 0.15
 INTERVAL_TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
-class ClaimCheck:
-    """A claim, what was measured, and whether it holds: None where that is not established.
+def check_certificate(
+    certificate: Certificate, request: Request, reasons: Mapping[str, str], *, symbolic: bool | None
+) -> tuple[ClaimCheck, ...]:
+    """One check per claim of the scheme, against the results of its certificate, whether or not it was measured.
 
-    `asked` is false where the user left the measurement out; such a claim does not affect the verdict. `reason` says
-    why a claim was left out or is not established.
+    `reasons` says, by question, why something was not established; `symbolic` whether the formulas are right for every
+    value of the parameters, where that was asked.
     """
-
-    property: str
-    claimed: Any
-    measured: Any
-    holds: bool | None
-    asked: bool = True
-    reason: str = ""
-
-    def words(self) -> str:
-        """Claim and measurement in words; numbers have four digits, or all if they differ only beyond."""
-        if self.asked and self.holds is not None:
-            claimed, measured = _value(self.claimed), _value(self.measured)
-            if claimed == measured and not self.holds:
-                claimed, measured = str(self.claimed), str(self.measured)
-            return f"claimed {claimed}, measured {measured}"
-        state = "not established" if self.asked else "left out"
-        return f"claimed {_value(self.claimed)}, {state}" + (f": {self.reason}" if self.reason else "")
+    left_out = claims_left_out(request)
+    why = claim_reasons(reasons, certificate.stability, request.families)
+    checks = []
+    for check in _checks(request.scheme.claims, certificate, symbolic):
+        name = check.property
+        if name in left_out:
+            check = ClaimCheck(name, check.claimed, None, None, asked=False, reason=left_out[name])
+        elif check.holds is None:
+            check = replace(check, reason=why.get(name, ""))
+        checks.append(check)
+    return (*checks, *transport_claims(request.scheme, certificate.transport))
 
 
-def _value(value: object) -> str:
-    return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-@dataclass(frozen=True)
-class SpaceFinding:
-    """The result on a family: an order, errors that demonstrably do not go to zero, or neither; `exact`: round-off."""
-
-    order: float | None
-    exact: bool
-    fails: bool
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The measurements that claims are compared with. None, or a missing family, is what is not established.
-
-    `left_out` says, by property, what the user did not ask for and why; `reasons` why something is not established.
-    """
-
-    conservative: bool | None
-    linear_exact: bool | None
-    time_order: float | None
-    generator: bool | None
-    stable_to: float | None
-    space: Mapping[str, SpaceFinding]
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    reasons: Mapping[str, str] = field(default_factory=dict)
-
-
-def check_claims(claims: Claims, measured: Measured) -> tuple[ClaimCheck, ...]:
-    """One check per claim that is made, whether or not it was measured."""
-    return tuple(_with_standing(check, measured) for check in _checks(claims, measured))
-
-
-def _checks(claims: Claims, measured: Measured) -> Iterator[ClaimCheck]:
-    for name in ("conservative", "linear_exact", "generator"):
+def _checks(claims: Claims, found: Certificate, symbolic: bool | None) -> Iterator[ClaimCheck]:
+    measured = {
+        "conservative": None if found.conservation is None else found.conservation.holds,
+        "linear_exact": None if found.patch is None else found.patch.exact(1),
+        "generator": generator_holds(found.rate or found.semidiscrete, found.units, symbolic),
+    }
+    for name, value in measured.items():
         if (claimed := getattr(claims, name)) is not None:
-            found = getattr(measured, name)
-            yield ClaimCheck(name, claimed, found, None if found is None else found == claimed)
+            yield ClaimCheck(name, claimed, value, None if value is None else value == claimed)
     if claims.time_order is not None:
-        order = measured.time_order
+        order = None if found.time is None else found.time.order
         right = None if order is None else abs(order - claims.time_order) <= TIME_TOLERANCE
         yield ClaimCheck("time_order", claims.time_order, order, right)
     if claims.stable_to is not None:
-        yield _interval(claims.stable_to, measured.stable_to)
+        yield _interval(claims.stable_to, None if found.stability is None else found.stability.interval)
     for family, order in claims.space.items():
-        yield _space(family, order, measured.space.get(family))
-
-
-def _with_standing(check: ClaimCheck, measured: Measured) -> ClaimCheck:
-    """The check, marked as left out where it was, with the reason where it is not established."""
-    name = check.property
-    if name in measured.left_out:
-        return ClaimCheck(name, check.claimed, None, None, asked=False, reason=measured.left_out[name])
-    if check.holds is None:
-        return ClaimCheck(name, check.claimed, check.measured, None, reason=measured.reasons.get(name, ""))
-    return check
+        yield _space(family, order, found.space.get(family))
 
 
 def space_claim(family: str) -> str:
@@ -120,17 +73,18 @@ def _interval(claimed: float, found: float | None) -> ClaimCheck:
     return ClaimCheck("stable_to", _plain(claimed), _plain(found), same)
 
 
-def _space(family: str, claimed: float, found: SpaceFinding | None) -> ClaimCheck:
+def _space(family: str, claimed: float, found: FamilyResult | None) -> ClaimCheck:
     """The check of an order; a claimed 0 says that the error does not go to zero, which unsettled rates do not show."""
     name = space_claim(family)
-    if found is None or not (found.fails or found.exact or found.order is not None):
-        return ClaimCheck(name, claimed, None, None)
-    if found.fails:
-        return ClaimCheck(name, claimed, 0.0, claimed == 0)
-    if found.exact:
-        return ClaimCheck(name, claimed, "exact", claimed != 0)
-    assert found.order is not None
-    return ClaimCheck(name, claimed, found.order, claimed != 0 and found.order >= claimed - SPACE_TOLERANCE)
+    if found is not None and found.study is not None:
+        rates = found.study.l2
+        if found.fails:
+            return ClaimCheck(name, claimed, 0.0, claimed == 0)
+        if rates.exact:
+            return ClaimCheck(name, claimed, "exact", claimed != 0)
+        if rates.order is not None:
+            return ClaimCheck(name, claimed, rates.order, claimed != 0 and rates.order >= claimed - SPACE_TOLERANCE)
+    return ClaimCheck(name, claimed, None, None)
 
 
 def _plain(value: float) -> float | str:
@@ -156,24 +110,6 @@ QUESTIONS = {
     "time_order": ("order in time",),
     "stable_to": ("stability",),
 }
-
-
-@dataclass(frozen=True)
-class Request:
-    """The scheme, the meshes or families, the exact solution, and whether the certificate is quick."""
-
-    scheme: Scheme
-    mesh: Mesh | None
-    families: tuple[Levels, ...]
-    meshes: tuple[Mesh, ...]
-    exact: str | None
-    quick: bool
-
-    @property
-    def dimension(self) -> int:
-        """3 where families in space were asked for, or the formulas are written for three coordinates."""
-        in_space = any(one.dimension == 3 for one in self.families) or self.scheme.dimension == 3
-        return 3 if in_space else 2
 
 
 def claims_left_out(request: Request) -> dict[str, str]:
@@ -215,8 +151,12 @@ def generator_holds(
     return True if system is not None and same is not None else None
 
 
-def space_finding(found: FamilyResult) -> SpaceFinding:
-    """What a refined family shows: its order, exactness, or that its errors do not go to zero."""
-    assert found.study is not None
-    rates = found.study.l2
-    return SpaceFinding(rates.order, rates.exact, found.fails)
+def transport_claims(scheme: Scheme, found: TransportProperties | None) -> tuple[ClaimCheck, ...]:
+    """The check of the monotonicity that the flux a scheme is named after claims; a flux may claim that it is not."""
+    own = None if found is None else named_flux(scheme)
+    if own is None or found is None:
+        return ()
+    measured = None if found.monotone is None else found.monotone.holds
+    reason = "intervals do not decide" if measured is None else ""
+    holds = None if measured is None else measured == own.monotone
+    return (ClaimCheck("monotone", own.monotone, measured, holds, reason=reason),)

@@ -8,17 +8,16 @@ import numpy as np
 from fluxforge.certify._evidence import NUMERICAL_FAILURES
 from fluxforge.certify.patch import alignment, linear_field_defect
 from fluxforge.certify.semidiscrete import other_equation
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._face_parameters import relative_divergence
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameter_values import relative_divergence
 from fluxforge.mesh._parameters import Settings, resolve
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Where
-from fluxforge.scheme._document import find
+from fluxforge.scheme._document import find, split_name
 from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._spaces import split_name
 
 # Defects of linear fields below this share of the fluxes are round-off.
 ROUND_OFF = 1e-8

@@ -5,17 +5,21 @@ rules of differentiation, with |·|, min, max and sign taken as quotients: at a 
 sides, and at a jump it is unbounded: a derivative that is right on either side only would miss these.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, reduce
+from itertools import pairwise, product
+from typing import NamedTuple
 
 import numpy as np
 import sympy as sp
 
 from fluxforge.certify import _intervals as iv
 from fluxforge.certify._intervals import Interval
+from fluxforge.certify.transport import Identity, Least, Range, Ranges
 from fluxforge.errors import NumericalError
+from fluxforge.expression._evaluate import evaluate
 
 Boxes = Mapping[sp.Symbol, Interval]
 
@@ -219,3 +223,169 @@ _CHOICES: Mapping[str, Callable[[_Walk, sp.Basic], Enclosure]] = {
     "AtMost": _Walk.compare,
     "Select": _Walk.select,
 }
+
+
+class Piece(NamedTuple):
+    """A formula on one part of the domain."""
+
+    formula: sp.Expr
+    ranges: Ranges
+
+
+def split_pieces(formula: sp.Expr, ranges: Ranges) -> Iterator[Piece]:
+    """The formula on the parts into which its kinks along single variables divide the domain."""
+    parts = {v: list(pairwise((low, *_kinks(formula, v, low, high), high))) for v, (low, high) in ranges.items()}
+    for chosen in product(*parts.values()):
+        own = dict(zip(parts, chosen, strict=True))
+        yield Piece(settle(formula, own), own)
+
+
+def _kinks(formula: sp.Expr, v: sp.Symbol, low: float, high: float) -> list[float]:
+    """Where something inside a modulus, a sign or a comparison of v alone changes its sign, if it is affine in v."""
+    found = set()
+    for gap in _gaps(formula):
+        if gap.free_symbols == {v} and gap.is_polynomial(v) and sp.degree(gap, v) == 1:
+            at = float(-gap.subs(v, 0) / sp.diff(gap, v))
+            found.add(at) if low < at < high else None
+    return sorted(found)
+
+
+def _gaps(formula: sp.Expr) -> Iterator[sp.Expr]:
+    for node in sp.preorder_traversal(formula):
+        if isinstance(node, sp.Abs | sp.sign):
+            yield node.args[0]
+        elif isinstance(node, sp.Min | sp.Max) or type(node).__name__ in ("Below", "AtMost"):
+            yield from (one - other for i, one in enumerate(node.args) for other in node.args[i + 1 :])
+
+
+def settle(formula: sp.Expr, ranges: Ranges) -> sp.Expr:
+    """The formula with everything replaced that is the same on the whole part."""
+    if not formula.args:
+        return formula
+    parts = [settle(part, ranges) for part in formula.args]
+    name = type(formula).__name__
+    if name == "Abs":
+        low, high = _bounds(parts[0], ranges)
+        return parts[0] if low >= 0 else -parts[0] if high <= 0 else sp.Abs(parts[0], evaluate=False)
+    if name == "sign":
+        low, high = _bounds(parts[0], ranges)
+        return sp.S.One if low > 0 else sp.S.NegativeOne if high < 0 else formula.func(*parts)
+    if name in ("Min", "Max"):
+        return _extreme(formula.func, parts, ranges)
+    if name in ("Below", "AtMost"):
+        low, high = _bounds(parts[0] - parts[1], ranges)
+        return sp.S.One if high < 0 else sp.S.Zero if low > 0 else formula.func(*parts)
+    return formula.func(*parts)
+
+
+def _extreme(kind: type[sp.Expr], parts: list[sp.Expr], ranges: Ranges) -> sp.Expr:
+    """Min or max without arguments that another one is never beyond."""
+    turn = 1 if kind is sp.Max else -1
+    kept: list[sp.Expr] = []
+    for part in dict.fromkeys(sp.expand(part) for part in parts):
+        if any(_bounds(turn * (other - part), ranges)[0] >= 0 for other in kept):
+            continue
+        kept = [other for other in kept if _bounds(turn * (part - other), ranges)[0] < 0]
+        kept.append(part)
+    return kept[0] if len(kept) == 1 else kind(*kept, evaluate=False)
+
+
+def _bounds(formula: sp.Expr, ranges: Ranges) -> Range:
+    """Bounds on the whole part; everything where a symbol has no range."""
+    formula = sp.expand(formula)
+    if formula.free_symbols - set(ranges):
+        return -np.inf, np.inf
+    boxes = {v: Interval(np.array([low]), np.array([high])) for v, (low, high) in ranges.items()}
+    value = enclose(formula, boxes).value
+    return float(value.low[0]), float(value.high[0])
+
+
+Bounds = Callable[[np.ndarray, np.ndarray], Interval]
+"""Enclosures of a function over boxes: lower and upper corners of shape (boxes, variables)."""
+
+# Boxes at once, which bounds memory; and how far sides are halved below `width` where the sign is open.
+MOST_BOXES = 40_000
+DEEPER = 2.0**-14
+# Where the least value is negative, the search stops this near to it.
+NEAR = 0.05
+
+
+def least_value(bounds: Bounds, low: np.ndarray, high: np.ndarray, *, width: float, enough: float) -> Least:
+    """Bisect the box until the function is shown not to be negative, or to be above −`enough` on sides of `width`.
+
+    Boxes on which less is shown are bisected further, to a 2¹⁴th of `width`, so that narrow dents are found. Sides are
+    compared as they are: variables should be of one scale. Boxes that cannot hold anything much below the least value
+    found so far are dropped. After `MOST_BOXES` at once the rest is left as it is.
+    """
+    low, high = np.atleast_2d(np.asarray(low, float)), np.atleast_2d(np.asarray(high, float))
+    value, at, count = np.inf, tuple(float(x) for x in 0.5 * (low + high)[0]), 0
+    bound, open_at = 0.0, None
+    while len(low):
+        found = bounds(low, high)
+        middle = 0.5 * (low + high)
+        points = bounds(middle, middle)
+        count += len(low)
+        finite = np.where(np.isfinite(points.high) & np.isfinite(points.low), points.high, np.inf)
+        best = int(np.argmin(finite))
+        if finite[best] < value:
+            value, at = float(finite[best]), tuple(float(x) for x in middle[best])
+        # Once something is negative, what could be lower by a few percent only is dropped; `bound` says so.
+        ask = found.low < min(0.0, (1 + NEAR) * value)
+        low, high, lower = low[ask], high[ask], found.low[ask]
+        side = (high - low).max(axis=1, initial=0.0)
+        small = ((side <= width) & (lower >= -enough)) | (side <= width * DEEPER)
+        if 2 * (~small).sum() > MOST_BOXES:
+            small[:] = True
+        if small.any():
+            worst = int(np.argmin(np.where(small, lower, np.inf)))
+            if lower[worst] < bound:
+                bound, open_at = float(lower[worst]), tuple(float(x) for x in 0.5 * (low[worst] + high[worst]))
+        low, high = _halve_boxes(low[~small], high[~small])
+    return Least(min(bound, (1 + NEAR) * value), value, at, count, open_at)
+
+
+def _halve_boxes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each box in two, across its longest side."""
+    if not len(low):
+        return low, high
+    rows, side = np.arange(len(low)), np.argmax(high - low, axis=1)
+    middle = 0.5 * (low[rows, side] + high[rows, side])
+    upper, lower = low.copy(), high.copy()
+    upper[rows, side], lower[rows, side] = middle, middle
+    return np.concatenate([low, upper]), np.concatenate([lower, high])
+
+
+# Random points at which formulas are compared.
+POINTS = 400
+# Round-off of a formula of some dozen operations on numbers up to 1, times the largest of its terms.
+ROUNDED = 1e-12
+# Cases double with every kink: with more variables than this, random points are used at once.
+MOST_VARIABLES = 4
+
+
+def compare_formulas(
+    one: sp.Expr, other: sp.Expr, domain: Callable[[sp.Symbol], Range], *, by_points: bool = False
+) -> Identity:
+    """Compare by algebra where expanding decides it, otherwise at random points, which can refute an identity only.
+
+    `by_points` uses points at once: expanding a limited slope takes SymPy minutes.
+    """
+    gap = one - other if by_points else sp.expand(one - other)
+    if gap == 0:
+        return Identity(True, "algebra")
+    symbols = sorted(one.free_symbols | other.free_symbols, key=str)
+    if not by_points and len(symbols) <= MOST_VARIABLES and _vanishes_by_cases(gap, {v: domain(v) for v in symbols}):
+        return Identity(True, "algebra, case by case")
+    rng = np.random.default_rng(0)
+    values = {v: rng.uniform(*domain(v), POINTS) for v in symbols}
+    with np.errstate(all="ignore"):
+        left, right = (np.broadcast_to(evaluate(part, values, np), (POINTS,)) for part in (one, other))
+        off = np.abs(left - right) / np.maximum(1.0, np.maximum(np.abs(left), np.abs(right)))
+    off = np.where(np.isfinite(off), off, np.inf)
+    worst = int(np.argmax(off))
+    where = ", ".join(f"{v} = {values[v][worst]:.3g}" for v in symbols)
+    return Identity(bool(off[worst] <= ROUNDED), f"{POINTS} random points", float(off[worst]), where)
+
+
+def _vanishes_by_cases(gap: sp.Expr, ranges: dict[sp.Symbol, Range]) -> bool:
+    return all(sp.expand(piece.formula) == 0 for piece in split_pieces(gap, ranges))

@@ -1,12 +1,12 @@
 """Evidence: lines with a verdict, and observed orders from errors at successive refinements."""
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.linalg import LinAlgError
-from scipy.optimize import brentq
 
 from fluxforge.errors import InputError, InstabilityError, NumericalError
 
@@ -45,117 +45,95 @@ def unknown_line(name: str, reason: str, method: str = "") -> Line:
     return Line(name, Verdict.UNKNOWN, reason, method or "not attempted")
 
 
-# Halving h halves the error of a first-order flux; on coarse meshes, where several terms count, a little less.
-FALLS = 0.7
-# How far the last two rates, and the last three, may differ where an order is quoted.
-AGREE = 0.15
-DRIFT = 0.5
-# Relative errors below this are round-off: some hundred operations in double precision.
-ROUND_OFF = 1e-13
-LEAST_LEVELS = 4
-# The largest share of the last error that may be a plateau.
-PLATEAU = 0.25
-# No scheme here converges faster.
-MOST_RATE = 12.0
-# The largest standard error of a rate from which an order is quoted.
-MOST_SCATTER = 0.25
-
-
 @dataclass(frozen=True)
-class Rates:
-    """Errors e_k at sizes h_k, and the rates log(e_k/e_{k+1})/log(h_k/h_{k+1}) between them.
+class ClaimCheck:
+    """A claim, what was measured, and whether it holds: None where that is not established.
 
-    `order` is the last rate, quoted only from at least `least` levels, if the last two rates agree within 0.15, the
-    last three lie within 0.5 of each other, every refinement reduced the error, no error sits on round-off, the last
-    error is at most `below`, and the errors tend to zero rather than to a plateau; otherwise it is None.
-    `scatter` are the relative standard errors of the errors, where each is a mean over several meshes: rates then may
-    differ by twice the standard error of their difference more, and the last rate's must be at most 0.25.
+    `asked` is false where the user left the measurement out; such a claim does not affect the verdict. `reason` says
+    why a claim was left out or is not established.
     """
 
-    sizes: tuple[float, ...]
-    errors: tuple[float, ...]
-    below: float = math.inf
-    least: int = LEAST_LEVELS
-    scatter: tuple[float, ...] = ()
+    property: str
+    claimed: Any
+    measured: Any
+    holds: bool | None
+    asked: bool = True
+    reason: str = ""
 
-    @property
-    def rates(self) -> tuple[float, ...]:
-        """The rate of each refinement; NaN where an error is zero or not finite."""
-        e, h = np.array(self.errors), np.array(self.sizes)
-        with np.errstate(all="ignore"):
-            return tuple(float(r) for r in np.log(e[:-1] / e[1:]) / np.log(h[:-1] / h[1:]))
+    def words(self) -> str:
+        """Claim and measurement in words; numbers have four digits, or all if they differ only beyond."""
+        if self.asked and self.holds is not None:
+            claimed, measured = _describe_value(self.claimed), _describe_value(self.measured)
+            if claimed == measured and not self.holds:
+                claimed, measured = str(self.claimed), str(self.measured)
+            return f"claimed {claimed}, measured {measured}"
+        state = "not established" if self.asked else "left out"
+        return f"claimed {_describe_value(self.claimed)}, {state}" + (f": {self.reason}" if self.reason else "")
 
-    @property
-    def exact(self) -> bool:
-        """Whether every error is round-off: nothing to measure an order from."""
-        return all(error <= ROUND_OFF for error in self.errors)
 
-    @property
-    def asymptotic(self) -> bool:
-        """Whether the rates have settled and no error sits on round-off."""
-        rates = self.rates
-        if len(self.errors) < self.least or not np.isfinite(rates).all() or min(self.errors) <= ROUND_OFF:
-            return False
-        last, difference = self._scatter_of_rates()
-        if last > MOST_SCATTER:
-            return False
-        slack = 2 * difference
-        return abs(rates[-1] - rates[-2]) <= AGREE + slack and max(rates[-3:]) - min(rates[-3:]) <= DRIFT + slack
+def _describe_value(value: object) -> str:
+    return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
-    def _scatter_of_rates(self) -> tuple[float, float]:
-        """The standard errors of the last rate, and of its difference from the one before; an error is part of both."""
-        if not self.scatter:
-            return 0.0, 0.0
-        before, now = (math.log(a / b) for a, b in zip(self.sizes[-3:], self.sizes[-2:], strict=False))
-        first, middle, last = self.scatter[-3:]
-        of_difference = ((first / before) ** 2, (middle * (1 / before + 1 / now)) ** 2, (last / now) ** 2)
-        return math.hypot(middle, last) / now, math.sqrt(sum(of_difference))
 
-    @property
-    def order(self) -> float | None:
-        """The observed order, or None."""
-        falls = all(b < a for a, b in zip(self.errors, self.errors[1:], strict=False))
-        usable = self.asymptotic and falls and self.rates[-1] > AGREE
-        return self.rates[-1] if usable and self.errors[-1] <= self.below and self.plateau <= PLATEAU else None
+T = TypeVar("T")
+# Called with the question that is measured next, its number, and how many there are.
+Progress = Callable[[str, int, int], None]
 
-    @property
-    def plateau(self) -> float:
-        """The limit c of the errors as a share of the last one, from e = c + a·h^p through the last three levels.
+NOT_LINEAR = "the scheme is not linear in T, so it has no matrix to ask"
 
-        0 where the last rate is not smaller than the one before: such errors head for zero or below.
+
+class Recorder:
+    """Runs measurements one after the other and collects their lines.
+
+    A measurement that fails numerically becomes a line that says why, and its reason is kept under the name of the
+    question; any other exception is a fault of the program and is not caught. `linear` says whether the scheme has a
+    matrix, `questions` how many questions are expected.
+    """
+
+    def __init__(self, *, linear: bool, questions: int, progress: Progress | None) -> None:
+        self.linear = linear
+        self.lines: list[Line] = []
+        self.reasons: dict[str, str] = {}
+        self._progress = progress
+        self._questions = questions
+        self._asked = 0
+
+    def expect_more(self, questions: int) -> None:
+        """Raise the number of questions that are expected."""
+        self._questions += questions
+
+    def announce(self, question: str) -> None:
+        """Count a question and report it to the caller's `progress`."""
+        self._asked += 1
+        if self._progress is not None:
+            self._progress(question, self._asked, max(self._questions, self._asked))
+
+    def ask(
+        self, name: str, measure: Callable[[], T], line: Callable[..., Line], *about: Any, always: bool = False
+    ) -> T | None:
+        """Return what `measure` gives, and add its line, `line` of the result and of `about`; None if it fails.
+
+        A scheme that is not linear is measured only if `always` is set; otherwise its line says that it is not linear.
         """
-        if len(self.errors) < 3 or not self.rates[-1] < self.rates[-2] or not self.rates[-1] > 0:
-            return 0.0
-        (e1, e2, e3), (h1, h2, h3) = self.errors[-3:], self.sizes[-3:]
+        self.announce(name)
+        if not (self.linear or always):
+            self.add_unknown(name, NOT_LINEAR)
+            return None
+        result = self.attempt(name, measure)
+        if result is not None:
+            self.lines.append(line(result, *about))
+        return result
 
-        def off(p: float) -> float:
-            return (e1 - e2) * (h2**p - h3**p) - (e2 - e3) * (h1**p - h2**p)
+    def attempt(self, name: str, measure: Callable[[], T]) -> T | None:
+        """Return what `measure` gives, without a line; None, and a line with the reason, if it fails numerically."""
+        try:
+            with np.errstate(all="ignore"):
+                return measure()
+        except NUMERICAL_FAILURES as error:
+            self.add_unknown(name, " ".join(str(error).split()) or type(error).__name__)
+            return None
 
-        if off(MOST_RATE) * off(1e-3) > 0:
-            return 0.0
-        p = brentq(off, 1e-3, MOST_RATE)
-        return max(0.0, 1 - (e2 / e3 - 1) * h3**p / (h2**p - h3**p))
-
-    @property
-    def stalled(self) -> bool:
-        """Whether the errors have demonstrably stopped falling: the last refinement took away less than a fifth."""
-        if len(self.errors) < self.least or self.order is not None or self.exact:
-            return False
-        return not self.errors[-1] <= 0.8 * self.errors[-2]
-
-    @property
-    def convergent(self) -> bool:
-        """Whether the error demonstrably goes to zero: an order can be quoted, or every error is round-off."""
-        return self.exact or self.order is not None
-
-
-def rates_in_words(rates: Rates) -> str:
-    """`rates 1.97 1.99`, or that there is nothing to measure."""
-    if rates.exact:
-        return "exact to round-off"
-    return "rates " + " ".join(f"{rate:.2f}" for rate in rates.rates)
-
-
-def number(value: float | None) -> str:
-    """Two digits, or `none`."""
-    return "none" if value is None else f"{value:.2f}"
+    def add_unknown(self, name: str, reason: str) -> None:
+        """Add a line that says why a property is not established."""
+        self.reasons[name] = reason
+        self.lines.append(unknown_line(name, reason))

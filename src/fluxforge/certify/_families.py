@@ -3,18 +3,21 @@
 from dataclasses import dataclass
 from itertools import permutations, product
 
+import equinox as eqx
 import numpy as np
 
 from fluxforge._arguments import check_kind, check_whole
 from fluxforge.errors import InputError
 from fluxforge.mesh import FAMILIES as GENERATORS
+from fluxforge.mesh._boundary import Dirichlet
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._generate import generate
+from fluxforge.mesh._generate import generate, jittered
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.scheme._scheme import FAMILIES
 
 
-def cubes(n: int) -> DualGraph:
+def cube_graph(n: int) -> DualGraph:
     """The unit cube in n³ cubes."""
     side = 1.0 / n
     place = np.array(list(product(range(n), repeat=3)))
@@ -38,7 +41,7 @@ def cubes(n: int) -> DualGraph:
     )
 
 
-def tetrahedra(n: int, jitter: float = 0.0, seed: int = 0) -> DualGraph:
+def tetrahedra_graph(n: int, jitter: float = 0.0, seed: int = 0) -> DualGraph:
     """The unit cube in n³ cubes of six tetrahedra around a diagonal each, inner points moved by up to `jitter`/n."""
     place = np.array(list(product(range(n + 1), repeat=3)))
     points = place / n
@@ -54,9 +57,9 @@ def tetrahedra(n: int, jitter: float = 0.0, seed: int = 0) -> DualGraph:
     return tetrahedral_graph(points, cells, f"{6 * n**3} tetrahedra")
 
 
-def rough_tetrahedra() -> DualGraph:
+def rough_tetrahedra_graph() -> DualGraph:
     """48 jittered tetrahedra, on which schemes in space are tested."""
-    return tetrahedra(2, 0.15, 3)
+    return tetrahedra_graph(2, 0.15, 3)
 
 
 def tetrahedral_graph(points: np.ndarray, cells: np.ndarray, origin: str) -> DualGraph:
@@ -173,9 +176,9 @@ class Levels:
         """Number of coordinates."""
         return 3 if self.family in SPACE else 2
 
-    def refine_to(self, n: int, seed: int = SEEDS[0]) -> Mesh | DualGraph:
-        """The mesh of size n; of a family in space, its graph."""
-        return cubes(n) if self.family in SPACE else self.mesh(n, seed)
+    def graph(self, n: int, seed: int = SEEDS[0]) -> DualGraph:
+        """The graph of size n, with T = 0 on every wall."""
+        return cube_graph(n) if self.family in SPACE else dual(self.mesh(n, seed))
 
     def mesh(self, n: int, seed: int = SEEDS[0]) -> Mesh:
         """The mesh of size n. Unstructured ones come from the built-in generator, and do not depend on gmsh."""
@@ -184,12 +187,7 @@ class Levels:
         return GENERATORS[self.family](n, seed)
 
 
-def count_cells(mesh: Mesh | DualGraph) -> int:
-    """The number of cells of a mesh or a graph."""
-    return mesh.cells if isinstance(mesh, DualGraph) else len(mesh.cells)
-
-
-def choose(
+def choose_levels(
     families: tuple[str, ...] | None, levels: int | None, *, quick: bool, dimension: int | None = None
 ) -> tuple[Levels, ...]:
     """The requested families with their sizes; further levels double the last size.
@@ -221,3 +219,50 @@ def _extend_sizes(sizes: tuple[int, ...], levels: int | None) -> tuple[int, ...]
     while len(sizes) < levels:
         sizes = (*sizes, 2 * sizes[-1])
     return sizes[:levels]
+
+
+# Cells per period of each lattice, and a size whose middle period sees no boundary through any scheme of few hops.
+PERIODS = {"squares": 1, "right": 2, "cross": 4, "equilateral": 2, "cubes": 1}
+LATTICE_SIZE, SIZE_IN_SPACE = 21, 9
+
+
+def lattice_size(family: str) -> int:
+    """Number of periods along a side of the lattice whose middle period is examined."""
+    return SIZE_IN_SPACE if family in SPACE else LATTICE_SIZE
+
+
+def lattice_graph(family: str, n: int | None = None) -> tuple[DualGraph, np.ndarray]:
+    """The graph of a lattice with n periods a side, and the indices of the cells of the period in its middle."""
+    n = lattice_size(family) if n is None else n
+    graph = Levels(family, (n,)).graph(n)
+    first = sum((n // 2) * n**k for k in range(graph.dimension)) * PERIODS[family]
+    return graph, np.arange(first, first + PERIODS[family])
+
+
+def study_graph(dimension: int = 2) -> DualGraph:
+    """A small irregular mesh with non-zero boundary data, without a symmetry that could hide a term."""
+    if dimension == 3:
+        graph = rough_tetrahedra_graph()
+        x, y, z = graph.centre[graph.interior :].T
+        return eqx.tree_at(lambda g: g.value, graph, 1 + x * y + z)
+    return dual(jittered(5, 0.2, 3), Dirichlet("1 + x*y"))
+
+
+def default_graph(dimension: int = 2) -> DualGraph:
+    """The mesh on which limits are quoted unless one is given: irregular, about 300 cells, T = 0 on its boundary.
+
+    In space, 162 jittered tetrahedra.
+    """
+    if dimension == 3:
+        return tetrahedra_graph(3, 0.15, 1)
+    return dual(generate(kind="irregular", cells=300, seed=1, engine="builtin"))
+
+
+def small_graph(dimension: int = 2) -> DualGraph:
+    """Where growth is measured unless a mesh of up to 300 cells is given: 72 jittered triangles, walls at zero.
+
+    In space, 48 jittered tetrahedra.
+    """
+    if dimension == 3:
+        return rough_tetrahedra_graph()
+    return dual(jittered(6, 0.2, 5))

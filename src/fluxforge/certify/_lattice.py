@@ -13,8 +13,7 @@ from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.pde._equation import Equation
 from fluxforge.pde._parameter import Parameter, Rank
 from fluxforge.scheme._linear import Affine, LinearStage, linear_stages
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import NEXT, Hop
+from fluxforge.scheme._scheme import NEXT, Hop, Scheme
 
 h = symbol("h", "positive")
 

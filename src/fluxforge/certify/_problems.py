@@ -10,21 +10,17 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression._conditions import AtMost, Below, Select
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._fields import field, parse_components
-from fluxforge.expression._parse import parse
+from fluxforge.expression._parse import field, parse, parse_components
 from fluxforge.expression._print import to_text
-from fluxforge.expression._symbols import COORDINATES, symbol, symbols_of
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._face_parameters import face_conormals
+from fluxforge.expression._symbols import COORDINATES, AtMost, Below, Select, symbol, symbols_of
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameters import Settings, reference_step
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.mesh._parameter_values import face_conormals
+from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Rank, Where
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._field import linear_reaction
 
 Function = Callable[..., np.ndarray]
 
@@ -50,7 +46,7 @@ class Problem:
         """The mesh's graph with this problem's boundary data."""
         graph = as_graph(mesh)
         wall = graph.centre[graph.interior :]
-        known = functions(self.exact, graph.dimension)
+        known = differentiate_solution(self.exact, graph.dimension)
         held = with_walls(graph, value=known.u(*wall.T))
         carried = self.equation.velocity is not None and self.equation.diffusion == 0
         return held if not self.mixed else self._with_conormals(with_mixed_walls(held, known.gradient, upper=carried))
@@ -63,14 +59,14 @@ class Problem:
         walls = slice(graph.interior, None)
         given = self.settings(graph.dimension)[tensor.name]
         conormal = face_conormals(tensor, given, graph, f"parameter {tensor.name!r}")[walls]
-        gradient = functions(self.exact, graph.dimension).gradient
+        gradient = differentiate_solution(self.exact, graph.dimension).gradient
         slope = sum(conormal[:, i] * along(*graph.centre[walls].T) for i, along in enumerate(gradient))
         slope = slope / np.einsum("fi,fi->f", conormal, graph.n[walls])
         return with_walls(graph, value=np.where(graph.neumann, slope, graph.value))
 
     def solution(self, graph: DualGraph) -> np.ndarray:
         """The solution u at the centroids."""
-        return functions(self.exact, graph.dimension).u(*graph.x.T)
+        return differentiate_solution(self.exact, graph.dimension).u(*graph.x.T)
 
     def settings(self, dimension: int) -> Settings:
         """The parameters of the equation."""
@@ -108,26 +104,12 @@ def as_formula(value: Any) -> Any:
     raise InputError("an exact solution needs parameters that are numbers or formulas")
 
 
-def study_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None, state: np.ndarray | None = None) -> float:
-    """The reference step of the scheme's equation; of one that is not linear, at the `state`, or at states from 0 to 1.
-
-    Where nothing is exchanged and nothing decays, it is the time in which a field grows by e; infinite without growth.
-    """
-    if state is None and not scheme.equation.linear:
-        state = np.linspace(0.0, 1.0, graph.cells)
-    found = reference_step(scheme.equation, graph, parameters, state)
-    if np.isfinite(found):
-        return found
-    reaction = linear_reaction(scheme.equation, graph, parameters)
-    return found if reaction is None or reaction.growth == 0 else 1.0 / reaction.growth
-
-
-def times(value: Any, factor: float) -> Any:
+def scale_parameter(value: Any, factor: float) -> Any:
     """A parameter that is a number, or tuples of numbers, times a factor."""
-    return tuple(times(part, factor) for part in value) if isinstance(value, tuple) else factor * value
+    return tuple(scale_parameter(part, factor) for part in value) if isinstance(value, tuple) else factor * value
 
 
-def strength(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
+def diffusion_strength(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
     """The size of the diffusion K, by which fluxes are measured; 1 where it is not one number."""
     values = equation.example(dimension) if parameters is None else {**equation.example(dimension), **parameters}
     tensor = equation.diffusion_tensor
@@ -142,7 +124,7 @@ def strength(equation: Equation, parameters: Settings | None, dimension: int = 2
     return float(evaluate(equation.diffusion, given, np))
 
 
-def capacity(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
+def capacity_value(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
     """The capacity c, by which rates of change are divided; 1 where it is not one number."""
     values = equation.example(dimension) if parameters is None else {**equation.example(dimension), **parameters}
     given = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
@@ -151,7 +133,7 @@ def capacity(equation: Equation, parameters: Settings | None, dimension: int = 2
     return float(evaluate(equation.capacity, given, np))
 
 
-def varies(equation: Equation) -> bool:
+def has_varying_parameters(equation: Equation) -> bool:
     """Whether a parameter may vary from cell to cell or from face to face."""
     return any(p.where is not Where.CONSTANT for p in equation.parameters)
 
@@ -190,7 +172,7 @@ class Functions:
 
 
 @cache
-def functions(exact: str, dimension: int = 2) -> Functions:
+def differentiate_solution(exact: str, dimension: int = 2) -> Functions:
     """Differentiate a formula symbolically; a formula without second derivatives is refused."""
     axes = COORDINATES[:dimension]
     symbols = symbols_of(axes)
@@ -214,7 +196,7 @@ def problems_of(equation: Equation, dimension: int = 2) -> tuple[Problem, ...]:
     """The manufactured problems of an equation; one with parameters that vary, where they may."""
     more = IN_SPACE if dimension == 3 else {}
     found = [replace(one, exact=one.exact + more.get(one.name, ""), equation=equation) for one in PROBLEMS]
-    if varies(equation):
+    if has_varying_parameters(equation):
         settings = varying_settings(equation, dimension, HELD.scale)
         found.append(replace(found[0], name="varying parameters", parameters=settings))
     return tuple(found)
@@ -246,7 +228,7 @@ def with_mixed_walls(graph: DualGraph, gradient: tuple[Function, ...], *, upper:
     return eqx.tree_at(lambda g: (g.d, g.delta, g.neumann, g.value), graph, (d, delta, neumann, value))
 
 
-def scaled_to(problem: Problem, mesh: Mesh) -> Problem:
+def scale_to_mesh(problem: Problem, mesh: Mesh) -> Problem:
     """The problem in the coordinates of the mesh's bounding box, its longer side taken as 1."""
     low = mesh.points.min(axis=0)
     size = float((mesh.points.max(axis=0) - low).max())

@@ -1,17 +1,20 @@
 """The questions of a certificate that are answered by refining meshes: families, and the user's own sequence."""
 
+import math
+
 import numpy as np
 
-from fluxforge.certify._claims import Request
+from fluxforge.certify._certificate import FamilyResult, Request
+from fluxforge.certify._equations import EffectiveEquation
+from fluxforge.certify._evidence import NOT_LINEAR, Line, Recorder, verdict_of
 from fluxforge.certify._families import LATTICES, Levels, enlarge_levels
-from fluxforge.certify._family import FamilyResult, space_line, worst_study
 from fluxforge.certify._problems import PROBLEMS
-from fluxforge.certify._recorder import NOT_LINEAR, Recorder
-from fluxforge.certify.effective import EffectiveEquation, effective_diffusion, effective_equation
-from fluxforge.certify.march import marched_studies
-from fluxforge.certify.order import SpaceStudy, mesh_line, mesh_studies, space_studies
-from fluxforge.certify.patch import PatchTest, patch_tests, residuals_line, worse
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.certify._studies import PatchTest, SpaceStudy
+from fluxforge.certify.effective import effective_diffusion, effective_equation
+from fluxforge.certify.order import LARGEST_ERROR, describe_study, mesh_line, study_family, study_marched, study_meshes
+from fluxforge.certify.patch import choose_worse, residuals_line, run_patch_tests
+from fluxforge.pde._equation import HEAT
+from fluxforge.pde._words import Words
 
 # K is measured with parameters of this size, so that a scheme which omits a factor α is seen to.
 SCALE = PROBLEMS[-1].scale
@@ -31,10 +34,11 @@ def refine_family(request: Request, recorder: Recorder, levels: Levels, patch: P
         patch = patch if patch is not None and patch.exact(1) else None
     else:
         patch = recorder.attempt(
-            f"patch tests, {levels.family}", lambda: worse(*patch_tests(scheme, levels.refine_to(levels.sizes[0])))
+            f"patch tests, {levels.family}",
+            lambda: choose_worse(*run_patch_tests(scheme, levels.graph(levels.sizes[0]))),
         )
     result = FamilyResult(
-        study=None if studies is None else worst_study(studies),
+        study=None if studies is None else choose_worst_study(studies),
         patch=patch,
         diffusion=_measure_diffusion(request, recorder, levels),
         studies=studies or (),
@@ -55,12 +59,12 @@ def _study_space(request: Request, recorder: Recorder, levels: Levels) -> tuple[
     the sizes of a full certificate decide.
     """
     scheme = request.scheme
-    studies = recorder.attempt(levels.family, lambda: space_studies(scheme, levels, progress=recorder.announce))
+    studies = recorder.attempt(levels.family, lambda: study_family(scheme, levels, progress=recorder.announce))
     larger = enlarge_levels(levels) if request.quick and scheme.claims.space.get(levels.family) else None
     if studies is None or larger is None or all(each.l2.convergent or each.l2.stalled for each in studies):
         return studies
     recorder.expect_more(len(larger.sizes))
-    return recorder.attempt(levels.family, lambda: space_studies(scheme, larger, progress=recorder.announce))
+    return recorder.attempt(levels.family, lambda: study_family(scheme, larger, progress=recorder.announce))
 
 
 def _measure_diffusion(request: Request, recorder: Recorder, levels: Levels) -> np.ndarray | None:
@@ -91,7 +95,7 @@ def _march_family(request: Request, recorder: Recorder, levels: Levels) -> Famil
     if scheme.equation.velocity is None:
         recorder.add_unknown(levels.family, NOT_LINEAR)
         return nothing
-    studies = recorder.attempt(levels.family, lambda: marched_studies(scheme, levels, progress=recorder.announce))
+    studies = recorder.attempt(levels.family, lambda: study_marched(scheme, levels, progress=recorder.announce))
     if studies is None:
         return nothing
     result = FamilyResult(studies[0], None, None, studies, only_diffuses=False)
@@ -108,6 +112,60 @@ def refine_own_meshes(request: Request, recorder: Recorder) -> tuple[SpaceStudy,
         recorder.add_unknown(name, NOT_LINEAR)
         return ()
     scheme, meshes, exact = request.scheme, request.meshes, request.exact
-    studies = recorder.attempt(name, lambda: mesh_studies(scheme, meshes, exact=exact, progress=recorder.announce))
+    studies = recorder.attempt(name, lambda: study_meshes(scheme, meshes, exact=exact, progress=recorder.announce))
     recorder.lines += [mesh_line(study) for study in studies or ()]
     return studies or ()
+
+
+def choose_worst_study(studies: tuple[SpaceStudy, ...]) -> SpaceStudy:
+    """The study without an order, or else of the lowest; of several without one, that of the largest last error."""
+    without = [study for study in studies if not study.l2.convergent]
+    if without:
+        return max(without, key=lambda study: study.l2.errors[-1])
+    return min(studies, key=lambda study: math.inf if study.l2.order is None else study.l2.order)
+
+
+def space_line(family: str, found: FamilyResult, words: Words = HEAT.words) -> Line:
+    """Consistency and order on one family."""
+    parts = [describe_study(study) for study in found.studies]
+    if found.effective is not None:
+        same = "as the equation" if found.effective.holds else f"the equation is {found.effective.own}"
+        parts.append(f"smooth fields: {found.effective.found}, {same}")
+    elif found.diffusion is not None:
+        parts.append(f"K/{words.diffusion} = {_describe_tensor(found.diffusion)}")
+    elif found.only_diffuses:
+        parts.append(f"K/{words.diffusion} not established")
+    method = (
+        f"steady states of manufactured solutions, solved directly; an order needs a last error below "
+        f"{LARGEST_ERROR:.0%} of the solution, rates that settle, and no plateau"
+    )
+    return Line(
+        f"{family}: {describe_convergence(found, words)}", verdict_of(found.consistent), "; ".join(parts), method
+    )
+
+
+def describe_convergence(found: FamilyResult, words: Words = HEAT.words) -> str:
+    """The convergence in words; a plateau is distinguished from rates that do not settle."""
+    if found.study is None:
+        return "not measured"
+    rates = found.study.l2
+    if not rates.convergent:
+        return "does not converge" if found.fails else "no order established"
+    if rates.exact:
+        return "exact"
+    doubt = ", but its diffusivity is not " + ("established" if found.diffusion is None else words.diffusion)
+    if found.effective is not None and not found.effective.holds:
+        doubt = ", but smooth fields obey another equation"
+    return f"converges, order {rates.order:.2f}" + ("" if found.consistent else doubt)
+
+
+def _describe_tensor(K: np.ndarray) -> str:
+    return (
+        "[" + ", ".join("[" + ", ".join(f"{value + 0.0:.4f}" for value in row) + "]" for row in _round_entries(K)) + "]"
+    )
+
+
+def _round_entries(K: np.ndarray) -> np.ndarray:
+    """Rounded to ten decimals; numbers from 1e10 on, for which that may overflow, are left as they are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(np.abs(K) < 1e10, K.round(10), K)

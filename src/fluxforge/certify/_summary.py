@@ -3,12 +3,10 @@
 import math
 from collections.abc import Iterator
 
-from fluxforge.certify._certificate import Certificate
-from fluxforge.certify._evidence import Rates
-from fluxforge.certify._family import FamilyResult
-from fluxforge.certify.stability import Stability
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.certify._certificate import Certificate, FamilyResult
+from fluxforge.certify._properties import Stability
+from fluxforge.certify._studies import Rates
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._scheme import Scheme
 
 # On these families the line between two centroids is normal to the face between them; on the others it is not.

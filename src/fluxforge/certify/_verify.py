@@ -1,52 +1,74 @@
-"""Certificates of schemes (`verify`) and of steps given as functions (`verify_step`)."""
+"""Certificates of schemes: the measurements in their order, and the check of the claims against the results."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import jax
-import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float
-from scipy.sparse import csr_array
 
-from fluxforge._arguments import check_flag, check_function, check_kind, check_text
-from fluxforge._types import State
-from fluxforge.certify._certificate import Certificate
-from fluxforge.certify._claims import Request
-from fluxforge.certify._evidence import Line, Verdict, unknown_line, verdict_of
-from fluxforge.certify._families import choose
-from fluxforge.certify._problems import functions
-from fluxforge.certify._recorder import Progress
-from fluxforge.certify._summary import summarise
-from fluxforge.certify._verification import Verification
-from fluxforge.certify.conservation import (
-    ROLLOUT,
-    TOLERANCE,
-    Conservation,
-    conservation_line,
-    drift_between,
-    signed_states,
+from fluxforge._arguments import check_flag, check_function, check_text
+from fluxforge.certify._certificate import Certificate, Request
+from fluxforge.certify._claims import check_certificate, claim_line
+from fluxforge.certify._equations import ModifiedEquation
+from fluxforge.certify._evidence import Progress, Recorder
+from fluxforge.certify._families import (
+    Levels,
+    choose_levels,
+    default_graph,
+    rough_tetrahedra_graph,
+    small_graph,
+    study_graph,
 )
-from fluxforge.certify.cost import Linearity, hops_used, linearity_defects, linearity_line
+from fluxforge.certify._problems import differentiate_solution
+from fluxforge.certify._properties import Stability, TransientGrowth
+from fluxforge.certify._refinement import refine_family, refine_own_meshes
+from fluxforge.certify._studies import PatchTest
+from fluxforge.certify._summary import summarise
+from fluxforge.certify.conservation import conservation_line, measure_conservation
+from fluxforge.certify.cost import compare_costs, cost_line, linearity_line, measure_cost, measure_linearity
+from fluxforge.certify.flux import Flux, flux_of, named_limiter, states_of, steps_like_euler
+from fluxforge.certify.growth import (
+    MOST_CELLS,
+    maximum_line,
+    measure_maximum_principle,
+    measure_transient_growth,
+    transient_line,
+)
+from fluxforge.certify.harten import bound_line, bound_step
+from fluxforge.certify.limiter import limited_bound_line, limiter_line, limiter_region
+from fluxforge.certify.modified import is_own_symbolically, lattice_equations, modified_line
+from fluxforge.certify.monotone import (
+    entropy_line,
+    examine_e_condition,
+    examine_monotonicity,
+    find_peclet_limit,
+    identity_line,
+    is_antisymmetric,
+    is_consistent,
+    monotone_line,
+)
 from fluxforge.certify.order import check_sequence
+from fluxforge.certify.patch import alignment, alignment_line, choose_worse, patch_line, residuals_line, run_patch_tests
+from fluxforge.certify.riemann import layer_line, riemann_line, solve_boundary_layer, solve_riemann
+from fluxforge.certify.semidiscrete import compare_rate, compare_system, generator_line, rate_line
+from fluxforge.certify.stability import find_largest_step, measure_stability, stability_line
+from fluxforge.certify.time_order import measure_time_order, time_line
+from fluxforge.certify.transport import Monotonicity, TransportProperties
+from fluxforge.certify.units import measure_units, units_line
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.mesh._boundary import Neumann
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered, squares
-from fluxforge.mesh._generate import generate
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import squares
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameters import fourier_step
 from fluxforge.mesh._read import as_mesh
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme
 
 # Limits of a certificate, which factorises matrices of its meshes.
-MOST_CELLS = 20_000
+LARGEST_MESH = 20_000
 MOST_MESHES = 8
 
 
@@ -84,17 +106,17 @@ def verify(
         if not meshes:
             raise InputError("an exact solution belongs to a sequence of meshes: give meshes too")
         try:
-            functions(exact)
+            differentiate_solution(exact)
         except ExpressionError as error:
             raise ExpressionError(f"exact: {error}") from error
     own = _load(meshes)
     if families is None and scheme.equation.velocity is not None and linear_stages(scheme) is None:
         # Marching costs more than solving, and lines of cells run through squares only.
         families = ("squares",) if quick or Hop.LINE in scheme.hops() else ("squares", "right", "equilateral")
-    chosen = () if mesh is not None or own else choose(families, levels, quick=quick, dimension=scheme.dimension)
+    chosen = () if mesh is not None or own else choose_levels(families, levels, quick=quick, dimension=scheme.dimension)
     for one in (*own, *([mesh] if mesh is not None else [])):
-        if len(one.cells) > MOST_CELLS:
-            raise InputError(f"{one.origin}: has {len(one.cells)} cells; a certificate takes up to {MOST_CELLS}")
+        if len(one.cells) > LARGEST_MESH:
+            raise InputError(f"{one.origin}: has {len(one.cells)} cells; a certificate takes up to {LARGEST_MESH}")
     if own:
         check_sequence(own, exact, scheme.equation)
     request = Request(scheme, mesh, chosen, own, exact, quick)
@@ -111,106 +133,207 @@ def _load(meshes: Sequence[str | os.PathLike[str] | Mesh]) -> tuple[Mesh, ...]:
     return tuple(as_mesh(one, f"meshes[{k}]") for k, one in enumerate(meshes))
 
 
-# From a graph and a time step to one step T ↦ T', differentiable by JAX.
-MakeStep = Callable[[DualGraph, float], Callable[[Float[Array, " cells"]], Float[Array, " cells"]]]
+class Verification:
+    """Measures the properties of one scheme; `run` returns its certificate.
 
-# Round-off of a step and its Jacobian, in double precision; and the time steps that are tried, over the Fourier step.
-SAME = 1e-10
-FRACTIONS = (0.1, 0.25, 0.5, 0.75, 1.0)
-
-
-def verify_step(make_step: MakeStep, *, name: str = "step", mesh: Mesh | None = None) -> Certificate:
-    """Certify a step known only as a function; its Jacobian, by automatic differentiation, is its stencil.
-
-    Lines: linearity, hops, conservation under insulation, preservation of constants, growth and maximum principle at
-    several fractions of the Fourier step, and the diffusivity on squares. The source is 0 and the diffusivity 1.
+    Each `_ask_…` takes the certificate so far and returns it with more answers. The order of the questions is that of
+    the lines of the certificate.
     """
-    check_kind(make_step, "make_step", Callable, "a function of a graph and a time step")  # type: ignore[arg-type]
-    check_text(name, "name")
-    mesh = generate(kind="irregular", cells=200, seed=1, engine="builtin") if mesh is None else as_mesh(mesh)
-    with jax.enable_x64(True):
-        reach = _linearity(make_step, dual(mesh))
-        kept = _conservation(make_step, jittered(6, 0.2, 5))
-        lines = (
-            linearity_line(reach, f"on {mesh.origin}"),
-            conservation_line(kept, "on an irregular mesh"),
-            _constants_line(make_step, dual(mesh, Neumann())),
-            *(_growth_line(make_step, dual(mesh), fraction) for fraction in FRACTIONS),
-            _diffusivity_line(make_step),
+
+    def __init__(self, request: Request, progress: Progress | None) -> None:
+        self.request = request
+        self.scheme = request.scheme
+        self.mesh = request.mesh
+        self.dimension = request.dimension
+        self.words = self.scheme.equation.words
+        self.parameters = self.scheme.equation.example(self.dimension)
+        refined = sum(len(levels.sizes) for levels in request.families) + len(request.meshes)
+        self.linear = linear_stages(self.scheme) is not None
+        self.recorder = Recorder(
+            linear=self.linear, questions=(9 if self.mesh is not None else 12) + refined, progress=progress
         )
-    certificate = Certificate(
-        scheme=name, quick=False, lines=lines, linearity=reach, conservation=kept, mesh=mesh.origin
-    )
-    return replace(certificate, summary=summarise(certificate))
+        # Lines of cells run through quadrilaterals only.
+        self.on_lines = Hop.LINE in self.scheme.hops()
+        if self.mesh is not None:
+            self.graph, self.where = dual(self.mesh), f"on {self.mesh.origin}"
+        elif self.on_lines:
+            self.graph, self.where = dual(squares(8)), "on 8 × 8 squares"
+        else:
+            self.graph, self.where = default_graph(self.dimension), "on an irregular mesh"
+        # Where conservation and patch tests are measured; None stands for their own irregular mesh of the plane.
+        self.rough: Mesh | DualGraph | None = self.mesh
+        if self.mesh is None and self.dimension == 3:
+            self.rough = rough_tetrahedra_graph()
 
+    def run(self) -> Certificate:
+        """Ask every question in turn, then compare the claims with the answers."""
+        mesh = None if self.mesh is None else self.mesh.origin
+        certificate = Certificate(scheme=self.scheme.name, quick=self.request.quick, mesh=mesh)
+        certificate = self._ask_operator(certificate)
+        certificate = self._ask_small_steps(certificate)
+        certificate = self._ask_steps(certificate)
+        certificate = self._ask_refinement(certificate)
+        certificate = self._ask_cost(certificate)
+        symbolic = self._symbolic(certificate.modified)
+        claims = check_certificate(certificate, self.request, self.recorder.reasons, symbolic=symbolic)
+        lines = (*self.recorder.lines, *map(claim_line, claims))
+        certificate = replace(certificate, claims=claims, lines=lines)
+        return replace(certificate, summary=summarise(certificate, self.scheme))
 
-def jacobian(make_step: MakeStep, graph: DualGraph, dt: float, T: State) -> np.ndarray:
-    """∂T'/∂T at a state."""
-    return np.asarray(jax.jacfwd(make_step(graph, dt))(jnp.asarray(T)))
+    def _ask_operator(self, certificate: Certificate) -> Certificate:
+        """Linearity, conservation and units of one step."""
+        s, where, p, ask = self.scheme, self.where, self.parameters, partial(self.recorder.ask, always=True)
+        linear = ask("linearity", lambda: measure_linearity(s, self.graph, parameters=p), linearity_line, where)
+        kept = ask("conservation", lambda: measure_conservation(s, self.rough, parameters=p), conservation_line, where)
+        same = ask("units", lambda: measure_units(s, self.dimension, self._study_graph()), units_line, self.words)
+        return replace(certificate, linearity=linear, conservation=kept, units=same)
 
+    def _ask_small_steps(self, certificate: Certificate) -> Certificate:
+        """The limit of small steps: patch tests, the semi-discrete system, and the fluxes of transport."""
+        s, p, ask = self.scheme, self.parameters, self.recorder.ask
+        patch, system, rate = self._ask_patch(), None, None
+        if patch is not None:
+            graph = study_graph(self.dimension)
+            system = ask("generator", lambda: compare_system(s, graph, patch, parameters=p), generator_line, self.words)
+        if not self.linear and (not s.equation.linear or s.equation.velocity is not None):
+            rate = ask("generator", lambda: compare_rate(s, self._study_graph(), parameters=p), rate_line, always=True)
+        tensor = self.recorder.attempt("flux of the tensor", lambda: alignment(s, self.graph, parameters=p))
+        if tensor is not None:
+            self.recorder.lines.append(alignment_line(tensor, self.where))
+        return replace(
+            certificate, patch=patch, semidiscrete=system, rate=rate, transport=self._ask_transport(s.equation)
+        )
 
-def _state(graph: DualGraph) -> np.ndarray:
-    return np.random.default_rng(0).random(graph.cells)
+    def _ask_transport(self, equation: Equation) -> TransportProperties | None:
+        """Flux, limiter, Riemann problems and boundary layer; None for an equation without transport."""
+        if equation.velocity is None:
+            return None
+        s, ask = self.scheme, partial(self.recorder.ask, always=True)
+        flux, limiter, states = flux_of(s), named_limiter(s), states_of(equation)
+        found = TransportProperties(states) if flux is None else self._ask_flux(flux)
+        if limiter is not None:
+            region = ask("limiter", lambda: limiter_region(limiter.phi), limiter_line)
+            one_stage = len(s.stages) == 1
+            if region is not None and region.holds and one_stage:
+                ask("total variation", lambda: region, lambda _: limited_bound_line())
+            found = replace(found, limiter=region, limited_steps=region is not None and one_stage)
+        only_transports = equation.diffusion == 0 and equation.reaction == 0 and equation.capacity == 1
+        if only_transports and self.mesh is None and self.dimension == 2:
+            studies = ask("Riemann problems", lambda: solve_riemann(s, states), riemann_line)
+            found = replace(found, riemann=studies or ())
+        scalar = equation.diffusion != 0 and equation.diffusion_tensor is None
+        if scalar and equation.linear and equation.reaction == 0 and self.linear:
+            found = replace(found, layer=ask("boundary layer", lambda: solve_boundary_layer(s), layer_line))
+        return found
 
+    def _ask_flux(self, flux: Flux) -> TransportProperties:
+        """Consistency, monotonicity, E-condition and total variation of a two-point flux."""
+        ask, states = partial(self.recorder.ask, always=True), flux.states
+        both = ask("flux", lambda: (is_consistent(flux), is_antisymmetric(flux)), lambda answer: identity_line(*answer))
+        consistent, antisymmetric = (None, None) if both is None else both
 
-def _linearity(make_step: MakeStep, graph: DualGraph) -> Linearity:
-    dt = 0.1 * fourier_step(graph)
-    step, T = make_step(graph, dt), _state(graph)
-    defects = linearity_defects(lambda state: np.asarray(step(jnp.asarray(state))), graph.cells)
-    M = csr_array(jacobian(make_step, graph, dt, T))
-    used = csr_array(abs(M) > 1e-12 * abs(M).max())
-    return Linearity(max(defects) <= SAME, hops_used(graph, used), used.nnz / graph.cells, max(defects), *defects)
+        def measure() -> tuple[Monotonicity, float | None]:
+            answer = examine_monotonicity(flux)
+            return answer, find_peclet_limit(flux) if answer.holds is False and flux.diffuses else None
 
+        slopes = ask("monotonicity", measure, lambda answer: monotone_line(answer[0], answer[1], states))
+        monotone, limit = (None, None) if slopes is None else slopes
+        entropy = bound = None
+        if monotone is not None and not flux.diffuses:
+            entropy = ask("E-flux", lambda: examine_e_condition(flux, monotone), entropy_line)
+            if monotone.holds and steps_like_euler(self.scheme):
+                swaps, top = antisymmetric is not None and antisymmetric.holds, monotone.scale
+                bound = ask("total variation", lambda: bound_step(flux, top, antisymmetric=swaps), bound_line, states)
+        return TransportProperties(states, consistent, antisymmetric, monotone, limit, entropy, bound)
 
-def _conservation(make_step: MakeStep, mesh: Mesh) -> Conservation:
-    graph = dual(mesh, Neumann())
-    dt = 0.25 * fourier_step(dual(mesh))
-    T = _state(graph)
-    defects = np.abs(graph.V @ jacobian(make_step, graph, dt, T) - graph.V) / graph.V
-    worst = int(np.argmax(defects))
-    step = make_step(graph, dt)
-    once = jax.jit(lambda T: step(T))
-    after = jnp.asarray(T)
-    for _ in range(ROLLOUT):
-        after = once(after)
-    runs = [(T, np.asarray(after))]
-    runs += [(state, np.asarray(once(jnp.asarray(state)))) for state in signed_states(graph.cells)]
-    drifts = [drift_between(graph.V, start, end) for start, end in runs if np.isfinite(end).all()]
-    drift = max(drifts) if drifts else float("inf")
-    holds = bool(defects[worst] <= TOLERANCE * 100) and drift <= TOLERANCE * ROLLOUT
-    return Conservation(holds, float(defects[worst]), worst, drift, None, len(drifts))
+    def _ask_steps(self, certificate: Certificate) -> Certificate:
+        """What depends on Δt: order in time, largest stable step, transient growth, maximum principle."""
+        s, p, where, words, ask = self.scheme, self.parameters, self.where, self.words, self.recorder.ask
+        if self.mesh is None:
+            graph = study_graph(self.dimension)
+            order = ask("order in time", lambda: measure_time_order(s, graph, parameters=p), time_line)
+            certificate = replace(certificate, time=order)
+        stable = ask("stability", lambda: measure_stability(s, self.graph, parameters=p), stability_line, where, words)
+        growth = self._ask_transient(stable)
+        maximum = ask(
+            "maximum principle",
+            lambda: measure_maximum_principle(s, self.graph, parameters=p),
+            maximum_line,
+            *(where, words),
+        )
+        return replace(certificate, stability=stable, transient=growth, maximum=maximum)
 
+    def _ask_refinement(self, certificate: Certificate) -> Certificate:
+        """Modified equations on lattices, errors on families of meshes and on the user's own sequence."""
+        modified = self._ask_modified() if self.mesh is None else {}
+        space = {
+            levels.family: refine_family(self.request, self.recorder, levels, certificate.patch)
+            for levels in self.request.families
+        }
+        return replace(
+            certificate,
+            modified=modified,
+            space=space if self.linear or self.scheme.equation.velocity is not None else {},
+            meshes=refine_own_meshes(self.request, self.recorder),
+        )
 
-def _constants_line(make_step: MakeStep, graph: DualGraph) -> Line:
-    dt = 0.5 * fourier_step(graph)
-    moved = max(float(np.abs(np.asarray(make_step(graph, dt)(jnp.full(graph.cells, c))) - c).max()) for c in (0.0, 1.0))
-    evidence = f"T = 0 and T = 1 under insulation change by {moved:.1e} in a step"
-    return Line("constants are kept", verdict_of(moved <= SAME), evidence, "one step")
+    def _ask_cost(self, certificate: Certificate) -> Certificate:
+        """Cost of a step; of a full certificate in the plane, also the error at equal cost."""
+        s, p, curves = self.scheme, self.parameters, None
+        if self.linear and self.mesh is None and not self.request.quick and self.dimension == 2:
+            curves = self.recorder.attempt("cost at equal accuracy", lambda: compare_costs(s, parameters=p))
+        price = self.recorder.ask(
+            "cost of a step",
+            lambda: measure_cost(s, self.graph, parameters=p),
+            cost_line,
+            *(curves or (), s.name),
+        )
+        return replace(certificate, cost=price, curves=curves or ())
 
+    def _study_graph(self) -> DualGraph:
+        """Where rates of change are compared."""
+        return self.graph if self.on_lines else study_graph(self.dimension)
 
-def _growth_line(make_step: MakeStep, graph: DualGraph, fraction: float) -> Line:
-    dt = fraction * fourier_step(graph)
-    M = jacobian(make_step, graph, dt, np.zeros(graph.cells))
-    if not np.isfinite(M).all():
-        return unknown_line(f"at {fraction:g} Δt_Fourier", "the Jacobian is not finite, linearised at T = 0")
-    radius = float(np.abs(np.linalg.eigvals(M)).max())
-    least = float(min(M.min(), (1 - M.sum(axis=1)).min()))
-    evidence = f"spectral radius {radius:.6f}, least weight {least:.1e}, linearised at T = 0"
-    name = f"at {fraction:g} Δt_Fourier: {'stable' if radius <= 1 + SAME else 'unstable'}"
-    name += ", maximum principle" if least >= -SAME else ""
-    return Line(name, verdict_of(radius <= 1 + SAME), evidence, "eigenvalues and signs of the Jacobian")
+    def _ask_patch(self) -> PatchTest | None:
+        """The worse of held and mixed walls; residuals get a line of their own."""
+        mesh = Levels("irregular", (9,)).mesh(9) if self.rough is None else self.rough
+        tests = self.recorder.ask("patch tests", lambda: run_patch_tests(self.scheme, mesh), patch_line, self.where)
+        if tests is None:
+            return None
+        self.recorder.lines.append(residuals_line(tests, self.where, self.words))
+        return choose_worse(*tests)
 
+    def _ask_transient(self, stable: Stability | None) -> TransientGrowth | None:
+        """Transient growth on the given mesh if it is small enough for a dense matrix, otherwise on a small one."""
+        p = self.parameters
+        if self.mesh is not None and self.graph.cells <= MOST_CELLS:
+            graph, limit, where = self.graph, stable, self.where
+        else:
+            graph, limit = small_graph(self.dimension), None
+            where = "on 72 jittered triangles" if self.dimension == 2 else f"on {graph.cells} jittered tetrahedra"
 
-def _diffusivity_line(make_step: MakeStep) -> Line:
-    """K on squares, for a diffusivity of 1, from the second moments of one row in the middle, per unit of time."""
-    n, letter = 9, HEAT.words.diffusion
-    graph = dual(squares(n))
-    dt = 1e-3 * fourier_step(graph)
-    row = (jacobian(make_step, graph, dt, np.zeros(graph.cells))[n * n // 2] - np.eye(n * n)[n * n // 2]) / dt
-    d = graph.x - graph.x[n * n // 2]
-    K = 0.5 * np.einsum("j,je,jf->ef", row, d, d)
-    # Rounded before 0 is added, which turns −0.0 into 0.0.
-    xx, xy, yx, yy = np.round(K, 4).ravel() + 0.0
-    evidence = f"K/{letter} = [[{xx:.4f}, {xy:.4f}], [{yx:.4f}, {yy:.4f}]]"
-    verdict = verdict_of(bool(np.abs(K - np.eye(2)).max() <= 0.01)) if np.isfinite(K).all() else Verdict.UNKNOWN
-    return Line(f"diffusivity on squares is {letter}", verdict, evidence, "second moments of the Jacobian, Δt → 0")
+        def measure() -> TransientGrowth:
+            largest = find_largest_step(self.scheme, graph, parameters=p) if limit is None else limit.dt_max
+            return measure_transient_growth(self.scheme, graph, largest=largest, parameters=p)
+
+        return self.recorder.ask("transient growth", measure, transient_line, where, self.words)
+
+    def _ask_modified(self) -> dict[str, ModifiedEquation]:
+        """The modified equation on every lattice, as far as the scheme has one."""
+        equations, own = {}, self.scheme.equation
+        if not self.linear and not own.linear:
+            self.recorder.add_unknown("modified equation", "not defined: the equation is not linear in its unknown")
+        for lattice, derive in lattice_equations(own, self.dimension).items():
+            name = f"modified equation, {lattice}"
+            self.recorder.announce(name)
+            equation = self.recorder.attempt(name, partial(derive, self.scheme)) if self.linear else None
+            if equation is not None:
+                equations[lattice] = equation
+                self.recorder.lines.append(modified_line(lattice, equation, heat=own == HEAT))
+        return equations
+
+    def _symbolic(self, modified: dict[str, ModifiedEquation]) -> bool | None:
+        """Of other equations than heat, whether the formulas are right for every value of the parameters."""
+        if self.scheme.equation == HEAT:
+            return None
+        return self.recorder.attempt("generator", lambda: is_own_symbolically(self.scheme, modified))

@@ -1,26 +1,28 @@
 """Conservation: Wᵀ M = Wᵀ with W = c V when every face is insulated."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import equinox as eqx
 import numpy as np
 import sympy as sp
 from scipy.sparse import eye_array
 
+from fluxforge.certify._enclose import compare_formulas
 from fluxforge.certify._evidence import Line, verdict_of
-from fluxforge.certify._identity import Identity, compare_formulas
-from fluxforge.certify._problems import as_graph, study_step, varies, varying_settings
-from fluxforge.certify.time_order import march
+from fluxforge.certify._problems import as_graph, has_varying_parameters, varying_settings
+from fluxforge.certify._properties import Conservation
+from fluxforge.certify._systems import march, study_step
+from fluxforge.certify.transport import Identity
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.mesh._boundary import Neumann
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import jittered
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._parameter import Where
 from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._scheme import Message, Scheme
-from fluxforge.scheme._symbols import Hop, message_symbols, turned_names
+from fluxforge.scheme._scheme import Hop, Message, Scheme, message_symbols, turned_names
 from fluxforge.stepping._assemble import operator
 from fluxforge.stepping._field import cell_capacity
 from fluxforge.stepping._stepper import general_stepper
@@ -32,33 +34,7 @@ ROLLOUT = 200
 EXCHANGED = {"P": "N", "N": "P", "B": "F", "F": "B"}
 
 
-@dataclass(frozen=True)
-class Conservation:
-    """`defect`: max over cells of |WᵀM − Wᵀ|/W; `cell` where it is largest; `drift`: of ΣW T, relative to ΣW|T|.
-
-    W is the volume V times the capacity c, `weight` in words. Where parameters may vary, the worse of constant and of
-    smoothly varying ones.
-
-    The drift is that of a rollout; of a scheme that is not linear, the worst of `states` states after a step and of
-    a rollout.
-
-    `antisymmetric` says whether each one-hop message of the last stage changes sign when P and N are exchanged
-    (None where it has no such message), decided `by` algebra or random points; `passed_on` whether cells add them up
-    whole (None where it was not asked).
-    """
-
-    holds: bool
-    defect: float | None
-    cell: int | None
-    drift: float
-    antisymmetric: bool | None
-    states: int = 1
-    passed_on: bool | None = None
-    weight: str = "V"
-    by: str = "algebra"
-
-
-def conservation(
+def measure_conservation(
     scheme: Scheme, mesh: Mesh | DualGraph | None = None, *, parameters: Settings | None = None
 ) -> Conservation:
     """Measured on an irregular mesh, at half the Fourier step of the same mesh with its boundary held."""
@@ -76,7 +52,7 @@ def conservation(
         return Conservation(antisymmetric is True and passed_on, None, None, 0.0, antisymmetric, 0, passed_on, by=by)
     # Constant parameters cannot tell k_P from k_N; parameters that may vary are tested varying, too.
     tried = [parameters]
-    if varies(scheme.equation):
+    if has_varying_parameters(scheme.equation):
         tried.append(varying_settings(scheme.equation, graph.dimension))
     measure = _of_general if linear_stages(scheme) is None else _of_linear
     found = [measure(scheme, graph, dt=0.25 * study_step(scheme, held, values), parameters=values) for values in tried]

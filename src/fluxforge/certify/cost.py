@@ -1,18 +1,19 @@
 """The stencil and the cost of a step: linearity, hops read, operations and bytes moved, error against cost."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import jax
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from fluxforge.certify._evidence import Line, Verdict
-from fluxforge.certify._problems import strength, study_step
-from fluxforge.certify.time_order import exact_solution, march
+from fluxforge.certify._problems import diffusion_strength
+from fluxforge.certify._properties import Cost, CostCurve, Linearity
+from fluxforge.certify._systems import exact_solution, march, study_step
 from fluxforge.mesh._boundary import Dirichlet
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import jittered
 from fluxforge.mesh._parameters import Settings
 from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages
@@ -24,24 +25,7 @@ from fluxforge.stepping._linear import LinearStepper
 from fluxforge.stepping._stepper import general_stepper
 
 
-@dataclass(frozen=True)
-class Linearity:
-    """`hops`: the largest graph distance a step reads over (None for an implicit scheme: all of the mesh).
-
-    For a scheme that is not linear, how far f(T) = F(T) − F(0) is from it, relative to the largest |f|, the worst of
-    several states, signed and large: `homogeneity`, |f(kT) − k f(T)| for k = −1, 2 and 1000; `additivity`,
-    |f(T + U) − f(T) − f(U)|. `defect` is the larger of the two.
-    """
-
-    linear: bool
-    hops: int | None
-    entries_per_row: float
-    defect: float
-    homogeneity: float = 0.0
-    additivity: float = 0.0
-
-
-def linearity(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Linearity:
+def measure_linearity(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Linearity:
     """Linearity and hops: from the algebra where the scheme is linear, from automatic differentiation otherwise."""
     dt = 0.1 * study_step(scheme, graph, parameters)
     if linear_stages(scheme) is not None:
@@ -119,17 +103,7 @@ PEERS = ("euler", "crank-nicolson", "rkl2-8")
 TARGET = 1e-4
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Per cell and step: multiplications and additions, bytes moved, bytes held; and how many rounds of messages."""
-
-    stages: int
-    flops: float
-    bytes: float
-    memory: float
-
-
-def cost(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Cost:
+def measure_cost(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Cost:
     """The cost of the assembled stepper: arrays held, bytes read and written in a step, and operations."""
     dt = 0.5 * study_step(scheme, graph, parameters)
     n = graph.cells
@@ -156,34 +130,7 @@ def _implicit_cost(step: Operator, stages: int, n: int) -> Cost:
     return Cost(stages, 2 * entries / n, (12 * entries + 40 * n) / n, (12 * entries + 24 * n) / n)
 
 
-@dataclass(frozen=True)
-class CostCurve:
-    """Error in time against bytes moved per cell, for one scheme at several steps."""
-
-    scheme: str
-    dt_over_fourier: tuple[float, ...]
-    error: tuple[float, ...]
-    bytes: tuple[float, ...]
-
-    def bytes_at(self, error: float) -> float | None:
-        """Bytes per cell to reach that error: between the points, or beyond the finest along the last slope.
-
-        Never less than at the coarsest stable step. None where the scheme reached no usable error.
-        """
-        if len(self.error) < 2:
-            return None
-        e, b = np.log(self.error), np.log(self.bytes)
-        wanted = np.log(error)
-        if wanted >= e[0]:
-            return float(self.bytes[0])
-        if wanted < e[-1]:
-            slope = (b[-1] - b[-2]) / (e[-1] - e[-2])
-            return float(np.exp(b[-1] + slope * (wanted - e[-1]))) if slope < 0 else None
-        order = np.argsort(e)
-        return float(np.exp(np.interp(wanted, e[order], b[order])))
-
-
-def error_against_cost(scheme: Scheme, *, parameters: Settings | None = None) -> tuple[CostCurve, ...]:
+def compare_costs(scheme: Scheme, *, parameters: Settings | None = None) -> tuple[CostCurve, ...]:
     """The scheme and its peers on one smooth problem, against the exact solution of the same semi-discrete system."""
     graph = dual(jittered(8, 0.2, 2), Dirichlet("x"))
     peers = (find(name, scheme.equation) for name in PEERS)
@@ -195,10 +142,10 @@ def _curve(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> Cos
     fourier = study_step(scheme, graph, parameters)
     x, y = graph.x.T
     T0 = x + np.sin(np.pi * x) * np.sin(2 * np.pi * y)
-    S = 20 * strength(scheme.equation, parameters) * np.exp(-20 * ((x - 0.4) ** 2 + (y - 0.6) ** 2))
+    S = 20 * diffusion_strength(scheme.equation, parameters) * np.exp(-20 * ((x - 0.4) ** 2 + (y - 0.6) ** 2))
     end = 64 * fourier
     exact = exact_solution(generator(scheme, graph, parameters=parameters), T0, S, end)
-    per_step = cost(scheme, graph, parameters=parameters).bytes
+    per_step = measure_cost(scheme, graph, parameters=parameters).bytes
     fractions, errors, moved = [], [], []
     for count in (8, 16, 32, 64, 128, 256, 512, 1024):
         step = operator(scheme, graph, dt=end / count, parameters=parameters)

@@ -13,32 +13,26 @@ two sizes of lattice tell it from the equation's own.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from fluxforge.certify._families import LATTICES, Levels
-from fluxforge.certify._period import Period, lattice_size, middle_period
-from fluxforge.certify._problems import capacity, strength
-from fluxforge.certify._steady import steady_solver
+from fluxforge.certify._equations import Derivatives, EffectiveEquation, SmoothEquation
+from fluxforge.certify._families import LATTICES, Levels, lattice_graph, lattice_size
+from fluxforge.certify._problems import capacity_value, diffusion_strength
+from fluxforge.certify._systems import Period, period_rows, steady_solver
 from fluxforge.errors import NumericalError
-from fluxforge.expression._fields import field
-from fluxforge.expression._parse import parse
+from fluxforge.expression._parse import field, parse
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import COORDINATES, symbol
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Rank
 from fluxforge.scheme._scheme import Scheme
-
-Derivatives = Mapping[tuple[int, ...], sp.Expr]
-"""Coefficients by the orders of the derivatives: {(2, 0): c} is c T_xx."""
 
 
 def wave_symbols(dimension: int) -> tuple[sp.Symbol, ...]:
@@ -68,43 +62,6 @@ def _rate_of_waves(equation: Equation, dimension: int) -> sp.Expr:
     return sp.simplify(-source / (u * equation.capacity))
 
 
-@dataclass(frozen=True)
-class SmoothEquation:
-    """T_t = rate T + drift·∇T + ∇·K∇T, as numbers."""
-
-    rate: float
-    drift: np.ndarray
-    K: np.ndarray
-
-    def __str__(self) -> str:
-        parts = [f"{_text(self.rate)} T"] if self.rate else []
-        parts += [f"{_text(v)} T_{axis}" for v, axis in zip(self.drift, COORDINATES, strict=False) if v]
-        size = len(self.drift)
-        for e in range(size):
-            for f in range(e, size):
-                value = self.K[e, f] * (1 if e == f else 2)
-                parts += [f"{_text(value)} T_{COORDINATES[e]}{COORDINATES[f]}"] if _text(value) != "0" else []
-        return "T_t = " + (" + ".join(parts) or "0").replace("+ -", "- ")
-
-    def apart(self, other: "SmoothEquation") -> float:
-        """The largest difference, each relative to the largest entry of the other one's rate, drift or K.
-
-        Where the other has none of a kind, relative to the largest of all its kinds.
-        """
-        mine, theirs = ((np.atleast_1d(e.rate), e.drift, e.K) for e in (self, other))
-        sizes = [float(np.abs(part).max(initial=0.0)) for part in theirs]
-        off = [
-            float(np.abs(one - wanted).max()) / (size or max(*sizes, 1e-300))
-            for one, wanted, size in zip(mine, theirs, sizes, strict=True)
-        ]
-        return max(value if np.isfinite(value) else float("inf") for value in off)
-
-
-def _text(value: float) -> str:
-    """Four digits; what is round-off beside them is 0."""
-    return f"{round(float(value), 10) + 0.0:.4g}"
-
-
 def own_equation(equation: Equation, dimension: int, parameters: Settings | None = None) -> SmoothEquation:
     """The numbers of a linear equation with constant parameters; those left out are its example values."""
     given: Any = {**equation.example(dimension), **(parameters or {})}
@@ -125,9 +82,6 @@ def own_equation(equation: Equation, dimension: int, parameters: Settings | None
 
 # Singular values of G₀ and drifts below this share of the entries of G are round-off: sums of a few dozen entries.
 ROUND_OFF = 1e-11
-# K(h) of transport on cells of several types is linear in h but for terms of the square of the cells' Péclet number:
-# two sizes leave some 1e-6 of K. A wrong coefficient is off by far more.
-EXTRAPOLATED = 1e-4
 
 
 def effective_diffusion(scheme: Scheme, levels: Levels, *, parameters: Settings | None = None) -> np.ndarray:
@@ -167,7 +121,7 @@ def fitted_diffusion(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None 
     tests = [tuple(function(x, y) for function in functions) for functions in _test_functions()]
     rows, right = [], []
     solve = steady_solver(scheme, graph, parameters=parameters)
-    size = strength(scheme.equation, parameters)
+    size = diffusion_strength(scheme.equation, parameters)
     for m, n in MODES:
         S = size * 2 * np.pi**2 * np.sin(m * np.pi * x) * np.sin(n * np.pi * y)
         T = solve(S)
@@ -197,7 +151,7 @@ def relative_to_own(K: np.ndarray, equation: Equation, parameters: Settings | No
         return K
     own = np.asarray((parameters or equation.example(len(K)))[tensor.name], float)
     values, vectors = np.linalg.eigh(own)
-    W = vectors @ np.diag(np.sqrt(strength(equation, parameters, len(K)) / values)) @ vectors.T
+    W = vectors @ np.diag(np.sqrt(diffusion_strength(equation, parameters, len(K)) / values)) @ vectors.T
     return np.asarray(W @ K @ W)
 
 
@@ -215,8 +169,10 @@ def lattice_equation(scheme: Scheme, family: str, *, parameters: Settings | None
     """
     dimension = Levels(family, ()).dimension
     # The generator of c T_t = ∇·K∇T is that of K/c.
-    size = strength(scheme.equation, parameters, dimension) / capacity(scheme.equation, parameters, dimension)
-    return _cell_problem(middle_period(scheme, family, parameters=parameters, size=size), reacts=False)
+    size = diffusion_strength(scheme.equation, parameters, dimension) / capacity_value(
+        scheme.equation, parameters, dimension
+    )
+    return _cell_problem(period_rows(scheme, *lattice_graph(family), parameters=parameters, size=size), reacts=False)
 
 
 def smooth_equation(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> SmoothEquation:
@@ -226,27 +182,14 @@ def smooth_equation(scheme: Scheme, family: str, *, parameters: Settings | None 
     """
     equation = scheme.equation
     reacts = equation.reaction != 0
-    found = _cell_problem(middle_period(scheme, family, parameters=parameters), reacts=reacts)
+    found = _cell_problem(period_rows(scheme, *lattice_graph(family), parameters=parameters), reacts=reacts)
     if equation.velocity is None:
         return found
     # K(h) = K + h K', exactly for fluxes that are homogeneous in the geometry.
     n = lattice_size(family)
-    finer = _cell_problem(middle_period(scheme, family, parameters=parameters, n=2 * n - 1), reacts=reacts)
+    finer = _cell_problem(period_rows(scheme, *lattice_graph(family, 2 * n - 1), parameters=parameters), reacts=reacts)
     h, half = 1.0 / n, 1.0 / (2 * n - 1)
     return SmoothEquation(finer.rate, finer.drift, (h * finer.K - half * found.K) / (h - half))
-
-
-@dataclass(frozen=True)
-class EffectiveEquation:
-    """What smooth fields obey on a lattice as h → 0, and what they should."""
-
-    found: SmoothEquation
-    own: SmoothEquation
-
-    @property
-    def holds(self) -> bool:
-        """Whether they are the same, as far as the extrapolation in h goes."""
-        return self.found.apart(self.own) <= EXTRAPOLATED
 
 
 def effective_equation(scheme: Scheme, family: str, *, parameters: Settings) -> EffectiveEquation:

@@ -4,23 +4,19 @@ F is the flux out of P along n: F(u, u) = f(u) a·n; seen from N it is −F.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import sympy as sp
 
-from fluxforge.certify import _intervals as iv
-from fluxforge.certify._enclose import enclose, slope_or_zero
-from fluxforge.certify._identity import Identity, compare_formulas
-from fluxforge.certify._intervals import Interval
-from fluxforge.certify._pieces import Range, Ranges, settle
-from fluxforge.errors import EquationError, NumericalError
+from fluxforge.certify.transport import Range, Ranges
+from fluxforge.errors import EquationError, SchemeError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
-from fluxforge.pde._parameter import Rank
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._document import find, split_name
+from fluxforge.scheme._scheme import Hop, Scheme
+from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
+from fluxforge.scheme.limiters import LIMITERS, Limiter
 
 P, N, STEP = symbol("u_P"), symbol("u_N"), symbol("dt")
 # States between which a flux is examined, unless the equation says otherwise: densities lie between 0 and 1.
@@ -112,7 +108,7 @@ def _damps(flux: Flux) -> bool:
     conducting = {v.name for v in flux.equation.diffusion.free_symbols}
     rng = np.random.default_rng(0)
     symbols = sorted(formula.free_symbols | {P, N}, key=str)
-    points = {v: rng.uniform(*_domain(v, flux), 200) for v in symbols}
+    points = {v: rng.uniform(*domain_of(v, flux), 200) for v in symbols}
     for v in formula.free_symbols:
         if v.name in conducting or v.name.rsplit("_", 1)[0] in conducting:
             points[v] = np.full(200, 1e-9)
@@ -139,30 +135,7 @@ def flux_of(scheme: Scheme) -> Flux | None:
     return Flux(formula.xreplace(own), scheme.equation, states_of(scheme.equation))
 
 
-def is_consistent(flux: Flux) -> Identity:
-    """F(u, u) = f(u) a·n."""
-    domain = partial(_domain, flux=flux)
-    u = flux.equation.u
-    at = {symbol(f"{name}_N"): symbol(f"{name}_P") for name in _of_cells(flux.equation)}
-    return compare_formulas(flux.formula.xreplace({P: u, N: u}).xreplace(at), flux.carried.xreplace(at), domain)
-
-
-def is_antisymmetric(flux: Flux) -> Identity:
-    """F(u_P, u_N; n) = −F(u_N, u_P; −n)."""
-    domain = partial(_domain, flux=flux)
-    swap = {P: N, N: P}
-    for name in _of_cells(flux.equation):
-        one, other = symbol(f"{name}_P"), symbol(f"{name}_N")
-        swap |= {one: other, other: one}
-    turned = {symbol(p.normal_name): -symbol(p.normal_name) for p in flux.equation.parameters if p.rank is Rank.VECTOR}
-    return compare_formulas(flux.formula, -flux.formula.xreplace(swap).xreplace(turned), domain)
-
-
-def _of_cells(equation: Equation) -> list[str]:
-    return [p.name for p in equation.parameters if p.rank is Rank.SCALAR]
-
-
-def _domain(v: sp.Symbol, flux: Flux) -> Range:
+def domain_of(v: sp.Symbol, flux: Flux) -> Range:
     """States of the range, normal components of both signs, and anything else positive."""
     if v in (P, N, flux.equation.u):
         return flux.states
@@ -198,27 +171,34 @@ def _unit(v: sp.Symbol, conducting: set[str], K: sp.Expr) -> sp.Expr:
     return K if v.name.rsplit("_", 1)[0] in conducting or v.name in conducting else sp.S.One
 
 
-def is_proportional(flux: Flux) -> bool:
-    """Whether F is a·n times a formula without it, for a·n > 0 and for a·n < 0; Δt belongs to a·n."""
-    formula, ranges = one_dimensional(flux)
-    speed = flux.speed
-    assert speed is not None
-    if STEP in ranges:
-        formula = formula.xreplace({STEP: STEP / sp.Abs(speed)})
-    for side in ((1e-3, 1.0), (-1.0, -1e-3)):
-        settled = settle(formula, {**ranges, speed: side})
-        if speed in sp.expand(sp.cancel(sp.expand(settled) / speed)).free_symbols:
-            return False
-    return True
+def named_flux(scheme: Scheme) -> NumericalFlux | None:
+    """The numerical flux that a scheme is named after, if its formulas are those of that name."""
+    return FLUXES.get(_own_space(scheme))
 
 
-def largest_speed(flux: Flux) -> float:
-    """An upper bound of |f′(u)| over the range of states, from 4,096 intervals."""
-    edges = np.linspace(*flux.states, 4097)
-    u = flux.equation.u
-    box = {u: Interval(edges[:-1], edges[1:])}
-    (slope,) = enclose(flux.equation.transported, box, (u,)).slopes
-    size = iv.absolute(slope_or_zero(slope, (1,)))
-    if not np.isfinite(size.high).all():
-        raise NumericalError("the derivative of f is not finite over the range of states")
-    return float(size.high.max())
+def named_limiter(scheme: Scheme) -> Limiter | None:
+    """The limiter that a scheme is named after, if its formulas are those of that name."""
+    return LIMITERS.get(_own_space(scheme))
+
+
+def steps_like_euler(scheme: Scheme) -> bool:
+    """Whether a step is one of Euler's, or a convex combination of such steps, as in SSP methods of order 2 and 3."""
+    if scheme.implicit:
+        return False
+    parts = split_name(scheme.name)
+    return len(scheme.stages) == 1 or (parts is not None and parts.tableau.name in ("ssp2", "ssp3"))
+
+
+def _own_space(scheme: Scheme) -> str:
+    """The space in the name of a scheme; an empty text if its formulas are not those of its name."""
+    parts = split_name(scheme.name)
+    try:
+        own = parts and find(scheme.name, scheme.equation, dimension=scheme.dimension or 2).stages == scheme.stages
+    except SchemeError:
+        return ""
+    return parts.space.name if parts is not None and own else ""
+
+
+def range_words(states: Range) -> str:
+    """`u from -1 to 1`."""
+    return f"u from {states[0]:g} to {states[1]:g}"

@@ -5,48 +5,28 @@ solutions of the equation, positivity is measured instead: from T ≥ 0 and g �
 much one step, and many, can amplify a field before a stable scheme damps it.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fluxforge.certify._evidence import Line, Verdict
-from fluxforge.certify._families import rough_tetrahedra
-from fluxforge.certify._problems import study_step, with_walls
-from fluxforge.certify.stability import (
-    Stability,
-    stability,
-)
+from fluxforge.certify._problems import with_walls
+from fluxforge.certify._properties import LARGEST, MaximumPrinciple, TransientGrowth
+from fluxforge.certify._systems import study_step
 from fluxforge.errors import NumericalError
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import operator
 from fluxforge.stepping._implicit import sides, step_matrix
-from fluxforge.stepping._limit import step_limit
 
 # Weights this far below 0 are round-off; and the largest step tried, in Fourier steps.
 TOLERANCE = 1e-12
-LARGEST = 64.0
 
 
-@dataclass(frozen=True)
-class MaximumPrinciple:
-    """`over_fourier`: it holds up to that multiple of the Fourier step (0 never, None beyond all that was tried).
-
-    `cell` and `weight`: where it first fails, and the negative weight found there. If `averages` is false, T' is not an
-    average of T and of boundary values, since constants change or something is added: the result is about positivity.
-    """
-
-    over_fourier: float | None
-    cell: int | None
-    weight: float | None
-    averages: bool = True
-
-
-def maximum_principle(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> MaximumPrinciple:
+def measure_maximum_principle(
+    scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None
+) -> MaximumPrinciple:
     """Every entry of ∂T'/∂T non-negative, and the boundary's share; where T' is an average, that is 1 − the row's sum.
 
     Where it is none, what is added without T and boundary values has to be non-negative, too.
@@ -134,38 +114,10 @@ NORMAL = 1e-12
 HOPELESS = 1e9
 
 
-@dataclass(frozen=True)
-class TransientGrowth:
-    """Norms of powers of one step in the energy norm √ΣV T², walls at zero, at `over_fourier` Fourier steps.
-
-    `one_step` is the largest singular value of one step; `largest` the largest norm over up to 1,000 steps, after
-    `steps` of them. `normal`: the step is symmetric in this norm, so that its spectrum bounds the growth.
-    `settled`: some power has a norm of at most one, so that no later one exceeds `largest`.
-    """
-
-    over_fourier: float
-    normal: bool
-    one_step: float
-    largest: float
-    steps: int
-    settled: bool
-
-
-def small_graph(dimension: int = 2) -> DualGraph:
-    """Where growth is measured unless a mesh of up to 300 cells is given: 72 jittered triangles, walls at zero.
-
-    In space, 48 jittered tetrahedra.
-    """
-    if dimension == 3:
-        return rough_tetrahedra()
-    return dual(jittered(6, 0.2, 5))
-
-
-def transient_growth(
-    scheme: Scheme, graph: DualGraph, *, limit: Stability | None = None, parameters: Settings | None = None
+def measure_transient_growth(
+    scheme: Scheme, graph: DualGraph, *, largest: float | None, parameters: Settings | None = None
 ) -> TransientGrowth:
-    """At 0.99 of the largest stable step, or the Fourier step where there is no limit; `limit` if already known."""
-    largest = _largest_step(scheme, graph, parameters) if limit is None else limit.dt_max
+    """At 0.99 of the `largest` stable step, or the Fourier step where there is no limit or none is known."""
     fourier = study_step(scheme, graph, parameters)
     dt = 0.99 * largest if largest is not None and 0 < largest < np.inf else fourier
     root = np.sqrt(graph.V)
@@ -175,12 +127,6 @@ def transient_growth(
         radius = float(np.abs(np.linalg.eigvalsh(0.5 * (B + B.T))).max())
         return TransientGrowth(dt / fourier, True, radius, max(radius, radius**MOST_STEPS), 1, radius <= 1)
     return _of_powers(B, dt / fourier)
-
-
-def _largest_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> float | None:
-    """From R(z) where there is one; otherwise the largest of the steps that were tried."""
-    found = step_limit(scheme, graph, parameters=parameters)
-    return found.dt if found is not None else stability(scheme, graph, parameters=parameters).dt_max
 
 
 def _of_powers(B: np.ndarray, over_fourier: float) -> TransientGrowth:

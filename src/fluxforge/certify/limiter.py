@@ -8,19 +8,16 @@ c, with a counterexample where it fails.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import sympy as sp
 
-from fluxforge.certify._bisection import Least, least_value
-from fluxforge.certify._enclose import enclose
+from fluxforge.certify._enclose import enclose, least_value, settle
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._intervals import Interval
-from fluxforge.certify._pieces import Range, settle
-from fluxforge.expression._conditions import Select
-from fluxforge.expression._symbols import symbol
+from fluxforge.certify.transport import REGION_SLACK, Least, LimiterRegion, Range
+from fluxforge.expression._symbols import Select, symbol
 
 R, Q, C = symbol("r"), symbol("q"), symbol("c")
 # q = t/(1 − |t|), so that bisection has sides of one scale.
@@ -33,45 +30,8 @@ AT_ONE_PARTS = 8
 AT_ONE_HALVINGS = 20  # Poles at the ends of the Courant numbers need short parts.
 COURANT: Range = (2.0**-20, 1.0 - 2.0**-20)
 _DOWNWIND: Range = (-1.0 + 2.0**-20, 1.0 - 2.0**-20)
-# The least side of a box relative to its part, and the violation of a bound that is tolerated.
-WIDTH, SLACK = 2.0**-8, 5e-3
-
-
-@dataclass(frozen=True)
-class LimiterRegion:
-    """The least margin of every bound, by its name, with the r, c and q where it is taken; none may be negative.
-
-    `at_one`: φ(1, 1, c) as a formula, or a number. `depends`: φ depends on c; `downwind`: on q, of which a place
-    holds t with q = t/(1 − |t|).
-    """
-
-    margins: dict[str, Least]
-    at_one: sp.Expr
-    depends: bool
-    downwind: bool = False
-
-    @property
-    def violated(self) -> str | None:
-        """The bound that is broken worst, if one is."""
-        name = min(self.margins, key=lambda each: self.margins[each].value)
-        return name if self.margins[name].value < -SLACK else None
-
-    @property
-    def holds(self) -> bool | None:
-        """True and False are proved; None where intervals do not decide."""
-        if self.violated is not None:
-            return False
-        return True if min(one.bound for one in self.margins.values()) >= -SLACK else None
-
-    @property
-    def by_form(self) -> bool:
-        """Whether the bounds follow from the form of φ, without bisection."""
-        return all(one.boxes == 0 for one in self.margins.values())
-
-    @property
-    def second_order(self) -> bool:
-        """Whether φ(1) = 1."""
-        return bool(sp.simplify(self.at_one - 1) == 0)
+# The least side of a box relative to its part.
+WIDTH = 2.0**-8
 
 
 def limiter_region(phi: sp.Expr) -> LimiterRegion:
@@ -161,7 +121,7 @@ def _least(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Le
             if name not in own.free_symbols:
                 ends[k] = 0.5
         side = float((ends[:, 1] - ends[:, 0]).max())
-        one = least_value(bounds, ends[:, 0], ends[:, 1], width=WIDTH * side, enough=SLACK)
+        one = least_value(bounds, ends[:, 0], ends[:, 1], width=WIDTH * side, enough=REGION_SLACK)
         found = one if found is None else found.worse(one)
     assert found is not None
     return found
@@ -187,3 +147,9 @@ def limiter_line(found: LimiterRegion) -> Line:
     if found.by_form:
         method = "φ is max(0, min(2r/c, 2/(1 − c), …)); φ(1) with its comparisons decided by intervals"
     return Line(name, verdict_of(True) if found.holds else Verdict.UNKNOWN, evidence, method)
+
+
+def limited_bound_line() -> Line:
+    """The line of the Courant number that the region of a limiter implies."""
+    evidence = "for linear f on a row of cells with Euler steps: total variation does not grow up to Courant number 1"
+    return Line("total variation", Verdict.HOLDS, evidence, "Harten's lemma, from the region of the limiter")

@@ -9,30 +9,20 @@ depends on Δt.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 import sympy as sp
 
+from fluxforge.certify._equations import ModifiedEquation
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
-from fluxforge.certify._lattice import (
-    Lattice,
-    Shifts,
-    cube_lattice,
-    h,
-    square_lattice,
-    step_on_lattice,
-    triangle_lattice,
-)
-from fluxforge.certify.effective import Derivatives, own_derivatives, wave_symbols
+from fluxforge.certify._lattice import Lattice, Shifts, cube_lattice, square_lattice, step_on_lattice, triangle_lattice
+from fluxforge.certify.effective import own_derivatives, wave_symbols
 from fluxforge.errors import NumericalError
 from fluxforge.expression._print import to_text
-from fluxforge.expression._symbols import COORDINATES, symbol
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
-from fluxforge.scheme._amplification import amplification
 from fluxforge.scheme._document import find
-from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._linear import amplification, linear_stages
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._limit import is_one_operator
 
@@ -41,55 +31,6 @@ DT = symbol("dt")
 # The expansion ends with this power of k. With transport the first error is of second or third order.
 HIGHEST, HIGHEST_OF_TRANSPORT = 4, 3
 MOST_OPERATIONS = 60  # in a coefficient on the lattice; those of the built-in schemes have up to 11
-
-
-@dataclass(frozen=True)
-class ModifiedEquation:
-    """`leading` and `error` are coefficients of derivatives: {(2, 0): c} is c T_xx, parameters included.
-
-    `wanted` are those of the equation itself, and `dt_terms` says whether terms with Δt are reported.
-    """
-
-    lattice: str
-    leading: Derivatives
-    error: Derivatives
-    wanted: Derivatives = field(default_factory=dict)
-    dt_terms: bool = False
-
-    def __str__(self) -> str:
-        terms = [_term(key, c) for part in (self.leading, self.error) for key, c in part.items()]
-        return "T_t = " + (" + ".join(terms).replace("+ -", "- ") or "0")
-
-    def diffusivity(self) -> sp.Matrix:
-        """K over the equation's own, exactly, of a scheme of heat in the plane."""
-        a, b, c = (self.leading.get(key, sp.Integer(0)) / HEAT.diffusion for key in ((2, 0), (1, 1), (0, 2)))
-        return sp.Matrix([[a, b / 2], [b / 2, c]]).applyfunc(sp.simplify)
-
-    @property
-    def consistent(self) -> bool:
-        """Whether the limit h, Δt → 0 is the equation itself, for all values of its parameters."""
-        return _same_limit({**self.error, **self.leading}, self.wanted)
-
-    def has_limit_of(self, other: "ModifiedEquation") -> bool:
-        """Whether both have the same limit as h and Δt go to 0."""
-        return _same_limit({**self.error, **self.leading}, {**other.error, **other.leading})
-
-
-def _same_limit(one: Derivatives, other: Derivatives) -> bool:
-    return not any(_is_left(one.get(key, sp.S.Zero) - other.get(key, sp.S.Zero)) for key in {*one, *other})
-
-
-def _is_left(coefficient: sp.Expr) -> bool:
-    """Whether a coefficient is not 0 at h = Δt = 0, beyond the round-off of decimals."""
-    left = sp.simplify(sp.expand(coefficient).subs({DT: 0}).subs({h: 0}))
-    return bool(any(abs(number) > 1e-12 for number in sp.expand(left).as_coefficients_dict().values()))
-
-
-def _term(key: tuple[int, ...], coefficient: sp.Expr) -> str:
-    simple = sp.factor(sp.simplify(coefficient))
-    text = to_text(simple)
-    derivative = "".join(axis * power for axis, power in zip(COORDINATES, key, strict=False))
-    return f"{f'({text})' if simple.is_Add else text}*T{f'_{derivative}' if derivative else ''}"
 
 
 @lru_cache(maxsize=64)  # a third of the time of a quick certificate; `is_own_symbolically` asks for Euler's each time

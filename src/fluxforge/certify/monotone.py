@@ -4,61 +4,30 @@ A flux is monotone if F does not fall with u_P nor rise with u_N, and an E-flux 
 every u between u_P and u_N.
 """
 
-from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import sympy as sp
 
 from fluxforge.certify import _intervals as iv
-from fluxforge.certify._bisection import Least, least_value
-from fluxforge.certify._enclose import enclose, slope_or_zero
+from fluxforge.certify._enclose import compare_formulas, enclose, least_value, settle, slope_or_zero, split_pieces
+from fluxforge.certify._evidence import Line, Verdict, verdict_of
 from fluxforge.certify._intervals import Interval
-from fluxforge.certify._pieces import Ranges, pieces
-from fluxforge.certify.flux import STEP, Flux, N, P, is_antisymmetric, is_proportional, largest_speed, one_dimensional
+from fluxforge.certify.flux import STEP, Flux, N, P, domain_of, one_dimensional, range_words
+from fluxforge.certify.transport import MONOTONE_SLACK, EFlux, Identity, Least, Monotonicity, Range, Ranges
 from fluxforge.errors import NumericalError
 from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Rank
 
 # Cell Péclet numbers |a·n| δ/K up to this one, where a flux depends on them.
 LARGEST_PECLET = 1000.0
-# Sides of the smallest boxes, relative to the range of u, and the undecided part of a slope, relative to the largest.
-WIDTH, SLACK = 2.0**-9, 4e-3
+# Sides of the smallest boxes, relative to the range of u.
+WIDTH = 2.0**-9
 
 
-@dataclass(frozen=True)
-class Monotonicity:
-    """The least ∂F/∂u_P and −∂F/∂u_N, enclosed, over the states and a·n = ±1, or Péclet numbers up to `peclet`.
-
-    With diffusion the slopes are those for |a·n| + K/δ = 1.
-
-    `scale` is the largest |a f′(u)|. `slack` is what intervals leave open. `peclet` is None without diffusion.
-    """
-
-    rising: Least
-    falling: Least
-    scale: float
-    variables: tuple[str, ...]
-    peclet: float | None = None
-
-    @property
-    def slack(self) -> float:
-        """The largest violation that is tolerated."""
-        return SLACK * self.scale
-
-    @property
-    def holds(self) -> bool | None:
-        """True and False are proved; None where intervals do not decide."""
-        if min(self.rising.value, self.falling.value) < -self.slack:
-            return False
-        return True if min(self.rising.bound, self.falling.bound) >= -self.slack else None
-
-    @property
-    def exactly(self) -> bool:
-        """Whether the intervals decided it without slack."""
-        return min(self.rising.bound, self.falling.bound) >= 0
-
-
-def monotonicity(flux: Flux, *, peclet: float = LARGEST_PECLET) -> Monotonicity:
+def examine_monotonicity(flux: Flux, *, peclet: float = LARGEST_PECLET) -> Monotonicity:
     """By interval bisection over the states; of a flux with diffusion, over cell Péclet numbers, too.
 
     Raises NumericalError for a formula without interval form.
@@ -66,11 +35,11 @@ def monotonicity(flux: Flux, *, peclet: float = LARGEST_PECLET) -> Monotonicity:
     top = largest_speed(flux)
     cases = _cases(flux, peclet)
     if not flux.diffuses:
-        found = [_slopes(formula, ranges, SLACK * top) for formula, ranges in cases]
+        found = [_slopes(formula, ranges, MONOTONE_SLACK * top) for formula, ranges in cases]
         both = [reduce(Least.worse, side) for side in zip(*found, strict=True)]
         return Monotonicity(both[0], both[1], top, tuple(str(v) for v in cases[0][1]))
     ((formula, ranges),) = cases
-    rising, falling = _slopes(formula, ranges, SLACK * top)
+    rising, falling = _slopes(formula, ranges, MONOTONE_SLACK * top)
     return Monotonicity(rising, falling, top, tuple(str(v) for v in ranges), peclet)
 
 
@@ -89,7 +58,7 @@ def _slopes(formula: sp.Expr, ranges: Ranges, enough: float) -> tuple[Least, Lea
     """The least slope along u_P and the least negative slope along u_N, piece by piece."""
     sides = []
     for v, turn in ((P, 1), (N, -1)):
-        found = [_least_slope(turn * piece.formula, v, piece.ranges, enough) for piece in pieces(formula, ranges)]
+        found = [_least_slope(turn * piece.formula, v, piece.ranges, enough) for piece in split_pieces(formula, ranges)]
         sides.append(reduce(Least.worse, found))
     return sides[0], sides[1]
 
@@ -145,32 +114,19 @@ def _across(formula: sp.Expr, v: sp.Symbol, names: list[sp.Symbol], at: np.ndarr
     return Least(-np.inf, float(quotient.high[0]), tuple(at.tolist()), 1, tuple(at.tolist()))
 
 
-def peclet_limit(flux: Flux) -> float:
+def find_peclet_limit(flux: Flux) -> float:
     """The cell Péclet number up to which a flux that fails at large ones is monotone, by bisection; 0 for none."""
     low, high = 0.0, LARGEST_PECLET
     while high > 2e-3 and high > 1.0002 * low:
         middle = float(np.sqrt(max(low, 1e-3) * high))
-        found = monotonicity(flux, peclet=middle)
+        found = examine_monotonicity(flux, peclet=middle)
         # Without the slack of `holds`: at the limit itself the slope is 0.
         right = min(found.rising.bound, found.falling.bound) >= -1e-6
         low, high = (middle, high) if right else (low, middle)
     return low
 
 
-@dataclass(frozen=True)
-class EFlux:
-    """Osher's condition: `excess` is the largest sign(u_N − u_P)(F − f(u) a·n) found, positive where it is violated.
-
-    `follows`: from monotonicity. `at` are u_P, u_N and u between them.
-    """
-
-    holds: bool | None
-    excess: float
-    at: tuple[float, float, float]
-    follows: bool = False
-
-
-def e_condition(flux: Flux, monotone: Monotonicity) -> EFlux:
+def examine_e_condition(flux: Flux, monotone: Monotonicity) -> EFlux:
     """Osher's condition: from monotonicity; otherwise by a search for a counterexample, and then by intervals."""
     if monotone.holds:
         return EFlux(True, 0.0, (0.0, 0.0, 0.0), follows=True)
@@ -196,3 +152,110 @@ def _largest_excess(flux: Flux, speed: float) -> tuple[float, tuple[float, float
     excess = np.sign(n - p) * (F - speed * f)
     k = int(np.argmax(excess))
     return float(excess[k]), (float(p[k]), float(n[k]), float(u[k]))
+
+
+def identity_line(consistent: Identity, antisymmetric: Identity) -> Line:
+    """Whether F is a flux of the equation."""
+    parts = []
+    for found, right, wrong in (
+        (consistent, "F(u, u) = f(u) a·n", "F(u, u) differs from f(u) a·n"),
+        (antisymmetric, "F changes its sign with its cells", "F does not change its sign with its cells"),
+    ):
+        far = f" by {found.apart:.2g} at {found.at}" if not found.holds else f" ({found.by})"
+        parts.append((right if found.holds else wrong) + far)
+    method = "algebra; random points where it does not decide"
+    return Line("consistent flux", verdict_of(consistent.holds and antisymmetric.holds), "; ".join(parts), method)
+
+
+def monotone_line(found: Monotonicity, limit: float | None, states: Range) -> Line:
+    """Whether ∂F/∂u_P ≥ 0 ≥ ∂F/∂u_N, with the worst point where it is not."""
+    method = f"interval bisection over {range_words(states)}"
+    method += "" if found.peclet is None else f" and cell Péclet numbers |a·n| δ/K up to {found.peclet:g}"
+    if found.holds is None:
+        evidence = f"∂F/∂u_P ≥ {found.rising.bound:.2g} and ∂F/∂u_N ≤ {-found.falling.bound:.2g} is all that is shown"
+        return Line("monotone flux", Verdict.UNKNOWN, evidence, method)
+    if found.holds:
+        gap = "" if found.exactly else f" to within {-min(found.rising.bound, found.falling.bound):.1g}"
+        peclet = "" if found.peclet is None else f", cell Péclet numbers up to {found.peclet:g}"
+        return Line(
+            "monotone flux",
+            Verdict.HOLDS,
+            f"∂F/∂u_P ≥ 0 ≥ ∂F/∂u_N{gap} for {range_words(states)}{peclet}",
+            method,
+        )
+    where = _worst_point(found)
+    if limit:
+        return Line("monotone flux", Verdict.MEASURED, f"up to a cell Péclet number of {limit:.3g}; {where}", method)
+    return Line("monotone flux", Verdict.FAILS, where, method)
+
+
+def _worst_point(found: Monotonicity) -> str:
+    """The slope of the wrong sign and where it is taken."""
+    rises = found.rising.value <= found.falling.value
+    worst = found.rising if rises else found.falling
+    value = worst.value if rises else -worst.value
+    at = [f"{name} = {x:.3g}" for name, x in zip(found.variables, worst.at, strict=True)]
+    return f"{'∂F/∂u_P' if rises else '∂F/∂u_N'} = {value:.3g} at {', '.join(at)}"
+
+
+def entropy_line(found: EFlux) -> Line:
+    """Osher's condition, from which convergence to the entropy solution follows."""
+    name, method = "E-flux", "sign(u_N − u_P)(F − f(u) a·n) ≤ 0 for all u between"
+    if found.follows:
+        return Line(name, Verdict.HOLDS, "as every monotone flux is", "from monotonicity")
+    if found.holds is False:
+        p, n, u = found.at
+        evidence = f"F is on the wrong side of f(u) by {found.excess:.3g} at u_P = {p:.3g}, u_N = {n:.3g}, u = {u:.3g}"
+        return Line(name, Verdict.FAILS, evidence, method)
+    return Line(
+        name, Verdict.UNKNOWN, f"no counterexample on a grid of 41³ states; F exceeds by {found.excess:.2g}", method
+    )
+
+
+def is_consistent(flux: Flux) -> Identity:
+    """F(u, u) = f(u) a·n."""
+    domain = partial(domain_of, flux=flux)
+    u = flux.equation.u
+    at = {symbol(f"{name}_N"): symbol(f"{name}_P") for name in _cell_parameters(flux.equation)}
+    return compare_formulas(flux.formula.xreplace({P: u, N: u}).xreplace(at), flux.carried.xreplace(at), domain)
+
+
+def is_antisymmetric(flux: Flux) -> Identity:
+    """F(u_P, u_N; n) = −F(u_N, u_P; −n)."""
+    domain = partial(domain_of, flux=flux)
+    swap = {P: N, N: P}
+    for name in _cell_parameters(flux.equation):
+        one, other = symbol(f"{name}_P"), symbol(f"{name}_N")
+        swap |= {one: other, other: one}
+    turned = {symbol(p.normal_name): -symbol(p.normal_name) for p in flux.equation.parameters if p.rank is Rank.VECTOR}
+    return compare_formulas(flux.formula, -flux.formula.xreplace(swap).xreplace(turned), domain)
+
+
+def _cell_parameters(equation: Equation) -> list[str]:
+    return [p.name for p in equation.parameters if p.rank is Rank.SCALAR]
+
+
+def is_proportional(flux: Flux) -> bool:
+    """Whether F is a·n times a formula without it, for a·n > 0 and for a·n < 0; Δt belongs to a·n."""
+    formula, ranges = one_dimensional(flux)
+    speed = flux.speed
+    assert speed is not None
+    if STEP in ranges:
+        formula = formula.xreplace({STEP: STEP / sp.Abs(speed)})
+    for side in ((1e-3, 1.0), (-1.0, -1e-3)):
+        settled = settle(formula, {**ranges, speed: side})
+        if speed in sp.expand(sp.cancel(sp.expand(settled) / speed)).free_symbols:
+            return False
+    return True
+
+
+def largest_speed(flux: Flux) -> float:
+    """An upper bound of |f′(u)| over the range of states, from 4,096 intervals."""
+    edges = np.linspace(*flux.states, 4097)
+    u = flux.equation.u
+    box = {u: Interval(edges[:-1], edges[1:])}
+    (slope,) = enclose(flux.equation.transported, box, (u,)).slopes
+    size = iv.absolute(slope_or_zero(slope, (1,)))
+    if not np.isfinite(size.high).all():
+        raise NumericalError("the derivative of f is not finite over the range of states")
+    return float(size.high.max())

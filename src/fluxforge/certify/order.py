@@ -1,22 +1,25 @@
 """Order in space: errors of steady states on manufactured solutions, family by family or mesh by mesh."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from fluxforge.certify._evidence import LEAST_LEVELS, Line, Rates, Verdict, number, rates_in_words
-from fluxforge.certify._families import Levels, count_cells
-from fluxforge.certify._problems import SINES, Problem, problems_of, scaled_to
-from fluxforge.certify._steady import steady_state
-from fluxforge.errors import InputError
+from fluxforge.certify._evidence import Line, Verdict
+from fluxforge.certify._families import Levels
+from fluxforge.certify._problems import SINES, Problem, problems_of, scale_to_mesh
+from fluxforge.certify._studies import LEAST_LEVELS, Rates, SpaceStudy, describe_rates, format_order
+from fluxforge.certify._systems import steady_state
+from fluxforge.errors import InputError, NumericalError
+from fluxforge.expression._evaluate import evaluate
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.mesh._parameters import Settings, reference_step
+from fluxforge.pde._equation import HEAT, Equation, differentiate
 from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._stepper import general_stepper
 
 # An order is quoted only if the error at the finest level is below this share of the solution.
 LARGEST_ERROR = 0.1
@@ -24,34 +27,19 @@ LARGEST_ERROR = 0.1
 LEAST_MESHES = 3
 
 
-@dataclass(frozen=True)
-class SpaceStudy:
-    """Relative errors of the steady state of the scheme's equation for one manufactured u.
-
-    The error is against u at the centroids: L2 is volume-weighted, both are relative to the norm of u. On random
-    families it is the root mean square over several meshes of each size.
-    """
-
-    family: str
-    cells: tuple[int, ...]
-    l2: Rates
-    linf: Rates
-    problem: str = SINES.name
-
-
-def space_order(
+def measure_space_order(
     scheme: Scheme, levels: Levels, *, parameters: Settings | None = None, progress: Callable[[str], None] | None = None
 ) -> SpaceStudy:
     """Refine one family with u = sin πx sin πy, the solution of the published errors.
 
     This solution is zero on the walls and symmetric in x and y, so it cannot tell every wrong scheme: certificates use
-    `space_studies`.
+    `study_family`.
     """
     problem = replace(SINES, equation=scheme.equation, parameters=parameters)
     return _refine(scheme, levels, (problem,), progress=progress, below=np.inf)[0]
 
 
-def space_studies(
+def study_family(
     scheme: Scheme,
     levels: Levels,
     *,
@@ -75,14 +63,16 @@ def _refine(
     for n in levels.sizes:
         if progress is not None:
             progress(f"space order, {levels.family}, n = {n}")
-        meshes = [levels.refine_to(n, seed) for seed in levels.seeds]
-        errors = np.array([[problem_errors(scheme, mesh, problem) for problem in problems] for mesh in meshes])
-        cells.append(round(float(np.mean([count_cells(mesh) for mesh in meshes]))))
+        graphs = [levels.graph(n, seed) for seed in levels.seeds]
+        errors = np.array(
+            [[measure_problem_errors(scheme, graph, problem) for problem in problems] for graph in graphs]
+        )
+        cells.append(round(float(np.mean([graph.cells for graph in graphs]))))
         mean = np.mean(errors**2, axis=0)
         together.append(np.sqrt(mean))
-        if len(meshes) > 1:
+        if len(graphs) > 1:
             # Half the relative standard error of the mean square is that of its root.
-            scatter.append(0.5 * np.std(errors**2, axis=0, ddof=1) / np.sqrt(len(meshes)) / np.maximum(mean, 1e-300))
+            scatter.append(0.5 * np.std(errors**2, axis=0, ddof=1) / np.sqrt(len(graphs)) / np.maximum(mean, 1e-300))
     found = _Errors(cells, np.array(together), np.array(scatter))
     return _studies(levels.family, found, problems, below=below, least=LEAST_LEVELS, dimension=levels.dimension)
 
@@ -128,14 +118,14 @@ def check_sequence(meshes: Sequence[Mesh], exact: str | None, equation: Equation
                 f"{mesh.origin}: has {len(mesh.cells)} cells, no more than the mesh before it: coarse meshes come first"
             )
     if exact is None:
-        return tuple(scaled_to(problem, meshes[-1]) for problem in problems_of(equation))
+        return tuple(scale_to_mesh(problem, meshes[-1]) for problem in problems_of(equation))
     problem = Problem(exact, exact, equation=equation)
     for mesh in meshes:
         problem.source(problem.graph(mesh))
     return (problem,)
 
 
-def mesh_studies(
+def study_meshes(
     scheme: Scheme,
     meshes: Sequence[Mesh],
     *,
@@ -148,17 +138,17 @@ def mesh_studies(
     for mesh in meshes:
         if progress is not None:
             progress(f"steady states on {mesh.origin}")
-        errors.append([problem_errors(scheme, mesh, problem) for problem in problems])
+        errors.append([measure_problem_errors(scheme, mesh, problem) for problem in problems])
     found = _Errors([len(mesh.cells) for mesh in meshes], np.array(errors), np.empty(0))
     return _studies("meshes", found, problems, below=LARGEST_ERROR, least=LEAST_MESHES)
 
 
-def steady_errors(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> tuple[float, float]:
+def measure_steady_errors(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> tuple[float, float]:
     """Relative L2 and L∞ error of the steady state u = sin πx sin πy on one mesh."""
-    return problem_errors(scheme, mesh, replace(SINES, equation=scheme.equation, parameters=parameters))
+    return measure_problem_errors(scheme, mesh, replace(SINES, equation=scheme.equation, parameters=parameters))
 
 
-def problem_errors(scheme: Scheme, mesh: Mesh | DualGraph, problem: Problem) -> tuple[float, float]:
+def measure_problem_errors(scheme: Scheme, mesh: Mesh | DualGraph, problem: Problem) -> tuple[float, float]:
     """Relative L2 and L∞ error of the steady state of a manufactured problem on one mesh."""
     graph = problem.graph(mesh)
     u = problem.solution(graph)
@@ -178,15 +168,77 @@ def mesh_line(study: SpaceStudy) -> Line:
         outcome = "does not converge" if rates.stalled else "no order established"
     method = f"steady states on each mesh; an order needs three meshes and a last error below {LARGEST_ERROR:.0%}"
     verdict = Verdict.MEASURED if rates.convergent else Verdict.FAILS if rates.stalled else Verdict.UNKNOWN
-    return Line(f"your meshes, {study.problem}: {outcome}", verdict, study_in_words(study, named=False), method)
+    return Line(f"your meshes, {study.problem}: {outcome}", verdict, describe_study(study, named=False), method)
 
 
-def study_in_words(study: SpaceStudy, *, named: bool = True) -> str:
+def describe_study(study: SpaceStudy, *, named: bool = True) -> str:
     """Errors, rates and order of a study, with the name of its problem unless `named` is false."""
     errors = " ".join(f"{error:.3e}" for error in study.l2.errors)
     cells = f"{study.cells[0]}–{study.cells[-1]} cells"
-    text = f"L2 {errors} ({cells}), {rates_in_words(study.l2)}"
+    text = f"L2 {errors} ({cells}), {describe_rates(study.l2)}"
     if not study.l2.errors[-1] <= study.l2.below:
         text += f", above {study.l2.below:.0%} of the solution"
-    text += f", L∞ {study.linf.errors[-1]:.3e} at the finest, order {number(study.linf.order)}"
+    text += f", L∞ {study.linf.errors[-1]:.3e} at the finest, order {format_order(study.linf.order)}"
     return f"{study.problem}: {text}" if named else text
+
+
+# Crossings of the domain after which the initial state has left it.
+CROSSINGS = 2.0
+# Share of the reference step at which our explicit schemes are stable; and the largest number of steps of a march.
+FRACTION, MOST_STEPS = 0.4, 40_000
+
+
+@dataclass(frozen=True)
+class _Error:
+    l2: float
+    linf: float
+
+
+def study_marched(
+    scheme: Scheme, levels: Levels, *, progress: Callable[[str], None] | None = None
+) -> tuple[SpaceStudy, ...]:
+    """One study per family, of the problem that holds u on every wall; parameters are constant.
+
+    Raises NumericalError where a march does not end or the field is not finite.
+    """
+    problem = replace(problems_of(scheme.equation, levels.dimension)[0], mixed=False)
+    cells, errors = [], []
+    for n in levels.sizes:
+        if progress is not None:
+            progress(f"space order, {levels.family}, n = {n}")
+        graph = problem.graph(levels.graph(n))
+        cells.append(graph.cells)
+        errors.append(_march(scheme, graph, problem))
+    h = tuple(count ** (-1 / levels.dimension) for count in cells)
+    l2, linf = (
+        Rates(h, tuple(getattr(error, norm) for error in errors), below=LARGEST_ERROR, least=LEAST_LEVELS)
+        for norm in ("l2", "linf")
+    )
+    return (SpaceStudy(levels.family, tuple(cells), l2, linf, "marched to steady state"),)
+
+
+def _march(scheme: Scheme, graph: DualGraph, problem: Problem) -> _Error:
+    u, settings = problem.solution(graph), problem.settings(graph.dimension)
+    dt = FRACTION * reference_step(scheme.equation, graph, settings, u)
+    steps = math.ceil(CROSSINGS * _crossing_time(scheme, graph, problem, u) / dt)
+    if not 0 < steps <= MOST_STEPS:
+        raise NumericalError(f"a march of {steps} steps is too long")
+    stepper = general_stepper(scheme, graph, dt=dt, parameters=settings, source=problem.source(graph), dtype="float64")
+    apart = np.asarray(stepper.rollout(u, steps)) - u
+    if not np.isfinite(apart).all():
+        raise NumericalError(f"the field is not finite after {steps} steps of {FRACTION:g} reference steps")
+    V = graph.V
+    return _Error(float(np.sqrt(V @ apart**2 / (V @ u**2))), float(np.abs(apart).max() / np.abs(u).max()))
+
+
+def _crossing_time(scheme: Scheme, graph: DualGraph, problem: Problem, u: np.ndarray) -> float:
+    """The time in which the slowest state crosses the domain."""
+    equation = scheme.equation
+    assert equation.velocity is not None
+    a = np.asarray(problem.settings(graph.dimension)[equation.velocity], float)
+    slope = np.abs(evaluate(differentiate(equation.transported, equation.u), {equation.u: u}, np))
+    span = graph.centre.max(axis=0) - graph.centre.min(axis=0)
+    slowest = float(np.quantile(slope, 0.05)) * float(np.abs(a).max())
+    if slowest == 0:
+        raise NumericalError("nothing is carried")
+    return float(span.max() / slowest)

@@ -6,20 +6,17 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
-from fluxforge.certify._problems import Problem, capacity, strength, with_walls
+from fluxforge.certify._problems import Problem, capacity_value, diffusion_strength, with_walls
+from fluxforge.certify._studies import PatchTest
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.mesh._dual import DualGraph, check_graph
-from fluxforge.mesh._face_parameters import face_conormals
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameter_values import face_conormals
 from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
-from fluxforge.scheme._scheme import Scheme, check_scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme, check_scheme
 from fluxforge.stepping._assemble import generator
-
-# Residuals below this are round-off: sums of some dozen terms over differences of nearby values.
-EXACT = 1e-10
 
 
 def polynomials(dimension: int) -> dict[int, tuple[str, ...]]:
@@ -28,27 +25,7 @@ def polynomials(dimension: int) -> dict[int, tuple[str, ...]]:
     return {0: ("1",), 1: axes, 2: tuple("*".join(pair) for pair in combinations_with_replacement(axes, 2))}
 
 
-@dataclass(frozen=True)
-class PatchTest:
-    """max |G p + r + N S_p| over cells and polynomials p of each degree, times h²/(K max|p|); 0 is exact.
-
-    S_p is the source that makes p a steady solution of the equation, and K the size of its diffusion.
-
-    `cell` is where the residual of degree 1 is largest: a linear field that is not steady is a counterexample. `walls`
-    is that cell's boundary data: "held" (p given on every wall) or "mixed" (∂p/∂n on the right and lower ones).
-    """
-
-    residual: dict[int, float]
-    cell: int
-    polynomial: str
-    walls: str = "held"
-
-    def exact(self, degree: int) -> bool:
-        """Whether all polynomials up to that degree are steady to round-off."""
-        return all(self.residual[k] <= EXACT for k in range(degree + 1))
-
-
-def patch_test(
+def run_patch_test(
     scheme: Scheme, mesh: Mesh | DualGraph, *, parameters: Settings | None = None, walls: str = "held"
 ) -> PatchTest:
     """Polynomials given at the centroids and by the boundary conditions at the face centres."""
@@ -62,7 +39,9 @@ def patch_test(
             graph = problem.graph(mesh)
             system = generator(scheme, graph, parameters=parameters)
             p = problem.solution(graph)
-            size = strength(scheme.equation, parameters, dimension) / capacity(scheme.equation, parameters, dimension)
+            size = diffusion_strength(scheme.equation, parameters, dimension) / capacity_value(
+                scheme.equation, parameters, dimension
+            )
             # h² in every dimension.
             squared = graph.V.mean() if dimension == 2 else graph.V.mean() ** (2 / dimension)
             scale = squared / (size * np.abs(p).max())
@@ -75,14 +54,14 @@ def patch_test(
     return PatchTest(residual, worst[1], worst[2], walls)
 
 
-def patch_tests(scheme: Scheme, mesh: Mesh | DualGraph) -> tuple[PatchTest, PatchTest]:
+def run_patch_tests(scheme: Scheme, mesh: Mesh | DualGraph) -> tuple[PatchTest, PatchTest]:
     """With held and with mixed walls, the parameters those of the equation's example."""
     parameters = scheme.equation.example(mesh.dimension if isinstance(mesh, DualGraph) else 2)
-    held, mixed = (patch_test(scheme, mesh, parameters=parameters, walls=walls) for walls in ("held", "mixed"))
+    held, mixed = (run_patch_test(scheme, mesh, parameters=parameters, walls=walls) for walls in ("held", "mixed"))
     return held, mixed
 
 
-def worse(one: PatchTest, other: PatchTest) -> PatchTest:
+def choose_worse(one: PatchTest, other: PatchTest) -> PatchTest:
     """The patch test with the larger residual of degree one."""
     return one if one.residual[1] >= other.residual[1] else other
 

@@ -4,65 +4,35 @@ The exact solution for any f is Osher's: u(x/t = ξ) is the u between the two st
 u_left < u_right, and largest otherwise.
 """
 
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
+import jax
 import numpy as np
 import sympy as sp
 
 from fluxforge.certify._evidence import Line, verdict_of
-from fluxforge.certify._pieces import Range
-from fluxforge.errors import InputError
+from fluxforge.certify.transport import BoundaryLayer, Range, RiemannProblem, RiemannStudy
+from fluxforge.errors import InputError, NumericalError
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.mesh._boundary import Dirichlet, Neumann
+from fluxforge.mesh._boundary import Conditions, Dirichlet, Neumann
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._parameter import Rank
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._run import simulate
+from fluxforge.stepping._assemble import generator
+from fluxforge.stepping._build import stepper
 
 # The jump is in the middle of a row of unit length, and no wave comes nearer to an end than a tenth of it.
 MIDDLE, REACH = 0.5, 0.4
 # Points per cell at which the exact solution is averaged, and states among which its extremum is searched.
 SAMPLES, STATES = 8, 4001
-# Halving the cells reduces the L1 error of a first-order scheme by at least a factor of √2, shock or rarefaction.
-FALLS = 0.85
 # Differences of states that count as an overshoot: steps are rounded, and limited slopes guard a division.
 OVERSHOOT = 1e-6
 COURANT = 0.4
 
 
-@dataclass(frozen=True)
-class RiemannProblem:
-    """Two states, what follows from them, and the speed of a shock."""
-
-    kind: str
-    left: float
-    right: float
-    speed: float | None
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.left:g} → {self.right:g}"
-
-
-@dataclass(frozen=True)
-class RiemannStudy:
-    """L1 errors at `cells` a row, the speed of a shock from where the middle value is, and the largest overshoot."""
-
-    problem: RiemannProblem
-    cells: tuple[int, ...]
-    errors: tuple[float, ...]
-    speed: float | None
-    overshoot: float
-
-    @property
-    def falls(self) -> bool:
-        """Whether every refinement reduces the error."""
-        return all(np.isfinite(after) and after <= FALLS * before for before, after in pairwise(self.errors))
-
-
-def riemann_problems(equation: Equation, states: Range) -> tuple[RiemannProblem, ...]:
+def list_riemann_problems(equation: Equation, states: Range) -> tuple[RiemannProblem, ...]:
     """A jump either way between the ends of the range, and from and to a sonic point between them.
 
     Raises InputError for an f that is neither linear nor convex nor concave over the range.
@@ -104,7 +74,7 @@ def exact_solution(equation: Equation, problem: RiemannProblem, ratio: np.ndarra
     )
 
 
-def rows(count: int, cells: int) -> Mesh:
+def row_mesh(count: int, cells: int) -> Mesh:
     """Separate rows of squares: `cells` of them in a row of unit length, tagged `left`, `right` and `sides`."""
     h = 1.0 / cells
     x = np.arange(cells + 1) * h
@@ -132,7 +102,7 @@ def solve_riemann(
     Raises InputError for an f without known problems, or a scheme that the rows do not serve.
     """
     equation = scheme.equation
-    problems = riemann_problems(equation, states)
+    problems = list_riemann_problems(equation, states)
     u = np.linspace(*states, STATES)
     top = float(np.abs(evaluate(differentiate(equation.transported, equation.u), {equation.u: u}, np)).max())
     end = REACH / top
@@ -149,7 +119,6 @@ def _run(
     scheme: Scheme, problems: tuple[RiemannProblem, ...], *, n: int, end: float, steps: int
 ) -> list[tuple[float, float, float]]:
     """Per problem the L1 error, the speed of the middle value, and how far beyond the two states u has gone."""
-    mesh = rows(len(problems), n)
     left, right = (np.array([getattr(one, side) for one in problems]) for side in ("left", "right"))
 
     def initial(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -157,19 +126,12 @@ def _run(
         return np.where(x < MIDDLE, left[row], right[row])
 
     vector = {p.name: (1.0, 0.0) for p in scheme.equation.parameters if p.rank is Rank.VECTOR}
-    run = simulate(
-        scheme,
-        mesh,
-        parameters={**scheme.equation.example(2), **vector},
-        initial=initial,
-        boundary={"left": Dirichlet(initial), "right": Dirichlet(initial), "sides": Neumann()},
-        dt=end / steps,
-        steps=steps,
-        save_every=steps,
-        force=True,
-        throw=False,
-    )
-    fields = np.asarray(run.fields[-1]).reshape(len(problems), n)
+    walls: Conditions = {"left": Dirichlet(initial), "right": Dirichlet(initial), "sides": Neumann()}
+    graph = dual(row_mesh(len(problems), n), walls, equation=scheme.equation)
+    parameters = {**scheme.equation.example(2), **vector}
+    with jax.enable_x64(True):
+        march = stepper(scheme, graph, end / steps, parameters=parameters)
+        fields = np.asarray(march.rollout(initial(*graph.x.T), steps)).reshape(len(problems), n)
     fine = (np.arange(n * SAMPLES) + 0.5) / (n * SAMPLES)
     found = []
     for u, problem in zip(fields, problems, strict=True):
@@ -207,3 +169,46 @@ def _in_words(study: RiemannStudy) -> str:
     if study.speed is not None and study.problem.kind == "shock":
         text += f", speed {study.speed + 0.0:.3f} (exact {(study.problem.speed or 0.0) + 0.0:g})"
     return text + (f", beyond both states by {study.overshoot:.2g}" if study.overshoot > OVERSHOOT else "")
+
+
+def layer_line(found: BoundaryLayer) -> Line:
+    """Whether a steady boundary layer oscillates, at which cell Péclet numbers."""
+    parts = [
+        f"{peclet:g}: {'beyond the walls by ' + format(off, '.2g') if off > 1e-9 else 'none'}"
+        for peclet, off in zip(found.peclet, found.overshoot, strict=True)
+    ]
+    verdict = verdict_of(max(found.overshoot) <= 1e-9)
+    evidence = "overshoot by cell Péclet number, " + "; ".join(parts)
+    return Line("steady boundary layer without oscillation", verdict, evidence, "steady state on a row of 24 squares")
+
+
+# The row of cells, and the cell Péclet numbers tried: central differences oscillate beyond 2.
+CELLS = 24
+PECLET = (1.0, 1.9, 2.5, 10.0, 100.0)
+
+
+def solve_boundary_layer(scheme: Scheme) -> BoundaryLayer:
+    """Solve a ∂u/∂x = K ∂²u/∂x², u = 0 on the left and 1 on the right, with flow to the right.
+
+    Raises NumericalError where the system has no solution, or K is not made of scalars.
+    """
+    equation = scheme.equation
+    conducting = {v.name for v in equation.diffusion.free_symbols}
+    if equation.diffusion_tensor is not None or not conducting:
+        raise NumericalError("asked of a scalar diffusion only")
+    walls: Conditions = {"left": Dirichlet(0.0), "right": Dirichlet(1.0), "sides": Neumann()}
+    graph = dual(row_mesh(1, CELLS), walls)
+    found = []
+    for peclet in PECLET:
+        values = dict(equation.example(2))
+        for p in equation.parameters:
+            if p.rank is Rank.VECTOR:
+                values[p.name] = (1.0, 0.0)
+            elif p.name in conducting:
+                values[p.name] = 1.0 / (CELLS * peclet)
+        system = generator(scheme, graph, parameters=values)
+        u = np.linalg.solve(system.M.toarray(), -system.b)
+        if not np.isfinite(u).all():
+            raise NumericalError(f"no steady state at a cell Péclet number of {peclet:g}")
+        found.append(float(max(u.max() - 1.0, -u.min(), 0.0)))
+    return BoundaryLayer(PECLET, tuple(found))

@@ -1,38 +1,40 @@
 """The system a scheme integrates: whether its operator G, boundary data r and source s are the equation's."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import eye_array
 
-from fluxforge.certify._evidence import FALLS, Line, verdict_of
+from fluxforge.certify._equations import FALLS, SAME_RATE, SAME_SYSTEM, SMOOTH, Rate, SemiDiscrete
+from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._families import Levels
-from fluxforge.certify._problems import Problem, capacity, functions, problems_of, times, varies, with_mixed_walls
-from fluxforge.certify.effective import (
-    EXTRAPOLATED,
-    lattice_equation,
-    own_equation,
-    relative_to_own,
-    smooth_equation,
+from fluxforge.certify._problems import (
+    Problem,
+    capacity_value,
+    differentiate_solution,
+    has_varying_parameters,
+    problems_of,
+    scale_parameter,
+    with_mixed_walls,
 )
+from fluxforge.certify._studies import PatchTest
+from fluxforge.certify.effective import lattice_equation, own_equation, relative_to_own, smooth_equation
 from fluxforge.certify.flux import has_flux_of_equation
-from fluxforge.certify.patch import PatchTest
+from fluxforge.errors import NumericalError
 from fluxforge.mesh._boundary import Dirichlet
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import squares
-from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import squares
+from fluxforge.mesh._parameters import Settings, reference_step
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 from fluxforge.scheme._document import find
 from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.stepping._assemble import Operator, generator
+from fluxforge.stepping._stepper import general_stepper
 
-# Relative differences of matrices and vectors below this are round-off.
-SAME = 1e-10
-# Of the equation of smooth fields: second moments, extrapolated in h, of entries of G some hundred times larger.
-SMOOTH = 1e-8
 # All parameters of the equation are multiplied by each of these: a missing factor is invisible only at 1.
 FACTORS = (1.0, 0.37, 2.9)
 # What L has no share of, as boundary data without a flux, is measured by this share of max|L|: r is a sum of entries of
@@ -40,55 +42,7 @@ FACTORS = (1.0, 0.37, 2.9)
 NO_DATA, TINY = 1e-3, 1e-300
 
 
-@dataclass(frozen=True)
-class SemiDiscrete:
-    """How far dT/dt = G T + s S + r is from the plain flux's system, the worst of three sizes of the
-    parameters and of two kinds of wall.
-
-    `plain_flux`: max |G − L|/max|L|, L the equation's two-point flux; `walls`: the same of r, with
-    Dirichlet walls and with Neumann walls of q ≠ 0; `source`: the same of s; `proportional`: how far G and r are from
-    being multiplied with all parameters, 0 where L's own are not, as with a capacity or a reaction's constant.
-    `diffusion`: the eigenvalue of K, relative to the equation's own, on squares that is farthest from 1; `drift` the
-    first-order drift there; not a number where the equation has more than diffusion, and then only the two-point flux
-    is right.
-    The generator is right if G and r are L's, or those of another operator that keeps linear fields (a corrected flux),
-    has the right diffusivity and no drift; if it is proportional to the parameters; and if the source enters as it is.
-
-    Of other equations than diffusion, `smooth` is how far the equation that smooth fields obey on the `lattice` is from
-    the right one. `varying`: where parameters may vary, whether what is left of a smooth field and the source that
-    belongs to it falls with the size of the cells. `two_point`: the flux reads two cells and is one of the equation on
-    every mesh on which the plain one is, by its formula.
-    """
-
-    plain_flux: float
-    walls: float
-    source: float
-    proportional: float
-    diffusion: float
-    drift: float
-    linear_exact: bool
-    smooth: float | None = None
-    varying: bool = True
-    lattice: str = "squares"
-    two_point: bool = False
-
-    @property
-    def plain(self) -> bool:
-        """Whether the system is that of the plain flux."""
-        return self.plain_flux <= SAME and self.walls <= SAME
-
-    @property
-    def holds(self) -> bool:
-        """Whether all of it is as it should be."""
-        # A two-point flux that its formula shows to be one of the equation need not be homogeneous in the geometry, as
-        # that of Scharfetter and Gummel is not: K(h) is then not linear in h, and the extrapolation leaves something.
-        most = EXTRAPOLATED if self.two_point else SMOOTH
-        like = self.smooth <= most if self.smooth is not None else abs(self.diffusion - 1.0) <= SAME
-        right = (self.linear_exact or self.two_point) and like and self.drift == 0
-        return (self.plain or right) and self.proportional <= SAME and self.source <= SAME and self.varying
-
-
-def semidiscrete(
+def compare_system(
     scheme: Scheme, graph: DualGraph, patch: PatchTest, *, parameters: Settings | None = None
 ) -> SemiDiscrete:
     """Compare with the plain flux on one mesh; `patch` is the patch test on an irregular one.
@@ -97,22 +51,22 @@ def semidiscrete(
     """
     parameters = scheme.equation.example(graph.dimension) if parameters is None else parameters
     plain_flux = find("euler", scheme.equation)
-    graphs = (graph, with_mixed_walls(graph, functions("1 + 2*x - 3*y + x*y", graph.dimension).gradient))
+    graphs = (graph, with_mixed_walls(graph, differentiate_solution("1 + 2*x - 3*y + x*y", graph.dimension).gradient))
     plain = walls = source = proportional = 0.0
     for walled in graphs:
         first, plain_first = (generator(one, walled, parameters=parameters) for one in (scheme, plain_flux))
         for factor in FACTORS:
-            values = {name: times(value, factor) for name, value in parameters.items()}
+            values = {name: scale_parameter(value, factor) for name, value in parameters.items()}
             system = generator(scheme, walled, parameters=values)
             wanted = generator(plain_flux, walled, parameters=values)
             size = max(abs(wanted.M).max(), TINY)
             plain = _worse(plain, abs(system.M - wanted.M).max() / size)
             walls = _worse(walls, np.abs(system.b - wanted.b).max() / max(np.abs(wanted.b).max(), NO_DATA * size))
             source = _worse(source, abs(system.N - wanted.N).max())
-            if _off_proportion(plain_first, wanted, factor) <= SAME:
+            if _off_proportion(plain_first, wanted, factor) <= SAME_SYSTEM:
                 proportional = _worse(proportional, _off_proportion(first, system, factor))
     lattice = "cubes" if graph.dimension == 3 else "squares"
-    varying = falls_with_size(scheme, lattice) if varies(scheme.equation) else True
+    varying = falls_with_size(scheme, lattice) if has_varying_parameters(scheme.equation) else True
     if not scheme.equation.only_diffuses:
         found = smooth_equation(scheme, lattice, parameters=parameters)
         smooth = found.apart(own_equation(scheme.equation, graph.dimension, parameters))
@@ -140,13 +94,13 @@ def falls_with_size(scheme: Scheme, lattice: str) -> bool:
     left = []
     for n in sizes:
         problem = _along_axes(problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1])
-        graph = problem.graph(Levels(lattice, (n,)).refine_to(n))
+        graph = problem.graph(Levels(lattice, (n,)).graph(n))
         system = generator(scheme, graph, parameters=problem.settings(graph.dimension))
         S = system.N @ problem.source(graph)
         off = np.abs(system.M @ problem.solution(graph) + system.b + S)
         inside = (np.abs(graph.x - 0.5) < 0.31).all(axis=1)
         left.append(float(off[inside].max() / np.abs(S).max()))
-    return bool(left[1] <= max(FALLS * left[0], SAME))
+    return bool(left[1] <= max(FALLS * left[0], SAME_SYSTEM))
 
 
 def _along_axes(problem: Problem) -> Problem:
@@ -191,9 +145,9 @@ def other_equation(scheme: Scheme) -> str | None:
         return wrong
     graph = dual(squares(3), Dirichlet("1 + x"))
     system = generator(scheme, graph, parameters=parameters)
-    share = 1.0 / capacity(equation, parameters)
+    share = 1.0 / capacity_value(equation, parameters)
     off = float(abs(system.N - share * eye_array(graph.cells)).max()) / share
-    return None if off <= SAME else f"the source enters with an error of {off:.2g}"
+    return None if off <= SAME_SYSTEM else f"the source enters with an error of {off:.2g}"
 
 
 def _other_diffusion(scheme: Scheme, parameters: Settings) -> str | None:
@@ -239,3 +193,81 @@ def generator_line(found: SemiDiscrete, words: Words = HEAT.words) -> Line:
     tried = words.parameters if words == HEAT.words else "sizes of the parameters"
     method = f"complex-step ∂/∂Δt at Δt = 0, three {tried}, Dirichlet and Neumann walls"
     return Line("generator is L, source is S", verdict_of(found.holds), f"{operator}; {source}", method)
+
+
+# Steps of this part of the reference step: (T' − T)/Δt at Δt and Δt/2 extrapolate to 0 with an error of the order of
+# its square, 1e-10, and of round-off, 2ε/SHORT = 1e-10 of T over the reference step.
+SHORT = 1e-5
+
+
+def compare_rate(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> Rate:
+    """Compare with Euler's scheme for the same equation, from a state in (0, 1), one of both signs and a constant one.
+
+    Raises NumericalError where no state gives finite rates.
+    """
+    rng = np.random.default_rng(0)
+    states = (rng.random(graph.cells), rng.standard_normal(graph.cells), np.full(graph.cells, 0.3))
+    source = rng.standard_normal(graph.cells)
+    worst = [
+        apart for T in states if np.isfinite(apart := _apart(scheme, graph, T=T, source=source, parameters=parameters))
+    ]
+    if not worst:
+        raise NumericalError("the equation has no finite rate of change on any of the states tried")
+    if max(worst) <= SAME_RATE:
+        return Rate(max(worst))
+    lattice = "cubes" if graph.dimension == 3 else "squares"
+    return Rate(max(worst), measure_remaining_rates(scheme, lattice), lattice)
+
+
+def measure_remaining_rates(scheme: Scheme, lattice: str) -> tuple[float, ...]:
+    """|∂T'/∂Δt| of a smooth steady solution away from the walls, relative to its source, on finer and finer lattices.
+
+    Parameters vary where they may. A quantile, not the maximum: limited fluxes are of lower order in single cells.
+    """
+    left = []
+    problem = problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1]
+    problem = replace(problem, mixed=False)
+    for n in (5, 10) if lattice == "cubes" else (8, 16, 32):
+        graph = problem.graph(Levels(lattice, (n,)).graph(n))
+        T, S, settings = problem.solution(graph), problem.source(graph), problem.settings(graph.dimension)
+        dt = SHORT * reference_step(scheme.equation, graph, settings, T)
+        off = np.abs(_slope(scheme, graph, T=T, source=S, dt=dt, parameters=settings))
+        inside = (np.abs(graph.x - 0.5) < 0.31).all(axis=1)
+        left.append(float(np.quantile(off[inside], 0.9) / np.abs(S).max()))
+    return tuple(left)
+
+
+def _apart(scheme: Scheme, graph: DualGraph, *, T: np.ndarray, source: np.ndarray, parameters: Settings) -> float:
+    unit = reference_step(scheme.equation, graph, parameters, T)
+    # An equation whose fields only grow has no reference step; then the unit of time is used.
+    unit = unit if np.isfinite(unit) else 1.0
+    own, wanted = (
+        _slope(each, graph, T=T, source=source, dt=SHORT * unit, parameters=parameters)
+        for each in (scheme, find("euler", scheme.equation))
+    )
+    size = max(np.abs(wanted).max(), np.abs(own).max(), np.abs(T).max() / unit)
+    return float(np.abs(own - wanted).max() / size)
+
+
+def _slope(
+    scheme: Scheme, graph: DualGraph, *, T: np.ndarray, source: np.ndarray, dt: float, parameters: Settings
+) -> np.ndarray:
+    """(T' − T)/Δt extrapolated from Δt and Δt/2 to 0."""
+    found = []
+    for step in (dt, dt / 2):
+        stepper = general_stepper(scheme, graph, dt=step, parameters=parameters, source=source, dtype="float64")
+        found.append((np.asarray(stepper(T)) - T) / step)
+    return np.asarray(2.0 * found[1] - found[0])
+
+
+def rate_line(found: Rate) -> Line:
+    """Whether a short step of a scheme that is not linear does what the equation says."""
+    evidence = f"∂T'/∂Δt at Δt = 0 differs from the equation's own flux, reaction and source by {found.apart:.1e}"
+    method = "steps of 1e-5 and 0.5e-5 of the reference step, extrapolated, from three states"
+    if found.left:
+        falls = "falls" if found.falls else "does not fall"
+        shares = " ".join(f"{share:.2e}" for share in found.left)
+        evidence = f"another flux than the equation's two-point one; what it leaves of a smooth steady field {falls}"
+        evidence += f" with the size of the {found.lattice}: {shares} of the source"
+        method = "short steps from a manufactured solution, on three sizes of lattice"
+    return Line("generator is the equation's", verdict_of(found.holds), evidence, method)

@@ -1,22 +1,19 @@
 """Stability: the amplification factor R(z), its real interval, and the largest stable step on a mesh."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
 
 from fluxforge.certify._evidence import Line, Verdict
-from fluxforge.certify._families import tetrahedra
-from fluxforge.certify._problems import study_step
-from fluxforge.certify.waves import WaveLimit, spectral_limit, wave_limit
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._generate import generate
+from fluxforge.certify._properties import Stability, WaveLimit
+from fluxforge.certify._systems import study_step
+from fluxforge.certify.waves import spectral_limit, wave_limit
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
-from fluxforge.scheme._amplification import amplification
-from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._linear import amplification, linear_stages
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import generator
 from fluxforge.stepping._field import linear_reaction
@@ -35,47 +32,7 @@ GROWING = 1e-10
 TRIED = (1e-3, 1e3, 49)
 
 
-@dataclass(frozen=True)
-class Stability:
-    """`factor` is R(z) where the scheme is a function of one operator (`one_operator`), z = Δt times its eigenvalue.
-
-    `interval`: |R| ≤ 1 on [−interval, 0]; infinite if unlimited, 0 if never stable; None without R.
-    `dt_max` on the mesh, `fourier` its Fourier step; `rate` the generator's largest |eigenvalue|.
-    `oscillation`: the smallest x > 0 with R(−x) ≤ 0, beyond which the roughest mode changes sign at every step.
-    `stable_below` and `diverges_above`: what rollouts at 0.99 and 1.01 of dt_max did; None where there is no such step,
-    and the second also where the equation itself lets fields grow, and the first is relative to that growth.
-
-    Only with R is dt_max a bound. Without it, dt_max is the largest step tried up to which the spectral radius was at
-    most one: `bound` is false, steps between those tried may be unstable.
-
-    Of an equation with transport, `waves` is the limit of plane waves on an infinite lattice; `spectral` says that
-    dt_max comes from the eigenvalues of G on the mesh, complex ones, which bound nothing where G is not normal.
-    """
-
-    factor: sp.Expr | None
-    one_operator: bool | None
-    interval: float | None
-    dt_max: float | None
-    fourier: float
-    rate: float | None
-    oscillation: float | None
-    stable_below: bool | None
-    diverges_above: bool | None
-    waves: WaveLimit | None = None
-    spectral: bool = False
-
-    @property
-    def bound(self) -> bool:
-        """Whether every step up to dt_max is known to be stable."""
-        return bool(self.one_operator) and not self.spectral
-
-    @property
-    def over_fourier(self) -> float | None:
-        """dt_max over the Fourier step; None if unlimited or not established."""
-        return None if self.dt_max is None or math.isinf(self.dt_max) else self.dt_max / self.fourier
-
-
-def stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Stability:
+def measure_stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Stability:
     """The stability of a scheme on a graph, with boundary data of zero."""
     fourier = study_step(scheme, graph, parameters)
     factor = amplification(scheme) if linear_stages(scheme) is not None else None
@@ -104,6 +61,12 @@ def stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None =
             above = _grows(scheme, graph, 1.01 * limit, parameters=parameters)
     interval = real_interval(factor) if one else None
     return Stability(factor, one, interval, limit, fourier, rate, _oscillation(factor) if one else None, below, above)
+
+
+def find_largest_step(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> float | None:
+    """From R(z) where there is one; otherwise the largest of the steps that were tried. None where none is known."""
+    found = step_limit(scheme, graph, parameters=parameters)
+    return found.dt if found is not None else measure_stability(scheme, graph, parameters=parameters).dt_max
 
 
 def _of_transport(
@@ -192,16 +155,6 @@ def _by_bisection(scheme: Scheme, graph: DualGraph, *, parameters: Settings | No
         middle = 0.5 * (low + high)
         low, high = (middle, high) if stable(middle) else (low, middle)
     return low
-
-
-def default_graph(dimension: int = 2) -> DualGraph:
-    """The mesh on which limits are quoted unless one is given: irregular, about 300 cells, T = 0 on its boundary.
-
-    In space, 162 jittered tetrahedra.
-    """
-    if dimension == 3:
-        return tetrahedra(3, 0.15, 1)
-    return dual(generate(kind="irregular", cells=300, seed=1, engine="builtin"))
 
 
 def stability_line(found: Stability, where: str, words: Words = HEAT.words) -> Line:

@@ -1,85 +1,32 @@
 """Order in time: against the exact solution of the scheme's own semi-discrete system, exactly and observed."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import expm
 
-from fluxforge.certify._evidence import Line, Rates, Verdict, number, rates_in_words
-from fluxforge.certify._families import rough_tetrahedra
-from fluxforge.certify._problems import functions, study_step, with_mixed_walls, with_walls
-from fluxforge.errors import NumericalError
-from fluxforge.mesh._boundary import Dirichlet
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import jittered
+from fluxforge.certify._evidence import Line, Verdict
+from fluxforge.certify._families import study_graph
+from fluxforge.certify._problems import differentiate_solution, with_mixed_walls
+from fluxforge.certify._studies import Rates, TimeStudy, describe_rates, format_order
+from fluxforge.certify._systems import exact_solution, march, study_step
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
-from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, one_cell_order
+from fluxforge.scheme._linear import HIGHEST_ORDER, one_cell_order
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._assemble import Operator, generator, operator
-from fluxforge.stepping._implicit import factorise, sides
+from fluxforge.stepping._assemble import generator, operator
+from fluxforge.stepping._implicit import sides
 
 # Values of Δt, each half of the one before; the finest may reach round-off.
 LEVELS = 7
-# An observed order and the exact one are the same if they differ by no more than this.
-AGREE = 0.1
 # Taylor coefficients come from this many points on a circle of half the Fourier step. Aliasing is below 0.41^POINTS
 # = 4e-13 of the first pole's (Crank-Nicolson, |z| = 2), round-off below eps·k!/0.8^k = 1e-13 for k ≤ 6.
 POINTS = 32
 SAME = 1e-9
 
 
-@dataclass(frozen=True)
-class TimeStudy:
-    """Errors at a fixed time for a free run (T₀, S = 0) and a driven one (T₀ = 0, S non-uniform).
-
-    They are relative to the solution; a run that is exact bounds nothing. `one_cell` is the order on one cell in exact
-    arithmetic, `series` the number of Taylor coefficients in Δt of a step on an irregular mesh with mixed walls that
-    agree with those of the exact solution. None where they were not asked for, or do not exist.
-    """
-
-    free: Rates
-    driven: Rates
-    one_cell: OneCellOrder | None = None
-    series: int | None = None
-
-    @property
-    def exact_order(self) -> int | None:
-        """The order from the algebra, the smallest of those known; None where nothing or no limit is known."""
-        known = [order for order in (self.series,) if order is not None]
-        if self.one_cell is not None:
-            known += [self.one_cell.free, self.one_cell.driven]
-        return None if not known or min(known) >= HIGHEST_ORDER else min(known)
-
-    @property
-    def order(self) -> float | None:
-        """The order: the observed one where it agrees with the algebra, otherwise the algebra's.
-
-        Errors at a few Δt cannot tell a coefficient of 0.50001 from ½, the algebra can.
-        """
-        exact, observed = self.exact_order, self.observed
-        if exact is None or (observed is not None and abs(observed - exact) <= AGREE):
-            return observed
-        return float(exact) if observed is None or exact < observed else observed
-
-    @property
-    def observed(self) -> float | None:
-        """The observed order, the smaller of the two runs; None where a run has none and is not exact."""
-        runs = [run for run in (self.free, self.driven) if not run.exact]
-        orders = [run.order for run in runs]
-        found = [order for order in orders if order is not None]
-        return min(found) if found and len(found) == len(orders) else None
-
-
-def study_graph(dimension: int = 2) -> DualGraph:
-    """A small irregular mesh with non-zero boundary data, without a symmetry that could hide a term."""
-    if dimension == 3:
-        graph = rough_tetrahedra()
-        return with_walls(graph, value=functions("1 + x*y + z", 3).u(*graph.centre[graph.interior :].T))
-    return dual(jittered(5, 0.2, 3), Dirichlet("1 + x*y"))
-
-
-def time_order(scheme: Scheme, graph: DualGraph | None = None, *, parameters: Settings | None = None) -> TimeStudy:
+def measure_time_order(
+    scheme: Scheme, graph: DualGraph | None = None, *, parameters: Settings | None = None
+) -> TimeStudy:
     """Halve Δt from a quarter of the Fourier step, at least four times, and compare at t = 2 Δt_Fourier."""
     graph = study_graph() if graph is None else graph
     fourier = study_step(scheme, graph, parameters)
@@ -99,18 +46,18 @@ def time_order(scheme: Scheme, graph: DualGraph | None = None, *, parameters: Se
             errors[name].append(float(np.abs(apart).max() / max(np.abs(exact).max(), 1e-300)))
     sizes = tuple(1.0 / count for count in steps)
     free, driven = (_above_round_off(Rates(sizes, tuple(errors[name]))) for name in runs)
-    series = series_order(scheme, parameters=parameters, dimension=graph.dimension)
+    series = measure_series_order(scheme, parameters=parameters, dimension=graph.dimension)
     return TimeStudy(free, driven, one_cell_order(scheme), series)
 
 
-def series_order(scheme: Scheme, *, parameters: Settings | None = None, dimension: int = 2) -> int | None:
+def measure_series_order(scheme: Scheme, *, parameters: Settings | None = None, dimension: int = 2) -> int | None:
     """How many Taylor coefficients in Δt of T' = M T + N S + b are those of the exact solution, up to 6.
 
     M_k = G^k/k!, N_k = G^(k−1)s/k! and b_k = G^(k−1)r/k!, the coefficients from complex steps around a circle; on an
     irregular mesh with Dirichlet and Neumann walls, compared to 1e-9 of the largest entry. None of a step that is not
     analytic in Δt, as with √Δt or log Δt in a coefficient: it has no such series.
     """
-    graph = with_mixed_walls(study_graph(dimension), functions("1 + 2*x - 3*y + x*y", dimension).gradient)
+    graph = with_mixed_walls(study_graph(dimension), differentiate_solution("1 + 2*x - 3*y + x*y", dimension).gradient)
     system = generator(scheme, graph, parameters=parameters)
     S = np.random.default_rng(0).standard_normal(graph.cells)
     longest = 0.5 * study_step(scheme, graph, parameters)
@@ -163,34 +110,9 @@ def _above_round_off(rates: Rates) -> Rates:
     return Rates(rates.sizes[:keep], rates.errors[:keep])
 
 
-def exact_solution(system: Operator, T0: np.ndarray, S: np.ndarray, t: float) -> np.ndarray:
-    """T(t) of dT/dt = G T + s S + r, by the exponential of the system with its constant as one more unknown."""
-    n = len(T0)
-    augmented = np.zeros((n + 1, n + 1))
-    augmented[:n, :n] = system.M.toarray()
-    augmented[:n, n] = system.N @ S + system.b
-    if not np.isfinite(augmented).all():
-        raise NumericalError("the scheme's generator is not finite, so it has no exact solution to compare with")
-    return np.asarray((expm(t * augmented) @ np.append(T0, 1.0))[:n])
-
-
-def march(step: Operator, T: np.ndarray, S: np.ndarray, count: int) -> np.ndarray:
-    """Many steps of an assembled scheme."""
-    constant = step.N @ S + step.b
-    if step.theta == 0:
-        for _ in range(count):
-            T = step.M @ T + constant
-        return T
-    left, right = sides(step)
-    factors = factorise(left)
-    for _ in range(count):
-        T = factors.solve(right @ T + constant)
-    return T
-
-
 def time_line(found: TimeStudy) -> Line:
     """The order in time."""
-    evidence = f"free run {rates_in_words(found.free)}; driven run {rates_in_words(found.driven)}"
+    evidence = f"free run {describe_rates(found.free)}; driven run {describe_rates(found.driven)}"
     exact = found.exact_order
     if exact is not None:
         evidence = f"Taylor coefficients of a step agree with the exact solution's up to Δt^{exact}; {evidence}"
@@ -198,4 +120,4 @@ def time_line(found: TimeStudy) -> Line:
             evidence += f"; at these Δt it looks like {found.observed:.2f}"
     verdict = Verdict.MEASURED if found.order is not None else Verdict.FAILS
     method = "R(z) against e^z exactly; Taylor coefficients on a mesh; runs against the matrix exponential of its own G"
-    return Line(f"order in time {number(found.order)}", verdict, evidence, method)
+    return Line(f"order in time {format_order(found.order)}", verdict, evidence, method)

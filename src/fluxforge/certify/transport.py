@@ -1,23 +1,194 @@
-"""Properties of schemes of transport: flux, limiter, total variation, Riemann problems, boundary layers."""
+"""Results about transport: flux, limiter, total variation, Riemann problems and boundary layers of a scheme."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import sympy as sp
 
 from fluxforge._types import JsonObject
-from fluxforge.certify._evidence import Line, Verdict, verdict_of
-from fluxforge.certify._identity import Identity
-from fluxforge.certify._pieces import Range
-from fluxforge.certify.harten import StepBound
-from fluxforge.certify.layer import BoundaryLayer
-from fluxforge.certify.limiter import LimiterRegion
-from fluxforge.certify.monotone import EFlux, Monotonicity
-from fluxforge.certify.riemann import RiemannStudy
-from fluxforge.errors import SchemeError
-from fluxforge.scheme._document import find
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._spaces import split_name
-from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
-from fluxforge.scheme.limiters import LIMITERS, Limiter
+
+Range = tuple[float, float]
+Ranges = Mapping[sp.Symbol, Range]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Whether two formulas are the same: `by` algebra, or by numbers at random points; `apart` is the largest gap."""
+
+    holds: bool
+    by: str
+    apart: float = 0.0
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Least:
+    """`bound` ≤ the least value ≤ `value`, which is taken at `at`; `value` is ∞ where no point was finite.
+
+    Where the function is nowhere negative, `bound` is 0: how far above zero it stays is not computed. `boxes` counts
+    the enclosures, and `open_at` is the middle of the undecided box with the lowest bound.
+    """
+
+    bound: float
+    value: float
+    at: tuple[float, ...]
+    boxes: int
+    open_at: tuple[float, ...] | None = None
+
+    def worse(self, other: "Least") -> "Least":
+        """The least value over two domains together."""
+        value, at = min((self.value, self.at), (other.value, other.at))
+        bound, open_at = (self.bound, self.open_at) if self.bound <= other.bound else (other.bound, other.open_at)
+        return Least(bound, value, at, self.boxes + other.boxes, open_at)
+
+
+# The undecided part of a slope that is tolerated, relative to the largest slope of f.
+MONOTONE_SLACK = 4e-3
+
+
+@dataclass(frozen=True)
+class Monotonicity:
+    """The least ∂F/∂u_P and −∂F/∂u_N, enclosed, over the states and a·n = ±1, or Péclet numbers up to `peclet`.
+
+    With diffusion the slopes are those for |a·n| + K/δ = 1.
+
+    `scale` is the largest |a f′(u)|. `slack` is what intervals leave open. `peclet` is None without diffusion.
+    """
+
+    rising: Least
+    falling: Least
+    scale: float
+    variables: tuple[str, ...]
+    peclet: float | None = None
+
+    @property
+    def slack(self) -> float:
+        """The largest violation that is tolerated."""
+        return MONOTONE_SLACK * self.scale
+
+    @property
+    def holds(self) -> bool | None:
+        """True and False are proved; None where intervals do not decide."""
+        if min(self.rising.value, self.falling.value) < -self.slack:
+            return False
+        return True if min(self.rising.bound, self.falling.bound) >= -self.slack else None
+
+    @property
+    def exactly(self) -> bool:
+        """Whether the intervals decided it without slack."""
+        return min(self.rising.bound, self.falling.bound) >= 0
+
+
+@dataclass(frozen=True)
+class EFlux:
+    """Osher's condition: `excess` is the largest sign(u_N − u_P)(F − f(u) a·n) found, positive where it is violated.
+
+    `follows`: from monotonicity. `at` are u_P, u_N and u between them.
+    """
+
+    holds: bool | None
+    excess: float
+    at: tuple[float, float, float]
+    follows: bool = False
+
+
+@dataclass(frozen=True)
+class StepBound:
+    """Courant numbers max|f′| Δt/h up to which the total variation does not grow, and no new extremum appears.
+
+    `variation` and `extrema` are proved; `measured_variation` and `measured_extrema` are the smallest ones at which
+    one step from random rows of cells made the total variation, or an extremum, grow: at least the proved ones.
+    """
+
+    variation: float
+    extrema: float
+    measured_variation: float
+    measured_extrema: float
+
+
+# The violation of a bound that is tolerated.
+REGION_SLACK = 5e-3
+
+
+@dataclass(frozen=True)
+class LimiterRegion:
+    """The least margin of every bound, by its name, with the r, c and q where it is taken; none may be negative.
+
+    `at_one`: φ(1, 1, c) as a formula, or a number. `depends`: φ depends on c; `downwind`: on q, of which a place
+    holds t with q = t/(1 − |t|).
+    """
+
+    margins: dict[str, Least]
+    at_one: sp.Expr
+    depends: bool
+    downwind: bool = False
+
+    @property
+    def violated(self) -> str | None:
+        """The bound that is broken worst, if one is."""
+        name = min(self.margins, key=lambda each: self.margins[each].value)
+        return name if self.margins[name].value < -REGION_SLACK else None
+
+    @property
+    def holds(self) -> bool | None:
+        """True and False are proved; None where intervals do not decide."""
+        if self.violated is not None:
+            return False
+        return True if min(one.bound for one in self.margins.values()) >= -REGION_SLACK else None
+
+    @property
+    def by_form(self) -> bool:
+        """Whether the bounds follow from the form of φ, without bisection."""
+        return all(one.boxes == 0 for one in self.margins.values())
+
+    @property
+    def second_order(self) -> bool:
+        """Whether φ(1) = 1."""
+        return bool(sp.simplify(self.at_one - 1) == 0)
+
+
+# Halving the cells reduces the L1 error of a first-order scheme by at least a factor of √2, shock or rarefaction.
+RIEMANN_FALLS = 0.85
+
+
+@dataclass(frozen=True)
+class RiemannProblem:
+    """Two states, what follows from them, and the speed of a shock."""
+
+    kind: str
+    left: float
+    right: float
+    speed: float | None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.left:g} → {self.right:g}"
+
+
+@dataclass(frozen=True)
+class RiemannStudy:
+    """L1 errors at `cells` a row, the speed of a shock from where the middle value is, and the largest overshoot."""
+
+    problem: RiemannProblem
+    cells: tuple[int, ...]
+    errors: tuple[float, ...]
+    speed: float | None
+    overshoot: float
+
+    @property
+    def falls(self) -> bool:
+        """Whether every refinement reduces the error."""
+        return all(np.isfinite(after) and after <= RIEMANN_FALLS * before for before, after in pairwise(self.errors))
+
+
+@dataclass(frozen=True)
+class BoundaryLayer:
+    """How far u goes beyond the values of the walls, 0 and 1, per cell Péclet number |a| h/K."""
+
+    peclet: tuple[float, ...]
+    overshoot: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -72,119 +243,3 @@ class TransportProperties:
                 for study in self.riemann
             ],
         }
-
-
-def named_flux(scheme: Scheme) -> NumericalFlux | None:
-    """The numerical flux that a scheme is named after, if its formulas are those of that name."""
-    return FLUXES.get(_own_space(scheme))
-
-
-def named_limiter(scheme: Scheme) -> Limiter | None:
-    """The limiter that a scheme is named after, if its formulas are those of that name."""
-    return LIMITERS.get(_own_space(scheme))
-
-
-def _own_space(scheme: Scheme) -> str:
-    """The space in the name of a scheme; an empty text if its formulas are not those of its name."""
-    parts = split_name(scheme.name)
-    try:
-        own = parts and find(scheme.name, scheme.equation, dimension=scheme.dimension or 2).stages == scheme.stages
-    except SchemeError:
-        return ""
-    return parts.space.name if parts is not None and own else ""
-
-
-def identity_line(consistent: Identity, antisymmetric: Identity) -> Line:
-    """Whether F is a flux of the equation."""
-    parts = []
-    for found, right, wrong in (
-        (consistent, "F(u, u) = f(u) a·n", "F(u, u) differs from f(u) a·n"),
-        (antisymmetric, "F changes its sign with its cells", "F does not change its sign with its cells"),
-    ):
-        far = f" by {found.apart:.2g} at {found.at}" if not found.holds else f" ({found.by})"
-        parts.append((right if found.holds else wrong) + far)
-    method = "algebra; random points where it does not decide"
-    return Line("consistent flux", verdict_of(consistent.holds and antisymmetric.holds), "; ".join(parts), method)
-
-
-def range_words(states: Range) -> str:
-    """`u from -1 to 1`."""
-    return f"u from {states[0]:g} to {states[1]:g}"
-
-
-def monotone_line(found: Monotonicity, states: Range, limit: float | None) -> Line:
-    """Whether ∂F/∂u_P ≥ 0 ≥ ∂F/∂u_N, with the worst point where it is not."""
-    method = f"interval bisection over {range_words(states)}"
-    method += "" if found.peclet is None else f" and cell Péclet numbers |a·n| δ/K up to {found.peclet:g}"
-    if found.holds is None:
-        evidence = f"∂F/∂u_P ≥ {found.rising.bound:.2g} and ∂F/∂u_N ≤ {-found.falling.bound:.2g} is all that is shown"
-        return Line("monotone flux", Verdict.UNKNOWN, evidence, method)
-    if found.holds:
-        gap = "" if found.exactly else f" to within {-min(found.rising.bound, found.falling.bound):.1g}"
-        peclet = "" if found.peclet is None else f", cell Péclet numbers up to {found.peclet:g}"
-        return Line(
-            "monotone flux",
-            Verdict.HOLDS,
-            f"∂F/∂u_P ≥ 0 ≥ ∂F/∂u_N{gap} for {range_words(states)}{peclet}",
-            method,
-        )
-    where = _worst_point(found)
-    if limit:
-        return Line("monotone flux", Verdict.MEASURED, f"up to a cell Péclet number of {limit:.3g}; {where}", method)
-    return Line("monotone flux", Verdict.FAILS, where, method)
-
-
-def _worst_point(found: Monotonicity) -> str:
-    """The slope of the wrong sign and where it is taken."""
-    rises = found.rising.value <= found.falling.value
-    worst = found.rising if rises else found.falling
-    value = worst.value if rises else -worst.value
-    at = [f"{name} = {x:.3g}" for name, x in zip(found.variables, worst.at, strict=True)]
-    return f"{'∂F/∂u_P' if rises else '∂F/∂u_N'} = {value:.3g} at {', '.join(at)}"
-
-
-def entropy_line(found: EFlux) -> Line:
-    """Osher's condition, from which convergence to the entropy solution follows."""
-    name, method = "E-flux", "sign(u_N − u_P)(F − f(u) a·n) ≤ 0 for all u between"
-    if found.follows:
-        return Line(name, Verdict.HOLDS, "as every monotone flux is", "from monotonicity")
-    if found.holds is False:
-        p, n, u = found.at
-        evidence = f"F is on the wrong side of f(u) by {found.excess:.3g} at u_P = {p:.3g}, u_N = {n:.3g}, u = {u:.3g}"
-        return Line(name, Verdict.FAILS, evidence, method)
-    return Line(
-        name, Verdict.UNKNOWN, f"no counterexample on a grid of 41³ states; F exceeds by {found.excess:.2g}", method
-    )
-
-
-def bound_line(found: StepBound, states: Range) -> Line:
-    """Up to which Courant number the total variation does not grow and no new extremum appears."""
-    evidence = (
-        f"on a row of cells with Euler steps, {range_words(states)}: total variation does not grow up to Courant "
-        f"number {found.variation:.3g} (random rows: {_finite(found.measured_variation)}), no new extremum up to "
-        f"{found.extrema:.3g} (random rows: {_finite(found.measured_extrema)})"
-    )
-    method = "Harten's coefficients by intervals; one step from 4,000 random rows"
-    sound = found.measured_variation >= found.variation and found.measured_extrema >= found.extrema
-    return Line("total variation and maximum principle", verdict_of(sound), evidence, method)
-
-
-def limited_bound_line() -> Line:
-    """The line of the Courant number that the region of a limiter implies."""
-    evidence = "for linear f on a row of cells with Euler steps: total variation does not grow up to Courant number 1"
-    return Line("total variation", Verdict.HOLDS, evidence, "Harten's lemma, from the region of the limiter")
-
-
-def _finite(value: float) -> str:
-    return f"{value:.3g}" if math.isfinite(value) else "no growth up to 4"
-
-
-def layer_line(found: BoundaryLayer) -> Line:
-    """Whether a steady boundary layer oscillates, at which cell Péclet numbers."""
-    parts = [
-        f"{peclet:g}: {'beyond the walls by ' + format(off, '.2g') if off > 1e-9 else 'none'}"
-        for peclet, off in zip(found.peclet, found.overshoot, strict=True)
-    ]
-    verdict = verdict_of(max(found.overshoot) <= 1e-9)
-    evidence = "overshoot by cell Péclet number, " + "; ".join(parts)
-    return Line("steady boundary layer without oscillation", verdict, evidence, "steady state on a row of 24 squares")

@@ -16,22 +16,22 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.certify._evidence import Line, verdict_of
-from fluxforge.certify._problems import functions, study_step, times, with_mixed_walls
-from fluxforge.certify.time_order import study_graph
+from fluxforge.certify._families import study_graph
+from fluxforge.certify._problems import differentiate_solution, scale_parameter, with_mixed_walls
+from fluxforge.certify._properties import SAME_UNITS, Units
+from fluxforge.certify._systems import study_step
 from fluxforge.errors import EquationError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import symbol
-from fluxforge.graph._padded_graph import pad_graph
+from fluxforge.graph._pad import pad_graph
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings, resolve
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import NUMBER, Unit
 from fluxforge.pde._words import Words
 from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import message_symbols, output_symbols, symbol_units
+from fluxforge.scheme._scheme import Scheme, message_symbols, output_symbols, symbol_units
 from fluxforge.stepping._assemble import apply, assemble
 
 # Factors λ of lengths and times, factors of the unknown, and constants added to it: small, large, and no powers of
@@ -39,35 +39,12 @@ from fluxforge.stepping._assemble import apply, assemble
 FACTORS = (1e-3, 0.37, 2.9, 1e3)
 TEMPERATURES = (-1.0, 1e-3, 2.9, 1e3)
 SHIFTS = (-300.0, 0.7, 1e3)
-# Of the largest change in a step: round-off is about 1e-16 times the largest shift over that change, which is near 1.
-SAME = 1e-9
 
 # By which powers of λ lengths, times and the unknown are multiplied in each of the three changes of units.
 _CHANGES = {"lengths": (1, 2, 0), "times": (0, -1, 0), "temperatures": (0, 0, 1)}
 
 
-@dataclass(frozen=True)
-class Units:
-    """By how much T' − T changes, relative to its largest entry, the worst of several factors.
-
-    `lengths`: lengths × λ, times × λ²; `times`: times / λ; `temperatures`: the unknown × a factor, also −1 where the
-    equation is linear; `shift`: a constant added, None where constants do not solve the equation. `algebra` lists which
-    of the first three follow from the dimensions of the formulas, for every λ.
-    """
-
-    lengths: float
-    times: float
-    temperatures: float
-    shift: float | None
-    algebra: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing changes beyond round-off."""
-        return max(self.lengths, self.times, self.temperatures, self.shift or 0.0) <= SAME
-
-
-def units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) -> Units:
+def measure_units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) -> Units:
     """One step on a small irregular mesh, or the given one, with Dirichlet and Neumann walls, again in other units.
 
     Raises EquationError where the equation does not state the units of its parameters.
@@ -76,7 +53,7 @@ def units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) ->
     if any(p.unit is None for p in equation.parameters):
         raise EquationError(f"equation {equation.name!r} does not state the units of its parameters")
     graph = study_graph(dimension) if graph is None else graph
-    graph = with_mixed_walls(graph, functions("1 + 2*x - 3*y + x*y", dimension).gradient)
+    graph = with_mixed_walls(graph, differentiate_solution("1 + 2*x - 3*y + x*y", dimension).gradient)
     rng = np.random.default_rng(0)
     T, S = rng.standard_normal(graph.cells), 10 * rng.standard_normal(graph.cells)
     parameters = equation.example(graph.dimension, 1.3)
@@ -89,7 +66,7 @@ def units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) ->
         worst[name] = _worst(changes) / _size(wanted)
     shifts = SHIFTS if _minds_no_constant(equation) else ()
     shift = _worst(case.shift_unknown(c).step() - c - T - wanted for c in shifts) / _size(wanted) if shifts else None
-    return Units(**worst, shift=shift, algebra=dimensions(scheme, dimension))
+    return Units(**worst, shift=shift, algebra=list_homogeneous_units(scheme, dimension))
 
 
 def _minds_no_constant(equation: Equation) -> bool:
@@ -129,7 +106,7 @@ class _Case:
         parts = (g.V * geometry["V"], g.x * delta, g.A * geometry["A"], g.d * delta, g.delta * delta, g.centre * delta)
         scaled = eqx.tree_at(lambda m: (m.V, m.x, m.A, m.d, m.delta, m.centre, m.value), g, (*parts, value))
         factors = {p.name: factor(p.unit or NUMBER) for p in equation.parameters}
-        parameters = {name: times(given, factors[name]) for name, given in self.parameters.items()}
+        parameters = {name: scale_parameter(given, factors[name]) for name, given in self.parameters.items()}
         S = self.S * factor(known["S"])
         return _Case(self.scheme, scaled, self.T * scale, S, parameters, self.dt * time, scale)
 
@@ -151,7 +128,7 @@ def _worst(differences: Iterable[np.ndarray]) -> float:
 
 
 @lru_cache(maxsize=256)
-def dimensions(scheme: Scheme, dimension: int = 2) -> tuple[str, ...]:
+def list_homogeneous_units(scheme: Scheme, dimension: int = 2) -> tuple[str, ...]:
     """Which of lengths, times and temperatures the formulas are homogeneous in, by Euler's theorem on each of them.
 
     What is listed holds for every factor λ > 0. What is not may still hold: formulas that are not rational functions,
@@ -242,7 +219,7 @@ def units_line(found: Units, words: Words = HEAT.words) -> Line:
 def _change(value: float | None) -> str:
     if value is None:
         return "not asked"
-    return "no number" if math.isinf(value) else "same" if value <= SAME else f"T' − T changes by {value:.1e}"
+    return "no number" if math.isinf(value) else "same" if value <= SAME_UNITS else f"T' − T changes by {value:.1e}"
 
 
 Step = Callable[[np.ndarray, np.ndarray], np.ndarray]

@@ -6,15 +6,14 @@ with inflow, walls or a triangular matrix may hide that a wave grows; here they 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import sympy as sp
 
-from fluxforge.certify._families import Levels
-from fluxforge.certify._period import lattice_size, middle_period
-from fluxforge.certify._problems import as_graph
+from fluxforge.certify._families import lattice_graph
+from fluxforge.certify._properties import WaveLimit
+from fluxforge.certify._systems import period_rows
 from fluxforge.errors import NumericalError
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._parameters import Settings, exchange_weights
@@ -32,21 +31,6 @@ ROUNDED = 1e-13
 FIRST, LAST = 1e-6, 1e5
 
 
-@dataclass(frozen=True)
-class WaveLimit:
-    """The largest stable step of plane waves on an infinite lattice: `over_reference` of the lattice's reference step.
-
-    `on_axis`: the eigenvalues are imaginary, as those of a central flux; then `imaginary` is the y up to which
-    |R(iy)| ≤ 1. Infinite where there is no limit, 0 where no step is stable.
-    """
-
-    lattice: str
-    dt: float
-    over_reference: float
-    on_axis: bool
-    imaginary: float
-
-
 def wave_limit(scheme: Scheme, factor: sp.Expr, family: str, *, parameters: Settings) -> WaveLimit | None:
     """The limit on a lattice of one cell a period, for constant parameters; None where waves grow by the equation."""
     values = wave_spectrum(scheme, family, parameters=parameters)
@@ -61,7 +45,7 @@ def wave_limit(scheme: Scheme, factor: sp.Expr, family: str, *, parameters: Sett
 
 def wave_spectrum(scheme: Scheme, family: str, *, parameters: Settings) -> np.ndarray:
     """The eigenvalues of the generator's symbol at wave numbers of the first Brillouin zone; one cell a period."""
-    period = middle_period(scheme, family, parameters=parameters)
+    period = period_rows(scheme, *lattice_graph(family), parameters=parameters)
     if period.cells != 1:
         raise NumericalError(f"waves on {family} have no single eigenvalue a wave number")
     dimension = period.dimension
@@ -80,9 +64,7 @@ def wave_spectrum(scheme: Scheme, family: str, *, parameters: Settings) -> np.nd
 
 def reference_of_lattice(scheme: Scheme, family: str, *, parameters: Settings) -> float:
     """The reference step of a cell inside the lattice, where no wall is nearer than a neighbour."""
-    n = lattice_size(family)
-    graph = as_graph(Levels(family, (n,)).refine_to(n))
-    cell = sum((n // 2) * n**k for k in range(graph.dimension))
+    graph, (cell,) = lattice_graph(family)
     exchange = float(exchange_weights(scheme.equation, graph, parameters)[cell].sum())
     reaction = linear_reaction(scheme.equation, graph, parameters)
     assert reaction is not None

@@ -1,5 +1,6 @@
 """Groups, commands and the arguments that several commands share."""
 
+import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,11 @@ class Command(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, prepared for the help text."""
-        return _hide_types(super().get_params(ctx))
+        return _prepare_help(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The words of the usage line, without Typer's braces around required arguments."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
 class Group(TyperGroup):
@@ -48,7 +53,7 @@ class Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, prepared for the help text."""
-        return _hide_types(super().get_params(ctx))
+        return _prepare_help(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Command names in the order of ORDER, then any others."""
@@ -56,24 +61,36 @@ class Group(TyperGroup):
         return [*(name for name in ORDER if name in names), *(name for name in names if name not in ORDER)]
 
 
-def group(*, text: str, example: str, **more: Any) -> typer.Typer:
-    """Create a group of commands whose help ends with an example."""
+def group(text: str, *examples: str, **more: Any) -> typer.Typer:
+    """Create a group of commands whose help ends with examples."""
     return typer.Typer(
         cls=Group,
         help=text,
-        epilog=f"Example: {example}",
+        epilog=_format_examples(examples),
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
         **more,
     )
 
 
-def command(parent: typer.Typer, example: str) -> Callable[[F], F]:
-    """Decorator that adds a command to a group; its help ends with an example."""
-    return parent.command(cls=Command, epilog=f"Example: {example}")
+def command(parent: typer.Typer, *examples: str) -> Callable[[F], F]:
+    """Decorator that adds a command to a group; its help is the function's docstring, and ends with examples."""
+
+    def add(function: F) -> F:
+        # Typer would keep the docstring's line breaks, which fall in the middle of the terminal's lines.
+        paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+        text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+        return parent.command(cls=Command, help=text, epilog=_format_examples(examples))(function)
+
+    return add
 
 
-def _hide_types(parameters: list[Any]) -> list[Any]:
+def _format_examples(examples: Sequence[str]) -> str:
+    """The end of a help text: a heading, and a line per example. Typer prints a paragraph as a line."""
+    return "\n\n".join([EXAMPLES, *examples])
+
+
+def _prepare_help(parameters: list[Any]) -> list[Any]:
     """Hide the type of switches, and of positional arguments that have a placeholder: Typer would show <list[str]>."""
     for parameter in parameters:
         if parameter.param_type_name == "argument" and parameter.metavar is not None:
@@ -125,12 +142,14 @@ EQUATIONS = (
     "allen-cahn",
 )
 LARGEST = 10**15
+EXAMPLES = "Examples:"
 BOUNDARY = (
-    'Boundary conditions of tags: "left=1, right=neumann:0, top=robin:H:T, rest=insulated". A condition is a value '
-    "u = g; neumann:Q, the outward normal gradient ∂u/∂n = Q (insulated: 0); robin:H:T, −K ∂u/∂n = H (u − T); "
-    "periodic:TAG; or inflow:VALUE, for transport: the value where the flow enters (inflow: 0). All are formulas of "
-    "x, y and t. One without a tag, and that of rest, holds on all tags that are not named (default: 0; for equations "
-    "with a velocity inflow:0, with free outflow). May be repeated."
+    'Boundary conditions, separated by commas: "left=1, right=neumann:0, top=robin:H:T, rest=insulated". Before = '
+    "stands a tag of the mesh, or rest for all tags that are not named; a condition alone holds like that of rest. "
+    "Conditions: a value u = g; neumann:Q for ∂u/∂n = Q, n outward; insulated for ∂u/∂n = 0; robin:H:T for "
+    "−K ∂u/∂n = H (u − T); periodic:TAG; inflow:VALUE, the value where the flow enters (inflow alone: 0). Values are "
+    "formulas of x, y and t. Default: u = 0, or inflow with free outflow if the equation has a velocity. May be "
+    "repeated."
 )
 
 
@@ -252,6 +271,12 @@ def count(*names: str, text: str, **more: object) -> typer.models.OptionInfo:
     """Create an option that takes a whole number."""
     option: Callable[..., typer.models.OptionInfo] = typer.Option
     return option(*names, help=text, parser=parse_whole, metavar="N", **more)
+
+
+def choice(names: type[StrEnum], text: str, **more: object) -> typer.models.OptionInfo:
+    """Create an option that takes one of some names; the help shows them as a|b, where Typer would show <a|b>."""
+    option: Callable[..., typer.models.OptionInfo] = typer.Option
+    return option(metavar="|".join(names), help=text, **more)
 
 
 def scheme_argument(text: str = "Name of a built-in scheme, or a scheme.json file.") -> typer.models.ArgumentInfo:

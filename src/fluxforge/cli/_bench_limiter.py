@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fluxforge.cli._arguments import Json, check_writable
-from fluxforge.cli._output import number, show, show_json, show_pairs, show_table
+from fluxforge.cli._output import number, show, show_json, show_pairs, show_status, show_table
 from fluxforge.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ def limiter(
     as_json: Json = False,
 ) -> None:
     """Compare limiters, old and discovered, with WENO5-JS, WENO-Z and MP5 on waves under transport."""
-    from fluxforge.cli._progress import show_status
-
     with show_status("measuring limiters", quiet=as_json) as tell:
         from fluxforge.bench._limiter import bench_limiter
 

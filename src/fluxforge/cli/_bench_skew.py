@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from fluxforge.cli._arguments import Json
-from fluxforge.cli._output import number, show, show_json, show_table
+from fluxforge.cli._arguments import Json, choice
+from fluxforge.cli._output import number, show, show_json, show_status, show_table
 
 if TYPE_CHECKING:
     from fluxforge.bench._skew import SkewBench
@@ -22,14 +20,10 @@ class SkewSize(StrEnum):
 
 
 def skew(
-    size: Annotated[
-        SkewSize, typer.Option(help="Sizes of the meshes: up to 4,600 or 10,400 cells.")
-    ] = SkewSize.DEFAULT,
+    size: Annotated[SkewSize, choice(SkewSize, "Mesh sizes: up to 4,600 or 10,400 cells.")] = SkewSize.DEFAULT,
     as_json: Json = False,
 ) -> None:
     """Compare discovered fluxes for skewed meshes with the corrected flux and a hybrid scheme."""
-    from fluxforge.cli._progress import show_status
-
     with show_status("solving steady problems", quiet=as_json) as tell:
         from fluxforge.bench._skew import bench_skew
 

@@ -1,16 +1,15 @@
 """What `fluxforge verify` runs, and how it shows the certificate."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.text import Text
 
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._evidence import Verdict
 from fluxforge.certify._verify import verify
-from fluxforge.cli._output import command_line, printable, show, show_json, show_pairs
-from fluxforge.cli._progress import question_bar
-from fluxforge.errors import FluxforgeError, InputError
+from fluxforge.cli._output import command_line, printable, question_bar, show, show_json, show_pairs
+from fluxforge.errors import FluxforgeError
 from fluxforge.mesh._read import read
 from fluxforge.report._certificate_page import write_certificate
 from fluxforge.scheme._document import find
@@ -24,46 +23,21 @@ STYLES = {
 }
 
 
-@dataclass(frozen=True)
-class Request:
-    """The scheme to certify, on which meshes, how thoroughly, and where to write the certificate."""
-
-    scheme: str
-    equation: str | None
-    families: tuple[str, ...] | None
-    levels: int | None
-    mesh: Path | None
-    meshes: tuple[str, ...] | None
-    exact: str | None
-    quick: bool
-    folder: Path | None
-    as_json: bool
-
-
-def run(request: Request) -> None:
-    """Certify a scheme, write and print the certificate.
+def certify(
+    name: str, equation: str | None, mesh: Path | None, *, folder: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Certify a scheme, write and print the certificate; `options` are further arguments of `fluxforge.verify`.
 
     Raises FluxforgeError after that if a claim is contradicted or not established.
     """
-    scheme = find(request.scheme, request.equation)
-    mesh = None if request.mesh is None else read(request.mesh)
-    if request.meshes is not None and len(request.meshes) < 2:
-        raise InputError("--meshes needs at least two files, from coarse to fine: a.msh,b.msh,c.msh")
-    with question_bar(f"certifying {scheme.name}", quiet=request.as_json) as tell:
-        certificate = verify(
-            scheme,
-            families=request.families,
-            levels=request.levels,
-            quick=request.quick,
-            mesh=mesh,
-            meshes=request.meshes or (),
-            exact=request.exact,
-            progress=tell,
-        )
+    scheme = find(name, equation)
+    one = None if mesh is None else read(mesh)
+    with question_bar(f"certifying {scheme.name}", quiet=as_json) as tell:
+        certificate = verify(scheme, mesh=one, progress=tell, **options)
     written = []
-    if request.folder is not None:
-        written = write_certificate(certificate, scheme, request.folder, command=command_line())
-    if request.as_json:
+    if folder is not None:
+        written = write_certificate(certificate, scheme, folder, command=command_line())
+    if as_json:
         show_json({"format_version": 1, **certificate.to_document()})
     else:
         _show_certificate(certificate, written)
@@ -75,12 +49,6 @@ def run(request: Request) -> None:
         raise FluxforgeError(f"the claim {first.property!r} of scheme {scheme.name!r}: {first.words()}")
 
 
-def _verdict_style(certificate: Certificate) -> str:
-    if certificate.contradicted:
-        return "bold red"
-    return "bold yellow" if certificate.not_established else "bold"
-
-
 def _show_certificate(certificate: Certificate, written: list[Path]) -> None:
     show(printable(f"{certificate.scheme}: {certificate.summary}"))
     show()
@@ -89,7 +57,8 @@ def _show_certificate(certificate: Certificate, written: list[Path]) -> None:
         show_pairs([(" " * 15, printable(line.evidence))])
     show()
     quick = " (from a quick run)" if certificate.quick else ""
-    show(Text.assemble("verdict: ", (certificate.verdict, _verdict_style(certificate)), quick))
+    style = "bold red" if certificate.contradicted else "bold yellow" if certificate.not_established else "bold"
+    show(Text.assemble("verdict: ", (certificate.verdict, style), quick))
     if written:
         names = ", ".join(path.name for path in written)
         show(f"wrote {written[0].parent}/: {names}")

@@ -1,226 +1,138 @@
-"""The commands discover, reproduce, schemes and doctor.
+"""The commands verify, schemes, equations and doctor.
 
 Each imports what it runs only when it runs: `fluxforge --help` and shell completion do not wait for JAX.
 """
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from fluxforge.cli._arguments import RECIPES, Json, Preset, RecipeName, check_folder, count, scheme_argument
-
-if TYPE_CHECKING:
-    from fluxforge.recipe._recipe import Changes
-
-
-def discover(
-    recipe: RecipeName = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="RUN", help="Run folder (default: runs/RECIPE).", callback=check_folder),
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="Continue the run in this folder; finished stages are skipped.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed of data and networks.")] = None,
-    seeds: Annotated[int | None, typer.Option(metavar="N", help="Number of networks trained in parallel.")] = None,
-    steps: Annotated[int | None, typer.Option(metavar="N", help="Number of training steps.")] = None,
-    equation: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Equation: a built-in one or a TOML file.")
-    ] = None,
-    diffusivity: Annotated[float | None, typer.Option(metavar="α", help="Diffusivity α of the training data.")] = None,
-    time_step: Annotated[
-        tuple[float, float] | None,
-        typer.Option("--dt", metavar="LOW HIGH", help="Range of the time steps Δt, in units of the mean cell volume."),
-    ] = None,
-    engine: Annotated[str | None, typer.Option(metavar="operon|pysr", help="Symbolic regression engine.")] = None,
-    theta: Annotated[float | None, typer.Option(metavar="θ", help="Implicitness θ of a residual loss, 0 to 1.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="FIELD=VALUE",
-            help="Set a field of the recipe to a TOML value: training.steps=500. May be repeated.",
-        ),
-    ] = None,
-    preset: Preset = None,
-    show: Annotated[
-        bool, typer.Option("--show", help="Print the recipe as TOML, as a template for your own, and exit.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """Train networks as a recipe describes, and search for the formula they have learned.
-
-    The formula gets a verdict: recovered, approximation or refused. The exit code is 1 if the recipe expects another
-    verdict, or a higher order in time.
-
-    Writes a run folder with metrics, checkpoints, results and figures. An interrupted or killed run continues with
-    --resume; on the same kind of processor it gives the same result as an uninterrupted run.
-    """
-    if resume is not None and (recipe or output or preset):
-        raise typer.BadParameter("--resume continues a run with its own settings: do not give a recipe, -o or --preset")
-    options: dict[str, Any] = {
-        "seed": seed,
-        "seeds": seeds,
-        "training.steps": steps,
-        "equation": equation,
-        "diffusivity": diffusivity,
-        "loss.residual.theta": theta,
-        "data.time_step": list(time_step) if time_step else None,
-        "search.engine": engine,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    if resume is not None and (given or settings):
-        raise typer.BadParameter("--resume continues a run with its own settings: do not give options that change them")
-    changes = _merge_changes(given, settings or [])
-    if show:
-        _show_recipe(recipe or RECIPES[0], preset, changes)
-        return
-    from fluxforge.cli._progress import show_status
-
-    with show_status("loading", quiet=as_json):
-        from fluxforge.cli._discovery import resume_run, start_run
-    if resume is not None:
-        resume_run(resume, as_json)
-    else:
-        start_run(recipe or RECIPES[0], output, preset, changes, as_json)
-
-
-def _merge_changes(given: "Changes", settings: list[str]) -> "Changes":
-    """The fields set by their own options and by --set; BadParameter for a field set by both."""
-    if not settings:
-        return given
-    from fluxforge import recipe
-
-    more = recipe.assignments(settings)
-    if twice := sorted(given.keys() & more.keys()):
-        raise typer.BadParameter(f"field '{twice[0]}' is given twice: by --set and by an option of its own")
-    return {**given, **more}
-
-
-def _show_recipe(name: str, preset: str | None, changes: "Changes") -> None:
-    from fluxforge import recipe
-
-    sys.stdout.write(recipe.text(name, preset=preset, changes=changes))
-
-
-PARTS = (
-    "setup",
-    "generalisation",
-    "theorems",
-    "rates",
-    "controls",
-    "symbolic",
-    "higher-order",
-    "convergence",
-    "memory",
-    "consistency",
+from fluxforge.cli._arguments import (
+    EQUATIONS,
+    EquationName,
+    Json,
+    OutputFolder,
+    Overwrite,
+    SchemeName,
+    complete_one,
+    refuse_if,
+    scheme_argument,
+    split_names,
 )
-PRESETS = ("quick", "paper")
-# Not a part of the paper: run only where it is named.
-GALLERY = "gallery"
+from fluxforge.cli._output import show, show_json, show_pairs, show_status
+from fluxforge.errors import InputError
+
+CERTIFICATE = "certificate.json"
 
 
-def reproduce(
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="WHAT",
-            help=f"Parts to run: {', '.join(PARTS)} (default: all); or {GALLERY}, the fluxes found by experiments.",
-        ),
-    ] = None,
-    preset: Annotated[
-        str,
-        typer.Option(metavar="quick|paper", help="Problem sizes: quick (minutes on two cores), or those of the paper."),
-    ] = "quick",
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FOLDER",
-            help="Output folder; finished parts in it are skipped.",
-            callback=check_folder,
-        ),
-    ] = Path("reproduction"),
-    seeds: Annotated[
+def verify(
+    scheme: SchemeName,
+    equation: EquationName = None,
+    families: Annotated[
         str | None,
         typer.Option(
-            metavar="N", help="Networks per arm or recipe (default: by preset); of the gallery also a range, 10:20."
+            metavar="NAMES",
+            help="Mesh families to refine, e.g. squares,right,irregular, or cubes in 3D (default: all plane families).",
         ),
     ] = None,
-    workers: Annotated[int | None, count("--workers", text="Runs of the gallery at a time (default: 1).")] = None,
-    steps: Annotated[int | None, typer.Option(metavar="N", help="Training steps (default: by preset).")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Run finished parts again.")] = False,
-    check: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Compare with the results in this folder, and list what differs."),
+    levels: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of meshes per family, coarse to fine (default: 4).")
     ] = None,
+    mesh: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Certify on this one mesh, without refinement: stencil, conservation, patch tests, largest stable Δt.",
+        ),
+    ] = None,
+    meshes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES", help="Measure the order in space on your own meshes, coarse to fine: a.msh,b.msh,c.msh."
+        ),
+    ] = None,
+    exact: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORMULA",
+            help="Exact solution for --meshes, a formula of x and y (default: built-in manufactured solutions).",
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Use smaller meshes: seconds instead of a minute.")] = False,
+    output: OutputFolder = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Repeat the paper's experiments, draw its figures, and judge its claims by the results.
+    """Certify a scheme: measure consistency, orders, stability and conservation, and compare them with its claims.
 
-    Results are collected on one self-contained page, index.html in the output folder. Finished parts are skipped unless
-    their inputs have changed; interrupted parts continue.
-
-    With --check the exit code is 1 if a verdict differs. Numbers are compared at equal presets: deterministic ones to
-    round-off, medians and rates over trained seeds within the scatter of the seeds.
+    Exit code 1 if a claim is contradicted, or was requested and could not be established.
     """
-    names = tuple(dict.fromkeys(what or PARTS))
-    if preset in PRESETS and names == (GALLERY,):
-        from fluxforge.cli._gallery import run_gallery
-
-        seeds = ("10" if preset == "paper" else "2") if seeds is None else seeds
-        run_gallery(output / GALLERY, seeds, 1 if workers is None else workers, as_json=as_json)
-        return
-    if workers is not None:
-        raise typer.BadParameter(f"--workers is for {GALLERY}: parts of the paper run one after another")
-    for name in names:
-        if name == GALLERY:
-            raise typer.BadParameter(f"{GALLERY} is no part of the paper: run it by itself")
-        if name not in PARTS:
-            raise typer.BadParameter(f"there is no part {name!r}; choose from {', '.join(PARTS)}")
-    if preset not in PRESETS:
-        raise typer.BadParameter(f"there is no preset {preset!r}; choose from {', '.join(PRESETS)}")
-    if check is not None and not check.is_dir():
-        raise typer.BadParameter(f"{check}: no such folder")
-    from fluxforge.cli._progress import show_status
-
+    refined = families is not None or levels is not None
+    refuse_if(
+        {
+            "--mesh or --meshes is given more than once: a sequence is --meshes a.msh,b.msh,c.msh": len(mesh or []) > 1
+            or len(meshes or []) > 1,
+            "--mesh is one mesh: --families, --levels and --meshes refine, give one or the other": mesh
+            and (refined or meshes),
+            "--meshes takes the place of --families and --levels: give one or the other": meshes and refined,
+            "--exact is the solution on a sequence of meshes: give --meshes too": exact is not None and not meshes,
+            "--overwrite is about a folder to write to: give -o FOLDER": overwrite and output is None,
+        }
+    )
+    if output is not None and (output / CERTIFICATE).exists() and not overwrite:
+        raise InputError(
+            f"{output}: holds an earlier certificate ({CERTIFICATE}): give another folder, or --overwrite to replace it"
+        )
+    sequence = split_names(meshes[0]) if meshes else ()
+    if meshes and len(sequence) < 2:
+        raise InputError("--meshes needs at least two files, from coarse to fine: a.msh,b.msh,c.msh")
     with show_status("loading", quiet=as_json):
-        from fluxforge.cli._reproduction import Request, run
-    if seeds is not None and not (seeds.isascii() and seeds.isdigit()):
-        raise typer.BadParameter(f"--seeds {seeds!r:.40}: expected a number of networks")
-    changes = {"seeds": None if seeds is None else int(seeds), "training.steps": steps}
-    given = {name: value for name, value in changes.items() if value is not None}
-    run(Request(names, preset, given, output, again=again, check=check, as_json=as_json))
+        from fluxforge.cli._certificate import certify
+    certify(
+        scheme,
+        equation,
+        mesh[0] if mesh else None,
+        folder=output,
+        as_json=as_json,
+        families=None if families is None else split_names(families),
+        levels=levels,
+        meshes=sequence,
+        exact=exact,
+        quick=quick,
+    )
 
 
 def schemes(
     name: Annotated[str | None, scheme_argument()] = None,
     as_json: Json = False,
 ) -> None:
-    """List the built-in schemes and their claims, and the names that combine to others; with a name, show its formulas.
+    """List the built-in schemes with their claims, and the parts that other names combine; with a name, its formulas.
 
-    A name is that of a listed scheme, SPACE, TIME or SPACE-TIME: corrected-implicit is the corrected flux, stepped by
+    SCHEME is a listed name, or SPACE, TIME or SPACE-TIME of the parts: corrected-implicit is the corrected flux with
     backward Euler.
     """
-    from fluxforge.cli._scheme_text import list_parts, show_list, show_scheme, to_record
-    from fluxforge.scheme import reference
-    from fluxforge.scheme._document import find
+    from fluxforge.cli._catalogue import list_schemes, print_scheme
 
-    chosen = list(reference.BUILT_IN.values()) if name is None else [find(name)]
-    if as_json:
-        from fluxforge.cli._output import show_json
+    list_schemes(as_json=as_json) if name is None else print_scheme(name, as_json=as_json)
 
-        listed = {"schemes": [to_record(scheme) for scheme in chosen], **list_parts()}
-        show_json(to_record(chosen[0]) if name is not None else listed)
-    elif name is None:
-        show_list(chosen)
-    else:
-        show_scheme(chosen[0])
+
+def equations(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="EQUATION",
+            help="Name of a built-in equation, or a .toml file.",
+            autocompletion=complete_one(EQUATIONS),
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the built-in equations and their parameters; with a name, show that one in full."""
+    from fluxforge.cli._catalogue import list_equations, print_equation
+
+    list_equations(as_json=as_json) if name is None else print_equation(name, as_json=as_json)
 
 
 STYLES = {"ok": "green", "optional": "yellow", "missing": "bold red"}
@@ -228,9 +140,6 @@ STYLES = {"ok": "green", "optional": "yellow", "missing": "bold red"}
 
 def doctor(as_json: Json = False) -> None:
     """Check the installation, and list what to install for missing features."""
-    from fluxforge.cli._output import show, show_json, show_pairs
-    from fluxforge.cli._progress import show_status
-
     with show_status("checking the installation", quiet=as_json):
         from fluxforge._doctor import examine
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, Overwrite, SchemeName, refuse_if
+from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, Overwrite, SchemeName, choice, refuse_if
 from fluxforge.cli._output import show
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ BESIDE = {Target.C: "h", Target.NUMPY: "npz", Target.JAX: "npz"}
 
 def export(
     scheme: SchemeName,
-    to: Annotated[Target, typer.Option(help="Output format; json is the scheme.json that other commands read.")],
+    to: Annotated[Target, choice(Target, "Output format; json is the scheme.json that other commands read.")],
     equation: EquationName = None,
     output: OutputFile = None,
     overwrite: Overwrite = False,
@@ -49,7 +49,7 @@ def export(
     """
     refuse_if(
         {
-            "--mesh is written beside C, NumPy or JAX code: give --to c and -o FILE with it": mesh is not None
+            "--mesh is written beside C, NumPy or JAX code: give --to c, numpy or jax, and -o FILE": mesh is not None
             and (to not in BESIDE or output is None),
             "--boundary belongs to a mesh: give --mesh FILE with it": boundary and mesh is None,
             "--overwrite is about a file to write: give -o FILE with it": overwrite and output is None,
@@ -60,8 +60,7 @@ def export(
     from fluxforge._files import atomic_path, write_text
     from fluxforge.errors import InputError
     from fluxforge.scheme._document import find
-    from fluxforge.scheme.emit._c_text import emit_c_mesh
-    from fluxforge.scheme.emit._mesh_arrays import check_lines, example_arrays, python_main
+    from fluxforge.scheme.emit._mesh_arrays import check_lines, emit_c_mesh, example_arrays, python_main
 
     beside = None if output is None else output.with_name(f"{output.stem}_mesh.{BESIDE.get(to, 'h')}")
     if output is not None and output.name in ("numpy.py", "jax.py"):
@@ -96,8 +95,8 @@ def export(
 
 
 def _read_graph(file: Path, boundary: list[str]) -> "DualGraph":
-    from fluxforge.cli._boundary import parse_boundary
-    from fluxforge.mesh._dual import dual
+    from fluxforge.cli._problem import parse_boundary
+    from fluxforge.mesh._build import dual
     from fluxforge.mesh._read import read
 
     mesh = read(file)

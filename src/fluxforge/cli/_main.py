@@ -13,21 +13,25 @@ import typer
 
 from fluxforge.cli._arguments import command, group
 from fluxforge.cli._bench import bench
-from fluxforge.cli._commands import discover, doctor, reproduce, schemes
-from fluxforge.cli._equations import equations
+from fluxforge.cli._bench_limiter import limiter
+from fluxforge.cli._bench_skew import skew
+from fluxforge.cli._commands import doctor, equations, schemes, verify
+from fluxforge.cli._discover import discover, reproduce
 from fluxforge.cli._export import export
 from fluxforge.cli._mesh import mesh
 from fluxforge.cli._output import one_line, say, show
-from fluxforge.cli._progress import TerminatedError, handle_signals
-from fluxforge.cli._rerun import rerun
-from fluxforge.cli._simulate import simulate
+from fluxforge.cli._signals import TerminatedError, handle_signals
+from fluxforge.cli._simulate import rerun, simulate
 from fluxforge.cli._sweep import sweep
-from fluxforge.cli._verify import verify
 from fluxforge.errors import FluxforgeError
 
+SUMMARY = "Discover, verify, simulate and export finite-volume schemes on unstructured meshes."
 app = group(
-    text="Discover, verify, simulate and export finite-volume schemes on unstructured meshes.",
-    example="fluxforge simulate euler --mesh m.msh --initial 'sin(pi*x)*sin(pi*y)' -o out",
+    SUMMARY,
+    "fluxforge mesh square --cells 300 -o m.msh",
+    "fluxforge simulate euler --mesh m.msh --initial 'sin(pi*x)*sin(pi*y)' -o out",
+    "fluxforge verify euler --quick",
+    "fluxforge discover first-order",
     name="fluxforge",
     add_completion=True,
 )
@@ -47,23 +51,37 @@ def fluxforge(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors; works with any command.")] = False,
 ) -> None:
-    """Discover, verify, simulate and export finite-volume schemes on unstructured meshes."""
+    """The options before a command; its help is SUMMARY."""
 
 
-command(app, "fluxforge discover")(discover)
-command(app, "fluxforge equations conduction")(equations)
-command(app, "fluxforge sweep midpoint --over seed=0:10 --workers 2 -o sweep")(sweep)
-command(app, "fluxforge schemes crank-nicolson")(schemes)
 command(
     app,
-    "fluxforge simulate euler --mesh m.msh --initial 'sin(pi*x)*sin(pi*y)' --boundary 'left=1, rest=insulated' "
-    "--end-time 0.5 --dt auto --compare crank-nicolson -o out",
+    "fluxforge discover",
+    "fluxforge discover midpoint --seeds 4 --set training.steps=2000 -o runs/mine",
+    "fluxforge discover --resume runs/mine",
+    "fluxforge discover first-order --show",
+)(discover)
+command(app, "fluxforge equations", "fluxforge equations conduction")(equations)
+command(
+    app,
+    "fluxforge sweep midpoint --over seed=0:10 --workers 2 -o sweep",
+    "fluxforge sweep --resume sweep",
+)(sweep)
+command(app, "fluxforge schemes", "fluxforge schemes crank-nicolson")(schemes)
+command(
+    app,
+    "fluxforge simulate euler --mesh m.msh --initial 'sin(pi*x)*sin(pi*y)' -o out",
+    "fluxforge simulate euler --mesh m.msh --boundary 'left=1, rest=insulated' --end-time 0.5 --compare crank-nicolson",
+    "fluxforge simulate upwind-rk4 --mesh m.msh --equation advection --set 'a=(1, 0)' --initial 'exp(-50*(x-0.5)**2)'",
+    "fluxforge simulate --restart out --end-time 2 -o more",
 )(simulate)
-command(app, "fluxforge rerun out -o again")(rerun)
-command(app, "fluxforge verify midpoint --quick -o certificate")(verify)
+command(app, "fluxforge rerun out", "fluxforge rerun out -o again")(rerun)
+command(app, "fluxforge verify midpoint --quick -o certificate", "fluxforge verify scheme.json --mesh m.msh")(verify)
 command(app, "fluxforge reproduce generalisation theorems -o reproduction")(reproduce)
-command(app, "fluxforge export midpoint --to c -o midpoint.c")(export)
+command(app, "fluxforge export midpoint --to c -o midpoint.c", "fluxforge export euler --to latex")(export)
 command(app, "fluxforge doctor --json")(doctor)
+command(bench, "fluxforge bench limiter", "fluxforge bench limiter --no-triangles --json")(limiter)
+command(bench, "fluxforge bench skew --size quick")(skew)
 app.add_typer(mesh, name="mesh")
 app.add_typer(bench, name="bench")
 
@@ -146,6 +164,9 @@ def _describe_usage(error: Any) -> str:
     """Typer's message, and the command that prints the help."""
     path = "fluxforge" if error.ctx is None else error.ctx.command_path
     message = one_line(error.format_message()).replace(": Value error, ", ": ")
+    if getattr(error, "param", None) is None:
+        # The message is ours, and names the option: Typer's words would be put before it.
+        message = message.removeprefix("Invalid value: ")
     return f"{message.rstrip('.')} (see {path} --help)"
 
 

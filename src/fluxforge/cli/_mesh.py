@@ -7,21 +7,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import Engine, Family, Json, Kind, OutputFile, Plot, command, count, group
-from fluxforge.cli._output import number, show, show_json, show_pairs
+from fluxforge.cli._arguments import Engine, Family, Json, Kind, OutputFile, Plot, choice, command, count, group
+from fluxforge.cli._output import number, show, show_json, show_pairs, show_status
 from fluxforge.errors import InputError
 
 if TYPE_CHECKING:
+    from fluxforge.mesh._build import MeshInfo
     from fluxforge.mesh._mesh import Mesh
-    from fluxforge.mesh._quality import MeshInfo
 
-mesh = group(text="Generate meshes, and inspect mesh files.", example="fluxforge mesh info m.msh")
+mesh = group(
+    "Generate meshes, and inspect mesh files.",
+    "fluxforge mesh square --cells 300 -o m.msh",
+    "fluxforge mesh info m.msh",
+)
 
 Cells = Annotated[int | None, count("--cells", text="Approximate number of cells (default: 300).")]
 Size = Annotated[float | None, typer.Option(metavar="H", help="Edge length h, instead of a number of cells.")]
-KindOption = Annotated[Kind, typer.Option(help="Irregular meshes are refined around two random points.")]
+KindOption = Annotated[Kind, choice(Kind, "Irregular meshes are refined around two random points.")]
 Seed = Annotated[int, count("--seed", text="Random seed.")]
-EngineOption = Annotated[Engine, typer.Option(help="Mesh generator; auto: gmsh if it works, otherwise builtin.")]
+GENERATORS = {
+    Family.SQUARES: "squares",
+    Family.RIGHT: "right_triangles",
+    Family.CROSS: "cross_triangles",
+    Family.EQUILATERAL: "equilateral",
+    Family.JITTERED: "jittered",
+    Family.TWO_CELLS: "two_cells",
+}
+EngineOption = Annotated[Engine, choice(Engine, "Mesh generator; auto: gmsh if it works, otherwise builtin.")]
 
 
 @command(mesh, "fluxforge mesh square --cells 300 --kind irregular --seed 3 -o m.msh --plot m.png")
@@ -36,12 +48,8 @@ def square(
     as_json: Json = False,
 ) -> None:
     """Mesh the unit square with triangles; its sides are tagged left, right, bottom, top."""
-    _generate(
-        lambda meshes: meshes.square(cells=cells, size=size, kind=kind.value, seed=seed, engine=engine.value),
-        output=output,
-        plot=plot,
-        as_json=as_json,
-    )
+    options = {"cells": cells, "size": size, "kind": kind.value, "seed": seed, "engine": engine.value}
+    _generate("square", (), options, output, plot, as_json)
 
 
 @command(mesh, "fluxforge mesh disk --radius 2 --size 0.1 -o disk.msh")
@@ -57,12 +65,8 @@ def disk(
     as_json: Json = False,
 ) -> None:
     """Mesh a disk around the origin with triangles; its boundary is tagged circle."""
-    _generate(
-        lambda meshes: meshes.disk(radius, cells=cells, size=size, kind=kind.value, seed=seed, engine=engine.value),
-        output=output,
-        plot=plot,
-        as_json=as_json,
-    )
+    options = {"cells": cells, "size": size, "kind": kind.value, "seed": seed, "engine": engine.value}
+    _generate("disk", (radius,), options, output, plot, as_json)
 
 
 @command(mesh, 'fluxforge mesh polygon "0,0 2,0 2,1 1,1 1,2 0,2" --cells 500 -o ell.msh')
@@ -78,13 +82,8 @@ def polygon(
     as_json: Json = False,
 ) -> None:
     """Mesh a polygon with triangles; its sides are tagged side-0, side-1, … in the order of the vertices."""
-    corners = parse_vertices(vertices)
-    _generate(
-        lambda meshes: meshes.polygon(corners, cells=cells, size=size, kind=kind.value, seed=seed, engine=engine.value),
-        output=output,
-        plot=plot,
-        as_json=as_json,
-    )
+    options = {"cells": cells, "size": size, "kind": kind.value, "seed": seed, "engine": engine.value}
+    _generate("polygon", (parse_vertices(vertices),), options, output, plot, as_json)
 
 
 @command(mesh, "fluxforge mesh family jittered -n 20 --jitter 0.2 --seed 1 -o jittered.msh")
@@ -109,23 +108,8 @@ def family(
     if name is not Family.JITTERED and not (jitter is None and seed is None):
         raise InputError(f"--jitter and --seed are for the family jittered, not for {name.value}")
     size = 20 if n is None else n
-
-    def make(meshes: Any) -> "Mesh":
-        match name:
-            case Family.JITTERED:
-                return meshes.jittered(size, 0.2 if jitter is None else jitter, seed or 0)
-            case Family.TWO_CELLS:
-                return meshes.two_cells()
-            case Family.SQUARES:
-                return meshes.squares(size)
-            case Family.RIGHT:
-                return meshes.right_triangles(size)
-            case Family.CROSS:
-                return meshes.cross_triangles(size)
-            case Family.EQUILATERAL:
-                return meshes.equilateral(size)
-
-    _generate(make, output=output, plot=plot, as_json=as_json)
+    more = {Family.TWO_CELLS: (), Family.JITTERED: (size, 0.2 if jitter is None else jitter, seed or 0)}
+    _generate(GENERATORS[name], more.get(name, (size,)), {}, output, plot, as_json)
 
 
 @command(mesh, "fluxforge mesh info m.msh --plot m.png")
@@ -138,8 +122,17 @@ def info(
     _run(lambda meshes: meshes.read(file), f"reading {file}", {"plot": plot}, as_json=as_json)
 
 
-def _generate(make: Callable[[Any], "Mesh"], *, output: Path | None, plot: Path | None, as_json: bool) -> None:
-    _run(make, "generating the mesh", {"file": output, "plot": plot}, as_json=as_json)
+def _generate(
+    name: str,
+    given: tuple[Any, ...],
+    options: Mapping[str, Any],
+    output: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Call a function of `fluxforge.mesh` by its name, and describe the mesh."""
+    files = {"file": output, "plot": plot}
+    _run(lambda meshes: getattr(meshes, name)(*given, **options), "generating the mesh", files, as_json=as_json)
 
 
 def _run(make: Callable[[Any], "Mesh"], what: str, files: Mapping[str, Path | None], *, as_json: bool) -> None:
@@ -147,8 +140,6 @@ def _run(make: Callable[[Any], "Mesh"], what: str, files: Mapping[str, Path | No
 
     `make` is called with `fluxforge.mesh`, which is imported here: shell completion does without it.
     """
-    from fluxforge.cli._progress import show_status
-
     with show_status(what, quiet=as_json):
         from fluxforge import mesh as meshes
 
@@ -190,14 +181,12 @@ def _describe(info: "MeshInfo") -> Iterator[tuple[str, str]]:
 
 def parse_vertices(text: str) -> list[tuple[float, float]]:
     """Parse "0,0 1,0 1,1" into pairs of numbers; InputError names the vertex that is wrong."""
-    return [_parse_vertex(word, number) for number, word in enumerate(text.replace(";", " ").split())]
-
-
-def _parse_vertex(word: str, number: int) -> tuple[float, float]:
-    try:
-        x, y = (float(part) for part in word.split(","))
-    except ValueError as error:
-        raise InputError(
-            f"vertex {number} is {word!r:.60}; write each as x,y, separated by spaces: 0,0 1,0 1,1"
-        ) from error
-    return x, y
+    vertices = []
+    for k, word in enumerate(text.replace(";", " ").split()):
+        try:
+            x, y = (float(part) for part in word.split(","))
+        except ValueError as error:
+            how = "write each as x,y, separated by spaces: 0,0 1,0 1,1"
+            raise InputError(f"vertex {k} is {word!r:.60}; {how}") from error
+        vertices.append((x, y))
+    return vertices

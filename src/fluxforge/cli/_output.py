@@ -1,18 +1,23 @@
-"""Printing: results to stdout, messages to stderr."""
+"""Printing: results to stdout; messages, progress bars and status lines to stderr."""
 
 import json
 import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
-from rich.table import Table
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Column, Table
 from rich.text import Text
+
+from fluxforge.errors import StorageError
 
 PIPED_WIDTH = 120
 
@@ -141,3 +146,114 @@ def duration(seconds: float | None) -> str:
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
+
+
+# Seconds between lines of progress in a log.
+BETWEEN_LINES = 30.0
+
+
+class _Count(ProgressColumn):
+    """A column with the count done, the total, and the rate."""
+
+    def render(self, task: Task) -> Text:
+        """The text of a task; empty before the total is known."""
+        if task.total is None:
+            return Text()
+        rate = f" {task.speed:,.0f}/s" if task.speed else ""
+        return Text(f"{task.completed:,.0f}/{task.total:,.0f}{rate}", style="progress.download")
+
+
+@contextmanager
+def progress_bar(what: str, total: int | None, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
+    """Show a bar on stderr; yield a function to call with the count done, or None if quiet or not a terminal.
+
+    The clock starts at the first call, so that the rate excludes preparation.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        _Count(Column(no_wrap=True)),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console(stderr=True), transient=True, expand=True) as progress:
+        task = progress.add_task(f"preparing {what}", total=None, start=False)
+
+        def tell(done: int) -> None:
+            progress.start_task(task)
+            progress.update(task, description=what, total=total, completed=done)
+
+        yield tell
+
+
+@contextmanager
+def question_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Show a bar on stderr; yield a function to call with the current item, its number and the total, or None if quiet.
+
+    If stderr is not a terminal, it writes a line at most every BETWEEN_LINES seconds.
+    """
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        yield Lines(what)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), _Count(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True, expand=True) as progress:
+        task = progress.add_task(what, total=None)
+
+        def tell(question: str, number: int, total: int) -> None:
+            progress.update(task, description=f"{what}: {question}", total=total, completed=number - 1)
+
+        yield tell
+
+
+class Lines:
+    """Progress for a log: the current item, the number done and the total, at most every BETWEEN_LINES seconds."""
+
+    def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._what, self._clock = what, clock
+        self._last = clock()
+
+    def __call__(self, question: str, number: int, total: int) -> None:
+        """Write a line if the last one is old enough."""
+        if self._clock() - self._last < BETWEEN_LINES:
+            return
+        self._last = self._clock()
+        # Like the bar, the line counts the items finished before the current one.
+        sys.stderr.write(one_line(f"{self._what}: {question} ({number - 1:,} of {total:,})") + "\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def show_status(what: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Show a status line on stderr during the block; yield a function that changes it."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda words: None
+        return
+    with console(stderr=True).status(what) as status:
+        yield status.update
+
+
+@contextmanager
+def offer_resume(command: str, folder: Path, marker: str) -> Iterator[None]:
+    """If the block is interrupted, or the disk fails, and the folder has a file `marker`, say how to continue.
+
+    Interruptions are raised again; a StorageError is raised with the command in its message.
+    """
+    again = f"fluxforge {command} --resume {shlex.quote(str(folder))}"
+    try:
+        yield
+    except StorageError as error:
+        if not (folder / marker).exists():
+            raise
+        raise StorageError(f"{error}; after fixing this, continue with: {again}") from error
+    except Exception:
+        raise
+    except BaseException:
+        # Ctrl-C or a request to terminate: neither is an Exception.
+        if (folder / marker).exists():
+            say("continue with", again, style="bold")
+        raise

@@ -1,7 +1,7 @@
-"""What `fluxforge reproduce` runs, and how it shows the results."""
+"""What `fluxforge reproduce` runs, the paper or the gallery, and how it shows the results."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,22 @@ import msgspec
 import typer
 
 from fluxforge import recipe
-from fluxforge.cli._output import show, show_json, show_pairs, show_table, warn
-from fluxforge.cli._progress import count_done, question_bar
-from fluxforge.cli._results import show_arms
-from fluxforge.errors import InputError
+from fluxforge.cli._discovery import show_arms
+from fluxforge.cli._output import question_bar, say, show, show_json, show_pairs, show_table, warn
+from fluxforge.cli._signals import count_done
+from fluxforge.errors import DiscoveryError, InputError
 from fluxforge.paper._compare import Comparison, Moved, PartComparison, compare
 from fluxforge.paper._figures_training import controls_table, rates_table
 from fluxforge.paper._run import PARTS, Reproduction, read_documents, reproduce, write_reproduction
 from fluxforge.paper.studies import controls, generalisation, higher_order, rates, symbolic
+from fluxforge.recipe._schema import to_dict
+from fluxforge.run._progress import Progress
 from fluxforge.run._record import Document
+from fluxforge.run.result import to_document
+from fluxforge.sweeps._gallery import GalleryRun, format_gallery, make_gallery, plan_gallery
+from fluxforge.sweeps._plan import parse_seeds
+from fluxforge.sweeps._pool import check_workers, run_processes
+from fluxforge.sweeps._worker import Job
 
 # The most differing numbers shown per part.
 SHOWN = 8
@@ -119,22 +126,19 @@ def _show_part(part: PartComparison) -> None:
     if part.digits is not None:
         show(f"    kept to {part.digits} digits: deterministic numbers are compared to half a unit of the last digit")
     for each in part.moved[:SHOWN]:
-        show(f"    {each.where}: {_number(each.kept)} → {_number(each.fresh)}, {_describe_tolerance(each)}")
+        show(f"    {each.where}: {each.kept:.10g} → {_describe_tolerance(each)}")
     if len(part.moved) > SHOWN:
         show(f"    and {len(part.moved) - SHOWN} more (all with --json)")
 
 
 def _describe_tolerance(moved: Moved) -> str:
-    """The kind of a number that differs, by how much, and the difference allowed."""
+    """The fresh value of a number that differs, its kind, by how much it differs, and the difference allowed."""
     if moved.fresh is None:
-        return f"{moved.kind}"
+        return f"missing, {moved.kind}"
+    found = f"{moved.fresh:.10g}, {moved.kind}"
     if moved.chance is not None:
-        return f"{moved.kind}: the probability of such counts at equal rates is {moved.chance:.1g}"
-    return f"{moved.kind}: differs by {abs(moved.fresh - moved.kept):.2g}, allowed {moved.allowed:.2g}"
-
-
-def _number(value: float | None) -> str:
-    return "missing" if value is None else f"{value:.10g}"
+        return f"{found}: the probability of such counts at equal rates is {moved.chance:.1g}"
+    return f"{found}: differs by {abs(moved.fresh - moved.kept):.2g}, allowed {moved.allowed:.2g}"
 
 
 def _show_tables(name: str, document: Document) -> None:
@@ -207,3 +211,39 @@ def _show_claims(result: Document) -> None:
     for claim in result["claims"]:
         condition = f"{claim['condition'].capitalize()}. " if claim.get("condition") else ""
         show_pairs([(claim["verdict"], f"“{claim['text']}”"), ("", f"{condition}{claim['evidence']}"), ("", "")])
+
+
+def run_gallery(folder: Path, seeds: str, workers: int, *, as_json: bool) -> None:
+    """Run or collect the gallery and print its tables; exit code 1 if a decoy was taken for the textbook's flux."""
+    check_workers(workers)
+    runs = plan_gallery(folder, parse_seeds(seeds))
+    command = f"fluxforge reproduce gallery --seeds {seeds} --workers {workers}"
+    with question_bar("gallery", quiet=as_json) as bar:
+        tell = count_done(bar)
+        if workers > 1:
+            _run_in_processes([run for run in runs if run.read() is None], workers, folder / "logs", tell)
+        gallery = make_gallery(folder, runs, command=command, tell=tell, warn=warn)
+    if as_json:
+        show_json(to_document(gallery))
+    else:
+        show(format_gallery(gallery))
+        show(f"processor: {gallery.hardware}; data: {folder / 'gallery.json'}, {folder / 'gallery.md'}")
+    fooled = [row.exhibit for row in gallery.rows if row.decoy and row.same and row.verdict == "recovered"]
+    if fooled:
+        say("error", f"decoys were taken for the textbook's flux: {', '.join(fooled)}", style="bold red")
+        raise typer.Exit(1)
+
+
+def _run_in_processes(runs: Sequence[GalleryRun], workers: int, logs: Path, tell: Progress) -> None:
+    """Make runs in several processes; raises DiscoveryError, after all have ended, if one failed."""
+    jobs = [Job(run.name, str(run.folder.absolute()), to_dict(run.spec), run.command) for run in runs]
+    ended: dict[str, str | None] = {}
+
+    def report(name: str, stage: str, done: int, total: int) -> None:
+        tell(f"{name}: {stage}", len(ended), len(jobs))
+
+    run_processes(jobs, workers, logs, tell=report, end=ended.__setitem__, warn=warn)
+    failed = {name: error for name, error in ended.items() if error is not None}
+    if failed:
+        name, error = next(iter(failed.items()))
+        raise DiscoveryError(f"{len(failed)} of {len(jobs)} runs failed: {name}: {error}")

@@ -1,8 +1,10 @@
-"""`fluxforge simulate`: a problem on a mesh."""
+"""The options of `fluxforge simulate` and `fluxforge rerun`; `_simulation` runs them."""
 
+from contextlib import suppress
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -16,6 +18,7 @@ from fluxforge.cli._arguments import (
     OutputFolder,
     Overwrite,
     Times,
+    choice,
     complete_list,
     count,
     parse_whole,
@@ -23,9 +26,7 @@ from fluxforge.cli._arguments import (
     scheme_argument,
     split_names,
 )
-from fluxforge.cli._output import show
-
-PROBLEM, TIME, OUTPUT = "Problem", "Time steps", "Output"
+from fluxforge.cli._output import show, show_status
 
 
 class SolverName(StrEnum):
@@ -46,114 +47,107 @@ class PrecisionName(StrEnum):
     FLOAT32 = "float32"
 
 
-SOLVER = (
-    "Linear solver of implicit schemes: sparse LU (direct), or conjugate gradients preconditioned by algebraic "
-    "multigrid (amg) or by the diagonal (cg); bicgstab or gmres with multigrid for systems that are not symmetric."
-)
-FIELD = "a formula of x and y, or a file: @field.npy, @run.vtu:T."
+_problem: Any = partial(typer.Option, rich_help_panel="Problem")
+_time: Any = partial(typer.Option, rich_help_panel="Time steps")
+_output: Any = partial(typer.Option, rich_help_panel="Output")
+
+MeshFile = Annotated[Path | None, _problem("--mesh", metavar="FILE", help="Mesh file: .msh, .vtu, .vtk, .xdmf, …")]
+Settings = Annotated[
+    list[str] | None,
+    _problem(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Parameter of the equation: a number, a formula, (FORMULA, FORMULA) for a vector, curl(FORMULA) for a "
+        "stream function, REGION: VALUE, … per region of the mesh, or @file; reaction=FORMULA replaces r(u). May be "
+        "repeated.",
+    ),
+]
+Diffusivity = Annotated[
+    float | None,
+    _problem(metavar="ALPHA", help="Diffusivity α of the heat equation, dT/dt = α ∇²T + S (default: 1)."),
+]
+Initial = Annotated[
+    str,
+    _problem(metavar="FORMULA", help="Initial field: a formula of x and y, or a file: @field.npy, @run.vtu:T."),
+]
+Source = Annotated[
+    str, _problem(metavar="FORMULA", help="Source term S: a formula of x, y, t and the unknown, or @file.")
+]
+Boundary = Annotated[list[str] | None, _problem(metavar="CONDITION", help=BOUNDARY)]
+TimeStep = Annotated[str | None, _time("--dt", metavar="DT", help="Time step, or auto for 0.9 of the stability limit.")]
+StepFraction = Annotated[
+    float | None,
+    _time(
+        metavar="SHARE",
+        help="Time step as a fraction of the reference step: for heat the Fourier step, the longest at which forward "
+        "Euler satisfies the maximum principle; for transport the Courant step (default: 0.5).",
+    ),
+]
+Steps = Annotated[int | None, count("--steps", text="Number of steps (default: 50).", rich_help_panel="Time steps")]
+EndTime = Annotated[float | None, _time(metavar="T", help="End time, reached exactly by equal steps of at most DT.")]
+StartTime = Annotated[float | None, _time(metavar="T", help="Time of the initial field (default: 0).")]
+Restart = Annotated[
+    Path | None,
+    _time(
+        metavar="FOLDER",
+        help="Continue from the last saved field of the run in this folder; scheme, mesh and problem are read from it.",
+    ),
+]
+Steady = Annotated[bool, _time("--steady", help="Solve for the steady state of a linear scheme instead of stepping.")]
+Force = Annotated[bool, _time("--force", help="Allow a step above the stability limit.")]
+Solver = Annotated[
+    SolverName,
+    _time(
+        metavar="SOLVER",
+        help="Linear solver of implicit schemes: auto; direct (sparse LU); cg (conjugate gradients, diagonal "
+        "preconditioner); amg (the same, preconditioned by algebraic multigrid); bicgstab or gmres (multigrid, for "
+        "systems that are not symmetric).",
+    ),
+]
+PrecisionOption = Annotated[
+    PrecisionName, choice(PrecisionName, "Floating-point precision.", rich_help_panel="Time steps")
+]
+Compare = Annotated[
+    list[str] | None,
+    _output(
+        metavar="SCHEMES",
+        help="Other schemes to run on the same problem and compare with SCHEME: euler,rk4.",
+        autocompletion=complete_list(SCHEMES),
+    ),
+]
+SaveEvery = Annotated[
+    str | None,
+    _output(
+        metavar="N|T",
+        help="Save every Nth field; a number with a decimal point (0.1, 2.0) is a time interval instead (default: "
+        "about 20 fields).",
+    ),
+]
 
 
 def simulate(
     scheme: Annotated[
         str | None, scheme_argument("Name of a built-in scheme, a scheme.json file, or a run folder.")
     ] = None,
-    mesh: Annotated[Path | None, typer.Option(metavar="FILE", help="Mesh file.", rich_help_panel=PROBLEM)] = None,
+    mesh: MeshFile = None,
     equation: EquationName = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Parameter of the equation: a number, a formula, (FORMULA, FORMULA) for a vector, curl(FORMULA) for a "
-            "stream function, REGION: VALUE, … per region of the mesh, or @file; reaction=FORMULA replaces r(u). "
-            "May be repeated.",
-            rich_help_panel=PROBLEM,
-        ),
-    ] = None,
-    diffusivity: Annotated[
-        float | None,
-        typer.Option(
-            metavar="ALPHA",
-            help="Diffusivity α of the heat equation, dT/dt = α ∇²T + S (default: 1).",
-            rich_help_panel=PROBLEM,
-        ),
-    ] = None,
-    initial: Annotated[
-        str, typer.Option(metavar="FORMULA", help=f"Initial field: {FIELD}", rich_help_panel=PROBLEM)
-    ] = "0",
-    source: Annotated[
-        str,
-        typer.Option(
-            metavar="FORMULA",
-            help="Source term S: a formula of x, y, t and the unknown, or @file.",
-            rich_help_panel=PROBLEM,
-        ),
-    ] = "0",
-    boundary: Annotated[
-        list[str] | None, typer.Option(metavar="CONDITION", help=BOUNDARY, rich_help_panel=PROBLEM)
-    ] = None,
-    dt: Annotated[
-        str | None,
-        typer.Option(metavar="DT", help="Time step, or auto: 0.9 of the stability limit.", rich_help_panel=TIME),
-    ] = None,
-    dt_fraction: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Time step as a fraction of the reference step, which for heat is the Fourier step (default: 0.5).",
-            rich_help_panel=TIME,
-        ),
-    ] = None,
-    steps: Annotated[int | None, count("--steps", text="Number of steps (default: 50).", rich_help_panel=TIME)] = None,
-    end_time: Annotated[
-        float | None,
-        typer.Option(
-            metavar="T", help="End of the run, hit exactly by equal steps of at most DT.", rich_help_panel=TIME
-        ),
-    ] = None,
-    start_time: Annotated[
-        float | None, typer.Option(metavar="T", help="Time of the initial field (default: 0).", rich_help_panel=TIME)
-    ] = None,
-    restart: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Go on from the last field that a run has saved, at its time; scheme, mesh and problem are those of "
-            "the folder.",
-            rich_help_panel=TIME,
-        ),
-    ] = None,
-    steady: Annotated[
-        bool,
-        typer.Option(
-            "--steady", help="Solve for the steady state of a linear scheme instead of stepping.", rich_help_panel=TIME
-        ),
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Allow a step above the stability limit.", rich_help_panel=TIME)
-    ] = False,
-    solver: Annotated[SolverName, typer.Option(help=SOLVER, rich_help_panel=TIME)] = SolverName.AUTO,
-    precision: Annotated[
-        PrecisionName, typer.Option(help="Floating-point precision (float32 or float64).", rich_help_panel=TIME)
-    ] = PrecisionName.FLOAT64,
-    compare: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SCHEMES",
-            help="Further schemes to run and compare with SCHEME: euler,rk4.",
-            autocompletion=complete_list(SCHEMES),
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    save_every: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|T",
-            help="Save every Nth field, or with a decimal point, as 0.1 or 2.0, once in that time (default: about 20 "
-            "fields).",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    settings: Settings = None,
+    diffusivity: Diffusivity = None,
+    initial: Initial = "0",
+    source: Source = "0",
+    boundary: Boundary = None,
+    dt: TimeStep = None,
+    dt_fraction: StepFraction = None,
+    steps: Steps = None,
+    end_time: EndTime = None,
+    start_time: StartTime = None,
+    restart: Restart = None,
+    steady: Steady = False,
+    force: Force = False,
+    solver: Solver = SolverName.AUTO,
+    precision: PrecisionOption = PrecisionName.FLOAT64,
+    compare: Compare = None,
+    save_every: SaveEvery = None,
     output: OutputFolder = None,
     overwrite: Overwrite = False,
     gif: Gif = False,
@@ -163,46 +157,45 @@ def simulate(
 
     The equation is that of the scheme, or heat, unless --equation names another.
     """
+    timed = dt or dt_fraction or steps or end_time or start_time or restart or save_every or force
+    chosen = (scheme, mesh, equation, settings, diffusivity, boundary, dt_fraction, start_time, compare)
+    stated = any(chosen) or initial != "0" or source != "0"
     refuse_if(
         {
             "give --dt or --dt-fraction, not both": dt is not None and dt_fraction is not None,
             "--gif needs a folder to write to: give -o FOLDER": gif and output is None,
             "--overwrite is about a folder to write to: give -o FOLDER": overwrite and output is None,
             "give --steps or --end-time, not both": steps is not None and end_time is not None,
-            "--steady takes no steps: leave out what is about time (--dt, --end-time, --steps, …)": steady
-            and (dt or dt_fraction or steps or end_time or start_time or restart or save_every or force),
+            "--steady takes no steps: leave out what is about time (--dt, --end-time, --steps, …)": steady and timed,
+            "--restart takes scheme, mesh and problem from the folder: leave them out": restart and stated,
+            "give a SCHEME, such as euler (`fluxforge schemes` lists them), or --restart FOLDER": not scheme
+            and not restart,
+            "give a mesh: --mesh FILE": not mesh and not restart,
         }
     )
     files = Output(output, overwrite, gif, as_json)
     times = Times(_parse_step(dt), steps, end_time, _parse_every(save_every))
-    if restart is not None:
-        chosen = (scheme, mesh, equation, settings, diffusivity, boundary, dt_fraction, start_time, compare)
-        other = any(chosen) or initial != "0" or source != "0"
-        refuse_if({"--restart takes scheme, mesh and problem from the folder: leave them out": other})
-        from fluxforge.cli._rerun import continue_run
+    with show_status(f"reading {restart or mesh}", quiet=as_json):
+        from fluxforge.cli._simulation import Problem, continue_run, prepare, run, run_steady
 
+    if restart is not None:
         continue_run(restart, files, times)
         return
-    if scheme is None:
-        raise typer.BadParameter("give a SCHEME, such as euler (`fluxforge schemes` lists them), or --restart FOLDER")
-    if mesh is None:
-        raise typer.BadParameter("give a mesh: --mesh FILE")
-    from fluxforge.cli._progress import show_status
-
+    assert scheme is not None
+    assert mesh is not None
     with show_status(f"reading {mesh}", quiet=as_json):
-        from fluxforge.cli._simulation import Problem, Request, run, run_steady
-
         others = (name for names in compare or [] for name in split_names(names))
-        request = Request(tuple(dict.fromkeys([scheme, *others])), files)
-        request.prepare()
+        schemes = tuple(dict.fromkeys([scheme, *others]))
+        prepare(schemes, files)
         problem = Problem.read(
             mesh, initial=initial, source=source, boundary=boundary or [], equation=equation, settings=settings or []
         )
     if steady:
-        run_steady(request, problem, diffusivity=diffusivity, solver=solver.value)
+        run_steady(schemes, files, problem, diffusivity=diffusivity, solver=solver.value)
         return
     run(
-        request,
+        schemes,
+        files,
         problem,
         times,
         diffusivity=diffusivity,
@@ -231,13 +224,28 @@ def _parse_every(text: str | None) -> float | None:
     if text is None:
         return None
     if "." not in text:
-        try:
+        with suppress(typer.BadParameter):
             return parse_whole(text)
-        except typer.BadParameter:
-            pass
     try:
         return float(text)
     except ValueError:
         raise typer.BadParameter(
             f"--save-every {text!r:.60}: should be a whole number of steps, or a time with a decimal point (2.0)"
         ) from None
+
+
+def rerun(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a run of `fluxforge simulate -o`.")],
+    output: OutputFolder = None,
+    overwrite: Overwrite = False,
+    gif: Gif = False,
+    as_json: Json = False,
+) -> None:
+    """Repeat a run from its folder: the same scheme, mesh, equation, boundary conditions and steps.
+
+    On the same machine, with the same versions of the libraries, the fields agree bit for bit. Without -o nothing is
+    written, and the command prints whether the last field agrees.
+    """
+    from fluxforge.cli._simulation import run_again
+
+    run_again(folder, Output(output, overwrite, gif, as_json))

@@ -1,4 +1,4 @@
-"""What `fluxforge simulate` runs: read the problem, run the schemes, write and print the results."""
+"""What `fluxforge simulate` and `fluxforge rerun` run: read the problem, step, write and print the results."""
 
 import os
 import warnings
@@ -7,17 +7,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from fluxforge.certify._doubts import list_doubts
 from fluxforge.cli._arguments import Output, Times
-from fluxforge.cli._boundary import parse_boundary
-from fluxforge.cli._output import duration, number, show, show_json, show_pairs, show_table
-from fluxforge.cli._progress import progress_bar, show_status, use_64_bits
-from fluxforge.cli._settings import read_settings
+from fluxforge.cli._output import duration, number, progress_bar, show, show_json, show_pairs, show_status, show_table
+from fluxforge.cli._problem import parse_boundary, read_settings
 from fluxforge.errors import InputError, InstabilityError
 from fluxforge.mesh._boundary import Conditions
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import read
 from fluxforge.pde._equation import Equation
@@ -25,24 +24,18 @@ from fluxforge.scheme._document import find
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._field import read_field
 from fluxforge.stepping._output import prepare_folder, write_comparison, write_run
-from fluxforge.stepping._run import compare
+from fluxforge.stepping._problem import Problem as SavedProblem
+from fluxforge.stepping._problem_file import read_final, read_problem
+from fluxforge.stepping._run import compare, continue_problem, run_problem
 from fluxforge.stepping._simulation import Comparison, Simulation
 from fluxforge.stepping._steady import SOLVERS_OF_STEADY_STATES, steady
 from fluxforge.stepping._trained import TrainedNetwork
 
 
-@dataclass(frozen=True)
-class Request:
-    """The schemes to run, the others compared with the first, and what to write where."""
-
-    schemes: tuple[str, ...]
-    output: Output
-
-    def prepare(self) -> None:
-        """Check the output folder before anything is computed: InputError if it contains an earlier run."""
-        if self.output.folder is not None:
-            names = [_find_method(name).name for name in self.schemes]
-            prepare_folder(self.output.folder, names, overwrite=self.output.overwrite)
+def prepare(names: Sequence[str], output: Output) -> None:
+    """Check the output folder before anything is computed: InputError if it contains an earlier run."""
+    if output.folder is not None:
+        prepare_folder(output.folder, [_find_method(name).name for name in names], overwrite=output.overwrite)
 
 
 @dataclass(frozen=True)
@@ -68,33 +61,27 @@ class Problem:
     ) -> "Problem":
         """Read the mesh and the fields that are given as files."""
         mesh = read(file)
-        cells = len(mesh.cells)
         conditions = parse_boundary(boundary, lambda: dual(mesh).tags)
         chosen = read_settings(settings, equation, mesh)
-        return Problem(
-            mesh,
-            initial=_read_value(initial, cells),
-            source=_read_value(source, cells),
-            boundary=conditions,
-            equation=chosen.equation,
-            parameters=chosen.parameters,
-        )
+        first, second = (_read_value(text, len(mesh.cells)) for text in (initial, source))
+        return Problem(mesh, first, second, conditions, chosen.equation, chosen.parameters)
 
 
 def _read_value(text: str, cells: int) -> str | np.ndarray:
     return read_field(text[1:], cells) if text.startswith("@") else text
 
 
-def run(request: Request, problem: Problem, times: Times, **options: Any) -> None:
-    """Run the schemes, write and print the results; raises InstabilityError after that if one blew up.
+def run(names: Sequence[str], output: Output, problem: Problem, times: Times, **options: Any) -> None:
+    """Run schemes, write and print the results, compared with the first; InstabilityError after that if one blew up.
 
     `options` are further arguments of `fluxforge.simulate`.
     """
-    schemes = [_find_method(name, problem.equation) for name in request.schemes]
-    use_64_bits()
+    schemes = [_find_method(name, problem.equation) for name in names]
+    # The library leaves the mode to its caller.
+    jax.config.update("jax_enable_x64", True)
     what = schemes[0].name if len(schemes) == 1 else f"{len(schemes)} schemes"
     total = None if times.end_time is not None else (times.steps or 50) * len(schemes)
-    quiet = request.output.as_json
+    quiet = output.as_json
     # What Python warns of is among the notes.
     with progress_bar(what, total, quiet=quiet) as tell, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -111,9 +98,10 @@ def run(request: Request, problem: Problem, times: Times, **options: Any) -> Non
             **options,
         )
     with show_status("writing the fields", quiet=quiet):
-        files = _write(comparison, request.output)
+        runs = comparison.simulations
+        files = _write(comparison if len(runs) > 1 else runs[0], output)
     with show_status("checking the schemes", quiet=quiet):
-        doubts = [note for done in comparison.simulations for note in done.notes]
+        doubts = [note for done in runs for note in done.notes]
         doubts += list_doubts([each for each in schemes if isinstance(each, Scheme)], problem.mesh, problem.parameters)
     if quiet:
         show_json({**_document(comparison, files), "notes": doubts})
@@ -121,9 +109,8 @@ def run(request: Request, problem: Problem, times: Times, **options: Any) -> Non
         _show_results(comparison, problem, files)
         for note in doubts:
             show(f"note: {note}")
-    for done in comparison.simulations:
-        if done.blew_up_at is not None:
-            raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at}{_describe_steps(done)}")
+    for done in runs:
+        _raise_if_unstable(done)
 
 
 def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | TrainedNetwork:
@@ -136,18 +123,21 @@ def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | 
     return load_run(name).network
 
 
-def _describe_steps(done: Simulation) -> str:
-    """How many steps a run was to take."""
-    assert done.problem is not None
-    return "" if done.problem.end_time is not None else f" of {done.problem.steps or 50}"
+def _raise_if_unstable(done: Simulation) -> None:
+    """Raise InstabilityError, with the number of steps that the run was to take, if it blew up."""
+    if done.blew_up_at is not None:
+        assert done.problem is not None
+        of = "" if done.problem.end_time is not None else f" of {done.problem.steps or 50}"
+        raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at}{of}")
 
 
-def _write(comparison: Comparison, output: Output) -> list[Path]:
+def _write(done: Comparison | Simulation, output: Output) -> list[Path]:
+    """Write the files of a run or of several; nothing without a folder."""
     if output.folder is None:
         return []
-    if len(comparison.simulations) > 1:
-        return write_comparison(comparison, output.folder, gif=output.gif, overwrite=output.overwrite)
-    return write_run(comparison.simulations[0], output.folder, gif=output.gif, overwrite=output.overwrite)
+    if isinstance(done, Simulation):
+        return write_run(done, output.folder, gif=output.gif, overwrite=output.overwrite)
+    return write_comparison(done, output.folder, gif=output.gif, overwrite=output.overwrite)
 
 
 def _document(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
@@ -160,7 +150,7 @@ def _document(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
 
 def _show_results(comparison: Comparison, problem: Problem, files: Sequence[Path]) -> None:
     first = comparison.simulations[0]
-    show_pairs(describe(first))
+    show_pairs(_describe(first))
     if len(comparison.simulations) > 1:
         show()
         _show_table(comparison)
@@ -168,20 +158,20 @@ def _show_results(comparison: Comparison, problem: Problem, files: Sequence[Path
     for note in problem.mesh.notes:
         show(f"note: {note}")
     if first.blew_up_at is None and not np.any(first.fields):
-        still = f"{first.words.unknown} is 0 everywhere"
-        show(f"note: {still}: give --initial, --source or --boundary")
+        show(f"note: {first.words.unknown} is 0 everywhere: give --initial, --source or --boundary")
+    _show_files(files)
+
+
+def _show_files(files: Sequence[Path]) -> None:
+    """Print the files by folder, the .vtu fields counted."""
     for folder in dict.fromkeys(path.parent for path in files):
-        show(f"wrote {folder}{os.sep}: {list_files([path for path in files if path.parent == folder])}")
+        here = [path for path in files if path.parent == folder]
+        fields = sum(path.suffix == ".vtu" for path in here)
+        names = [path.name for path in here if path.suffix != ".vtu"]
+        show(f"wrote {folder}{os.sep}: {', '.join([f'{fields} fields (.vtu)', *names] if fields else names)}")
 
 
-def list_files(files: Sequence[Path]) -> str:
-    """The names of files, with the .vtu fields counted."""
-    fields = sum(path.suffix == ".vtu" for path in files)
-    names = [path.name for path in files if path.suffix != ".vtu"]
-    return ", ".join([f"{fields} fields (.vtu)", *names] if fields else names)
-
-
-def describe(done: Simulation) -> Iterator[tuple[str, str]]:
+def _describe(done: Simulation) -> Iterator[tuple[str, str]]:
     """The lines of a summary."""
     summary = done.summary()
     yield "scheme", done.scheme
@@ -218,16 +208,17 @@ def _show_table(comparison: Comparison) -> None:
     show_table(columns, rows, right=columns[1:7])
 
 
-def run_steady(request: Request, problem: Problem, *, diffusivity: float | None, solver: str) -> None:
+def run_steady(
+    names: Sequence[str], output: Output, problem: Problem, *, diffusivity: float | None, solver: str
+) -> None:
     """Solve for the steady state of one scheme; raises InputError for several, and for a solver it does not take."""
-    output = request.output
-    if len(request.schemes) > 1 or output.gif:
+    if len(names) > 1 or output.gif:
         raise InputError("--steady takes one scheme and writes one field: leave out --compare and --gif")
     if solver not in SOLVERS_OF_STEADY_STATES:
         raise InputError(f"--steady takes --solver {', '.join(SOLVERS_OF_STEADY_STATES)}; got {solver}")
     with show_status("solving for the steady state", quiet=output.as_json):
         found = steady(
-            request.schemes[0],
+            names[0],
             problem.mesh,
             equation=problem.equation,
             parameters=problem.parameters,
@@ -253,3 +244,33 @@ def run_steady(request: Request, problem: Problem, *, diffusivity: float | None,
     )
     if files:
         show(f"wrote {output.folder}: {', '.join(path.name for path in files)}")
+
+
+def run_again(folder: Path, output: Output) -> None:
+    """Repeat the run of a folder, and print whether its last field agrees bit for bit."""
+    _run_saved(read_problem(folder), output, before=folder)
+
+
+def continue_run(folder: Path, output: Output, times: Times) -> None:
+    """Continue from the last field of a folder."""
+    _run_saved(continue_problem(folder, **vars(times)), output, before=None)
+
+
+def _run_saved(problem: SavedProblem, output: Output, *, before: Path | None) -> None:
+    name = problem.scheme.name
+    if output.folder is not None:
+        prepare_folder(output.folder, [name], overwrite=output.overwrite)
+    jax.config.update("jax_enable_x64", True)
+    with progress_bar(name, problem.steps, quiet=output.as_json) as tell:
+        done = run_problem(problem, throw=False, progress=tell)
+    equal = None if before is None else bool(np.array_equal(read_final(before), done.final))
+    files = _write(done, output)
+    if output.as_json:
+        more = {} if equal is None else {"equal": equal}
+        show_json({**asdict(done.summary()), "files": files, **more})
+    else:
+        show_pairs(_describe(done))
+        if equal is not None:
+            show(f"the last field is {'equal to' if equal else 'not equal to'} that of {before}")
+        _show_files(files)
+    _raise_if_unstable(done)

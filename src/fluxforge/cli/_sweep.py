@@ -14,8 +14,20 @@ from rich.live import Live
 from rich.table import Table
 
 from fluxforge.cli._arguments import RECIPES, Json, Preset, RecipeName, check_folder, count
-from fluxforge.cli._output import console, number, one_line, printable, say, show, show_json, show_table, warn
-from fluxforge.cli._progress import offer_resume, raise_lost_signal, show_status
+from fluxforge.cli._output import (
+    console,
+    number,
+    offer_resume,
+    one_line,
+    printable,
+    say,
+    show,
+    show_json,
+    show_status,
+    show_table,
+    warn,
+)
+from fluxforge.cli._signals import raise_lost_signal
 
 if TYPE_CHECKING:
     from fluxforge.sweeps._summary import PointResult, PointStatus, Sweep
@@ -49,7 +61,7 @@ def sweep(
             "-o", "--output", metavar="FOLDER", help="Folder (default: sweeps/RECIPE).", callback=check_folder
         ),
     ] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Go on with the sweep in this folder.")] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Continue the sweep in this folder.")] = None,
     preset: Preset = None,
     as_json: Json = False,
 ) -> None:

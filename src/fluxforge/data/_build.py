@@ -30,7 +30,7 @@ from fluxforge.data._refined import refined_source
 from fluxforge.errors import InputError
 from fluxforge.mesh._boundary import Conditions
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 
 # Folded into the seed's key for data; networks fold in small numbers, so that both are independent.
 _DATA = 2**30

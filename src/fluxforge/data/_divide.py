@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluxforge.errors import InputError
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import unit_volume
 

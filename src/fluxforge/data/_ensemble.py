@@ -21,16 +21,16 @@ from fluxforge.data._problem import (
     resolve_step,
     with_noise,
 )
-from fluxforge.graph._outflow import put
-from fluxforge.graph._pad import stack_graphs
-from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._pad import pad_graph, stack_graphs
+from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.mesh._boundary import Conditions
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import unit_volume
 from fluxforge.pde._parameter import Where
 from fluxforge.recipe._data import FIELDS
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 
 # Plane waves in a smooth field.
 MODES = 8

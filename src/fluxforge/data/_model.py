@@ -11,10 +11,9 @@ from jaxtyping import Array, Float
 from fluxforge import recipe
 from fluxforge.expression._symbols import COORDINATES
 from fluxforge.graph._padded_graph import PaddedGraph
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Parameter, Rank, Where
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop
 
 
 @dataclass(frozen=True)

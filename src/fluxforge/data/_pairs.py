@@ -12,7 +12,7 @@ from fluxforge import recipe
 from fluxforge.data._model import PLAIN_HEAT, Model
 from fluxforge.data._problem import AbstractSource, Problem, problem, with_noise
 from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop
 
 # Corners: the shared face from 0 to 1, the apex of the first cell 2, of the second 3. Each cell's faces, the shared
 # one first, run counter-clockwise around it. NumPy's arrays, whose digits do not depend on JAX's mode at import.

@@ -15,15 +15,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from fluxforge._types import State
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
-from fluxforge.graph._outflow import Quantities
-from fluxforge.graph._padded_graph import PaddedGraph
+from fluxforge.graph._padded_graph import PaddedGraph, Quantities
 from fluxforge.graph._stages import Formulas, visit_stages
 from fluxforge.mesh._parameters import cell_slopes, exchange_slopes
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._integrate import semi_discrete
-from fluxforge.scheme._scheme import Message, Stage
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop, Message, Stage
 
 Parameters = Mapping[str, Float[Array, "*batch"]]
 """The parameters of an equation that are one number each, by name; what varies over a graph is part of the graph."""

@@ -38,9 +38,8 @@ from fluxforge.data._problem import (
     rate_on,
 )
 from fluxforge.errors import InputError, StorageError
-from fluxforge.graph._outflow import put
-from fluxforge.graph._pad import pad_to_size, size
-from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._pad import pad_graph, pad_to_size, size
+from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.pde._document import to_document

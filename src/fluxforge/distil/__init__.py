@@ -4,29 +4,49 @@ from fluxforge.distil._ablation import Ablation, Ablations, ablate, no_ablation
 from fluxforge.distil._backend import OPERATORS, AbstractBackend, Explored, Search
 from fluxforge.distil._compose import Choice, canonical, choose, compose
 from fluxforge.distil._constants import (
-    Fitted,
-    layer_stages,
-    nearest_fraction,
-    nearest_fractions,
-    refit,
-    two_hop,
-)
-from fluxforge.distil._engines import ENGINES, engine
-from fluxforge.distil._front import Candidate, Front, complexity, consistent, front_of, knee, measure, merge, units_of
-from fluxforge.distil._objective import Free, Minimum, Objective, set_free
-from fluxforge.distil._reading import (
     HIDDEN,
+    Fitted,
     Limit,
     Reading,
     extrapolate_constants,
+    nearest_fraction,
+    nearest_fractions,
     own_limit,
     read_constants,
+    refit,
     small_steps,
 )
-from fluxforge.distil._simplify import simplify
+from fluxforge.distil._engines import ENGINES, engine
+from fluxforge.distil._front import (
+    Candidate,
+    Fit,
+    Front,
+    complexity,
+    consistent,
+    fit_constants,
+    front_of,
+    knee,
+    measure,
+    merge,
+    parametrise,
+    put_numbers,
+    units_of,
+)
+from fluxforge.distil._objective import Free, Minimum, Objective, set_free
+from fluxforge.distil._simplify import search_front, simplify
 from fluxforge.distil._solvers import Vertex, gauss_newton, least_absolute
-from fluxforge.distil._stencil import PowerLaw, Series, far_stencil, geometry, power_law, series, stencil
-from fluxforge.distil._table import Fit, Sampled, Table, fit_constants, parametrise, put_numbers, sample, tabulate
+from fluxforge.distil._stencil import (
+    PowerLaw,
+    Series,
+    far_stencil,
+    geometry,
+    layer_stages,
+    power_law,
+    series,
+    stencil,
+    two_hop,
+)
+from fluxforge.distil._table import Sampled, Table, sample, tabulate
 
 __all__ = [
     "ENGINES",
@@ -80,6 +100,7 @@ __all__ = [
     "read_constants",
     "refit",
     "sample",
+    "search_front",
     "series",
     "set_free",
     "simplify",

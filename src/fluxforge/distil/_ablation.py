@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -17,6 +17,7 @@ from fluxforge.data._problem import Problem
 from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
 from fluxforge.distil._front import Front, knee, merge
+from fluxforge.distil._simplify import search_front
 from fluxforge.distil._sparse import EDGE_NAMES, Edges, edges_of, fit_sparse, held_out_error
 from fluxforge.distil._table import Table, tabulate
 from fluxforge.errors import DiscoveryError
@@ -37,7 +38,6 @@ POPULATION, MORE_EVALUATIONS = 2_000, 20 / 3
 MOST_RESTARTS = 2
 # A front with a smaller error than this fits exact data to round-off.
 EXACT = 1e-9
-_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 # Symbols of an edge or its far end, not of the receiving cell.
 _OF_EDGE = frozenset(map(symbol, ("T_N", "A", "delta")))
 _OF_CELL = {symbol(f"{name}_P"): symbol(name) for name in ("T", "V", "S")}
@@ -174,15 +174,9 @@ def _front(spec: recipe.Recipe, table: Table) -> Front:
     for restart in range(min(wanted.restarts, MOST_RESTARTS)):
         if front.ended_by_clock or front.best_error < EXACT:
             break
-        search = Search(
-            operators=tuple(_OPERATORS.get(name, name) for name in wanted.operators),
-            max_complexity=wanted.most_complex,
-            seconds=wanted.seconds,
-            restarts=1,
-            population=POPULATION,
-            evaluations=round(wanted.evaluations * MORE_EVALUATIONS),
-        )
-        front = merge(front, engine(wanted.engine).fit(table, search, seed=spec.seed + restart))
+        larger = round(wanted.evaluations * MORE_EVALUATIONS)
+        search = replace(Search.of_recipe(wanted), restarts=1, population=POPULATION, evaluations=larger)
+        front = merge(front, search_front(engine(wanted.engine), table, search, seed=spec.seed + restart))
     return front
 
 

@@ -1,20 +1,15 @@
-"""Symbolic regression: the settings of a search, the interface of an engine, and the fit over several restarts."""
+"""Symbolic regression: the settings of a search and the interface of an engine."""
 
 import math
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import final
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.distil._front import Front, merge
-from fluxforge.distil._simplify import Polisher
-from fluxforge.distil._table import Table, refuse_constant
-from fluxforge.errors import DiscoveryError, FluxforgeError, InputError
+from fluxforge.distil._table import Table
+from fluxforge.errors import InputError
 
 OPERATORS = ("+", "-", "*", "/", "square", "sqrt", "exp", "log", "sin", "cos", "abs", "min", "max")
 
@@ -73,10 +68,6 @@ class Search:
                 raise InputError(f"search: {name} should be at least {least}, got {getattr(self, name)}")
 
 
-Tell = Callable[[int, int, float], None]
-"""tell(restart, restarts, best error so far), after each restart."""
-
-
 @dataclass(frozen=True)
 class Explored:
     """The formulas of one search, in the table's symbols, and whether its limit in seconds ended it."""
@@ -100,31 +91,3 @@ class AbstractBackend(ABC):
     @abstractmethod
     def explore(self, table: Table, search: Search, *, seed: int, end: float) -> Explored:
         """Formulas found by one search; the same for the same seed unless `time.monotonic()` reaches `end` first."""
-
-    @final
-    def fit(self, table: Table, search: Search, *, seed: int, tell: Tell | None = None) -> Front:
-        """The front of all restarts, its formulas simplified, their constants fitted and errors measured on `table`.
-
-        Raises DiscoveryError if it is empty, FluxforgeError if the engine is not installed.
-        """
-        if hint := self.available():
-            raise FluxforgeError(hint)
-        refuse_constant(table)
-        end = math.inf if search.seconds is None else time.monotonic() + search.seconds
-        front, polisher = Front(()), Polisher(table)
-        for restart, child in enumerate(np.random.SeedSequence(seed).generate_state(search.restarts), start=1):
-            if time.monotonic() >= end:
-                front = replace(front, ended_by_clock=True)
-                break
-            found = self.explore(table.draw_rows(search.rows, seed=int(child)), search, seed=int(child), end=end)
-            polished = polisher.front(found.formulas, max_complexity=search.max_complexity)
-            front = merge(front, replace(polished, ended_by_clock=found.ended_by_clock))
-            if tell:
-                tell(restart, search.restarts, front.best_error)
-        if not front.candidates:
-            spent = f"{search.seconds:g} s" if front.ended_by_clock else f"{search.evaluations} evaluations per restart"
-            raise DiscoveryError(
-                f"{self.name}: no formula of at most {search.max_complexity} symbols in {spent}; "
-                "give it more of them, or a larger max_complexity"
-            )
-        return front

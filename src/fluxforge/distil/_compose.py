@@ -25,8 +25,7 @@ from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._network import F, Network
 from fluxforge.pde._equation import Equation
 from fluxforge.pde._parameter import Rank, Where
-from fluxforge.scheme._scheme import Message, Output, Stage
-from fluxforge.scheme._symbols import ENDS, Hop
+from fluxforge.scheme._scheme import ENDS, Hop, Message, Output, Stage
 from fluxforge.scheme.reference import gradient_names
 
 # A message is a difference of fields if its value for equal fields is below this share of its terms.

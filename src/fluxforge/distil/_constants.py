@@ -1,71 +1,27 @@
-"""Constants of a formula: the schemes a network's shape can express, fits to the training loss, and fractions."""
+"""Constants of a formula: those of least loss, their limit Δt → 0, fractions near them, and those nearest to a network.
+
+The best explicit constants of a residual loss depend on Δt, c(Δt) = c₀ + c₁ Δt + …; the limit is the scheme. A formula
+is what a network learned only if the network's own constants explain the network and agree with those of least loss.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple, TypeAlias
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 import sympy as sp
+from jaxtyping import Float
 
 from fluxforge import recipe
+from fluxforge._types import State
 from fluxforge.data._problem import Problem
-from fluxforge.distil._objective import Free, Objective, name_values
-from fluxforge.expression._symbols import symbol
-from fluxforge.scheme._scheme import Message, Output, Stage
-from fluxforge.scheme._symbols import Ghost, Hop
-
-
-def layer_stages(flux: sp.Expr, start: Mapping[str, float], layers: int) -> Free:
-    """hₖ = T + aₖ Δt S + cₖ ΔtL hₖ₋₁ with h₀ = T and T' = h_L, as L stages with aₖ and cₖ free.
-
-    `flux` is α times a geometric factor, `start` holds a1, c1, …
-    """
-    stages = []
-    state = "T"
-    values: dict[str, float] = {}
-    for k in range(1, layers + 1):
-        a, c, z = symbol(f"a{k}"), symbol(f"c{k}"), symbol(f"z{k}")
-        name = "T_new" if k == layers else f"h{k}"
-        message = flux * (symbol(f"{state}_N") - symbol(f"{state}_P"))
-        output = symbol("T") + a * symbol("dt") * symbol("S") + c * symbol("dt") / symbol("V") * z
-        stages.append(Stage({z.name: Message(message, Hop.EDGE)}, {name: Output(output, Ghost.DIRICHLET)}))
-        state = name
-        values |= {a.name: start[a.name], c.name: start[c.name]}
-    return Free(tuple(stages), values)
-
-
-def two_hop(flux: sp.Expr, start: Mapping[str, float]) -> Free:
-    """T' = T + a₂ Δt S + d ΔtL T + b Δt²L S + e (ΔtL)² T, the last term summed over paths, as one stage.
-
-    `flux` is α times a geometric factor of A and δ, `start` holds a1, c1, a2, c2.
-    """
-    at = {name: symbol(name) for name in ("T", "S", "V", "dt", "chi")}
-    a2, b, d, e = (symbol(name) for name in ("a2", "b", "d", "e"))
-    near, far = (_leg(flux, leg) for leg in ("PN", "NQ"))
-    messages = {
-        "z1": Message(flux * (symbol("T_N") - symbol("T_P")), Hop.EDGE),
-        # A Neumann ghost moves with its owner, so χ keeps it out of the sum of weights.
-        "w": Message(at["chi"] * flux, Hop.EDGE),
-        "z_source": Message(flux * (symbol("S_N") - symbol("S_P")), Hop.EDGE),
-        "z2": Message(near * far / symbol("V_N") * (symbol("T_Q") - symbol("T_N")), Hop.PATH),
-    }
-    z1, w, of_source, z2 = (symbol(name) for name in messages)
-    rate = d * z1 + e * at["dt"] * (z2 - w * z1 / at["V"]) + b * at["dt"] * of_source
-    output = at["T"] + a2 * at["dt"] * at["S"] + at["dt"] / at["V"] * rate
-    values = {
-        "a2": start["a2"],
-        "b": start["a1"] * start["c2"],
-        "d": start["c2"],
-        "e": start["c1"] * start["c2"],
-    }
-    return Free((Stage(messages, {"T_new": Output(output, Ghost.DIRICHLET)}),), values)
-
-
-def _leg(flux: sp.Expr, leg: str) -> sp.Expr:
-    """The flux's factor on one leg of a path."""
-    return flux.subs({symbol("A"): symbol(f"A_{leg}"), symbol("delta"): symbol(f"delta_{leg}")})
-
+from fluxforge.distil._objective import Free, Minimum, Objective, name_values
+from fluxforge.loss._loss import Defect, defect_of, norm_of
 
 # Fractions of at most this denominator are candidates.
 DENOMINATOR = 12
@@ -135,3 +91,222 @@ def nearest_fraction(value: float, uncertainty: float) -> Fraction | None:
     spacing = 1.0 / (DENOMINATOR * near.denominator)
     close = abs(value - near) <= WITHIN * uncertainty + ROUND_OFF
     return near if close and APART * uncertainty <= spacing else None
+
+
+# Points an extrapolation goes through, and the degree of the polynomial in Δt.
+POINTS, DEGREE = 5, 3
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The best constants at every step, longest first, with their numerical errors and loss; and their limit."""
+
+    steps: tuple[float, ...]
+    values: tuple[Mapping[str, float], ...]
+    errors: tuple[Mapping[str, float], ...]
+    losses: tuple[float, ...]
+    fitted: Fitted
+
+    def rows(self) -> list["LimitRow"]:
+        """The constants step by step."""
+        return [
+            LimitRow(step, dict(values), _finite(errors), loss)
+            for step, values, errors, loss in zip(self.steps, self.values, self.errors, self.losses, strict=True)
+        ]
+
+
+class LimitRow(NamedTuple):
+    """The best constants at one step; an error is None where nothing determines the constant."""
+
+    step: float
+    constants: dict[str, float]
+    error: dict[str, float | None]
+    loss: float
+
+
+def small_steps(free: Free, loss: recipe.Loss, problems: Mapping[float, Problem]) -> Limit:
+    """Refit at every step, from the constants of the step before; extrapolate to Δt = 0, and round to fractions."""
+    objective = Objective.of_loss(free, loss)
+    names, steps = tuple(free.values), tuple(sorted(problems, reverse=True))
+    found: list[Minimum] = []
+    for step in steps:
+        found.append(objective.fit(problems[step], start=found[-1] if found else None))
+    values, errors = (np.asarray([getattr(each, name) for each in found]) for name in ("values", "error"))
+    limit, scatter = extrapolate_constants(np.asarray(steps), values, errors)
+    tends_to, uncertainty = name_values(names, limit), name_values(names, scatter)
+    rational = nearest_fractions(tends_to, uncertainty)
+    shortest = problems[steps[-1]]
+    rounded = np.array([float(rational.get(name, value)) for name, value in tends_to.items()])
+    fitted = Fitted(
+        values=tends_to,
+        uncertainty=uncertainty,
+        loss=objective(limit, shortest),
+        rational=rational,
+        rational_loss=objective(rounded, shortest),
+    )
+    rows, sure = (tuple(name_values(names, each) for each in table) for table in (values, errors))
+    return Limit(steps, rows, sure, tuple(each.loss for each in found), fitted)
+
+
+def extrapolate_constants(
+    steps: Float[np.ndarray, " steps"],
+    values: Float[np.ndarray, "steps constants"],
+    errors: Float[np.ndarray, "steps constants"] | None = None,
+) -> tuple[Float[np.ndarray, " constants"], Float[np.ndarray, " constants"]]:
+    """The limit of the values as the step goes to 0, by a cubic through the shortest five, and its uncertainty.
+
+    The uncertainty is the largest difference to a parabola through the shortest four, and to cubics without one of the
+    five: values of least |r| are smooth only as long as the same rows vanish, and a kink between two steps shows there.
+    The propagated errors of the values are added.
+    """
+    steps, values = steps[-POINTS:], values[-POINTS:]
+    limit, weights = _at_zero(steps, values, DEGREE)
+    others = [_at_zero(steps[1:], values[1:], DEGREE - 1)[0]]
+    if len(steps) == POINTS:
+        kept = [np.arange(POINTS) != k for k in range(POINTS)]
+        others += [_at_zero(steps[some], values[some], DEGREE)[0] for some in kept]
+    off = np.max(np.abs(np.asarray(others) - limit), axis=0)
+    if errors is not None:
+        off = off + np.abs(weights) @ errors[-POINTS:]
+    return limit, off
+
+
+def _at_zero(steps: np.ndarray, values: np.ndarray, degree: int) -> tuple[np.ndarray, np.ndarray]:
+    """The polynomial of least squares at 0, and the weight that each value has in it."""
+    degree = min(degree, len(steps) - 1)
+    weights = np.linalg.pinv(np.vander(steps / steps[0], degree + 1, increasing=True))[0]
+    return weights @ values, weights
+
+
+def _finite(errors: Mapping[str, float]) -> dict[str, float | None]:
+    """None for a constant that nothing determines."""
+    return {name: value if math.isfinite(value) else None for name, value in errors.items()}
+
+
+Step: TypeAlias = Callable[[Problem], State]
+Constants: TypeAlias = Mapping[str, float]
+# An uncertainty is this many standard errors: of some twenty comparisons in a run, none should fail by chance.
+SURE = 3.0
+# A difference that the unexplained part may cause is tolerated up to this part of a constant.
+HIDDEN = 0.1
+# A constant whose relative uncertainty in the network is larger than this is not compared.
+TELLING = 0.25
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A formula beside a network at one Δt.
+
+    - `explained`: 1 − ‖formula − network‖/‖network − T‖, root mean square, with the network's own constants; the share
+      that constants of least loss explain is `explained_by_least`;
+    - `own_uncertainty`, `least_uncertainty`: three standard errors over the sample, and the numerical error.
+      What the formula leaves unexplained of the network differs from problem to problem, and so enters the former;
+    - `hidden`: the difference of a constant that has the size of what is left unexplained, which may hide it.
+    """
+
+    step: float
+    own: Constants
+    own_uncertainty: Constants
+    hidden: Constants
+    least: Constants
+    least_uncertainty: Constants
+    explained: float
+    explained_by_least: float
+    loss: float
+    exact: bool
+
+    def is_telling(self, name: str) -> bool:
+        """Whether the network determines this constant well enough at this Δt to be compared."""
+        return self.own_uncertainty[name] <= TELLING * max(abs(self.own[name]), abs(self.least[name]), TELLING)
+
+    def gap(self, name: str) -> float:
+        """The difference of both values in units of what is allowed: they agree if it is at most 1.
+
+        Allowed are their uncertainties, or a difference whose effect is below what is unexplained anyway, but no more
+        than a tenth of the constant: a network that is the formula exactly has to have the constants exactly.
+        """
+        size = max(abs(self.own[name]), abs(self.least[name]))
+        allowed = max(self.own_uncertainty[name] + self.least_uncertainty[name], min(self.hidden[name], HIDDEN * size))
+        gap = abs(self.own[name] - self.least[name]) / (allowed + ROUND_OFF)
+        return gap if math.isfinite(gap) else math.inf
+
+
+def read_constants(
+    free: Free, step: Step, loss: recipe.Loss, problems: Mapping[float, Problem], *, start: Constants | None = None
+) -> tuple[Reading, ...]:
+    """One reading per Δt, longest first; `step` is the network's, and `problems` are the same at each Δt but for Δt."""
+    defect, norm = defect_of(loss), norm_of(loss)
+    ours, theirs = Objective(free, defect, norm), Objective(free, _beside_answer(defect), norm)
+    relative = Objective(free, _from_answer, "l2")
+    names = tuple(free.values)
+    found: list[Reading] = []
+    least: Minimum | np.ndarray | None = None if start is None else np.array([start[name] for name in names])
+    own: Minimum | None = None
+    for length in sorted(problems, reverse=True):
+        asked = problems[length]
+        least = ours.fit(asked, start=least)
+        by_network = _answer_by_network(step, asked)
+        own = theirs.fit(by_network, start=least.values if own is None else own)
+        off = float(np.sqrt(relative(own.values, by_network)))
+        found.append(
+            Reading(
+                step=length,
+                own=name_values(names, own.values),
+                own_uncertainty=name_values(names, SURE * theirs.standard_error(by_network, own) + own.error),
+                hidden=name_values(names, off * relative.spread(by_network, own)),
+                least=name_values(names, least.values),
+                least_uncertainty=name_values(names, SURE * ours.standard_error(asked, least) + least.error),
+                explained=1.0 - off,
+                explained_by_least=float(1.0 - np.sqrt(relative(least.values, by_network))),
+                loss=least.loss,
+                exact=least.exact,
+            )
+        )
+    return tuple(found)
+
+
+def _beside_answer(defect: Defect) -> Defect:
+    """The defect of a step less that of the answer: zero where both are the same, in the loss's own measure."""
+
+    def apart(problem: Problem, new: State) -> State:
+        return defect(problem, new) - defect(problem, problem.answer)
+
+    return apart
+
+
+def _from_answer(problem: Problem, new: State) -> State:
+    """(T' − answer)/‖answer − T‖, root mean square over the live cells: every problem counts the same."""
+    live = problem.graph.live
+    change = jnp.where(live, problem.answer - problem.T, 0.0)
+    size = jnp.sqrt(jnp.square(change).sum() / live.sum())
+    return (new - problem.answer) / size
+
+
+@eqx.filter_jit
+def _answer_by_network(step: Step, problems: Problem) -> Problem:
+    """The same problems, answered by the network."""
+    answers = jax.lax.map(step, problems)
+    return eqx.tree_at(lambda p: p.answer, problems, answers)
+
+
+def own_limit(readings: Sequence[Reading], least: Constants | None) -> tuple[dict[str, float], dict[str, float]]:
+    """The network's own constants as Δt goes to 0, with their uncertainty; or their mean, if they do not depend on Δt.
+
+    A polynomial of second degree through the network's constants, each by its uncertainty. `least` holds what the
+    constants of least loss tend to: their own extrapolation from the same Δt misses it by the error of the polynomial,
+    which is part of the uncertainty. Without it the constants are taken not to depend on Δt.
+    """
+    degree = 0 if least is None else min(2, len(readings) - 1)
+    X = np.vander([reading.step / readings[0].step for reading in readings], degree + 1, increasing=True)
+    values, off = {}, {}
+    for name in readings[0].own:
+        sigma = np.array([reading.own_uncertainty[name] for reading in readings]) + ROUND_OFF
+        if not np.isfinite(sigma).all():
+            values[name], off[name] = readings[0].own[name], np.inf
+            continue
+        at_zero = np.linalg.pinv(X / sigma[:, None])[0] / sigma
+        values[name] = float(at_zero @ [reading.own[name] for reading in readings])
+        missed = 0.0 if least is None else at_zero @ [reading.least[name] for reading in readings] - least[name]
+        # Errors of one network at different Δt are not independent: they are added, not their squares.
+        off[name] = float(np.abs(at_zero) @ sigma + abs(missed))
+    return values, off

@@ -1,20 +1,23 @@
-"""Candidate formulas: their length and error, the Pareto front of both, units, and the choice of one candidate."""
+"""Candidate formulas: length and error, the Pareto front of both, units, the choice of one, and fits of constants."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import sympy as sp
 from jaxtyping import Float
 
+from fluxforge.distil._solvers import gauss_newton
 from fluxforge.distil._table import Table, predict
 from fluxforge.errors import InputError
 from fluxforge.expression._print import to_text
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.expression._symbols import symbol
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Clash, Unit, dimensions
-from fluxforge.scheme._symbols import symbol_units
+from fluxforge.scheme._scheme import symbol_units
 
 
 def complexity(expr: sp.Expr) -> int:
@@ -157,3 +160,95 @@ def consistent(front: Front, units: Mapping[str, Unit]) -> Front:
     """The candidates of a front whose units do not clash."""
     kept = tuple(c for c in front if not isinstance(dimensions(c.expression, units), Clash))
     return Front(kept, front.ended_by_clock)
+
+
+# Beyond e^700 numbers in double precision are infinite, and below e^-700 zero, or nearly so.
+LARGEST_EXPONENT = 700.0
+_ROUNDS = 20
+_STEP = 1e-6
+_RANK = 1e-7
+"""Singular values below this part of the largest are those of redundant constants, up to finite differences."""
+
+
+class Fit(NamedTuple):
+    """A formula with its constants, and ‖y − f‖."""
+
+    expression: sp.Expr
+    residual: float
+
+
+def fit_constants(expr: sp.Expr, table: Table, *, gain: float = 1e-9, hopeless: float = math.inf) -> Fit | None:
+    """The formula with its decimals c replaced by the minimiser of ‖y − f(X; c)‖; exact numbers stay.
+
+    Decimals of equal size are one constant, so 0.3·a − 0.3·b has one and 0.3·a − 0.4·b two. Gauss–Newton from the
+    present values, with halved steps where needed, until a round gains less than the part `gain`. None if the formula
+    is not finite on the table, or if the linear model of the first round predicts a residual beyond `hopeless`.
+    """
+    with np.errstate(all="ignore"):
+        return _fit(expr, table, gain=gain, hopeless=hopeless)
+
+
+def _fit(expr: sp.Expr, table: Table, *, gain: float, hopeless: float) -> Fit | None:
+    skeleton, start = parametrise(expr)
+    linearise = partial(_linearise, skeleton, tuple(start), table)
+    values = np.array(list(start.values()))
+    found = gauss_newton(linearise, values, rounds=_ROUNDS, gain=gain, rank=_RANK, hopeless=hopeless)
+    if found is None or not np.isfinite(found[1]).all():
+        return None
+    c, r = found
+    fitted = put_numbers(skeleton, {name: sp.Float(float(value)) for name, value in zip(start, c, strict=True)})
+    return Fit(fitted, float(np.linalg.norm(r)))
+
+
+def _linearise(
+    skeleton: sp.Expr, names: tuple[sp.Symbol, ...], table: Table, c: Float[np.ndarray, " constants"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """f(X; c) − y and its slopes by differences: one evaluation, c and its neighbours being a batch."""
+    steps = _STEP * np.abs(c)
+    batch = np.vstack((c, c + np.diag(steps)))
+    columns = {name: batch[:, k : k + 1] for k, name in enumerate(names)}
+    f = np.atleast_2d(predict(skeleton, table, columns))
+    return f[0] - table.y, ((f[1:] - f[0]) / steps[:, None]).T
+
+
+def fit_scale(expr: sp.Expr, table: Table) -> sp.Expr:
+    """a·f + b with the a and b of least squares; f itself where it is not finite."""
+    f = predict(expr, table)
+    if not np.all(np.isfinite(f)):
+        return expr
+    (a, b), *_ = np.linalg.lstsq(np.column_stack((f, np.ones_like(f))), table.y, rcond=None)
+    return sp.Float(float(a)) * expr + sp.Float(float(b))
+
+
+def parametrise(expr: sp.Expr) -> tuple[sp.Expr, Mapping[sp.Symbol, float]]:
+    """The formula with a symbol for every size of decimal, and their values."""
+    decimals = {number: float(number) for number in expr.atoms(sp.Float) if number}
+    sizes = sorted({abs(value) for value in decimals.values()})
+    symbols = {size: symbol(f"_c{k}") for k, size in enumerate(sizes)}
+    signed = {number: symbols[value] if value > 0 else -symbols[-value] for number, value in decimals.items()}
+    return expr.xreplace(signed), {symbols[size]: size for size in sizes}
+
+
+def put_numbers(expr: sp.Expr, numbers: Mapping[sp.Symbol, sp.Float]) -> sp.Expr:
+    """The formula with numbers for symbols, as `xreplace` does, but for exponentials of large numbers."""
+    if not expr.args:
+        return numbers.get(expr, expr)
+    parts = [put_numbers(part, numbers) for part in expr.args]
+    return exponential(*parts) if isinstance(expr, sp.exp) else expr.func(*parts)
+
+
+def exponential(argument: sp.Expr) -> sp.Expr:
+    """The exponential, a numerical argument limited to ±700, where double precision ends.
+
+    SymPy evaluates it with as many digits as the argument has before its point: exp(-exp(1e6)) takes minutes.
+    """
+    if not argument.is_Float or abs(argument) <= LARGEST_EXPONENT:
+        return sp.exp(argument)
+    return sp.exp(sp.Float(LARGEST_EXPONENT if argument > 0 else -LARGEST_EXPONENT))
+
+
+def structure(expr: sp.Expr) -> tuple[sp.Expr, int]:
+    """A key that is equal for formulas which differ in the values of their constants only."""
+    decimals = expr.atoms(sp.Float)
+    mask = symbol("_c")
+    return expr.xreplace(dict.fromkeys(decimals, mask)), len({abs(number) for number in decimals})

@@ -1,14 +1,21 @@
-"""Simplification: other forms of a formula, variants with a term or a constant less, and the search through both."""
+"""Symbolic regression with an engine, and the simplification of what it finds.
+
+A formula is simplified by other forms of it, by variants with a term or a constant less, and by a search through both.
+"""
 
 import math
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
+import numpy as np
 import sympy as sp
 
-from fluxforge.distil._front import Candidate, Front, complexity, front_of, measure, merge
-from fluxforge.distil._table import Table, fit_constants, structure
-from fluxforge.errors import ExpressionError
+from fluxforge.distil._backend import AbstractBackend, Search
+from fluxforge.distil._front import Candidate, Front, complexity, fit_constants, front_of, measure, merge, structure
+from fluxforge.distil._table import Table, refuse_constant
+from fluxforge.errors import DiscoveryError, ExpressionError, FluxforgeError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import symbol
@@ -254,3 +261,37 @@ def simplify(expr: sp.Expr, table: Table) -> Candidate | None:
     polisher = Polisher(table)
     found = polisher.settle(polisher.simplifications(expr))
     return next((step for step in found if step.error <= max(FLOOR, SLACK * given.error)), given)
+
+
+Tell = Callable[[int, int, float], None]
+"""tell(restart, restarts, best error so far), after each restart."""
+
+
+def search_front(
+    backend: AbstractBackend, table: Table, search: Search, *, seed: int, tell: Tell | None = None
+) -> Front:
+    """The front of all restarts of an engine, its formulas simplified, constants fitted and errors measured on `table`.
+
+    Raises DiscoveryError if it is empty, FluxforgeError if the engine is not installed.
+    """
+    if hint := backend.available():
+        raise FluxforgeError(hint)
+    refuse_constant(table)
+    end = math.inf if search.seconds is None else time.monotonic() + search.seconds
+    front, polisher = Front(()), Polisher(table)
+    for restart, child in enumerate(np.random.SeedSequence(seed).generate_state(search.restarts), start=1):
+        if time.monotonic() >= end:
+            front = replace(front, ended_by_clock=True)
+            break
+        found = backend.explore(table.draw_rows(search.rows, seed=int(child)), search, seed=int(child), end=end)
+        polished = polisher.front(found.formulas, max_complexity=search.max_complexity)
+        front = merge(front, replace(polished, ended_by_clock=found.ended_by_clock))
+        if tell:
+            tell(restart, search.restarts, front.best_error)
+    if not front.candidates:
+        spent = f"{search.seconds:g} s" if front.ended_by_clock else f"{search.evaluations} evaluations per restart"
+        raise DiscoveryError(
+            f"{backend.name}: no formula of at most {search.max_complexity} symbols in {spent}; "
+            "give it more of them, or a larger max_complexity"
+        )
+    return front

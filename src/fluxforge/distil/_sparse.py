@@ -19,8 +19,7 @@ from fluxforge.errors import NumericalError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.graph._stages import evaluate_stages
-from fluxforge.scheme._scheme import Message, Output, Stage
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop, Message, Output, Stage
 
 EDGE_NAMES = ("T_P", "T_N", "A", "delta", "V_P", "S_P", "dt")
 

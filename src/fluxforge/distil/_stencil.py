@@ -1,4 +1,4 @@
-"""Linear response of a step: its series in powers of ΔtL, and its stencil ∂T'_P/∂T_N as a power law of geometry."""
+"""Linear response of a step: its series in powers of ΔtL, stages with these powers, and its stencil as a power law."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,11 +7,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import sympy as sp
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.data._problem import Problem, linearise
+from fluxforge.distil._objective import Free
 from fluxforge.errors import DiscoveryError
+from fluxforge.expression._symbols import symbol
+from fluxforge.scheme._scheme import Ghost, Hop, Message, Output, Stage
 
 Step = Callable[[Problem], State]
 
@@ -181,3 +185,54 @@ def _far(step: Step, p: Problem) -> tuple[Array, Array]:
     ways = ((Q[:, :, None] == Q[:, None, :]) & path.mask[:, None, :]).sum(axis=2)
     alone = path.mask & (cells > Q) & (own != Q) & ~near & (ways == 1)
     return jnp.take_along_axis(J, jnp.where(alone, Q, 0), axis=1), alone
+
+
+def layer_stages(flux: sp.Expr, start: Mapping[str, float], layers: int) -> Free:
+    """hₖ = T + aₖ Δt S + cₖ ΔtL hₖ₋₁ with h₀ = T and T' = h_L, as L stages with aₖ and cₖ free.
+
+    `flux` is α times a geometric factor, `start` holds a1, c1, …
+    """
+    stages = []
+    state = "T"
+    values: dict[str, float] = {}
+    for k in range(1, layers + 1):
+        a, c, z = symbol(f"a{k}"), symbol(f"c{k}"), symbol(f"z{k}")
+        name = "T_new" if k == layers else f"h{k}"
+        message = flux * (symbol(f"{state}_N") - symbol(f"{state}_P"))
+        output = symbol("T") + a * symbol("dt") * symbol("S") + c * symbol("dt") / symbol("V") * z
+        stages.append(Stage({z.name: Message(message, Hop.EDGE)}, {name: Output(output, Ghost.DIRICHLET)}))
+        state = name
+        values |= {a.name: start[a.name], c.name: start[c.name]}
+    return Free(tuple(stages), values)
+
+
+def two_hop(flux: sp.Expr, start: Mapping[str, float]) -> Free:
+    """T' = T + a₂ Δt S + d ΔtL T + b Δt²L S + e (ΔtL)² T, the last term summed over paths, as one stage.
+
+    `flux` is α times a geometric factor of A and δ, `start` holds a1, c1, a2, c2.
+    """
+    at = {name: symbol(name) for name in ("T", "S", "V", "dt", "chi")}
+    a2, b, d, e = (symbol(name) for name in ("a2", "b", "d", "e"))
+    near, far = (_leg(flux, leg) for leg in ("PN", "NQ"))
+    messages = {
+        "z1": Message(flux * (symbol("T_N") - symbol("T_P")), Hop.EDGE),
+        # A Neumann ghost moves with its owner, so χ keeps it out of the sum of weights.
+        "w": Message(at["chi"] * flux, Hop.EDGE),
+        "z_source": Message(flux * (symbol("S_N") - symbol("S_P")), Hop.EDGE),
+        "z2": Message(near * far / symbol("V_N") * (symbol("T_Q") - symbol("T_N")), Hop.PATH),
+    }
+    z1, w, of_source, z2 = (symbol(name) for name in messages)
+    rate = d * z1 + e * at["dt"] * (z2 - w * z1 / at["V"]) + b * at["dt"] * of_source
+    output = at["T"] + a2 * at["dt"] * at["S"] + at["dt"] / at["V"] * rate
+    values = {
+        "a2": start["a2"],
+        "b": start["a1"] * start["c2"],
+        "d": start["c2"],
+        "e": start["c1"] * start["c2"],
+    }
+    return Free((Stage(messages, {"T_new": Output(output, Ghost.DIRICHLET)}),), values)
+
+
+def _leg(flux: sp.Expr, leg: str) -> sp.Expr:
+    """The flux's factor on one leg of a path."""
+    return flux.subs({symbol("A"): symbol(f"A_{leg}"), symbol("delta"): symbol(f"delta_{leg}")})

@@ -6,19 +6,15 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import sympy as sp
-from jaxtyping import Float
 
 from fluxforge import recipe
 from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
+from fluxforge.distil._simplify import search_front
 from fluxforge.distil._table import tabulate
 from fluxforge.errors import DiscoveryError
-from fluxforge.experiment._data import Dataset
-from fluxforge.experiment._network import relative_error
-from fluxforge.experiment._setup import Variable
-from fluxforge.expression._evaluate import evaluate
+from fluxforge.experiment._setup import Dataset, Variable, evaluate_on
 from fluxforge.expression._print import to_text
-from fluxforge.expression._symbols import symbol
 
 # Thresholds below which a term of a sparse regression is dropped, in units of the fluxes.
 THRESHOLDS = tuple(float(each) for each in np.geomspace(1e-4, 0.3, 12))
@@ -47,7 +43,7 @@ def search_without_network(data: Dataset, spec: recipe.Recipe, seed: int) -> Wit
     table = tabulate(names, np.stack([fitted.samples[name] for name in names], axis=1), fitted.flux)
     method = "search without a network"
     try:
-        front = engine(wanted.engine).fit(table, Search.of_recipe(wanted), seed=seed)
+        front = search_front(engine(wanted.engine), table, Search.of_recipe(wanted), seed=seed)
         best = min(front, key=lambda candidate: candidate.error).expression
     except DiscoveryError as error:
         return WithoutNetwork(method, str(error), float("inf"), time.perf_counter() - began)
@@ -58,7 +54,7 @@ def regress_sparsely(data: Dataset) -> WithoutNetwork:
     """Sequentially thresholded least squares over products of up to three variables, moduli and inverses."""
     began, fitted = time.perf_counter(), data.fitted
     terms = _library(data.experiment.variables)
-    X = np.stack([_column(term, fitted) for term in terms], axis=1)
+    X = np.stack([evaluate_on(fitted.samples, term) for term in terms], axis=1)
     sizes = np.sqrt(np.mean(X**2, axis=0))
     gram, right = (X / sizes).T @ (X / sizes), (X / sizes).T @ fitted.flux
     best: tuple[float, sp.Expr] = (float("inf"), sp.S.Zero)
@@ -90,12 +86,6 @@ def _library(variables: tuple[Variable, ...]) -> list[sp.Expr]:
     return sorted((term for term in found if term.free_symbols), key=sp.default_sort_key)
 
 
-def _column(term: sp.Expr, data: Dataset) -> Float[np.ndarray, " samples"]:
-    values = {symbol(name): each for name, each in data.samples.items()}
-    with np.errstate(all="ignore"):
-        return np.broadcast_to(np.asarray(evaluate(term, values, np), float), len(data))
-
-
 def _error(formula: sp.Expr, data: Dataset) -> float:
-    error = relative_error(_column(formula, data), data)
+    error = data.distance(evaluate_on(data.samples, formula))
     return error if np.isfinite(error) else float("inf")

@@ -1,69 +1,60 @@
-"""Measured fluxes of random experiments, kept in a cache under the hash of what decides them."""
+"""The experiments of a recipe: what is drawn, and the measured fluxes, kept in a cache under what decides them."""
 
 import hashlib
 import json
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+import sympy as sp
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from fluxforge import recipe
 from fluxforge._files import atomic_path, open_regular
 from fluxforge.data._meshes import cache_folder
-from fluxforge.errors import InputError, StorageError
+from fluxforge.errors import EquationError, ExpressionError, InputError, StorageError
 from fluxforge.experiment._riemann import riemann_flux
-from fluxforge.experiment._setup import Experiment, Samples, design_experiment, parse_flux
-from fluxforge.experiment._steady import Measured, steady_flux
-from fluxforge.expression._evaluate import evaluate
+from fluxforge.experiment._setup import (
+    LENGTH,
+    Dataset,
+    Experiment,
+    Measured,
+    Samples,
+    Variable,
+    evaluate_on,
+    parse_flux,
+)
+from fluxforge.experiment._steady import steady_flux
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._document import to_document
+from fluxforge.pde._equation import Equation, differentiate
+from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, unit
 
 # Raised when the same words would give other fluxes.
 VERSION = 1
-# One in so many samples is held out of training and of fits.
-HELD = 5
+# Half the width of the range of states around the points where f′ = 0.
+_AROUND = 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class Dataset:
-    """Random experiments with their fluxes and the estimated error of each; the last fifth is held out."""
-
-    experiment: Experiment
-    samples: Samples
-    flux: Float[np.ndarray, " samples"]
-    error: Float[np.ndarray, " samples"]
-
-    def __len__(self) -> int:
-        return len(self.flux)
-
-    @property
-    def size(self) -> float:
-        """The root mean square of the fluxes."""
-        return float(np.sqrt(np.mean(self.flux**2)))
-
-    @property
-    def relative_error(self) -> float:
-        """The root mean square of the errors over that of the fluxes."""
-        return float(np.sqrt(np.mean(self.error**2))) / self.size
-
-    def part(self, rows: slice) -> "Dataset":
-        """Some of the experiments."""
-        samples = {name: values[rows] for name, values in self.samples.items()}
-        return Dataset(self.experiment, samples, self.flux[rows], self.error[rows])
-
-    @property
-    def fitted(self) -> "Dataset":
-        """What networks and constants are fitted to."""
-        return self.part(slice(0, len(self) - len(self) // HELD))
-
-    @property
-    def held_out(self) -> "Dataset":
-        """What they are judged by."""
-        return self.part(slice(len(self) - len(self) // HELD, len(self)))
+def design_experiment(spec: recipe.Recipe) -> Experiment:
+    """The experiment that a recipe asks for; raises InputError, naming the field, for what cannot be measured."""
+    data = spec.data
+    assert isinstance(data, recipe.Experiment)
+    where = f"recipe {spec.name!r}"
+    try:
+        equation = recipe.equation_of(spec)
+    except EquationError as error:
+        raise InputError(f"{where}: field 'equation': {error}") from error
+    if data.peclet is not None and (equation.velocity is None or equation.diffusion == 0):
+        raise InputError(f"{where}: field 'data.peclet': equation {equation.name!r} does not transport and diffuse")
+    if spec.parameters or spec.diffusivity is not None:
+        raise InputError(f"{where}: field 'parameters': those of an experiment are drawn; give 'data.values'")
+    experiment = Experiment(equation, _variables(data, equation), data.peclet)
+    for field, text in (("data.law", data.law), ("textbook", spec.textbook)):
+        if text is not None:
+            _check_formula(text, experiment, f"{where}: field {field!r}")
+    return experiment
 
 
 def make_dataset(spec: recipe.Recipe) -> Dataset:
@@ -87,10 +78,7 @@ def make_dataset(spec: recipe.Recipe) -> Dataset:
 
 
 def _measure_law(law: str, experiment: Experiment, samples: Samples) -> Measured:
-    values = {symbol(name): value for name, value in samples.items()}
-    with np.errstate(all="ignore"):
-        flux = np.asarray(evaluate(parse_flux(law, experiment), values, np), float)
-    flux = np.broadcast_to(flux, len(next(iter(samples.values()))))
+    flux = evaluate_on(samples, parse_flux(law, experiment))
     return Measured(flux, 1e-14 * np.abs(flux))
 
 
@@ -131,3 +119,54 @@ def _digest(arrays: dict[str, np.ndarray]) -> str:
     for name in sorted(arrays):
         total.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode() + arrays[name].tobytes())
     return total.hexdigest()
+
+
+def _check_formula(text: str, experiment: Experiment, where: str) -> None:
+    try:
+        parse_flux(text, experiment)
+    except ExpressionError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _variables(data: recipe.Experiment, equation: Equation) -> tuple[Variable, ...]:
+    name, unknown = equation.unknown, equation.unknown_unit
+    low, high = data.states or _usual_states(equation)
+    found = [Variable(f"{name}_{end}", unknown, low, high, f"{name}_{other}") for end, other in ("PN", "NP")]
+    if equation.velocity is not None:
+        p = equation.parameter(equation.velocity)
+        along = p.normal_name
+        found.append(Variable(along, p.unit or unit(), -data.velocity, data.velocity, along, turns=True))
+    if equation.diffusion != 0:
+        for p in equation.parameters:
+            if symbol(p.name) in equation.diffusion.free_symbols:
+                found += _parameter(p, data)
+        found += _pair("d", LENGTH, data.distances) if data.jump else [_shared("delta", LENGTH, data.distances)]
+    return tuple(found)
+
+
+def _parameter(p: Parameter, data: recipe.Experiment) -> list[Variable]:
+    if p.unit is None:
+        raise InputError(f"parameter {p.name!r} of the equation has no unit, which an experiment needs")
+    # A face carries one n·K n of a tensor, so that a flux of two would be no scheme.
+    if p.rank is Rank.TENSOR:
+        return [_shared(p.normal_name, p.unit, data.values)]
+    if p.where is Where.CELL and data.jump:
+        return _pair(p.name, p.unit, data.values)
+    return [_shared(p.name, p.unit, data.values)]
+
+
+def _pair(name: str, own: Unit, reach: tuple[float, float]) -> list[Variable]:
+    return [Variable(f"{name}_{end}", own, *reach, f"{name}_{other}", positive=True) for end, other in ("PN", "NP")]
+
+
+def _shared(name: str, own: Unit, reach: tuple[float, float]) -> Variable:
+    return Variable(name, own, *reach, name, positive=True)
+
+
+def _usual_states(equation: Equation) -> tuple[float, float]:
+    """Half a unit around the points where f′ = 0; [−1, 1] where there are none."""
+    slope = differentiate(equation.transported, equation.u)
+    if not slope.has(equation.u):
+        return -1.0, 1.0
+    points = [float(each) for each in sp.solve(slope, equation.u) if each.is_real]
+    return (min(points) - _AROUND, max(points) + _AROUND) if points else (-1.0, 1.0)

@@ -12,17 +12,14 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.distil._front import Candidate, Front, merge
 from fluxforge.distil._table import Table
-from fluxforge.experiment._data import Dataset, make_dataset
+from fluxforge.experiment._data import make_dataset
 from fluxforge.experiment._fit import ROUND_OFF, FittedFormula, fit_formula
-from fluxforge.experiment._form import Form, whole_form
 from fluxforge.experiment._network import FluxNetwork, load_network, train_network
+from fluxforge.experiment._properties import Check, Probe, Separation, find_separation, separate
 from fluxforge.experiment._reduce import reduce_flux
 from fluxforge.experiment._scheme import Comparison, compare_flux, guard_formula, simplify_flux
 from fluxforge.experiment._search import PER_SYMBOL, search_parts, search_rounds, tabulate_network
-from fluxforge.experiment._separate import Separation, find_separation, separate
-from fluxforge.experiment._symmetry import Check, Probe
-from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._symbols import symbol
+from fluxforge.experiment._setup import Dataset, Form, evaluate_on, whole_form
 from fluxforge.run._checkpoint import Checkpoints
 from fluxforge.run._progress import Progress, Warn, add_seconds
 
@@ -143,7 +140,7 @@ def discover_flux(trained: Trained, spec: recipe.Recipe, tell: Progress) -> Disc
     if formula is not None:
         held = trained.data.held_out
         theirs = network(held.samples)
-        ours = _evaluate_flux(formula.flux, held)
+        ours = evaluate_on(held.samples, formula.flux)
         explained = 1.0 - float(np.sqrt(np.mean((ours - theirs) ** 2) / np.mean(theirs**2)))
         g, guarded = guard_formula(formula.g, trained.reduced.form.names)
         flux = simplify_flux(trained.reduced.form.compose(g))
@@ -227,12 +224,6 @@ def _least(front: Front, tried: Mapping[str, FittedFormula | None]) -> FittedFor
 
     chosen = min(front, key=cost, default=None)
     return None if chosen is None else tried.get(chosen.text)
-
-
-def _evaluate_flux(flux: sp.Expr, data: Dataset) -> np.ndarray:
-    values = {symbol(name): each for name, each in data.samples.items()}
-    with np.errstate(all="ignore"):
-        return np.broadcast_to(np.asarray(evaluate(flux, values, np), float), len(data))
 
 
 def _judge(

@@ -10,11 +10,9 @@ import sympy as sp
 from jaxtyping import Float
 
 from fluxforge.distil._constants import nearest_fraction
+from fluxforge.distil._front import parametrise, put_numbers
 from fluxforge.distil._solvers import gauss_newton
-from fluxforge.distil._table import parametrise, put_numbers
-from fluxforge.experiment._data import Dataset
-from fluxforge.experiment._form import Form
-from fluxforge.experiment._network import relative_error
+from fluxforge.experiment._setup import Dataset, Form
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 
@@ -136,7 +134,7 @@ def judge_formula(g: sp.Expr, form: Form, data: Dataset) -> FittedFormula:
     least = LEAST * held.relative_error * held.size
     allowed = WITHIN * np.maximum(held.error, least) + ROUND_OFF * held.size
     share = float(np.mean(off <= allowed))
-    error = relative_error(predicted, held)
+    error = held.distance(predicted)
     # A few outliers are those of the estimates; their sum of squares must not be larger than theirs either.
     agrees = share >= SHARE and error <= WITHIN * held.relative_error + ROUND_OFF
     return FittedFormula(g, flux, error, float(off.max()) / held.size, share, bool(agrees))

@@ -18,9 +18,7 @@ from safetensors.numpy import load_file, save_file
 
 from fluxforge import recipe
 from fluxforge._files import atomic_path
-from fluxforge.experiment._data import Dataset
-from fluxforge.experiment._form import Form
-from fluxforge.experiment._setup import Samples
+from fluxforge.experiment._setup import Dataset, Form, Samples
 from fluxforge.run._checkpoint import Checkpoints
 from fluxforge.train._small import Layers, OptimizerState, apply_layers, descend, name_layers, read_layers
 
@@ -122,14 +120,9 @@ def train_network(
     )
     members = _train(batch, spec, key, tell, checkpoints)
     networks = [FluxNetwork(form, layers, centre, spread, scale, np.inf) for layers in members]
-    errors = [relative_error(network(data.held_out.samples), data.held_out) for network in networks]
+    errors = [data.held_out.distance(network(data.held_out.samples)) for network in networks]
     best = int(np.argmin(errors))
     return FluxNetwork(form, networks[best].layers, centre, spread, scale, errors[best])
-
-
-def relative_error(flux: Float[np.ndarray, " samples"], data: Dataset) -> float:
-    """rms(flux − measured)/rms(measured)."""
-    return float(np.sqrt(np.mean((flux - data.flux) ** 2))) / data.size
 
 
 def _train(batch: _Batch, spec: recipe.Recipe, key: int, tell: Tell, checkpoints: Checkpoints | None) -> list[Layers]:

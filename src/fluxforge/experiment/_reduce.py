@@ -8,9 +8,8 @@ from itertools import combinations
 import numpy as np
 import sympy as sp
 
-from fluxforge.experiment._form import Form, Term, whole_form
-from fluxforge.experiment._setup import Experiment, Variable
-from fluxforge.experiment._symmetry import Check, Probe, logarithmic_slopes
+from fluxforge.experiment._properties import Check, Probe, logarithmic_slopes
+from fluxforge.experiment._setup import Experiment, Form, Term, Variable, whole_form
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import differentiate
 from fluxforge.pde._parameter import Unit

@@ -16,8 +16,7 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Array, Float
 
-from fluxforge.experiment._setup import Experiment, Samples
-from fluxforge.experiment._steady import Measured
+from fluxforge.experiment._setup import Experiment, Measured, Samples
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.pde._equation import differentiate
 

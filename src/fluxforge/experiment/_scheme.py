@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import sympy as sp
 
-from fluxforge.experiment._setup import Experiment, parse_flux
+from fluxforge.experiment._setup import Experiment, evaluate_on, parse_flux
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
@@ -92,9 +92,7 @@ def compare_flux(flux: sp.Expr, text: str, experiment: Experiment) -> Comparison
     book = parse_flux(text, experiment)
     rng = np.random.default_rng(0)
     x = experiment.draw(POINTS, rng)
-    values = {symbol(name): each for name, each in x.items()}
-    with np.errstate(all="ignore"):
-        ours, theirs = (np.asarray(evaluate(each, values, np), float) for each in (flux, book))
+    ours, theirs = (evaluate_on(x, each) for each in (flux, book))
     difference = float(np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs)))
     same = difference <= SAME
     method = f"{POINTS:,} random points"

@@ -11,12 +11,13 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
-from fluxforge.distil._front import Candidate, Front, front_of, measure, merge
-from fluxforge.distil._table import Table, fit_constants, tabulate
+from fluxforge.distil._front import Candidate, Front, fit_constants, front_of, measure, merge
+from fluxforge.distil._simplify import search_front
+from fluxforge.distil._table import Table, tabulate
 from fluxforge.errors import DiscoveryError
-from fluxforge.experiment._data import Dataset
 from fluxforge.experiment._network import FluxNetwork
-from fluxforge.experiment._separate import Separation
+from fluxforge.experiment._properties import Separation
+from fluxforge.experiment._setup import Dataset
 from fluxforge.expression._symbols import symbol
 
 # The outermost part of the rows, where few samples trained the network.
@@ -74,7 +75,7 @@ def _search_once(table: Table, wanted: recipe.Search, seed: int) -> Iterator[Fro
     once = replace(Search.of_recipe(wanted), restarts=1)
     for number, (transform, rows) in enumerate(_targets(table)):
         try:
-            found = engine(wanted.engine).fit(rows, once, seed=seed + number)
+            found = search_front(engine(wanted.engine), rows, once, seed=seed + number)
         except DiscoveryError:
             continue
         x = symbol(table.names[0])

@@ -1,29 +1,29 @@
-"""An experiment on two cells: what is drawn at random, in which ranges and units, and what the flux depends on."""
+"""The records of a discovery by experiments: two cells, their measured fluxes, and the form of a flux."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import sympy as sp
 from jaxtyping import Float
 
-from fluxforge import recipe
-from fluxforge.errors import EquationError, ExpressionError, InputError, SchemeError
+from fluxforge.errors import ExpressionError, SchemeError
+from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import symbol
-from fluxforge.pde._equation import Equation, differentiate
-from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, multiply_units, unit
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Unit, multiply_units, unit
 from fluxforge.scheme.fluxes import FLUXES
 
 Samples: TypeAlias = Mapping[str, Float[np.ndarray, " samples"]]
 """The value of each variable, by name."""
 
-_LENGTH = unit(length=1)
+LENGTH = unit(length=1)
 # The one flux that `textbook` may give by name, since its formula is another for every f.
 GODUNOV = "godunov"
-# Half the width of the range of states around the points where f′ = 0.
-_AROUND = 0.5
+# One in so many samples is held out of training and of fits.
+HELD = 5
 
 
 @dataclass(frozen=True)
@@ -106,30 +106,126 @@ class Experiment:
         if self.peclet is not None and self.velocity is not None:
             # Drawn as a Péclet number, so that strong transport is as frequent as weak.
             a, others = self.velocity.name, [each for each in self.variables if each.positive]
-            lengths = [found[each.name] for each in others if each.unit == _LENGTH]
-            K = np.mean([found[each.name] for each in others if each.unit != _LENGTH], axis=0)
+            lengths = [found[each.name] for each in others if each.unit == LENGTH]
+            K = np.mean([found[each.name] for each in others if each.unit != LENGTH], axis=0)
             found[a] = found[a] * self.peclet / self.velocity.high * K / np.sum(lengths, axis=0)
         return found
 
 
-def design_experiment(spec: recipe.Recipe) -> Experiment:
-    """The experiment that a recipe asks for; raises InputError, naming the field, for what cannot be measured."""
-    data = spec.data
-    assert isinstance(data, recipe.Experiment)
-    where = f"recipe {spec.name!r}"
-    try:
-        equation = recipe.equation_of(spec)
-    except EquationError as error:
-        raise InputError(f"{where}: field 'equation': {error}") from error
-    if data.peclet is not None and (equation.velocity is None or equation.diffusion == 0):
-        raise InputError(f"{where}: field 'data.peclet': equation {equation.name!r} does not transport and diffuse")
-    if spec.parameters or spec.diffusivity is not None:
-        raise InputError(f"{where}: field 'parameters': those of an experiment are drawn; give 'data.values'")
-    experiment = Experiment(equation, _variables(data, equation), data.peclet)
-    for field, text in (("data.law", data.law), ("textbook", spec.textbook)):
-        if text is not None:
-            _check_formula(text, experiment, f"{where}: field {field!r}")
-    return experiment
+class Measured(NamedTuple):
+    """Fluxes and estimates of their errors."""
+
+    flux: np.ndarray
+    error: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Random experiments with their fluxes and the estimated error of each; the last fifth is held out."""
+
+    experiment: Experiment
+    samples: Samples
+    flux: Float[np.ndarray, " samples"]
+    error: Float[np.ndarray, " samples"]
+
+    def __len__(self) -> int:
+        return len(self.flux)
+
+    @property
+    def size(self) -> float:
+        """The root mean square of the fluxes."""
+        return float(np.sqrt(np.mean(self.flux**2)))
+
+    @property
+    def relative_error(self) -> float:
+        """The root mean square of the errors over that of the fluxes."""
+        return float(np.sqrt(np.mean(self.error**2))) / self.size
+
+    def part(self, rows: slice) -> "Dataset":
+        """Some of the experiments."""
+        samples = {name: values[rows] for name, values in self.samples.items()}
+        return Dataset(self.experiment, samples, self.flux[rows], self.error[rows])
+
+    @property
+    def fitted(self) -> "Dataset":
+        """What networks and constants are fitted to."""
+        return self.part(slice(0, len(self) - len(self) // HELD))
+
+    @property
+    def held_out(self) -> "Dataset":
+        """What they are judged by."""
+        return self.part(slice(len(self) - len(self) // HELD, len(self)))
+
+    def distance(self, flux: Float[np.ndarray, " samples"]) -> float:
+        """The root mean square of these fluxes' differences from the measured ones, over that of the measured ones."""
+        return float(np.sqrt(np.mean((flux - self.flux) ** 2))) / self.size
+
+
+@dataclass(frozen=True)
+class Term:
+    """weight · g(columns): formulas of the experiment's variables."""
+
+    weight: sp.Expr
+    columns: tuple[sp.Expr, ...]
+
+
+@dataclass(frozen=True)
+class Form:
+    """F = offset + Σ weight · g(columns).
+
+    `names` are what g calls its columns; `positive` ones span decades, so that a network sees their logarithm.
+    """
+
+    names: tuple[str, ...]
+    terms: tuple[Term, ...]
+    positive: tuple[bool, ...]
+    offset: sp.Expr = sp.S.Zero
+
+    def compose(self, g: sp.Expr) -> sp.Expr:
+        """The flux, where g is this formula of `names`."""
+        names = [symbol(name) for name in self.names]
+        return self.offset + sp.Add(
+            *(
+                term.weight * g.subs(dict(zip(names, term.columns, strict=True)), simultaneous=True)
+                for term in self.terms
+            )
+        )
+
+    def arrays(self, samples: Samples) -> "FormArrays":
+        """The form's numbers in the given experiments."""
+        return FormArrays(
+            offset=evaluate_on(samples, self.offset),
+            weights=np.stack([evaluate_on(samples, term.weight) for term in self.terms], axis=1),
+            columns=np.stack([_columns(samples, term) for term in self.terms], axis=1),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FormArrays:
+    """Offset, weights and columns of a form, by experiment, term and column."""
+
+    offset: Float[np.ndarray, " samples"]
+    weights: Float[np.ndarray, "samples terms"]
+    columns: Float[np.ndarray, "samples terms columns"]
+
+
+def _columns(samples: Samples, term: Term) -> Float[np.ndarray, "samples columns"]:
+    return np.stack([evaluate_on(samples, each) for each in term.columns], axis=1)
+
+
+def whole_form(experiment: Experiment) -> Form:
+    """Nothing known: F = g(everything)."""
+    columns = tuple(each.symbol for each in experiment.variables)
+    positive = tuple(each.positive for each in experiment.variables)
+    return Form(experiment.names, (Term(sp.S.One, columns),), positive)
+
+
+def evaluate_on(samples: Samples, formula: sp.Expr) -> Float[np.ndarray, " samples"]:
+    """A formula of the variables in each of the experiments; it may be infinite or NaN."""
+    values = {symbol(name): each for name, each in samples.items()}
+    with np.errstate(all="ignore"):
+        found = np.asarray(evaluate(formula, values, np), float)
+    return np.broadcast_to(found, len(next(iter(samples.values()))))
 
 
 def parse_flux(text: str, experiment: Experiment) -> sp.Expr:
@@ -149,54 +245,3 @@ def _godunov(experiment: Experiment) -> sp.Expr:
         return flux.of(equation, *(each.symbol for each in experiment.states)).doit()
     except SchemeError as error:
         raise ExpressionError(str(error)) from error
-
-
-def _check_formula(text: str, experiment: Experiment, where: str) -> None:
-    try:
-        parse_flux(text, experiment)
-    except ExpressionError as error:
-        raise InputError(f"{where}: {error}") from error
-
-
-def _variables(data: recipe.Experiment, equation: Equation) -> tuple[Variable, ...]:
-    name, unknown = equation.unknown, equation.unknown_unit
-    low, high = data.states or _usual_states(equation)
-    found = [Variable(f"{name}_{end}", unknown, low, high, f"{name}_{other}") for end, other in ("PN", "NP")]
-    if equation.velocity is not None:
-        p = equation.parameter(equation.velocity)
-        along = p.normal_name
-        found.append(Variable(along, p.unit or unit(), -data.velocity, data.velocity, along, turns=True))
-    if equation.diffusion != 0:
-        for p in equation.parameters:
-            if symbol(p.name) in equation.diffusion.free_symbols:
-                found += _parameter(p, data)
-        found += _pair("d", _LENGTH, data.distances) if data.jump else [_shared("delta", _LENGTH, data.distances)]
-    return tuple(found)
-
-
-def _parameter(p: Parameter, data: recipe.Experiment) -> list[Variable]:
-    if p.unit is None:
-        raise InputError(f"parameter {p.name!r} of the equation has no unit, which an experiment needs")
-    # A face carries one n·K n of a tensor, so that a flux of two would be no scheme.
-    if p.rank is Rank.TENSOR:
-        return [_shared(p.normal_name, p.unit, data.values)]
-    if p.where is Where.CELL and data.jump:
-        return _pair(p.name, p.unit, data.values)
-    return [_shared(p.name, p.unit, data.values)]
-
-
-def _pair(name: str, own: Unit, reach: tuple[float, float]) -> list[Variable]:
-    return [Variable(f"{name}_{end}", own, *reach, f"{name}_{other}", positive=True) for end, other in ("PN", "NP")]
-
-
-def _shared(name: str, own: Unit, reach: tuple[float, float]) -> Variable:
-    return Variable(name, own, *reach, name, positive=True)
-
-
-def _usual_states(equation: Equation) -> tuple[float, float]:
-    """Half a unit around the points where f′ = 0; [−1, 1] where there are none."""
-    slope = differentiate(equation.transported, equation.u)
-    if not slope.has(equation.u):
-        return -1.0, 1.0
-    points = [float(each) for each in sp.solve(slope, equation.u) if each.is_real]
-    return (min(points) - _AROUND, max(points) + _AROUND) if points else (-1.0, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import NumericalError
-from fluxforge.experiment._setup import Experiment, Samples
+from fluxforge.experiment._setup import Experiment, Measured, Samples
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import differentiate
@@ -23,13 +23,6 @@ _NEWTON = 40
 _SETTLED = 1e-13
 
 Function = Callable[[np.ndarray], np.ndarray]
-
-
-class Measured(NamedTuple):
-    """Fluxes and estimates of their errors."""
-
-    flux: np.ndarray
-    error: np.ndarray
 
 
 class _Medium(NamedTuple):

@@ -2,15 +2,12 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._conditions import AtMost, Below, Select
-from fluxforge.expression._evaluate import constant
-from fluxforge.expression._symbols import leaves_first
-from fluxforge.expression._tokens import (
+from fluxforge.expression._symbols import (
     EXACT_BELOW,
     LARGEST,
     MAX_BITS,
@@ -18,12 +15,20 @@ from fluxforge.expression._tokens import (
     MAX_EXPONENT,
     MAX_FRACTIONS,
     SMALLEST,
+    AtMost,
+    Below,
     RefusalError,
+    Select,
+    leaves_first,
 )
 
 OUT_OF_RANGE = "a number outside the range of double precision"
 # Sums of constants smaller than this part of their terms are treated as cancelling: some hundred roundings.
 _ROUNDING = 1e-13
+
+
+ConstantValue: TypeAlias = Callable[[sp.Expr, dict[sp.Basic, Any]], float]
+"""The value of an expression without symbols, from the values of its parts; raises ExpressionError if it has none."""
 
 
 class _Size(NamedTuple):
@@ -36,7 +41,8 @@ class _Size(NamedTuple):
 class Gate:
     """Checks each node once against the limits; stores its size, and its value if it is a constant."""
 
-    def __init__(self) -> None:
+    def __init__(self, constant: ConstantValue) -> None:
+        self._constant = constant
         self._sizes: dict[sp.Basic, _Size] = {}
         self._constants: dict[sp.Basic, float] = {}
 
@@ -85,7 +91,7 @@ class Gate:
 
     def _finite(self, expr: sp.Basic) -> float:
         try:
-            value = constant(expr, self._constants)
+            value = self._constant(expr, self._constants)
         except ExpressionError:
             raise RefusalError("a value that is not a finite real number") from None
         if not math.isfinite(value):
@@ -103,20 +109,15 @@ def _check_number(expr: sp.Basic) -> None:
         raise RefusalError(OUT_OF_RANGE)
 
 
-ARITY: Mapping[str, int] = {
-    **dict.fromkeys(("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "abs", "sign"), 1),
-    **dict.fromkeys(("min", "max"), 2),
-    "where": 3,
-}
 # A little below the logarithm of the largest double, 709.8.
 _LOG_OF_LARGEST = 700.0
 
 
 class Algebra:
-    """Builds expressions out of admitted ones, and admits what it built."""
+    """Builds expressions out of admitted ones, and admits what it built; `constant` gives the values of constants."""
 
-    def __init__(self) -> None:
-        self._gate = Gate()
+    def __init__(self, constant: ConstantValue) -> None:
+        self._gate = Gate(constant)
         self._functions: Mapping[str, Callable[..., sp.Expr]] = {
             "sqrt": lambda a: self.power(a, sp.S.Half),
             "exp": self._exp,

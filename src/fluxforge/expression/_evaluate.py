@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._conditions import AtMost, Below, Select
-from fluxforge.expression._symbols import arguments, known_names, leaves_first, visible
+from fluxforge.expression._symbols import AtMost, Below, Select, arguments, known_names, leaves_first, visible
 
 Value: TypeAlias = Any
 """A Python float, a NumPy array, or a JAX array (traced or not)."""

@@ -1,23 +1,30 @@
-"""Text → SymPy by a whitelist parser: operators by precedence, between brackets that are kept on a stack."""
+"""Text → SymPy by a whitelist parser, and formulas as functions of arrays.
 
-from collections.abc import Callable, Iterable, Mapping
+Operators are combined by precedence, between brackets that are kept on a stack.
+"""
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._algebra import ARITY, Algebra
+from fluxforge.expression._algebra import Algebra
+from fluxforge.expression._evaluate import constant, evaluate
 from fluxforge.expression._print import to_text
-from fluxforge.expression._symbols import known_names, symbols_of, visible
-from fluxforge.expression._tokens import (
+from fluxforge.expression._symbols import (
+    ARITY,
+    COORDINATES,
     MAX_DEPTH,
     MAX_DIGITS,
     NAME,
     RefusalError,
-    Token,
-    error_at,
-    excerpt,
-    tokenize,
+    known_names,
+    symbols_of,
+    visible,
 )
+from fluxforge.expression._tokens import Texts, Token, error_at, excerpt, split_components, tokenize
 
 _INSTEAD = {
     "==": "compare with <, <=, > or >=: numbers are seldom equal",
@@ -168,7 +175,7 @@ class _Parser:
     """One pass over the tokens, with a stack of open brackets: Python's recursion limit does not bound the depth."""
 
     def __init__(self, text: str, symbols: Mapping[str, sp.Symbol]) -> None:
-        self._text, self._symbols, self._algebra = text, symbols, Algebra()
+        self._text, self._symbols, self._algebra = text, symbols, Algebra(constant)
         self._tokens, self._next = tokenize(text), 0
         self._stack: list[_Bracket] = []
         self._signs: list[sp.Integer] = []
@@ -296,3 +303,57 @@ class _Parser:
     def _unknown(self, kind: str, token: Token, names: Iterable[str]) -> ExpressionError:
         shown = token.text if len(token.text) <= 40 else token.text[:40] + "…"
         return error_at(self._text, token.column, f"unknown {kind} '{shown}'", known_names(token.text, names))
+
+
+Components: TypeAlias = sp.Expr | tuple[sp.Expr | tuple[sp.Expr, ...], ...]
+"""A formula, or a tuple of formulas or of tuples."""
+
+
+def field(text: str, variables: Sequence[str] = COORDINATES[:2]) -> Callable[..., np.ndarray]:
+    """f(x, y) = text: a function of as many arrays (or numbers) as there are variables.
+
+    It returns float64 of the shape its arguments broadcast to, and raises an `ExpressionError` that names a point
+    where the formula is not finite.
+    """
+    symbols = symbols_of(variables)
+    expr = parse(text, symbols)
+
+    def function(*coordinates: Any) -> np.ndarray:
+        if len(coordinates) != len(symbols):
+            raise ExpressionError(
+                f"the formula {excerpt(text, 1)} is a function of {', '.join(symbols)}: give one array each"
+            )
+        arrays = np.broadcast_arrays(*(np.asarray(values, dtype=np.float64) for values in coordinates))
+        with np.errstate(all="ignore"):
+            values = evaluate(expr, dict(zip(symbols.values(), arrays, strict=True)), np)
+        result = np.array(np.broadcast_to(values, arrays[0].shape), dtype=np.float64)
+        _check_finite(result, text, dict(zip(symbols, arrays, strict=True)))
+        return result
+
+    return function
+
+
+def _check_finite(result: np.ndarray, text: str, coordinates: dict[str, np.ndarray]) -> None:
+    bad = np.argwhere(~np.isfinite(result))
+    if len(bad):
+        point = tuple(bad[0])
+        where = ", ".join(f"{name} = {float(values[point])!r}" for name, values in coordinates.items())
+        raise ExpressionError(f"the formula {excerpt(text, 1)} is {float(result[point])} at {where}")
+
+
+def parse_components(text: str, symbols: Mapping[str, sp.Symbol] | Iterable[str]) -> Components:
+    """A formula, or a tuple of formulas, each read by `parse`; an error names the component."""
+    read: Components = _parse_parts(
+        split_components(text), symbols if isinstance(symbols, Mapping) else list(symbols), ()
+    )
+    return read
+
+
+def _parse_parts(texts: Texts, symbols: Mapping[str, sp.Symbol] | Iterable[str], at: tuple[int, ...]) -> Any:
+    if isinstance(texts, tuple):
+        return tuple(_parse_parts(part, symbols, (*at, k)) for k, part in enumerate(texts, start=1))
+    try:
+        return parse(texts, symbols)
+    except ExpressionError as error:
+        where = f"component {', '.join(map(str, at))}: " if at else ""
+        raise ExpressionError(f"{where}{error}") from error

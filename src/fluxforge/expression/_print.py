@@ -6,9 +6,7 @@ from typing import Any
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._conditions import AtMost, Below, Select, sides
-from fluxforge.expression._symbols import leaves_first, visible
-from fluxforge.expression._tokens import EXACT_BELOW, NAME
+from fluxforge.expression._symbols import EXACT_BELOW, NAME, AtMost, Below, Select, leaves_first, sides, visible
 
 # Precedence, from the loosest to the tightest.
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)

@@ -1,39 +1,13 @@
 """Text → tokens, with limits on its size; error messages that show the place in the text."""
 
 import re
-import sys
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._symbols import visible
-
-# Limits of a formula, which bound the time that parsing and simplifying it take.
-MAX_CHARACTERS = 10_000
-MAX_DEPTH = 50
-MAX_NODES = 5_000
-MAX_EXPONENT = 16
-MAX_BITS = 256
-"""Bits of the numerator and of the denominator of any exact number, written or computed."""
-
-MAX_DIGITS = 77
-"""Digits of a literal integer: 10**77 has 256 bits, so that every number which is computed can also be written."""
-
-MAX_DEGREE, MAX_FRACTIONS = 64, 6
-"""Total degree, and sums within denominators within denominators: SymPy's time is exponential in both."""
-
-SMALLEST, LARGEST = sys.float_info.min, sys.float_info.max
-"""Normal doubles: below the first a decimal loses digits, beyond the second it is infinite."""
-
-EXACT_BELOW = 1e15
-"""A decimal with an integer value smaller than this is that integer: 2.0*x is 2*x."""
-
+from fluxforge.expression._symbols import MAX_CHARACTERS, MAX_NODES, visible
 
 # Characters of a formula that a message quotes.
 _SHOWN = 60
-
-
-class RefusalError(ValueError):
-    """An operation that is refused. The parser catches it and adds the column."""
 
 
 def excerpt(text: str, column: int) -> str:
@@ -54,7 +28,6 @@ _TOKEN = re.compile(
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<operator>\*\*|[<>=!]=|[-+*/^(),<>])"
 )
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 Kind = Literal["number", "name", "operator", "end"]
 
@@ -105,3 +78,58 @@ def _check_size(text: str, tokens: list[Token]) -> None:
     nodes = sum(token.text not in ("(", ")", ",") for token in tokens)
     if nodes > MAX_NODES:
         raise ExpressionError(f"the formula {excerpt(text, 1)} has more than {MAX_NODES} numbers, names and operators")
+
+
+Texts: TypeAlias = str | tuple[str | tuple[str, ...], ...]
+"""The same as texts."""
+
+
+# A tensor is rows of formulas; nothing has more indices.
+_DEEPEST = 2
+
+
+def split_components(text: str) -> Texts:
+    """`(-y, x)` → `("-y", "x")`, `((2, 1), (1, 3))` → a tuple of rows; a single formula → its text.
+
+    The brackets around the whole may be left out: `-y, x`. Commas in the brackets of a function belong to it. Raises
+    ExpressionError for a text that is no formula by its characters, and for brackets that do not match.
+    """
+    parts: Texts = _split(text, tokenize(text)[:-1], _DEEPEST)
+    return parts
+
+
+def _split(text: str, tokens: list[Token], deepest: int) -> Any:
+    if deepest:
+        inner = tokens[1:-1] if _is_enclosed(tokens) else tokens
+        parts = _between_commas(text, inner)
+        if len(parts) > 1:
+            return tuple(_split(text, part, deepest - 1) for part in parts)
+    first, last = tokens[0], tokens[-1]
+    return text[first.column - 1 : last.column - 1 + len(last.text)]
+
+
+def _is_enclosed(tokens: list[Token]) -> bool:
+    """Whether the first bracket is closed by the last token, and not before, as it is in `(x), (y)`."""
+    depth = 0
+    for k, token in enumerate(tokens):
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0:
+            return k > 1 and k == len(tokens) - 1
+    return False
+
+
+def _between_commas(text: str, tokens: list[Token]) -> list[list[Token]]:
+    """The tokens between the commas that stand in no bracket."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token.text == "(") - (token.text == ")")
+        if depth < 0:
+            raise error_at(text, token.column, "unexpected ')'")
+        if token.text == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    if len(parts) > 1 and not all(parts):
+        raise error_at(text, tokens[0].column, "a component that is empty")
+    return parts

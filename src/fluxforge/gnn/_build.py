@@ -17,10 +17,9 @@ from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._flux_form import build_flux_network
 from fluxforge.gnn._mlp import MLP, AbstractMLP, GatedMLP
 from fluxforge.gnn._network import AbstractNetwork, Gradient, Layer, Messages, Network, Update
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme import rkl2_tableau
-from fluxforge.scheme._symbols import NEXT, Ghost, Hop, invariant_names, message_symbols, output_symbols
+from fluxforge.scheme._scheme import NEXT, Ghost, Hop, invariant_names, message_symbols, output_symbols
 from fluxforge.scheme._weighted import nested_rkl2, nested_tableau
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names
 

@@ -21,12 +21,10 @@ from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._mlp import MLP
 from fluxforge.gnn._network import AbstractNetwork
-from fluxforge.graph._outflow import Nodes, Quantities
-from fluxforge.graph._padded_graph import PaddedGraph
+from fluxforge.graph._padded_graph import Nodes, PaddedGraph, Quantities
 from fluxforge.graph._stages import AbstractRound, Formulas
 from fluxforge.pde._equation import Equation
-from fluxforge.scheme._scheme import Stage
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop, Stage
 from fluxforge.scheme._tableau import Tableau
 from fluxforge.scheme._weighted import face_invariants, refuse_flux_form, weighted_stages
 

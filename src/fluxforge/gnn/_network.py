@@ -14,12 +14,10 @@ from fluxforge.errors import SchemeError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.gnn._mlp import AbstractMLP
-from fluxforge.graph._outflow import Nodes, Quantities
-from fluxforge.graph._padded_graph import PaddedGraph
+from fluxforge.graph._padded_graph import Nodes, PaddedGraph, Quantities
 from fluxforge.graph._stages import AbstractRound, Formulas, evaluate_stages
 from fluxforge.recipe._recipe import Aggregate
-from fluxforge.scheme._scheme import Stage
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop, Stage
 from fluxforge.scheme.reference import gradient_stage
 
 # Stands for ±∞ in unused slots of a minimum or maximum.

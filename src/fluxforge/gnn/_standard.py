@@ -15,10 +15,9 @@ from fluxforge._types import State
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._mlp import AbstractMLP
 from fluxforge.gnn._network import Layer, Messages, Network, Update, rows
-from fluxforge.graph._outflow import Quantities, put
-from fluxforge.graph._padded_graph import PaddedGraph
+from fluxforge.graph._padded_graph import PaddedGraph, Quantities, put
 from fluxforge.graph._stages import visit_stages
-from fluxforge.scheme._symbols import ENDS, Hop
+from fluxforge.scheme._scheme import ENDS, Hop
 
 
 @runtime_checkable

@@ -9,9 +9,18 @@ from fluxforge.graph._neighbourhoods import (
     node_volumes,
     view,
 )
-from fluxforge.graph._outflow import Nodes, Outflow, Quantities, outflow_rule, put
-from fluxforge.graph._pad import Size, pad_to_size, size, stack_graphs
-from fluxforge.graph._padded_graph import Columns, PaddedGraph, Shown, Slots, device_memory, pad_graph
+from fluxforge.graph._pad import Size, device_memory, pad_graph, pad_to_size, size, stack_graphs
+from fluxforge.graph._padded_graph import (
+    Columns,
+    Nodes,
+    Outflow,
+    PaddedGraph,
+    Quantities,
+    Shown,
+    Slots,
+    outflow_rule,
+    put,
+)
 from fluxforge.graph._stages import (
     AbstractRound,
     Formulas,

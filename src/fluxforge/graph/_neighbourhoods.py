@@ -11,11 +11,9 @@ from jaxtyping import Bool, Float, Inexact, Int
 
 from fluxforge.errors import SchemeError
 from fluxforge.expression._symbols import COORDINATES, symbol
-from fluxforge.mesh._dual import DualGraph, OnDemand
+from fluxforge.mesh._dual import NO_PARAMETERS, DualGraph, OnDemand, ParameterFields
 from fluxforge.mesh._hops import Paths, Ring, lines, paths, ring
-from fluxforge.mesh._parameters import NO_PARAMETERS, ParameterFields
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop, Scheme
 
 
 class View(NamedTuple):

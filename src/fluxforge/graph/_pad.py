@@ -1,15 +1,19 @@
-"""Padded graphs brought to one size, so that they can be stacked."""
+"""Graphs put on the device, and padded to one size, so that they can be stacked."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Array
 
+from fluxforge._machine import free_memory
+from fluxforge._types import Precision
 from fluxforge.errors import InputError
-from fluxforge.graph._outflow import put
-from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots
+from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, view
+from fluxforge.graph._padded_graph import Columns, Outflow, PaddedGraph, Shown, Slots, put
+from fluxforge.mesh._dual import NO_PARAMETERS, DualGraph, ParameterFields
+from fluxforge.scheme._scheme import Ghost, Hop
 
 
 class Size(NamedTuple):
@@ -114,3 +118,78 @@ def _wider(values: Array | np.ndarray, filled: np.ndarray) -> Array:
     result = filled.astype(host.dtype)
     result[tuple(slice(n) for n in host.shape)] = host
     return put(result)
+
+
+def device_memory() -> int | None:
+    """Bytes that are free where JAX computes: in the machine for a CPU, on the device elsewhere; None if unknown."""
+    device = jax.devices()[0]
+    if device.platform == "cpu":
+        return free_memory()
+    held = device.memory_stats() or {}
+    return held["bytes_limit"] - held.get("bytes_in_use", 0) if "bytes_limit" in held else None
+
+
+def pad_graph(
+    graph: DualGraph,
+    hops: Iterable[Hop] = (Hop.EDGE,),
+    *,
+    parameters: ParameterFields = NO_PARAMETERS,
+    symbols: Collection[str] | None = None,
+    outflow: Outflow | None = None,
+    dtype: Precision = "float64",
+    by_slot: bool = False,
+) -> PaddedGraph:
+    """Put a graph's neighbourhoods on the device, with the parameters that vary from cell to cell or face to face.
+
+    Of the geometry, only what is among `symbols`, if they are given. `by_slot` gives every slot arrays of its own
+    (`columns`), which is faster to evaluate on large meshes and takes longer to compile; it is for hops without means.
+    """
+    hoods = Neighbourhoods(graph, parameters)
+    wanted = sorted(set(hops))
+    apart = {str(hop): _put_columns(hoods[hop], symbols, dtype) for hop in wanted if by_slot and hop is not Hop.RING}
+    return PaddedGraph(
+        V=put(graph.V, dtype),
+        live=put(np.ones(graph.cells, bool)),
+        shown={str(rule): _put_shown(graph, rule, dtype) for rule in Ghost},
+        hops={str(hop): _put_slots(hoods[hop], symbols, dtype) for hop in wanted if str(hop) not in apart},
+        cells={name: put(value, dtype) for name, value in parameters.cells.items()},
+        outflow=outflow,
+        columns=apart,
+    )
+
+
+def _put_shown(graph: DualGraph, rule: Ghost, dtype: str) -> Shown:
+    seen = view(graph, rule)
+    return Shown(put(seen.cell), put(seen.scale, dtype), put(seen.constant, dtype))
+
+
+def _put_slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Slots:
+    wanted = [own for own in hood.geometry if symbols is None or own.name in symbols]
+    middle = share = None
+    if (average := hood.over_paths) is not None:
+        one = average.slot_of_path[..., None] == np.arange(hood.mask.shape[1])
+        share = put(one / np.maximum(average.multiplicity, 1)[:, None, :], dtype)
+        middle = put(average.middle)
+    return Slots(
+        ends={end: put(node) for end, node in hood.ends.items()},
+        geometry={own.name: put(hood.geometry[own], dtype) for own in wanted},
+        mask=put(hood.mask),
+        middle=middle,
+        share=share,
+    )
+
+
+def _put_columns(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Columns:
+    """A hop on the device, slot by slot; of the geometry, only what is among `symbols`, if they are given."""
+    slots = range(hood.mask.shape[1])
+    geometry = {own.name: hood.geometry[own] for own in hood.geometry if symbols is None or own.name in symbols}
+    return Columns(
+        ends=tuple({end: put(node[:, k]) for end, node in hood.ends.items() if end != "P"} for k in slots),
+        geometry=tuple({name: _put_column(value[:, k], dtype) for name, value in geometry.items()} for k in slots),
+        mask=None if hood.mask.all() else tuple(put(hood.mask[:, k]) for k in slots),
+    )
+
+
+def _put_column(values: np.ndarray, dtype: str) -> Array:
+    """The array, or one number where all entries are equal."""
+    return put(values[0] if (values == values[0]).all() else values, dtype)

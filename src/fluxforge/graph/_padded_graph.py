@@ -1,28 +1,29 @@
-"""A graph's neighbourhoods as device arrays, padded to a common size and stacked into batches."""
+"""A graph on the device: values at nodes and in slots of hops, and ghosts that depend on the state."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import sympy as sp
-from jax.typing import ArrayLike
+from jax.typing import ArrayLike, DTypeLike
 from jaxtyping import Array, Bool, Float, Int
 
-from fluxforge._machine import free_memory
 from fluxforge._types import Precision, State
 from fluxforge.errors import SchemeError
-from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, view
-from fluxforge.graph._outflow import Nodes, Outflow, Quantities, put
-from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._parameters import NO_PARAMETERS, ParameterFields
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import symbol
+from fluxforge.mesh._dual import DualGraph, ParameterFields, linear_speed, wall_velocity
+from fluxforge.pde._equation import Equation, differentiate
+from fluxforge.scheme._scheme import Ghost
 
 _NAMES = ("tags", "origin", "wrapped", "regions")
+
+
 _ARRAYS = tuple(field.name for field in fields(DualGraph) if field.name not in _NAMES)
 
 
@@ -43,13 +44,62 @@ def _unflatten(names: tuple[Any, ...], arrays: Iterable[Any]) -> DualGraph:
 jax.tree_util.register_pytree_with_keys(DualGraph, _flatten, _unflatten)
 
 
-def device_memory() -> int | None:
-    """Bytes that are free where JAX computes: in the machine for a CPU, on the device elsewhere; None if unknown."""
-    device = jax.devices()[0]
-    if device.platform == "cpu":
-        return free_memory()
-    held = device.memory_stats() or {}
-    return held["bytes_limit"] - held.get("bytes_in_use", 0) if "bytes_limit" in held else None
+Quantities: TypeAlias = Mapping[str, ArrayLike]
+"""Numbers and arrays by name: Δt, the constants of an equation, and in cells also fields and sums."""
+
+Nodes: TypeAlias = Mapping[str, Float[Array, " nodes"]]
+"""Values of fields at all nodes, cells first, then ghosts."""
+
+
+def put(values: np.ndarray | np.generic, dtype: DTypeLike | None = None) -> Array:
+    """Copy an array to the device, in `dtype` if given; unlike `jnp.asarray`, it compiles nothing per shape.
+
+    The array is copied first: on a CPU `device_put` shares the memory of an array that happens to be aligned, so that
+    a later change of the argument would change the result.
+    """
+    return jax.device_put(np.array(values, dtype))
+
+
+class Outflow(eqx.Module):
+    """Ghosts of inflow walls where f is not linear: whether the flow leaves depends on the state.
+
+    It leaves where neither the wave of the owner, a·n f′(u_P), nor the jump to the value g outside, of the speed
+    a·n (f(g) − f(u_P))/(g − u_P), enters. `wall` says which nodes are such ghosts, `speed` is a·n there, and `carried`
+    and `slope` are f and f′ as formulas of T.
+    """
+
+    wall: Bool[Array, " nodes"]
+    speed: Float[Array, " nodes"]
+    carried: sp.Expr = eqx.field(static=True)
+    slope: sp.Expr = eqx.field(static=True)
+
+    def find_leaving(
+        self, inside: Float[Array, " nodes"], outside: Float[Array, " nodes"], parameters: Quantities
+    ) -> Bool[Array, " nodes"]:
+        """Which ghosts follow their owners; `inside` is the owner's value, `outside` that of the wall."""
+        known = {symbol(name): value for name, value in parameters.items()}
+
+        def of(formula: sp.Expr, u: Float[Array, " nodes"]) -> Any:
+            return evaluate(formula, {own: u if own.name == "T" else known[own] for own in formula.free_symbols}, jnp)
+
+        jump = (of(self.carried, outside) - of(self.carried, inside)) * (outside - inside)
+        return self.wall & (self.speed * of(self.slope, inside) >= 0) & (self.speed * jump >= 0)
+
+
+def outflow_rule(
+    graph: DualGraph, equation: Equation, parameters: ParameterFields, dtype: Precision = "float64"
+) -> Outflow | None:
+    """The rule by which inflow ghosts follow their owners at every step; None where it does not depend on the state."""
+    if graph.inflow is None or linear_speed(equation) is not None:
+        return None
+    nothing = np.zeros(graph.cells)
+    carried = equation.at_cell(equation.transported, symbol("T"))
+    return Outflow(
+        wall=put(np.concatenate([nothing.astype(bool), graph.inflow])),
+        speed=put(np.concatenate([nothing, wall_velocity(graph, equation, parameters)]), dtype),
+        carried=carried,
+        slope=differentiate(carried, symbol("T")),
+    )
 
 
 class Shown(eqx.Module):
@@ -184,69 +234,3 @@ class PaddedGraph(eqx.Module):
         held = eqx.tree_at(lambda shown: shown.constant, self.shown[rule], value)
         shown = {**self.shown, rule: held}
         return PaddedGraph(self.V, self.live, shown, self.hops, self.cells, self.outflow, self.columns)
-
-
-def pad_graph(
-    graph: DualGraph,
-    hops: Iterable[Hop] = (Hop.EDGE,),
-    *,
-    parameters: ParameterFields = NO_PARAMETERS,
-    symbols: Collection[str] | None = None,
-    outflow: Outflow | None = None,
-    dtype: Precision = "float64",
-    by_slot: bool = False,
-) -> PaddedGraph:
-    """Put a graph's neighbourhoods on the device, with the parameters that vary from cell to cell or face to face.
-
-    Of the geometry, only what is among `symbols`, if they are given. `by_slot` gives every slot arrays of its own
-    (`columns`), which is faster to evaluate on large meshes and takes longer to compile; it is for hops without means.
-    """
-    hoods = Neighbourhoods(graph, parameters)
-    wanted = sorted(set(hops))
-    apart = {str(hop): _put_columns(hoods[hop], symbols, dtype) for hop in wanted if by_slot and hop is not Hop.RING}
-    return PaddedGraph(
-        V=put(graph.V, dtype),
-        live=put(np.ones(graph.cells, bool)),
-        shown={str(rule): _put_shown(graph, rule, dtype) for rule in Ghost},
-        hops={str(hop): _put_slots(hoods[hop], symbols, dtype) for hop in wanted if str(hop) not in apart},
-        cells={name: put(value, dtype) for name, value in parameters.cells.items()},
-        outflow=outflow,
-        columns=apart,
-    )
-
-
-def _put_shown(graph: DualGraph, rule: Ghost, dtype: str) -> Shown:
-    seen = view(graph, rule)
-    return Shown(put(seen.cell), put(seen.scale, dtype), put(seen.constant, dtype))
-
-
-def _put_slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Slots:
-    wanted = [own for own in hood.geometry if symbols is None or own.name in symbols]
-    middle = share = None
-    if (average := hood.over_paths) is not None:
-        one = average.slot_of_path[..., None] == np.arange(hood.mask.shape[1])
-        share = put(one / np.maximum(average.multiplicity, 1)[:, None, :], dtype)
-        middle = put(average.middle)
-    return Slots(
-        ends={end: put(node) for end, node in hood.ends.items()},
-        geometry={own.name: put(hood.geometry[own], dtype) for own in wanted},
-        mask=put(hood.mask),
-        middle=middle,
-        share=share,
-    )
-
-
-def _put_columns(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Columns:
-    """A hop on the device, slot by slot; of the geometry, only what is among `symbols`, if they are given."""
-    slots = range(hood.mask.shape[1])
-    geometry = {own.name: hood.geometry[own] for own in hood.geometry if symbols is None or own.name in symbols}
-    return Columns(
-        ends=tuple({end: put(node[:, k]) for end, node in hood.ends.items() if end != "P"} for k in slots),
-        geometry=tuple({name: _put_column(value[:, k], dtype) for name, value in geometry.items()} for k in slots),
-        mask=None if hood.mask.all() else tuple(put(hood.mask[:, k]) for k in slots),
-    )
-
-
-def _put_column(values: np.ndarray, dtype: str) -> Array:
-    """The array, or one number where all entries are equal."""
-    return put(values[0] if (values == values[0]).all() else values, dtype)

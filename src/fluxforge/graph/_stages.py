@@ -10,10 +10,8 @@ import jax.numpy as jnp
 from fluxforge._types import State
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
-from fluxforge.graph._outflow import Nodes, Quantities
-from fluxforge.graph._padded_graph import Columns, PaddedGraph
-from fluxforge.scheme._scheme import Message, Output, Stage
-from fluxforge.scheme._symbols import ALL_ENDS, NEXT, STEP, Ghost, Reduction
+from fluxforge.graph._padded_graph import Columns, Nodes, PaddedGraph, Quantities
+from fluxforge.scheme._scheme import ALL_ENDS, NEXT, STEP, Ghost, Message, Output, Reduction, Stage
 
 
 @runtime_checkable

@@ -11,20 +11,20 @@ Loss = Callable[[np.ndarray, int], np.ndarray]
 # The part of the covariance that each generation replaces.
 _LEARNING = 0.2
 _FLOOR = 1e-9
-
-
 # The part of the generations, the last, whose centres are averaged: each follows the chance of its own data.
 _AVERAGED = 0.25
 
 
-class Found(NamedTuple):
+class Minimum(NamedTuple):
     """The mean centre of the last generations, and the median loss of each generation."""
 
     constants: np.ndarray
     history: np.ndarray
 
 
-def evolve(loss: Loss, start: np.ndarray, spread: np.ndarray, *, generations: int, candidates: int, seed: int) -> Found:
+def evolve(
+    loss: Loss, start: np.ndarray, spread: np.ndarray, *, generations: int, candidates: int, seed: int
+) -> Minimum:
     """Move `start` towards the least loss, with steps of about `spread` at first.
 
     Each generation draws candidates in pairs on either side of the centre, and takes the weighted mean of the best
@@ -49,4 +49,4 @@ def evolve(loss: Loss, start: np.ndarray, spread: np.ndarray, *, generations: in
         history.append(np.median(losses))
         centres.append(centre)
     last = max(1, round(_AVERAGED * generations))
-    return Found(np.mean(centres[-last:], axis=0), np.array(history))
+    return Minimum(np.mean(centres[-last:], axis=0), np.array(history))

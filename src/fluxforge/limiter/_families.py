@@ -13,9 +13,8 @@ import numpy as np
 import sympy as sp
 from jax import Array
 
-from fluxforge.expression._conditions import Below, Select
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._symbols import symbol
+from fluxforge.expression._symbols import Below, Select, symbol
 from fluxforge.limiter._rows import Phi
 from fluxforge.scheme.fluxes import larger, smaller, substitute
 from fluxforge.scheme.limiters import C, Q, R

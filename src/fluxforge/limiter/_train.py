@@ -1,23 +1,73 @@
-"""Training of several networks φ side by side, on profiles drawn anew at every step, with growing horizons."""
+"""Networks φ = σ(MLP) min(2r/c, 2/(1 − c)) for r > 0, else 0, and their training in a run folder.
+
+Such a φ is total-variation diminishing whatever the MLP computes. The MLP sees r/(1 + r) and c, or also q/(1 + |q|).
+Several networks are trained side by side, on profiles drawn anew at every step, with growing horizons; a training is
+resumed from its last checkpoint.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import Array
 
-from fluxforge.limiter._measure import CELLS, ratios
-from fluxforge.limiter._network import Weights, create_weights, network_phi
-from fluxforge.limiter._profiles import Profiles, draw_rows
+from fluxforge import recipe
+from fluxforge.errors import TrainingError
+from fluxforge.limiter._rows import NETWORK_CHOICE, Phi, Profiles, draw_rows, ratios, upper_bound
+from fluxforge.run._folder import RunFolder
+
+# The last layer is multiplied by this, so that φ reaches its bounds after few steps of training.
+GAIN = 5.0
+
+Weights = list[tuple[Array, Array]]
+"""Matrix and bias of every layer."""
+
+Progress = Callable[[str, int, int], None]
+
+_CHOICE_ROWS = 64
+# A network whose worst ratio is this many times that of the best one is said to be stuck.
+_STUCK = 1.5
 
 # Horizons of the two phases, and the part of the steps that belongs to the first. From scratch, longer horizons get
 # stuck at limiters that smear little and do not steepen.
 PHASES = ((32,), (32, 128))
 FIRST = 5 / 6
+
+
+def create_weights(key: Array, width: int, depth: int, *, downwind: bool = False) -> Weights:
+    """Weights of an MLP with `depth` hidden layers of `width` units and one output; `downwind`: q is an input too."""
+    sizes = (3 if downwind else 2, *[width] * depth, 1)
+    weights = []
+    for inputs, outputs in pairwise(sizes):
+        key, own = jax.random.split(key)
+        weights.append((jax.random.normal(own, (inputs, outputs)) / jnp.sqrt(inputs), jnp.zeros(outputs)))
+    return weights
+
+
+def network_share(weights: Weights, r: Array, q: Array, c: Array) -> Array:
+    """σ(MLP): the part of the upper bound that φ takes, for r > 0."""
+    r = jnp.maximum(r, 0.0)
+    # All inputs between −1 and 1; r = 1 and q = 0 lie in the middle. Without a third input, q is not used.
+    inputs = (2 * r / (1 + r) - 1, 2 * c - 1, q / (1 + jnp.abs(q)))[: len(weights[0][0])]
+    x = jnp.stack(jnp.broadcast_arrays(*inputs), axis=-1)
+    for layer in weights[:-1]:
+        x = jnp.tanh(_affine(x, *layer))
+    return jax.nn.sigmoid(GAIN * _affine(x, *weights[-1])[..., 0])
+
+
+def _affine(x: Array, matrix: Array, bias: Array) -> Array:
+    return x @ matrix + bias.reshape((1,) * (x.ndim - 1) + bias.shape)
+
+
+def network_phi(weights: Weights) -> Phi:
+    """φ of a network."""
+    return lambda r, q, c: network_share(weights, r, q, c) * upper_bound(r, c)
 
 
 @dataclass(frozen=True)
@@ -80,7 +130,7 @@ def train_chunk(plan: Plan, phase: int, steps: int) -> Callable[[TrainingState, 
         profiles, c = plan.draw(number)
 
         def loss(weights: Weights) -> Array:
-            return ratios(network_phi(weights), profiles, c, horizons=horizons, cells=CELLS).mean()
+            return ratios(network_phi(weights), profiles, c, horizons=horizons).mean()
 
         value, slope = jax.value_and_grad(loss)(state.weights)
         change, moments = optimiser.update(slope, state.moments, state.weights)
@@ -100,3 +150,72 @@ def begin_phase(plan: Plan, state: TrainingState) -> TrainingState:
 def member(weights: Weights, k: int) -> Weights:
     """The weights of one seed."""
     return jax.tree.map(lambda one: one[k], weights)
+
+
+class TrainedLimiter(NamedTuple):
+    """The best network, which of the seeds it is, its ratios to CFL-superbee's errors, and the seeds that got stuck."""
+
+    weights: Weights
+    member: int
+    ratios: np.ndarray
+    stuck: tuple[int, ...]
+
+
+def plan_training(spec: recipe.Recipe) -> Plan:
+    """The plan that a recipe with data of kind `rows` describes."""
+    assert isinstance(spec.data, recipe.Rows)
+    return Plan(
+        seed=spec.seed,
+        seeds=spec.seeds,
+        steps=spec.training.steps,
+        rows=spec.training.batch,
+        width=spec.network.width,
+        depth=spec.network.depth,
+        learning_rate=spec.training.learning_rate,
+        clip=spec.training.clip or float("inf"),
+        single=spec.data.profiles == "single",
+        downwind=spec.data.stencil == 4,
+    )
+
+
+def train_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> TrainedLimiter:
+    """Train the networks of a recipe, from the last checkpoint if there is one, and choose the best.
+
+    Raises TrainingError if no network has a finite error.
+    """
+    plan, mark = plan_training(spec), recipe.fingerprint(spec)
+    state, step = start_training(plan), 0
+    if (found := folder.checkpoints.latest(state, fingerprint=mark)) is not None:
+        step, state = found
+    folder.metrics.truncate(step)
+    chunks: dict[tuple[int, int], Callable] = {}  # type: ignore[type-arg]
+    while step < plan.steps:
+        phase = int(step >= plan.turn)
+        end = plan.steps if phase else plan.turn
+        if phase and step == plan.turn:
+            state = begin_phase(plan, state)
+        count = min(spec.training.chunk, end - step)
+        run = chunks.setdefault((phase, count), train_chunk(plan, phase, count))
+        state, losses = run(state, jnp.asarray(step))
+        step += count
+        mean = np.asarray(losses.mean(axis=1), float)
+        folder.metrics.append({"step": step, "ratio": mean.tolist()})
+        tell(f"training (error {np.nanmin(mean):.3f} of CFL-superbee's)", step, plan.steps)
+        # At the turn too, where the optimiser begins anew.
+        if step % spec.training.checkpoint_every < count or step in (plan.turn, plan.steps):
+            folder.metrics.sync()
+            folder.checkpoints.save(step, state, fingerprint=mark)
+    return _choose(state.weights, plan)
+
+
+def _choose(weights: Weights, plan: Plan) -> TrainedLimiter:
+    """The network whose worst ratio on profiles of its own is least."""
+    profiles, c = draw_rows(jax.random.key(plan.seed + NETWORK_CHOICE), _CHOICE_ROWS)
+    each = jax.jit(jax.vmap(lambda own: ratios(network_phi(own), profiles, c)))(weights)
+    found = np.nan_to_num(np.asarray(each, float), nan=np.inf)
+    worst = found.max(axis=1)
+    best = int(worst.argmin())
+    if not np.isfinite(worst[best]):
+        raise TrainingError("no network has a finite error on fresh profiles: lower training.learning_rate")
+    stuck = tuple(int(k) for k in np.flatnonzero(worst > _STUCK * worst[best]))
+    return TrainedLimiter(member(weights, best), best, found[best], stuck)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluxforge.limiter._rows import Phi, Step, limited_step
+from fluxforge.limiter._rows import Phi, Step, advance_each, limited_step
 
 COURANT_NUMBERS = (0.2, 0.4, 0.6, 0.8)
 WAVE_CELLS, WAVE_TIME = 200, 10.0
@@ -33,15 +33,6 @@ def average_cells(low: float, high: float, cells: int, wave: object) -> np.ndarr
     assert callable(wave)
     x = low + (high - low) * (np.arange(cells * _POINTS) + 0.5) / (cells * _POINTS)
     return np.asarray(wave(x).reshape(cells, _POINTS).mean(axis=1))
-
-
-def advance_each(step: Step, u: Array, c: Array, steps: Array) -> Array:
-    """Rows after as many steps as each of them is to take; differentiation is not possible."""
-
-    def one(k: Array, v: Array) -> Array:
-        return jnp.where((k < steps)[:, None], step(v, c), v)
-
-    return jax.lax.fori_loop(0, steps.max(), one, u)
 
 
 def jiang_shu_rows(step: Step) -> tuple[Array, Array]:

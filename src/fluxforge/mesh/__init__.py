@@ -23,27 +23,46 @@ from fluxforge.mesh._boundary import (
     fit_conditions,
     wall_value,
 )
-from fluxforge.mesh._close_walls import close_walls, linear_speed, wall_conductance, wall_velocity
+from fluxforge.mesh._build import (
+    MeshInfo,
+    cell_diameters,
+    cell_quality,
+    components,
+    dual,
+    info,
+    nonorthogonality,
+)
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
-from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph, dual
-from fluxforge.mesh._face_parameters import divergence, face_conormals, relative_divergence
-from fluxforge.mesh._families import (
+from fluxforge.mesh._dual import (
+    NO_PARAMETERS,
+    DualGraph,
+    OnDemand,
+    ParameterFields,
+    check_graph,
+    close_walls,
+    linear_speed,
+    wall_conductance,
+    wall_velocity,
+)
+from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
+from fluxforge.mesh._generate import (
     cross_triangles,
+    disk,
     equilateral,
+    generate,
+    graded,
     jittered,
+    polygon,
     right_triangles,
+    square,
     squares,
     two_cells,
 )
-from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
-from fluxforge.mesh._generate import disk, generate, graded, polygon, square
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._hops import Lines, Paths, Ring, has_lines, lines, paths, ring
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameter_values import Curl, Setting
+from fluxforge.mesh._parameter_values import Curl, Setting, divergence, face_conormals, relative_divergence
 from fluxforge.mesh._parameters import (
-    NO_PARAMETERS,
-    ParameterFields,
     Settings,
     cell_slopes,
     exchange_slopes,
@@ -55,14 +74,6 @@ from fluxforge.mesh._parameters import (
     settings_at,
     unit_volume,
     varies_in_time,
-)
-from fluxforge.mesh._quality import (
-    MeshInfo,
-    cell_diameters,
-    cell_quality,
-    components,
-    info,
-    nonorthogonality,
 )
 from fluxforge.mesh._read import as_mesh, read, read_cell_data
 from fluxforge.mesh._write import write

@@ -10,8 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from fluxforge._arguments import describe_value
 from fluxforge.errors import ExpressionError, InputError
-from fluxforge.expression._fields import field
-from fluxforge.expression._parse import parse
+from fluxforge.expression._parse import field, parse
 from fluxforge.expression._symbols import COORDINATES, TIME, symbols_of
 from fluxforge.pde._equation import Equation
 

@@ -1,59 +1,39 @@
-"""The nodes and elements that a mesh file lists, as cells and tagged edges; and the formats that meshio reads."""
+"""The nodes and elements that a mesh file lists, as cells and tagged edges; and the formats that meshio reads.
+
+XDMF files are checked before meshio reads them: no entities, no other files than HDF5, bounded memory.
+"""
 
 import contextlib
 import importlib
 import io
+import math
 import os
 import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from fluxforge._types import Corners
-from fluxforge.mesh._read_numbers import UnreadableError
+from fluxforge.mesh._read_parts import (
+    IGNORED,
+    TAG_FIELDS,
+    USED,
+    VIEW,
+    Block,
+    Budget,
+    Drawing,
+    UnreadableError,
+    parse_xml,
+)
 
-USED = {"triangle": 3, "quad": 4}
-IGNORED = ("line", "vertex")
-# Fields in which formats store the tags of lines, in order of preference.
-TAG_FIELDS = ("gmsh:physical", "medit:ref", "cell_tags", "CellEntityIds")
 # No node has this number, so it can mark the missing fourth corner of a triangle.
 NOTHING = np.iinfo(np.int64).min
-
-
-class Block(NamedTuple):
-    """Elements of one kind: their numbers in the file, their corners by node number, their physical tag (0: none)."""
-
-    kind: str
-    number: Int[np.ndarray, " n"]
-    corners: Int[np.ndarray, "n corners"]
-    physical: Int[np.ndarray, " n"]
-
-
-class Drawing(NamedTuple):
-    """The nodes of a file with their numbers, its elements, and the names of the physical tags of lines and cells."""
-
-    points: Float[np.ndarray, "points 3"]
-    number: Int[np.ndarray, " points"]
-    blocks: Sequence[Block]
-    names: Mapping[int, str]
-    notes: tuple[str, ...] = ()
-    regions: Mapping[int, str] = MappingProxyType({})
-
-
-def sort_nodes(drawing: Drawing) -> Drawing:
-    """The same drawing with its nodes in the order of their numbers; a number given twice is refused."""
-    order = np.argsort(drawing.number, kind="stable")
-    number = drawing.number[order]
-    if (twice := np.flatnonzero(np.diff(number) == 0)).size:
-        raise UnreadableError(f"lists node {number[twice[0]]} twice")
-    return drawing._replace(points=drawing.points[order], number=number)
 
 
 def _used_blocks(drawing: Drawing) -> list[Block]:
@@ -142,20 +122,6 @@ def _check_kinds(blocks: Sequence[Block]) -> None:
             f"has cells that cannot be used ({listed}): "
             "only triangles with 3 nodes and quadrilaterals with 4 can, so save the mesh in 2D at order 1"
         )
-
-
-CORNERS = {"vertex": 1, "line": 2, "triangle": 3, "quad": 4, "tetra": 4, "pyramid": 5, "wedge": 6, "hexahedron": 8}
-
-
-@cache
-def find_kind(gmsh_type: int) -> tuple[str, int]:
-    """The name of an element type, as meshio has it, and its number of nodes: (triangle6, 6) for type 9."""
-    # meshio takes a while to import, and a mesh that is generated does not need it.
-    kind = importlib.import_module("meshio").gmsh.gmsh_to_meshio_type.get(gmsh_type)
-    if kind is None:
-        raise UnreadableError(f"has elements of type {gmsh_type}, which is unknown")
-    order = re.search(r"\d+$", kind)
-    return kind, int(order[0]) if order else CORNERS[kind]
 
 
 VTK_CELLS = re.compile(rb"^[ \t]*CELLS[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
@@ -294,3 +260,108 @@ def _check_count(drawing: Drawing, format_name: str, data: bytes) -> None:
     listed = sum(len(block.number) for block in drawing.blocks)
     if announced != listed:
         raise UnreadableError(f"announces {announced} cells and lists {listed}: it is damaged or cut short")
+
+
+# NumPy's own limit; the product of more could have any number of digits.
+MOST_DIMENSIONS = 32
+
+
+def check_xdmf(data: bytes, folder: Path) -> None:
+    """Raise UnreadableError if arrays announce more than they hold, or lie in files other than HDF5 beside it.
+
+    All arrays are charged to one budget, for the file and the HDF5 files it refers to.
+    """
+    tree = parse_xml(data, "Xdmf")
+    for element in tree.iter():
+        # The content of <Information> is parsed as XML again.
+        if "<!" in (element.text or ""):
+            raise UnreadableError("declares a document type within the document, which a mesh does not need")
+    budget = Budget(len(data))
+    datasets = Datasets(folder, budget)
+    for item in tree.iter("DataItem"):
+        if "Reference" in item.attrib:
+            raise UnreadableError("has an array that refers to another one, which cannot be read: save it in full")
+        announced = _dimensions(item)
+        text = (item.text or "").strip()
+        match item.get("Format"):
+            case "XML":
+                if announced > len(text):
+                    raise UnreadableError(f"announces an array of {announced} numbers and lists fewer: it is damaged")
+            case "HDF":
+                datasets.check(text, announced)
+            case other:
+                raise UnreadableError(f"keeps an array in format {other!r}; XML and HDF can be read")
+    # A run of cells takes two numbers or more.
+    runs = sum(_dimensions(item) for topology in tree.iter("Topology") for item in topology.iter("DataItem")) // 2
+    attributes = sum(1 for _ in tree.iter("Attribute"))
+    budget.spend(VIEW * runs * attributes, f"lists {attributes} attributes, which is")
+
+
+def _dimensions(item: ElementTree.Element) -> int:
+    words = (item.get("Dimensions") or "").split()
+    counts = all(word.isascii() and word.isdigit() and len(word) < 20 for word in words)
+    if not 0 < len(words) <= MOST_DIMENSIONS or not counts:
+        raise UnreadableError(f"has an array with Dimensions={(item.get('Dimensions') or '')[:60]!r}, not counts")
+    return math.prod(int(word) for word in words)
+
+
+# Each opens the file twice, which takes a millisecond.
+MOST_DATASETS = 1_000
+
+
+class Datasets:
+    """The HDF5 arrays that one mesh file refers to, all charged to one budget."""
+
+    def __init__(self, folder: Path, budget: Budget) -> None:
+        self.folder, self.budget = folder, budget
+        self._count = 0
+        self._files: set[str] = set()
+
+    def check(self, reference: str, announced: int) -> None:
+        """Check a reference "name.h5:/path" and charge its data; UnreadableError if it leaves the folder."""
+        self._count += 1
+        if self._count > MOST_DATASETS:
+            raise UnreadableError(f"refers to more than {MOST_DATASETS} HDF5 arrays, which no mesh needs")
+        path, nbytes = _plain_dataset(reference, announced, self.folder)
+        if path.name not in self._files:
+            self._files.add(path.name)
+            self.budget.allow(path.stat().st_size)
+        self.budget.spend(nbytes)
+
+
+def _plain_dataset(reference: str, announced: int, folder: Path) -> tuple[Path, int]:
+    """The file of a dataset that has as many numbers as announced, and the bytes they take."""
+    # h5py takes a while to import, and few meshes need it.
+    h5py = importlib.import_module("h5py")
+
+    name, colon, inside = (word.strip() for word in reference.partition(":"))
+    path = folder / name
+    if not colon or name != Path(name).name or name in ("", "..") or "\\" in name or ":" in inside:
+        raise UnreadableError(f"refers to {reference[:60]!r}; only HDF5 files in its own folder can be read")
+    if path.is_symlink() or not path.is_file():
+        raise UnreadableError(f"refers to {name!r}, which is not a regular file in its folder")
+    try:
+        with h5py.File(path, "r") as file:
+            dataset = _dataset(h5py, file, inside)
+            size, kind = dataset.size, dataset.dtype.kind
+            own = dataset.external is None and not dataset.is_virtual
+            nbytes = dataset.nbytes
+    except (OSError, KeyError, ValueError, RuntimeError, AttributeError) as error:
+        raise UnreadableError(f"refers to {reference[:60]!r}, which cannot be read ({error})") from error
+    if not own or kind not in "iuf":
+        raise UnreadableError(f"refers to {reference[:60]!r}, which is not a plain array of numbers")
+    if size != announced:
+        raise UnreadableError(f"announces {announced} numbers in {reference[:60]!r}, which has {size}: it is damaged")
+    return path, int(nbytes)
+
+
+def _dataset(h5py: Any, file: Any, inside: str) -> Any:
+    """The dataset at a path all of whose steps stay in the file."""
+    found = file
+    for step in inside.strip("/").split("/"):
+        if not isinstance(found.get(step, getlink=True), h5py.HardLink):
+            raise ValueError(f"{step!r} is a link")
+        found = found[step]
+    if not isinstance(found, h5py.Dataset):
+        raise ValueError(f"{inside!r} is not an array")
+    return found

@@ -1,37 +1,23 @@
-"""The dual graph of a mesh.
+"""The dual graph as a record: a node per cell, an edge per face, and a ghost node per boundary face.
 
-The graph has a node per cell, an edge per face, and a ghost node per boundary face.
+Beside it the fields of an equation's parameters, and the values of Robin and inflow ghosts, which depend on them.
 """
 
-import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+import sympy as sp
 from jaxtyping import Bool, Float, Int
 
 from fluxforge._arguments import check_kind
 from fluxforge._types import CellField, CellVectors, FaceField, FaceIndex, FaceVectors, SlotField, SlotIndex, SlotMask
-from fluxforge.errors import InputError, MeshError
-from fluxforge.expression._symbols import COORDINATES
-from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces, fit_conditions
-from fluxforge.mesh._check_cells import check_coordinates, check_extent, name_corners
-from fluxforge.mesh._mesh import (
-    Faces,
-    Mesh,
-    boundary_tags,
-    cell_areas,
-    cell_centroids,
-    normal_part,
-    number_regions,
-    pair_faces,
-    tangential_length,
-)
-from fluxforge.mesh._periodic import Joints, Layout, join_faces, match_faces
-from fluxforge.mesh._read import as_mesh
-from fluxforge.pde._equation import Equation
+from fluxforge.errors import InputError
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.pde._equation import Equation, differentiate
 
 Key = TypeVar("Key")
 
@@ -189,111 +175,108 @@ def check_graph(graph: Any, name: str = "graph") -> DualGraph:
     return check_kind(graph, name, DualGraph, "a dual graph (fluxforge.dual(mesh, boundary))")
 
 
-def dual(
-    mesh: Mesh | str | os.PathLike[str],
-    boundary: Conditions = None,
-    *,
-    equation: Equation | None = None,
-    time: float | None = None,
-) -> DualGraph:
-    """Build the dual graph of a mesh, or of the mesh file at a path, with boundary conditions (T = 0 by default).
+def normal_part(vectors: FaceVectors, n: FaceVectors) -> FaceField:
+    """v·n of one vector per face."""
+    along: FaceField = np.einsum("fi,fi->f", vectors, n)
+    return along
 
-    `boundary` is one condition for all faces, or a mapping from tag to condition; a number is a Dirichlet value:
-    `dual(mesh, {"left": Dirichlet("sin(pi*y)"), "right": Neumann(), "top": 3.0})`.
-    With an `equation`, conditions that it does not take are refused, and tags that are not named have its default.
-    With a `time`, formulas may contain t. Raises MeshError (MeshReadError for a file) for a mesh that cannot be used,
-    InputError for a bad condition.
+
+def tangential_length(vectors: FaceVectors, n: FaceVectors) -> FaceField:
+    """|v − (v·n) n| of one vector per face: not √(v² − (v·n)²), which loses half the digits where v is along n."""
+    across: FaceField = np.linalg.norm(vectors - normal_part(vectors, n)[:, None] * n, axis=1)
+    return across
+
+
+@dataclass(frozen=True)
+class ParameterFields:
+    """The values of an equation's parameters on one graph.
+
+    `constants` by name; `cells` of scalars given per cell; `slots` of what a face has, as the cell that receives sees
+    it: a scalar given per face, `a_n` = a·n, `K_nn` = n·K n; `tangential`, made on demand, of `a_t` = |a − (a·n) n|,
+    `K_nt` = |K n − (n·K n) n| and the components `K_n_x`, … of K n, as far as they are known.
     """
-    mesh = as_mesh(mesh)
-    check_coordinates(mesh.points, mesh.origin)
-    check_extent(mesh.points, mesh.cells, mesh.origin)
-    faces = pair_faces(mesh)
-    V = cell_areas(mesh.points, mesh.cells)
-    _check_areas(mesh, V)
-    x = cell_centroids(mesh.points, mesh.cells)
-    A, n, centre = _face_geometry(mesh, faces)
-    tags, tag = boundary_tags(mesh, faces)
-    walls = fit_conditions(boundary, tags, equation)
-    joints = match_faces(walls, tags=tags, tag=tag, interior=faces.interior, centre=centre, n=n, A=A)
-    layout = join_faces(faces, joints)
-    slot_node, slot_sign = _slots(faces, layout)
-    kept, at_wall = layout.kept, layout.kept[layout.interior :]
-    tag = tag[at_wall - faces.interior]
-    d = _offsets_across(faces, joints, x, centre)
-    # The normal from the owner's centroid meets the line of the face here.
-    height = np.einsum("fe,fe->f", d[at_wall], n[at_wall])
-    foot = x[faces.owner[at_wall]] + height[:, None] * n[at_wall]
-    conditions = conditions_on_faces(walls, tags=tags, tag=tag, centre=centre[at_wall], foot=foot, time=time)
-    d[at_wall] = _to_ghosts(d[at_wall], height, n[at_wall], conditions)
-    return DualGraph(
-        V=V,
-        x=x,
-        owner=faces.owner[kept],
-        neighbour=layout.node[kept],
-        A=A[kept],
-        n=n[kept],
-        d=d[kept],
-        delta=np.hypot(d[kept, 0], d[kept, 1]),
-        centre=centre[kept],
-        slot_face=np.maximum(layout.of_cell, 0),
-        slot_node=slot_node,
-        slot_sign=slot_sign,
-        slot_mask=layout.of_cell >= 0,
-        tag=tag,
-        neumann=conditions.neumann,
-        value=conditions.value,
-        tags=tags,
-        origin=mesh.origin,
-        transfer=conditions.transfer,
-        inflow=conditions.inflow,
-        wrapped=len(joints.first),
-        region=number_regions(mesh) if mesh.regions else None,
-        regions=tuple(mesh.regions),
-    )
+
+    constants: Mapping[str, float]
+    cells: Mapping[str, CellField]
+    slots: Mapping[str, SlotField]
+    tangential: Mapping[str, SlotField] = field(default_factory=lambda: OnDemand({}))
 
 
-def _check_areas(mesh: Mesh, V: CellField) -> None:
-    """MeshError for a cell without area, or clockwise; meshes from `read` have none, meshes built by hand may."""
-    if (bad := np.flatnonzero(~(V > 0))).size:
-        cell = bad[0]
-        raise MeshError(
-            f"{mesh.origin}: cell {cell} has the area {V[cell]:g} ({name_corners(mesh.cells, cell)}): "
-            "list the corners of every cell counter-clockwise, around an area above 0"
+NO_PARAMETERS = ParameterFields({}, {}, {})
+
+
+WallField = Float[np.ndarray, " boundary"]
+
+
+def close_walls(graph: DualGraph, equation: Equation, fields: ParameterFields) -> DualGraph:
+    """The graph with `follow`, the derivative of a ghost's value by its owner's; unchanged where no wall needs it.
+
+    - Robin, −K ∂u/∂n = h (u − T): the flux K (u_P − u_g)/δ through the wall is h (u_g − T), so that
+      u_g = (K/δ u_P + h T)/(K/δ + h) and `follow` = (K/δ)/(K/δ + h).
+    - Inflow: 1 where a·n f′ ≥ 0, and 0 elsewhere. Where f is not linear that depends on the state: 0 everywhere here,
+      and steppers decide at every step.
+    """
+    if graph.transfer is None and graph.inflow is None:
+        return graph
+    follow = graph.neumann.astype(float)
+    if graph.transfer is not None:
+        follow = np.where(np.isfinite(graph.transfer), _robin(graph, equation, fields), follow)
+    if graph.inflow is not None and (slope := linear_speed(equation)) is not None:
+        speed = wall_velocity(graph, equation, fields) * evaluate(slope, _symbols(fields.constants), np)
+        follow = np.where(graph.inflow & (speed >= 0), 1.0, follow)
+    return replace(graph, follow=follow)
+
+
+def linear_speed(equation: Equation) -> sp.Expr | None:
+    """f′ where it does not depend on the unknown."""
+    slope = differentiate(equation.transported, equation.u)
+    return None if equation.u in slope.free_symbols else slope
+
+
+def wall_velocity(graph: DualGraph, equation: Equation, fields: ParameterFields) -> WallField:
+    """a·n at the boundary faces, n pointing out of the domain."""
+    assert equation.velocity is not None
+    return _at_walls(graph, fields.slots[equation.parameter(equation.velocity).normal_name])
+
+
+def wall_conductance(graph: DualGraph, equation: Equation, fields: ParameterFields) -> WallField:
+    """K/δ between the owners and the ghosts of the boundary faces."""
+    K = np.broadcast_to(_conductivity(graph, equation, fields), (graph.ghosts,))
+    conductance: WallField = K / graph.delta[graph.interior :]
+    return conductance
+
+
+def _robin(graph: DualGraph, equation: Equation, fields: ParameterFields) -> WallField:
+    assert graph.transfer is not None
+    conductance = wall_conductance(graph, equation, fields)
+    total = conductance + graph.transfer
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # Neither conduction nor transfer: no flux, as at an insulated wall.
+        return np.where(total > 0, conductance / total, 1.0)
+
+
+def _conductivity(graph: DualGraph, equation: Equation, fields: ParameterFields) -> Any:
+    """K of the owners of the boundary faces, along the normal."""
+    tensor = equation.diffusion_tensor
+    if tensor is not None:
+        return _at_walls(graph, fields.slots[tensor.normal_name])
+    if equation.u in equation.diffusion.free_symbols:
+        raise InputError(
+            f"equation {equation.name!r} has a diffusivity that depends on {equation.unknown}: no robin wall"
         )
+    owner = graph.owner[graph.interior :]
+    known: dict[str, Any] = {**fields.constants, **{name: value[owner] for name, value in fields.cells.items()}}
+    known |= {name: _at_walls(graph, value) for name, value in fields.slots.items()}
+    return evaluate(equation.diffusion, _symbols(known), np)
 
 
-def _face_geometry(mesh: Mesh, faces: Faces) -> tuple[FaceField, FaceVectors, FaceVectors]:
-    """The length A, the unit normal n out of the owner, and the centre of every face."""
-    p, q = mesh.points[faces.start], mesh.points[faces.end]
-    along = q - p
-    A = np.hypot(along[:, 0], along[:, 1])
-    return A, np.stack([along[:, 1], -along[:, 0]], axis=1) / A[:, None], 0.5 * (p + q)
+def _symbols(values: Any) -> dict[sp.Symbol, Any]:
+    return {symbol(name): value for name, value in values.items()}
 
 
-def _offsets_across(faces: Faces, joints: Joints, x: CellVectors, centre: FaceVectors) -> FaceVectors:
-    """From the owner's centroid to the neighbour's, or to the centre of a boundary face; d before ghosts are placed."""
-    d = centre - x[faces.owner]
-    inside = slice(faces.interior)
-    d[inside] = x[faces.neighbour[inside]] - x[faces.owner[inside]]
-    # Two joined faces are the same place: from the owner of the first to it, and on to the owner of the second.
-    d[joints.first] -= d[joints.second]
-    return d
-
-
-def _to_ghosts(d: FaceVectors, height: FaceField, n: FaceVectors, conditions: FaceConditions) -> FaceVectors:
-    """From x_face − x_P to D of the ghosts: mirror images behind Neumann faces, on the normal at Robin faces."""
-    mirrored = conditions.neumann[:, None]
-    d = np.where(mirrored, (2.0 * height)[:, None] * n, d)
-    if conditions.transfer is None:
-        return d
-    return np.where(np.isfinite(conditions.transfer)[:, None], height[:, None] * n, d)
-
-
-def _slots(faces: Faces, layout: Layout) -> tuple[SlotIndex, SlotField]:
-    """The node across each of a cell's faces, and +1 where the cell owns the face, −1 where it does not."""
-    cell = np.arange(len(faces.of_cell), dtype=np.int32)[:, None]
-    face = np.maximum(faces.of_cell, 0)
-    owns = faces.owner[face] == cell
-    across = np.where(owns, layout.node[face], faces.owner[face])
-    node = np.where(faces.of_cell < 0, cell, across).astype(np.int32)
-    return node, np.where(owns & ~layout.turned[face], 1.0, -1.0)
+def _at_walls(graph: DualGraph, slots: np.ndarray) -> WallField:
+    """The value of each boundary face, from the slot of its owner."""
+    cell, slot = np.nonzero(graph.slot_mask & (graph.slot_face >= graph.interior))
+    found = np.empty(graph.ghosts)
+    found[graph.slot_face[cell, slot] - graph.interior] = slots[cell, slot]
+    return found

@@ -14,8 +14,9 @@ from scipy.spatial import Delaunay, cKDTree
 
 from fluxforge._types import CellField, CellVectors, Points
 from fluxforge.errors import MeshError
+from fluxforge.mesh._cells import cell_areas
 from fluxforge.mesh._domain import AbstractDomain, Sizing, sizing
-from fluxforge.mesh._mesh import Mesh, cell_areas
+from fluxforge.mesh._mesh import Mesh
 
 _Triangles: TypeAlias = Int[np.ndarray, "cells 3"]
 # Points after some were added or dropped: as many as there are.

@@ -1,4 +1,7 @@
-"""Values of parameters at cells and faces, at one time: numbers, formulas, functions, arrays, and values per region."""
+"""Values of parameters at cells and faces, at one time: numbers, formulas, functions, arrays, and values per region.
+
+On faces: a·n of vectors, K n of tensors, stream functions, and the discrete divergence.
+"""
 
 import functools
 import re
@@ -10,12 +13,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluxforge._arguments import describe_value
+from fluxforge._types import CellField, FaceField, FaceVectors, SlotField
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._fields import field, split_components
-from fluxforge.expression._parse import parse
+from fluxforge.expression._parse import field, parse
+from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol
+from fluxforge.expression._tokens import split_components
 from fluxforge.mesh._boundary import Value, depends_on_time, evaluate_at
+from fluxforge.mesh._dual import DualGraph, check_graph, normal_part, tangential_length
+from fluxforge.pde._equation import differentiate
+from fluxforge.pde._parameter import Parameter, Where
 
 
 @dataclass(frozen=True)
@@ -280,3 +288,115 @@ def _check_definite(K: np.ndarray, sites: Sites, wanted: str) -> None:
     if (bad := np.flatnonzero(~(symmetric & definite))).size:
         k = int(bad[0])
         raise InputError(f"{wanted}, symmetric and positive definite; it is {K[k].tolist()} in {sites.describe(k)}")
+
+
+_CURL = re.compile(r"\s*curl\s*\((.*)\)\s*", re.DOTALL)
+
+
+def cell_sites(graph: DualGraph, time: float | None = None) -> Sites:
+    """The centroids of a graph's cells, with their regions."""
+    return Sites(graph.x, "cell", time, graph.region, graph.regions)
+
+
+def face_sites(graph: DualGraph, time: float | None = None) -> Sites:
+    """The centres of a graph's faces."""
+    return Sites(graph.centre, "face", time)
+
+
+def face_velocities(
+    given: Setting, graph: DualGraph, what: str, time: float | None
+) -> tuple[FaceField, Callable[[], FaceField] | None]:
+    """a·n of every face, n as the face has it, and a function that returns |a − (a·n) n|; None where it is not known.
+
+    `given` is a vector, a stream function, or an array of a·n per face. Of such an array, and of a stream function that
+    is not a formula, only a·n is known.
+    """
+    if isinstance(given, str) and (inner := _CURL.fullmatch(given)) is not None:
+        given = Curl(inner[1])
+    if isinstance(given, Curl):
+        return _curl(given, graph, what, time)
+    if isinstance(given, np.ndarray) and given.shape == graph.A.shape:
+        return scalars_at(given, face_sites(graph, time), what), None
+    a: FaceVectors = vectors_at(given, face_sites(graph, time), what)
+    return normal_part(a, graph.n), lambda: tangential_length(a, graph.n)
+
+
+def _curl(
+    given: Curl, graph: DualGraph, what: str, time: float | None
+) -> tuple[FaceField, Callable[[], FaceField] | None]:
+    """A a·n = ψ(end) − ψ(start), the face being passed with its owner on the left."""
+    if graph.dimension != 2:
+        raise InputError(
+            f"{what}: a stream function is one of the plane, and the mesh has {graph.dimension} dimensions"
+        )
+    # n = (along_y, −along_x)/A.
+    along = graph.A[:, None] * np.stack([-graph.n[:, 1], graph.n[:, 0]], axis=1)
+    start, end = (
+        scalars_at(given.stream, Sites(graph.centre + side * along / 2, "face", time), f"{what}, its stream function,")
+        for side in (-1, 1)
+    )
+
+    normal = (end - start) / graph.A
+    if not isinstance(given.stream, str):
+        return normal, None
+    psi = given.stream
+    # a × n = −∇ψ·n.
+    return normal, lambda: np.abs(normal_part(_gradient(psi, graph, what, time or 0.0), graph.n))
+
+
+def _gradient(text: str, graph: DualGraph, what: str, time: float) -> FaceVectors:
+    names = (*COORDINATES[:2], TIME)
+    try:
+        psi = parse(text, names)
+        slopes = [field(to_text(differentiate(psi, symbol(axis))), names) for axis in names[:2]]
+        return np.stack([slope(*graph.centre.T, time) for slope in slopes], axis=1)
+    except ExpressionError as error:
+        raise ExpressionError(f"{what}, its stream function: {error}") from error
+
+
+def face_conormals(p: Parameter, given: Setting, graph: DualGraph, what: str, time: float | None = None) -> FaceVectors:
+    """K n of every face.
+
+    Where K is given per cell, it is that of the two half cells in series: with the flux and the slope of u along the
+    face continuous, n·K n is the harmonic mean λ of the two, and the tangential part λ times the mean of theirs, each
+    divided by its n·K n. At a wall it is the owner's.
+    """
+    n = graph.n
+    if p.where is Where.CONSTANT:
+        conormal: FaceVectors = n @ constant_tensor(given, graph.dimension, what, time)  # K is symmetric.
+        return conormal
+    if p.where is Where.FACE:
+        return np.einsum("fij,fj->fi", tensors_at(given, face_sites(graph, time), what), n)
+    K = tensors_at(given, cell_sites(graph, time), what)
+    here = np.einsum("fij,fj->fi", K[graph.owner], n)
+    there = here.copy()
+    inside = slice(graph.interior)
+    there[inside] = np.einsum("fij,fj->fi", K[graph.neighbour[inside]], n[inside])
+    one, other = normal_part(here, n), normal_part(there, n)
+    mean: FaceField = 2 * one * other / (one + other)
+    return mean[:, None] * (here / one[:, None] + there / other[:, None]) / 2
+
+
+def divergence(graph: DualGraph, a_n: np.ndarray) -> CellField:
+    """Σ A a·n / V of every cell: how fast a field of 1 changes by transport.
+
+    `a_n` is a·n in the slots of each cell, as `resolve(…).slots` has it. Raises InputError for an array of another
+    shape.
+    """
+    total: CellField = _outflow(graph, a_n).sum(axis=1) / graph.V
+    return total
+
+
+def relative_divergence(graph: DualGraph, a_n: np.ndarray) -> float:
+    """The largest |Σ A a·n| of a cell relative to the largest Σ A |a·n|; 0 where nothing flows."""
+    out = _outflow(graph, a_n)
+    size = float(np.abs(out).sum(axis=1).max(initial=0.0))
+    return float(np.abs(out.sum(axis=1)).max(initial=0.0)) / size if size else 0.0
+
+
+def _outflow(graph: DualGraph, a_n: np.ndarray) -> SlotField:
+    """A a·n in every slot, 0 where it is unused."""
+    shape = check_graph(graph).slot_mask.shape
+    if np.shape(a_n) != shape:
+        raise InputError(f"a_n should be an array of shape {shape}, one row per cell; got shape {np.shape(a_n)}")
+    return np.where(graph.slot_mask, graph.A[graph.slot_face] * a_n, 0.0)

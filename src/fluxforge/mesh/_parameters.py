@@ -1,7 +1,7 @@
 """An equation on a mesh: its parameters as fields, the reference time step they give, and unit mean cell volume."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -13,41 +13,31 @@ from fluxforge._types import CellField, SlotField
 from fluxforge.errors import EquationError, InputError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
-from fluxforge.mesh._close_walls import close_walls
-from fluxforge.mesh._dual import DualGraph, OnDemand, check_graph
-from fluxforge.mesh._face_parameters import cell_sites, face_conormals, face_sites, face_velocities
-from fluxforge.mesh._mesh import normal_part, tangential_length
+from fluxforge.mesh._dual import (
+    DualGraph,
+    OnDemand,
+    ParameterFields,
+    check_graph,
+    close_walls,
+    normal_part,
+    tangential_length,
+)
 from fluxforge.mesh._parameter_values import (
     AtTime,
     Setting,
+    cell_sites,
+    face_conormals,
+    face_sites,
+    face_velocities,
     parameter_depends_on_time,
     read_number,
     scalars_at,
 )
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation, differentiate
+from fluxforge.pde._equation import HEAT, Equation, differentiate
 from fluxforge.pde._parameter import Parameter, Rank, Where
 
 Settings: TypeAlias = Mapping[str, Setting]
 """The parameters of an equation by name; those left out take their defaults."""
-
-
-@dataclass(frozen=True)
-class ParameterFields:
-    """The values of an equation's parameters on one graph.
-
-    `constants` by name; `cells` of scalars given per cell; `slots` of what a face has, as the cell that receives sees
-    it: a scalar given per face, `a_n` = a·n, `K_nn` = n·K n; `tangential`, made on demand, of `a_t` = |a − (a·n) n|,
-    `K_nt` = |K n − (n·K n) n| and the components `K_n_x`, … of K n, as far as they are known.
-    """
-
-    constants: Mapping[str, float]
-    cells: Mapping[str, CellField]
-    slots: Mapping[str, SlotField]
-    tangential: Mapping[str, SlotField] = field(default_factory=lambda: OnDemand({}))
-
-
-NO_PARAMETERS = ParameterFields({}, {}, {})
 
 
 def resolve(

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from fluxforge._arguments import check_path
 from fluxforge._files import atomic_path
 from fluxforge._types import CellField
-from fluxforge.mesh._mesh import Mesh, cell_areas, corner_positions
+from fluxforge.mesh._cells import cell_areas, corner_positions
+from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import as_mesh
 
 # Cells up to which edges are drawn; beyond, they would cover the colours.

@@ -14,18 +14,21 @@ from xml.etree import ElementTree
 import numpy as np
 from jaxtyping import Float, Int, Num, UInt
 
-from fluxforge.mesh._drawing import TAG_FIELDS, USED, Block, Drawing
-from fluxforge.mesh._read_numbers import (
+from fluxforge.mesh._read_parts import (
     PACKERS,
+    TAG_FIELDS,
+    USED,
+    Block,
     Budget,
+    Drawing,
     Stored,
     UnreadableError,
     base64_length,
     decode_base64,
+    parse_xml,
     text_numbers,
     unpack_block,
 )
-from fluxforge.mesh._read_xdmf import parse_xml
 
 CORNERS = {"line": 2, **USED}
 HEADERS = {"UInt32": "u4", "UInt64": "u8"}

@@ -14,7 +14,8 @@ from fluxforge._arguments import check_kind, check_path
 from fluxforge._files import atomic_path
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.mesh._drawing import quiet
-from fluxforge.mesh._mesh import Mesh, check_mesh, number_regions
+from fluxforge.mesh._faces import number_regions
+from fluxforge.mesh._mesh import Mesh, check_mesh
 from fluxforge.mesh._read import FORMATS
 
 WITH_CELL_DATA = ("gmsh", "vtk", "vtu", "xdmf")

@@ -20,7 +20,7 @@ from fluxforge._files import read_document
 from fluxforge.paper._part import PART_TEXTS
 from fluxforge.paper.studies._networks import CARRY
 from fluxforge.paper.studies._records import UNTESTABLE, Verdict
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._run import load_run
 from fluxforge.run._record import Document
 from fluxforge.run.carry import CarryResult, CarryRow

@@ -14,8 +14,8 @@ from fluxforge.paper.studies.controls import Result as Controls
 from fluxforge.paper.studies.controls import Row as ControlRow
 from fluxforge.paper.studies.rates import Result as Rates
 from fluxforge.paper.studies.symbolic import Result as Symbolic
-from fluxforge.report._mathml import round_decimals
-from fluxforge.report._page import COLOURS, MARKERS, Table, panels
+from fluxforge.report._page import COLOURS, MARKERS, panels, round_decimals
+from fluxforge.report._tables import Table
 
 SHOWN = {"c1": "c, first layer's flux", "a1": "a₁, first layer's source", "c2": "d, second layer's flux"}
 # Which network shows what training gives for which θ.

@@ -13,8 +13,8 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from fluxforge.paper._part import Part
-from fluxforge.report._mathml import typeset
-from fluxforge.report._page import Row, Shown, Table, embed_figure, page, table_csv, tables
+from fluxforge.report._page import Shown, embed_figure, page, typeset
+from fluxforge.report._tables import Row, Table, table_csv, tables
 from fluxforge.run._record import Document
 from fluxforge.scheme._document import find
 

@@ -24,7 +24,7 @@ from fluxforge._machine import environment
 from fluxforge.errors import DocumentError, StorageError
 from fluxforge.mesh._picture import save_figure
 from fluxforge.paper.studies._records import Claim, StudyConfig, read_result, to_document
-from fluxforge.report._page import Table
+from fluxforge.report._tables import Table
 from fluxforge.run._durable import digest_files, explain_failure, find_altered, read_digests, remove_strays
 from fluxforge.run._folder import lock_folder
 from fluxforge.run._progress import Progress, Warn

@@ -27,8 +27,8 @@ from fluxforge.paper.studies import (
     symbolic,
     theorems,
 )
-from fluxforge.report._discovery_figures import extrapolation_figure, generalisation_figure
-from fluxforge.report._page import Table
+from fluxforge.report._arms_figures import extrapolation_figure, generalisation_figure
+from fluxforge.report._tables import Table
 from fluxforge.run._progress import Progress, Warn, silent
 from fluxforge.run._record import Document
 

@@ -1,6 +1,7 @@
 """Equations as values: c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S, built in or from a TOML file."""
 
-from fluxforge.pde._catalogue import (
+from fluxforge.pde._document import find, from_document, to_document
+from fluxforge.pde._equation import (
     ADVECTION,
     ADVECTION_DIFFUSION,
     ALLEN_CAHN,
@@ -11,9 +12,9 @@ from fluxforge.pde._catalogue import (
     HEAT,
     REACTION_DIFFUSION,
     TRAFFIC,
+    Equation,
+    differentiate,
 )
-from fluxforge.pde._document import find, from_document, to_document
-from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._groups import Group, dimensionless_groups, integer_null_space
 from fluxforge.pde._parameter import (
     NUMBER,

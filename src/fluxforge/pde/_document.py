@@ -13,8 +13,7 @@ from fluxforge._types import JsonObject
 from fluxforge.errors import EquationError, ExpressionError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._print import to_text
-from fluxforge.pde._catalogue import BUILT_IN
-from fluxforge.pde._equation import OF_UNKNOWN, Equation
+from fluxforge.pde._equation import BUILT_IN, OF_UNKNOWN, Equation
 from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, unit
 
 # Limits of a file: bytes, and parameters.

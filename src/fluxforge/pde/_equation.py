@@ -1,4 +1,4 @@
-"""c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S: a scalar conservation law as a value."""
+"""c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S: a scalar conservation law as a value, and the built-in ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +9,19 @@ import sympy as sp
 from fluxforge.errors import EquationError, ExpressionError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol
-from fluxforge.pde._check import check_formulas, check_names, check_two_point, check_units
-from fluxforge.pde._parameter import Parameter, Rank, Unit, unit
-from fluxforge.pde._words import Words, plain_text, words_of
+from fluxforge.pde._parameter import (
+    NUMBER,
+    Parameter,
+    Rank,
+    Unit,
+    Where,
+    check_formulas,
+    check_names,
+    check_two_point,
+    check_units,
+    unit,
+)
+from fluxforge.pde._words import Words, latex_text, plain_text, words_of
 
 Given: TypeAlias = "sp.Expr | Sequence[Any]"
 """The value of a parameter as formulas of x, y, z and t: one, one per coordinate, or rows of a tensor."""
@@ -23,12 +33,6 @@ T = TypeVar("T")
 # A velocity, and the rows of a positive definite tensor, without symmetry.
 _EXAMPLE = ((1.0, 0.4, 0.7), (1.3, 0.2, 0.1), (0.2, 0.9, 0.3), (0.1, 0.3, 1.1))
 OF_UNKNOWN = unit(unknown=1)
-
-
-def _factor(formula: sp.Expr) -> str:
-    """A formula as LaTeX, in brackets where it is a sum."""
-    text = sp.latex(formula)
-    return rf"\left({text}\right)" if formula.is_Add else text
 
 
 @dataclass(frozen=True)
@@ -72,18 +76,8 @@ class Equation:
         return f"Equation({self.name}: unknown {self.unknown}, parameters {names})"
 
     def _repr_latex_(self) -> str:
-        """The equation c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S without the terms that are zero, for a notebook."""
-        u = sp.latex(self.u)
-        left = rf"\frac{{\partial {u}}}{{\partial t}}"
-        if self.capacity != 1:
-            left = rf"{_factor(self.capacity)}\,{left}"
-        if self.velocity is not None and self.transported != 0:
-            velocity = rf"\mathbf{{{sp.latex(symbol(self.velocity))}}}"
-            left += rf" + \nabla\cdot\left({velocity}\,{_factor(self.transported)}\right)"
-        right = [] if self.diffusion == 0 else [rf"\nabla\cdot\left({_factor(self.diffusion)}\,\nabla {u}\right)"]
-        right += [] if self.reaction == 0 else [sp.latex(self.reaction)]
-        terms = " + ".join([*right, "S"]).replace("+ -", "-")
-        return f"$$ {left} = {terms} $$"
+        """The equation for a notebook."""
+        return f"$$ {latex_text(self)} $$"
 
     @property
     def u(self) -> sp.Symbol:
@@ -268,3 +262,118 @@ def _components(parameter: Parameter, dimension: int, given: Mapping[str, Given]
     if not isinstance(rows, Sequence) or len(rows) != wanted:
         raise EquationError(f"parameter {parameter.name!r} should have {wanted} components in {dimension} dimensions")
     return list(rows)
+
+
+_DIFFUSIVITY = unit(length=2, time=-1)
+_SPEED = unit(length=1, time=-1)
+_u = symbol("u")
+
+HEAT = Equation(
+    name="heat",
+    unknown="T",
+    summary="conduction of heat with one diffusivity",
+    parameters=(Parameter("alpha", meaning="diffusivity", unit=_DIFFUSIVITY, default=1.0),),
+    diffusion=symbol("alpha"),
+)
+
+CONDUCTION = Equation(
+    name="conduction",
+    unknown="T",
+    summary="conduction of heat; capacity and conductivity may vary from cell to cell, and jump",
+    parameters=(
+        Parameter("rhoc", meaning="volumetric heat capacity", where=Where.CELL, unit=NUMBER, default=1.0),
+        Parameter("k", meaning="conductivity", where=Where.CELL, unit=_DIFFUSIVITY, default=1.0),
+    ),
+    capacity=symbol("rhoc"),
+    diffusion=symbol("k"),
+)
+
+ANISOTROPIC = Equation(
+    name="anisotropic",
+    unknown="T",
+    summary="conduction of heat with a conductivity tensor that may vary from cell to cell",
+    parameters=(Parameter("K", meaning="conductivity tensor", rank=Rank.TENSOR, where=Where.CELL, unit=_DIFFUSIVITY),),
+    diffusion=symbol("K"),
+)
+
+
+def _velocity(name: str = "velocity", meaning: str = "velocity", default: tuple[float, ...] | None = None) -> Parameter:
+    return Parameter(name, meaning=meaning, rank=Rank.VECTOR, where=Where.FACE, unit=_SPEED, default=default)
+
+
+ADVECTION = Equation(
+    name="advection",
+    summary="transport by a given velocity",
+    parameters=(_velocity(),),
+    transported=_u,
+    velocity="velocity",
+)
+
+ADVECTION_DIFFUSION = Equation(
+    name="advection-diffusion",
+    summary="transport by a given velocity, and diffusion",
+    parameters=(
+        _velocity(),
+        Parameter("D", meaning="diffusivity", where=Where.CELL, unit=_DIFFUSIVITY, default=1.0),
+    ),
+    transported=_u,
+    velocity="velocity",
+    diffusion=symbol("D"),
+)
+
+BURGERS = Equation(
+    name="burgers",
+    summary="the inviscid equation of Burgers along a direction",
+    parameters=(_velocity("direction", "direction and unit of speed", (1.0, 0.0)),),
+    transported=_u**2 / 2,
+    velocity="direction",
+    unknown_unit=NUMBER,
+)
+
+TRAFFIC = Equation(
+    name="traffic",
+    summary="density of traffic, from 0 to 1, on a road along a direction",
+    parameters=(_velocity("direction", "direction, and speed on an empty road", (1.0, 0.0)),),
+    transported=sp.Mul(_u, 1 - _u),
+    velocity="direction",
+    unknown_unit=NUMBER,
+)
+
+REACTION_DIFFUSION = Equation(
+    name="reaction-diffusion",
+    summary="diffusion and growth to 1, the equation of Fisher, Kolmogorov, Petrovsky and Piskunov",
+    parameters=(
+        Parameter("D", meaning="diffusivity", where=Where.CELL, unit=_DIFFUSIVITY, default=1.0),
+        Parameter("r", meaning="rate of growth", unit=unit(time=-1), default=1.0),
+    ),
+    diffusion=symbol("D"),
+    reaction=symbol("r") * _u * (1 - _u),
+    unknown_unit=NUMBER,
+)
+
+ALLEN_CAHN = Equation(
+    name="allen-cahn",
+    summary="diffusion and separation into the phases -1 and 1, the equation of Allen and Cahn",
+    parameters=(
+        Parameter("D", meaning="diffusivity", where=Where.CELL, unit=_DIFFUSIVITY, default=1.0),
+        Parameter("r", meaning="rate of separation", unit=unit(time=-1), default=1.0),
+    ),
+    diffusion=symbol("D"),
+    reaction=symbol("r") * (_u - _u**3),
+    unknown_unit=NUMBER,
+)
+
+BUILT_IN: dict[str, Equation] = {
+    equation.name: equation
+    for equation in (
+        HEAT,
+        CONDUCTION,
+        ANISOTROPIC,
+        ADVECTION,
+        ADVECTION_DIFFUSION,
+        BURGERS,
+        TRAFFIC,
+        REACTION_DIFFUSION,
+        ALLEN_CAHN,
+    )
+}

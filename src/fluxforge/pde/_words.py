@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import symbol
 
 if TYPE_CHECKING:
     from fluxforge.pde._equation import Equation
@@ -86,6 +87,24 @@ def plain_text(equation: "Equation") -> str:
     return f"{left} = {' + '.join([*right, 'S'])}".replace("+ -", "- ")
 
 
+def latex_text(equation: "Equation") -> str:
+    """The equation as LaTeX, without the terms that are zero."""
+    u = sp.latex(equation.u)
+    left = rf"\frac{{\partial {u}}}{{\partial t}}"
+    if equation.capacity != 1:
+        left = rf"{_latex_factor(equation.capacity)}\,{left}"
+    if equation.velocity is not None:
+        velocity = rf"\mathbf{{{sp.latex(symbol(equation.velocity))}}}"
+        left += rf" + \nabla\cdot\left({velocity}\,{_latex_factor(equation.transported)}\right)"
+    diffusion = rf"\nabla\cdot\left({_latex_factor(equation.diffusion)}\,\nabla {u}\right)"
+    right = [] if equation.diffusion == 0 else [diffusion]
+    right += [] if equation.reaction == 0 else [sp.latex(equation.reaction)]
+    return f"{left} = {' + '.join([*right, 'S'])}".replace("+ -", "-")
+
+
 def _factor(formula: sp.Expr) -> str:
-    text = to_text(formula)
-    return f"({text})" if formula.is_Add else text
+    return f"({to_text(formula)})" if formula.is_Add else to_text(formula)
+
+
+def _latex_factor(formula: sp.Expr) -> str:
+    return rf"\left({sp.latex(formula)}\right)" if formula.is_Add else str(sp.latex(formula))

@@ -2,34 +2,21 @@
 
 from fluxforge.pipeline._carry import initial_field, unseen_mesh
 from fluxforge.pipeline._discover import check_feasible, discover, explain, free_folder, resume
-from fluxforge.pipeline._distillation import Judged, TrainedMember, distil_network, judge_formula
-from fluxforge.pipeline._folder import finite, recipe_of, run_folder
-from fluxforge.pipeline._formula import Formula
-from fluxforge.pipeline._gallery import (
-    AblationRow,
-    Gallery,
-    GalleryRow,
-    GalleryRun,
-    format_gallery,
-    make_gallery,
-    plan_gallery,
-)
+from fluxforge.pipeline._distillation import distil_network
+from fluxforge.pipeline._folder import recipe_of, run_folder
+from fluxforge.pipeline._formula import Formula, Judged, TrainedMember
 from fluxforge.pipeline._generalisation import generalise, reduce_networks
+from fluxforge.pipeline._judgement import judge_formula
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_steps
-from fluxforge.pipeline._report import describe_judged
 from fluxforge.pipeline._run import MetricColumns, Run, load_run
 from fluxforge.run._record import Document
 from fluxforge.run.result import Discovery, Evaluation, Generalisation, Measured, to_document
 
 __all__ = [
-    "AblationRow",
     "Discovery",
     "Document",
     "Evaluation",
     "Formula",
-    "Gallery",
-    "GalleryRow",
-    "GalleryRun",
     "Generalisation",
     "Judged",
     "Measured",
@@ -37,20 +24,15 @@ __all__ = [
     "Run",
     "TrainedMember",
     "check_feasible",
-    "describe_judged",
     "discover",
     "distil_network",
     "explain",
-    "finite",
-    "format_gallery",
     "free_folder",
     "generalise",
     "initial_field",
     "judge_formula",
     "ladder",
     "load_run",
-    "make_gallery",
-    "plan_gallery",
     "problems_by_step",
     "recipe_of",
     "reduce_networks",

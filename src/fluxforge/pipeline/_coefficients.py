@@ -1,4 +1,4 @@
-"""Formulas of the coefficients of a network in the form of a flux: search, choice and the order in time.
+"""Order in time and stability of formulas of the coefficients of a network in the form of a flux.
 
 Formulas of coefficients have to keep the network's order in time. With order 2 they are searched as g in
 c = 1 + total/(1 + total) g. Whatever g is, as long as it is bounded as Δt → 0, what c adds to the integrator is of
@@ -7,37 +7,25 @@ order 1, c itself is searched, and candidates that grow as a power of 1/Δt are 
 steps is another equation.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import sympy as sp
 
-from fluxforge import recipe
 from fluxforge._types import CellField
-from fluxforge.distil._backend import Search
-from fluxforge.distil._engines import engine
 from fluxforge.distil._front import Candidate, Front
-from fluxforge.distil._table import Table
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._flux_form import FluxNetwork, learned_part
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._parameters import Settings
-from fluxforge.pde._equation import Equation
-from fluxforge.pipeline._carry import FIELDS, Case, initial_field, mesh_parameters, relative_error, unseen_mesh
-from fluxforge.pipeline._carry_checks import LEAST_KEPT
-from fluxforge.run._progress import Progress
-from fluxforge.run.result import FrontRow, FrontTable
+from fluxforge.gnn._build import cast
+from fluxforge.gnn._flux_form import FluxNetwork, learned_part, log_of_total
+from fluxforge.run.carry import Stability
+from fluxforge.scheme._tableau import Tableau
 from fluxforge.scheme._weighted import face_invariants
-from fluxforge.stepping._frozen_flux import face_coefficients, face_numbers
+from fluxforge.stepping._stability_polynomial import amplification, optimal_interval
 
-# Formulas are chosen on a mesh of its own: neither trained on nor among those of the table.
-_CHOOSING, _CHOICE_CELLS = 7, 400
-_SAMPLED = (0.1, 0.3, 0.6, 1.0)
-# Errors of the coefficients, from coarse to fine, among which the shortest formulas that keep enough are looked for.
-_LEVELS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
 # `total` at which g is looked at, and the most it may still change by from one to the next, relative to its size or to
 # 1: log(total) changes by seven, 1/total a thousandfold, √total by 1e-4.
 _SMALL = (1e-8, 1e-11, 1e-14)
@@ -46,114 +34,66 @@ _SETTLED = 1e-3
 _GROWS = 10.0
 # Values of the other numbers, which lie between 0 and 1; those of a reaction, r Δt, vanish with Δt.
 _OTHERS = np.array([0.05, 0.17, 0.4])
+# A mesh of equilateral triangles: both cells alike, and three faces of equal share.
+_CONTRAST, _SHARE = 0.0, 1.0 / 6.0
+# Steps are tried from short to long, each 0.2 % longer than the last, up to eight times the best interval.
+_FIRST, _GROWTH = 1e-2, 1.002
+_POINTS = 400
+# |R| − 1 that round-off explains: a polynomial of degree eight of numbers up to a hundred.
+_ROUNDED = 1e-9
+
+Coefficients = Callable[[np.ndarray], Sequence[np.ndarray]]
 
 
-@dataclass(frozen=True)
-class Distilled:
-    """Formulas of the faces' numbers, by coefficient, the share of the gain they keep, and all candidates."""
+def measure_stability(network: FluxNetwork, formulas: Mapping[str, sp.Expr] | None) -> Stability | None:
+    """β of the network, of its formulas, of its integrator and of what stands beside them.
 
-    formulas: Mapping[str, sp.Expr]
-    kept: float
-    fronts: Mapping[str, FrontTable]
-
-
-def distil_coefficients(
-    network: FluxNetwork, values: Mapping[str, recipe.Value], spec: recipe.Recipe, tell: Progress
-) -> Distilled:
-    """Search a formula for each coefficient, and take the shortest that together keep the network's gain.
-
-    Raises DiscoveryError where none do.
+    None for an equation that does more than diffuse, whose modes are not on the negative axis, and for a free network.
     """
-    assert spec.search is not None
-    limits = Search.of_recipe(spec.search)
-    fronts: dict[str, Front] = {}
-    names = [each.coefficient.name for each in network.weighted]
-    for k, name in enumerate(names):
-        tell(f"searching a formula for {name}", k, len(names))
-        table = sample_coefficient(network, k, values, spec)
-        fronts[name] = impose_order(engine(spec.search.engine).fit(table, limits, seed=spec.seed), network.order)
-    gain = _Gain(network, values, spec)
-    best: tuple[float, dict[str, int]] = (-np.inf, {})
-    for level in _LEVELS:
-        chosen = {name: _choose_shortest(front, level) for name, front in fronts.items()}
-        kept = gain([fronts[name].candidates[k].expression for name, k in chosen.items()])
-        best = max(best, (kept, chosen), key=lambda pair: pair[0])
-        if kept >= LEAST_KEPT:
-            best = (kept, chosen)
-            break
-    kept, chosen = best
-    if kept == -np.inf:
-        raise DiscoveryError("the network gains nothing over its integrator at a step that formulas are chosen by")
-    if kept < LEAST_KEPT:
-        raise DiscoveryError(
-            f"the best formulas keep {kept:.0%} of the network's gain over its integrator (at least {LEAST_KEPT:.0%})"
-        )
-    formulas = {name: fronts[name].candidates[k].expression for name, k in chosen.items()}
-    return Distilled(formulas, kept, {name: _front_table(front, chosen[name]) for name, front in fronts.items()})
+    if network.free or set(face_invariants(network.equation)) != {"total", "contrast", "share"}:
+        return None
+    stages, tableau = len(network.tableau.rows), network.tableau
+    best = optimal_interval(stages)
+    found = None
+    if formulas is not None:
+        found = stability_interval(tableau, lambda total: _evaluate(list(formulas.values()), total), best)
+    return Stability(
+        stages=stages,
+        network=stability_interval(tableau, lambda total: _network_values(network, total), best),
+        formula=found,
+        integrator=stability_interval(tableau, lambda total: [np.ones_like(total)] * (stages - 1), best),
+        rkl2=(stages**2 + stages - 2) / 2,
+        optimum=best,
+    )
 
 
-def sample_coefficient(
-    network: FluxNetwork, stage: int, values: Mapping[str, recipe.Value], spec: recipe.Recipe
-) -> Table:
-    """Coefficients of a stage at faces of an unseen mesh, over the steps trained with; with order 2 the g in them."""
-    assert spec.search is not None
-    assert isinstance(spec.data, recipe.Meshes)
-    graph, own = choose_mesh(network.equation, values, spec)
-    names = tuple(face_invariants(network.equation))
-    columns, outputs = [], []
-    for share in _SAMPLED:
-        case = Case(graph, network.equation, own, share * spec.data.fourier[1])
-        numbers = face_numbers(network.equation, graph, case.dt, parameters=own)
-        found = face_coefficients(network, graph, case.dt, parameters=own)[stage]
-        used = graph.slot_mask
-        columns.append(np.stack([numbers[name][used] for name in names], axis=1))
-        outputs.append(learned_values(found[used], numbers["total"][used], network.order))
-    X, y = np.concatenate(columns), np.concatenate(outputs)
-    kept = np.random.default_rng(spec.seed).permutation(len(y))[: spec.search.samples]
-    return Table(names, X[kept], y[kept])
+def stability_interval(tableau: Tableau, coefficients: Coefficients, best: float) -> float:
+    """The largest β such that at every step up to β/2 Fourier steps |R| ≤ 1 for all modes of a uniform mesh."""
+    longest = 8.0 * best
+    reach = np.geomspace(_FIRST, longest, int(np.log(longest / _FIRST) / np.log(_GROWTH)))
+    # Chebyshev points of [−β, 0], 0 left out: R(0) = 1.
+    shape = -0.5 * (1.0 - np.cos(np.pi * np.arange(1, _POINTS + 1) / _POINTS))
+    # Fo of every cell is β/2, and `total` the sum of two.
+    values = [np.broadcast_to(each, reach.shape)[:, None] for each in coefficients(reach)]
+    largest = np.abs(amplification(tableau, reach[:, None] * shape, values)).max(axis=1)
+    beyond = np.flatnonzero(~(largest <= 1.0 + _ROUNDED))
+    return float(reach[-1] if not len(beyond) else 0.0 if beyond[0] == 0 else reach[beyond[0] - 1])
 
 
-def choose_mesh(
-    equation: Equation, values: Mapping[str, recipe.Value], spec: recipe.Recipe
-) -> tuple[DualGraph, Settings]:
-    """The mesh on which formulas are chosen, and the parameters on it."""
-    assert isinstance(spec.data, recipe.Meshes)
-    graph = dual(unseen_mesh(_CHOICE_CELLS, spec.seed + _CHOOSING))
-    own = mesh_parameters(equation, values, graph, jumps=spec.data.jumps, seed=spec.seed + _CHOOSING)
-    return graph, own
+def _evaluate(formulas: Sequence[sp.Expr], total: np.ndarray) -> list[np.ndarray]:
+    numbers = {symbol("total"): total, symbol("contrast"): _CONTRAST, symbol("share"): _SHARE}
+    with np.errstate(all="ignore"):
+        return [np.asarray(evaluate(each, numbers, np)) for each in formulas]
 
 
-class _Gain:
-    """The share of the network's gain over its integrator that formulas keep: the least of both kinds of field."""
-
-    def __init__(self, network: FluxNetwork, values: Mapping[str, recipe.Value], spec: recipe.Recipe) -> None:
-        assert isinstance(spec.data, recipe.Meshes)
-        self.network = network
-        graph, own = choose_mesh(network.equation, values, spec)
-        self.cases = [Case(graph, network.equation, own, share * spec.data.fourier[1]) for share in (0.4, 0.85)]
-        self.fields = [initial_field(graph, kind, spec.seed + _CHOOSING, network.equation) for kind in FIELDS]
-        self.exact = [[case.resolve(T) for T in self.fields] for case in self.cases]
-
-    def __call__(self, formulas: Sequence[sp.Expr]) -> float:
-        found = []
-        for case, exact in zip(self.cases, self.exact, strict=True):
-            steps = (case.formula(self.network, formulas), case.step(self.network), case.plain(self.network))
-            for T, wanted in zip(self.fields, exact, strict=True):
-                ours, networks, plain = (relative_error(step(T), wanted, T) for step in steps)
-                found.append((plain - ours) / (plain - networks) if plain > networks else -np.inf)
-        finite = [each if np.isfinite(each) else -np.inf for each in found]
-        return float(min(finite))
-
-
-def _choose_shortest(front: Front, level: float) -> int:
-    """The shortest candidate whose error is at most the level, or the one of least error."""
-    errors = [candidate.error for candidate in front.candidates]
-    return next((k for k, error in enumerate(errors) if error <= level), int(np.argmin(errors)))
-
-
-def _front_table(front: Front, chosen: int) -> FrontTable:
-    rows = tuple(FrontRow(complexity=each.complexity, error=each.error, formula=each.text) for each in front.candidates)
-    return FrontTable(kind="coefficient", chosen=chosen, ended_by_clock=front.ended_by_clock, rows=rows)
+def _network_values(network: FluxNetwork, total: np.ndarray) -> list[np.ndarray]:
+    t = symbol("total")
+    first = np.asarray(evaluate(log_of_total(t, network.order), {t: total}, np))
+    table = np.stack([first, np.full_like(total, _CONTRAST), np.full_like(total, _SHARE)], axis=1)
+    scale = np.asarray(evaluate(learned_part(t, network.order), {t: total}, np), dtype=float)
+    with jax.enable_x64(True):
+        double = cast(network, "float64")
+        return [1.0 + scale * np.asarray(each.f(jnp.asarray(table))).ravel() for each in double.weighted]
 
 
 def learned_values(coefficients: CellField, total: CellField, order: int) -> CellField:

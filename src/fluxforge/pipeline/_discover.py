@@ -1,50 +1,54 @@
 """`discover`: a recipe in, a run out."""
 
 import os
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
+from typing import Any, Generic
 
 import msgspec
-from msgspec.structs import replace
 
 from fluxforge import recipe
 from fluxforge._arguments import check_function, check_kind, check_path, check_text
-from fluxforge._machine import environment
-from fluxforge.data._model import model_of
 from fluxforge.distil._ablation import ablate
 from fluxforge.distil._engines import engine
 from fluxforge.errors import InputError
 from fluxforge.gnn._network import Network
-from fluxforge.graph._padded_graph import device_memory
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pipeline._certification import Certified, certify_formula, name_outputs
-from fluxforge.pipeline._distillation import TrainedMember, distil_network, judge_formula, train_network
-from fluxforge.pipeline._experiment import check_experiment, discover_experiment, rewrite_experiment
-from fluxforge.pipeline._flux_form import discover_carry, rewrite_carry
-from fluxforge.pipeline._folder import check_outputs, description, finite, recipe_of, record_outputs, run_folder
-from fluxforge.pipeline._generalisation import compare_arms, rewrite_generalisation
-from fluxforge.pipeline._limiter import discover_limiter, rewrite_limiter
-from fluxforge.pipeline._problems import needs_small_steps
-from fluxforge.pipeline._report import describe_certified, rewrite_report, write_report
-from fluxforge.pipeline._run import (
+from fluxforge.graph._pad import device_memory
+from fluxforge.pipeline._distillation import distil_network, train_network
+from fluxforge.pipeline._experiment import check_experiment, discover_experiment, report_experiment
+from fluxforge.pipeline._flux_form import discover_flux_form, report_flux_form
+from fluxforge.pipeline._folder import check_outputs, describe_run, recipe_of, record_outputs, run_folder
+from fluxforge.pipeline._formula import TrainedMember
+from fluxforge.pipeline._generalisation import compare_arms, report_arms
+from fluxforge.pipeline._judgement import certify_formula, judge_formula
+from fluxforge.pipeline._limiter import discover_limiter, report_limiter
+from fluxforge.pipeline._outcome import (
     CARRY,
     DISCOVERY,
     EXPERIMENT,
     GENERALISATION,
     LIMITER,
     SKEW,
-    Run,
+    Outcome,
+    Own,
+    WriteReport,
+    name_outputs,
+    read_result,
     result_stage,
     run_kind,
+    verify_scheme,
 )
-from fluxforge.pipeline._skew import check_skew, discover_skew, rewrite_skew
+from fluxforge.pipeline._problems import needs_small_steps
+from fluxforge.pipeline._report import describe_certified, describe_discovery, report_formula
+from fluxforge.pipeline._run import Run
+from fluxforge.pipeline._skew import check_skew, discover_skew, report_skew
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, Warn, silent
-from fluxforge.run._record import Document
 from fluxforge.run.experiment import AblationResults
 from fluxforge.run.result import Discovery, from_document, to_document
+from fluxforge.scheme._document import load, save
 
 
 def discover(
@@ -67,8 +71,7 @@ def discover(
     spec = recipe.self_contained(recipe.override(spec, changes) if changes else spec)
     output = free_folder(spec) if output is None else Path(output)
     check_feasible(spec)
-    described = {**description(spec), "command": command}
-    with RunFolder.create(output, description=described, warn=warn) as folder:
+    with RunFolder.create(output, description=describe_run(spec, command), warn=warn) as folder:
         return finish_run(spec, folder, tell)
 
 
@@ -106,14 +109,69 @@ def resume(output: str | os.PathLike[str], *, tell: Progress = silent, warn: War
 
 def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
     """Run what is not finished in a folder, and check the files of what is."""
-    kind, stage = KINDS[run_kind(spec)], result_stage(spec)
-    document: Document | None = folder.read_stage(stage)
-    if document is None:
-        document = kind.discover(spec, folder, tell)
-        folder.finish(stage, document)
+    kind = KINDS[run_kind(spec)]
+    result = read_result(spec, folder)
+    if result is None:
+        outcome = kind.discover(spec, folder, tell)
+        tell("writing the report", 0, 1)
+        result = write_outputs(outcome, kind.report, spec, folder)
+        folder.finish(result_stage(spec), to_document(result))
     else:
-        check_outputs(folder, spec, lambda into: kind.rewrite(document, folder, into, tell))
-    return Run(folder.path, spec, document)
+        check_outputs(folder, spec, lambda into: kind.report(read_outcome(result, kind, into, tell), folder, into))
+    return Run(folder.path, spec, result)
+
+
+def discover_formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[Discovery]:
+    """From a recipe to the formula of its network with verdict and certificate, step by step."""
+    trained = train_network(spec, folder, tell)
+    distilled = distil_network(trained, spec, folder, tell)
+    judged = judge_formula(distilled, spec, tell)
+    certified = certify_formula(judged, spec, tell)
+    ablations = search_without_network(spec, tell)
+    return describe_discovery(certified, ablations, spec)
+
+
+def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progress = silent) -> Discovery:
+    """From a network that is trained already to its formula and certificate, in a run folder; returns the record."""
+    with run_folder(output, spec, warn=lambda _: None) as folder:
+        if (done := folder.read_stage(DISCOVERY)) is not None:
+            check_outputs(folder, spec, lambda into: None)
+        else:
+            distilled = distil_network(TrainedMember(network), spec, folder, tell)
+            certified = certify_formula(judge_formula(distilled, spec, tell), spec, tell)
+            outcome = Outcome(describe_certified(certified, spec), certified.scheme, certified.certificate)
+            record_outputs(folder, spec, (), texts=save_schemes(outcome, folder.path))
+            folder.finish(DISCOVERY, done := to_document(outcome.result))
+        return from_document(done, Discovery, folder.path)
+
+
+def search_without_network(spec: recipe.Recipe, tell: Progress) -> AblationResults:
+    """Search formulas in the data themselves, to see what the network was needed for."""
+    tell("searching without a network", 0, 1)
+    return msgspec.convert(ablate(spec).document(), AblationResults)
+
+
+def save_schemes(outcome: Outcome[Own], folder: Path) -> tuple[Path, ...]:
+    """Write the schemes and the certificate of an outcome; returns the paths."""
+    if outcome.scheme is None or outcome.certificate is None:
+        return ()
+    own, beside = (folder / name for name in name_outputs(outcome.result))
+    save(outcome.scheme, own)
+    outcome.certificate.save(beside)
+    for name, scheme in outcome.others.items():
+        save(scheme, folder / name)
+    return (own, beside, *(folder / name for name in outcome.others))
+
+
+def write_outputs(outcome: Outcome[Own], report: WriteReport[Own], spec: recipe.Recipe, folder: RunFolder) -> Own:
+    """Write schemes, certificate and report, and record the digests of all files; returns the record of the run."""
+    began = perf_counter()
+    texts = save_schemes(outcome, folder.path)
+    # As it will be read, so that a report that is written again is the same.
+    result = from_document(to_document(outcome.result), type(outcome.result), folder.path)
+    paths = report(replace(outcome, result=result), folder, folder.path)
+    record_outputs(folder, spec, (*paths, *(folder.path / name for name in outcome.networks)), texts=texts)
+    return msgspec.structs.replace(result, seconds={**result.seconds, "report": perf_counter() - began})
 
 
 def check_networks(spec: recipe.Recipe) -> None:
@@ -128,91 +186,34 @@ def check_networks(spec: recipe.Recipe) -> None:
         engine(spec.search.engine)
 
 
-def discover_formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
-    """From a recipe to its scheme, certificate and report in the folder, step by step; returns the document."""
-    trained = train_network(spec, folder, tell)
-    distilled = distil_network(trained, spec, folder, tell)
-    judged = judge_formula(distilled, spec, tell)
-    certified = certify_formula(judged, spec, folder.path, tell)
-    discovery = search_without_network(describe_certified(certified, spec), spec, tell)
-    return report_discovery(discovery, certified, spec, folder, tell)
-
-
-def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progress = silent) -> Document:
-    """From a network that is trained already to its formula and certificate, in a run folder; returns the document."""
-    with run_folder(output, spec, warn=lambda _: None) as folder:
-        if (done := folder.read_stage(DISCOVERY)) is not None:
-            check_outputs(folder, spec, lambda into: None)
-            return done
-        distilled = distil_network(TrainedMember(network), spec, folder, tell)
-        certified = certify_formula(judge_formula(distilled, spec, tell), spec, folder.path, tell)
-        document: Document = finite(to_document(describe_certified(certified, spec)))
-        record_outputs(folder, spec, (), texts=_texts(certified, folder))
-        folder.finish(DISCOVERY, document)
-    return document
-
-
-def search_without_network(discovery: Discovery, spec: recipe.Recipe, tell: Progress) -> Discovery:
-    """Search formulas in the data themselves, to see what the network was needed for; and say what the run was."""
-    tell("searching without a network", 0, 1)
-    ablations = msgspec.convert(ablate(spec).document(), AblationResults)
-    model = model_of(spec)
-    return replace(
-        discovery,
-        equation=model.equation.name,
-        parameters=dict(model.values),
-        # Heat's α under its own word.
-        diffusivity=recipe.diffusivity_of(spec) if model.equation == HEAT else None,
-        update=spec.network.update,
-        environment=environment(),
-        expected=spec.expect,
-        as_expected=bool(discovery.as_expected),
-        ablations=ablations,
-        seconds={**discovery.seconds, "ablations": ablations.seconds},
-    )
-
-
-def report_discovery(
-    discovery: Discovery, certified: Certified, spec: recipe.Recipe, folder: RunFolder, tell: Progress
-) -> Document:
-    """Write the report, and record the files of the run; returns the document."""
-    tell("writing the report", 0, 1)
-    began = time.perf_counter()
-    document = to_document(discovery)
-    scheme, certificate = certified.scheme, certified.certificate
-    # As it will be read, so that a report that is written again is the same.
-    result = from_document(document, Discovery, folder.path)
-    paths = write_report(result, spec, folder, folder.path, scheme=scheme, certificate=certificate)
-    document["seconds"]["report"] = time.perf_counter() - began
-    record_outputs(folder, spec, paths, texts=_texts(certified, folder))
-    whole: Document = finite(document)
-    return whole
-
-
-def _texts(certified: Certified, folder: RunFolder) -> tuple[Path, ...]:
-    """The files of scheme and certificate, if there are any."""
-    names = () if certified.scheme is None else name_outputs(certified.judged.recovered)
-    return tuple(folder.path / name for name in names)
-
-
 @dataclass(frozen=True)
-class RunKind:
-    """How runs of one kind are checked before they begin, run to their document, and their outputs written again.
+class RunKind(Generic[Own]):
+    """How runs of one kind are checked before they begin, run to their outcome, and reported.
 
-    `discover` records the outputs; `rewrite` takes the document, the run's folder, and the folder to write into.
+    `verified` says that the report shows the whole certificate: one that is written again needs it anew.
     """
 
-    discover: Callable[[recipe.Recipe, RunFolder, Progress], Document]
-    rewrite: Callable[[Document, RunFolder, Path, Progress], object]
+    discover: Callable[[recipe.Recipe, RunFolder, Progress], Outcome[Own]]
+    report: WriteReport[Own]
     check: Callable[[recipe.Recipe], object] = check_networks
+    verified: bool = False
 
 
-KINDS: Mapping[str, RunKind] = {
-    CARRY: RunKind(discover_carry, rewrite_carry),
-    DISCOVERY: RunKind(discover_formula, rewrite_report),
-    EXPERIMENT: RunKind(discover_experiment, rewrite_experiment, check_experiment),
-    GENERALISATION: RunKind(compare_arms, rewrite_generalisation),
-    LIMITER: RunKind(discover_limiter, lambda document, _, into, __: rewrite_limiter(document, into), lambda _: None),
-    SKEW: RunKind(discover_skew, rewrite_skew, check_skew),
+def read_outcome(result: Own, kind: RunKind[Own], into: Path, tell: Progress) -> Outcome[Own]:
+    """The outcome of a finished run, to write its report again; its scheme is in `into`."""
+    # The first report was written before its own duration was known.
+    seconds = {name: value for name, value in result.seconds.items() if name != "report"}
+    scheme = load(path) if (path := into / name_outputs(result)[0]).exists() else None
+    certificate = verify_scheme(scheme, tell) if kind.verified and scheme is not None else None
+    return Outcome(msgspec.structs.replace(result, seconds=seconds), scheme, certificate)
+
+
+KINDS: Mapping[str, RunKind[Any]] = {
+    CARRY: RunKind(discover_flux_form, report_flux_form),
+    DISCOVERY: RunKind(discover_formula, report_formula, verified=True),
+    EXPERIMENT: RunKind(discover_experiment, report_experiment, check_experiment, verified=True),
+    GENERALISATION: RunKind(compare_arms, report_arms),
+    LIMITER: RunKind(discover_limiter, report_limiter, lambda _: None),
+    SKEW: RunKind(discover_skew, report_skew, check_skew),
 }
 """Kinds of runs by the names that `run_kind` gives them."""

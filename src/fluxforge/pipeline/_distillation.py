@@ -1,101 +1,62 @@
-"""The steps from a recipe to a formula with a verdict: train, distil, judge."""
+"""From a recipe to the formula of its network: train, then distil by one of two routes.
+
+The route through the modules searches a formula for every MLP; the formulas are composed, chosen together, and their
+constants refitted. The route through the stencil reads what a step does to its neighbours as powers of geometry:
+∂T'_P/∂T_N ≈ c A^a δ^b V^v Δt^t over one hop says what the flux is. If the coefficient over two hops is the product of
+two such factors, the step is a series in ΔtL; its constants are those of least residual, in the limit of small steps.
+"""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
-import equinox as eqx
 import jax
 import numpy as np
+import sympy as sp
 
 from fluxforge import recipe
-from fluxforge._types import State
-from fluxforge.certify.bounds._errors import step_errors
 from fluxforge.data._build import source
-from fluxforge.data._problem import Problem, exact_step
-from fluxforge.distil._objective import Objective
-from fluxforge.distil._reading import own_limit, read_constants
-from fluxforge.distil._stencil import geometry, power_law, stencil
-from fluxforge.errors import DiscoveryError, ExpressionError, SchemeError, TrainingError
+from fluxforge.distil._backend import Search
+from fluxforge.distil._compose import Choice, choose
+from fluxforge.distil._constants import Fitted, Limit, small_steps
+from fluxforge.distil._engines import engine
+from fluxforge.distil._front import Candidate, Front, consistent, units_of
+from fluxforge.distil._simplify import search_front
+from fluxforge.distil._stencil import PowerLaw, far_stencil, geometry, layer_stages, power_law, series, stencil, two_hop
+from fluxforge.distil._table import Sampled, sample
+from fluxforge.errors import DiscoveryError, ExpressionError, InputError, SchemeError
+from fluxforge.expression._parse import parse
+from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._build import cast
-from fluxforge.gnn._flux_form import FluxNetwork
-from fluxforge.gnn._network import AbstractNetwork, Network
-from fluxforge.loss._loss import data_loss, defect_of, mean_defect, norm_of, step_of
-from fluxforge.pipeline import _modules, _stencil_route
+from fluxforge.gnn._network import Network
+from fluxforge.loss._loss import step_of
+from fluxforge.pde._equation import Equation
 from fluxforge.pipeline._folder import training_progress
-from fluxforge.pipeline._formula import Condition, Formula, NetworkConstants, Verdict, judge, law_condition, law_record
+from fluxforge.pipeline._formula import Distilled, Formula, TrainedMember, law_record, limit_rows
 from fluxforge.pipeline._problems import (
+    REFIT,
+    choose_member,
+    draw_on_meshes,
     draw_problems,
-    evaluation_problems,
-    judged_steps,
+    fresh_problems,
+    ladder,
+    loss_on,
     needs_small_steps,
     problems_by_step,
     with_shortest_steps,
+    with_steps,
 )
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
-from fluxforge.run.result import Evaluation, FrontTable, StencilCheck, StepErrors
-from fluxforge.train._train import Trained, train
+from fluxforge.run.result import Evidence, FrontRow, FrontTable, Laws, from_document, to_document
+from fluxforge.train._train import train
 
-# Stencils of formula and network are called alike if they differ by less than this, in the mean.
-AGREEMENT = 0.1
-_JUDGE = 2**29 + 2
-# Problems at each Δt on which a formula is held against its network: of pairs, of meshes.
-_PROBLEMS = (256, 48)
-# Problems on which a formula is held against the law under noise: the more, the smaller a wrong term that is seen.
-_NOISY = (4096, 64)
-
-
-@dataclass(frozen=True)
-class TrainedMember:
-    """The network of least loss of a training, its index among the seeds, and the steps each seed skipped.
-
-    Index and steps are None of a network that was trained elsewhere.
-    """
-
-    network: Network
-    member: int | None = None
-    skipped: tuple[int, ...] | None = None
-    seconds: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Distilled:
-    """The formula of a network, or the reason why there is none.
-
-    `fronts` are the candidates of each MLP, None of a route that has none or did not get there; `network_loss` is the
-    network's own loss.
-    """
-
-    trained: TrainedMember
-    formula: Formula | None
-    refusal: str | None
-    fronts: Mapping[str, FrontTable] | None
-    network_loss: float
-    seconds: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A verdict, its reasons, and the formula as it is printed, with what was measured of it.
-
-    `fitted` has the constants of least loss. An approximation is printed with the network's own constants instead.
-    """
-
-    distilled: Distilled
-    verdict: Verdict
-    reasons: tuple[str, ...]
-    formula: Formula | None
-    fitted: Formula | None
-    constants: NetworkConstants | None
-    stencil: StencilCheck | None
-    evaluation: Evaluation | None
-    seconds: Mapping[str, float]
-
-    @property
-    def recovered(self) -> bool:
-        """Whether the formula is what the network learned."""
-        return self.verdict == "recovered"
+# Problems that constants are refitted to, and how many such sets tell the scatter.
+REFIT_PROBLEMS, REFIT_SETS = 512, 5
+_SAMPLES = 2**29
+# A power that is this near to a whole number is that number.
+WHOLE = 0.25
+PROBLEMS = 24
 
 
 def train_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> TrainedMember:
@@ -106,8 +67,8 @@ def train_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Tra
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "train"):
         trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
-    network, member = _choose_member(trained, spec)
-    return TrainedMember(network, member, tuple(trained.skipped), seconds)
+    member = choose_member(trained, spec)
+    return TrainedMember(trained.member(member), member, tuple(trained.skipped), seconds)
 
 
 def distil_network(trained: TrainedMember, spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Distilled:
@@ -123,162 +84,190 @@ def distil_network(trained: TrainedMember, spec: recipe.Recipe, folder: RunFolde
     try:
         if spec.search.route == "stencil":
             with add_seconds(seconds, "distil"):
-                formula = _stencil_route.formula(network, spec=spec, tell=tell)
+                formula = read_formula(network, spec=spec, tell=tell)
         else:
             with add_seconds(seconds, "distil"):
-                sampled, found = _modules.fronts_of(network, spec, folder, tell)
-            fronts = {each.name: _modules.front_table(each, found[each.name], None) for each in sampled}
+                sampled, found = fronts_of(network, spec, folder, tell)
+            fronts = {each.name: front_table(each, found[each.name], None) for each in sampled}
             with add_seconds(seconds, "refit"):
                 tell("choosing formulas and refitting constants", 0, 1)
-                formula = _modules.formula(network, sampled, found, spec=spec, network_loss=loss)
+                formula = compose_formula(network, sampled, found, spec=spec, network_loss=loss)
     except (DiscoveryError, SchemeError, ExpressionError) as error:
         refusal = str(error)
     return Distilled(trained, formula, refusal, fronts, loss, seconds)
-
-
-def judge_formula(distilled: Distilled, spec: recipe.Recipe, tell: Progress) -> Judged:
-    """Hold a formula against its network and its data: the verdict, and errors on unseen meshes."""
-    seconds, network, formula = dict(distilled.seconds), distilled.trained.network, distilled.formula
-    if formula is None:
-        return Judged(distilled, "refused", (distilled.refusal or "",), None, None, None, None, None, seconds)
-    with add_seconds(seconds, "judge"):
-        tell("reading the formula's constants from the network", 0, 1)
-        own = read_network(network, formula, spec)
-        judgement = judge(own.readings, threshold=_threshold(spec), law=_condition_on_law(formula, spec))
-        if judgement.verdict == "recovered":
-            formula = replace(formula, fitted=replace(formula.fitted, rational=own.agreeing_fractions(formula.fitted)))
-        printed = formula if judgement.verdict == "recovered" else own.put_into(formula)
-    with add_seconds(seconds, "check"):
-        tell("checking the stencil", 0, 2)
-        alike = _compare_stencils(network, printed, spec)
-        tell("measuring on unseen meshes", 1, 2)
-        errors = _measure_errors(network, printed, spec)
-    reasons = tuple(judgement.reasons)
-    return Judged(distilled, judgement.verdict, reasons, printed, formula, own, alike, errors, seconds)
-
-
-def read_network(network: Network, formula: Formula, spec: recipe.Recipe) -> NetworkConstants:
-    """The formula's constants as the network has them, at Δt across the trained range and in their limit."""
-    with jax.enable_x64(True):
-        count = _PROBLEMS[isinstance(spec.data, recipe.Meshes)]
-        problems = problems_by_step(spec, judged_steps(spec), count, _JUDGE + 2)
-        step = step_of(cast(network, "float64"))
-        readings = read_constants(formula.free, step, spec.loss, problems, start=formula.fitted.values)
-    limit, uncertainty = own_limit(readings, formula.fitted.values if needs_small_steps(spec) else None)
-    return NetworkConstants(readings, limit, uncertainty)
-
-
-def _threshold(spec: recipe.Recipe) -> float:
-    assert spec.search is not None
-    return spec.search.explain
-
-
-def _condition_on_law(formula: Formula, spec: recipe.Recipe) -> Condition | None:
-    """The condition on the refitted loss. A residual has none: no explicit formula is its minimum."""
-    if spec.loss.supervised is None:
-        return None
-    if not spec.data.noise:
-        return law_condition(formula.fitted.loss, exact=formula.fitted.exact, data_error=0.0)
-    least, error = _noisy_losses(formula, spec)
-    return law_condition(least, exact=False, data_error=error)
-
-
-def _noisy_losses(formula: Formula, spec: recipe.Recipe) -> tuple[float, float]:
-    """The least loss of a formula on noisy data, and the loss of the law itself on the same data."""
-    with jax.enable_x64(True):
-        count = _NOISY[isinstance(spec.data, recipe.Meshes)]
-        problems = draw_problems(source(spec, dtype="float64"), spec, _JUDGE + 3, count)
-        defect, norm = defect_of(spec.loss), norm_of(spec.loss)
-        each = jax.jit(jax.vmap(lambda p: mean_defect(defect(p, exact_step(p, p.T)), p, norm)))(problems)
-        start = np.array(list(formula.fitted.values.values()), float)
-        return Objective.of_loss(formula.free, spec.loss).fit(problems, start=start).loss, float(each.mean())
-
-
-def _choose_member(trained: Trained, spec: recipe.Recipe) -> tuple[Network, int]:
-    """Of several seeds the one with the least loss on problems none has seen."""
-    best = _least_loss(trained, spec, [trained.member(k) for k in range(trained.seeds)])
-    return trained.member(best), best
-
-
-def choose_flux_member(trained: Trained, spec: recipe.Recipe) -> tuple[FluxNetwork, int]:
-    """The same of networks in the form of a flux."""
-    best = _least_loss(trained, spec, [trained.flux_member(k) for k in range(trained.seeds)])
-    return trained.flux_member(best), best
-
-
-def _least_loss(trained: Trained, spec: recipe.Recipe, members: Sequence[AbstractNetwork]) -> int:
-    fresh = draw_problems(source(spec), spec, _JUDGE, 64 if isinstance(spec.data, recipe.Meshes) else 512)
-    losses = [math.inf if trained.failed[k] else _loss_of(each, fresh, spec) for k, each in enumerate(members)]
-    best = least_finite(losses)
-    if best is None:
-        failed = sum(bool(trained.failed[k]) for k in range(trained.seeds))
-        raise TrainingError(
-            f"none of the {trained.seeds} trained networks has a finite loss on problems it has not seen "
-            f"({failed} of them failed in training): lower training.learning_rate, or change the seed"
-        )
-    return best
-
-
-def least_finite(losses: Sequence[float]) -> int | None:
-    """The place of the least finite loss; None where none is finite. (argmin would choose the first NaN.)"""
-    finite = [k for k, loss in enumerate(losses) if math.isfinite(loss)]
-    return min(finite, key=lambda k: losses[k], default=None)
 
 
 def _network_loss(network: Network, spec: recipe.Recipe) -> float:
     """The network's own loss; where the limit of small steps counts, at the shortest it was trained with."""
     with jax.enable_x64(True):
         asked = with_shortest_steps(spec) if needs_small_steps(spec) else spec
-        fresh = draw_problems(
-            source(asked, dtype="float64"), spec, _JUDGE, 64 if isinstance(spec.data, recipe.Meshes) else 512
-        )
-        return _loss_of(cast(network, "float64"), fresh, spec)
+        return loss_on(cast(network, "float64"), fresh_problems(source(asked, dtype="float64"), spec), spec)
 
 
-def _loss_of(network: AbstractNetwork, problems: Problem, spec: recipe.Recipe) -> float:
-    terms = eqx.filter_jit(data_loss(spec.loss))(network, problems)
-    return float(sum(terms.values()))
+def fronts_of(
+    network: Network, spec: recipe.Recipe, folder: RunFolder, tell: Progress
+) -> tuple[list[Sampled], dict[str, Front]]:
+    """A table and a search per MLP; searches finished before are read back."""
+    assert spec.search is not None
+    sampled = _sample_modules(network, spec, spec.search.samples)
+    found: dict[str, Front] = {}
+    for k, each in enumerate(sampled):
+        stage = f"front-{k + 1}"
+        if (done := folder.read_stage(stage)) is None:
+            tell(f"searching a formula for {each.name} ({each.kind})", k, len(sampled))
+            done = to_document(front_table(each, _search_module(each, spec), None))
+            folder.finish(stage, done)
+        found[each.name] = _read_front(from_document(done, FrontTable, folder.path / "stages" / f"{stage}.json"), each)
+    return sampled, found
 
 
-def _compare_stencils(network: Network, formula: Formula, spec: recipe.Recipe) -> StencilCheck:
-    """The stencil's power law from the network alone, beside the formula's, and how far the stencils are apart.
-
-    An empty record if one of them is no power law: a formula without neighbours, for instance, which is refused anyway.
-    """
-    with jax.enable_x64(True):
-        problems = _close_problems(spec)
-        columns = geometry(problems)
-        theirs = stencil(step_of(cast(network, "float64")), problems)
-        ours = stencil(formula.step, problems)
-    size = float(np.abs(ours).mean()) if len(ours) else 0.0
-    apart = float(np.abs(theirs - ours).mean()) / size if size else math.inf
+def _sample_modules(network: Network, spec: recipe.Recipe, rows: int) -> list[Sampled]:
+    problems = draw_problems(source(spec), spec, _SAMPLES, rows)
     try:
-        learned, found = (law_record(power_law(values, columns)) for values in (theirs, ours))
-    except DiscoveryError:
-        return StencilCheck()
-    return StencilCheck(network=learned, formula=found, difference=apart, agree=apart <= AGREEMENT)
+        return sample(network, problems, rows=rows)
+    except InputError as error:  # numbers that are not finite, of a network that overflows
+        raise DiscoveryError(f"stage distil: {error}") from error
 
 
-def _close_problems(spec: recipe.Recipe) -> Problem:
-    """Where stencils are compared: at the shortest steps trained with, if only those determine the formula."""
-    asked = with_shortest_steps(spec) if needs_small_steps(spec) else spec
-    if isinstance(asked.data, recipe.Meshes):
-        return _stencil_route.draw_on_meshes(spec, asked.data.fourier)
-    return draw_problems(source(asked, dtype="float64"), spec, _JUDGE + 1, 1000)
+def _search_module(each: Sampled, spec: recipe.Recipe) -> Front:
+    assert spec.search is not None
+    wanted = spec.search
+    if each.table.is_constant:
+        raise DiscoveryError(
+            f"stage distil: the network's {each.kind} {each.name!r} is the same number everywhere "
+            f"({float(np.mean(each.table.y)):.3g}): it has learned nothing there; train longer, or with other seeds"
+        )
+    front = search_front(engine(wanted.engine), each.table, Search.of_recipe(wanted), seed=spec.seed)
+    if not wanted.units:
+        return front
+    kept = consistent(front, units_of(each.table.names, recipe.equation_of(spec)))
+    if not kept.candidates:
+        raise DiscoveryError(
+            f"stage distil: every formula found for {each.name!r} mixes units; set search.units = false"
+        )
+    return kept
 
 
-def _measure_errors(network: Network, formula: Formula, spec: recipe.Recipe) -> Evaluation:
-    """One step and a rollout on unseen meshes, of network and formula, against the law of the data."""
-    wanted = spec.evaluation
-    if not wanted.meshes:
-        return Evaluation(meshes=0)
+def compose_formula(
+    network: Network,
+    sampled: list[Sampled],
+    fronts: Mapping[str, Front],
+    *,
+    spec: recipe.Recipe,
+    network_loss: float,
+) -> Formula:
+    """The simplest combination that does what the network does; where the loss looks ahead, for small steps."""
+    assert spec.search is not None
+    limit = needs_small_steps(spec)
     with jax.enable_x64(True):
-        problems = evaluation_problems(spec)
-        steps: dict[str, Callable[[Problem], State]] = {
-            "network": step_of(cast(network, "float64")),
-            "formula": formula.step,
-        }
-        errors = {
-            name: StepErrors(**step_errors(step, problems, rollout=wanted.rollout)) for name, step in steps.items()
-        }
-    return Evaluation(meshes=wanted.meshes, cells=wanted.cells, rollout=wanted.rollout, **errors)
+        near = with_steps(spec, ladder(spec)[-1], ladder(spec)[-1]) if limit else spec
+        batches = source(near, dtype="float64")
+        sets = [draw_problems(batches, spec, REFIT + 7 * k, REFIT_PROBLEMS) for k in range(REFIT_SETS)]
+        choice = choose(
+            network,
+            sampled,
+            fronts,
+            spec=spec,
+            samples=sets,
+            network_loss=network_loss,
+            threshold=spec.search.threshold,
+        )
+        tables = {each.name: front_table(each, fronts[each.name], choice.chosen[each.name]) for each in sampled}
+        if not limit:
+            return Formula(choice.free, choice.fitted, Evidence(fronts=tables, combinations_tried=choice.tried))
+        problems = problems_by_step(spec, ladder(spec), REFIT_PROBLEMS)
+        found = small_steps(choice.free, spec.loss, problems)
+        evidence = Evidence(fronts=tables, combinations_tried=choice.tried, against_step=limit_rows(found))
+        return Formula(choice.free, _widen_uncertainty(choice, found), evidence)
+
+
+def _widen_uncertainty(choice: Choice, found: Limit) -> Fitted:
+    """The limit's constants with the larger uncertainty: of the extrapolation, or over sets of samples."""
+    both = {name: max(own, choice.fitted.uncertainty[name]) for name, own in found.fitted.uncertainty.items()}
+    return replace(found.fitted, uncertainty=both)
+
+
+def front_table(each: Sampled, front: Front, chosen: Candidate | None) -> FrontTable:
+    """A front as a record, and which of its rows was chosen."""
+    rows = tuple(FrontRow(complexity=c, error=error, formula=text) for c, error, text in front.rows())
+    place = list(front).index(chosen) if chosen is not None else None
+    return FrontTable(kind=each.kind, chosen=place, ended_by_clock=front.ended_by_clock, rows=rows)
+
+
+def _read_front(table: FrontTable, each: Sampled) -> Front:
+    """The front of a finished search; an error that is null was not finite."""
+    rows = (
+        Candidate(parse(row.formula, each.table.names), row.complexity, math.nan if row.error is None else row.error)
+        for row in table.rows
+    )
+    return Front(tuple(rows), table.ended_by_clock is True)
+
+
+def read_formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Formula:
+    """The stencil's structure with the constants of small steps."""
+    with jax.enable_x64(True):
+        tell("reading the stencil", 0, 2)
+        near, far = read_laws(network, spec)
+        flux = _flux_of_law(near, recipe.equation_of(spec))
+        whole = _is_whole(far)
+        # Over two hops the network's own error may blur the powers; whether the flux repeated is what it does is then
+        # judged by how much that explains. Powers that are whole and others than twice the flux's are no such case.
+        if whole and not _is_repeated(near, far):
+            raise DiscoveryError(
+                f"stage distil: the stencil over two hops, {describe_law(far)}, is not the flux repeated"
+            )
+        tell("fitting its constants at small steps", 1, 2)
+        order = spec.network.layers * spec.network.hops
+        problems = problems_by_step(spec, ladder(spec), PROBLEMS)
+        start = series(step_of(cast(network, "float64")), problems[ladder(spec)[1]], order).nested
+        free = two_hop(flux, start) if spec.network.hops == 2 else layer_stages(flux, start, spec.network.layers)
+        found = small_steps(free, spec.loss, problems)
+    evidence = Evidence(
+        against_step=limit_rows(found), laws=Laws(near=law_record(near), far=law_record(far, whole)), order=order
+    )
+    return Formula(free, found.fitted, evidence)
+
+
+def read_laws(network: Network, spec: recipe.Recipe) -> tuple[PowerLaw, PowerLaw]:
+    """Of one hop and of two, at the shortest steps trained with: at longer ones further terms bend both."""
+    step = step_of(cast(network, "float64"))
+    low = with_shortest_steps(spec).data
+    assert isinstance(spec.data, recipe.Meshes)
+    assert isinstance(low, recipe.Meshes)
+    close = draw_on_meshes(spec, low.fourier)
+    near = power_law(stencil(step, close), geometry(close))
+    values, columns = far_stencil(step, close)
+    return near, power_law(values, columns)
+
+
+def _flux_of_law(law: PowerLaw, equation: Equation) -> sp.Expr:
+    """K A^a δ^b with the equation's K, α of heat, if the stencil is that over V times Δt."""
+    powers = _whole_powers(law, "over one hop")
+    if powers["V"] != -1 or powers["dt"] != 1:
+        raise DiscoveryError(f"stage distil: the stencil over one hop, {describe_law(law)}, is no flux times Δt/V")
+    return equation.diffusion * symbol("A") ** powers["A"] * symbol("delta") ** powers["delta"]
+
+
+def _is_repeated(near: PowerLaw, far: PowerLaw) -> bool:
+    """Whether two hops are one hop twice: A_PN^a δ_PN^b /V_P · A_NQ^a δ_NQ^b /V_N · Δt²."""
+    one, two = _whole_powers(near, "over one hop"), _whole_powers(far, "over two hops")
+    legs = all(two[f"{name}_{leg}"] == one[name] for name in ("A", "delta") for leg in ("PN", "NQ"))
+    return legs and two["V_P"] == two["V_N"] == one["V"] and two["dt"] == 2 * one["dt"]
+
+
+def _is_whole(law: PowerLaw) -> bool:
+    """Whether every power is near a whole number."""
+    return all(math.isfinite(power) and abs(power - round(power)) <= WHOLE for power in law.exponents.values())
+
+
+def _whole_powers(law: PowerLaw, where: str) -> dict[str, int]:
+    if not _is_whole(law):
+        raise DiscoveryError(
+            f"stage distil: the stencil {where}, {describe_law(law)}, is no product of whole powers; train longer"
+        )
+    return {name: round(power) for name, power in law.exponents.items()}
+
+
+def describe_law(law: PowerLaw) -> str:
+    """A power law as text."""
+    return f"{law.factor:.3f} " + " ".join(f"{name}^{power:.2f}" for name, power in law.exponents.items())

@@ -1,29 +1,25 @@
-"""A discovery by experiments in a run folder: from a recipe to the flux, its scheme, certificate and report."""
+"""A discovery by experiments: from a recipe to the flux, its scheme, certificate and report."""
 
-import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from fluxforge import recipe
 from fluxforge._machine import count_threads, describe_processor, environment
 from fluxforge.certify._certificate import Certificate
 from fluxforge.distil._engines import engine
-from fluxforge.experiment._ablation import WithoutNetwork, regress_sparsely, search_without_network
-from fluxforge.experiment._discover import Discovered, discover_flux, train_and_reduce
+from fluxforge.experiment._ablation import regress_sparsely, search_without_network
+from fluxforge.experiment._data import design_experiment
+from fluxforge.experiment._discover import Discovered, Trained, discover_flux, train_and_reduce
 from fluxforge.experiment._scheme import make_scheme
-from fluxforge.experiment._setup import design_experiment
 from fluxforge.expression._print import to_text
-from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._folder import finite, record_outputs
+from fluxforge.pipeline._folder import command_of
+from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.report._experiment_page import write_experiment
 from fluxforge.run._folder import RunFolder
-from fluxforge.run._progress import Progress
-from fluxforge.run._record import Document
+from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.run.experiment import AblationResult, AblationResults, CheckRow, FluxRecord, Measurements, TextbookRow
-from fluxforge.run.result import Discovery, Explained, FrontRow, FrontTable, from_document, to_document
-from fluxforge.scheme._document import load, save
+from fluxforge.run.result import Discovery, Explained, FrontRow, FrontTable
 from fluxforge.scheme._scheme import Scheme
 
 # Keeps the search without a network apart from that of the run.
@@ -37,66 +33,59 @@ def check_experiment(spec: recipe.Recipe) -> None:
     engine(spec.search.engine)
 
 
-def discover_experiment(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
-    """From a recipe of experiments to its scheme, certificate and report in the folder; returns the document."""
+@dataclass(frozen=True)
+class CertifiedFormula:
+    """The flux that was found with its scheme and certificate; None of a run without a formula."""
+
+    found: Discovered
+    scheme: Scheme | None
+    certificate: Certificate | None
+    seconds: Mapping[str, float]
+
+
+def discover_experiment(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[Discovery]:
+    """From a recipe of experiments to the flux with verdict and certificate, step by step."""
     trained = train_and_reduce(spec, tell, folder.path, folder.warn)
     found = discover_flux(trained, spec, tell)
-    seconds, began = dict(found.seconds), time.perf_counter()
-    scheme = None if found.flux is None else make_scheme(found.flux, trained.data.experiment, spec.name)
-    certificate = None if scheme is None else verify_scheme(scheme, tell)
-    seconds["certify"] = time.perf_counter() - began
+    certified = certify_flux(found, spec, tell)
+    ablations = regress_without_network(trained, spec, tell)
+    return describe_flux(certified, ablations, spec)
+
+
+def report_experiment(outcome: Outcome[Discovery], folder: RunFolder, into: Path) -> list[Path]:
+    """Write the report of a run; returns its path."""
+    return write_experiment(
+        outcome.result, into, scheme=outcome.scheme, certificate=outcome.certificate, command=command_of(folder)
+    )
+
+
+def certify_flux(found: Discovered, spec: recipe.Recipe, tell: Progress) -> CertifiedFormula:
+    """Verify forward Euler with the flux that was found, if there is one."""
+    seconds = dict(found.seconds)
+    with add_seconds(seconds, "certify"):
+        scheme = None if found.flux is None else make_scheme(found.flux, found.trained.data.experiment, spec.name)
+        certificate = None if scheme is None else verify_scheme(scheme, tell)
+    return CertifiedFormula(found, scheme, certificate, seconds)
+
+
+def regress_without_network(trained: Trained, spec: recipe.Recipe, tell: Progress) -> AblationResults:
+    """Search formulas in the measured fluxes themselves, and by sparse regression."""
     tell("searching without a network", 0, 1)
     without = (search_without_network(trained.data, spec, spec.seed + _ABLATION), regress_sparsely(trained.data))
-    seconds["ablations"] = sum(each.seconds for each in without)
-    discovery = describe_flux(found, spec, scheme, certificate, without, seconds)
-    texts = [] if scheme is None or certificate is None else _write(scheme, certificate, found.verdict, folder.path)
-    document: Document = finite(to_document(discovery))
-    networks = (folder.path / f"{name}.safetensors" for name in ("network", "reduced"))
-    result = from_document(document, Discovery, folder.path)
-    record_outputs(folder, spec, (*_report(result, folder, folder.path, scheme, certificate), *networks), texts=texts)
-    return document
+    rows = (AblationResult(method=e.method, formula=e.formula, error=e.error, seconds=e.seconds) for e in without)
+    return AblationResults(reason="", seconds=sum(each.seconds for each in without), found=tuple(rows))
 
 
-def rewrite_experiment(document: Document, folder: RunFolder, into: Path, tell: Progress) -> None:
-    """The report of a finished run again; its scheme is in `into`, and is verified anew for the certificate."""
-    scheme = certificate = None
-    result = from_document(document, Discovery, folder.path)
-    if (path := into / name_outputs(result.recovered)[0]).exists():
-        scheme = load(path)
-        certificate = verify_scheme(scheme, tell)
-    _report(result, folder, into, scheme, certificate)
-
-
-def _write(scheme: Scheme, certificate: Certificate, verdict: str, folder: Path) -> list[Path]:
-    own, beside = name_outputs(verdict == "recovered")
-    save(scheme, folder / own)
-    certificate.save(folder / beside)
-    return [folder / own, folder / beside]
-
-
-def _report(
-    result: Discovery, folder: RunFolder, into: Path, scheme: Scheme | None, certificate: Certificate | None
-) -> list[Path]:
-    command = str(folder.description.get("command", ""))
-    return write_experiment(result, into, scheme=scheme, certificate=certificate, command=command)
-
-
-def describe_flux(
-    found: Discovered,
-    spec: recipe.Recipe,
-    scheme: Scheme | None,
-    certificate: Certificate | None,
-    without: tuple[WithoutNetwork, ...],
-    seconds: Mapping[str, float],
-) -> Discovery:
-    """The record of a run."""
+def describe_flux(certified: CertifiedFormula, ablations: AblationResults, spec: recipe.Recipe) -> Outcome[Discovery]:
+    """The outcome of a run."""
+    found, scheme, certificate = certified.found, certified.scheme, certified.certificate
     stage = None if scheme is None else scheme.stages[-1]
-    return Discovery(
+    result = Discovery(
         recipe=spec.name,
         seed=spec.seed,
         equation=found.trained.data.experiment.equation.name,
         environment=environment(),
-        seconds=dict(seconds),
+        seconds={**certified.seconds, "ablations": ablations.seconds},
         verdict=found.verdict,
         recovered=found.verdict == "recovered",
         reasons=found.reasons,
@@ -109,16 +98,11 @@ def describe_flux(
         as_expected=found.verdict in ("recovered", spec.expect),
         findings=_findings(found),
         certificate=None if certificate is None else certificate.to_document(),
-        ablations=AblationResults(
-            reason="", seconds=seconds["ablations"], found=tuple(_describe_ablation(each) for each in without)
-        ),
+        ablations=ablations,
         experiment=_flux_record(found, spec),
     )
-
-
-def _describe_ablation(without: WithoutNetwork) -> AblationResult:
-    error = without.error if np.isfinite(without.error) else None
-    return AblationResult(method=without.method, formula=without.formula, error=error, seconds=without.seconds)
+    networks = ("network.safetensors", "reduced.safetensors")
+    return Outcome(result, scheme, certificate, networks=networks)
 
 
 def _front(found: Discovered) -> FrontTable:

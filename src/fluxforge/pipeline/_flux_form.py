@@ -1,9 +1,11 @@
-"""Discovery with a network in the form of a flux: train, distil its coefficients, measure, certify, judge, report."""
+"""Discovery with a network in the form of a flux: train, distil its coefficients, measure, certify, judge."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
+import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
@@ -12,187 +14,333 @@ from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
 from fluxforge.data._build import source
 from fluxforge.data._model import model_of
-from fluxforge.data._problem import AbstractSource
 from fluxforge.data._refined import RefinedSource
+from fluxforge.distil._backend import Search
+from fluxforge.distil._engines import engine
+from fluxforge.distil._front import Front
+from fluxforge.distil._simplify import search_front
+from fluxforge.distil._table import Table
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression._print import to_text
 from fluxforge.gnn._flux_form import FluxNetwork
-from fluxforge.mesh._dual import dual
-from fluxforge.pipeline._carry import FIELDS, measure_carry, mesh_parameters, unseen_mesh
-from fluxforge.pipeline._carry_checks import (
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._equation import Equation
+from fluxforge.pipeline._carry import (
+    FIELDS,
+    LEAST_KEPT,
+    Case,
     coefficient_points,
     effective_rates,
     errors_by_step,
+    initial_field,
     judge_network,
     judge_run,
+    measure_carry,
+    mesh_parameters,
+    relative_error,
+    unseen_mesh,
 )
-from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._coefficients import Distilled, choose_mesh, distil_coefficients
-from fluxforge.pipeline._distillation import choose_flux_member
-from fluxforge.pipeline._folder import finite, record_outputs, training_progress
-from fluxforge.pipeline._stability import measure_stability
+from fluxforge.pipeline._coefficients import impose_order, learned_values, measure_stability
+from fluxforge.pipeline._folder import training_progress
+from fluxforge.pipeline._outcome import Outcome, verify_scheme
+from fluxforge.pipeline._problems import choose_member
 from fluxforge.report._carry_page import write_carry
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
-from fluxforge.run._record import Document
 from fluxforge.run.carry import CarryResult, CarryRow, CoefficientPoints, EffectiveRow, StepRow
-from fluxforge.run.result import from_document, to_document
-from fluxforge.scheme._document import load, save
+from fluxforge.run.result import FrontRow, FrontTable
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._weighted import formula_scheme
+from fluxforge.scheme._weighted import face_invariants, formula_scheme
+from fluxforge.stepping._frozen_flux import face_coefficients, face_numbers
 from fluxforge.train._train import train
 
-Values = Mapping[str, recipe.Value]
+# Formulas are chosen on a mesh of its own: neither trained on nor among those of the table.
+_CHOOSING, _CHOICE_CELLS = 7, 400
+_SAMPLED = (0.1, 0.3, 0.6, 1.0)
+# Errors of the coefficients, from coarse to fine, among which the shortest formulas that keep enough are looked for.
+_LEVELS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
+Values: TypeAlias = Mapping[str, recipe.Value]
 
 
 @dataclass(frozen=True)
-class Measured:
+class TrainedFlux:
+    """The network of least loss of a training, its index among the seeds, and the steps each seed skipped.
+
+    `resolution` is a sentence on how well answers by refinement are resolved; None of answers that are exact.
+    """
+
+    network: FluxNetwork
+    member: int
+    skipped: tuple[int, ...]
+    resolution: str | None
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Formulas of the faces' numbers, by coefficient, the share of the gain they keep, and all candidates."""
+
+    formulas: Mapping[str, sp.Expr]
+    kept: float
+    fronts: Mapping[str, FrontTable]
+
+
+@dataclass(frozen=True)
+class DistilledFlux:
+    """The formulas of a network's coefficients, or the reason why there are none."""
+
+    trained: TrainedFlux
+    coefficients: Coefficients | None
+    refusal: str | None
+    seconds: Mapping[str, float]
+
+    @property
+    def formulas(self) -> Mapping[str, sp.Expr] | None:
+        """The formulas by coefficient, if there are any."""
+        return None if self.coefficients is None else self.coefficients.formulas
+
+
+@dataclass(frozen=True)
+class MeasuredFlux:
     """A network on meshes that training did not see.
 
     `rows` are errors by mesh and field, `steps` errors over the trained range of Δt, `effective` the rates of smooth
     fields on squares, `points` the coefficients of some faces.
     """
 
+    distilled: DistilledFlux
     rows: tuple[CarryRow, ...]
     steps: tuple[StepRow, ...]
     effective: tuple[EffectiveRow, ...]
     points: dict[str, CoefficientPoints]
+    seconds: Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class CertifiedScheme:
-    """The scheme of the formulas with its certificate, both saved in the run folder."""
+class CertifiedFlux:
+    """A measured network with the scheme of its formulas and the certificate; None of a network without formulas."""
 
-    scheme: Scheme
-    certificate: Certificate
+    measured: MeasuredFlux
+    scheme: Scheme | None
+    certificate: Certificate | None
+    seconds: Mapping[str, float]
 
 
-def discover_carry(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
-    """Run a recipe to its end, and write scheme, certificate and report; returns the document."""
+def discover_flux_form(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[CarryResult]:
+    """From a recipe to the formulas of its network's coefficients with verdict and certificate, step by step."""
+    trained = train_flux_network(spec, folder, tell)
+    distilled = distil_flux_network(trained, spec, tell)
+    measured = measure_flux_network(distilled, spec, tell)
+    certified = certify_coefficients(measured, spec, tell)
+    return judge_coefficients(certified, spec)
+
+
+def report_flux_form(outcome: Outcome[CarryResult], _: RunFolder, into: Path) -> list[Path]:
+    """Write the report of a run; returns the paths of its files."""
+    return write_carry(outcome.result, outcome.scheme, into)
+
+
+def train_flux_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> TrainedFlux:
+    """Train all seeds of a recipe, or continue from the last checkpoint, and choose the one of least loss."""
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "train"):
         problems = source(spec)
         trained = train(spec, problems, folder=folder, tell=training_progress(tell))
-        network, member = choose_flux_member(trained, spec)
-    values = dict(model_of(spec).values)
+        member = choose_member(trained, spec)
+    resolution = None
+    if isinstance(problems, RefinedSource):
+        resolution = (
+            f"Answers of cells divided {problems.levels} times differ by {problems.difference:.2%} of the change from "
+            "those of one less."
+        )
+    return TrainedFlux(trained.flux_member(member), member, trained.skipped, resolution, seconds)
+
+
+def distil_flux_network(trained: TrainedFlux, spec: recipe.Recipe, tell: Progress) -> DistilledFlux:
+    """Search formulas of the coefficients; a search that finds none that keep the gain gives a refusal."""
+    seconds = dict(trained.seconds)
+    coefficients = refusal = None
     with add_seconds(seconds, "distil"):
-        distilled, refusal = _try_to_distil(network, values, spec, tell)
+        try:
+            coefficients = distil_coefficients(trained.network, dict(model_of(spec).values), spec, tell)
+        except DiscoveryError as error:
+            refusal = str(error)
+    return DistilledFlux(trained, coefficients, refusal, seconds)
+
+
+def measure_flux_network(distilled: DistilledFlux, spec: recipe.Recipe, tell: Progress) -> MeasuredFlux:
+    """Measure network and formulas on unseen meshes, over the trained steps, and on squares that are refined."""
+    network, formulas, values = distilled.trained.network, distilled.formulas, dict(model_of(spec).values)
+    data, wanted, seconds = spec.data, spec.evaluation, dict(distilled.seconds)
+    assert isinstance(data, recipe.Meshes)
+    longest = data.fourier[1]
+    fourier = min(wanted.fourier, longest)
     with add_seconds(seconds, "measure"):
-        measured = _measure(network, values, spec, distilled, tell)
-    certified = None
-    if distilled is not None:
-        with add_seconds(seconds, "certify"):
-            certified = _certify(network, distilled.formulas, spec, folder.path, tell)
+        rows: list[CarryRow] = []
+        for row in measure_carry(
+            network,
+            parameters=values,
+            seed=spec.seed,
+            longest=longest,
+            jumps=data.jumps,
+            formulas=None if formulas is None else list(formulas.values()),
+            fourier=fourier,
+            cells=wanted.carry,
+        ):
+            rows.append(row)
+            tell(f"unseen meshes: {row.cells} cells", len(rows), len(FIELDS) * len(wanted.carry))
+        graph = dual(unseen_mesh(min(wanted.carry), spec.seed))
+        own = mesh_parameters(network.equation, values, graph, jumps=data.jumps, seed=spec.seed)
+        steps = errors_by_step(network, graph, own, data.fourier, spec.seed)
+        effective = effective_rates(network, values, fourier)
+        chosen = choose_mesh(network.equation, values, spec)
+        points = coefficient_points(network, *chosen, longest=longest, formulas=formulas)
+    return MeasuredFlux(distilled, tuple(rows), steps, effective, points, seconds)
+
+
+def certify_coefficients(measured: MeasuredFlux, spec: recipe.Recipe, tell: Progress) -> CertifiedFlux:
+    """Verify the scheme that has the formulas of the faces' numbers in place of the MLPs, if there are formulas."""
+    seconds, network, formulas = dict(measured.seconds), measured.distilled.trained.network, measured.distilled.formulas
+    if formulas is None:
+        return CertifiedFlux(measured, None, None, seconds)
+    with add_seconds(seconds, "certify"):
+        by_tag = {name.removeprefix("c"): each for name, each in formulas.items()}
+        summary = f"{network.tableau.summary} with coefficients of faces, distilled from a network"
+        scheme = formula_scheme(
+            spec.name, network.tableau, network.equation, by_tag, free=network.free, summary=summary
+        )
+        certificate = verify_scheme(scheme, tell)
+    return CertifiedFlux(measured, scheme, certificate, seconds)
+
+
+def judge_coefficients(certified: CertifiedFlux, spec: recipe.Recipe) -> Outcome[CarryResult]:
+    """The verdict on network and formulas, and the record of the run."""
+    measured, scheme, certificate = certified.measured, certified.scheme, certified.certificate
+    distilled, trained = measured.distilled, measured.distilled.trained
+    network, coefficients = trained.network, distilled.coefficients
     checks = judge_network(measured.rows, measured.steps, measured.effective)
-    verdict, reasons = judge_run(checks, None if certified is None else certified.certificate, refusal)
-    found = CarryResult(
+    verdict, reasons = judge_run(checks, certificate, distilled.refusal)
+    summary = None if scheme is None or certificate is None else summarise(certificate, scheme)
+    result = CarryResult(
         recipe=spec.name,
         seed=spec.seed,
-        member=member,
+        member=trained.member,
         equation=network.equation.name,
         integrator=network.tableau.name,
         verdict=verdict,
         expected=spec.expect,
         as_expected=verdict == spec.expect,
         reasons=reasons,
-        kept=None if distilled is None else distilled.kept,
-        coefficients={} if distilled is None else {name: to_text(each) for name, each in distilled.formulas.items()},
-        fronts={} if distilled is None else dict(distilled.fronts),
+        kept=None if coefficients is None else coefficients.kept,
+        coefficients={name: to_text(each) for name, each in (distilled.formulas or {}).items()},
+        fronts={} if coefficients is None else dict(coefficients.fronts),
         carry=measured.rows,
         steps=measured.steps,
         effective=measured.effective,
         points=measured.points,
         order=network.order,
-        stability=measure_stability(network, None if distilled is None else distilled.formulas),
-        findings=_findings(problems, certified),
-        certificate=None if certified is None else certified.certificate.to_document(),
+        stability=measure_stability(network, distilled.formulas),
+        findings=tuple(line for line in (trained.resolution, summary) if line is not None),
+        certificate=None if certificate is None else certificate.to_document(),
         skipped=trained.skipped,
-        seconds=seconds,
+        seconds=dict(certified.seconds),
         environment=environment(),
     )
-    return _write(found, certified, spec, folder)
+    return Outcome(result, scheme, certificate)
 
 
-def rewrite_carry(document: Document, folder: RunFolder, into: Path, _: Progress) -> None:
-    """Write the report of a finished run again; its scheme is in `into`."""
-    path = into / name_outputs(False)[0]
-    write_carry(from_document(document, CarryResult, folder.path), load(path) if path.exists() else None, into)
+def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recipe, tell: Progress) -> Coefficients:
+    """Search a formula for each coefficient, and take the shortest that together keep the network's gain.
 
-
-def _try_to_distil(
-    network: FluxNetwork, values: Values, spec: recipe.Recipe, tell: Progress
-) -> tuple[Distilled | None, str | None]:
-    """The formulas of the coefficients, or the reason why there are none."""
-    try:
-        return distil_coefficients(network, values, spec, tell), None
-    except DiscoveryError as error:
-        return None, str(error)
-
-
-def _measure(
-    network: FluxNetwork, values: Values, spec: recipe.Recipe, distilled: Distilled | None, tell: Progress
-) -> Measured:
-    data, wanted = spec.data, spec.evaluation
-    assert isinstance(data, recipe.Meshes)
-    longest = data.fourier[1]
-    fourier = min(wanted.fourier, longest)
-    formulas = None if distilled is None else distilled.formulas
-    rows: list[CarryRow] = []
-    for row in measure_carry(
-        network,
-        parameters=values,
-        seed=spec.seed,
-        longest=longest,
-        jumps=data.jumps,
-        formulas=None if formulas is None else list(formulas.values()),
-        fourier=fourier,
-        cells=wanted.carry,
-    ):
-        rows.append(row)
-        tell(f"unseen meshes: {row.cells} cells", len(rows), len(FIELDS) * len(wanted.carry))
-    graph = dual(unseen_mesh(min(wanted.carry), spec.seed))
-    own = mesh_parameters(network.equation, values, graph, jumps=data.jumps, seed=spec.seed)
-    return Measured(
-        rows=tuple(rows),
-        steps=errors_by_step(network, graph, own, data.fourier, spec.seed),
-        effective=effective_rates(network, values, fourier),
-        points=coefficient_points(
-            network, *choose_mesh(network.equation, values, spec), longest=longest, formulas=formulas
-        ),
-    )
-
-
-def _certify(
-    network: FluxNetwork, formulas: Mapping[str, sp.Expr], spec: recipe.Recipe, folder: Path, tell: Progress
-) -> CertifiedScheme:
-    """Verify the scheme that has these formulas of the faces' numbers in place of the MLPs, and save both."""
-    by_tag = {name.removeprefix("c"): each for name, each in formulas.items()}
-    summary = f"{network.tableau.summary} with coefficients of faces, distilled from a network"
-    scheme = formula_scheme(spec.name, network.tableau, network.equation, by_tag, free=network.free, summary=summary)
-    certificate = verify_scheme(scheme, tell)
-    own, beside = name_outputs(False)
-    save(scheme, folder / own)
-    certificate.save(folder / beside)
-    return CertifiedScheme(scheme, certificate)
-
-
-def _findings(problems: AbstractSource, certified: CertifiedScheme | None) -> tuple[str, ...]:
-    """How well answers by refinement are resolved, and the summary of the certificate."""
-    lines = []
-    if isinstance(problems, RefinedSource):
-        levels, off = problems.levels, problems.difference
-        lines.append(
-            f"Answers of cells divided {levels} times differ by {off:.2%} of the change from those of one less."
+    Raises DiscoveryError where none do.
+    """
+    assert spec.search is not None
+    limits = Search.of_recipe(spec.search)
+    fronts: dict[str, Front] = {}
+    names = [each.coefficient.name for each in network.weighted]
+    for k, name in enumerate(names):
+        tell(f"searching a formula for {name}", k, len(names))
+        table = sample_coefficient(network, k, values, spec)
+        fronts[name] = impose_order(
+            search_front(engine(spec.search.engine), table, limits, seed=spec.seed), network.order
         )
-    if certified is not None:
-        lines.append(summarise(certified.certificate, certified.scheme))
-    return tuple(lines)
+    gain = _Gain(network, values, spec)
+    best: tuple[float, dict[str, int]] = (-np.inf, {})
+    for level in _LEVELS:
+        chosen = {name: _choose_shortest(front, level) for name, front in fronts.items()}
+        kept = gain([fronts[name].candidates[k].expression for name, k in chosen.items()])
+        best = max(best, (kept, chosen), key=lambda pair: pair[0])
+        if kept >= LEAST_KEPT:
+            best = (kept, chosen)
+            break
+    kept, chosen = best
+    if kept == -np.inf:
+        raise DiscoveryError("the network gains nothing over its integrator at a step that formulas are chosen by")
+    if kept < LEAST_KEPT:
+        raise DiscoveryError(
+            f"the best formulas keep {kept:.0%} of the network's gain over its integrator (at least {LEAST_KEPT:.0%})"
+        )
+    formulas = {name: fronts[name].candidates[k].expression for name, k in chosen.items()}
+    return Coefficients(formulas, kept, {name: _front_table(front, chosen[name]) for name, front in fronts.items()})
 
 
-def _write(found: CarryResult, certified: CertifiedScheme | None, spec: recipe.Recipe, folder: RunFolder) -> Document:
-    document: Document = finite(to_document(found))
-    result = from_document(document, CarryResult, folder.path)
-    paths = write_carry(result, None if certified is None else certified.scheme, folder.path)
-    texts = () if certified is None else tuple(folder.path / name for name in name_outputs(False))
-    record_outputs(folder, spec, paths, texts=texts)
-    return document
+def sample_coefficient(network: FluxNetwork, stage: int, values: Values, spec: recipe.Recipe) -> Table:
+    """Coefficients of a stage at faces of an unseen mesh, over the steps trained with; with order 2 the g in them."""
+    assert spec.search is not None
+    assert isinstance(spec.data, recipe.Meshes)
+    graph, own = choose_mesh(network.equation, values, spec)
+    names = tuple(face_invariants(network.equation))
+    columns, outputs = [], []
+    for share in _SAMPLED:
+        case = Case(graph, network.equation, own, share * spec.data.fourier[1])
+        numbers = face_numbers(network.equation, graph, case.dt, parameters=own)
+        found = face_coefficients(network, graph, case.dt, parameters=own)[stage]
+        used = graph.slot_mask
+        columns.append(np.stack([numbers[name][used] for name in names], axis=1))
+        outputs.append(learned_values(found[used], numbers["total"][used], network.order))
+    X, y = np.concatenate(columns), np.concatenate(outputs)
+    kept = np.random.default_rng(spec.seed).permutation(len(y))[: spec.search.samples]
+    return Table(names, X[kept], y[kept])
+
+
+def choose_mesh(equation: Equation, values: Values, spec: recipe.Recipe) -> tuple[DualGraph, Settings]:
+    """The mesh on which formulas are chosen, and the parameters on it."""
+    assert isinstance(spec.data, recipe.Meshes)
+    graph = dual(unseen_mesh(_CHOICE_CELLS, spec.seed + _CHOOSING))
+    own = mesh_parameters(equation, values, graph, jumps=spec.data.jumps, seed=spec.seed + _CHOOSING)
+    return graph, own
+
+
+class _Gain:
+    """The share of the network's gain over its integrator that formulas keep: the least of both kinds of field."""
+
+    def __init__(self, network: FluxNetwork, values: Values, spec: recipe.Recipe) -> None:
+        assert isinstance(spec.data, recipe.Meshes)
+        self.network = network
+        graph, own = choose_mesh(network.equation, values, spec)
+        self.cases = [Case(graph, network.equation, own, share * spec.data.fourier[1]) for share in (0.4, 0.85)]
+        self.fields = [initial_field(graph, kind, spec.seed + _CHOOSING, network.equation) for kind in FIELDS]
+        self.exact = [[case.resolve(T) for T in self.fields] for case in self.cases]
+
+    def __call__(self, formulas: Sequence[sp.Expr]) -> float:
+        found = []
+        for case, exact in zip(self.cases, self.exact, strict=True):
+            steps = (case.formula(self.network, formulas), case.step(self.network), case.plain(self.network))
+            for T, wanted in zip(self.fields, exact, strict=True):
+                ours, networks, plain = (relative_error(step(T), wanted, T) for step in steps)
+                found.append((plain - ours) / (plain - networks) if plain > networks else -np.inf)
+        finite = [each if np.isfinite(each) else -np.inf for each in found]
+        return float(min(finite))
+
+
+def _choose_shortest(front: Front, level: float) -> int:
+    """The shortest candidate whose error is at most the level, or the one of least error."""
+    errors = [candidate.error for candidate in front.candidates]
+    return next((k for k, error in enumerate(errors) if error <= level), int(np.argmin(errors)))
+
+
+def _front_table(front: Front, chosen: int) -> FrontTable:
+    rows = tuple(FrontRow(complexity=each.complexity, error=each.error, formula=each.text) for each in front.candidates)
+    return FrontTable(kind="coefficient", chosen=chosen, ended_by_clock=front.ended_by_clock, rows=rows)

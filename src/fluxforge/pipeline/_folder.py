@@ -1,12 +1,11 @@
 """The folder of a run: description, progress and seconds, and the digests of the files that a finished run leaves."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+
+from msgspec.structs import replace
 
 from fluxforge import recipe
 from fluxforge._machine import environment
@@ -14,7 +13,8 @@ from fluxforge.errors import InputError
 from fluxforge.run._durable import digest_files, find_altered, read_digests, write_durably
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, Warn
-from fluxforge.run._record import Document
+from fluxforge.run._record import Document, Record
+from fluxforge.run.result import from_document, to_document
 from fluxforge.train._train import Tell
 
 
@@ -22,7 +22,7 @@ from fluxforge.train._train import Tell
 def run_folder(path: Path, spec: recipe.Recipe, *, warn: Warn) -> Iterator[RunFolder]:
     """Open the run folder of a recipe: created if it holds no run, continued if it holds a run of the same recipe."""
     if not (path / "run.json").exists():
-        with RunFolder.create(path, description=description(spec), warn=warn) as folder:
+        with RunFolder.create(path, description=describe_run(spec), warn=warn) as folder:
             yield folder
         return
     with RunFolder.open(path, warn=warn) as folder:
@@ -36,18 +36,15 @@ def recipe_of(folder: RunFolder) -> recipe.Recipe:
     return recipe.from_dict(folder.description.get("recipe"), f"{folder.path / 'run.json'}")
 
 
-def description(spec: recipe.Recipe) -> Document:
-    """The description of a run that its folder keeps."""
-    return {"recipe": recipe.to_dict(spec), "environment": environment()}
+def describe_run(spec: recipe.Recipe, command: str | None = None) -> Document:
+    """The description of a run that its folder keeps; with the command, if it has one."""
+    described = {"recipe": recipe.to_dict(spec), "environment": environment()}
+    return described if command is None else {**described, "command": command}
 
 
-def finite(value: Any) -> Any:
-    """A document that JSON can hold: numbers that are not finite, of a run that blew up for instance, are null."""
-    if isinstance(value, Mapping):
-        return {name: finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def command_of(folder: RunFolder) -> str:
+    """The command that began a run; empty if it was begun in Python."""
+    return str(folder.description.get("command", ""))
 
 
 def training_progress(tell: Progress) -> Tell:
@@ -65,26 +62,24 @@ _OUTPUTS = "outputs"
 Remake = Callable[[Path], object]
 
 
-@dataclass(frozen=True)
-class _Record:
+class _Outputs(Record, frozen=True, kw_only=True):
     """Digests of files by their names, the content of some of them, and what the run was trained by."""
 
     fingerprint: str
-    files: Mapping[str, str]
-    texts: Mapping[str, str]
+    files: dict[str, str]
+    texts: dict[str, str]
 
 
-def _keep(folder: RunFolder, record: _Record) -> None:
-    folder.finish(_OUTPUTS, {"fingerprint": record.fingerprint, "files": record.files, "texts": record.texts})
-
-
-def _record_of(folder: RunFolder) -> _Record | None:
+def _read_record(folder: RunFolder) -> _Outputs | None:
+    """The record of a run's outputs, None if there is none; raises DocumentError if a name leads out of the folder."""
     found = folder.read_stage(_OUTPUTS)
     if found is None:
         return None
     where = folder.path / "stages" / f"{_OUTPUTS}.json"
-    files, texts = (read_digests(found.get(name), where) for name in ("files", "texts"))
-    return _Record(str(found.get("fingerprint")), files, texts)
+    record = from_document(found, _Outputs, where)
+    for names in (record.files, record.texts):
+        read_digests(names, where)
+    return record
 
 
 def record_outputs(
@@ -95,7 +90,8 @@ def record_outputs(
     kept = (folder.metrics.path, *sorted(folder.checkpoints.folder.glob("*.safetensors")))
     files = digest_files(folder.path, (*texts, *paths, *(path for path in kept if path.exists())))
     content = {path.relative_to(folder.path).as_posix(): path.read_text(encoding="utf-8") for path in texts}
-    _keep(folder, _Record(recipe.fingerprint(spec), files, content))
+    record = _Outputs(fingerprint=recipe.fingerprint(spec), files=files, texts=content)
+    folder.finish(_OUTPUTS, to_document(record))
 
 
 def check_outputs(folder: RunFolder, spec: recipe.Recipe, remake: Remake) -> None:
@@ -103,7 +99,7 @@ def check_outputs(folder: RunFolder, spec: recipe.Recipe, remake: Remake) -> Non
 
     A changed file is left alone: somebody may have meant it. Raises InputError if the recipe is not the run's.
     """
-    record = _record_of(folder)
+    record = _read_record(folder)
     if record is None:  # finished by a version that recorded none
         return
     if record.fingerprint != recipe.fingerprint(spec):
@@ -121,14 +117,14 @@ def check_outputs(folder: RunFolder, spec: recipe.Recipe, remake: Remake) -> Non
         return
     restored = _restore(folder, record, found.missing, remake, whole=folder.metrics.path.name not in found.changed)
     if restored:
-        _keep(folder, replace(record, files={**record.files, **restored}))
+        folder.finish(_OUTPUTS, to_document(replace(record, files={**record.files, **restored})))
     for name in found.missing:
         how = "was missing and is restored" if name in restored else "is missing and cannot be restored"
         folder.warn(f"{folder.path / name}: {how}")
 
 
 def _restore(
-    folder: RunFolder, record: _Record, missing: tuple[str, ...], remake: Remake, *, whole: bool
+    folder: RunFolder, record: _Outputs, missing: tuple[str, ...], remake: Remake, *, whole: bool
 ) -> dict[str, str]:
     """Write what can be written again, and return its digests: pictures need not have the same bytes as before.
 

@@ -1,4 +1,4 @@
-"""The formula that a route finds, its constants as the network has them, and the verdict on it.
+"""The records of a discovery, from the trained network to its certified formula, and the verdict on the formula.
 
 The verdict says whether the formula is what the network learned. Certificates are findings and decide nothing.
 """
@@ -10,15 +10,16 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 from fluxforge import recipe
+from fluxforge.certify._certificate import Certificate
 from fluxforge.data._problem import Problem
-from fluxforge.distil._constants import Fitted
+from fluxforge.distil._constants import HIDDEN, Fitted, Limit, Reading
 from fluxforge.distil._objective import Free
-from fluxforge.distil._reading import HIDDEN, Limit, Reading
 from fluxforge.distil._stencil import PowerLaw
 from fluxforge.expression._print import to_text
+from fluxforge.gnn._network import Network
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.pde._equation import Equation
-from fluxforge.run.result import Evidence, Explained, Law, Loss, StepRow
+from fluxforge.run.result import Evaluation, Evidence, Explained, FrontTable, Law, Loss, StencilCheck, StepRow
 from fluxforge.scheme._scheme import Scheme, Stage
 
 Verdict: TypeAlias = Literal["recovered", "approximation", "refused"]
@@ -29,6 +30,11 @@ TELLING_STEPS = 2
 # The least loss of a formula whose class holds the law is at most the law's own loss on the same noisy problems, but
 # for the accuracy of the fit. A wrong term of relative size e under noise of size s raises it by about (e/s)²/2.
 BESIDE_NOISE = 1e-4
+
+
+def take_step(stages: Sequence[Stage], p: Problem) -> Any:
+    """The field of a problem after one step of these stages."""
+    return evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.step_parameters)
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ class Formula:
 
     def step(self, p: Problem) -> Any:
         """One step of the formula."""
-        return evaluate_stages(self.stages, p.graph, p.T, p.S, parameters=p.step_parameters)
+        return take_step(self.stages, p)
 
     def scheme(self, name: str, equation: Equation) -> Scheme:
         """The formula as a scheme of the equation; `name` is that of the recipe."""
@@ -115,6 +121,75 @@ class NetworkConstants:
             )
             for each in self.readings
         )
+
+
+@dataclass(frozen=True)
+class TrainedMember:
+    """The network of least loss of a training, its index among the seeds, and the steps each seed skipped.
+
+    Index and steps are None of a network that was trained elsewhere.
+    """
+
+    network: Network
+    member: int | None = None
+    skipped: tuple[int, ...] | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """The formula of a network, or the reason why there is none.
+
+    `fronts` are the candidates of each MLP, None of a route that has none or did not get there; `network_loss` is the
+    network's own loss.
+    """
+
+    trained: TrainedMember
+    formula: Formula | None
+    refusal: str | None
+    fronts: Mapping[str, FrontTable] | None
+    network_loss: float
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict, its reasons, and the formula as it is printed, with what was measured of it.
+
+    `fitted` has the constants of least loss. An approximation is printed with the network's own constants instead.
+    """
+
+    distilled: Distilled
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    formula: Formula | None
+    fitted: Formula | None
+    constants: NetworkConstants | None
+    stencil: StencilCheck | None
+    evaluation: Evaluation | None
+    seconds: Mapping[str, float]
+
+    @property
+    def recovered(self) -> bool:
+        """Whether the formula is what the network learned."""
+        return self.verdict == "recovered"
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A judged formula with its certificate; `match` is the name of the equation's scheme that it is, if any.
+
+    `as_expected` says whether the run ended as its recipe expects. Without a formula there is none of the rest.
+    """
+
+    judged: Judged
+    scheme: Scheme | None
+    certificate: Certificate | None
+    match: str | None
+    findings: tuple[str, ...]
+    order_in_time: float | None
+    as_expected: bool
+    seconds: Mapping[str, float]
 
 
 def limit_rows(limit: Limit) -> tuple[StepRow, ...]:

@@ -23,11 +23,11 @@ from fluxforge.gnn.exact._networks import sparse_count
 from fluxforge.loss._loss import data_loss
 from fluxforge.mesh import save_figure
 from fluxforge.mesh._boundary import Conditions, Neumann
-from fluxforge.pipeline._folder import record_outputs, training_progress
-from fluxforge.report._discovery_figures import extrapolation_figure, generalisation_figure
+from fluxforge.pipeline._folder import training_progress
+from fluxforge.pipeline._outcome import Outcome
+from fluxforge.report._arms_figures import extrapolation_figure, generalisation_figure
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress
-from fluxforge.run._record import Document
 from fluxforge.run.result import (
     Arm,
     ArmSummary,
@@ -51,26 +51,19 @@ SIZES = (1.0, 2.0, 5.0, 10.0)
 BOUNDARIES: Mapping[str, Conditions] = {"insulated": Neumann(), "slope 1": Neumann(1.0)}
 
 
-def compare_arms(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
-    """Train and measure the arms of a recipe, and write document and figures."""
-    result = generalise(spec, folder, tell)
-    record_outputs(folder, spec, _write(result, folder.path))
-    return to_document(result)
+def compare_arms(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[Generalisation]:
+    """Train the arms of a recipe and measure them."""
+    return Outcome(generalise(spec, folder, tell))
 
 
-def rewrite_generalisation(document: Document, folder: RunFolder, into: Path, _: Progress) -> None:
-    """Write the document and the figures of a finished run with arms again."""
-    _write(from_document(document, Generalisation, folder.path), into)
-
-
-def _write(result: Generalisation, folder: Path) -> list[Path]:
-    """Write the document of a run with arms and, if they are `sparse` and `dense`, its figures; return the paths."""
-    paths = [folder / "generalisation.json"]
+def report_arms(outcome: Outcome[Generalisation], _: RunFolder, into: Path) -> list[Path]:
+    """Write the document of a run with arms and, if they are `sparse` and `dense`, its figures; returns the paths."""
+    result, paths = outcome.result, [into / "generalisation.json"]
     write_document(paths[0], "generalisation", 1, to_document(result))
     measured = result.measured
     if {"sparse", "dense"} <= set(measured.arms):
         for suffix in ("png", "svg"):
-            paths += [folder / f"generalisation.{suffix}", folder / f"extrapolation.{suffix}"]
+            paths += [into / f"generalisation.{suffix}", into / f"extrapolation.{suffix}"]
             save_figure(generalisation_figure(measured.arms, result.seeds), paths[-2])
             save_figure(extrapolation_figure(measured.extrapolation), paths[-1])
     return paths

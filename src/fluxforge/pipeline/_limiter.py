@@ -11,34 +11,28 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge._machine import environment
 from fluxforge.certify._certificate import Certificate
-from fluxforge.certify.limiter import LimiterRegion, limiter_line, limiter_region
+from fluxforge.certify.limiter import limiter_line, limiter_region
+from fluxforge.certify.transport import LimiterRegion
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._print import to_text
-from fluxforge.limiter._distil import ClosedForm, distil_limiter
-from fluxforge.limiter._fit import held_out_ratios, sample_grid
-from fluxforge.limiter._measure import HORIZONS, cfl_superbee
-from fluxforge.limiter._network import network_phi, network_share
-from fluxforge.limiter._rows import Phi
-from fluxforge.limiter._run import TrainedLimiter, train_limiter
+from fluxforge.limiter._distil import ClosedForm, distil_limiter, sample_grid
+from fluxforge.limiter._rows import HORIZONS, TEST, Phi, cfl_superbee, held_out_ratios
+from fluxforge.limiter._train import TrainedLimiter, network_phi, network_share, train_limiter
 from fluxforge.limiter._waves import jiang_shu_errors
-from fluxforge.pde._catalogue import BUILT_IN
-from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._folder import finite, record_outputs
+from fluxforge.pde._equation import BUILT_IN
+from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.report._limiter_page import write_limiter
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
-from fluxforge.run._record import Document
 from fluxforge.run.limiter import FamilyRow, LimiterResult, LimiterRow
-from fluxforge.run.result import from_document, to_document
-from fluxforge.scheme._document import save
 from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._tableau import TABLEAUX
 from fluxforge.scheme.limiters import C, Q, R, limited, limiter_of
 
-# Profiles of the test: no training, choice or refit draws them. The standard error of a ratio is then about 0.03 after
-# 2,048 steps; with 192 of them it is 0.1, and the verdict chance.
-_TEST, TEST_ROWS = 2**25, 2048
+# Profiles of the test. The standard error of a ratio is then about 0.03 after 2,048 steps; with 192 of them it is 0.1,
+# and the verdict chance.
+TEST_ROWS = 2048
 NETWORK, TEXTBOOK = "network", "cfl-superbee"
 
 
@@ -58,8 +52,8 @@ class Judged:
         return proved and self.row.worst is not None and self.row.worst < 1.0
 
 
-def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
-    """Train, distil, judge and certify a limiter; write the files of the run and return its document."""
+def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[LimiterResult]:
+    """Train, distil, judge and certify a limiter."""
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "train"):
         trained = train_limiter(spec, folder, tell)
@@ -94,7 +88,12 @@ def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
         seconds=seconds,
         environment=environment(),
     )
-    return _write(found, scheme, certificate, spec, folder)
+    return Outcome(found, scheme, certificate)
+
+
+def report_limiter(outcome: Outcome[LimiterResult], _: RunFolder, into: Path) -> list[Path]:
+    """Write the report of a run; returns the paths of its files."""
+    return write_limiter(outcome.result, into)
 
 
 def _judge_forms(forms: Sequence[ClosedForm], spec: recipe.Recipe, tell: Progress) -> list[Judged]:
@@ -127,7 +126,7 @@ def formula_phi(phi: sp.Expr) -> Phi:
 def measure_limiter(name: str, phi: Phi, seed: int) -> LimiterRow:
     """Errors on fresh profiles over CFL-superbee's, and on Jiang's and Shu's wave."""
     with jax.enable_x64(True):
-        fresh = held_out_ratios(phi, seed=seed + _TEST, rows=TEST_ROWS)
+        fresh = held_out_ratios(phi, seed=seed + TEST, rows=TEST_ROWS)
         wave = jiang_shu_errors(phi)
     return LimiterRow(
         name=name,
@@ -191,20 +190,3 @@ def _shares(trained: TrainedLimiter) -> tuple[tuple[float, ...], ...]:
     r, c = sample_grid()
     found = network_share(trained.weights, r, jnp.ones_like(r), c)
     return tuple(tuple(round(float(each), 4) for each in row) for row in found)
-
-
-def _write(
-    found: LimiterResult, scheme: Scheme, certificate: Certificate, spec: recipe.Recipe, folder: RunFolder
-) -> Document:
-    own, beside = name_outputs(found.verdict != "refused")
-    save(scheme, folder.path / own)
-    certificate.save(folder.path / beside)
-    document: Document = finite(to_document(found))
-    paths = write_limiter(from_document(document, LimiterResult, folder.path), folder.path)
-    record_outputs(folder, spec, paths, texts=(folder.path / own, folder.path / beside))
-    return document
-
-
-def rewrite_limiter(document: Document, into: Path) -> None:
-    """Write the report of a finished run again."""
-    write_limiter(from_document(document, LimiterResult, into), into)

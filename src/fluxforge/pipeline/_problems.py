@@ -1,5 +1,6 @@
 """The problems on which networks and formulas are compared: drawn by seed, at the time steps of a recipe."""
 
+import math
 from collections.abc import Iterable
 
 import equinox as eqx
@@ -13,7 +14,11 @@ from fluxforge import recipe
 from fluxforge.data._build import hops_of, source, unseen_meshes, unseen_problems
 from fluxforge.data._model import model_of
 from fluxforge.data._problem import AbstractSource, Problem, scale_step
-from fluxforge.scheme._symbols import Hop
+from fluxforge.errors import TrainingError
+from fluxforge.gnn._network import AbstractNetwork
+from fluxforge.loss._loss import data_loss
+from fluxforge.scheme._scheme import Hop
+from fluxforge.train._train import Trained
 
 # Halvings of the longest step trained with.
 HALVINGS = 7
@@ -21,6 +26,10 @@ HALVINGS = 7
 JUDGED = 5
 # Keeps the problems that constants are refitted to apart from all others.
 REFIT = 2**29 + 1
+# Likewise those by which networks, and formulas beside them, are judged.
+UNSEEN = 2**29 + 2
+# Meshes on which stencils are read: small, because a Jacobian has a row and a column per cell.
+MESHES, CELLS = 24, 64
 
 
 def needs_small_steps(spec: recipe.Recipe) -> bool:
@@ -76,6 +85,14 @@ def evaluation_problems(spec: recipe.Recipe) -> Problem:
     return unseen_problems(around, spec.seed, fourier=wanted.fourier, model=model, law=law)
 
 
+def draw_on_meshes(spec: recipe.Recipe, fourier: tuple[float, float]) -> Problem:
+    """Problems on small unseen meshes, with steps in this range."""
+    wanted = recipe.Evaluation(meshes=MESHES, cells=CELLS, engine=spec.evaluation.engine)
+    meshes = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
+    steps = jax.random.uniform(jax.random.key(spec.seed), (MESHES,), "float64", *fourier)
+    return unseen_problems(meshes, spec.seed, fourier=steps, model=model_of(spec), field="mixed")
+
+
 @eqx.filter_jit
 def _batch(batches: AbstractSource, key: PRNGKeyArray, count: int) -> Problem:
     return batches.batch(key, count)
@@ -90,3 +107,31 @@ def problems_by_step(
     fixed = spec if isinstance(spec.data, recipe.TwoCells) else with_steps(spec, longest, longest)
     first = draw_problems(source(fixed, dtype="float64"), spec, number, count)
     return {step: scale_step(first, jnp.asarray(step / longest)) for step in steps}
+
+
+def fresh_problems(batches: AbstractSource, spec: recipe.Recipe) -> Problem:
+    """Problems by which trained networks are compared."""
+    return draw_problems(batches, spec, UNSEEN, 64 if isinstance(spec.data, recipe.Meshes) else 512)
+
+
+def choose_member(trained: Trained, spec: recipe.Recipe) -> int:
+    """Of several seeds the one with the least loss on problems none has seen; raises TrainingError if none is finite.
+
+    A member that failed in training is left out.
+    """
+    fresh = fresh_problems(source(spec), spec)
+    losses = {k: loss_on(trained.any_member(k), fresh, spec) for k in range(trained.seeds) if not trained.failed[k]}
+    # argmin would choose the first NaN.
+    best = min((k for k, loss in losses.items() if math.isfinite(loss)), key=lambda k: losses[k], default=None)
+    if best is None:
+        raise TrainingError(
+            f"none of the {trained.seeds} trained networks has a finite loss on problems it has not seen "
+            f"({trained.seeds - len(losses)} of them failed in training): lower training.learning_rate, or change the "
+            "seed"
+        )
+    return best
+
+
+def loss_on(network: AbstractNetwork, problems: Problem, spec: recipe.Recipe) -> float:
+    """The loss of a network on problems, all terms together."""
+    return float(sum(eqx.filter_jit(data_loss(spec.loss))(network, problems).values()))

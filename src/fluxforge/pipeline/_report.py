@@ -1,49 +1,69 @@
-"""The record of a run that searches a formula, from its verdict and its certificate, and its report."""
+"""The record of a run that searches a formula, and its report with the fields of network, formula and data."""
 
+from collections.abc import Callable
+from functools import partial
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from matplotlib.figure import Figure
 from msgspec.structs import replace
 
 from fluxforge import recipe
-from fluxforge.certify._certificate import Certificate
-from fluxforge.pipeline._certification import Certified, name_outputs, verify_scheme
-from fluxforge.pipeline._distillation import Judged
-from fluxforge.pipeline._fields import fields_figure
-from fluxforge.pipeline._folder import recipe_of
+from fluxforge._machine import environment
+from fluxforge._types import CellField, State
+from fluxforge.data._build import evaluation_meshes, source
+from fluxforge.data._model import model_of
+from fluxforge.data._problem import Problem, exact_step
+from fluxforge.errors import FluxforgeError, InputError, InstabilityError
+from fluxforge.gnn._build import cast
+from fluxforge.gnn._network import Network
+from fluxforge.loss._loss import step_of
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.pde._equation import HEAT
+from fluxforge.pipeline._folder import command_of, recipe_of
+from fluxforge.pipeline._formula import Certified, take_step
+from fluxforge.pipeline._outcome import Outcome
+from fluxforge.pipeline._problems import evaluation_problems
 from fluxforge.report._discovery_page import write_discovery
 from fluxforge.run._folder import RunFolder
-from fluxforge.run._progress import Progress
-from fluxforge.run._record import Document
-from fluxforge.run.result import Constants, Discovery, Evidence, StepRow, from_document
-from fluxforge.scheme._document import load
+from fluxforge.run.experiment import AblationResults
+from fluxforge.run.result import Constants, Discovery
 from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._picture import comparison_figures
+from fluxforge.train._optimise import optimiser
+from fluxforge.train._step import begin
+
+# Evaluation meshes are regular and irregular in turn: the first irregular one is drawn.
+DRAWN = 1
+Step = Callable[[Problem], State]
 
 
-def describe_judged(judged: Judged, spec: recipe.Recipe) -> Discovery:
-    """The record of a run up to its verdict."""
-    distilled = judged.distilled
-    fronts = distilled.fronts
+def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
+    """The record of a run from its network to its certificate."""
+    judged = certified.judged
+    distilled, fronts = judged.distilled, judged.distilled.fronts
     found = Discovery(
         recipe=spec.name,
         seed=spec.seed,
         member=distilled.trained.member,
         skipped=distilled.trained.skipped,
-        seconds=dict(judged.seconds),
+        seconds=dict(certified.seconds),
         verdict=judged.verdict,
         recovered=judged.recovered,
         reasons=judged.reasons,
         ended_by_clock=None if fronts is None else tuple(n for n, front in fronts.items() if front.ended_by_clock),
         fronts=None if fronts is None else dict(fronts),
     )
-    return found if judged.formula is None else _describe_formula(found, judged)
-
-
-def _describe_formula(found: Discovery, judged: Judged) -> Discovery:
     formula, fitted, own = judged.formula, judged.fitted, judged.constants
-    assert formula is not None
-    assert fitted is not None
-    assert own is not None
-    evidence = formula.evidence
+    if formula is None or fitted is None or own is None or certified.certificate is None:
+        return found
+    evidence, readings = formula.evidence, own.rows()
+    steps = sorted((*(evidence.against_step or ()), *readings), key=lambda row: -row.step)
     return replace(
         found,
         fronts=evidence.fronts or found.fronts,
@@ -53,34 +73,18 @@ def _describe_formula(found: Discovery, judged: Judged) -> Discovery:
         constants=dict(formula.fitted.values),
         constants_uncertainty=dict(formula.fitted.uncertainty),
         rational={name: str(value) for name, value in formula.fitted.rational.items()},
-        loss=formula.losses(judged.distilled.network_loss),
+        loss=formula.losses(distilled.network_loss),
         combinations_tried=evidence.combinations_tried,
-        against_step=_all_steps(evidence, own.rows()),
+        # Of a formula that is not that of small steps, constants are not followed to Δt = 0.
+        against_step=tuple(steps) if evidence.against_step else None,
         laws=evidence.laws,
         order=evidence.order,
         explained=own.explained,
         limit=dict(own.limit),
         limit_uncertainty=dict(own.uncertainty),
-        readings=own.rows(),
+        readings=readings,
         stencil=judged.stencil,
         evaluation=judged.evaluation,
-    )
-
-
-def _all_steps(evidence: Evidence, read: tuple[StepRow, ...]) -> tuple[StepRow, ...] | None:
-    """Constants at all Δt, longest first; None of a formula that is not that of small steps."""
-    if not evidence.against_step:
-        return None
-    return tuple(sorted((*evidence.against_step, *read), key=lambda row: -row.step))
-
-
-def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
-    """The record of a run up to its certificate."""
-    found = replace(describe_judged(certified.judged, spec), seconds=dict(certified.seconds))
-    if certified.certificate is None:
-        return found
-    return replace(
-        found,
         as_expected=certified.as_expected,
         scheme=certified.match,
         findings=certified.findings,
@@ -89,35 +93,103 @@ def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
     )
 
 
-def write_report(
-    result: Discovery,
-    spec: recipe.Recipe,
-    folder: RunFolder,
-    into: Path,
-    *,
-    scheme: Scheme | None,
-    certificate: Certificate | None,
-) -> list[Path]:
+def describe_discovery(certified: Certified, ablations: AblationResults, spec: recipe.Recipe) -> Outcome[Discovery]:
+    """The outcome of a run: the record up to the certificate, the equation, and formulas found without a network."""
+    model, described = model_of(spec), describe_certified(certified, spec)
+    result = replace(
+        described,
+        equation=model.equation.name,
+        parameters=dict(model.values),
+        # Heat's α under its own word.
+        diffusivity=recipe.diffusivity_of(spec) if model.equation == HEAT else None,
+        update=spec.network.update,
+        environment=environment(),
+        expected=spec.expect,
+        as_expected=bool(described.as_expected),
+        ablations=ablations,
+        seconds={**described.seconds, "ablations": ablations.seconds},
+    )
+    return Outcome(result, certified.scheme, certified.certificate)
+
+
+def report_formula(outcome: Outcome[Discovery], folder: RunFolder, into: Path) -> list[Path]:
     """Write the report of a run and its figures; returns their paths."""
+    result, scheme = outcome.result, outcome.scheme
     return write_discovery(
         result,
         into,
         scheme=scheme,
-        certificate=certificate,
+        certificate=outcome.certificate,
         metrics=folder.metrics.read(),
-        command=str(folder.description.get("command", "")),
-        picture=None if scheme is None else fields_figure(scheme, spec, folder, result.member),
+        command=command_of(folder),
+        pictures={} if scheme is None else draw_fields(scheme, recipe_of(folder), folder, result.member),
     )
 
 
-def rewrite_report(document: Document, folder: RunFolder, into: Path, tell: Progress) -> None:
-    """Write the report of a finished run again; its scheme is in `into`, and is verified anew for the certificate."""
-    result = from_document(document, Discovery, folder.path)
-    # The first report was written before its own duration was known.
-    seconds = {name: value for name, value in result.seconds.items() if name != "report"}
-    scheme = certificate = None
-    if (path := into / name_outputs(result.recovered)[0]).exists():
-        scheme = load(path)
-        certificate = verify_scheme(scheme, tell)
-    result = replace(result, seconds=seconds)
-    write_report(result, recipe_of(folder), folder, into, scheme=scheme, certificate=certificate)
+def draw_fields(scheme: Scheme, spec: recipe.Recipe, folder: RunFolder, member: int | None) -> dict[str, Figure]:
+    """Fields after the rollout of the evaluation, on one colour scale, and their differences: figures by title.
+
+    The network is that member of the last checkpoint. One that cannot be read, and a field that is not finite any more,
+    is left out. There are none where fewer than two fields are left: a picture is no reason to lose a discovery.
+    """
+    if not spec.evaluation.meshes:
+        return {}
+    try:
+        mesh, fields = _roll_out(scheme, read_member(spec, folder, member), spec)
+    except (InputError, InstabilityError):
+        return {}
+    fields = {name: values for name, values in fields.items() if np.isfinite(values).all()}
+    if len(fields) < 2:
+        return {}
+    return comparison_figures(mesh, fields, [*combinations(fields, 2)], unknown=scheme.equation.unknown)
+
+
+def read_member(spec: recipe.Recipe, folder: RunFolder, member: int | None) -> Network | None:
+    """A trained network from the last checkpoint of a run; None if none can be read.
+
+    The second phase of a recipe with `training.polish` is not in checkpoints: then there is none either.
+    """
+    if spec.training.polish is not None:
+        return None
+    with jax.enable_x64(spec.training.precision == "float64"):
+        state = begin(spec, optimiser(spec.training), source(spec))
+        try:
+            found = folder.checkpoints.latest(state, fingerprint=recipe.fingerprint(spec))
+        except FluxforgeError:
+            return None
+    if found is None:
+        return None
+    network: Network = jax.tree.map(lambda leaf: leaf[member or 0] if eqx.is_array(leaf) else leaf, found[1].network)
+    return network
+
+
+def _roll_out(scheme: Scheme, network: Network | None, spec: recipe.Recipe) -> tuple[Mesh, dict[str, CellField]]:
+    """A mesh of the evaluation, and the fields on it by name, each after as many steps of its own.
+
+    The reference is the law of the data. Problems are those of the evaluation, whose compiled code is used again.
+    """
+    wanted = spec.evaluation
+    k = min(DRAWN, wanted.meshes - 1)
+    mesh = evaluation_meshes(wanted, spec.seed)[k]
+    with jax.enable_x64(True):
+        problem: Problem = jax.tree.map(lambda leaf: leaf[k], evaluation_problems(spec))
+        steps: dict[str, Step] = {} if network is None else {"network": step_of(cast(network, "float64"))}
+        steps["formula"] = partial(take_step, scheme.stages)
+        steps["reference"] = lambda p: exact_step(p, p.T)
+        fields = {name: _repeat(step, problem, wanted.rollout) for name, step in steps.items()}
+    return mesh, {name: values[: len(mesh.cells)] for name, values in fields.items()}
+
+
+def _repeat(step: Step, problem: Problem, count: int) -> CellField:
+    """The state after so many steps; padded cells stay at zero."""
+
+    @eqx.filter_jit
+    def run(problem: Problem) -> jax.Array:
+        def once(_: Any, T: jax.Array) -> jax.Array:
+            after = jnp.asarray(step(eqx.tree_at(lambda p: p.T, problem, T)))
+            return jnp.where(problem.graph.live, after, 0.0)
+
+        last: jax.Array = jax.lax.fori_loop(0, count, once, problem.T)
+        return last
+
+    return np.asarray(run(problem))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -17,33 +17,20 @@ from fluxforge._arguments import check_path
 from fluxforge.data._build import source
 from fluxforge.data._model import model_of
 from fluxforge.errors import InputError
-from fluxforge.pipeline._certification import name_outputs
 from fluxforge.pipeline._folder import recipe_of
-from fluxforge.report._mathml import typeset
+from fluxforge.pipeline._outcome import Result, name_outputs, read_result
+from fluxforge.report._page import typeset
 from fluxforge.run._durable import Metrics
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._record import Document, Record
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.limiter import LimiterResult
-from fluxforge.run.result import Discovery, Generalisation, from_document
+from fluxforge.run.result import Generalisation, from_document, to_document
 from fluxforge.run.skew import SkewResult
 from fluxforge.scheme._document import load
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._trained import TrainedNetwork
 from fluxforge.train._train import Trained, train
-
-# Kinds of runs. The stage that holds the document of a finished run has the name of its kind, that of an experiment
-# the name `discovery`.
-DISCOVERY, GENERALISATION, CARRY, LIMITER, SKEW = "discovery", "generalisation", "carry", "limiter", "skew"
-EXPERIMENT = "experiment"
-Result: TypeAlias = Discovery | Generalisation | CarryResult | LimiterResult | SkewResult
-_RESULTS: Mapping[str, type[Result]] = {
-    CARRY: CarryResult,
-    DISCOVERY: Discovery,
-    GENERALISATION: Generalisation,
-    LIMITER: LimiterResult,
-    SKEW: SkewResult,
-}
 
 
 class CertificateLine(Record, frozen=True, kw_only=True):
@@ -120,13 +107,14 @@ def _column(values: Sequence[Any]) -> np.ndarray:
 class Run:
     """A finished run: what `ff.discover` returns and `ff.load_run` reads.
 
-    `document` is the mapping that `fluxforge discover --json` prints, `folder` the run folder and `recipe` its recipe.
-    The rest is read from the folder when it is first used.
+    `folder` is the run folder and `recipe` its recipe. `result` is the record of the run: a Discovery, a Generalisation
+    (of arms), a CarryResult (of a network in the form of a flux), a LimiterResult or a SkewResult. The rest is read
+    from the folder when it is first used.
     """
 
     folder: Path
     recipe: recipe.Recipe
-    document: Document
+    result: Result
 
     def __repr__(self) -> str:
         return f"Run({self.recipe.name}: {self._headline}; {self.folder})"
@@ -135,16 +123,11 @@ class Run:
         page = Markup("<p><b>{}</b>: {}</p>").format(self.recipe.name, self._headline)
         if self.scheme is not None:
             page += typeset(self.scheme)
-        names = ("report.html", *name_outputs(self._accepted), "generalisation.png")
+        names = ("report.html", *name_outputs(self.result), "generalisation.png")
         links = (
             Markup('<a href="{}">{}</a>').format(path.resolve().as_uri(), path.name) for path in self._files(names)
         )
         return str(page + Markup("<p>{}</p>").format(Markup(", ").join(links)))
-
-    @property
-    def _accepted(self) -> bool:
-        """Whether the formula is in scheme.json: recovered, or a limiter that was not refused."""
-        return self.verdict == ("approximation" if isinstance(self.result, LimiterResult) else "recovered")
 
     @property
     def _headline(self) -> str:
@@ -164,11 +147,9 @@ class Run:
         return [self.folder / name for name in names if (self.folder / name).exists()]
 
     @cached_property
-    def result(self) -> Result:
-        """The document as a record: of arms, of a network in the form of a flux, of a limiter, of a flux for skewed
-        meshes, otherwise a Discovery.
-        """
-        return from_document(self.document, _RESULTS[result_stage(self.recipe)], self.folder)
+    def document(self) -> Document:
+        """The record as plain JSON values: what `fluxforge discover --json` prints."""
+        return to_document(self.result)
 
     @property
     def verdict(self) -> str | None:
@@ -183,7 +164,7 @@ class Run:
     @cached_property
     def scheme(self) -> Scheme | None:
         """The formula as a scheme, recovered or not; None if no formula was found."""
-        found = self._files([name_outputs(self._accepted)[0]])
+        found = self._files([name_outputs(self.result)[0]])
         return load(found[0]) if found else None
 
     @cached_property
@@ -241,32 +222,15 @@ class Run:
         return path
 
 
-def run_kind(spec: recipe.Recipe) -> str:
-    """The kind of run that a recipe asks for: by its data, the form of its network, and whether it has arms."""
-    if isinstance(spec.data, recipe.Rows):
-        return LIMITER
-    if isinstance(spec.data, recipe.Skew):
-        return SKEW
-    if isinstance(spec.data, recipe.Experiment):
-        return EXPERIMENT
-    return CARRY if spec.network.form == "flux" else GENERALISATION if spec.arms else DISCOVERY
-
-
-def result_stage(spec: recipe.Recipe) -> str:
-    """The stage that holds the document of a finished run."""
-    kind = run_kind(spec)
-    return DISCOVERY if kind == EXPERIMENT else kind
-
-
 def load_run(folder: str | os.PathLike[str]) -> Run:
-    """The finished run in a folder; nothing but its document is read.
+    """The finished run in a folder; nothing but its record is read.
 
     Raises InputError if the folder has no run, or one that is not finished.
     """
     check_path(folder, "folder", "the path of a run folder")
     held = RunFolder.read(Path(folder))
     spec = recipe_of(held)
-    document = held.read_stage(result_stage(spec))
-    if document is None:
+    result = read_result(spec, held)
+    if result is None:
         raise InputError(f"{folder}: the run is not finished: continue it with fluxforge discover --resume {folder}")
-    return Run(held.path, spec, document)
+    return Run(held.path, spec, result)

@@ -9,27 +9,21 @@ from threadpoolctl import threadpool_limits
 
 from fluxforge import recipe
 from fluxforge._machine import environment
-from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
-from fluxforge.pipeline._certification import name_outputs, verify_scheme
-from fluxforge.pipeline._folder import finite, record_outputs
+from fluxforge.pipeline._folder import command_of
+from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.pipeline._skew_stages import FolderParts, validate_laws
 from fluxforge.report._skew_page import write_skew
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
-from fluxforge.run._record import Document
-from fluxforge.run.result import from_document, to_document
 from fluxforge.run.skew import AngleRow, LawRow, LimitRow, SkewResult, TrialRow
-from fluxforge.scheme._document import load, save
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.skew._choose import OBJECTIVES, Choice, choose_laws, missed_by
-from fluxforge.skew._conductivity import CONDUCTIVITIES
-from fluxforge.skew._consistency import CELLS, Consistency, fit_limits
 from fluxforge.skew._data import FaceTable, make_table, read_law
-from fluxforge.skew._law import CORRECTED, ChosenLaw, Constants, face_weights
-from fluxforge.skew._network import Coefficients, load_coefficients, train_coefficients
+from fluxforge.skew._flux import CORRECTED, ChosenLaw, Constants, Invariants, face_weights
+from fluxforge.skew._network import CELLS, Coefficients, Consistency, fit_limits, load_coefficients, train_coefficients
 from fluxforge.skew._objective import Judge
-from fluxforge.skew._operator import Invariants
+from fluxforge.skew._problems import CONDUCTIVITIES
 
 # What a flux has to reach, as a share of the corrected flux's; margins of the search are narrower.
 MOST_ERROR, LEAST_STEP, LEAST_ORDER = 1.02, 0.8, 1.9
@@ -46,30 +40,12 @@ def check_skew(spec: recipe.Recipe) -> None:
         read_law(spec.data.law)
 
 
-def discover_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Document:
-    """From a recipe to the schemes, certificate and report in the folder; returns the document."""
-    found, scheme, certificate = find_flux(spec, folder, tell)
-    document: Document = finite(to_document(found))
-    result = from_document(document, SkewResult, folder.path)
-    paths = write_skew(result, scheme, folder.path, command=str(folder.description.get("command", "")))
-    names = () if certificate is None else name_outputs(result.verdict == "recovered")
-    laws = () if certificate is None else tuple(f"scheme-{name}.json" for name in OBJECTIVES)
-    texts = tuple(folder.path / name for name in (*names, *laws))
-    record_outputs(folder, spec, (*paths, folder.path / NETWORK), texts=texts)
-    return document
+def report_skew(outcome: Outcome[SkewResult], folder: RunFolder, into: Path) -> list[Path]:
+    """Write the report of a run for skewed meshes; returns the paths of its files."""
+    return write_skew(outcome.result, outcome.scheme, into, command=command_of(folder))
 
 
-def rewrite_skew(document: Document, folder: RunFolder, into: Path, _: Progress) -> None:
-    """Write the report of a finished run for skewed meshes again; its scheme is in `into`."""
-    result = from_document(document, SkewResult, folder.path)
-    path = into / name_outputs(result.verdict == "recovered")[0]
-    command = str(folder.description.get("command", ""))
-    write_skew(result, load(path) if path.exists() else None, into, command=command)
-
-
-def find_flux(
-    spec: recipe.Recipe, folder: RunFolder, tell: Progress
-) -> tuple[SkewResult, Scheme | None, Certificate | None]:
+def discover_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[SkewResult]:
     """From a recipe to the record of its run, and the certified scheme, if the data are those of a consistent flux."""
     assert isinstance(spec.data, recipe.Skew)
     seconds: dict[str, float] = {}
@@ -82,6 +58,7 @@ def find_flux(
     consistency = fit_limits(network, unseen)
     choice = scheme = certificate = None
     laws: tuple[LawRow, ...] = ()
+    others: dict[str, Scheme] = {}
     if consistency.holds:
         with add_seconds(seconds, "choose"):
             choice = _choose(spec, folder, tell)
@@ -90,7 +67,9 @@ def find_flux(
     verdict, reasons = _judge(consistency, laws)
     if choice is not None:
         with add_seconds(seconds, "certify"):
-            scheme, certificate = _certify(choice.laws, verdict, spec, folder.path, tell)
+            scheme = choice.laws["error"].scheme(spec.name)
+            certificate = verify_scheme(scheme, tell)
+            others = {f"scheme-{name}.json": law.scheme(f"{spec.name}-{name}") for name, law in choice.laws.items()}
     found = SkewResult(
         recipe=spec.name,
         seed=spec.seed,
@@ -112,7 +91,7 @@ def find_flux(
         environment=environment(),
         conductivity=spec.data.conductivity,
     )
-    return found, scheme, certificate
+    return Outcome(found, scheme, certificate, others, networks=(NETWORK,))
 
 
 def _make(spec: recipe.Recipe, cells: int | None = None) -> FaceTable:
@@ -191,20 +170,6 @@ def _judge(consistency: Consistency, laws: tuple[LawRow, ...]) -> tuple[str, tup
     if not consistency.holds:
         return "refused", reasons
     return ("recovered" if all(checks.values()) else "approximation"), reasons
-
-
-def _certify(
-    laws: Mapping[str, ChosenLaw], verdict: str, spec: recipe.Recipe, folder: Path, tell: Progress
-) -> tuple[Scheme, Certificate]:
-    """Save the scheme of every law, that of the error as the run's own, with its certificate."""
-    own, beside = name_outputs(verdict == "recovered")
-    scheme = laws["error"].scheme(spec.name)
-    certificate = verify_scheme(scheme, tell)
-    save(scheme, folder / own)
-    certificate.save(folder / beside)
-    for name, law in laws.items():
-        save(law.scheme(f"{spec.name}-{name}"), folder / f"scheme-{name}.json")
-    return scheme, certificate
 
 
 def _plain_error(table: FaceTable) -> float:

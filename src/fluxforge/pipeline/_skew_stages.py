@@ -22,10 +22,10 @@ from fluxforge.run.skew import (
 )
 from fluxforge.scheme._damped import SKEWED
 from fluxforge.skew._choose import AbstractParts, SearchPart, Trial
-from fluxforge.skew._conductivity import CONDUCTIVITIES, SCALAR, Conductivity
-from fluxforge.skew._law import CORRECTED, ChosenLaw, Constants, law_text
+from fluxforge.skew._flux import CORRECTED, ChosenLaw, Constants, balances_of, law_text
 from fluxforge.skew._objective import Scores
-from fluxforge.skew._validate import HeldOut, balances_of, least_coercivity, measure_extremes, score_family
+from fluxforge.skew._problems import CONDUCTIVITIES, SCALAR, Conductivity
+from fluxforge.skew._validate import HeldOut, least_coercivity, measure_extremes, score_family
 
 _SEARCH, _VALIDATED = "skew-search", "skew-validated"
 

@@ -86,7 +86,7 @@ def _check_invariants(recipe: Recipe) -> Iterator[Clash]:
     if not given:
         return
     # Imported here, with SymPy: few recipes need it.
-    from fluxforge.scheme._symbols import INVARIANTS, invariant_names
+    from fluxforge.scheme._scheme import INVARIANTS, invariant_names
     from fluxforge.scheme.reference import CORRECTION
 
     if CORRECTION in given and not isinstance(recipe.data, Meshes):

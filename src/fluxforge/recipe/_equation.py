@@ -138,8 +138,8 @@ def _parse_law(text: str, equation: "Equation | None") -> "sp.Expr":
     # Imported here, like NumPy below: recipes are read without them, and few have a law.
     from fluxforge.expression._parse import parse
     from fluxforge.expression._symbols import symbol
-    from fluxforge.pde._catalogue import HEAT
-    from fluxforge.scheme._symbols import IN_SPACE, Hop, message_symbols
+    from fluxforge.pde._equation import HEAT
+    from fluxforge.scheme._scheme import IN_SPACE, Hop, message_symbols
 
     # The volume of a boundary face's far side is infinite, so that a law of it would not be finite there;
     # data are made in the plane.

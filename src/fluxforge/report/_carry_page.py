@@ -5,8 +5,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from fluxforge._files import write_text
-from fluxforge.report._mathml import typeset
-from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, save_figures
+from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, save_figures, typeset
 from fluxforge.run.carry import CarryResult
 from fluxforge.scheme._scheme import Scheme
 

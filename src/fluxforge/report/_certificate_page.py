@@ -15,8 +15,18 @@ from fluxforge._files import write_text
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
 from fluxforge.expression._print import to_text
-from fluxforge.report._mathml import typeset, typeset_text
-from fluxforge.report._page import CLASSES, COLOURS, MARKERS, embed_figure, page, panels, save_figures, spell_powers
+from fluxforge.report._page import (
+    CLASSES,
+    COLOURS,
+    MARKERS,
+    embed_figure,
+    page,
+    panels,
+    save_figures,
+    spell_powers,
+    typeset,
+    typeset_equation,
+)
 from fluxforge.scheme._scheme import Scheme
 
 CAPTIONS = {
@@ -81,7 +91,7 @@ def shown_lines(certificate: Certificate) -> list[ShownLine]:
             line.property,
             str(line.verdict),
             CLASSES[line.verdict],
-            typeset_text(equations[line.property]) if line.property in equations else spell_powers(line.evidence),
+            typeset_equation(equations[line.property]) if line.property in equations else spell_powers(line.evidence),
             spell_powers(line.method),
         )
         for line in certificate.lines

@@ -1,21 +1,33 @@
-"""The plots of a discovery: Pareto front, training, errors on unseen meshes; and those of a run with two arms."""
+"""The plots of a discovery: Pareto front, training, errors on unseen meshes, and constants against the step."""
 
 import csv
 import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
-from fluxforge.report._limit_figure import limit_figure, limit_rows
-from fluxforge.report._mathml import plot_formula, round_decimals
-from fluxforge.report._page import COLOURS, MARKERS, Metric, number, panels, terms
-from fluxforge.run._record import Number
-from fluxforge.run.result import Arm, Discovery, Extrapolated, FrontRow, FrontTable, StepErrors
+from fluxforge.report._page import (
+    COLOURS,
+    MARKERS,
+    Metric,
+    Shown,
+    decimals,
+    embed_figure,
+    number,
+    panels,
+    plot_formula,
+    round_decimals,
+    terms,
+)
+from fluxforge.run._record import Numbers
+from fluxforge.run.result import Discovery, FrontRow, FrontTable, StepErrors, StepRow
 
 LINE, CHOSEN = COLOURS[:2]
 # Where an error of zero is drawn on a logarithmic axis.
@@ -28,6 +40,10 @@ MEASURES = {
     "rollout_mse": "many steps, mean square",
 }
 FRONT_COLUMNS = ("name", "kind", "complexity", "error", "formula")
+# The network's constants are shown up to so many times the range of the formula's beyond it.
+BEYOND = 1.5
+TINY = 1e-3
+HOLLOW = {"markerfacecolor": "none", "markersize": 8, "zorder": 4}
 
 
 def discovery_figures(result: Discovery, metrics: Sequence[Metric]) -> dict[str, Figure]:
@@ -184,81 +200,139 @@ def _is_finite(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
-COLUMNS = (("sparse", "with ℓ¹ (sparse)", "#0072B2"), ("dense", "without ℓ¹ (dense)", "#D55E00"))
-METRICS = (
-    ("train_mae", "training\nMAE"),
-    ("ood_mse", "one step,\nunseen meshes\nMSE"),
-    ("rollout_mse", "50 steps,\nunseen meshes\nMSE"),
-)
-# Errors below float32's square resolution are drawn there.
-FLOOR = 1e-15
+def limit_rows(result: Discovery) -> list[StepRow]:
+    """The steps at which constants are known, longest first."""
+    rows = [row for row in result.against_step or () if row.step > 0 and row.constants]
+    return sorted(rows, key=lambda row: -row.step)
 
 
-def generalisation_figure(arms: Mapping[str, Arm], seeds: int) -> Figure:
-    """Errors and weights of the arms `sparse` and `dense`, of so many seeds each.
-
-    Every seed is a dot, the bar is the median; histograms are of the last layer of the last update.
-    """
-    figure = Figure(figsize=(9.6, 7.2), layout="constrained")
-    axes = figure.subplots(2, 2, sharey="row", height_ratios=(3, 2))
-    for column, (arm, title, colour) in enumerate(COLUMNS):
-        _metrics(axes[0, column], arms[arm], colour)
-        _histogram(axes[1, column], arms[arm].last_layer, colour)
-        axes[0, column].set_title(title)
-    axes[0, 0].set_ylabel("error against the first-order scheme")
-    axes[1, 0].set_ylabel("share of weights")
-    figure.suptitle(f"Trained on two cells, asked about meshes of 300: {seeds} seeds each", fontsize=12)
+def limit_figure(result: Discovery) -> Figure:
+    """Constants against the step, a panel for those that tend to the same; the network's own are hollow."""
+    groups = _groups(result)
+    figure, axes = panels(len(groups), columns=2)
+    for panel, (aim, names) in zip(axes, groups.items(), strict=True):
+        _draw(panel, result, names)
+        if aim:
+            panel.set_title(f"towards {aim}", fontsize=10)
     return figure
 
 
-def _metrics(panel: Axes, arm: Arm, colour: str) -> None:
-    rng = np.random.default_rng(0)
-    for k, (name, _) in enumerate(METRICS):
-        values = np.maximum(np.asarray(getattr(arm, name), float), FLOOR)
-        median = float(np.median(values))
-        panel.bar(k, median, width=0.6, color=colour, alpha=0.3, bottom=None)
-        panel.scatter(k + 0.2 * (rng.random(len(values)) - 0.5), values, s=16, color=colour, alpha=0.8, linewidths=0)
-        panel.annotate(
-            f"{median:.1e}", (k, max(values.max(), median)), xytext=(0, 6), textcoords="offset points", ha="center"
+def limit_pictures(result: Discovery) -> list[Shown]:
+    """A picture per panel, for a page."""
+    found = []
+    for k, names in enumerate(_groups(result).values() if limit_rows(result) else ()):
+        figure, (panel,) = panels(1)
+        outside = _draw(panel, result, names)
+        caption = f"{', '.join(names)} against the step: lines are the formula's best, stars what they tend to"
+        caption += ", hollow marks the network's own" if _network_names(result, names) else ""
+        caption += f", {outside} of which lie outside" if outside else ""
+        ends = (
+            f"{name} goes from {row[0]} at the longest step to {row[2]}" for name, *row in limit_table(result, names)
         )
-    panel.set_yscale("log")
-    panel.set_ylim(FLOOR / 3, 30.0)
-    panel.set_xticks(range(len(METRICS)), [label for _, label in METRICS])
-    panel.grid(axis="y", alpha=0.3)
+        found.append(embed_figure(figure, f"limit{k}", f"{caption}.", alt="; ".join(ends)))
+    return found
 
 
-def _histogram(panel: Axes, weights: Sequence[Number], colour: str) -> None:
-    values = np.asarray(weights, float)
-    reach = max(0.3, float(np.abs(values).max()))
-    bins = np.linspace(-reach, reach, 61)
-    panel.hist(values, bins=list(bins), color=colour, weights=np.full(len(values), 1.0 / len(values)))
-    panel.set_yscale("log")
-    panel.set(xlabel="weight of the last update layer")
-    panel.grid(alpha=0.3)
+def limit_table(result: Discovery, names: Sequence[str] | None = None) -> list[tuple[str, str, str, str, str]]:
+    """Constant, at the longest step, at the shortest, limit ± uncertainty, and what it was taken as."""
+    rows = limit_rows(result)
+    if not rows:
+        return []
+    values, spread, taken = result.constants or {}, result.constants_uncertainty or {}, result.rational or {}
+    if result.constants_fitted is not None:
+        values, spread = result.constants_fitted.values, result.constants_fitted.uncertainty
+    return [
+        (
+            name,
+            _short(rows[0].constants.get(name)),
+            _short(rows[-1].constants.get(name)),
+            "—" if (value := values.get(name)) is None else with_uncertainty(value, spread.get(name)),
+            str(taken.get(name) or _short(values.get(name))),
+        )
+        for name in (rows[0].constants if names is None else names)
+    ]
 
 
-def extrapolation_figure(extrapolation: Extrapolated) -> Figure:
-    """One-step errors for longer steps, larger temperatures and other boundaries than in training."""
-    figure = Figure(figsize=(11, 3.8), layout="constrained")
-    axes = figure.subplots(1, 3, sharey=True)
-    titles = {
-        "fourier": "Δt / Δt_Fourier",
-        "temperature_range": "temperatures, times those of training",
-        "boundary": "boundary",
-    }
-    for panel, (name, title) in zip(axes, titles.items(), strict=True):
-        errors = getattr(extrapolation, name)
-        labels = list(errors)
-        for arm, label, colour in COLUMNS:
-            quartiles = np.maximum(
-                [np.percentile(np.array(errors[each][arm], float), (25, 50, 75)) for each in labels], FLOOR
-            )
-            x = np.arange(len(labels))
-            panel.plot(x, quartiles[:, 1], "o-" if name != "boundary" else "o", color=colour, label=label)
-            panel.vlines(x, quartiles[:, 0], quartiles[:, 2], color=colour, alpha=0.5, linewidth=4)
-        panel.set_xticks(range(len(labels)), [each.replace(" ", "\n") for each in labels])
-        panel.set(yscale="log", xlabel=title)
-        panel.grid(alpha=0.3)
-    axes[0].set_ylabel("one-step MSE / size², median and quartiles")
-    axes[0].legend()
-    return figure
+def limit_steps(result: Discovery) -> str:
+    """From the longest step to the shortest, in words."""
+    steps = [row.step for row in limit_rows(result)]
+    return f"{step_label(result)}, from {number(steps[0])} down to {number(steps[-1])}" if steps else ""
+
+
+def step_label(result: Discovery) -> str:
+    """What steps are measured in: a stencil is read on meshes, and there in Fourier steps."""
+    return "Δt in units of the Fourier step" if result.laws else "Δt"
+
+
+def with_uncertainty(value: float, spread: float | None) -> str:
+    """The value to the digits its uncertainty leaves: 0.99999000 ± 2.0 × 10⁻⁸."""
+    if spread is None or not math.isfinite(spread) or not math.isfinite(value):
+        return number(value, 10)
+    if spread <= 0:
+        return f"{number(value, 16)} ± 0"
+    decimals = min(max(1 - math.floor(math.log10(spread)), 0), 12)
+    return f"{value:.{decimals}f} ± {number(spread, 2)}".replace("-", "−")
+
+
+def _short(value: float | None) -> str:
+    """Five places, so that 1.00000 is not the number 1; fewer digits of what is tiny."""
+    return decimals(value, 5) if value is None or abs(value) >= TINY else number(value)
+
+
+def _groups(result: Discovery) -> dict[str, list[str]]:
+    """Constants by what they were taken as."""
+    names, taken = list(limit_rows(result)[0].constants), result.rational or {}
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(str(taken.get(name) or ""), []).append(name)
+    return found
+
+
+def _draw(panel: Axes, result: Discovery, names: Sequence[str]) -> int:
+    """Draw these constants, and return how many of the network's are too far off to be shown."""
+    rows = limit_rows(result)
+    steps, left = [row.step for row in rows], rows[-1].step / 2
+    for k, name in enumerate(names):
+        panel.plot(steps, _column([row.constants for row in rows], name), "-", **_look(k), label=name)
+        _end(panel, result, name, left=left, look=_look(k))
+    low, high = panel.get_ylim()
+    reach = BEYOND * (high - low)
+    outside = 0
+    for name, label in _network_names(result, names).items():
+        values = _column([row.network for row in rows], name)
+        far = (values < low - reach) | (values > high + reach)
+        outside += int(far.sum())
+        panel.plot(steps, np.where(far, np.nan, values), " ", **_look(names.index(name)) | HOLLOW, label=label)
+    panel.set(xscale="log", xlabel=step_label(result), ylabel="constant")
+    # Readings of the network lie between the halvings; their labels would overlap.
+    ticks = [row.step for row in rows if not row.network][::2] or steps[::2]
+    panel.set_xticks([*ticks, left], [*(f"{step:.3g}" for step in ticks), "→ 0"])
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.axvline(left * math.sqrt(2), color="#999999", linewidth=0.8, linestyle=":")
+    panel.ticklabel_format(axis="y", useOffset=False)
+    panel.legend(fontsize=8.5)
+    return outside
+
+
+def _end(panel: Axes, result: Discovery, name: str, *, left: float, look: dict[str, Any]) -> None:
+    """What a constant tends to, with its uncertainty, at the edge."""
+    value = (result.constants or {}).get(name)
+    if value is None or not math.isfinite(value):
+        return
+    spread = (result.constants_uncertainty or {}).get(name) or 0.0
+    spread = spread if math.isfinite(spread) else 0.0
+    panel.errorbar([left], [value], yerr=[spread], capsize=5, zorder=3, **look | {"markersize": 8, "marker": "*"})
+
+
+def _network_names(result: Discovery, names: Sequence[str]) -> dict[str, str]:
+    """Which of the network's own constants belong to these, and what they are called."""
+    own = {name for row in limit_rows(result) for name in row.network or ()}
+    return {name: f"{name} of the network" for name in names if name in own}
+
+
+def _column(rows: Sequence[Numbers | None], name: str) -> Float[np.ndarray, " steps"]:
+    return np.array([(row or {}).get(name) for row in rows], float)
+
+
+def _look(k: int) -> dict[str, Any]:
+    return {"color": COLOURS[k % 7], "marker": MARKERS[k % 7], "markersize": 5, "linewidth": 1.2}

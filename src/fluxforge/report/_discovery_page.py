@@ -18,8 +18,12 @@ from fluxforge.report._discovery_figures import (
     discovery_figures,
     front_csv,
     front_figure,
+    limit_pictures,
+    limit_steps,
+    limit_table,
     shown_fronts,
     step_errors,
+    with_uncertainty,
 )
 from fluxforge.report._discovery_words import (
     HEAT,
@@ -32,9 +36,21 @@ from fluxforge.report._discovery_words import (
     physics_rows,
     question,
 )
-from fluxforge.report._limit_figure import limit_pictures, limit_steps, limit_table, with_uncertainty
-from fluxforge.report._mathml import align, inline_math, mathml, typeset, typeset_text
-from fluxforge.report._page import Metric, Shown, decimals, embed_figure, number, page, save_figures, terms
+from fluxforge.report._page import (
+    Metric,
+    Shown,
+    align,
+    decimals,
+    embed_figure,
+    inline_math,
+    mathml,
+    number,
+    page,
+    save_figures,
+    terms,
+    typeset,
+    typeset_text,
+)
 from fluxforge.run._record import Number
 from fluxforge.run.result import Discovery, FrontTable, Law, Laws
 from fluxforge.scheme._scheme import Scheme
@@ -49,10 +65,6 @@ A_LINE = 4
 ERRORS_CAPTION = (
     "How far network (circles) and formula (squares) are from the reference on meshes that neither has seen."
 )
-FIELDS_CAPTION = (
-    "After {steps} steps from the same state, on one colour scale; then the differences, each on its own scale. "
-    "The reference is the law of the training data."
-)
 
 
 def write_discovery(
@@ -63,13 +75,13 @@ def write_discovery(
     certificate: Certificate | None,
     metrics: Sequence[Metric],
     command: str,
-    picture: Figure | None = None,
+    pictures: Mapping[str, Figure] | None = None,
 ) -> list[Path]:
     """Write `report.html` and, as far as the run got, its figures as PNG and SVG and `front.csv`; return the paths."""
     folder = Path(folder)
     figures = discovery_figures(result, metrics)
     text = discovery_page(
-        result, figures, scheme=scheme, certificate=certificate, metrics=metrics, command=command, picture=picture
+        result, figures, scheme=scheme, certificate=certificate, metrics=metrics, command=command, pictures=pictures
     )
     write_text(folder / "report.html", text)
     paths = [folder / "report.html", *save_figures(figures, folder)]
@@ -87,7 +99,7 @@ def discovery_page(
     certificate: Certificate | None,
     metrics: Sequence[Metric] = (),
     command: str = "",
-    picture: Figure | None = None,
+    pictures: Mapping[str, Figure] | None = None,
 ) -> str:
     """The page as text, its pictures inside it. A formula is typeset only if the result says it is recovered."""
     recovered = result.recovered
@@ -124,7 +136,12 @@ def discovery_page(
         losses=_losses(result),
         fronts=fronts,
         panels=_front_pictures(fronts),
-        figures=_inline_figures(result, figures, metrics, picture),
+        figures=_inline_figures(result, figures, metrics),
+        pictures=[
+            embed_figure(figure, f"field{k}", "", alt=f"Field on an unseen mesh: {title}", look="light")
+            for k, (title, figure) in enumerate((pictures or {}).items())
+        ],
+        rollout="many" if result.evaluation is None else result.evaluation.rollout or "many",
         measures=MEASURES,
         skipped=metrics[-1].get("skipped") if metrics else None,
         command=command,
@@ -135,21 +152,15 @@ def discovery_page(
     )
 
 
-def _inline_figures(
-    result: Discovery, figures: Mapping[str, Figure], metrics: Sequence[Metric], picture: Figure | None
-) -> dict[str, Shown]:
-    """The figures that stand in the page itself: training, errors, and the picture of the fields."""
-    inline = {
+def _inline_figures(result: Discovery, figures: Mapping[str, Figure], metrics: Sequence[Metric]) -> dict[str, Shown]:
+    """The figures of training and of errors, which stand in the page itself."""
+    return {
         name: embed_figure(
             figure, name, _caption(name, metrics), alt=_alternative_text(name, result, metrics), look="narrow"
         )
         for name, figure in figures.items()
         if name in ("loss", "errors")
     }
-    if picture is not None:
-        steps = "many" if result.evaluation is None else result.evaluation.rollout or "many"
-        inline["picture"] = embed_figure(picture, "picture", FIELDS_CAPTION.format(steps=steps), look="light wide")
-    return inline
 
 
 def _verdict(result: Discovery) -> str:

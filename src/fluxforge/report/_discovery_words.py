@@ -9,8 +9,7 @@ from fluxforge.certify._summary import summarise
 from fluxforge.pde._equation import Equation
 from fluxforge.report._page import Metric, terms
 from fluxforge.run.result import Discovery
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme
 
 LEARNED_FROM = {
     frozenset({"supervised"}): "was shown examples of single steps",

@@ -8,8 +8,7 @@ from fluxforge._files import write_text
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
 from fluxforge.report._certificate_page import formula_lines, shown_lines
-from fluxforge.report._mathml import typeset, typeset_text
-from fluxforge.report._page import page
+from fluxforge.report._page import page, typeset, typeset_text
 from fluxforge.run.result import Discovery
 from fluxforge.scheme._scheme import Scheme
 

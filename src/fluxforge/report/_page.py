@@ -1,24 +1,31 @@
-"""What pages and figures share: templates, inline pictures, panels, numbers for people, and tables of documents."""
+"""What pages and figures share: templates, inline pictures, panels, numbers, and formulas as MathML.
 
-import csv
+Browsers typeset MathML; latex2mathml converts a formula's LaTeX to it.
+"""
+
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from latex2mathml.converter import convert
 from markupsafe import Markup
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.mathtext import MathTextParser
 
+from fluxforge.errors import ExpressionError
+from fluxforge.expression import WORDS
+from fluxforge.expression._parse import parse
 from fluxforge.mesh import save_figure
-from fluxforge.report._mathml import round_decimals, typeset_number, typeset_text
-from fluxforge.run._record import Document
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme.emit._latex import emit_latex, formula_latex
 
 # Classes of the style by the verdict of a certificate's line.
 CLASSES = {
@@ -33,7 +40,20 @@ Metric: TypeAlias = Mapping[str, float | list[float | None] | None]
 # Keys of a line of metrics that are not terms of the loss.
 NOT_TERMS = ("step", "skipped", "learning_rate")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_RAISED_TO = re.compile(r"\^(-?\d+)(?![\w.])")
 _POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
+_DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
+_FRACTION = re.compile(r"-?\d+/\d+")
+_NAME = re.compile(r"[A-Za-z]\w*")
+_OUTER = re.compile(r"<math[^>]*><mrow>(.*)</mrow></math>", re.DOTALL)
+_CHARACTER = re.compile(r"&#x([0-9A-F]+);")
+# What browsers set better than what latex2mathml writes: ∂ without space around it, scripts without space in them.
+_MENDED = (
+    ("<mo>∂</mo>", "<mi>∂</mi>"),
+    ("<mo>/</mo>", '<mo lspace="0" rspace="0">/</mo>'),
+    ("<mi>Δ</mi>", '<mi mathvariant="normal">Δ</mi>'),
+    ('<mo accent="true">―</mo>', '<mo accent="true" stretchy="true">¯</mo>'),
+)
 
 
 @dataclass(frozen=True)
@@ -89,7 +109,8 @@ def decimals(value: float | None, places: int = 3) -> str:
 
 
 def spell_powers(text: str) -> str:
-    """A text with its numbers of the form 1.5e-16 spelt out: 1.5 × 10⁻¹⁶, or 0.15 where that is short."""
+    """A text with numbers of the form 1.5e-16 spelt out, 1.5 × 10⁻¹⁶ or 0.15 where that is short, and Δt^2 as Δt²."""
+    text = _RAISED_TO.sub(lambda found: found[1].translate(_RAISED), text)
     return _POWER.sub(lambda found: number(float(found[0]), len(found[1].replace(".", ""))), text)
 
 
@@ -123,75 +144,83 @@ def panels(count: int, *, columns: int | None = None) -> tuple[Figure, tuple[Axe
     return figure, axes[:count]
 
 
-# A row of a table: a value by column.
-Row = dict[str, Any]
+def typeset(scheme: Scheme) -> Markup:
+    """The scheme's formulas, a message or output a row, aligned at the equals signs."""
+    latex = emit_latex(scheme)
+    body = latex[latex.index(r"\begin{aligned}") + len(r"\begin{aligned}") : latex.index(r"\end{aligned}")]
+    return align([[mathml(cell) for cell in row.split("&")] for row in body.split("\\\\\n")])
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table for readers: its caption, the names of its columns, and rows of text."""
-
-    caption: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def tables(document: Document) -> dict[str, list[Row]]:
-    """Lists of records, records of records and lists of numbers, by their place: `networks`, `direct/θ = 1/rows`."""
-    return {where: rows for where, rows in _find_tables(document, ()) if rows}
+def align(rows: list[list[Markup]]) -> Markup:
+    """Rows of cells as one displayed table."""
+    filled = Markup("").join(
+        Markup("<mtr>{}</mtr>").format(Markup("").join(Markup("<mtd>{}</mtd>").format(cell) for cell in row))
+        for row in rows
+    )
+    return Markup('<math display="block"><mtable displaystyle="true">{}</mtable></math>').format(filled)
 
 
-def table_csv(rows: Sequence[Row]) -> str:
-    """A table as CSV, with every column that any row has."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+def typeset_text(formula: str, *, digits: int = 5, sum_of: str = "") -> Markup:
+    """A formula or equation written as text, inline, its decimals rounded; as code where the parser refuses it.
+
+    `sum_of` names the sum over neighbours N whose terms the formula gives.
+    """
+    shown = round_decimals(formula, digits)
+    try:
+        latex = " = ".join(_latex(side) for side in shown.split(" = "))
+        before = rf"{_latex(sum_of)} = \sum_{{N}} " if sum_of else ""
+    except ExpressionError:
+        return Markup("<code>{}</code>").format(f"{sum_of} = Σ {shown}" if sum_of else shown)
+    return Markup('<math alttext="{}">{}</math>').format(shown, mathml(before + latex))
 
 
-def _find_tables(value: Any, where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]]:
-    if isinstance(value, Mapping):
-        yield from _of_mapping(value, where)
-    elif _is_list(value) and where:
-        records = [each for each in value if isinstance(each, Mapping)]
-        if records and len(records) == len(value):
-            yield "/".join(where), [_flat(each) for each in records]
-            for k, each in enumerate(records):
-                deeper = {name: inner for name, inner in each.items() if _is_table(inner)}
-                yield from _find_tables(deeper, (*where, str(k)))
+def typeset_equation(equation: str) -> Markup:
+    """An equation with a long sum, inline: a math element per summand, since browsers break no line within one."""
+    first, *rest = re.split(r" (?=[+-] (?![^()]*\)))", equation)
+    return Markup(" ").join((typeset_text(first), *(inline_math(each[0]) + typeset_text(each[2:]) for each in rest)))
 
 
-def _of_mapping(value: Document, where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]]:
-    records = {name: each for name, each in value.items() if isinstance(each, Mapping) and _flat(each)}
-    if where and len(records) > 1 and len(records) == len(value):
-        yield "/".join(where), [{"name": name, **_flat(each)} for name, each in records.items()]
-    columns = {name: each for name, each in value.items() if _is_column(each)}
-    if where and columns and len({len(each) for each in columns.values()}) == 1:
-        yield "/".join(where), [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    for name, each in value.items():
-        yield from _find_tables(each, (*where, str(name)))
+def inline_math(latex: str) -> Markup:
+    """LaTeX as a math element in a line of text."""
+    return Markup("<math>{}</math>").format(mathml(latex))
 
 
-def _flat(record: Document) -> Row:
-    """Numbers and texts of a record, and those of the records in it as `outer.inner`."""
-    row: Row = {}
-    for name, value in record.items():
-        if isinstance(value, Mapping):
-            row |= {f"{name}.{inner}": each for inner, each in _flat(value).items()}
-        elif not _is_list(value):
-            row[name] = value
-    return row
+def plot_formula(formula: str, *, digits: int = 4) -> str | None:
+    """A formula written as text, for a label of a plot, between dollar signs; None if it cannot be set so."""
+    try:
+        label = f"${_latex(round_decimals(formula, digits))}$".replace(r"\frac", r"\dfrac")
+        MathTextParser("path").parse(label)
+    except (ExpressionError, ValueError):
+        return None
+    return label
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
+def typeset_number(text: str) -> Markup | str:
+    """A fraction, typeset; any other text as it is."""
+    return typeset_text(text) if _FRACTION.fullmatch(text) else text
 
 
-def _is_table(value: Any) -> bool:
-    return _is_list(value) and bool(value) and all(isinstance(each, Mapping) for each in value)
+def round_decimals(formula: str, digits: int = 5) -> str:
+    """A formula's text with its decimals shortened."""
+    return _DECIMAL.sub(lambda found: f"{float(found[0]):.{digits}g}", formula)
 
 
-def _is_column(value: Any) -> bool:
-    return _is_list(value) and len(value) > 1 and not any(_is_list(each) or isinstance(each, Mapping) for each in value)
+def mathml(latex: str) -> Markup:
+    """LaTeX as the inside of a math element."""
+    if not latex.strip():
+        return Markup("")  # latex2mathml refuses it; rows that continue a long sum begin with an empty cell
+    text = convert(latex.replace(r"\mathrm", r"\text"), display="block")
+    found = _OUTER.fullmatch(text)
+    inside = _CHARACTER.sub(_character, found[1] if found else "")
+    for written, better in _MENDED:
+        inside = inside.replace(written, better)
+    return Markup(inside)
+
+
+def _latex(formula: str) -> str:
+    return formula_latex(parse(formula, set(_NAME.findall(formula)) - WORDS))
+
+
+def _character(found: re.Match[str]) -> str:
+    character = chr(int(found[1], 16))
+    return found[0] if character in '<>&"' else character

@@ -16,7 +16,7 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 def prefix_progress(tell: Progress, prefix: str) -> Progress:
-    """A Progress that puts `prefix: ` before what is being done."""
+    """A Progress that puts the prefix and a colon before what is being done."""
     return lambda what, done, total: tell(f"{prefix}: {what}", done, total)
 
 

@@ -4,6 +4,7 @@ The document of a run is what `fluxforge discover --json` prints and what the ru
 UNSET where None is an answer, is absent from it: of a run without a formula, or of one made by an older version.
 """
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -248,8 +249,8 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 
 def to_document(record: msgspec.Struct) -> dict[str, Any]:
-    """A record as plain JSON values, with lists for tuples; numbers that are not finite stay."""
-    plain: dict[str, Any] = _to_lists(msgspec.to_builtins(record, enc_hook=lambda value: value.item()))
+    """A record as plain JSON values, with lists for tuples; numbers that are not finite are null."""
+    plain: dict[str, Any] = _to_json(msgspec.to_builtins(record, enc_hook=lambda value: value.item()))
     # In the document of a run with arms, each arm is a field of its own name, beside those of the run.
     if isinstance(record, Generalisation):
         first = {name: plain[name] for name in ("recipe", "seeds")}
@@ -257,10 +258,12 @@ def to_document(record: msgspec.Struct) -> dict[str, Any]:
     return {**plain.pop("arms"), **plain} if isinstance(record, Measured) else plain
 
 
-def _to_lists(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _to_lists(each) for name, each in value.items()}
-    return [_to_lists(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: _to_json(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_json(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def from_document(document: Document, kind: type[_Kind], where: Path) -> _Kind:

@@ -1,25 +1,48 @@
 """Schemes as algebra: stages of messages and outputs, built in, from a file, or discovered."""
 
 from fluxforge.expression._symbols import symbol
-from fluxforge.scheme._amplification import HIGHEST_ORDER, OneCellOrder, amplification, one_cell_order
-from fluxforge.scheme._bounded import bounded, unbounded
 from fluxforge.scheme._damped import SKEWED, Damping, damped_space
 from fluxforge.scheme._diffusion import corrected_space
-from fluxforge.scheme._document import claims_to_document, find, from_document, load, save, to_document
+from fluxforge.scheme._document import (
+    SPACES,
+    bounded_scheme,
+    claims_to_document,
+    find,
+    from_document,
+    load,
+    named_scheme,
+    save,
+    split_name,
+    to_document,
+)
 from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate, semi_discrete
-from fluxforge.scheme._linear import Affine, LinearStage, affine_form, linear_stages
-from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage, check_scheme
-from fluxforge.scheme._spaces import SPACES, bounded_scheme, named_scheme, split_name
-from fluxforge.scheme._symbols import (
+from fluxforge.scheme._linear import (
+    HIGHEST_ORDER,
+    Affine,
+    LinearStage,
+    OneCellOrder,
+    affine_form,
+    amplification,
+    linear_stages,
+    one_cell_order,
+)
+from fluxforge.scheme._scheme import (
     ALL_ENDS,
+    FAMILIES,
     IN_SPACE,
     INVARIANTS,
     NEXT,
     STEP,
     TURNED,
+    Claims,
     Ghost,
     Hop,
+    Message,
+    Output,
     Reduction,
+    Scheme,
+    Stage,
+    check_scheme,
     invariant_names,
     message_symbols,
     output_symbols,
@@ -42,7 +65,8 @@ from fluxforge.scheme._weighted import (
 )
 from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
 from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
-from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names, gradient_stage
+from fluxforge.scheme.reference import CORRECTION, SchemeBuilder, correction_text, gradient_names, gradient_stage
+from fluxforge.scheme.transport import bounded, unbounded
 
 __all__ = [
     "ALL_ENDS",

@@ -23,8 +23,7 @@ import sympy as sp
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._integrate import Prepared, Space, State
-from fluxforge.scheme._scheme import FAMILIES, Message, Output, Stage
-from fluxforge.scheme._symbols import Ghost
+from fluxforge.scheme._scheme import FAMILIES, Ghost, Message, Output, Stage
 
 
 def refuse_without_diffusion(equation: Equation) -> str | None:

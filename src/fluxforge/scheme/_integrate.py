@@ -7,10 +7,8 @@ from typing import NamedTuple
 import sympy as sp
 
 from fluxforge.expression._symbols import symbol
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
-from fluxforge.scheme._scheme import Claims, Message, Output, Scheme, Stage
-from fluxforge.scheme._symbols import NEXT, STEP, Ghost
+from fluxforge.pde._equation import HEAT, Equation
+from fluxforge.scheme._scheme import NEXT, STEP, Claims, Ghost, Message, Output, Scheme, Stage
 from fluxforge.scheme._tableau import EULER, Row, Tableau
 
 _MIDDLE = sp.Rational(1, 2)

@@ -1,4 +1,7 @@
-"""A scheme as affine maps of its fields, with geometric coefficients."""
+"""Linear schemes: affine maps of their fields, and one cell between walls in exact arithmetic.
+
+R(z), z = −Δt λ, is the factor by which a scheme multiplies an eigenmode of its own generator.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,9 +9,10 @@ from functools import lru_cache
 
 import sympy as sp
 
-from fluxforge.expression._symbols import symbol
-from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import ALL_ENDS, NODE_FIELDS, Hop, Reduction
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.pde._equation import Equation
+from fluxforge.pde._parameter import Rank
+from fluxforge.scheme._scheme import ALL_ENDS, NEXT, NODE_FIELDS, Ghost, Hop, Reduction, Scheme, Stage
 
 
 @dataclass(frozen=True)
@@ -87,3 +91,212 @@ def affine_form(expression: sp.Expr, variables: set[sp.Symbol]) -> Affine | None
     if constant.has(sp.nan, sp.zoo, sp.oo):
         return None
     return Affine(coefficients, constant)
+
+
+Z = symbol("z", "complex")
+
+# One unit square whose four sides hold T = g, with a diffusivity that makes its single decay rate 1; for formulas of
+# three coordinates one unit cube.
+_EIGHTH = sp.Rational(1, 8)
+_VELOCITY = (sp.Rational(1, 3), sp.Rational(1, 5), sp.Rational(1, 7))
+# a·n through each side where a flow with as much inflow as outflow leaves the one cell as it is, as with a central
+# flux: all outflow, and no two sides the same.
+_OUTFLOW = tuple(sp.Rational(1, k) for k in (3, 5, 7, 11, 13, 17))
+_HALF = sp.Rational(1, 2)
+_WALL = symbol("g")
+
+# Orders are compared up to this power of Δt.
+HIGHEST_ORDER = 6
+# Decimal coefficients are held as doubles: they are compared to this; rational ones exactly.
+_DECIMAL = 1e-12
+
+
+@lru_cache(maxsize=256)
+def amplification(scheme: Scheme) -> sp.Expr | None:
+    """R(z) as a rational function, from what multiplies T in one cell between walls; None where there is none.
+
+    A scheme that is not linear in T has none. For a scheme that is a function of one operator, T' = R(Δt G) T on every
+    mesh. Whether it is one has to be checked on a mesh with more than one cell.
+    """
+    for outflow in (False, True) if scheme.equation.velocity is not None else (False,):
+        cell = one_cell(scheme, outflow=outflow)
+        found = None if cell is None else _factor_of_cell(scheme, cell)
+        if found is not None:
+            return found
+    return None
+
+
+def _factor_of_cell(scheme: Scheme, cell: "OneCell") -> sp.Expr | None:
+    """R(z) of one cell; None where it stays as it is, or is not a rational function of Δt."""
+    dt = symbol("dt")
+    # The rate of the one cell is 1 for the plain flux; a scheme with another generator has a z of its own.
+    rate = -sp.diff(cell.T, dt).xreplace({dt: sp.Integer(0)})
+    if not may_grow(scheme.equation):
+        # With |rate|, a scheme that grows where the equation does not is unstable on all of the negative axis.
+        rate = sp.Abs(rate)
+    if not rate.is_number or not rate.is_finite or rate == 0:
+        return None
+    step = sp.cancel(cell.T.xreplace({dt: -Z / rate}))
+    theta = scheme.theta
+    factor_of_step = sp.cancel((1 + (1 - theta) * (step - 1)) / (1 - theta * (step - 1)))
+    return factor_of_step if factor_of_step.is_rational_function(Z) else None
+
+
+def may_grow(equation: Equation) -> bool:
+    """Whether the reaction's slope is positive with the parameters of the one cell."""
+    slope = sp.diff(equation.reaction, equation.u).xreplace(_parameters(equation))
+    return bool(slope.is_number and slope > 0)
+
+
+@dataclass(frozen=True)
+class OneCell:
+    """F(T) = T·(`T`) + S·(`S`) + g·(`wall`) + `constant` of one cell, its walls at g; functions of Δt."""
+
+    T: sp.Expr
+    S: sp.Expr
+    wall: sp.Expr
+    constant: sp.Expr
+
+
+@lru_cache(maxsize=256)
+def one_cell(scheme: Scheme, *, outflow: bool = False) -> OneCell | None:
+    """The scheme's F on one cell between walls; None for a scheme that is not linear in T, S and wall values.
+
+    With `outflow`, the flow leaves through every side.
+    """
+    if linear_stages(scheme) is None:
+        return None
+    known: dict[str, sp.Expr] = {"T": symbol("T"), "S": symbol("S")}
+    for stage in scheme.stages:
+        known.update(_outputs_of_one_cell(stage, known, scheme, outflow=outflow))
+    variables = (symbol("T"), symbol("S"), _WALL)
+    found = affine_form(sp.expand(known[NEXT]), set(variables))
+    if found is None:
+        return None
+    T, S, wall = (found.coefficients.get(variable, sp.Integer(0)) for variable in variables)
+    return OneCell(T, S, wall, found.constant)
+
+
+@dataclass(frozen=True)
+class OneCellOrder:
+    """Up to which power of Δt one step agrees with the exact solution of the scheme's own one-cell system.
+
+    `free`: of T, against e^{−λΔt}; `driven`: of S and of the walls' g, against the integral of it. An order of
+    `HIGHEST_ORDER` says: that or more.
+    """
+
+    free: int
+    driven: int
+
+
+@lru_cache(maxsize=256)
+def one_cell_order(scheme: Scheme) -> OneCellOrder | None:
+    """The order in time on one cell, exactly: Taylor coefficients in rationals, decimals to 1e-12.
+
+    None where the step is not a rational function of Δt or the cell does not change. An order on every mesh is at most
+    that on one cell.
+    """
+    dt = symbol("dt")
+    cell = _changing_cell(scheme)
+    if cell is None or not all(part.is_rational_function(dt) for part in (cell.T, cell.S, cell.wall)):
+        return None
+    theta = scheme.theta
+    bottom = 1 - theta * (cell.T - 1)
+    free = _taylor((1 + (1 - theta) * (cell.T - 1)) / bottom)
+    driven = [_taylor(part / bottom) for part in (cell.S, cell.wall)]
+    if free is None or any(part is None for part in driven) or not _same(free[0], sp.Integer(1)) or free[1] == 0:
+        return None
+    rate = free[1]
+    exact = [rate**k / sp.factorial(k) for k in range(HIGHEST_ORDER + 1)]
+    orders = [
+        _agree(part, [sp.Integer(0), *(part[1] * rate ** (k - 1) / sp.factorial(k) for k in range(1, len(part)))])
+        for part in driven
+        if part is not None
+    ]
+    return OneCellOrder(_agree(free, exact), min(orders))
+
+
+def _changing_cell(scheme: Scheme) -> OneCell | None:
+    """The one cell, with outflow where it does not change otherwise."""
+    cell = one_cell(scheme)
+    still = cell is not None and sp.diff(cell.T, symbol("dt")) == 0
+    return one_cell(scheme, outflow=True) if still and scheme.equation.velocity is not None else cell
+
+
+def _taylor(expression: sp.Expr) -> list[sp.Expr] | None:
+    """The coefficients of Δt⁰ … of a rational function, by long division; None where it has a pole at 0."""
+    dt = symbol("dt")
+    top, bottom = (sp.Poly(part, dt) for part in sp.fraction(sp.together(expression)))
+    up = [top.coeff_monomial(dt**k) for k in range(HIGHEST_ORDER + 1)]
+    down = [bottom.coeff_monomial(dt**k) for k in range(HIGHEST_ORDER + 1)]
+    if down[0] == 0:
+        return None
+    found: list[sp.Expr] = []
+    for k in range(HIGHEST_ORDER + 1):
+        found.append(sp.cancel((up[k] - sum(down[j] * found[k - j] for j in range(1, k + 1))) / down[0]))
+    return found
+
+
+def _agree(found: list[sp.Expr], wanted: list[sp.Expr]) -> int:
+    """The largest k up to which all coefficients are the same; −1 where the first is not."""
+    different = (k for k, (a, b) in enumerate(zip(found, wanted, strict=True)) if not _same(a, b))
+    return next(different, HIGHEST_ORDER + 1) - 1
+
+
+def _same(a: sp.Expr, b: sp.Expr) -> bool:
+    apart = sp.simplify(a - b)
+    return bool(abs(float(apart)) <= _DECIMAL * max(1.0, abs(float(b))) if apart.has(sp.Float) else apart == 0)
+
+
+def _outputs_of_one_cell(
+    stage: Stage, known: dict[str, sp.Expr], scheme: Scheme, *, outflow: bool
+) -> dict[str, sp.Expr]:
+    here = {symbol(name): value for name, value in known.items()}
+    here |= {symbol("V"): sp.Integer(1), **_parameters(scheme.equation)}
+    for name, message in stage.messages.items():
+        # No path leaves a ghost and no ring surrounds one cell: those sums are empty.
+        sides = _sides(scheme.dimension or 2) if message.hop is Hop.EDGE else []
+        along = _OUTFLOW if outflow else (None,) * len(sides)
+        terms = (
+            message.expression.xreplace(_side(side, known, scheme, flow))
+            for side, flow in zip(sides, along, strict=False)
+        )
+        here[symbol(name)] = sp.Add(*terms)
+    return {name: sp.cancel(output.expression.xreplace(here)) for name, output in stage.outputs.items()}
+
+
+def _sides(dimension: int) -> list[tuple[int, ...]]:
+    """The normals of a unit cube in so many dimensions: (1, 0), (−1, 0), (0, 1), (0, −1) in the plane."""
+    return [tuple(sign * (i == axis) for i in range(dimension)) for axis in range(dimension) for sign in (1, -1)]
+
+
+def _side(
+    side: tuple[int, ...], known: dict[str, sp.Expr], scheme: Scheme, flow: sp.Expr | None
+) -> dict[sp.Symbol, sp.Expr]:
+    """Every symbol of an edge from the cell to the ghost on one side; `flow` is a·n, of an even flow unless given."""
+    n = tuple(sp.Integer(component) for component in side)
+    values = {"A": 1, "delta": _HALF, "d_n": _HALF, "d_t": 0, "chi": 1, "V_P": 1, "V_N": sp.oo}
+    values |= {f"n_{axis}": part for axis, part in zip(COORDINATES, n, strict=False)}
+    values |= {f"d_{axis}": part / 2 for axis, part in zip(COORDINATES, n, strict=False)}
+    rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
+    for name, value in known.items():
+        shown = {Ghost.OWNER: value, Ghost.ZERO: sp.Integer(0), Ghost.DIRICHLET: _WALL}
+        values[f"{name}_P"] = value
+        values[f"{name}_N"] = shown[rules[name]]
+    return {symbol(name): sp.S(value) for name, value in values.items()} | _parameters(scheme.equation, n, flow)
+
+
+def _parameters(
+    equation: Equation, n: tuple[sp.Expr, ...] = (), flow: sp.Expr | None = None
+) -> dict[sp.Symbol, sp.Expr]:
+    """Every scalar and n·K n are 1/8, and a·n that of a flow without symmetry; on an edge with its normal."""
+    values: dict[str, sp.Expr] = {}
+    for p in equation.parameters:
+        along = sp.Add(*(a * component for a, component in zip(_VELOCITY, n, strict=False)))
+        value = _EIGHTH if p.rank is not Rank.VECTOR else along if flow is None else flow
+        values |= dict.fromkeys((*p.edge_names(), *p.cell_names) if n else p.cell_names, value)
+        # The normals are along the axes, and K is a multiple of the identity.
+        across = sp.sqrt(sp.Add(*(a**2 for a in _VELOCITY[: len(n)])) - along**2) if p.rank is Rank.VECTOR else 0
+        values |= dict.fromkeys(p.tangential_names if n else (), sp.S(across))
+        values |= {name: value * part for name, part in zip(p.conormal_names, n, strict=False)}
+    return {symbol(name): value for name, value in values.items()}

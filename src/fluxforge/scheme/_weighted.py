@@ -23,8 +23,7 @@ from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
 from fluxforge.pde._groups import dimensionless_groups
 from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate_stages
-from fluxforge.scheme._scheme import Message, Output, Scheme, Stage
-from fluxforge.scheme._symbols import STEP, Ghost
+from fluxforge.scheme._scheme import STEP, Ghost, Message, Output, Scheme, Stage
 from fluxforge.scheme._tableau import Tableau, rkl2, runge_kutta
 from fluxforge.scheme.fluxes import TINY
 

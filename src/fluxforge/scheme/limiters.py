@@ -14,18 +14,16 @@ import sympy as sp
 from fluxforge.errors import SchemeError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import symbol
-from fluxforge.pde._catalogue import BUILT_IN
-from fluxforge.pde._equation import Equation
-from fluxforge.scheme._critical import is_linear
+from fluxforge.pde._equation import BUILT_IN, Equation
 from fluxforge.scheme._discovered import DISCOVERED
 from fluxforge.scheme._integrate import Prepared, Space, State
-from fluxforge.scheme._scheme import Message
-from fluxforge.scheme._symbols import STEP, Hop
+from fluxforge.scheme._scheme import STEP, Hop, Message
 from fluxforge.scheme.fluxes import (
     along,
     carried,
     diffusive_flux,
     exact_flux,
+    is_linear,
     larger,
     refuse_still,
     smaller,

@@ -6,20 +6,99 @@ correction, and it vanishes where d is along n. The formulas contain components,
 dimension. Formulas of the paper are as printed, misprints included.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
 import sympy as sp
 
+from fluxforge._arguments import describe_value
+from fluxforge.errors import ExpressionError, SchemeError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import COORDINATES
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._diffusion import gradients
 from fluxforge.scheme._integrate import TWO_POINT, State, integrate
-from fluxforge.scheme._scheme import FAMILIES, Claims, Message, Output, Scheme, SchemeBuilder, Stage
-from fluxforge.scheme._symbols import Hop, message_symbols, output_symbols
+from fluxforge.scheme._scheme import (
+    EXPLICIT,
+    FAMILIES,
+    Claims,
+    Ghost,
+    Hop,
+    Message,
+    Output,
+    Reduction,
+    Scheme,
+    Stage,
+    message_symbols,
+    output_symbols,
+)
 from fluxforge.scheme._tableau import CRANK_NICOLSON, EULER, MIDPOINT, RK4, Tableau
 from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
+
+
+class SchemeBuilder:
+    """Write a scheme as text, stage by stage: each expression is parsed with just the symbols it may contain."""
+
+    def __init__(self, equation: Equation = HEAT) -> None:
+        self._equation = equation
+        self._stages: list[Stage] = []
+        self._earlier: tuple[str, ...] = ()
+
+    def stage(
+        self,
+        messages: Mapping[str, str | tuple[Hop, str] | tuple[Hop, str, Reduction]],
+        outputs: Mapping[str, str | tuple[Ghost, str]],
+        *,
+        where: str = "",
+    ) -> "SchemeBuilder":
+        """Add a stage.
+
+        A message is its text (summed over edges), (hop, text) or (hop, text, reduction); an output is its text or
+        (ghost, text).
+        `where` begins the messages of errors, to name the stage of a file.
+        """
+        where = where or f"stage {len(self._stages) + 1}"
+        for argument, parts in {"messages": messages, "outputs": outputs}.items():
+            _check_parts(parts, f"{where}: {argument}")
+        parsed: dict[str, Message] = {}
+        for name, given in messages.items():
+            hop, text, *rest = (Hop.EDGE, given) if isinstance(given, str) else given
+            known = message_symbols(hop, self._earlier, self._equation)
+            parsed[name] = Message(_parse_at(text, known, f"{where}, message {name!r:.60}"), hop, *rest)
+        symbols = output_symbols(parsed, self._earlier, self._equation)
+        done: dict[str, Output] = {}
+        for name, given_output in outputs.items():
+            ghost, text = (Ghost.DIRICHLET, given_output) if isinstance(given_output, str) else given_output
+            done[name] = Output(_parse_at(text, symbols, f"{where}, output {name!r:.60}"), ghost)
+        self._stages.append(Stage(parsed, done))
+        self._earlier = (*self._earlier, *done)
+        return self
+
+    def build(self, name: str, *, summary: str = "", claims: Claims | None = None, theta: sp.Expr = EXPLICIT) -> Scheme:
+        """The finished scheme; without claims it claims nothing."""
+        claims = claims or Claims()
+        return Scheme(name, tuple(self._stages), theta, summary, claims, self._equation)
+
+
+def _check_parts(parts: object, where: str) -> None:
+    """Raise SchemeError unless this is a mapping from names to texts, or to tuples of a hop or ghost and a text."""
+    if not isinstance(parts, Mapping):
+        raise SchemeError(f"{where} should be a mapping from names to formulas, got {describe_value(parts)}")
+    for name, given in parts.items():
+        pair = isinstance(given, tuple) and len(given) in (2, 3) and isinstance(given[0], Hop | Ghost)
+        reduced = pair and len(given) == 3 and isinstance(given[0], Hop) and isinstance(given[2], Reduction)
+        text = given[1] if pair and (len(given) == 2 or reduced) else given
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise SchemeError(f"{where}, {name!r:.60}: should be a formula as text, got {describe_value(given)}")
+
+
+def _parse_at(text: str, symbols: Mapping[str, sp.Symbol], where: str) -> sp.Expr:
+    try:
+        return parse(text, symbols)
+    except ExpressionError as error:
+        raise ExpressionError(f"{where}: {error}") from error
+
 
 CORRECTION = "correction"
 """The name of ½ (∇T_P + ∇T_N)·(n − d/(d·n)) among the invariants of networks."""

@@ -1,23 +1,224 @@
 """Discretisations of transport in space, by name: two-point fluxes, limited slopes on lines of cells and in any cells.
 
 Diffusion, reaction and capacity are as in the equation's two-point flux. All of them are conservative.
+
+Transport with linear reconstruction in cells of any shape: least-squares gradients, limited cell by cell.
+
+u_P + ψ_P g_P·p on one side of a face and u_N + ψ_N g_N·(p − d) on the other, p being the way from the centroid of P to
+the centre of the face, d the way from P to N. With Δ = g·p, and u⁺ ≥ 0 ≥ u⁻ the largest and least of u_N − u_P over the
+neighbours, ψ is the least over the faces of the cell of
+
+- Barth & Jespersen (AIAA 89-0366): min(1, u⁺/Δ) for Δ > 0, min(1, u⁻/Δ) for Δ < 0, 1 for Δ = 0;
+- Venkatakrishnan (J. Comput. Phys. 118, 1995): (D² + ε² + 2 Δ D)/(D² + 2 Δ² + Δ D + ε²), at most 1, with D = u⁺ or u⁻
+  as above and ε² = (K h)³, h³ = V in space and V^(3/2) in the plane, which lets small extrema pass.
+
+Limiters φ(r, c) at the faces of cells of any shape, with values that stay between those of the neighbours.
+
+Across a face with flow from P to N, d the way between the centroids and g_P the least-squares gradient,
+r = 2 g_P·d/(u_N − u_P) − 1 (Darwish & Moukalled, Int. J. Heat Mass Transfer 46, 2003): the value behind P is
+u_N − 2 g_P·d. On lattices of squares that is the value of the cell behind P, and the flux that of `limiters`. On
+triangles no cell lies there, and 0 ≤ φ ≤ min(2r/c, 2/(1 − c)) bounds nothing.
+
+What does: with forward Euler, a velocity without divergence and the Courant number c_P = Δt Σ max(s, 0) A/(C V) of all
+that leaves P, the new value is
+
+    u_P − Σ_out c_f e_f − Σ_in c_f (u_P − u_f),   Σ_out c_f = Σ_in c_f = c_P,   e_f = u_f − u_P,
+
+and values u_f that enter lie between u_P and the neighbour's, since ½(1 − c) φ ≤ 1. If every e_f lies between
+κ (u_P − u_max) and κ (u_P − u_min), κ = (1 − c_P)/c_P, with the extremes over P and its neighbours, the new value is a
+mean of such values with weights that are not negative: (1 − c_P) times one between u_min and u_max, plus Σ_in c_f u_f.
+So e_f = ½(1 − c) φ(r, c)(u_N − u_P), without 1 − c in methods of several stages, is cut to that interval, which
+contains 0. `ssp2` and `ssp3` are means of such steps of Δt and keep the same bounds.
 """
 
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
+
+import sympy as sp
 
 from fluxforge.errors import SchemeError
-from fluxforge.expression._symbols import symbol
-from fluxforge.pde._catalogue import BUILT_IN
-from fluxforge.pde._equation import Equation
-from fluxforge.scheme._bounded import bounded
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.pde._equation import BUILT_IN, Equation
 from fluxforge.scheme._integrate import Prepared, Space, State
-from fluxforge.scheme._scheme import Message
-from fluxforge.scheme._slopes import barth_jespersen, venkatakrishnan
-from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
-from fluxforge.scheme.limiters import LIMITERS, limited
+from fluxforge.scheme._scheme import STEP, Ghost, Hop, Message, Output, Reduction, Stage
+from fluxforge.scheme.fluxes import (
+    FLUXES,
+    TINY,
+    NumericalFlux,
+    diffusive_flux,
+    exact_flux,
+    larger,
+    refuse_still,
+    smaller,
+)
+from fluxforge.scheme.limiters import APART, LIMITERS, Keep, LimitedFace, Limiter, check_stages, limited
+
+# K³ of Venkatakrishnan's limiter, K = 1/2, as a decimal: it has whatever unit ε² needs.
+_K_CUBED = sp.Float(0.125)
+
+FaceLimit = Callable[[sp.Expr, sp.Expr, sp.Expr, int], sp.Expr]
+"""What one face allows of the slope of P, from Δ, u⁺, u⁻ and the dimension."""
 
 
-def _prepare(flux: NumericalFlux, equation: Equation, state: State, tag: str) -> Prepared:
+def _barth_jespersen(delta: sp.Expr, most: sp.Expr, least: sp.Expr, dimension: int) -> sp.Expr:
+    up, down = larger(delta, sp.S.Zero), smaller(delta, sp.S.Zero)
+    return smaller(sp.S.One, (most + TINY) / (up + TINY), (least - TINY) / (down - TINY))
+
+
+def _venkatakrishnan(delta: sp.Expr, most: sp.Expr, least: sp.Expr, dimension: int) -> sp.Expr:
+    epsilon = _K_CUBED * symbol("V_P") ** sp.Rational(3, dimension) + TINY
+
+    def part(slope: sp.Expr, bound: sp.Expr) -> sp.Expr:
+        return (bound**2 + epsilon + 2 * slope * bound) / (bound**2 + 2 * slope**2 + slope * bound + epsilon)
+
+    up, down = larger(delta, sp.S.Zero), smaller(delta, sp.S.Zero)
+    return smaller(sp.S.One, part(up, most), part(down, least))
+
+
+def rises(state: State, dimension: int, tag: str, ghost: Ghost = Ghost.OWNER) -> Stage:
+    """The least-squares gradient of a state, and the largest and least difference to a neighbour, with 0.
+
+    `ghost` is what a ghost shows of these two differences.
+    """
+    axes = COORDINATES[:dimension]
+    d = {axis: symbol(f"d_{axis}") / symbol("delta") for axis in axes}
+    pairs = [(a, b) for i, a in enumerate(axes) for b in axes[i:]]
+    messages = {f"m_{a}{b}": Message(d[a] * d[b]) for a, b in pairs}
+    messages |= {f"r_{axis}": Message(d[axis] / symbol("delta") * state.jump) for axis in axes}
+    messages |= {
+        "most": Message(state.jump, Hop.EDGE, Reduction.MAX),
+        "least": Message(state.jump, Hop.EDGE, Reduction.MIN),
+    }
+    M = sp.Matrix(dimension, dimension, lambda i, j: symbol(f"m_{''.join(sorted((axes[i], axes[j])))}"))
+    solved = M.adjugate() * sp.Matrix([symbol(f"r_{axis}") for axis in axes])
+    outputs = {f"g_{axis}{tag}": Output(top / M.det(), Ghost.OWNER) for axis, top in zip(axes, solved, strict=True)}
+    outputs[f"rise{tag}"] = Output(larger(symbol("most"), sp.S.Zero), ghost)
+    outputs[f"fall{tag}"] = Output(smaller(symbol("least"), sp.S.Zero), ghost)
+    return Stage(messages, outputs)
+
+
+def _prepare_slopes(limit: FaceLimit, dimension: int, equation: Equation, state: State, tag: str) -> Prepared:
+    axes = COORDINATES[:dimension]
+    p = {axis: symbol(f"p_{axis}") for axis in axes}
+    ahead = sp.Add(*(symbol(f"g_{axis}{tag}_P") * p[axis] for axis in axes))
+    back = sp.Add(*(symbol(f"g_{axis}{tag}_N") * (p[axis] - symbol(f"d_{axis}")) for axis in axes))
+    allowed = limit(ahead, symbol(f"rise{tag}_P"), symbol(f"fall{tag}_P"), dimension)
+    limits = Stage(
+        {"limit": Message(allowed, Hop.EDGE, Reduction.MIN)}, {f"psi{tag}": Output(symbol("limit"), Ghost.OWNER)}
+    )
+    P, N = state.at("_P"), state.at("_N")
+    left = P + symbol(f"psi{tag}_P") * ahead
+    # χ = 0 behind a Neumann wall, where the gradient of the mirror image is not known; at a Dirichlet wall p = d.
+    right = N + symbol("chi") * symbol(f"psi{tag}_N") * back
+    flux = exact_flux(equation).formula(equation, left, right, right - left)
+    flux += diffusive_flux(equation, P, N, state.jump)
+    return Prepared((rises(state, dimension, tag), limits), Message(-symbol("A") * flux))
+
+
+def _slope_space(name: str, summary: str, limit: FaceLimit) -> Callable[[int], Space]:
+    @cache
+    def in_dimension(dimension: int) -> Space:
+        return Space(
+            name,
+            summary,
+            partial(_prepare_slopes, limit, dimension),
+            refuse=refuse_still,
+            default=BUILT_IN["advection"],
+            linear=False,
+            in_dimension=in_dimension,
+        )
+
+    return in_dimension
+
+
+barth_jespersen = _slope_space(
+    "barth-jespersen",
+    "least-squares slopes in cells of any shape with Barth's and Jespersen's limiter",
+    _barth_jespersen,
+)
+venkatakrishnan = _slope_space(
+    "venkatakrishnan", "least-squares slopes in cells of any shape with Venkatakrishnan's limiter", _venkatakrishnan
+)
+
+
+BOUNDED = "bounded-"
+"""What the names of these spaces begin with."""
+
+
+def bounded(limiter: Limiter) -> Callable[[int], Space]:
+    """Transport with this limiter in cells of any shape, kept between the neighbours' values; by dimension."""
+    return _limited_space(limiter, f"{BOUNDED}{limiter.name}", "kept between the values of the neighbours", cut=True)
+
+
+def unbounded(limiter: Limiter) -> Callable[[int], Space]:
+    """The same without the cut: what limiters of lines do on triangles by themselves."""
+    return _limited_space(
+        limiter, f"unbounded-{limiter.name}", "not kept between the values of the neighbours", cut=False
+    )
+
+
+def _limited_space(limiter: Limiter, name: str, words: str, *, cut: bool) -> Callable[[int], Space]:
+    @cache
+    def in_dimension(dimension: int) -> Space:
+        return Space(
+            name,
+            f"{limiter.summary} at the faces of cells of any shape, {words}",
+            partial(_prepare_limited, limiter, dimension, cut),
+            refuse=refuse_still,
+            default=BUILT_IN["advection"],
+            linear=False,
+            centred=True,
+            in_dimension=in_dimension,
+        )
+
+    return in_dimension
+
+
+def _prepare_limited(
+    limiter: Limiter, dimension: int, cut: bool, equation: Equation, state: State, tag: str
+) -> Prepared:
+    check_stages(limiter, tag)
+    rear, front = (_extrapolated(state, dimension, f"{tag}_{end}") for end in "PN")
+    keep = {"keep": _cut(tag)} if cut else {}
+    face = LimitedFace(equation, state, limiter, rear, front, **keep)
+    # A ghost shows no room for steps: what enters through a wall is the wall's own value.
+    around = rises(state, dimension, tag, Ghost.ZERO)
+    if cut:
+        around = _with_outflow(around, face.speed(), equation, state, tag)
+    flux = face.reconstructed() if tag else face.corrected()
+    return Prepared((around,), Message(-symbol("A") * (flux + face.diffusion())))
+
+
+def _extrapolated(state: State, dimension: int, end: str) -> sp.Expr:
+    """The difference of u over d behind P, or ahead of N, from the gradient there: 2 g·d − (u_N − u_P)."""
+    steps = (symbol(f"g_{axis}{end}") * symbol(f"d_{axis}") for axis in COORDINATES[:dimension])
+    return 2 * sp.Add(*steps) - state.jump
+
+
+def _with_outflow(around: Stage, speed: sp.Expr, equation: Equation, state: State, tag: str) -> Stage:
+    """The stage with c_P, the Courant number of all that leaves a cell in one step."""
+    leaving = Message(symbol("A") * larger(speed, sp.S.Zero))
+    content = equation.at_cell(equation.capacity, state.at()) * symbol("V")
+    total = Output(symbol(STEP) * symbol("leaving") / content, Ghost.ZERO)
+    return Stage({**around.messages, "leaving": leaving}, {**around.outputs, f"outflow{tag}": total})
+
+
+def _cut(tag: str) -> Keep:
+    """Cut e to what the upwind cell allows, seen from P: what N allows has the other sign there."""
+
+    def room(name: str, end: str) -> sp.Expr:
+        c = symbol(f"outflow{tag}_{end}")
+        return symbol(f"{name}{tag}_{end}") * larger((1 - c) / larger(c, APART), sp.S.Zero)
+
+    def keep(step: sp.Expr, from_P: sp.Expr, from_N: sp.Expr) -> sp.Expr:
+        least = from_N * room("fall", "N") - from_P * room("rise", "P")
+        most = from_N * room("rise", "N") - from_P * room("fall", "P")
+        return larger(smaller(step, most), least)
+
+    return keep
+
+
+def _prepare_flux(flux: NumericalFlux, equation: Equation, state: State, tag: str) -> Prepared:
     if tag and flux.one_step:
         raise SchemeError(f"flux {flux.name!r} contains the time step: take forward Euler")
     return Prepared((), Message(-symbol("A") * flux.of(equation, state.at("_P"), state.at("_N"), state.jump)))
@@ -26,7 +227,7 @@ def _prepare(flux: NumericalFlux, equation: Equation, state: State, tag: str) ->
 def two_point_space(flux: NumericalFlux) -> Space:
     """The discretisation in space of a two-point flux."""
     default = BUILT_IN["advection-diffusion" if flux.diffuses else "advection"]
-    return Space(flux.name, flux.summary, partial(_prepare, flux), refuse=flux.refuse, default=default)
+    return Space(flux.name, flux.summary, partial(_prepare_flux, flux), refuse=flux.refuse, default=default)
 
 
 TRANSPORT: tuple[Space, ...] = (

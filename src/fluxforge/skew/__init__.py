@@ -1,29 +1,51 @@
 """Fluxes for skewed meshes, discovered: consistency is learned, what it leaves free is chosen by an objective."""
 
 from fluxforge.skew._choose import OBJECTIVES, AbstractParts, Choice, SearchPart, Trial, choose_laws, missed_by
-from fluxforge.skew._conductivity import CONDUCTIVITIES, SCALAR, Conductivity
-from fluxforge.skew._consistency import CELLS, Consistency, FittedNumber, fit_limits, linear_defect
 from fluxforge.skew._data import COLUMNS, INPUTS, FaceTable, apply_law, make_table, read_law, tabulate_faces
-from fluxforge.skew._fields import Field, manufactured_problems, random_harmonic, random_polynomial
-from fluxforge.skew._law import CORRECTED, ChosenLaw, Constants, face_weights, law_text, to_damping
-from fluxforge.skew._meshes import FAMILIES, Stretched, make_mesh, random_meshes, stretch_mesh
-from fluxforge.skew._monotone import MonotoneSolution, solve_monotone
-from fluxforge.skew._network import Coefficients, load_coefficients, train_coefficients
-from fluxforge.skew._objective import ASPECT, Judge, Scores, SteadyProblem
-from fluxforge.skew._operator import (
+from fluxforge.skew._flux import (
+    CORRECTED,
+    ChosenLaw,
+    Constants,
     FluxOperator,
     Invariants,
+    balances_of,
     coercivity,
     face_invariants,
+    face_weights,
     largest_step,
+    law_text,
     solve_steady,
+)
+from fluxforge.skew._monotone import MonotoneSolution, solve_monotone
+from fluxforge.skew._network import (
+    CELLS,
+    Coefficients,
+    Consistency,
+    FittedNumber,
+    fit_limits,
+    load_coefficients,
+    train_coefficients,
+)
+from fluxforge.skew._objective import ASPECT, Judge, Scores, SteadyProblem
+from fluxforge.skew._problems import (
+    CONDUCTIVITIES,
+    FAMILIES,
+    SCALAR,
+    Conductivity,
+    Field,
+    Stretched,
+    make_mesh,
+    manufactured_problems,
+    random_harmonic,
+    random_meshes,
+    random_polynomial,
+    stretch_mesh,
 )
 from fluxforge.skew._validate import (
     SIZES,
     Extremes,
     FamilyScore,
     HeldOut,
-    balances_of,
     fit_order,
     least_coercivity,
     measure_extremes,
@@ -74,7 +96,6 @@ __all__ = [
     "largest_step",
     "law_text",
     "least_coercivity",
-    "linear_defect",
     "load_coefficients",
     "make_mesh",
     "make_table",
@@ -90,6 +111,5 @@ __all__ = [
     "solve_steady",
     "stretch_mesh",
     "tabulate_faces",
-    "to_damping",
     "train_coefficients",
 ]

@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
-from fluxforge.skew._law import CORRECTED, RANGES, ChosenLaw, Constants, round_constants
+from fluxforge.skew._flux import CORRECTED, RANGES, ChosenLaw, Constants, round_constants
 from fluxforge.skew._objective import Scores
 
 OBJECTIVES = ("error", "step", "coercivity")

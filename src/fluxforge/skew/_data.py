@@ -16,13 +16,12 @@ from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import symbols_of
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.skew._fields import Field, random_harmonic, random_polynomial
-from fluxforge.skew._meshes import make_mesh, stretch_mesh
-from fluxforge.skew._operator import FluxOperator
+from fluxforge.skew._flux import FluxOperator
+from fluxforge.skew._problems import KINDS, Field, make_mesh, random_harmonic, random_polynomial, stretch_mesh
 
-KINDS = ("right", "jittered", "irregular", "quadrilaterals")
 COLUMNS = ("rise", "normal", "along")
 INPUTS = ("cosine", "nu", "contrast")
 LAW_NAMES = (*COLUMNS, *INPUTS, "flux")

@@ -18,7 +18,7 @@ from scipy.sparse.linalg import splu
 
 from fluxforge._types import CellField, FaceField
 from fluxforge.mesh._dual import DualGraph
-from fluxforge.skew._operator import FluxOperator
+from fluxforge.skew._flux import FluxOperator
 
 # Shares of the step to the next solution that are taken, and for how many iterations: shorter ones end cycles.
 _SHARES = ((0.5, 150), (0.25, 150), (0.1, 300))

@@ -8,13 +8,18 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from fluxforge._types import CellField
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.skew._conductivity import SCALAR, Conductivity
-from fluxforge.skew._fields import Field
-from fluxforge.skew._law import CORRECTED, Constants, face_weights
-from fluxforge.skew._meshes import Stretched, random_meshes
-from fluxforge.skew._operator import FluxOperator, coercivity, largest_step, solve_steady
+from fluxforge.skew._flux import (
+    CORRECTED,
+    Constants,
+    FluxOperator,
+    balances_of,
+    coercivity,
+    largest_step,
+    solve_steady,
+)
+from fluxforge.skew._problems import SCALAR, Conductivity, Field, Stretched, random_meshes
 
 RANDOM = ("jittered", "irregular", "quadrilaterals")
 """The families of which several meshes are taken, since single ones scatter."""
@@ -56,7 +61,7 @@ class SteadyProblem:
 
     def errors(self, constants: Constants) -> np.ndarray:
         """L2 error of each problem with a choice of ψ, the cells weighted by volume."""
-        return self.errors_of(self.operator.matrix(face_weights(constants, self.operator.invariants)))
+        return self.errors_of(balances_of(constants)(self.operator))
 
     def errors_of(self, matrix: csr_array) -> np.ndarray:
         """The same of given balances."""
@@ -77,8 +82,7 @@ class Spectrum:
 
     def step(self, constants: Constants) -> float:
         """The longest stable step of forward Euler with a choice of ψ."""
-        matrix = self.operator.matrix(face_weights(constants, self.operator.invariants))
-        return largest_step(matrix, self.operator.graph)
+        return largest_step(balances_of(constants)(self.operator), self.operator.graph)
 
     @cached_property
     def corrected(self) -> float:
@@ -151,7 +155,5 @@ class Judge:
 
     def coercivities(self, constants: Constants) -> list[float]:
         """The coercivity on every stretched mesh."""
-        return [
-            coercivity(operator.matrix(face_weights(constants, operator.invariants)), operator.graph, each.width)
-            for each, operator in self.stretched
-        ]
+        balances = balances_of(constants)
+        return [coercivity(balances(operator), operator.graph, each.width) for each, operator in self.stretched]

@@ -1,18 +1,23 @@
 """A chosen law on meshes and problems that the search did not see: orders, errors, steps, coercivity, extrema."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from fluxforge.mesh._dual import dual
-from fluxforge.skew._conductivity import SCALAR, Conductivity
-from fluxforge.skew._law import CORRECTED, Constants, face_weights
-from fluxforge.skew._meshes import Stretched, random_meshes
+from fluxforge.mesh._build import dual
+from fluxforge.skew._flux import (
+    CORRECTED,
+    Balances,
+    FluxOperator,
+    balances_of,
+    coercivity,
+    largest_step,
+    solve_steady,
+)
 from fluxforge.skew._objective import ASPECT, SteadyProblem
-from fluxforge.skew._operator import FluxOperator, coercivity, largest_step, solve_steady
+from fluxforge.skew._problems import SCALAR, Conductivity, Stretched, random_meshes
 
 # Far from the seeds of the search; drawn once, after the search, its margins and SIZES were settled with others. No
 # choice may be made with them.
@@ -22,12 +27,6 @@ _STRIDE = 10_007
 SIZES = (9, 18, 36, 72)
 _SPECTRUM = 9
 _FIXED = ("squares", "right")
-Balances = Callable[[FluxOperator], csr_array]
-
-
-def balances_of(constants: Constants) -> Balances:
-    """The balances of a law on any mesh."""
-    return lambda operator: operator.matrix(face_weights(constants, operator.invariants))
 
 
 @dataclass(frozen=True)

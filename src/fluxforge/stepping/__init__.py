@@ -31,7 +31,6 @@ from fluxforge.stepping._simulation import (
     Summary,
     animation,
     field_picture,
-    limit_kind,
     side_by_side,
 )
 from fluxforge.stepping._stability_polynomial import (
@@ -43,7 +42,7 @@ from fluxforge.stepping._stability_polynomial import (
     optimal_interval,
     optimal_polynomial,
 )
-from fluxforge.stepping._stable_region import real_interval
+from fluxforge.stepping._stable_region import limit_kind, real_interval
 from fluxforge.stepping._steady import (
     SOLVERS_OF_STEADY_STATES,
     Overshoot,

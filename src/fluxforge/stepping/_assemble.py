@@ -10,16 +10,13 @@ from jaxtyping import Inexact
 from scipy.sparse import csr_array, diags_array, eye_array
 
 from fluxforge.errors import SchemeError
-from fluxforge.expression._conditions import AtMost, Below, Select
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.expression._symbols import symbol
+from fluxforge.expression._symbols import AtMost, Below, Select, symbol
 from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, View, check_dimension, view
-from fluxforge.mesh._close_walls import close_walls
-from fluxforge.mesh._dual import DualGraph, check_graph
+from fluxforge.mesh._dual import DualGraph, check_graph, close_walls
 from fluxforge.mesh._parameters import Settings, resolve
 from fluxforge.scheme._linear import Affine, LinearStage, linear_stages
-from fluxforge.scheme._scheme import Scheme, check_scheme
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop, Scheme, check_scheme
 
 Column = Inexact[np.ndarray, " cells"]
 

@@ -15,21 +15,19 @@ from fluxforge._types import Precision, State
 from fluxforge.errors import InputError
 from fluxforge.gnn._build import cast
 from fluxforge.gnn._network import AbstractNetwork
-from fluxforge.graph._outflow import put
-from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._pad import pad_graph
+from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.mesh._boundary import Value
-from fluxforge.mesh._dual import DualGraph, check_graph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph, check_graph
 from fluxforge.mesh._hops import has_lines
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings, unit_volume
 from fluxforge.mesh._read import as_mesh
-from fluxforge.pde._catalogue import HEAT
-from fluxforge.pde._equation import Equation
-from fluxforge.scheme._document import find
+from fluxforge.pde._equation import HEAT, Equation
+from fluxforge.scheme._document import bounded_scheme, find
 from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._spaces import bounded_scheme
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop, Scheme
 from fluxforge.stepping._assemble import Operator, assemble, operator
 from fluxforge.stepping._field import cell_capacity, field_on_cells
 from fluxforge.stepping._implicit import conjugate_gradient_stepper, direct_stepper, symmetric_system

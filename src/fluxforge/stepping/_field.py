@@ -13,8 +13,7 @@ from fluxforge.errors import InputError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._boundary import Value, evaluate_at
-from fluxforge.mesh._close_walls import close_walls
-from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._dual import DualGraph, close_walls
 from fluxforge.mesh._parameters import Settings, exchange_weights, resolve
 from fluxforge.mesh._read import read_cell_data
 from fluxforge.pde._equation import Equation, differentiate

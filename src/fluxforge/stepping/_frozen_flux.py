@@ -22,14 +22,14 @@ from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._build import cast
 from fluxforge.gnn._flux_form import FluxNetwork
 from fluxforge.graph._neighbourhoods import view
-from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._pad import pad_graph
+from fluxforge.graph._padded_graph import PaddedGraph
 from fluxforge.graph._stages import Formulas, visit_stages
-from fluxforge.mesh._close_walls import close_walls
-from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._parameters import ParameterFields, Settings, flux_slopes, resolve
+from fluxforge.mesh._dual import DualGraph, ParameterFields, close_walls
+from fluxforge.mesh._parameters import Settings, flux_slopes, resolve
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._document import find
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop
 from fluxforge.scheme._tableau import Tableau
 from fluxforge.scheme._weighted import face_invariants, local_number_stage, refuse_flux_form
 from fluxforge.stepping._assemble import operator

@@ -18,7 +18,7 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from fluxforge._types import State
 from fluxforge.errors import InputError, NumericalError
-from fluxforge.graph._outflow import put
+from fluxforge.graph._padded_graph import put
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
 from fluxforge.scheme._scheme import Scheme

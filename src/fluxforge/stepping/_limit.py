@@ -14,11 +14,11 @@ from scipy.sparse.linalg import ArpackError, eigs, eigsh
 
 from fluxforge.errors import NumericalError
 from fluxforge.mesh._boundary import Neumann
-from fluxforge.mesh._dual import DualGraph, check_graph, dual
-from fluxforge.mesh._families import jittered, squares
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph, check_graph
+from fluxforge.mesh._generate import jittered, squares
 from fluxforge.mesh._parameters import Settings, reference_step
-from fluxforge.scheme._amplification import amplification
-from fluxforge.scheme._linear import linear_stages
+from fluxforge.scheme._linear import amplification, linear_stages
 from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.stepping._assemble import generator
 from fluxforge.stepping._field import cell_capacity, linear_reaction

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy.sparse import csr_array, eye_array
 
 from fluxforge._types import State
-from fluxforge.graph._outflow import put
+from fluxforge.graph._padded_graph import put
 from fluxforge.stepping._assemble import AffineMap, compose
 from fluxforge.stepping._stepper import AbstractStepper, Order, repeat_steps, to_mesh_order, to_stepper_order
 

@@ -1,7 +1,7 @@
 """Figures of fields on a mesh: one field, or several with their differences."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,6 +20,22 @@ DIFFERENCES = "RdBu_r"
 BAR = (1.04, 0.0, 0.05, 1.0)
 
 
+class _Panel(NamedTuple):
+    """A field as it is drawn: its title, values, the label of its colour bar, its colours and their limits."""
+
+    title: str
+    values: CellField
+    label: str
+    colours: str
+    low: float
+    high: float
+
+    def draw(self, axes: Axes, mesh: Mesh) -> None:
+        """Draw the field with its colour bar and title."""
+        draw_with_bar(axes, mesh, self.values, label=self.label, colours=self.colours, vmin=self.low, vmax=self.high)
+        axes.set_title(self.title, fontsize=10, parse_math=False)
+
+
 def comparison_figure(
     mesh: Mesh,
     fields: Mapping[str, CellField],
@@ -33,24 +49,41 @@ def comparison_figure(
     Two fields and their difference share a row; of more, the differences have a second row. `titles` are those of all
     panels, the names unless given.
     """
-    names = titles or [*fields, *(f"{one} − {other}" for one, other in differences)]
     figure, axes = _grid(len(fields), len(differences))
-    finite = np.concatenate([values[np.isfinite(values)] for values in fields.values()])
-    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-    for panel, values in zip(axes, fields.values(), strict=False):
-        draw_with_bar(panel, mesh, values, label=unknown, vmin=low, vmax=high)
-    for panel, (one, other) in zip(axes[len(fields) :], differences, strict=True):
-        with np.errstate(all="ignore"):
-            apart = fields[one] - fields[other]
-        sizes = np.abs(apart[np.isfinite(apart)])
-        largest = float(sizes.max()) if len(sizes) and sizes.max() > 0 else 1.0
-        draw_with_bar(panel, mesh, apart, label="", colours=DIFFERENCES, vmin=-largest, vmax=largest)
-    for panel, name in zip(axes, names, strict=True):
-        panel.set_title(name, fontsize=10, parse_math=False)
+    for panel, drawn in zip(axes, _comparison_panels(fields, differences, unknown, titles), strict=True):
+        drawn.draw(panel, mesh)
         place = panel.get_subplotspec()
         if place is not None and place.colspan.start >= 2:
             panel.set_ylabel("")  # it would meet the label of the colour bar on the left
     return figure
+
+
+def comparison_figures(
+    mesh: Mesh, fields: Mapping[str, CellField], differences: Sequence[tuple[str, str]], *, unknown: str = "T"
+) -> dict[str, Figure]:
+    """The panels of `comparison_figure`, each a figure of its own, by title: a page arranges them by its width."""
+    figures = {}
+    for drawn in _comparison_panels(fields, differences, unknown, ()):
+        figures[drawn.title] = figure = Figure(figsize=(4.4, 3.8))
+        # Fixed, so that plots are of one size whatever their labels are.
+        drawn.draw(figure.add_axes((0.13, 0.12, 0.66, 0.78)), mesh)
+    return figures
+
+
+def _comparison_panels(
+    fields: Mapping[str, CellField], differences: Sequence[tuple[str, str]], unknown: str, titles: Sequence[str]
+) -> list[_Panel]:
+    names = iter(titles or [*fields, *(f"{one} − {other}" for one, other in differences)])
+    finite = np.concatenate([values[np.isfinite(values)] for values in fields.values()])
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    panels = [_Panel(next(names), values, unknown, COLOURS, low, high) for values in fields.values()]
+    for one, other in differences:
+        with np.errstate(all="ignore"):
+            apart = fields[one] - fields[other]
+        sizes = np.abs(apart[np.isfinite(apart)])
+        largest = float(sizes.max()) if len(sizes) and sizes.max() > 0 else 1.0
+        panels.append(_Panel(next(names), apart, "", DIFFERENCES, -largest, largest))
+    return panels
 
 
 def _grid(above: int, below: int) -> tuple[Figure, list[Axes]]:

@@ -15,16 +15,14 @@ from jaxtyping import Array, Float
 from fluxforge._types import Precision, State
 from fluxforge.errors import InputError
 from fluxforge.graph._neighbourhoods import Neighbourhoods
-from fluxforge.graph._outflow import outflow_rule, put
-from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots, pad_graph
+from fluxforge.graph._pad import pad_graph
+from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots, outflow_rule, put
 from fluxforge.graph._stages import Moment
 from fluxforge.mesh._boundary import Condition, Value, depends_on_time, evaluate_at
-from fluxforge.mesh._close_walls import close_walls, wall_conductance
-from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._parameters import ParameterFields, Settings, resolve, settings_at, varies_in_time
+from fluxforge.mesh._dual import DualGraph, ParameterFields, close_walls, wall_conductance
+from fluxforge.mesh._parameters import Settings, resolve, settings_at, varies_in_time
 from fluxforge.pde._equation import Equation
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._symbols import Ghost
+from fluxforge.scheme._scheme import Ghost, Scheme
 from fluxforge.stepping._varying import Time, Varying, Walls, varying_walls
 
 

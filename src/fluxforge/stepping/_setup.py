@@ -8,11 +8,12 @@ import numpy as np
 
 from fluxforge.errors import InputError
 from fluxforge.mesh._boundary import Condition, Robin, depends_on_time, evaluate_at, fit_conditions, wall_value
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import resolve, settings_at, varies_in_time
+from fluxforge.scheme._document import named_scheme
 from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._spaces import named_scheme
 from fluxforge.stepping._build import run_stepper, scheme_for_cells, stepper
 from fluxforge.stepping._field import Envelope, data_envelope, field_on_cells
 from fluxforge.stepping._problem import Problem

@@ -16,17 +16,18 @@ from matplotlib.figure import Figure
 
 from fluxforge._files import atomic_path
 from fluxforge._types import CellField
-from fluxforge.expression._fields import field
+from fluxforge.expression._parse import field
 from fluxforge.expression._symbols import COORDINATES, TIME
 from fluxforge.mesh import save_figure
 from fluxforge.mesh._boundary import Value
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 from fluxforge.stepping._field import field_on_cells
 from fluxforge.stepping._picture import comparison_figure, draw_with_bar
 from fluxforge.stepping._problem import Problem
+from fluxforge.stepping._stable_region import limit_kind
 
 # Above this, drawing takes more than about a second.
 MOST_CELLS_SHOWN = 50_000
@@ -187,13 +188,6 @@ class Simulation:
 
 def _finite_or_none(value: np.floating) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-def limit_kind(limit: float | None) -> str:
-    """`unknown` for None, `unlimited` for infinity, otherwise `finite`."""
-    if limit is None:
-        return "unknown"
-    return "unlimited" if math.isinf(limit) else "finite"
 
 
 @dataclass(frozen=True)

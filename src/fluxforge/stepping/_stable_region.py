@@ -63,3 +63,10 @@ def _real_roots(polynomial: sp.Poly) -> list[sp.Expr]:
         return list(polynomial.real_roots())
     except NotImplementedError as error:
         raise NumericalError(f"the real roots of {polynomial.as_expr()} are not found ({error})") from error
+
+
+def limit_kind(limit: float | None) -> str:
+    """`unknown` for None, `unlimited` for infinity, otherwise `finite`."""
+    if limit is None:
+        return "unknown"
+    return "unlimited" if math.isinf(limit) else "finite"

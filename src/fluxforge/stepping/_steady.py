@@ -21,7 +21,8 @@ from fluxforge._types import CellField
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.mesh import save_figure
 from fluxforge.mesh._boundary import Conditions, Value
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings
 from fluxforge.mesh._read import as_mesh

@@ -11,11 +11,10 @@ from jaxtyping import Array, Float, Int
 
 from fluxforge._types import State
 from fluxforge.graph._neighbourhoods import check_dimension
-from fluxforge.graph._outflow import outflow_rule, put
-from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._pad import pad_graph
+from fluxforge.graph._padded_graph import PaddedGraph, outflow_rule, put
 from fluxforge.graph._stages import Formulas, evaluate_stages, fixed_sums
-from fluxforge.mesh._close_walls import close_walls
-from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._dual import DualGraph, close_walls
 from fluxforge.mesh._parameters import Settings, resolve
 from fluxforge.scheme._scheme import Scheme
 

@@ -15,13 +15,12 @@ from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.errors import InputError, SchemeError
-from fluxforge.graph._outflow import put
+from fluxforge.graph._padded_graph import put
 from fluxforge.graph._stages import Formulas, evaluate_stages, visit_stages_in_time
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings, resolve, settings_at
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._spaces import named_scheme
-from fluxforge.scheme._symbols import NEXT, Ghost
+from fluxforge.scheme._document import named_scheme
+from fluxforge.scheme._scheme import NEXT, Ghost, Scheme
 from fluxforge.stepping._assemble import Operator, operator
 from fluxforge.stepping._implicit import HostExchange, factorise, sides
 from fluxforge.stepping._schedule import Schedule

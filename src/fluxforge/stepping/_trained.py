@@ -13,11 +13,11 @@ from fluxforge.errors import InputError
 from fluxforge.gnn._build import cast
 from fluxforge.gnn._flux_form import FluxNetwork
 from fluxforge.gnn._network import AbstractNetwork
-from fluxforge.graph._outflow import put
-from fluxforge.graph._padded_graph import pad_graph
+from fluxforge.graph._pad import pad_graph
+from fluxforge.graph._padded_graph import put
 from fluxforge.mesh._boundary import Conditions, Value
-from fluxforge.mesh._close_walls import close_walls
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph, close_walls
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings, resolve, unit_volume
 from fluxforge.mesh._read import as_mesh

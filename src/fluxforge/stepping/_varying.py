@@ -15,7 +15,7 @@ from fluxforge.errors import InputError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol, symbols_of
-from fluxforge.graph._outflow import put
+from fluxforge.graph._padded_graph import put
 from fluxforge.mesh._boundary import Condition, Robin, Value, depends_on_time, evaluate_at, faces_of_tags, wall_value
 from fluxforge.mesh._dual import DualGraph
 

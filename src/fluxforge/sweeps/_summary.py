@@ -13,7 +13,8 @@ from fluxforge import recipe
 from fluxforge._files import write_document, write_text
 from fluxforge.errors import DocumentError, InputError
 from fluxforge.pipeline._run import Run, load_run
-from fluxforge.report._page import page, table_csv
+from fluxforge.report._page import page
+from fluxforge.report._tables import table_csv
 from fluxforge.run._record import Document
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.limiter import LimiterResult

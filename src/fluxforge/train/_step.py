@@ -15,7 +15,7 @@ from fluxforge.data._problem import AbstractSource, Problem
 from fluxforge.gnn._build import build_network, cast
 from fluxforge.gnn._network import AbstractNetwork, Network
 from fluxforge.gnn._standard import Standard, inputs, standardise, standards
-from fluxforge.graph._outflow import put
+from fluxforge.graph._padded_graph import put
 from fluxforge.loss._loss import DataLoss, Terms, absolute_sum, data_loss
 
 # Folded into the seed's key for the problems on which inputs are standardised, and the number of these problems.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fluxforge.certify._families import SEEDS, Levels
-from fluxforge.certify.order import space_order
+from fluxforge.certify.order import measure_space_order
 from fluxforge.paper.studies import consistency
 from fluxforge.scheme.reference import BUILT_IN
 from study_documents import judge_document, run_document
@@ -99,7 +99,7 @@ def test_the_plain_flux_converges_on_squares_and_stays_on_right_triangles(result
 
 
 def test_errors_are_those_of_the_certificate(result: dict[str, Any]) -> None:
-    study = space_order(BUILT_IN["euler"], Levels("right", FAMILIES["right"]))
+    study = measure_space_order(BUILT_IN["euler"], Levels("right", FAMILIES["right"]))
     found = result["families"]["right"]
     assert found["steady"]["euler"]["errors"] == pytest.approx(list(study.l2.errors))
     assert found["steady"]["euler"]["rates"] == pytest.approx(list(study.l2.rates))

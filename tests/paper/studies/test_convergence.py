@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from fluxforge.certify.time_order import exact_solution
+from fluxforge.certify._systems import exact_solution
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.gnn.exact import sparse_network
 from fluxforge.mesh import Dirichlet, fourier_step

@@ -17,7 +17,7 @@ from fluxforge.paper.studies._networks import choose_run
 from fluxforge.paper.studies._records import Rate, Spread, read_rates
 from fluxforge.paper.studies.rates import describe_seed, find_quartiles, select_constants
 from fluxforge.pipeline import Run, run_folder
-from fluxforge.run.result import Discovery, to_document
+from fluxforge.run.result import Discovery, from_document, to_document
 from study_documents import judge_document, read_partial, run_document
 
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
@@ -70,7 +70,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
                 found = _found(verdict="recovered", recovered=True, constants={"c1": 1.0}, seconds={"train": 2.0})
                 done = to_document(found)
                 held.finish("discovery", done)
-        return Run(folder, spec, done)
+        return Run(folder, spec, from_document(done, Discovery, folder))
 
     def resume(folder: Path, **_: Any) -> Run:
         name, _, seed = folder.name.rpartition("-")

@@ -10,13 +10,13 @@ happens without it.
 """
 
 from fluxforge.certify.bounds._counterexamples import (
+    draw_readings,
+    enlarge_mesh,
     late_counterexample,
     memorised_counterexample,
     offset_counterexample,
     one_sided_counterexample,
     problems_on,
-    readings,
-    roomy,
     roomy_problems,
     saturated_counterexample,
     tight_linear_weights,
@@ -55,6 +55,8 @@ __all__ = [
     "check_linear_bound",
     "corrected_linear_bound",
     "deep_bound",
+    "draw_readings",
+    "enlarge_mesh",
     "extrapolation",
     "fourier_is_sufficient",
     "largest_error",
@@ -64,8 +66,6 @@ __all__ = [
     "offset_counterexample",
     "one_sided_counterexample",
     "problems_on",
-    "readings",
-    "roomy",
     "roomy_problems",
     "saturated_counterexample",
     "step_errors",

@@ -8,7 +8,7 @@
 | one-sided, the lemma's structure | corners, positive | that something drives the update negative |
 | late, the lemma's count and no biases | corners, negated, positive | that the first layer does the work |
 
-Each takes the problems to err on, and the training sets of `readings`.
+Each takes the problems to err on, and the training sets of `draw_readings`.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,13 +39,14 @@ from fluxforge.gnn.exact._networks import (
     sparse_count,
 )
 from fluxforge.gnn.exact._parts import nonzeros
-from fluxforge.graph._pad import stack_graphs
-from fluxforge.graph._padded_graph import PaddedGraph, pad_graph
+from fluxforge.graph._pad import pad_graph, stack_graphs
+from fluxforge.graph._padded_graph import PaddedGraph
 from fluxforge.mesh._boundary import Conditions
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
-from fluxforge.scheme._symbols import Ghost
+from fluxforge.scheme._scheme import Ghost
 
 READINGS = ("corners", "negated", "positive", "signed", "faces")
 
@@ -76,7 +77,7 @@ def _draw(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
     return jnp.where(jax.random.bernoulli(of_kind), values, jnp.sign(values))
 
 
-def roomy(mesh: Mesh, *, dt: float, volume: float, boundary: Conditions = None) -> DualGraph:
+def enlarge_mesh(mesh: Mesh, *, dt: float, volume: float, boundary: Conditions = None) -> DualGraph:
     """The mesh enlarged until every V ≥ `volume` and Δt meets the Fourier condition: both grow with the area."""
     graph = dual(mesh, boundary)
     factor = max(volume / graph.V.min(), dt / fourier_step(graph))
@@ -90,7 +91,7 @@ def roomy_problems(
 
     All are padded to one size, so that compiled code is shared.
     """
-    together = stack_graphs([pad_graph(roomy(mesh, dt=dt, volume=volume)) for mesh in meshes.values()])
+    together = stack_graphs([pad_graph(enlarge_mesh(mesh, dt=dt, volume=volume)) for mesh in meshes.values()])
     keys = jax.random.split(key, (len(meshes), count))
     return {
         name: _pose(
@@ -103,7 +104,7 @@ def roomy_problems(
     }
 
 
-def readings(key: PRNGKeyArray, *, dt: float = 0.1, graphs: int = 100) -> dict[str, Problem]:
+def draw_readings(key: PRNGKeyArray, *, dt: float = 0.1, graphs: int = 100) -> dict[str, Problem]:
     """What the paper's training set may be taken to be, from the weakest to the strongest.
 
     - `corners`: the corner cases alone;

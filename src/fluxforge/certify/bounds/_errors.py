@@ -14,9 +14,9 @@ from fluxforge._types import State
 from fluxforge.data._problem import Problem, exact_step
 from fluxforge.errors import InputError
 from fluxforge.gnn._network import Network
-from fluxforge.graph._outflow import put
+from fluxforge.graph._padded_graph import put
 from fluxforge.loss._loss import step_of
-from fluxforge.scheme._symbols import Ghost, Hop
+from fluxforge.scheme._scheme import Ghost, Hop
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ ROUND_OFF = 1e-12
 
 
 @eqx.filter_jit
-def errors(network: Network, problems: Problem) -> Float[Array, "problems cells"]:
+def cell_errors(network: Network, problems: Problem) -> Float[Array, "problems cells"]:
     """|M_θ(T) − F(T)| in every cell, 0 in padding."""
 
     def one(p: Problem) -> Float[Array, " cells"]:
@@ -115,7 +115,7 @@ def errors(network: Network, problems: Problem) -> Float[Array, "problems cells"
 
 def largest_error(network: Network, problems: Problem) -> float:
     """ε: the largest error over all cells of all problems."""
-    return float(np.asarray(errors(network, problems)).max())
+    return float(np.asarray(cell_errors(network, problems)).max())
 
 
 class Conditions(NamedTuple):
@@ -134,7 +134,7 @@ class Conditions(NamedTuple):
 
 
 @eqx.filter_jit
-def conditions(problems: Problem) -> Conditions:
+def measure_conditions(problems: Problem) -> Conditions:
     """All of them, 0 in padding."""
     return jax.vmap(_of_one)(problems)
 
@@ -158,7 +158,7 @@ def _of_one(p: Problem) -> Conditions:
     return Conditions(*(jnp.where(p.graph.live, each, 0.0) for each in found))
 
 
-def worst(values: Mapping[str, Float[Array, "problems cells"]]) -> tuple[float, Place]:
+def find_worst(values: Mapping[str, Float[Array, "problems cells"]]) -> tuple[float, Place]:
     """The largest value over meshes, problems and cells, and where it is; a NaN counts as infinite."""
     best, where = -np.inf, Place("", 0, 0)
     for mesh, found in values.items():
@@ -171,7 +171,7 @@ def worst(values: Mapping[str, Float[Array, "problems cells"]]) -> tuple[float, 
 
 def training_error(network: Network, training: Problem, eps: float | None) -> tuple[float, Hypothesis]:
     """ε, the largest error in any cell of the training set unless it is given, and whether it is one."""
-    met = np.asarray(errors(network, training))
+    met = np.asarray(cell_errors(network, training))
     found, mean = float(met.max()), float(met.mean())
     chosen = max(found, ROUND_OFF) if eps is None else eps
     evidence = f"largest {found:.3g} in a cell, ε = {chosen:.3g}; the mean is {mean:.3g}"
@@ -182,7 +182,7 @@ def compare_with_bound(
     bound: Bound, network: Network, problems: Mapping[str, Problem], *, corrected: float | None = None
 ) -> BoundCheck:
     """The largest error over all problems beside the bound."""
-    worst_error, where = worst({mesh: errors(network, each) for mesh, each in problems.items()})
+    worst_error, where = find_worst({mesh: cell_errors(network, each) for mesh, each in problems.items()})
     ratio = worst_error / bound.value
     found = None
     if ratio > 1.0:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from fluxforge.certify.bounds._errors import Conditions, Hypothesis, conditions, worst
+from fluxforge.certify.bounds._errors import Conditions, Hypothesis, find_worst, measure_conditions
 from fluxforge.data._pairs import CORNER_CASES
 from fluxforge.data._problem import Problem
 from fluxforge.gnn._mlp import MLP, AbstractMLP
@@ -28,7 +28,7 @@ def on_simplified_features(network: Network) -> bool:
     return seen(network) == seen(shape)
 
 
-def count(network: Network) -> Hypothesis:
+def check_count(network: Network) -> Hypothesis:
     """‖θ‖₀ = 2m(L+1) + 4."""
     found = nonzeros(network)
     f = network.layers[0].update.f
@@ -37,7 +37,7 @@ def count(network: Network) -> Hypothesis:
     return Hypothesis("count", found == wanted, f"{found} non-zeros, 2m(L+1)+4 = {wanted}")
 
 
-def structure(network: Network) -> Hypothesis:
+def check_structure(network: Network) -> Hypothesis:
     """No biases; two chains of units in every MLP; messages, T and S all enter in the first layer."""
     problem = _problem(network)
     return Hypothesis("structure", problem is None, problem or "two chains of units in every MLP, no biases")
@@ -94,7 +94,7 @@ class TrainingPairs(NamedTuple):
 def read_training_pairs(training: Problem) -> TrainingPairs:
     """The constants of the pairs with one message a cell, which the corner cases are."""
     alone = _alone(training)
-    found = conditions(training)
+    found = measure_conditions(training)
     columns = (
         np.asarray(training.dt)[:, None],
         np.asarray(training.parameters["alpha"])[:, None],
@@ -106,7 +106,7 @@ def read_training_pairs(training: Problem) -> TrainingPairs:
 
 
 def _alone(training: Problem) -> np.ndarray:
-    return (np.asarray(conditions(training).neighbours) == 1).all(axis=1)
+    return (np.asarray(measure_conditions(training).neighbours) == 1).all(axis=1)
 
 
 def _only(values: np.ndarray) -> float:
@@ -127,7 +127,7 @@ def require_cases(training: Problem, cases: tuple[tuple[float, ...], ...], name:
     return Hypothesis(name, not missing, f"missing: {shown}" if missing else f"all {len(cases)} are there")
 
 
-def unit_pair(known: TrainingPairs) -> Hypothesis:
+def check_unit_pair(known: TrainingPairs) -> Hypothesis:
     """A/(V δ) = 1, α = 1 and one Δt on the training pairs, so that the exchange with the neighbour is Δt."""
     holds = abs(known.exchange - known.dt) <= _SAME and abs(known.diffusivity - 1.0) <= _SAME
     evidence = f"αΔt A/(Vδ) = {known.exchange:.4g} for Δt = {known.dt:.4g}, α = {known.diffusivity:.4g}"
@@ -161,9 +161,9 @@ def mesh_hypotheses(
     )
 
 
-def volumes(found: Mapping[str, Conditions], known: TrainingPairs) -> Hypothesis:
+def check_volumes(found: Mapping[str, Conditions], known: TrainingPairs) -> Hypothesis:
     """V_i/Δt ≥ √3/Δt_train: with a smaller cell, N messages of bias b_agg weigh more than N of those in training."""
-    pace, where = worst({mesh: each.pace for mesh, each in found.items()})
+    pace, where = find_worst({mesh: each.pace for mesh, each in found.items()})
     smallest = known.dt / pace
     holds = pace <= known.pace * _ROOM
     return Hypothesis(
@@ -174,7 +174,7 @@ def volumes(found: Mapping[str, Conditions], known: TrainingPairs) -> Hypothesis
 
 
 def _at_most(name: str, values: Mapping[str, Float[Array, "problems cells"]], limit: float, words: str) -> Hypothesis:
-    largest, where = worst(values)
+    largest, where = find_worst(values)
     return Hypothesis(
         name, largest <= limit * _ROOM, f"{words}: {largest:.4g} in {where}; at most {limit:g} is allowed"
     )

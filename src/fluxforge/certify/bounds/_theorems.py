@@ -39,21 +39,21 @@ from fluxforge.certify.bounds._errors import (
     Hypothesis,
     check_given,
     compare_with_bound,
-    conditions,
+    find_worst,
+    measure_conditions,
     training_error,
-    worst,
 )
 from fluxforge.certify.bounds._premises import (
     NEGATED,
     TrainingPairs,
-    count,
+    check_count,
+    check_structure,
+    check_unit_pair,
+    check_volumes,
     mesh_hypotheses,
     on_simplified_features,
     read_training_pairs,
     require_cases,
-    structure,
-    unit_pair,
-    volumes,
 )
 from fluxforge.data._pairs import CORNER_CASES
 from fluxforge.data._problem import Problem
@@ -61,7 +61,7 @@ from fluxforge.gnn._network import Network
 from fluxforge.gnn.exact._networks import LinearWeights, linear_weights
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import fourier_step
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping._limit import step_limit
 
@@ -86,18 +86,18 @@ def check_linear_bound(
 ) -> BoundCheck:
     """The theorem on every problem of every mesh; ε is the largest training error in a cell unless it is given."""
     check_given(problems)
-    found = {mesh: conditions(each) for mesh, each in problems.items()}
+    found = {mesh: measure_conditions(each) for mesh, each in problems.items()}
     known, weights = read_training_pairs(training), linear_weights(network)
     eps, reached = training_error(network, training, eps)
-    neighbours = int(worst({mesh: each.neighbours for mesh, each in found.items()})[0])
+    neighbours = int(find_worst({mesh: each.neighbours for mesh, each in found.items()})[0])
     hypotheses = (
         _linear(network),
         reached,
         require_cases(training, CORNER_CASES[:4], "corner cases"),
-        unit_pair(known),
+        check_unit_pair(known),
         *mesh_hypotheses(found, known, problems),
         _biases(weights, known, eps, neighbours),
-        volumes(found, known),
+        check_volumes(found, known),
     )
     bound = Bound(LINEAR, linear_bound(eps, known.dt, neighbours), eps, hypotheses)
     corrected = None if weights is None else _largest_corrected_bound(weights, known, found, eps)
@@ -151,16 +151,16 @@ def check_deep_bound(
 ) -> BoundCheck:
     """The theorem on every problem of every mesh; ε is the largest training error in a cell unless it is given."""
     check_given(problems)
-    found = {mesh: conditions(each) for mesh, each in problems.items()}
+    found = {mesh: measure_conditions(each) for mesh, each in problems.items()}
     known = read_training_pairs(training)
     eps, reached = training_error(network, training, eps)
     hypotheses = (
-        count(network),
-        structure(network),
+        check_count(network),
+        check_structure(network),
         reached,
         require_cases(training, CORNER_CASES[:4], "corner cases"),
         require_cases(training, NEGATED[:3], "their negatives"),
-        unit_pair(known),
+        check_unit_pair(known),
         *mesh_hypotheses(found, known, problems),
         _small(eps, known),
     )

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec import field as named
 from msgspec.structs import replace
 
-from fluxforge.certify._evidence import Rates
+from fluxforge.certify._studies import Rates
 from fluxforge.paper.studies._measures import GridRow, MeshFacts
 from fluxforge.paper.studies._records import Claim, Verdict, to_verdict
 

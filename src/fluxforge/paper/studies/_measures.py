@@ -18,10 +18,11 @@ from fluxforge.data._meshes import generate_meshes
 from fluxforge.data._model import PLAIN_HEAT
 from fluxforge.data._problem import problem
 from fluxforge.gnn._network import AbstractNetwork
-from fluxforge.graph._padded_graph import pad_graph
+from fluxforge.graph._pad import pad_graph
 from fluxforge.loss._loss import mean_defect, theta_residual
 from fluxforge.mesh._boundary import Conditions, Dirichlet
-from fluxforge.mesh._dual import DualGraph, dual
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN

@@ -19,13 +19,13 @@ from fluxforge.data._build import hops_of, source, unseen_meshes
 from fluxforge.data._ensemble import EnsembleSource
 from fluxforge.data._model import Model, model_of
 from fluxforge.data._problem import Problem, scale_step
-from fluxforge.distil._reading import Limit
+from fluxforge.distil._constants import Limit
 from fluxforge.distil._stencil import series
 from fluxforge.gnn._build import cast
 from fluxforge.gnn._network import AbstractNetwork, Network
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.loss._loss import defect_of, mean_defect, step_of
-from fluxforge.pde._catalogue import HEAT
+from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._discover import discover, resume
 from fluxforge.pipeline._folder import recipe_of, run_folder
 from fluxforge.pipeline._run import load_run
@@ -33,7 +33,7 @@ from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, Warn
 from fluxforge.run.result import Discovery
 from fluxforge.scheme._document import find
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 from fluxforge.train._train import train
 
 # The parts that keep networks of these recipes, beside the other parts of a reproduction.

@@ -7,11 +7,11 @@ from msgspec import Struct
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from fluxforge.mesh._dual import DualGraph, dual
-from fluxforge.mesh._families import squares
+from fluxforge.mesh._build import cell_quality, dual
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._generate import squares
 from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._quality import cell_quality
 
 KINDS = ("regular", "irregular")
 # A cell is small if its area is at most that share of the largest: edges of a third of the length. An area of small

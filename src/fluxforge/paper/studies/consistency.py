@@ -11,15 +11,15 @@ import numpy as np
 import sympy as sp
 from msgspec import Struct
 
-from fluxforge.certify._evidence import Rates
-from fluxforge.certify._period import PERIODS
+from fluxforge.certify._families import PERIODS, default_graph
+from fluxforge.certify._studies import Rates
 from fluxforge.certify.effective import fitted_diffusion, lattice_diffusion
 from fluxforge.certify.modified import square_equation
-from fluxforge.certify.order import steady_errors
-from fluxforge.certify.stability import default_graph, stability
-from fluxforge.certify.time_order import time_order
+from fluxforge.certify.order import measure_steady_errors
+from fluxforge.certify.stability import measure_stability
+from fluxforge.certify.time_order import measure_time_order
 from fluxforge.data._meshes import generate_meshes
-from fluxforge.mesh._families import FAMILIES
+from fluxforge.mesh._generate import FAMILIES
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.paper.studies._records import Claim, StudyConfig, to_verdict
@@ -190,7 +190,7 @@ def _measure_family(
         meshes = [make_mesh(family, n, seed) for seed in seeds]
         cells.append(round(float(np.mean([len(mesh.cells) for mesh in meshes]))))
         for name in STEADY:
-            found = np.array([steady_errors(BUILT_IN[name], mesh)[0] for mesh in meshes])
+            found = np.array([measure_steady_errors(BUILT_IN[name], mesh)[0] for mesh in meshes])
             errors[name].append(float(np.sqrt(np.mean(found**2))))
         for name in DIFFUSING:
             diffusivity[name].append(_make_tensor(fitted_diffusion(BUILT_IN[name], meshes[0])) if fits else None)
@@ -226,7 +226,7 @@ def _fit_rates(h: Sequence[float], errors: list[float]) -> Steady:
 def _measure_algebra() -> Algebra:
     """Measure what needs no refinement."""
     return Algebra(
-        {"euler": time_order(BUILT_IN["euler"]).order},
+        {"euler": measure_time_order(BUILT_IN["euler"]).order},
         {name: str(square_equation(BUILT_IN[name])) for name in (*IMPLICIT, "euler", "two-hop-printed")},
         {name: _measure_implicit(name) for name in IMPLICIT},
     )
@@ -235,7 +235,7 @@ def _measure_algebra() -> Algebra:
 def _measure_implicit(name: str) -> Implicit:
     """R(z), where it is stable, how much modes grow at some steps, its diffusivity, and its share of a source."""
     scheme, graph = BUILT_IN[name], default_graph()
-    found = stability(scheme, graph)
+    found = measure_stability(scheme, graph)
     assert found.factor is not None
     assert found.dt_max is not None
     (z,) = found.factor.free_symbols

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import sympy as sp
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, convert
 from msgspec.structs import asdict
 
 from fluxforge import recipe
@@ -16,11 +16,14 @@ from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._network import Network
 from fluxforge.paper.studies._decoys import DECOYS, LAWS, Decoy
 from fluxforge.paper.studies._records import OUTCOMES, Claim, StudyConfig, to_verdict
-from fluxforge.pipeline._distillation import Judged as JudgedFormula
-from fluxforge.pipeline._distillation import TrainedMember, distil_network, judge_formula
-from fluxforge.pipeline._folder import finite, run_folder
+from fluxforge.pipeline._distillation import distil_network
+from fluxforge.pipeline._folder import run_folder
+from fluxforge.pipeline._formula import Judged as JudgedFormula
+from fluxforge.pipeline._formula import TrainedMember
+from fluxforge.pipeline._judgement import judge_formula
 from fluxforge.recipe._equation import exchange_law
 from fluxforge.run._progress import Progress, Warn, prefix_progress, silent
+from fluxforge.run.result import to_document
 from fluxforge.scheme._integrate import semi_discrete
 from fluxforge.scheme._scheme import Stage
 from fluxforge.train._train import train
@@ -153,7 +156,7 @@ def _run_decoy(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn:
                 network = decoy.make(spec, lambda: _train_heat(config, folder, warn))
             judged = judge_formula(distil_network(TrainedMember(network), spec, held, tell_decoy), spec, tell_decoy)
             row = _describe(decoy, spec, judged, time.perf_counter() - began)
-            done = finite(to_builtins(row))
+            done = to_document(row)
             held.finish(NAME, done)
     kept = convert(done, Judged)
     # What a decoy may get is judged anew, so that a changed expectation needs no training.

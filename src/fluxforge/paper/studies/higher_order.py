@@ -8,12 +8,13 @@ import jax
 from msgspec import convert, structs, to_builtins
 
 from fluxforge import recipe
+from fluxforge.certify._families import study_graph
 from fluxforge.certify.effective import lattice_diffusion
-from fluxforge.certify.time_order import study_graph, time_order
+from fluxforge.certify.time_order import measure_time_order
 from fluxforge.data._build import source
 from fluxforge.data._problem import Problem
-from fluxforge.distil._constants import layer_stages
-from fluxforge.distil._reading import small_steps
+from fluxforge.distil._constants import small_steps
+from fluxforge.distil._stencil import layer_stages
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._network import Network
 from fluxforge.mesh._parameters import fourier_step
@@ -197,7 +198,7 @@ def _minimise(base: recipe.Recipe, changes: recipe.Changes, layers: int, problem
 def _certify(scheme: Scheme) -> Certified:
     """Orders in time without a source and with one, and the longest stable step in Fourier steps."""
     graph = study_graph()
-    study = time_order(scheme, graph)
+    study = measure_time_order(scheme, graph)
     limit = step_limit(scheme, graph)
     return Certified(
         order=study.free.order,

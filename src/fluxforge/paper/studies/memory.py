@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fluxforge.certify.cost import cost
+from fluxforge.certify.cost import measure_cost
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.paper.studies._measures import make_graph, make_stepper
@@ -264,7 +264,7 @@ CG_FIELDS = 7
 def count_bytes(scheme: Scheme, graph: DualGraph, solver: str | None) -> float:
     """Coefficients, indices and fields, as certificates count them for explicit schemes and LU; for CG, here."""
     if solver != "cg":
-        return cost(scheme, graph).memory * graph.cells
+        return measure_cost(scheme, graph).memory * graph.cells
     step = stepper(scheme, graph, 0.5 * fourier_step(graph), source=np.ones(graph.cells), solver="cg", renumber=False)
     held = sum(array.nbytes for array in jax.tree.leaves(step) if isinstance(array, jax.Array))
     return float(held + CG_FIELDS * graph.cells * 8)

@@ -15,7 +15,7 @@ from fluxforge.data._meshes import meshes
 from fluxforge.data._pairs import EQUILATERAL
 from fluxforge.data._problem import FixedSource, Problem
 from fluxforge.mesh._boundary import Neumann
-from fluxforge.mesh._dual import dual
+from fluxforge.mesh._build import dual
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.paper.studies._records import Claim, StudyConfig, to_verdict
@@ -30,7 +30,7 @@ from fluxforge.paper.studies._setup_meshes import (
     describe_ensemble,
 )
 from fluxforge.run._progress import Progress, Warn, silent
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 
 NAME = "setup"
 SEED = 0

@@ -10,15 +10,14 @@ from typing import Any
 
 import jax
 import numpy as np
-from msgspec import UNSET, Struct, UnsetType, convert
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
 from fluxforge import recipe
 from fluxforge.data._build import source
-from fluxforge.distil._constants import layer_stages
+from fluxforge.distil._constants import small_steps
 from fluxforge.distil._engines import ENGINES
-from fluxforge.distil._reading import small_steps
-from fluxforge.distil._stencil import series
+from fluxforge.distil._stencil import layer_stages, series
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._build import cast
 from fluxforge.loss._loss import step_of
@@ -177,7 +176,7 @@ def _explain_all(
         for seed in range(spec.seeds):
             own = replace(spec, seed=spec.seed + seed, seeds=1, search=replace(spec.search, engine=engine))
             tell(f"α = {diffusivity_of(spec):g}, {engine}, seed {seed}", seed, spec.seeds)
-            discovery = convert(explain(trained.member(seed), own, folder / f"{engine}-{seed}"), Discovery)
+            discovery = explain(trained.member(seed), own, folder / f"{engine}-{seed}")
             rows.append((describe_formula(discovery, own, engine), discovery))
     return rows
 

@@ -29,8 +29,8 @@ from fluxforge.gnn.exact._networks import (
 )
 from fluxforge.gnn.exact._parts import nonzeros
 from fluxforge.mesh._boundary import Neumann
-from fluxforge.mesh._dual import dual
-from fluxforge.mesh._families import FAMILIES
+from fluxforge.mesh._build import dual
+from fluxforge.mesh._generate import FAMILIES
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.paper.studies._records import StudyConfig
 from fluxforge.paper.studies._theorems_result import (
@@ -49,7 +49,7 @@ from fluxforge.paper.studies._theorems_result import (
     judge,
 )
 from fluxforge.run._progress import Progress, Warn, silent
-from fluxforge.scheme._symbols import Hop
+from fluxforge.scheme._scheme import Hop
 from fluxforge.train._train import train
 
 __all__ = ["Config", "Result", "judge", "run"]
@@ -79,7 +79,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
         wanted = recipe.Meshes(meshes=config.meshes, cells=(config.cells, config.cells))
         found = {f"{mesh.origin} ({k})": mesh for k, mesh in enumerate(meshes(wanted, 7))}
         problems = _join_problems(bounds.roomy_problems(found, jax.random.key(3), count=2, dt=DT))
-        training = bounds.readings(jax.random.key(1), dt=DT)
+        training = bounds.draw_readings(jax.random.key(1), dt=DT)
         tell("the lemma", 1, 5)
         lemma = _measure_lemma(problems)
         minimality = _measure_minimality(problems, training)

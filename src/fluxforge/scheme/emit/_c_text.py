@@ -1,15 +1,5 @@
 """The parts of an emitted C file that are the same for every scheme (`$name` is its name), and a mesh as C tables."""
 
-from collections.abc import Iterator
-
-import numpy as np
-
-from fluxforge.errors import InputError, MeshError
-from fluxforge.expression._symbols import COORDINATES
-from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._hops import lines
-from fluxforge.scheme.emit._words import c_comment, identifier
-
 CALL = """\
 int $name_step(mesh, $arguments, T, S, T_new) takes T and the sources S of the cells
 and writes T one time step later to T_new, which must not overlap them. Returns $answer."""
@@ -192,76 +182,3 @@ int $name_step(const fluxforge_mesh *mesh, $typed,
     return status;
 }
 """
-
-# Numbers per line of a table.
-PER_LINE = 8
-
-
-def emit_c_mesh(graph: DualGraph, name: str = "mesh") -> str:
-    """A header with a fluxforge_mesh of that name, its arrays, and the cells' centroids, NAME_x, NAME_y (and NAME_z).
-
-    The number of cells is a constant, NAME_cells, so that fields can be arrays of that size.
-    """
-    name = identifier(name)
-    tables = c_tables(graph)
-    sizes = {"cells": graph.cells, "slots": graph.slot_node.shape[1], "ghosts": graph.ghosts}
-    members = {**sizes, **{key: f"{name}_{key}" for key in tables}}
-    arrays = {**tables, **dict(zip(COORDINATES, graph.x.T, strict=False))}
-    return "\n".join(
-        [
-            f"/* {_title(graph)}: {graph.cells} cells, {graph.ghosts} boundary faces. */",
-            f"#ifndef FLUXFORGE_{name.upper()}_H",
-            f"#define FLUXFORGE_{name.upper()}_H",
-            "#include <stddef.h>",
-            "",
-            MESH,
-            f"enum {{ {name}_cells = {graph.cells} }};",
-            *(line for key, values in arrays.items() for line in _array(f"{name}_{key}", values)),
-            f"static const fluxforge_mesh {name} = {{",
-            *(f"    .{key} = {value}," for key, value in members.items()),
-            "};",
-            "#endif",
-            "",
-        ]
-    )
-
-
-def c_tables(graph: DualGraph) -> dict[str, np.ndarray]:
-    """The arrays of a fluxforge_mesh by their names there; InputError for walls that exported code does not know."""
-    if graph.transfer is not None or graph.inflow is not None:
-        raise InputError("exported code has walls with values, neumann and periodic walls: no robin, no inflow wall")
-    boundary = slice(graph.interior, None)
-    return {
-        "node": graph.slot_node,
-        "used": graph.slot_mask,
-        **graph.legs(),
-        "V": graph.V,
-        "ghost_owner": graph.owner[boundary],
-        "ghost_neumann": graph.neumann,
-        "ghost_value": graph.value,
-        "ghost_delta": graph.delta[boundary],
-        **_lines(graph),
-    }
-
-
-def _lines(graph: DualGraph) -> dict[str, np.ndarray]:
-    """The tables of lines of cells, where the mesh has them."""
-    try:
-        found = lines(graph)
-    except MeshError:
-        return {}
-    return {"behind": found.behind, "ahead": found.ahead}
-
-
-def _array(name: str, values: np.ndarray) -> Iterator[str]:
-    kind = {"f": "double", "i": "int", "b": "unsigned char"}[values.dtype.kind]
-    # 17 digits bring every double back as it was.
-    numbers = [f"{value:.17g}" for value in values.ravel().tolist()]
-    yield f"static const {kind} {name}[] = {{"
-    yield from (f"    {', '.join(numbers[k : k + PER_LINE])}," for k in range(0, len(numbers), PER_LINE))
-    yield "};"
-
-
-def _title(graph: DualGraph) -> str:
-    """Where the mesh came from, as a comment can hold it."""
-    return c_comment("".join(letter if letter.isprintable() else "?" for letter in graph.origin)) or "a mesh"

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator
 import sympy as sp
 
 from fluxforge.pde._parameter import Rank
-from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import GEOMETRY, NEXT, Ghost, Hop, constants
-from fluxforge.scheme.emit._plan import Arguments, expressions, names
+from fluxforge.scheme._scheme import GEOMETRY, NEXT, Ghost, Hop, Scheme, Stage, constants
+from fluxforge.scheme.emit._plan import Arguments, expressions, names, title
 from fluxforge.scheme.emit._print_latex import Latex, Letter, value
-from fluxforge.scheme.emit._words import title
 
 _SUMS = {
     Hop.EDGE: r"\sum_{N\in\mathcal{N}_1(P)}",

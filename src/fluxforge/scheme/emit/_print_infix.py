@@ -9,9 +9,9 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._conditions import COMPARISONS, Select, sides
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import COMPARISONS, Select, sides
 
 EXACT_BELOW = 2**24
 """Integers smaller than this are exact in single precision too; larger ones are written as decimals."""

@@ -7,8 +7,8 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._conditions import COMPARISONS, Select, sides
 from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._symbols import COMPARISONS, Select, sides
 from fluxforge.scheme.emit._print_infix import is_negative, quotient, terms
 
 SUM, PRODUCT, ATOM = range(3)

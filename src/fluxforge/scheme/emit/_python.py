@@ -6,20 +6,21 @@ from string import Template
 
 import sympy as sp
 
-from fluxforge.scheme._scheme import Scheme, Stage
-from fluxforge.scheme._symbols import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, Reduction
+from fluxforge.scheme._scheme import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, Reduction, Scheme, Stage
 from fluxforge.scheme.emit._plan import (
     Arguments,
+    called_helpers,
     check_solvable,
     diagonal_stages,
     expressions,
+    header,
     names,
     reductions,
     sums,
+    wrap_lines,
 )
 from fluxforge.scheme.emit._print_infix import array_dialect, infix, plain_dialect
 from fluxforge.scheme.emit._python_text import CALL, CG_JAX, CG_NUMPY, HELPERS, MESH, NEEDS
-from fluxforge.scheme.emit._words import called_helpers, header, wrap_lines
 
 _RESERVED = {"np", "jnp", "jax", "mesh", "k", "l", "exists", "ring", "same", "step", "Mesh", "NamedTuple"}
 _WIDTH = 108

@@ -1,0 +1,216 @@
+"""Results about the equation that a scheme solves: of smooth fields on a lattice, in the limit Δt → 0, and modified."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import sympy as sp
+
+from fluxforge.expression._print import to_text
+from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.pde._equation import HEAT
+
+# Halving h halves the error of a first-order flux; on coarse meshes, where several terms count, a little less.
+FALLS = 0.7
+
+
+@dataclass(frozen=True)
+class SmoothEquation:
+    """T_t = rate T + drift·∇T + ∇·K∇T, as numbers."""
+
+    rate: float
+    drift: np.ndarray
+    K: np.ndarray
+
+    def __str__(self) -> str:
+        parts = [f"{_four_digits(self.rate)} T"] if self.rate else []
+        parts += [f"{_four_digits(v)} T_{axis}" for v, axis in zip(self.drift, COORDINATES, strict=False) if v]
+        size = len(self.drift)
+        for e in range(size):
+            for f in range(e, size):
+                value = self.K[e, f] * (1 if e == f else 2)
+                parts += (
+                    [f"{_four_digits(value)} T_{COORDINATES[e]}{COORDINATES[f]}"] if _four_digits(value) != "0" else []
+                )
+        return "T_t = " + (" + ".join(parts) or "0").replace("+ -", "- ")
+
+    def apart(self, other: "SmoothEquation") -> float:
+        """The largest difference, each relative to the largest entry of the other one's rate, drift or K.
+
+        Where the other has none of a kind, relative to the largest of all its kinds.
+        """
+        mine, theirs = ((np.atleast_1d(e.rate), e.drift, e.K) for e in (self, other))
+        sizes = [float(np.abs(part).max(initial=0.0)) for part in theirs]
+        off = [
+            float(np.abs(one - wanted).max()) / (size or max(*sizes, 1e-300))
+            for one, wanted, size in zip(mine, theirs, sizes, strict=True)
+        ]
+        return max(value if np.isfinite(value) else float("inf") for value in off)
+
+
+def _four_digits(value: float) -> str:
+    """Four digits; what is round-off beside them is 0."""
+    return f"{round(float(value), 10) + 0.0:.4g}"
+
+
+# K(h) of transport on cells of several types is linear in h but for terms of the square of the cells' Péclet number:
+# two sizes leave some 1e-6 of K. A wrong coefficient is off by far more.
+EXTRAPOLATED = 1e-4
+
+
+@dataclass(frozen=True)
+class EffectiveEquation:
+    """What smooth fields obey on a lattice as h → 0, and what they should."""
+
+    found: SmoothEquation
+    own: SmoothEquation
+
+    @property
+    def holds(self) -> bool:
+        """Whether they are the same, as far as the extrapolation in h goes."""
+        return self.found.apart(self.own) <= EXTRAPOLATED
+
+
+# Relative differences of matrices and vectors below this are round-off.
+SAME_SYSTEM = 1e-10
+# Of the equation of smooth fields: second moments, extrapolated in h, of entries of G some hundred times larger.
+SMOOTH = 1e-8
+
+
+@dataclass(frozen=True)
+class SemiDiscrete:
+    """How far dT/dt = G T + s S + r is from the plain flux's system, the worst of three sizes of the
+    parameters and of two kinds of wall.
+
+    `plain_flux`: max |G − L|/max|L|, L the equation's two-point flux; `walls`: the same of r, with
+    Dirichlet walls and with Neumann walls of q ≠ 0; `source`: the same of s; `proportional`: how far G and r are from
+    being multiplied with all parameters, 0 where L's own are not, as with a capacity or a reaction's constant.
+    `diffusion`: the eigenvalue of K, relative to the equation's own, on squares that is farthest from 1; `drift` the
+    first-order drift there; not a number where the equation has more than diffusion, and then only the two-point flux
+    is right.
+    The generator is right if G and r are L's, or those of another operator that keeps linear fields (a corrected flux),
+    has the right diffusivity and no drift; if it is proportional to the parameters; and if the source enters as it is.
+
+    Of other equations than diffusion, `smooth` is how far the equation that smooth fields obey on the `lattice` is from
+    the right one. `varying`: where parameters may vary, whether what is left of a smooth field and the source that
+    belongs to it falls with the size of the cells. `two_point`: the flux reads two cells and is one of the equation on
+    every mesh on which the plain one is, by its formula.
+    """
+
+    plain_flux: float
+    walls: float
+    source: float
+    proportional: float
+    diffusion: float
+    drift: float
+    linear_exact: bool
+    smooth: float | None = None
+    varying: bool = True
+    lattice: str = "squares"
+    two_point: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether the system is that of the plain flux."""
+        return self.plain_flux <= SAME_SYSTEM and self.walls <= SAME_SYSTEM
+
+    @property
+    def holds(self) -> bool:
+        """Whether all of it is as it should be."""
+        # A two-point flux that its formula shows to be one of the equation need not be homogeneous in the geometry, as
+        # that of Scharfetter and Gummel is not: K(h) is then not linear in h, and the extrapolation leaves something.
+        most = EXTRAPOLATED if self.two_point else SMOOTH
+        like = self.smooth <= most if self.smooth is not None else abs(self.diffusion - 1.0) <= SAME_SYSTEM
+        right = (self.linear_exact or self.two_point) and like and self.drift == 0
+        return (
+            (self.plain or right) and self.proportional <= SAME_SYSTEM and self.source <= SAME_SYSTEM and self.varying
+        )
+
+
+SAME_RATE = 1e-7
+# On lattices of up to 32 cells a side the error of the discretisation hides one of a per cent. Other consistent fluxes,
+# upwind or corrected ones, differ by more than this on an irregular mesh: a smaller difference is a wrong coefficient.
+ANOTHER_FLUX = 0.02
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How far ∂T'/∂Δt at Δt = 0 is from the equation's own two-point flux and reaction, the worst of several states.
+
+    `apart` is relative to the larger of the rate and the state over a reference step. Of another flux, `left` is what
+    remains of ∂T'/∂Δt on finer and finer `lattice`s where T is smooth and the source makes it steady, relative to the
+    source: it has to fall.
+    """
+
+    apart: float
+    left: tuple[float, ...] = ()
+    lattice: str = "squares"
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is that of the equation's own two-point flux, as far as short steps can tell."""
+        return self.apart <= SAME_RATE
+
+    @property
+    def falls(self) -> bool:
+        """Whether what remains falls with the size of the cells."""
+        return len(self.left) > 1 and all(after <= FALLS * before for before, after in pairwise(self.left))
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is the equation's: with its own flux, or with another one that is consistent."""
+        return self.plain or (self.falls and self.apart > ANOTHER_FLUX)
+
+
+Derivatives = Mapping[tuple[int, ...], sp.Expr]
+"""Coefficients by the orders of the derivatives: {(2, 0): c} is c T_xx."""
+
+
+@dataclass(frozen=True)
+class ModifiedEquation:
+    """`leading` and `error` are coefficients of derivatives: {(2, 0): c} is c T_xx, parameters included.
+
+    `wanted` are those of the equation itself, and `dt_terms` says whether terms with Δt are reported.
+    """
+
+    lattice: str
+    leading: Derivatives
+    error: Derivatives
+    wanted: Derivatives = field(default_factory=dict)
+    dt_terms: bool = False
+
+    def __str__(self) -> str:
+        terms = [_term(key, c) for part in (self.leading, self.error) for key, c in part.items()]
+        return "T_t = " + (" + ".join(terms).replace("+ -", "- ") or "0")
+
+    def diffusivity(self) -> sp.Matrix:
+        """K over the equation's own, exactly, of a scheme of heat in the plane."""
+        a, b, c = (self.leading.get(key, sp.Integer(0)) / HEAT.diffusion for key in ((2, 0), (1, 1), (0, 2)))
+        return sp.Matrix([[a, b / 2], [b / 2, c]]).applyfunc(sp.simplify)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the limit h, Δt → 0 is the equation itself, for all values of its parameters."""
+        return _same_limit({**self.error, **self.leading}, self.wanted)
+
+    def has_limit_of(self, other: "ModifiedEquation") -> bool:
+        """Whether both have the same limit as h and Δt go to 0."""
+        return _same_limit({**self.error, **self.leading}, {**other.error, **other.leading})
+
+
+def _same_limit(one: Derivatives, other: Derivatives) -> bool:
+    return not any(_is_left(one.get(key, sp.S.Zero) - other.get(key, sp.S.Zero)) for key in {*one, *other})
+
+
+def _is_left(coefficient: sp.Expr) -> bool:
+    """Whether a coefficient is not 0 at h = Δt = 0, beyond the round-off of decimals."""
+    left = sp.simplify(sp.expand(coefficient).subs({symbol("dt"): 0}).subs({symbol("h", "positive"): 0}))
+    return bool(any(abs(number) > 1e-12 for number in sp.expand(left).as_coefficients_dict().values()))
+
+
+def _term(key: tuple[int, ...], coefficient: sp.Expr) -> str:
+    simple = sp.factor(sp.simplify(coefficient))
+    text = to_text(simple)
+    derivative = "".join(axis * power for axis, power in zip(COORDINATES, key, strict=False))
+    return f"{f'({text})' if simple.is_Add else text}*T{f'_{derivative}' if derivative else ''}"

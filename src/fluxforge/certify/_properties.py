@@ -1,0 +1,201 @@
+"""Results about one step of a scheme and its limit Δt → 0: what a certificate holds besides studies and transport."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+
+@dataclass(frozen=True)
+class Linearity:
+    """`hops`: the largest graph distance a step reads over (None for an implicit scheme: all of the mesh).
+
+    For a scheme that is not linear, how far f(T) = F(T) − F(0) is from it, relative to the largest |f|, the worst of
+    several states, signed and large: `homogeneity`, |f(kT) − k f(T)| for k = −1, 2 and 1000; `additivity`,
+    |f(T + U) − f(T) − f(U)|. `defect` is the larger of the two.
+    """
+
+    linear: bool
+    hops: int | None
+    entries_per_row: float
+    defect: float
+    homogeneity: float = 0.0
+    additivity: float = 0.0
+
+
+@dataclass(frozen=True)
+class Conservation:
+    """`defect`: max over cells of |WᵀM − Wᵀ|/W; `cell` where it is largest; `drift`: of ΣW T, relative to ΣW|T|.
+
+    W is the volume V times the capacity c, `weight` in words. Where parameters may vary, the worse of constant and of
+    smoothly varying ones.
+
+    The drift is that of a rollout; of a scheme that is not linear, the worst of `states` states after a step and of
+    a rollout.
+
+    `antisymmetric` says whether each one-hop message of the last stage changes sign when P and N are exchanged
+    (None where it has no such message), decided `by` algebra or random points; `passed_on` whether cells add them up
+    whole (None where it was not asked).
+    """
+
+    holds: bool
+    defect: float | None
+    cell: int | None
+    drift: float
+    antisymmetric: bool | None
+    states: int = 1
+    passed_on: bool | None = None
+    weight: str = "V"
+    by: str = "algebra"
+
+
+# Of the largest change in a step: round-off is about 1e-16 times the largest shift over that change, which is near 1.
+SAME_UNITS = 1e-9
+
+
+@dataclass(frozen=True)
+class Units:
+    """By how much T' − T changes, relative to its largest entry, the worst of several factors.
+
+    `lengths`: lengths × λ, times × λ²; `times`: times / λ; `temperatures`: the unknown × a factor, also −1 where the
+    equation is linear; `shift`: a constant added, None where constants do not solve the equation. `algebra` lists which
+    of the first three follow from the dimensions of the formulas, for every λ.
+    """
+
+    lengths: float
+    times: float
+    temperatures: float
+    shift: float | None
+    algebra: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing changes beyond round-off."""
+        return max(self.lengths, self.times, self.temperatures, self.shift or 0.0) <= SAME_UNITS
+
+
+@dataclass(frozen=True)
+class WaveLimit:
+    """The largest stable step of plane waves on an infinite lattice: `over_reference` of the lattice's reference step.
+
+    `on_axis`: the eigenvalues are imaginary, as those of a central flux; then `imaginary` is the y up to which
+    |R(iy)| ≤ 1. Infinite where there is no limit, 0 where no step is stable.
+    """
+
+    lattice: str
+    dt: float
+    over_reference: float
+    on_axis: bool
+    imaginary: float
+
+
+@dataclass(frozen=True)
+class Stability:
+    """`factor` is R(z) where the scheme is a function of one operator (`one_operator`), z = Δt times its eigenvalue.
+
+    `interval`: |R| ≤ 1 on [−interval, 0]; infinite if unlimited, 0 if never stable; None without R.
+    `dt_max` on the mesh, `fourier` its Fourier step; `rate` the generator's largest |eigenvalue|.
+    `oscillation`: the smallest x > 0 with R(−x) ≤ 0, beyond which the roughest mode changes sign at every step.
+    `stable_below` and `diverges_above`: what rollouts at 0.99 and 1.01 of dt_max did; None where there is no such step,
+    and the second also where the equation itself lets fields grow, and the first is relative to that growth.
+
+    Only with R is dt_max a bound. Without it, dt_max is the largest step tried up to which the spectral radius was at
+    most one: `bound` is false, steps between those tried may be unstable.
+
+    Of an equation with transport, `waves` is the limit of plane waves on an infinite lattice; `spectral` says that
+    dt_max comes from the eigenvalues of G on the mesh, complex ones, which bound nothing where G is not normal.
+    """
+
+    factor: sp.Expr | None
+    one_operator: bool | None
+    interval: float | None
+    dt_max: float | None
+    fourier: float
+    rate: float | None
+    oscillation: float | None
+    stable_below: bool | None
+    diverges_above: bool | None
+    waves: WaveLimit | None = None
+    spectral: bool = False
+
+    @property
+    def bound(self) -> bool:
+        """Whether every step up to dt_max is known to be stable."""
+        return bool(self.one_operator) and not self.spectral
+
+    @property
+    def over_fourier(self) -> float | None:
+        """dt_max over the Fourier step; None if unlimited or not established."""
+        return None if self.dt_max is None or math.isinf(self.dt_max) else self.dt_max / self.fourier
+
+
+LARGEST = 64.0
+
+
+@dataclass(frozen=True)
+class MaximumPrinciple:
+    """`over_fourier`: it holds up to that multiple of the Fourier step (0 never, None beyond all that was tried).
+
+    `cell` and `weight`: where it first fails, and the negative weight found there. If `averages` is false, T' is not an
+    average of T and of boundary values, since constants change or something is added: the result is about positivity.
+    """
+
+    over_fourier: float | None
+    cell: int | None
+    weight: float | None
+    averages: bool = True
+
+
+@dataclass(frozen=True)
+class TransientGrowth:
+    """Norms of powers of one step in the energy norm √ΣV T², walls at zero, at `over_fourier` Fourier steps.
+
+    `one_step` is the largest singular value of one step; `largest` the largest norm over up to 1,000 steps, after
+    `steps` of them. `normal`: the step is symmetric in this norm, so that its spectrum bounds the growth.
+    `settled`: some power has a norm of at most one, so that no later one exceeds `largest`.
+    """
+
+    over_fourier: float
+    normal: bool
+    one_step: float
+    largest: float
+    steps: int
+    settled: bool
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Per cell and step: multiplications and additions, bytes moved, bytes held; and how many rounds of messages."""
+
+    stages: int
+    flops: float
+    bytes: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class CostCurve:
+    """Error in time against bytes moved per cell, for one scheme at several steps."""
+
+    scheme: str
+    dt_over_fourier: tuple[float, ...]
+    error: tuple[float, ...]
+    bytes: tuple[float, ...]
+
+    def bytes_at(self, error: float) -> float | None:
+        """Bytes per cell to reach that error: between the points, or beyond the finest along the last slope.
+
+        Never less than at the coarsest stable step. None where the scheme reached no usable error.
+        """
+        if len(self.error) < 2:
+            return None
+        e, b = np.log(self.error), np.log(self.bytes)
+        wanted = np.log(error)
+        if wanted >= e[0]:
+            return float(self.bytes[0])
+        if wanted < e[-1]:
+            slope = (b[-1] - b[-2]) / (e[-1] - e[-2])
+            return float(np.exp(b[-1] + slope * (wanted - e[-1]))) if slope < 0 else None
+        order = np.argsort(e)
+        return float(np.exp(np.interp(wanted, e[order], b[order])))

@@ -1,0 +1,138 @@
+"""The linear systems of a scheme on a graph: reference step, steady states, solutions in time, rows on a lattice."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import expm
+from scipy.sparse import csr_array, eye_array
+from scipy.sparse.linalg import LinearOperator, gmres
+
+from fluxforge.errors import NumericalError
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings, reference_step
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._assemble import Operator, apply, assemble, generator, operator
+from fluxforge.stepping._field import linear_reaction
+from fluxforge.stepping._implicit import factorise, sides
+
+
+def study_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None, state: np.ndarray | None = None) -> float:
+    """The reference step of the scheme's equation; of one that is not linear, at the `state`, or at states from 0 to 1.
+
+    Where nothing is exchanged and nothing decays, it is the time in which a field grows by e; infinite without growth.
+    """
+    if state is None and not scheme.equation.linear:
+        state = np.linspace(0.0, 1.0, graph.cells)
+    found = reference_step(scheme.equation, graph, parameters, state)
+    if np.isfinite(found):
+        return found
+    reaction = linear_reaction(scheme.equation, graph, parameters)
+    return found if reaction is None or reaction.growth == 0 else 1.0 / reaction.growth
+
+
+# With more stages than this, the matrix of a step is too full to be factorised.
+MOST_STAGES_FORMED = 2
+ACCURACY = 1e-9
+
+Solve = Callable[[np.ndarray], np.ndarray]
+
+
+def steady_solver(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Solve:
+    """S ↦ the T with F(T) = T at Δt = ½ Δt_Fourier, factorised once.
+
+    A scheme of few stages has a sparse M, and (I − M) is factorised. With more stages M fills up: then (I − M) is
+    only applied, and solved by GMRES preconditioned with the factors of −Δt G, to a checked accuracy.
+    """
+    dt = 0.5 * study_step(scheme, graph, parameters)
+    make = _direct if len(scheme.stages) <= MOST_STAGES_FORMED else _by_gmres
+    try:
+        solve = make(scheme, graph, dt, parameters)
+    except NumericalError as error:
+        raise NumericalError(f"scheme {scheme.name!r} has no unique steady state here: {error}") from error
+    return solve
+
+
+def steady_state(scheme: Scheme, graph: DualGraph, S: np.ndarray, *, parameters: Settings | None = None) -> np.ndarray:
+    """The steady state for one source."""
+    return steady_solver(scheme, graph, parameters=parameters)(S)
+
+
+def _direct(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> Solve:
+    step = operator(scheme, graph, dt=dt, parameters=parameters)
+    factors = factorise(csr_array(eye_array(graph.cells) - step.M))
+    return lambda S: np.asarray(factors.solve(step.N @ S + step.b))
+
+
+def _by_gmres(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> Solve:
+    n = graph.cells
+    stages = assemble(scheme, graph, dt=dt, parameters=parameters)
+    nothing = np.zeros(n)
+    shift = apply(stages, nothing, nothing)
+    factors = factorise(-dt * generator(scheme, graph, parameters=parameters).M)
+    matrix = LinearOperator((n, n), matvec=lambda T: T - (apply(stages, T, nothing) - shift), dtype=float)
+    inverse = LinearOperator((n, n), matvec=factors.solve, dtype=float)
+
+    def solve(S: np.ndarray) -> np.ndarray:
+        constant = apply(stages, nothing, S)
+        start = factors.solve(constant)
+        T, _ = gmres(matrix, constant, x0=start, M=inverse, rtol=1e-14, atol=0.0, restart=20, maxiter=2)
+        # What the residual left means for T, since the residual itself sits on round-off where Δt is small.
+        error = np.abs(factors.solve(matrix @ T - constant)).max() / np.abs(T).max(initial=1e-300)
+        if not error <= ACCURACY:
+            raise NumericalError(f"scheme {scheme.name!r}: GMRES found the steady state only to {error:.1e}")
+        return np.asarray(T)
+
+    return solve
+
+
+def exact_solution(system: Operator, T0: np.ndarray, S: np.ndarray, t: float) -> np.ndarray:
+    """T(t) of dT/dt = G T + s S + r, by the exponential of the system with its constant as one more unknown."""
+    n = len(T0)
+    augmented = np.zeros((n + 1, n + 1))
+    augmented[:n, :n] = system.M.toarray()
+    augmented[:n, n] = system.N @ S + system.b
+    if not np.isfinite(augmented).all():
+        raise NumericalError("the scheme's generator is not finite, so it has no exact solution to compare with")
+    return np.asarray((expm(t * augmented) @ np.append(T0, 1.0))[:n])
+
+
+def march(step: Operator, T: np.ndarray, S: np.ndarray, count: int) -> np.ndarray:
+    """Many steps of an assembled scheme."""
+    constant = step.N @ S + step.b
+    if step.theta == 0:
+        for _ in range(count):
+            T = step.M @ T + constant
+        return T
+    left, right = sides(step)
+    factors = factorise(left)
+    for _ in range(count):
+        T = factors.solve(right @ T + constant)
+    return T
+
+
+@dataclass(frozen=True)
+class Period:
+    """The generator's rows of one period: what each cell of it receives from cells of each kind, displaced by d."""
+
+    row: np.ndarray
+    kind: np.ndarray
+    value: np.ndarray
+    d: np.ndarray
+    cells: int
+    size: float
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return self.d.shape[1]
+
+
+def period_rows(
+    scheme: Scheme, graph: DualGraph, rows: np.ndarray, *, parameters: Settings | None = None, size: float = 1.0
+) -> Period:
+    """The rows of G/`size` that belong to the cells of one period, which `lattice_graph` gives with the graph."""
+    block = (generator(scheme, graph, parameters=parameters).M / size)[rows].tocoo()
+    count = len(rows)
+    d = graph.x[block.col] - graph.x[rows[block.row]]
+    return Period(block.row, block.col % count, block.data, d, count, float(graph.V.mean()) ** (1 / graph.dimension))

@@ -1,0 +1,258 @@
+"""Properties of a network's flux, each tested at random points: symmetries, limits, units, separability."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import sympy as sp
+from jaxtyping import Float
+
+from fluxforge.distil._table import Table
+from fluxforge.experiment._setup import Experiment, Samples, Variable
+from fluxforge.expression._evaluate import evaluate
+
+POINTS = 2_000
+# A property holds if it is violated by no more than this multiple of the network's own error.
+SLACK = 3.0
+# Factors by which lengths and times are multiplied lie between 1/REACH and REACH.
+REACH = 1.7
+# Values of either group that stand for its whole range.
+ANCHORS = 64
+# Groups are tried of at most so many columns: 31 ways to divide six.
+MOST_COLUMNS = 6
+
+
+@dataclass(frozen=True)
+class Check:
+    """A property of a flux: how far the network violates it, relative to its fluxes, and what it may."""
+
+    name: str
+    statement: str
+    defect: float
+    limit: float
+    used: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the violation is within the network's own error."""
+        return self.defect <= self.limit
+
+
+@runtime_checkable
+class FluxFunction(Protocol):
+    """A flux as a function of samples, and its relative error: a trained network, or something in its place."""
+
+    @property
+    def error(self) -> float:
+        """Root mean square of its error over that of the fluxes."""
+
+    def __call__(self, samples: Samples) -> Float[np.ndarray, " samples"]:
+        """The flux in the given experiments."""
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """A network of the whole flux, and random points to test it at."""
+
+    experiment: Experiment
+    network: FluxFunction
+    size: float
+    rng: np.random.Generator
+
+    @property
+    def limit(self) -> float:
+        """The largest violation that counts as none."""
+        return SLACK * self.network.error
+
+    def draw(self) -> dict[str, np.ndarray]:
+        """Random experiments."""
+        return self.experiment.draw(POINTS, self.rng)
+
+    def check(self, name: str, statement: str, off: Float[np.ndarray, " points"]) -> Check:
+        """A check of an expression that should vanish."""
+        return Check(name, statement, float(np.sqrt(np.mean(off**2))) / self.size, self.limit)
+
+    def exchange(self) -> Check:
+        """F(N, P, −a) = −F(P, N, a): what leaves one cell enters the other."""
+        x = self.draw()
+        off = self.network(x) + self.network(self.experiment.exchange(x))
+        return self.check("exchange", "the flux changes its sign when the cells change places and n turns", 0.5 * off)
+
+    def linearity(self) -> Check:
+        """F is linear in the unknown: ½F(u) + ½F(v) = F(½u + ½v), and F(0, 0) = 0."""
+        x, y = self.draw(), self.draw()
+        states = [each.name for each in self.experiment.states]
+        y = {**x, **{name: y[name] for name in states}}
+        middle = {**x, **{name: 0.5 * (x[name] + y[name]) for name in states}}
+        nothing = {**x, **{name: np.zeros(POINTS) for name in states}}
+        off = 0.5 * (self.network(x) + self.network(y)) - self.network(middle)
+        both = np.hypot(off, self.network(nothing))
+        return self.check("linearity", f"the flux is linear in {self.experiment.equation.unknown}", both)
+
+    def equal_states(self) -> Check:
+        """F(u, u) = f(u) a·n, which is 0 without transport."""
+        x = self.draw()
+        P, N = (each.name for each in self.experiment.states)
+        x[N] = x[P]
+        still = self.experiment.velocity is None
+        meaning = "no flux between equal states" if still else "between equal states the flux is f(u) a·n"
+        return self.check("limit", meaning, self.network(x) - self._transport_flux(x, x[P]))
+
+    def units(self) -> Check:
+        """F in other units of length and time is the same flux."""
+        x, y, factor = self._rescale()
+        off = self.network(y) / factor - self.network(x)
+        return self.check("units", "the flux does not depend on the units of length and time", off)
+
+    def _rescale(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], Float[np.ndarray, " points"]]:
+        """Experiments, the same in other units as far as those are in range, and the factor of the flux."""
+        x = self.experiment.draw(20 * POINTS, self.rng)
+        lengths, times = np.exp(self.rng.uniform(-np.log(REACH), np.log(REACH), (2, 20 * POINTS)))
+
+        def scaled(own: Variable) -> np.ndarray:
+            return x[own.name] * lengths ** float(own.unit.length) * times ** float(own.unit.time)
+
+        y = {each.name: scaled(each) for each in self.experiment.variables}
+        inside = np.all([self._in_range(each, y) for each in self.experiment.variables], axis=0)
+        kept = np.flatnonzero(inside)[:POINTS]
+        own = self.experiment.unit
+        factor = lengths ** float(own.length) * times ** float(own.time)
+        return ({n: v[kept] for n, v in x.items()}, {n: v[kept] for n, v in y.items()}, factor[kept])
+
+    def _in_range(self, own: Variable, x: Samples) -> np.ndarray:
+        # A velocity drawn as a Péclet number has no range of its own, and that number has no unit.
+        if own.turns and self.experiment.peclet is not None:
+            return np.ones(len(x[own.name]), bool)
+        return (x[own.name] >= own.low) & (x[own.name] <= own.high)
+
+    def homogeneity(self, centre: float) -> Check:
+        """F(c + s v) − f(c) a = s² (F(c + v) − f(c) a), for fluxes that are not linear; c is where f′ = 0."""
+        x = self.draw()
+        s = self.rng.uniform(0.5, 1.0, POINTS)
+        at = self._transport_flux(x, np.full(POINTS, centre))
+        nearer = {each.name: centre + s * (x[each.name] - centre) for each in self.experiment.states}
+        off = (self.network({**x, **nearer}) - at) - s**2 * (self.network(x) - at)
+        u = self.experiment.equation.unknown
+        words = f"in {u}" if centre == 0 else f"in {u} - {centre:g}, where f' = 0, but for f there"
+        return self.check("homogeneity", f"the flux is of degree 2 {words}", off)
+
+    def _transport_flux(self, x: Samples, u: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:
+        """f(u) a·n; 0 without transport."""
+        velocity, equation = self.experiment.velocity, self.experiment.equation
+        if velocity is None:
+            return np.zeros(POINTS)
+        carried: Float[np.ndarray, " points"] = x[velocity.name] * evaluate(equation.transported, {equation.u: u}, np)
+        return carried
+
+
+def logarithmic_slopes(probe: Probe, names: tuple[str, ...]) -> Float[np.ndarray, "points names"]:
+    """∂ log|F|/∂ log x of positive variables, by central differences, between the extreme states."""
+    step = 0.15
+    experiment = probe.experiment
+    P, N = experiment.states
+    x = probe.draw()
+    x |= {P.name: np.full(POINTS, P.high), N.name: np.full(POINTS, N.low)}
+    for own in experiment.variables:
+        if own.positive:  # so that both neighbours are in range
+            x[own.name] = np.exp(probe.rng.uniform(np.log(own.low) + step, np.log(own.high) - step, POINTS))
+    found = []
+    for name in names:
+        ends = [np.abs(probe.network({**x, name: x[name] * np.exp(side * step)})) for side in (1, -1)]
+        found.append(np.log(ends[0] / ends[1]) / (2 * step))
+    return np.stack(found, axis=1)
+
+
+@runtime_checkable
+class ReducedFunction(Protocol):
+    """The g of a reduced flux with its scale in fluxes, and the relative error of those: a network, or in its place."""
+
+    @property
+    def scale(self) -> float:
+        """The size of g where the flux has its usual size."""
+
+    @property
+    def error(self) -> float:
+        """Root mean square of the flux's error over that of the fluxes."""
+
+    def function(self, columns: Float[np.ndarray, "*batch columns"]) -> Float[np.ndarray, "*batch"]:
+        """G of columns."""
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Two groups of columns, by number, and whether g is the sum or the product of a function of each."""
+
+    groups: tuple[tuple[int, ...], tuple[int, ...]]
+    product: bool
+
+    def combine(self, first: sp.Expr, second: sp.Expr) -> sp.Expr:
+        """G from formulas of its parts."""
+        return first * second if self.product else first + second
+
+    def describe(self, names: tuple[str, ...]) -> str:
+        """The property in words."""
+        one, other = (", ".join(names[k] for k in group) for group in self.groups)
+        return f"g is the {'product' if self.product else 'sum'} of a function of {one} and one of {other}"
+
+
+def find_separation(network: ReducedFunction, table: Table) -> tuple[Separation | None, Check | None]:
+    """The division of the columns under which the network's g separates best, and its check; None of one column.
+
+    The separation is None if g differs from the best sum and product by more than three times the network's error.
+    """
+    tried = []
+    for separation in _divisions(table.X.shape[1]):
+        with np.errstate(all="ignore"):
+            one, other = separate(network, table, separation)
+            off = table.y - (one * other if separation.product else one + other)
+        # In units of the fluxes, as the network's error is.
+        defect = float(np.sqrt(np.mean(off**2))) / network.scale
+        tried.append((defect if np.isfinite(defect) else np.inf, separation))
+    if not tried:
+        return None, None
+    # Sums come first, and the fewest columns in a group: ties are decided by order.
+    defect, best = min(tried, key=lambda each: each[0])
+    check = Check("separability", best.describe(table.names), defect, SLACK * network.error)
+    return (best if check.holds else None), check
+
+
+def _divisions(columns: int) -> Iterator[Separation]:
+    if not 2 <= columns <= MOST_COLUMNS:
+        return
+    for product in (False, True):
+        for size in range(1, columns // 2 + 1):
+            for group in combinations(range(columns), size):
+                rest = tuple(k for k in range(columns) if k not in group)
+                # A half and its complement are one division.
+                if 2 * size < columns or group < rest:
+                    yield Separation((group, rest), product)
+
+
+def separate(
+    network: ReducedFunction, table: Table, separation: Separation
+) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+    """The two parts of g in the rows of a table, from the network at pairs of a row's one group and an anchor's other.
+
+    For a product they are those of the best approximation of rank one between anchors; for a sum, means.
+    """
+    rows = np.unique(np.linspace(0, len(table.X) - 1, ANCHORS).astype(int))
+    anchors = table.X[rows]
+    one, other = separation.groups
+    across = _pairs(network, table.X, anchors, other)  # g(x of a row, y of an anchor)
+    along = _pairs(network, table.X, anchors, one)  # g(x of an anchor, y of a row)
+    core = across[rows]
+    if not separation.product:
+        return across.mean(axis=1), along.mean(axis=1) - core.mean()
+    left, sizes, right = np.linalg.svd(core)
+    return across @ right[0], along @ left[:, 0] / sizes[0]
+
+
+def _pairs(
+    network: ReducedFunction, X: Float[np.ndarray, "rows columns"], anchors: np.ndarray, group: tuple[int, ...]
+) -> Float[np.ndarray, "rows anchors"]:
+    """G at every row of X with the columns of a group from every anchor."""
+    both = np.repeat(X[:, None, :], len(anchors), axis=1)
+    both[:, :, list(group)] = anchors[None, :, list(group)]
+    return network.function(both)

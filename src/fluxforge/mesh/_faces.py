@@ -1,0 +1,205 @@
+"""The faces of a mesh and their tags; periodic walls, whose faces are matched by a translation and joined."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from fluxforge._types import FaceField, FaceIndex, FaceVectors
+from fluxforge.errors import InputError, MeshError
+from fluxforge.mesh._boundary import Condition, Periodic, faces_of_tags
+from fluxforge.mesh._cells import edge_keys, half_edges
+from fluxforge.mesh._mesh import Mesh
+
+
+class Faces(NamedTuple):
+    """The faces of a mesh, those between two cells first, then the boundary.
+
+    `start` → `end` follows the owner counter-clockwise, so the owner lies on the left.
+    `neighbour` is −1 on the boundary. `of_cell` lists each cell's faces in corner order, −1 where a triangle has none.
+    """
+
+    start: FaceIndex
+    end: FaceIndex
+    owner: FaceIndex
+    neighbour: FaceIndex
+    of_cell: Int[np.ndarray, "cells slots"]
+    interior: int
+
+
+def pair_faces(mesh: Mesh) -> Faces:
+    """The faces of a mesh, by one sort of the half-edges of all cells; MeshError if three cells share an edge."""
+    start, end = half_edges(mesh.cells)
+    present = np.flatnonzero(start.ravel() >= 0)
+    key = edge_keys(start.ravel()[present], end.ravel()[present], len(mesh.points))
+    order = np.argsort(key, kind="stable")
+    sorted_key, half = key[order], present[order]
+    first = np.ones(len(half), bool)
+    first[1:] = sorted_key[1:] != sorted_key[:-1]
+    face_of_half = np.cumsum(first) - 1
+    count = np.bincount(face_of_half)
+    _check_shared_by_two(mesh, count, start.ravel()[half[first]], end.ravel()[half[first]])
+    rank = _interior_first(count)
+    slots = mesh.cells.shape[1]
+    lead = np.empty(len(count), np.int64)
+    lead[rank] = half[first]
+    follow = np.full(len(count), -1, np.int64)
+    follow[rank[face_of_half[~first]]] = half[~first]
+    of_cell = np.full(start.size, -1, np.int32)
+    of_cell[half] = rank[face_of_half]
+    return Faces(
+        start=start.ravel()[lead].astype(np.int32),
+        end=end.ravel()[lead].astype(np.int32),
+        owner=(lead // slots).astype(np.int32),
+        neighbour=np.where(follow < 0, -1, follow // slots).astype(np.int32),
+        of_cell=of_cell.reshape(start.shape),
+        interior=int((count == 2).sum()),
+    )
+
+
+def _interior_first(count: Int[np.ndarray, " faces"]) -> Int[np.ndarray, " faces"]:
+    """The new position of each face when those between two cells come first, in unchanged order otherwise."""
+    two = count == 2
+    return np.where(two, np.cumsum(two) - 1, two.sum() + np.cumsum(~two) - 1)
+
+
+def _check_shared_by_two(
+    mesh: Mesh,
+    count: Int[np.ndarray, " faces"],
+    start: Int[np.ndarray, " faces"],
+    end: Int[np.ndarray, " faces"],
+) -> None:
+    if (crowded := np.flatnonzero(count > 2)).size:
+        k = crowded[0]
+        raise MeshError(f"{mesh.origin}: the edge between points {start[k]} and {end[k]} is shared by {count[k]} cells")
+
+
+def boundary_tags(mesh: Mesh, faces: Faces) -> tuple[tuple[str, ...], Int[np.ndarray, " boundary"]]:
+    """The names of the boundary pieces, and for each boundary face the number of its name.
+
+    An edge named by two tags keeps the first; one named by none belongs to "boundary".
+    """
+    keys = edge_keys(faces.start[faces.interior :], faces.end[faces.interior :], len(mesh.points))
+    names, place = list(mesh.boundary), np.full(len(keys), -1)
+    if names:
+        edges = [np.reshape(mesh.boundary[name], (-1, 2)) for name in names]
+        owner = np.repeat(np.arange(len(names)), [len(each) for each in edges])
+        # One sort, whatever the number of tags; `first` is the first occurrence of an edge, whose tag is used.
+        joined = np.concatenate(edges)
+        named, first = np.unique(edge_keys(joined[:, 0], joined[:, 1], len(mesh.points)), return_index=True)
+        if len(named):
+            nearest = np.searchsorted(named, keys).clip(max=len(named) - 1)
+            place = np.where(named[nearest] == keys, owner[first[nearest]], -1)
+    tags = [names[k] for k in np.unique(place[place >= 0]).tolist()]
+    number = np.searchsorted(np.unique(place[place >= 0]), place).astype(np.int32)
+    if (place < 0).any():
+        if "boundary" not in tags:
+            tags.append("boundary")
+        number[place < 0] = tags.index("boundary")
+    return tuple(tags), number
+
+
+def number_regions(mesh: Mesh) -> Int[np.ndarray, " cells"]:
+    """The number of each cell's region in the order of `mesh.regions`; −1 for a cell in none.
+
+    Raises MeshError for a cell that the mesh does not have and for one in two regions.
+    """
+    number = np.full(len(mesh.cells), -1, np.int32)
+    for k, (name, listed) in enumerate(mesh.regions.items()):
+        cells = np.asarray(listed)
+        if cells.size and (cells.min() < 0 or cells.max() >= len(number)):
+            raise MeshError(f"{mesh.origin}: region {name!r} lists a cell that the mesh does not have")
+        if (twice := np.flatnonzero(number[cells] >= 0)).size:
+            other = list(mesh.regions)[number[cells[twice[0]]]]
+            raise MeshError(f"{mesh.origin}: cell {cells[twice[0]]} is in two regions, {other!r} and {name!r}")
+        number[cells] = k
+    return number
+
+
+# Relative to the length of a face: the largest distance between two matched faces, and difference of their lengths.
+# Mesh files have at least six digits.
+TOLERANCE = 1e-4
+
+
+class Joints(NamedTuple):
+    """Boundary faces that are one face: `first` is kept and leads from its owner to the owner of `second`."""
+
+    first: FaceIndex
+    second: FaceIndex
+
+
+def match_faces(
+    walls: Mapping[str, Condition],
+    *,
+    tags: tuple[str, ...],
+    tag: Int[np.ndarray, " boundary"],
+    interior: int,
+    centre: FaceVectors,
+    n: FaceVectors,
+    A: FaceField,
+) -> Joints:
+    """The faces of every pair of periodic tags, each with its translated image.
+
+    Raises InputError, naming the tags and the face that fits worst, where the faces of a pair do not match.
+    """
+    of_tag = dict(zip(tags, faces_of_tags(tags, tag), strict=True))
+    first, second = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for name, condition in walls.items():
+        # Both tags of a pair name the other; it is matched once.
+        if not isinstance(condition, Periodic) or tags.index(name) > tags.index(condition.partner):
+            continue
+        # Imported here: few meshes have periodic walls, and `mesh info` need not wait for it.
+        from scipy.spatial import cKDTree
+
+        one, other = interior + of_tag[name], interior + of_tag[condition.partner]
+        what = f"the periodic tags {name!r} and {condition.partner!r} do not match"
+        if len(one) != len(other):
+            raise InputError(f"{what}: they have {len(one)} and {len(other)} faces")
+        shift = centre[other].mean(axis=0) - centre[one].mean(axis=0)
+        gap, place = cKDTree(centre[other]).query(centre[one] + shift)
+        image = other[place]
+        # A face and its image have equal lengths and opposite normals.
+        misfit = gap + np.abs(A[one] - A[image]) + A[one] * np.abs(n[one] + n[image]).max(axis=1)
+        worst = int(np.argmax(misfit / A[one]))
+        if misfit[worst] > TOLERANCE * A[one][worst] or len(np.unique(place)) != len(place):
+            at = ", ".join(f"{value:g}" for value in centre[one][worst])
+            raise InputError(
+                f"{what}: the face at ({at}) is off by {misfit[worst]:.3g}, its length is {A[one][worst]:.3g}"
+            )
+        first.append(one)
+        second.append(image)
+    return Joints(np.concatenate(first), np.concatenate(second))
+
+
+class Layout(NamedTuple):
+    """Faces after joining, those between two cells first.
+
+    `kept` are their numbers before; `node` is, for each face before, the node that its owner sees across it, and
+    `turned` says that its owner is the far end of the face it was joined to; `of_cell` are the faces of each cell.
+    """
+
+    kept: FaceIndex
+    interior: int
+    node: FaceIndex
+    turned: FaceIndex
+    of_cell: Int[np.ndarray, "cells slots"]
+
+
+def join_faces(faces: Faces, joints: Joints) -> Layout:
+    """Number the faces with each pair of joined ones as a single face between two cells."""
+    count, cells = len(faces.owner), len(faces.of_cell)
+    joined = np.zeros(count, bool)
+    joined[joints.first] = joined[joints.second] = True
+    walls = faces.interior + np.flatnonzero(~joined[faces.interior :])
+    kept = np.concatenate([np.arange(faces.interior), joints.first, walls]).astype(np.int64)
+    number = np.empty(count, np.int32)
+    number[kept] = np.arange(len(kept))
+    number[joints.second] = number[joints.first]
+    node = faces.neighbour.astype(np.int32)
+    node[walls] = cells + np.arange(len(walls), dtype=np.int32)
+    node[joints.first], node[joints.second] = faces.owner[joints.second], faces.owner[joints.first]
+    turned = np.zeros(count, bool)
+    turned[joints.second] = True
+    of_cell = np.where(faces.of_cell < 0, -1, number[np.maximum(faces.of_cell, 0)]).astype(np.int32)
+    return Layout(kept, faces.interior + len(joints.first), node, turned, of_cell)

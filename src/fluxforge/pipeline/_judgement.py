@@ -1,0 +1,270 @@
+"""The verdict on a formula and its certificate: what it explains, what was established, which scheme it is."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from fluxforge import recipe
+from fluxforge._types import State
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._evidence import NUMERICAL_FAILURES
+from fluxforge.certify.bounds._errors import step_errors
+from fluxforge.certify.time_order import measure_time_order
+from fluxforge.data._build import source
+from fluxforge.data._problem import Problem, exact_step
+from fluxforge.distil._constants import own_limit, read_constants
+from fluxforge.distil._objective import Objective
+from fluxforge.distil._stencil import geometry, power_law, stencil
+from fluxforge.errors import DiscoveryError
+from fluxforge.gnn._build import cast
+from fluxforge.gnn._network import Network
+from fluxforge.loss._loss import defect_of, mean_defect, norm_of, step_of
+from fluxforge.pde._equation import HEAT
+from fluxforge.pipeline._formula import (
+    Certified,
+    Condition,
+    Distilled,
+    Formula,
+    Judged,
+    NetworkConstants,
+    is_expected,
+    judge,
+    law_condition,
+    law_record,
+    take_step,
+)
+from fluxforge.pipeline._outcome import verify_scheme
+from fluxforge.pipeline._problems import (
+    UNSEEN,
+    draw_on_meshes,
+    draw_problems,
+    evaluation_problems,
+    judged_steps,
+    needs_small_steps,
+    problems_by_step,
+    with_shortest_steps,
+)
+from fluxforge.run._progress import Progress, add_seconds
+from fluxforge.run.result import Evaluation, StencilCheck, StepErrors
+from fluxforge.scheme._integrate import integrate
+from fluxforge.scheme._scheme import Hop, Scheme
+from fluxforge.scheme._tableau import TABLEAUX
+
+# Stencils of formula and network are called alike if they differ by less than this, in the mean.
+AGREEMENT = 0.1
+# Problems at each Δt on which a formula is held against its network: of pairs, of meshes.
+_PROBLEMS = (256, 48)
+# Problems on which a formula is held against the law under noise: the more, the smaller a wrong term that is seen.
+_NOISY = (4096, 64)
+Step: TypeAlias = Callable[[Problem], State]
+# Steps that differ by less than this part of their largest change are the same: round-off of u' = u + Δt(…) is 1e-16 u,
+# and a change at the shortest Δt trained with, 1e-2 of u.
+SAME = 1e-9
+# Parameters are moved by these factors, in turn: a formula with numbers in place of a parameter is then another scheme.
+FACTORS = (1.37, 0.71, 1.13)
+PROBLEMS = 64
+_NUMBER = 2**29 + 2**21
+
+
+def judge_formula(distilled: Distilled, spec: recipe.Recipe, tell: Progress) -> Judged:
+    """Hold a formula against its network and its data: the verdict, and errors on unseen meshes."""
+    assert spec.search is not None
+    seconds, network, formula = dict(distilled.seconds), distilled.trained.network, distilled.formula
+    if formula is None:
+        return Judged(distilled, "refused", (distilled.refusal or "",), None, None, None, None, None, seconds)
+    with add_seconds(seconds, "judge"):
+        tell("reading the formula's constants from the network", 0, 1)
+        own = read_network(network, formula, spec)
+        judgement = judge(own.readings, threshold=spec.search.explain, law=_condition_on_law(formula, spec))
+        if judgement.verdict == "recovered":
+            formula = replace(formula, fitted=replace(formula.fitted, rational=own.agreeing_fractions(formula.fitted)))
+        printed = formula if judgement.verdict == "recovered" else own.put_into(formula)
+    with add_seconds(seconds, "check"):
+        tell("checking the stencil", 0, 2)
+        alike = _compare_stencils(network, printed, spec)
+        tell("measuring on unseen meshes", 1, 2)
+        errors = _measure_errors(network, printed, spec)
+    reasons = tuple(judgement.reasons)
+    return Judged(distilled, judgement.verdict, reasons, printed, formula, own, alike, errors, seconds)
+
+
+def read_network(network: Network, formula: Formula, spec: recipe.Recipe) -> NetworkConstants:
+    """The formula's constants as the network has them, at Δt across the trained range and in their limit."""
+    with jax.enable_x64(True):
+        count = _PROBLEMS[isinstance(spec.data, recipe.Meshes)]
+        problems = problems_by_step(spec, judged_steps(spec), count, UNSEEN + 2)
+        step = step_of(cast(network, "float64"))
+        readings = read_constants(formula.free, step, spec.loss, problems, start=formula.fitted.values)
+    limit, uncertainty = own_limit(readings, formula.fitted.values if needs_small_steps(spec) else None)
+    return NetworkConstants(readings, limit, uncertainty)
+
+
+def _condition_on_law(formula: Formula, spec: recipe.Recipe) -> Condition | None:
+    """The condition on the refitted loss. A residual has none: no explicit formula is its minimum."""
+    if spec.loss.supervised is None:
+        return None
+    if not spec.data.noise:
+        return law_condition(formula.fitted.loss, exact=formula.fitted.exact, data_error=0.0)
+    least, error = _noisy_losses(formula, spec)
+    return law_condition(least, exact=False, data_error=error)
+
+
+def _noisy_losses(formula: Formula, spec: recipe.Recipe) -> tuple[float, float]:
+    """The least loss of a formula on noisy data, and the loss of the law itself on the same data."""
+    with jax.enable_x64(True):
+        count = _NOISY[isinstance(spec.data, recipe.Meshes)]
+        problems = draw_problems(source(spec, dtype="float64"), spec, UNSEEN + 3, count)
+        defect, norm = defect_of(spec.loss), norm_of(spec.loss)
+        each = jax.jit(jax.vmap(lambda p: mean_defect(defect(p, exact_step(p, p.T)), p, norm)))(problems)
+        start = np.array(list(formula.fitted.values.values()), float)
+        return Objective.of_loss(formula.free, spec.loss).fit(problems, start=start).loss, float(each.mean())
+
+
+def _compare_stencils(network: Network, formula: Formula, spec: recipe.Recipe) -> StencilCheck:
+    """The stencil's power law from the network alone, beside the formula's, and how far the stencils are apart.
+
+    An empty record if one of them is no power law: a formula without neighbours, for instance, which is refused anyway.
+    """
+    with jax.enable_x64(True):
+        problems = _close_problems(spec)
+        columns = geometry(problems)
+        theirs = stencil(step_of(cast(network, "float64")), problems)
+        ours = stencil(formula.step, problems)
+    size = float(np.abs(ours).mean()) if len(ours) else 0.0
+    apart = float(np.abs(theirs - ours).mean()) / size if size else math.inf
+    try:
+        learned, found = (law_record(power_law(values, columns)) for values in (theirs, ours))
+    except DiscoveryError:
+        return StencilCheck()
+    return StencilCheck(network=learned, formula=found, difference=apart, agree=apart <= AGREEMENT)
+
+
+def _close_problems(spec: recipe.Recipe) -> Problem:
+    """Where stencils are compared: at the shortest steps trained with, if only those determine the formula."""
+    asked = with_shortest_steps(spec) if needs_small_steps(spec) else spec
+    if isinstance(asked.data, recipe.Meshes):
+        return draw_on_meshes(spec, asked.data.fourier)
+    return draw_problems(source(asked, dtype="float64"), spec, UNSEEN + 1, 1000)
+
+
+def _measure_errors(network: Network, formula: Formula, spec: recipe.Recipe) -> Evaluation:
+    """One step and a rollout on unseen meshes, of network and formula, against the law of the data."""
+    wanted = spec.evaluation
+    if not wanted.meshes:
+        return Evaluation(meshes=0)
+    with jax.enable_x64(True):
+        problems = evaluation_problems(spec)
+        steps: dict[str, Callable[[Problem], State]] = {
+            "network": step_of(cast(network, "float64")),
+            "formula": formula.step,
+        }
+        errors = {
+            name: StepErrors(**step_errors(step, problems, rollout=wanted.rollout)) for name, step in steps.items()
+        }
+    return Evaluation(meshes=wanted.meshes, cells=wanted.cells, rollout=wanted.rollout, **errors)
+
+
+def certify_formula(judged: Judged, spec: recipe.Recipe, tell: Progress) -> Certified:
+    """Verify a formula as a scheme of its equation, and find the built-in scheme that it is, if any."""
+    seconds, formula = dict(judged.seconds), judged.formula
+    if formula is None:
+        return Certified(judged, None, None, None, (), None, False, seconds)
+    with add_seconds(seconds, "certify"):
+        scheme = formula.scheme(spec.name, recipe.equation_of(spec))
+        certificate = verify_scheme(scheme, tell)
+        order = None if certificate.time is None else certificate.time.order
+        match = matching_scheme(formula, spec)
+        unrounded = _unrounded_order(judged, spec)
+        described = _describe_certificate(certificate, scheme, order, unrounded)
+        findings = (*described, describe_match(match, spec))
+        expected = is_expected(spec, judged.verdict, order, match)
+    return Certified(judged, scheme, certificate, match, findings, order, expected, seconds)
+
+
+def _describe_certificate(
+    certificate: Certificate, scheme: Scheme, order: float | None, unrounded: float | None
+) -> list[str]:
+    """The main findings of the certificate, a line each; they do not enter the verdict."""
+    kept = certificate.conservation is not None and certificate.conservation.holds
+    printed = "not established" if order is None else f"{order:.2f}"
+    beside = "" if unrounded is None else f"; {unrounded:.2f} with the network's own constants, unrounded"
+    equation = scheme.equation
+    total = "the total heat" if equation == HEAT else f"the total of {equation.unknown}"
+    # What reacts, or flows through walls, is not conserved: then the certificate asks the fluxes between cells.
+    total += "" if equation.only_diffuses else " but for reactions and walls"
+    found = [f"the scheme {'conserves' if kept else 'does not conserve'} {total}"]
+    found.append(f"its order in time is {printed} as printed{beside}")
+    if equation.only_diffuses:
+        K = certificate.space["squares"].diffusion if "squares" in certificate.space else None
+        own = "α" if equation == HEAT else "that of the equation"
+        apart = "was not established" if K is None else f"differs from {own} by {np.abs(K - np.eye(2)).max():.1%}"
+        found.append(f"its diffusivity on squares {apart}")
+    return found
+
+
+def _unrounded_order(judged: Judged, spec: recipe.Recipe) -> float | None:
+    """The order in time with the constants that the network itself has."""
+    assert judged.formula is not None
+    assert judged.constants is not None
+    limit = judged.constants.limit
+    if not all(math.isfinite(value) for value in limit.values()):
+        return None
+    try:
+        stages = judged.formula.free.fill_constants(limit)
+        return measure_time_order(Scheme(f"unrounded-{spec.name}", stages, equation=recipe.equation_of(spec))).order
+    except NUMERICAL_FAILURES:
+        return None
+
+
+def matching_scheme(formula: Formula, spec: recipe.Recipe) -> str | None:
+    """The name of the explicit scheme of the recipe's equation that the formula is, whatever it is written like.
+
+    Both are evaluated on random problems of the recipe, at the values of the parameters and at others. None where no
+    built-in integrator of as many rounds does the same.
+    """
+    equation = recipe.equation_of(spec)
+    rounds = sum(1 if all(m.hop is Hop.EDGE for m in stage.messages.values()) else 2 for stage in formula.stages)
+    with jax.enable_x64(True):
+        longest = judged_steps(spec)[0]
+        here = problems_by_step(spec, (longest,), PROBLEMS, _NUMBER)[longest]
+        asked = (here, _with_other_parameters(here))
+        theirs = [_answers(formula.step, problems) for problems in asked]
+        for tableau in TABLEAUX.values():
+            if tableau.theta != 0 or len(tableau.rows) != rounds:
+                continue
+            ours = [_answers(partial(take_step, integrate(tableau, equation).stages), problems) for problems in asked]
+            if all(_is_same(*each) for each in zip(theirs, ours, asked, strict=True)):
+                return tableau.name
+    return None
+
+
+def describe_match(name: str | None, spec: recipe.Recipe) -> str:
+    """A sentence about the match."""
+    equation = recipe.equation_of(spec).name
+    if name is None:
+        return f"as printed it is no built-in scheme of the equation {equation!r}"
+    return f"as printed it is the scheme {name!r} of the equation {equation!r}"
+
+
+def _with_other_parameters(problems: Problem) -> Problem:
+    moved = {
+        name: value * FACTORS[k % len(FACTORS)] for k, (name, value) in enumerate(sorted(problems.parameters.items()))
+    }
+    return replace(problems, parameters=moved)
+
+
+def _answers(step: Step, problems: Problem) -> np.ndarray:
+    return np.asarray(eqx.filter_jit(jax.vmap(step))(problems))
+
+
+def _is_same(theirs: np.ndarray, ours: np.ndarray, problems: Problem) -> bool:
+    live = np.asarray(problems.graph.live)
+    change = np.abs(ours - np.asarray(problems.T))[live].max()
+    # Not `>`: a step that is no number is not the same.
+    return bool(np.abs(theirs - ours)[live].max() <= SAME * change)

@@ -1,0 +1,99 @@
+"""What runs of each kind end with: a record, and the scheme and certificate of a formula."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, TypeAlias, TypeVar
+
+from fluxforge import recipe
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._verify import verify
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress
+from fluxforge.run.carry import CarryResult
+from fluxforge.run.limiter import LimiterResult
+from fluxforge.run.result import Discovery, Generalisation, from_document
+from fluxforge.run.skew import SkewResult
+from fluxforge.scheme._scheme import Scheme
+
+# Kinds of runs. The stage that holds the document of a finished run has the name of its kind, that of an experiment
+# the name `discovery`.
+DISCOVERY, GENERALISATION, CARRY, LIMITER, SKEW = "discovery", "generalisation", "carry", "limiter", "skew"
+EXPERIMENT = "experiment"
+Result: TypeAlias = Discovery | Generalisation | CarryResult | LimiterResult | SkewResult
+Own = TypeVar("Own", bound=Result)
+RESULTS: Mapping[str, type[Result]] = {
+    CARRY: CarryResult,
+    DISCOVERY: Discovery,
+    EXPERIMENT: Discovery,
+    GENERALISATION: Generalisation,
+    LIMITER: LimiterResult,
+    SKEW: SkewResult,
+}
+"""The record of each kind of run."""
+
+FAMILIES = ("squares", "right", "irregular")
+RECOVERED = ("scheme.json", "certificate.json")
+CANDIDATE = ("candidate.json", "candidate-certificate.json")
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[Own]):
+    """The record of a finished run; if a formula was found, its scheme and certificate.
+
+    `others` are further schemes by the names of their files, `networks` the files in which the run kept networks.
+    """
+
+    result: Own
+    scheme: Scheme | None = None
+    certificate: Certificate | None = None
+    others: Mapping[str, Scheme] = field(default_factory=dict)
+    networks: tuple[str, ...] = ()
+
+
+# Writes the report of an outcome into a folder, and returns the paths of its files; the run folder has the metrics.
+WriteReport: TypeAlias = Callable[[Outcome[Own], RunFolder, Path], list[Path]]
+
+
+def run_kind(spec: recipe.Recipe) -> str:
+    """The kind of run that a recipe asks for: by its data, the form of its network, and whether it has arms."""
+    if isinstance(spec.data, recipe.Rows):
+        return LIMITER
+    if isinstance(spec.data, recipe.Skew):
+        return SKEW
+    if isinstance(spec.data, recipe.Experiment):
+        return EXPERIMENT
+    return CARRY if spec.network.form == "flux" else GENERALISATION if spec.arms else DISCOVERY
+
+
+def read_result(spec: recipe.Recipe, folder: RunFolder) -> Result | None:
+    """The record of a finished run; None if the run is not finished. Raises DocumentError if it is damaged."""
+    kind = run_kind(spec)
+    document = folder.read_stage(result_stage(spec))
+    return None if document is None else from_document(document, RESULTS[kind], folder.path)
+
+
+def result_stage(spec: recipe.Recipe) -> str:
+    """The stage that holds the document of a finished run."""
+    kind = run_kind(spec)
+    return DISCOVERY if kind == EXPERIMENT else kind
+
+
+def name_outputs(result: Result) -> tuple[str, str]:
+    """The file names of scheme and certificate: they say whether the formula was accepted.
+
+    A limiter is accepted if it is not refused, any other formula if it is recovered.
+    """
+    if isinstance(result, Generalisation):
+        return CANDIDATE
+    if isinstance(result, LimiterResult):
+        return CANDIDATE if result.verdict == "refused" else RECOVERED
+    accepted = result.recovered if isinstance(result, Discovery) else result.verdict == "recovered"
+    return RECOVERED if accepted else CANDIDATE
+
+
+def verify_scheme(scheme: Scheme, tell: Progress) -> Certificate:
+    """The quick certificate on three mesh families."""
+    return verify(
+        scheme, families=FAMILIES, quick=True, progress=lambda what, k, of: tell(f"certifying: {what}", k - 1, of)
+    )
