@@ -50,7 +50,7 @@ def test_the_document_is_plain_and_nothing_is_measured_twice(
     result: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert json.loads(json.dumps(result, allow_nan=False)) == result
-    for name in ("steady_errors", "time_order", "stability"):
+    for name in ("measure_steady_errors", "measure_time_order", "measure_stability"):
         monkeypatch.setattr(consistency, name, lambda *_: pytest.fail("measured again"))
     assert run_document(consistency, CONFIG, folder) == result
 
@@ -109,7 +109,7 @@ def test_errors_are_those_of_the_certificate(result: dict[str, Any]) -> None:
 
 def test_random_families_take_the_root_mean_square_over_their_seeds(result: dict[str, Any]) -> None:
     alone = [
-        consistency.steady_errors(BUILT_IN["euler"], consistency.make_mesh("irregular", 5, seed))[0]
+        consistency.measure_steady_errors(BUILT_IN["euler"], consistency.make_mesh("irregular", 5, seed))[0]
         for seed in CONFIG.seeds
     ]
     found = result["families"]["irregular"]["steady"]["euler"]["errors"][0]
